@@ -47,7 +47,7 @@ def sides(run: Any, loss: Any, draws: int, unproven: bool = False) -> list[Any]:
     )
     with dpc.simulated_noise(1):
         ledger = dpc.Ledger.in_memory(budget, unit="unit")
-        allotment = ledger.allot(budget, task="audit", unit=Unit.DONOR, unit_column="unit", unproven=unproven)
+        allotment = ledger.charge(budget, task="audit", unit=Unit.DONOR, unit_column="unit", unproven=unproven)
         if unproven:
             return [[abs(float(run(X, allotment) @ ONES)) for _ in range(draws)] for X in pair()]
         return [[float(run(X, allotment)[0]) for _ in range(draws)] for X in worst_pair()]

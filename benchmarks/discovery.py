@@ -45,7 +45,7 @@ def loss_of(method: Any, epsilon: float) -> dpc.PureDP | dpc.ApproxDP:
     loss = dpc.PureDP(epsilon)
     try:
         if method != "auto":
-            method.pay(loss, None)
+            method.charge(loss, None)
     except LossError:
         return dpc.ApproxDP(epsilon, 1e-6)
     return loss

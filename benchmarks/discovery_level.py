@@ -68,7 +68,7 @@ def by_contrasts(targets: dict[str, bool]) -> None:
                 joint = joint_of(dpc.Table(network.sample(ROWS, seed), network.schema, ledger), names)
                 sizes = tuple(len(levels) for levels in network.levels.values())
                 losses = [rho_of(loss).part(share) for share in Parities(max_order=2).shares]
-                releaser = Releaser(names, ROWS, sizes, joint, ledger.allot(loss, task="level"), losses, counted=False)
+                releaser = Releaser(names, ROWS, sizes, joint, ledger.charge(loss, task="level"), losses, counted=False)
                 for order in range(3):
                     tests = [
                         (names[x], names[y], tuple(names[z] for z in given))
@@ -128,7 +128,7 @@ def moments(case: Case, loss: dpc.ApproxDP | dpc.NoPrivacy, seed: int) -> NoisyM
     spent = affordable_zcdp(loss) if isinstance(loss, dpc.ApproxDP) else loss
     with dpc.simulated_noise(seed):
         table = dpc.Table(case.frame, case.schema, ledger)
-        return noisy_moments(table, tuple(case.frame), ledger.allot(spent, task="level"), spent)
+        return noisy_moments(table, tuple(case.frame), ledger.charge(spent, task="level"), spent)
 
 
 RELEASES = ("whitened", "triples", "moments")

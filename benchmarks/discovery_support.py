@@ -24,7 +24,7 @@ from benchmarks.targets import report
 from dpcausal.discovery.copies import lines_of
 from dpcausal.discovery.search.agreement import averaged
 from dpcausal.discovery.search.hill_climbing import climbed
-from dpcausal.discovery.search.order_mcmc import OF_ORDERS, in_orders
+from dpcausal.discovery.search.order_mcmc import OF_ORDERS, order_sampling
 from dpcausal.discovery.search.strongest_first import strongest_first
 from dpcausal.privacy.noise import generator_from_seed
 
@@ -102,7 +102,7 @@ def paired(seeds: range) -> None:
             case = Case.of(network, seed)
             found: Any = asked(case, dpc.ApproxDP(0.1, 1e-6), seed)[0]
             release, terms = found.release.by_name(), found.terms
-            likely = in_orders(release, terms, generator_from_seed(seed), None, *OF_ORDERS)
+            likely = order_sampling(release, terms, generator_from_seed(seed), None, *OF_ORDERS)
             sampled = {edge for edge, share in likely.items() if share > 0.5}
             alone = strongest_first(release, terms).edges, climbed(release, terms), sampled
             skeletons, true = (*alone, averaged(release, terms)[0].edges), case.truth.skeleton

@@ -184,7 +184,7 @@ def scored(name: str, n: int, epsilon: float, seed: int, exact: bool) -> Any:
     columns = {"a": a, "y": y, **{name: x[:, place] for place, name in enumerate(NUMBERS)}}
     schema = dpc.Schema({"a": dpc.Levels([0, 1]), "y": dpc.Bounded(-15, 15), **NUMBERS})
     table, loss = _paid(columns, schema, dpc.ApproxDP(epsilon, 1e-6), exact)
-    method = dpc.methods.Orthogonal(short_tails=name in SHORT)
+    method = dpc.methods.Aipw(short_tails=name in SHORT)
     return dpc.effect(table, treatment="a", outcome="y", adjust=list(NUMBERS), loss=loss, method=method)
 
 

@@ -23,7 +23,7 @@ import numpy as np
 import dpcausal as dpc
 from dpcausal.core.run import ask
 from dpcausal.data.records import Rows
-from dpcausal.effects.did.api import ByCohorts, Paths
+from dpcausal.effects.did.api import CohortQuery, DidQuestion
 from dpcausal.errors import InfeasibleError
 
 T, STARTS, NEVER = 8, np.array([3, 4, 5, 9]), 9
@@ -126,7 +126,7 @@ USUALLY = ("staggered", "trends of .05")
 
 
 @dataclass(frozen=True)
-class Held(Paths):
+class Held(DidQuestion):
     """The question of ``did``, its paths in memory: reading and naming persons took nineteen twentieths of a run."""
 
     paths: Any = None
@@ -158,7 +158,7 @@ def tables(n: int, loss: Any) -> tuple[dpc.Table, dpc.Table]:
 
 def asked(table: dpc.Table, drawn: Drawn, loss: Any) -> Any:
     question = Held.of(table, "t", "y", "g", "never", 0.95)
-    return ask(replace(question, paths=drawn[:2]), ByCohorts(), loss, accept_large_epsilon=False, again=False)
+    return ask(replace(question, paths=drawn[:2]), CohortQuery(), loss, accept_large_epsilon=False, again=False)
 
 
 def truths(g: Any, effects: Effects) -> dict[str, float]:

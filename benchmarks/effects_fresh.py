@@ -143,7 +143,7 @@ def absences(rng: Any, n: int, loss: Any) -> Answer:
     return paths(np.minimum(rng.poisson(rate), 20).astype(float), g, 9, dpc.Bounded(0, 20), loss)
 
 
-def pay(rng: Any, n: int, loss: Any) -> Answer:
+def charge(rng: Any, n: int, loss: Any) -> Answer:
     """Whole years at school, errors of a gamma of shape 4, alike everywhere."""
     x, w = rng.integers(-4, 5, n), rng.normal(size=n)
     y = 0.5 * x + 0.3 * w + rng.gamma(4, 0.5, n) - 2
@@ -187,7 +187,7 @@ def shops(rng: Any, n: int, loss: Any) -> Answer:
 DESIGNS: dict[str, Callable[[Any, int, Any], Answer]] = {
     "tips": tips, "sleep": sleep, "rainfall": rainfall, "rents": rents, "doses": doses, "harvest": harvest,
     "distance": distance, "lottery": lottery, "minimum wage": minimum_wage, "absences": absences,
-    "pay": pay, "survey": survey, "loans": loans, "draft": draft, "shops": shops,
+    "pay": charge, "survey": survey, "loans": loans, "draft": draft, "shops": shops,
 }  # fmt: skip
 TRUTHS = {"sleep": 0.25, "absences": -0.5} | dict.fromkeys(
     ("rents", "doses", "harvest", "distance", "lottery", "minimum wage", "pay", "survey", "draft", "shops"), 0.5
@@ -236,7 +236,7 @@ def cell(name: str, n: int, epsilon: float, runs: int) -> str:
             f"{len(held) / runs:.2f} of {runs}  {' | '.join(sorted(reasons))}")  # fmt: skip
 
 
-def asked_of(arguments: list[str], word: str, names: Iterable[str], runs: int) -> argparse.Namespace:
+def cache_key(arguments: list[str], word: str, names: Iterable[str], runs: int) -> argparse.Namespace:
     """Return the runs, rows, epsilon and names that were asked for."""
     options = argparse.ArgumentParser()
     options.add_argument("--runs", type=int, default=runs)
@@ -247,7 +247,7 @@ def asked_of(arguments: list[str], word: str, names: Iterable[str], runs: int) -
 
 
 def main(arguments: list[str]) -> int:
-    asked = asked_of(arguments, "--designs", DESIGNS, 500)
+    asked = cache_key(arguments, "--designs", DESIGNS, 500)
     failed = False
     for name in asked.designs.split(";"):
         for n in map(int, asked.rows.split(",")):

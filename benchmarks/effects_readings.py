@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
-from benchmarks.effects_fresh import asked_of
+from benchmarks.effects_fresh import cache_key
 from benchmarks.effects_lines_unseen import DESIGNS
 
 Held = tuple[bool | None, bool]
@@ -194,7 +194,7 @@ LINES |= {f"{name}, symmetric": of_others(name, True) for name, (_, _, symmetric
 
 def main(arguments: list[str]) -> int:
     """Return 0 if no interval that was shown covers less than .93, less three Monte-Carlo errors."""
-    asked = asked_of(arguments, "--lines", LINES, 300)
+    asked = cache_key(arguments, "--lines", LINES, 300)
     loss, failed = dpc.ApproxDP(asked.epsilon, 1e-6), False
     for n in map(int, asked.rows.split(",")):
         for line in asked.lines.split(";"):

@@ -198,7 +198,7 @@ def beside(n: int, epsilons: list[float], runs: int) -> Iterator[str]:
     said = dpc.methods.PartiallyLinear
     ways = {"one slope": "partially-linear", "one slope, errors said symmetric": said(symmetric_errors=True),
             "one slope, of one law": said(constant_spread=True), "moments": "moments", "moments, tails said short":
-            dpc.methods.Orthogonal(short_tails=True)}  # fmt: skip
+            dpc.methods.Aipw(short_tails=True)}  # fmt: skip
     for epsilon, peer in zip(epsilons, peers, strict=True):
         for name, way in ways.items():
             answers = found("25 columns", n, epsilon, runs, way)

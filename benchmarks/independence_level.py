@@ -28,7 +28,7 @@ from dpcausal.independence.methods import choice
 from dpcausal.independence.methods.block_test import BlockTest, block_scores
 from dpcausal.independence.methods.neighbours import Neighbours
 from dpcausal.independence.null_laws import block_pvalue, geometric_tail, normal_laplace_pvalue, reach_of, term
-from dpcausal.independence.question import Hypothesis
+from dpcausal.independence.question import IndependenceQuestion
 from dpcausal.mechanisms.additive import laplace_scale
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.noise import generator_from_seed
@@ -82,7 +82,7 @@ def rejected(shape: str | Draw, n: int, repetitions: int) -> Iterator[list[float
     for seed in range(repetitions):
         data = drawn_table(shape, n, seed)
         table = dpc.Table(data.columns, data.schema, ledger, person=getattr(data, "person", None))
-        question = Hypothesis.of(table, "x", "y", data.given, LEVEL)
+        question = IndependenceQuestion.of(table, "x", "y", data.given, LEVEL)
         rows, sums = question.read(), dict[Any, Any]()
         found: list[float | list[int]] = []
         for epsilon in EPSILONS:
@@ -114,9 +114,9 @@ def rejected(shape: str | Draw, n: int, repetitions: int) -> Iterator[list[float
         yield found
 
 
-def settled(question: Hypothesis, epsilon: float) -> Any:
+def settled(question: IndependenceQuestion, epsilon: float) -> Any:
     """Return the default's choice, settled."""
-    return choice(question, PureDP(epsilon))[0].settle(question, PureDP(epsilon))
+    return choice(question, PureDP(epsilon))[0].plan(question, PureDP(epsilon))
 
 
 def block_level(terms: list[int], blocks: int, epsilon: float, two_sided: bool) -> float:
@@ -159,7 +159,7 @@ def rates(shape: str | Draw, n: int, repetitions: int) -> tuple[list[tuple[float
     data: Any = drawn_table(shape, n, 0)
     ledger = dpc.Ledger.in_memory(dpc.PureDP(2))
     table = dpc.Table(data.columns, data.schema, ledger, person=getattr(data, "person", None))
-    question, pairs, blocks = Hypothesis.of(table, "x", "y", data.given, LEVEL), [], False
+    question, pairs, blocks = IndependenceQuestion.of(table, "x", "y", data.given, LEVEL), [], False
     for epsilon, ones in zip(EPSILONS, zip(*found, strict=True), strict=True):
         if isinstance(ones[0], float):
             pairs.append((float(np.mean(ones)), float(np.std(ones)) / len(ones) ** 0.5))

@@ -45,7 +45,7 @@ def spends(path: Path, count: int) -> tuple[np.ndarray, np.ndarray]:
     with Ledger.open(path) as ledger, path.with_suffix(".bare").open("ab", buffering=0) as bare:
         for _ in range(count):
             start = time.perf_counter()
-            ledger.allot(LOSS, task="direction", detail={"columns": ["x", "y"]})
+            ledger.charge(LOSS, task="direction", detail={"columns": ["x", "y"]})
             between = time.perf_counter()
             bare.write(bytes(400))
             os.fsync(bare.fileno())
@@ -65,7 +65,7 @@ def race(path: Path, workers: int) -> tuple[float, int]:
             with Ledger.open(path) as ledger:
                 try:
                     while True:
-                        ledger.allot(LOSS, task="race")
+                        ledger.charge(LOSS, task="race")
                 except BudgetExceededError:
                     os._exit(0)
         children.append(child)

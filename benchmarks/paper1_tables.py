@@ -59,7 +59,7 @@ MOSTLY = 0.9
 
 
 @dataclass(frozen=True)
-class Side:
+class SideFit:
     """One way to release a score's direction: how far the first direction wins without noise, and the chance."""
 
     margin: Callable[[Residuals], float]
@@ -82,13 +82,13 @@ def _kendall_published(rest: Residuals) -> Chance:
     return published_chance(_of("kendall")(rest), rank.kendall_sensitivity(rest.m, RANKS))
 
 
-SIDES: dict[str, tuple[Side, Side]] = {
-    "Spearman": (Side(_signed_rho, spearman_signed), Side(_of("spearman"), _one_draw("spearman"))),
-    "Kendall": (Side(_of("kendall"), _kendall_published), Side(_of("kendall"), kendall_flips)),
-    "HSIC": (Side(_of("hsic"), hsic_published), Side(_of("hsic"), _one_draw("hsic"))),
+SIDES: dict[str, tuple[SideFit, SideFit]] = {
+    "Spearman": (SideFit(_signed_rho, spearman_signed), SideFit(_of("spearman"), _one_draw("spearman"))),
+    "Kendall": (SideFit(_of("kendall"), _kendall_published), SideFit(_of("kendall"), kendall_flips)),
+    "HSIC": (SideFit(_of("hsic"), hsic_published), SideFit(_of("hsic"), _one_draw("hsic"))),
     "IQR": (
-        Side(_of("iqr"), iqr_published),
-        Side(_of("iqr"), lambda rest: flip_chance(iqr_signed_distance(*reaches(rest)))),
+        SideFit(_of("iqr"), iqr_published),
+        SideFit(_of("iqr"), lambda rest: flip_chance(iqr_signed_distance(*reaches(rest)))),
     ),
 }
 """As published and corrected, by score.  Published Spearman is signed; corrected HSIC is its root."""

@@ -49,7 +49,7 @@ def published(panel: Panel, penalty: float, first: Any, second: Any, objective: 
     whole = dpc.ApproxDP(first.exact_epsilon + second.exact_epsilon, getattr(first, "exact_delta", 0) or 0)
     budget: Any = whole if isinstance(first, dpc.ApproxDP) else dpc.PureDP(whole.exact_epsilon)
     ledger = dpc.Ledger.in_memory(budget, unit="unit", accept_large_epsilon=True)
-    allotment = ledger.allot(budget, task="replication", unit=dpc.Unit.DONOR, unit_column="unit", unproven=objective)
+    allotment = ledger.charge(budget, task="replication", unit=dpc.Unit.DONOR, unit_column="unit", unproven=objective)
     weights = (dpsc.objective_weights if objective else dpsc.output_weights)(X, y, penalty, allotment, first)
     return dpsc.printed_path(weights, Y, allotment, second)
 

@@ -209,7 +209,7 @@ def pointed(**law: Any) -> Callable[[int, Any, Coins], float]:
 
 
 PURE, LITTLE = dpc.PureDP(1), dpc.PureDP(0.3)
-SHORT = dpc.methods.Orthogonal(short_tails=True)
+SHORT = dpc.methods.Aipw(short_tails=True)
 DESIGNS = (
     Design("ci_test", "uniform", 800, LITTLE, {"correlation": 0.12}, tested(linked(flat, 0.12)), 200),
     Design("ci_test", "skewed", 800, PURE, {"correlation": 0.1}, tested(linked(skewed, 0.1)), 200),

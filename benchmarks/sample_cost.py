@@ -32,7 +32,7 @@ from dpcausal.independence.null_laws import (
     permutation_score,
     term,
 )
-from dpcausal.independence.question import Hypothesis
+from dpcausal.independence.question import IndependenceQuestion
 from dpcausal.mechanisms.additive import laplace_scale
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
@@ -61,7 +61,7 @@ def powers(n: int, repetitions: int, link: float, epsilon: float) -> tuple[float
     shape, sums, exact = one(np.sin, np.cos), [], epsilon == math.inf
     for seed in range(repetitions):
         data = shape(n, np.random.default_rng(seed), link)
-        question = Hypothesis.of(
+        question = IndependenceQuestion.of(
             Table(data.columns, data.schema, Ledger.in_memory(PureDP(1))), "x", "y", data.given, 0.05
         )
         test = settled(question, 1.0 if exact else epsilon)

@@ -20,7 +20,7 @@ import numpy as np
 import dpcausal as dpc
 from dpcausal.errors import DpCausalError
 
-Told = dict[str, bool | None]
+PublicTableInfo = dict[str, bool | None]
 """By what is shown: whether it held; ``None`` if it was withheld."""
 Reals = np.ndarray[Any, Any]
 
@@ -60,7 +60,7 @@ NUMBERS: dict[str, tuple[float, Callable[[Any, Reals], Reals]]] = {
 }  # fmt: skip
 
 
-def cells(n: int, epsilon: float, shape: str, seed: int) -> Told:
+def cells(n: int, epsilon: float, shape: str, seed: int) -> PublicTableInfo:
     share, draw = NUMBERS[shape]
     rng = np.random.default_rng([seed, n])
     arm = (rng.random(n) < share).astype(int)
@@ -119,7 +119,7 @@ PATHS = ("usual", "a tiny cohort", "few never", "yes and no", "rare yes", "nearl
          "bounds 20 times too wide", "rare long jumps", "huge effect")  # fmt: skip
 
 
-def did(n: int, epsilon: float, shape: str, seed: int) -> Told:
+def did(n: int, epsilon: float, shape: str, seed: int) -> PublicTableInfo:
     rng = np.random.default_rng([seed, n])
     y, g, truth = paths(shape, rng, n)
     columns = {"who": np.repeat(np.arange(n), 4), "t": np.tile(np.arange(1, 5), n), "g": np.repeat(g, 4),
@@ -140,7 +140,7 @@ def did(n: int, epsilon: float, shape: str, seed: int) -> Told:
 
 
 # Slopes: x drives y by 1; z an instrument of a strength
-def slopes(n: int, epsilon: float, shape: str, seed: int) -> Told:
+def slopes(n: int, epsilon: float, shape: str, seed: int) -> PublicTableInfo:
     rng = np.random.default_rng([seed, n])
     z, w, e, own, hidden = rng.normal(size=(5, n))
     x = {"weak instrument": 0.03, "no instrument": 0.0}.get(shape, 0.5) * z + hidden
@@ -175,7 +175,7 @@ def partial_of(shape: str) -> float:
 
 SLOPES = ("usual", "weak instrument", "no instrument", "collinear", "skewed errors", "bounds 20 times too wide")
 
-ROOMS: dict[str, tuple[Callable[[int, float, str, int], Told], tuple[str, ...]]] = {
+ROOMS: dict[str, tuple[Callable[[int, float, str, int], PublicTableInfo], tuple[str, ...]]] = {
     "cells": (cells, tuple(NUMBERS)), "did": (did, PATHS), "slopes": (slopes, SLOPES),
 }  # fmt: skip
 

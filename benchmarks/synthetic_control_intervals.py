@@ -276,7 +276,7 @@ def intervals(rows: Any, n: int, half: float, epsilon: float, seed: int, start: 
         # Each p-value is paid for as that of a target alone.
         whole = dpc.ZCDP(base.exact_rho * (2 + PLACEBO_TEST * len(rows)))
         ledger = dpc.Ledger.in_memory(whole, unit="unit")
-        allotment = ledger.allot(whole, task="benchmark", unit=dpc.Unit.DONOR, unit_column="unit")
+        allotment = ledger.charge(whole, task="benchmark", unit=dpc.Unit.DONOR, unit_column="unit")
         scaled = to_scale(rows, dpc.Bounded(-half, half))
         grid = Grid.of([donor_free(scaled[n][:start], after).last_error], start, rows.shape[1])
         path = 1 - MIXING - INTERVAL - PLACEBO_TEST

@@ -16,7 +16,7 @@ from dpcausal.audit import compare
 from dpcausal.errors import DpCausalError
 from dpcausal.mechanisms.additive import geometric, laplace
 from dpcausal.privacy.composition import cost_of
-from dpcausal.privacy.ledger import Allotment, Ledger
+from dpcausal.privacy.ledger import CallBudget, Ledger
 from dpcausal.privacy.loss import PureDP, to_zcdp
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
 from tests.mutants import Case
@@ -29,12 +29,12 @@ EMPTY, FULL = [0.0] * 6, [1.0, *[0.0] * 5]
 """Neighbours: the first record is replaced; all other pairs below are made of these."""
 
 
-def granted(relation: Relation = Relation.REPLACE_ONE) -> Allotment:
-    return Ledger.in_memory(ONE).allot(ONE, task="sum", relation=relation)
+def granted(relation: Relation = Relation.REPLACE_ONE) -> CallBudget:
+    return Ledger.in_memory(ONE).charge(ONE, task="sum", relation=relation)
 
 
 def noisy(
-    answer: Any, allotment: Allotment, *, bound: float = 1.0, loss: PureDP = ONE, label: str = "sum",
+    answer: Any, allotment: CallBudget, *, bound: float = 1.0, loss: PureDP = ONE, label: str = "sum",
     relation: Relation = Relation.REPLACE_ONE,
 ) -> Any:  # fmt: skip
     return laplace(Query(float(answer), Sensitivity(bound, Norm.L1, relation, "laplace"), label), allotment, loss)
@@ -170,20 +170,20 @@ def by_ledger(name: str, paid: Paid) -> Case:
 
 
 def pays_first(ledger: Ledger, draw: Draw) -> float:
-    ledger.allot(ONE, task="sum")
+    ledger.charge(ONE, task="sum")
     return draw()
 
 
 def draws_first(ledger: Ledger, draw: Draw) -> float:
     answer = draw()
-    ledger.allot(ONE, task="sum")
+    ledger.charge(ONE, task="sum")
     return answer
 
 
 def refunds(ledger: Ledger, draw: Draw) -> float:
     store = ledger._store
     before = store.account()
-    ledger.allot(ONE, task="sum")
+    ledger.charge(ONE, task="sum")
     try:
         return draw()
     except OSError:
@@ -195,7 +195,7 @@ def refunds(ledger: Ledger, draw: Draw) -> float:
 def pays_if_useful(ledger: Ledger, draw: Draw) -> float | None:
     answer = draw()
     if answer > 0.5:
-        ledger.allot(ONE, task="sum")
+        ledger.charge(ONE, task="sum")
     return answer if answer > 0.5 else None
 
 
@@ -204,14 +204,14 @@ def pays_once() -> Paid:
 
     def paid(ledger: Ledger, draw: Draw) -> float:
         if "sum" not in seen:
-            ledger.allot(ONE, task="sum")
+            ledger.charge(ONE, task="sum")
             seen.add("sum")
         return draw()
 
     return paid
 
 
-def refused(call: Callable[[Allotment], Any]) -> bool:
+def refused(call: Callable[[CallBudget], Any]) -> bool:
     """Return whether an allotment of ε = 1 refuses what a call draws from it."""
     try:
         call(granted())
@@ -220,7 +220,7 @@ def refused(call: Callable[[Allotment], Any]) -> bool:
     return False
 
 
-def twice(loss: PureDP) -> Callable[[Allotment], Any]:
+def twice(loss: PureDP) -> Callable[[CallBudget], Any]:
     return lambda allotment: [noisy(0.0, allotment, loss=loss, label=label) for label in ("first", "second")]
 
 

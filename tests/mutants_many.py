@@ -30,7 +30,7 @@ PURE, SMALL = PureDP(1), ApproxDP(1, 1e-6)
 
 def paid(loss: Loss, parts: Any, zcdp: Any = None) -> bool:
     """Return whether an allotment of the loss refuses its parts."""
-    allotment = dpc.Ledger.in_memory(loss).allot(loss, task="parts", zcdp=zcdp)
+    allotment = dpc.Ledger.in_memory(loss).charge(loss, task="parts", zcdp=zcdp)
     try:
         for part in parts:
             allotment.spend(Event("geometric", "votes", part, 1.0, "l1", 1.0, "block-votes"))

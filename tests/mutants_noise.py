@@ -102,7 +102,7 @@ def four_at_once(coins: np.random.Generator, answer: float, size: int) -> Any:
     return geometric_of(1.0)(coins, answer, (size, 4)).min(axis=1)  # type: ignore[arg-type]
 
 
-def redrawn(coins: np.random.Generator, answer: float, size: int) -> Any:
+def with_extra_noise(coins: np.random.Generator, answer: float, size: int) -> Any:
     # "A sum is not negative": drawn again until it is not.
     noisy = answer + coins.laplace(0, 1, size)
     while (noisy < 0).any():
@@ -177,7 +177,7 @@ MUTANTS: list[Case] = [
     by_black_box("noisy max with the rate read as the mean", on_both(argmax_of("exponential", 0.5), SELECTION)),
     by_black_box("noisy max with Δ for 2Δ", on_both(argmax_of("exponential", 1.0), SELECTION)),
     by_black_box("exponential mechanism with Δ for 2Δ", on_both(argmax_of("gumbel", 1.0), ([2.0, 0.0], [3.0, -1.0]))),
-    by_black_box("a negative answer is drawn again", on_both(redrawn)),
+    by_black_box("a negative answer is drawn again", on_both(with_extra_noise)),
     by_black_box("the best of three draws for the price of one", on_both(best_of_three)),
     by_black_box("two scores, each at the full ε", on_both(two_draws_of(1.0))),
     by_black_box("one seed for both draws", on_both(one_seed_for_both)),

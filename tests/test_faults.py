@@ -186,7 +186,7 @@ def threads_and_processes_on_one_ledger(directory: Path) -> None:
     def spend() -> None:
         with dpc.Ledger.open(path) as ledger, contextlib.suppress(BudgetExceededError):
             while True:
-                granted.append(ledger.allot(dpc.PureDP(0.01), task="t").number)
+                granted.append(ledger.charge(dpc.PureDP(0.01), task="t").number)
 
     def process() -> None:
         spend()
@@ -221,7 +221,7 @@ def a_fork_with_a_live_ledger(directory: Path) -> None:
     first, second = os.read(reading, 4096).decode().splitlines()
     assert first != second
     assert ledger.remaining.epsilon == 2
-    assert ledger.allot(LOSS, task="t").number == 7
+    assert ledger.charge(LOSS, task="t").number == 7
     os.close(reading)
     os.close(writing)
 
@@ -229,7 +229,7 @@ def a_fork_with_a_live_ledger(directory: Path) -> None:
 def a_damaged_foreign_or_unwritable_ledger(directory: Path) -> None:
     path = directory / "study.ledger"
     with dpc.Ledger.create(path, budget=dpc.PureDP(1)) as ledger:
-        ledger.allot(LOSS, task="t")
+        ledger.charge(LOSS, task="t")
     whole = path.read_bytes()
     cases = {
         "truncated": whole[:100],  # a file cut after its first line is an older copy: only a noted head tells
@@ -243,7 +243,7 @@ def a_damaged_foreign_or_unwritable_ledger(directory: Path) -> None:
         for beside in directory.iterdir():
             beside.unlink()
         path.write_bytes(content)
-        refused(LedgerDamagedError, lambda: dpc.Ledger.open(path).allot(LOSS, task="t"), "study.ledger")
+        refused(LedgerDamagedError, lambda: dpc.Ledger.open(path).charge(LOSS, task="t"), "study.ledger")
     path.write_bytes(whole)
     refused(LedgerError, lambda: dpc.Ledger.create(path, budget=dpc.PureDP(1)), "study.ledger")
     refused(LedgerError, lambda: dpc.Ledger.open(directory / "absent.ledger"), "absent.ledger")
@@ -254,7 +254,7 @@ def a_damaged_foreign_or_unwritable_ledger(directory: Path) -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         ledger = dpc.Ledger.open(path)
         resource.setrlimit(resource.RLIMIT_FSIZE, (len(whole), len(whole)))
-        refused(LedgerError, lambda: [ledger.allot(dpc.PureDP(1e-6), task="x" * 200) for _ in range(500)], "study.led")
+        refused(LedgerError, lambda: [ledger.charge(dpc.PureDP(1e-6), task="x" * 200) for _ in range(500)], "study.led")
         os._exit(0)
 
     def read_only() -> None:
@@ -263,7 +263,7 @@ def a_damaged_foreign_or_unwritable_ledger(directory: Path) -> None:
         if os.getuid() == 0:
             os.setuid(os.stat(path).st_uid or 65534)  # root is not stopped by a mode
         with pytest.raises(LedgerError, match=r"study\.ledger"):
-            dpc.Ledger.open(path).allot(LOSS, task="t")
+            dpc.Ledger.open(path).charge(LOSS, task="t")
         os._exit(0)
 
     assert os.waitpid(forked(full), 0)[1] == 0
@@ -276,7 +276,7 @@ def a_damaged_foreign_or_unwritable_ledger(directory: Path) -> None:
 
 def a_pickle_or_a_copy(directory: Path) -> None:
     ledger = in_memory()
-    table, allotment = table_of(ledger), ledger.allot(LOSS, task="t")
+    table, allotment = table_of(ledger), ledger.charge(LOSS, task="t")
     for one in (table, ledger, allotment):
         for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
             refused(HiddenAnswerError, lambda: pickle.dumps([one], protocol))  # noqa: B023

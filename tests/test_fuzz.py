@@ -125,7 +125,7 @@ def check_ledger(case: tuple[Any, list[Any]], directory: Path) -> None:
     ledger = made.answer
     for loss, task in asked:
         before, totals, head = ledger.remaining, ledger._store.account().totals, ledger.head
-        outcome = demand(observe(lambda loss=loss, task=task: ledger.allot(loss, task=task)))
+        outcome = demand(observe(lambda loss=loss, task=task: ledger.charge(loss, task=task)))
         after = ledger._store.account().totals
         if outcome.error is not None:
             assert (ledger.remaining, after, ledger.head) == (before, totals, head)
@@ -220,8 +220,8 @@ ENTRANCES: dict[str, Callable[..., Any]] = {
     "Ledger.open": lambda a, b: dpc.Ledger.open(a, b),
     "Ledger.create": lambda a, b: dpc.Ledger.create(a, budget=b),
     "Ledger.in_memory": lambda a, b: dpc.Ledger.in_memory(a),
-    "allot": lambda a, b: dpc.Ledger.in_memory(dpc.PureDP(1)).allot(dpc.PureDP(0.1), task="t", detail=a, zcdp=b),
-    "unit": lambda a, b: dpc.Ledger.in_memory(dpc.PureDP(1)).allot(dpc.PureDP(0.1), task="t", unit=a, relation=b),
+    "allot": lambda a, b: dpc.Ledger.in_memory(dpc.PureDP(1)).charge(dpc.PureDP(0.1), task="t", detail=a, zcdp=b),
+    "unit": lambda a, b: dpc.Ledger.in_memory(dpc.PureDP(1)).charge(dpc.PureDP(0.1), task="t", unit=a, relation=b),
     "from_toml": lambda a, b: dpc.Schema.from_toml(a),
     "simulated_noise": lambda a, b: dpc.simulated_noise(a).__enter__(),
     "explain": lambda a, b: dpc.explain(a),

@@ -165,7 +165,7 @@ MANY: list[dict[str, Any]] = [
 """Ways to ask for several directions."""
 
 
-def ask_all(table: dpc.Table, **arguments: Any) -> dpc.Directions:
+def run_many(table: dpc.Table, **arguments: Any) -> dpc.Directions:
     with dpc.simulated_noise(3):
         return dpc.direction_all(table, [("x", "y")], **({"loss": dpc.PureDP(1)} | arguments))
 
@@ -200,7 +200,7 @@ def test_nothing_planted_comes_out_of_many_answers(
         monkeypatch.setattr(progress, "is_terminal", lambda: True)
     exact = isinstance(call.get("loss"), dpc.NoPrivacy)
     table = made(TABLE, dpc.Ledger.without_privacy() if exact else None)
-    result = ask_all(table, **call)
+    result = run_many(table, **call)
     clean(shown(result))
     clean([repr(result.arrows)])
     clean([repr(table.ledger.entries())])
@@ -275,7 +275,7 @@ def test_the_arrays_are_gone_when_the_table_is(call: dict[str, Any], monkeypatch
     alive.append(weakref.ref(raw["x"]))
     table = made(raw)
     del raw
-    result = (ask_all if "scores" in call else ask)(table, **call)
+    result = (run_many if "scores" in call else ask)(table, **call)
     del table
     gc.collect()
     assert len(alive) == 3
@@ -356,12 +356,12 @@ FAILURES: dict[str, Callable[[Path], Any]] = {
     "an array as the loss": lambda path: ask(made(TABLE), loss=X),
     "a value as the score": lambda path: ask(made(TABLE), score=Z[0]),
     "a column of levels": lambda path: dpc.direction(made(TABLE), "x", "z", loss=dpc.PureDP(1)),
-    "the data as the scores": lambda path: ask_all(made(TABLE), scores=X),
+    "the data as the scores": lambda path: run_many(made(TABLE), scores=X),
     "values as a pair": lambda path: dpc.direction_all(made(TABLE), [(X[0], Y[0])], loss=dpc.PureDP(1)),  # type: ignore[list-item]
     "the data as the pairs": lambda path: dpc.direction_all(made(TABLE), TABLE, loss=dpc.PureDP(1)),  # type: ignore[arg-type]
-    "values as shares": lambda path: ask_all(made(TABLE), shares={"hsic": Z[0]}),
-    "shares of values": lambda path: ask_all(made(TABLE), shares={X[0]: 1}),
-    "a value as the level": lambda path: ask_all(made(TABLE), alpha=X[0]),
+    "values as shares": lambda path: run_many(made(TABLE), shares={"hsic": Z[0]}),
+    "shares of values": lambda path: run_many(made(TABLE), shares={X[0]: 1}),
+    "a value as the level": lambda path: run_many(made(TABLE), alpha=X[0]),
     "no consent": lambda path: ask(made(TABLE), score="iqr", protect="test", published=True),
     "a pickled table": lambda path: pickle.dumps(made(TABLE)),
     "a query that is not finite": lambda path: Query(np.append(X, np.nan), claim(), "step"),

@@ -34,7 +34,7 @@ class Answer(Result):
 
 def guarantee(ledger: dpc.Ledger | None = None, loss: Any = None, **options: Any) -> Guarantee:
     ledger = ledger or dpc.Ledger.in_memory(dpc.ApproxDP(5, 1e-3))
-    allotment = ledger.allot(loss or dpc.PureDP(0.5), task="test", **options)
+    allotment = ledger.charge(loss or dpc.PureDP(0.5), task="test", **options)
     return Guarantee.of(allotment, proofs=("laplace",), caveats=("the weather",), public=("n",))
 
 
@@ -124,9 +124,9 @@ def test_a_result_without_words_or_a_picture_says_so() -> None:
 
 
 def test_a_word_that_not_everybody_knows_is_explained_where_it_stands_and_nowhere_else() -> None:
-    from dpcausal.result import MEANS, meanings
+    from dpcausal.result import MEANS, explain_terms
 
-    assert meanings("nothing of that") == []
+    assert explain_terms("nothing of that") == []
     for word in MEANS:
-        (line,) = meanings(f"so and so many {word}")
+        (line,) = explain_terms(f"so and so many {word}")
         assert line.casefold().startswith(word.casefold())

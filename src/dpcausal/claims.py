@@ -8,7 +8,7 @@ from functools import lru_cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 
-from dpcausal.errors import ParameterError, called, nearest
+from dpcausal.errors import ParameterError, nearest, with_signature_errors
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def claims() -> dict[str, Claim]:
     return found
 
 
-@called
+@with_signature_errors
 def explain(claim: str) -> str:
     """Return the text of a claim: what is claimed, what it assumes, the proof, the source.
 

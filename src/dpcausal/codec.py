@@ -120,13 +120,13 @@ def _build(cls: Any, values: dict[str, Any]) -> Any:
     if not is_dataclass(cls):
         raise ValueError("unknown stored form")
     new: Any = object.__new__
-    built = new(cls)
+    build_method = new(cls)
     for field in fields(cls):
         value = values.pop(field.name) if field.name in values else _default(field)
-        object.__setattr__(built, field.name, value)
+        object.__setattr__(build_method, field.name, value)
     if values:
         raise ValueError("unknown stored field")
-    return built
+    return build_method
 
 
 def _default(field: Field[Any]) -> Any:

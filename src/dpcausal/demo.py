@@ -16,7 +16,7 @@ from dpcausal.direction.result import Direction
 from dpcausal.effects.result import Effect
 from dpcausal.errors import MissingDependencyError, ParameterError
 from dpcausal.study.plan import StudyPlan
-from dpcausal.study.study import Study, Told
+from dpcausal.study.study import PublicTableInfo, Study
 
 STUDY = """title = "Did free care send people to the doctor?"
 data = "rand.csv"
@@ -113,7 +113,7 @@ def write(folder: str | os.PathLike[str]) -> Path:
     return path
 
 
-def run(folder: str | os.PathLike[str], told: Told | None = None) -> tuple[StudyPlan, Path]:
+def run(folder: str | os.PathLike[str], told: PublicTableInfo | None = None) -> tuple[StudyPlan, Path]:
     """Write, run and report the study; a second run pays for nothing.
 
     Returns

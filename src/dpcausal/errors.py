@@ -59,7 +59,7 @@ class CallError(ParameterError, TypeError):
     """A function was called with arguments that it does not take, or without those that it needs."""
 
 
-def called(function: Function) -> Function:
+def with_signature_errors(function: Function) -> Function:
     """Give a public function an error that says what a call lacks or has too much, and how it is written."""
 
     @wraps(function)

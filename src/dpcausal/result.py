@@ -15,7 +15,7 @@ import numpy as np
 
 from dpcausal.codec import storable
 from dpcausal.errors import MissingDependencyError
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.sensitivity import Relation, Unit
 
@@ -60,7 +60,7 @@ class Guarantee:
     @classmethod
     def of(
         cls,
-        allotment: Allotment,
+        allotment: CallBudget,
         *,
         proofs: tuple[str, ...],
         caveats: tuple[str, ...] = (),
@@ -147,7 +147,7 @@ MEANS = {
 """Words of answers that not everybody knows."""
 
 
-def meanings(text: str) -> list[str]:
+def explain_terms(text: str) -> list[str]:
     """Return what the words of a text mean, for those that not everybody knows.
 
     Examples
@@ -180,7 +180,7 @@ def flat(entries: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-class Printed:
+class TextResult:
     """Base of what is told in sentences, to a reader or a notebook, and as JSON."""
 
     def summary(self) -> str:
@@ -203,7 +203,7 @@ class Printed:
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False, ensure_ascii=False)
 
 
-class Result(Printed):
+class Result(TextResult):
     """Base of all results: frozen, picklable, printable, holding released and public values only.
 
     A subclass is a frozen dataclass with a field ``guarantee`` and the methods ``headline`` and ``plot``.
@@ -221,7 +221,7 @@ class Result(Printed):
     def summary(self) -> str:
         """Return the answer and its guarantee in sentences; what is not protected comes first."""
         lines = [*self.headline(), *self.guarantee.lines()]
-        lines += [f"  {words}" for words in meanings("\n".join(lines))]
+        lines += [f"  {words}" for words in explain_terms("\n".join(lines))]
         if not self.guarantee.private:
             lines.insert(0, "NOT PRIVATE: " + ("; ".join(self.guarantee.caveats) or "no guarantee"))
         return "\n".join(lines)

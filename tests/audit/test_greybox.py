@@ -17,7 +17,7 @@ DATA, NEIGHBOUR = [0, 0, 1, 1], [0, 1, 1, 1]
 
 
 def count(values: list[int], bound: int = 1, label: str = "count") -> int:
-    allotment = Ledger.in_memory(PureDP(1)).allot(PureDP(1), task="count")
+    allotment = Ledger.in_memory(PureDP(1)).charge(PureDP(1), task="count")
     claim = Sensitivity(bound, Norm.L1, Relation.REPLACE_ONE, "test")
     return int(geometric(Query(sum(values), claim, label), allotment, PureDP(1)))
 
@@ -66,7 +66,7 @@ def test_calls_that_bring_nothing_to_the_gate_are_no_proof() -> None:
 
 def test_a_vector_is_compared_in_its_norm() -> None:
     def pair(values: list[float]) -> object:
-        allotment = Ledger.in_memory(PureDP(1)).allot(PureDP(1), task="pair")
+        allotment = Ledger.in_memory(PureDP(1)).charge(PureDP(1), task="pair")
         claim = Sensitivity(1.5, Norm.L1, Relation.REPLACE_ONE, "test")
         return laplace(Query(np.asarray(values), claim, "pair"), allotment, PureDP(1))
 
@@ -77,7 +77,7 @@ def test_a_vector_is_compared_in_its_norm() -> None:
 def test_a_durable_ledger_does_not_serve_a_recording(tmp_path) -> None:
     ledger = Ledger.create(tmp_path / "study.ledger", budget=PureDP(1))
     with ledger:
-        audit = compare(lambda: ledger.allot(PureDP(0.1), task="x"), lambda: None)
+        audit = compare(lambda: ledger.charge(PureDP(0.1), task="x"), lambda: None)
         assert audit.violated and "LedgerError" in audit.faults[0]
         assert math.isclose(ledger.remaining.epsilon or 0, 1)
 
@@ -91,17 +91,21 @@ def test_an_exact_number_beside_the_noisy_one_is_named() -> None:
 
 
 @dataclass(frozen=True)
-class Told:
+class PublicTableInfo:
     noisy: int
     beside: Any
 
 
-@pytest.mark.parametrize(("one", "other"), [(0.0, -0.0), (2**60, 2**60 + 1), (Told(1, [1]), Told(1, [2])), (1, 1.0)])
+@pytest.mark.parametrize(
+    ("one", "other"), [(0.0, -0.0), (2**60, 2**60 + 1), (PublicTableInfo(1, [1]), PublicTableInfo(1, [2])), (1, 1.0)]
+)
 def test_what_a_dataclass_holds_beside_the_answer_is_compared_to_the_last_bit(one: Any, other: Any) -> None:
     for a, b in ((one, other), (other, one)):
-        audit = compare(lambda a=a: Told(count(DATA), a), lambda b=b: Told(count(NEIGHBOUR), b))
+        audit = compare(lambda a=a: PublicTableInfo(count(DATA), a), lambda b=b: PublicTableInfo(count(NEIGHBOUR), b))
         assert "returned differs" in audit.faults[0]
-    assert not compare(lambda: Told(count(DATA), one), lambda: Told(count(NEIGHBOUR), one)).violated
+    assert not compare(
+        lambda: PublicTableInfo(count(DATA), one), lambda: PublicTableInfo(count(NEIGHBOUR), one)
+    ).violated
 
 
 @pytest.mark.parametrize("public", [float("nan"), None, "text", np.array([1.0, np.nan]), [1, (2.5, True)], object()])

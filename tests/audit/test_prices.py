@@ -71,7 +71,7 @@ def of_sum(bound: float, high: float = 1.0, label: Any = None) -> Search:
     """Return a search for neighbours of a noisy sum of twelve values that are cut to [0, ``high``]."""
 
     def ask(rows: Any) -> float:
-        allotment = Ledger.in_memory(PureDP(1)).allot(PureDP(1), task="sum")
+        allotment = Ledger.in_memory(PureDP(1)).charge(PureDP(1), task="sum")
         claim = Sensitivity(bound, Norm.L1, Relation.REPLACE_ONE, "laplace")
         name = "sum" if label is None else label(rows)
         return float(laplace(Query(float(np.clip(rows, 0, high).sum()), claim, name), allotment, PureDP(1)))

@@ -118,7 +118,7 @@ def test_the_test_half_is_named_first(study: Path) -> None:
     assert len(json.loads(with_scores.stdout)["scores"]) == 2
 
 
-def ask_all(*arguments: str, ledger: str = "study.ledger") -> Result:
+def run_many(*arguments: str, ledger: str = "study.ledger") -> Result:
     return run("direction-all", "data.csv", "--schema", "schema.toml", "--ledger", ledger, *arguments)
 
 
@@ -133,7 +133,7 @@ def test_the_training_half_is_named_first_and_its_penalty_may_be_given(study: Pa
 
 
 def test_many_pairs_are_asked_by_one_command_and_paid_at_once(study: Path) -> None:
-    answered = ask_all("--epsilon", "0.5", "--scores", "spearman,igci", "--pair", "y,x", "--json")
+    answered = run_many("--epsilon", "0.5", "--scores", "spearman,igci", "--pair", "y,x", "--json")
     assert answered.exit_code == 0, answered.stderr
     assert answered.stderr == ""  # no terminal, no progress
     answer = json.loads(answered.stdout)
@@ -141,14 +141,14 @@ def test_many_pairs_are_asked_by_one_command_and_paid_at_once(study: Path) -> No
     assert answer["pairs"] == [["y", "x"]] and answer["remaining"]["epsilon"] == 0.5
     both = ("--scores", " spearman", "--scores", "igci", "--pair", "x, y")
     uneven = (*both, "--shares", "igci = 4", "--shares", "x, y=2")
-    shares = ask_all("--epsilon", "0.25", *uneven, "--json")
+    shares = run_many("--epsilon", "0.25", *uneven, "--json")
     assert [one["spent"]["epsilon"] for one in json.loads(shares.stdout)["directions"]] == [0.05, 0.2]
     half = ("--protect", "test", *FILLED, "--scores", "kendall")
     assert run("ledger", "create", "half.ledger", "--epsilon", "1/4", "--protect", "test").exit_code == 0
-    plain = ask_all("--epsilon", "0.25", "--alpha", "0.01", *half, ledger="half.ledger")
+    plain = run_many("--epsilon", "0.25", "--alpha", "0.01", *half, ledger="half.ledger")
     assert plain.exit_code == 0 and "TEST HALF ONLY" in plain.stdout.splitlines()[0]
     assert "1 pair, 1 score, 200 rows" in plain.stdout and "remaining budget: epsilon 0" in plain.stdout
-    assert ask_all("--epsilon", "0.3").exit_code == 3
+    assert run_many("--epsilon", "0.3").exit_code == 3
     shown = run("ledger", "show", "study.ledger").stdout
     assert "direction_all y, x, spearman, igci  PureDP(0.5)" in shown
 
@@ -160,11 +160,11 @@ def test_a_verdict_that_the_noise_drowns_is_undecided(study: Path) -> None:
 
 
 BAD: dict[str, tuple[Callable[[], Result], str]] = {
-    "a pair of one column": (lambda: ask_all("--epsilon", "0.1", "--pair", "x"), "two column names"),
-    "a pair twice": (lambda: ask_all("--epsilon", "0.1", "--pair", "x,y", "--pair", "y,x"), "named once"),
-    "an unknown second score": (lambda: ask_all("--epsilon", "0.1", "--scores", "hsic,tau"), "score must be one"),
-    "a missing score": (lambda: ask_all("--epsilon", "0.1", "--scores", "hsic,"), "name is missing in 'hsic,'"),
-    "a share of nobody": (lambda: ask_all("--epsilon", "0.1", "--shares", "=2"), "a share is written"),
+    "a pair of one column": (lambda: run_many("--epsilon", "0.1", "--pair", "x"), "two column names"),
+    "a pair twice": (lambda: run_many("--epsilon", "0.1", "--pair", "x,y", "--pair", "y,x"), "named once"),
+    "an unknown second score": (lambda: run_many("--epsilon", "0.1", "--scores", "hsic,tau"), "score must be one"),
+    "a missing score": (lambda: run_many("--epsilon", "0.1", "--scores", "hsic,"), "name is missing in 'hsic,'"),
+    "a share of nobody": (lambda: run_many("--epsilon", "0.1", "--shares", "=2"), "a share is written"),
     "no such level": (lambda: ask("--epsilon", "0.1", "--alpha", "1"), "alpha must"),
     "a missing column": (lambda: ask("--epsilon", "0.1", columns=("x", "q")), "'q' is not in the schema"),
     "a column with levels": (lambda: ask("--epsilon", "0.1", columns=("x", "group")), "'group' has levels"),
@@ -188,8 +188,8 @@ BAD: dict[str, tuple[Callable[[], Result], str]] = {
     "no such ledger": (lambda: ask("--epsilon", "0.1", ledger="no.ledger"), "dpcausal ledger create"),
     "a ledger that is there": (lambda: run("ledger", "create", "study.ledger", "--epsilon", "1"), "study.ledger"),
     "a ledger without an amount": (lambda: run("ledger", "create", "other.ledger"), "say how large the budget is"),
-    "a share without a number": (lambda: ask_all("--epsilon", "0.1", "--shares", "x,y"), "a share is written"),
-    "a share of nothing asked": (lambda: ask_all("--epsilon", "0.1", "--shares", "igci=2"), "was not asked for"),
+    "a share without a number": (lambda: run_many("--epsilon", "0.1", "--shares", "x,y"), "a share is written"),
+    "a share of nothing asked": (lambda: run_many("--epsilon", "0.1", "--shares", "igci=2"), "was not asked for"),
     "a head that is none": (lambda: run("ledger", "verify", "study.ledger", "--fingerprint", "abc"), "64 hexadecimal"),
     "an unknown claim": (lambda: run("explain", "everything"), "no claim of that name"),
 }  # fmt: skip

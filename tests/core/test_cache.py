@@ -183,7 +183,7 @@ def test_exact_and_simulated_answers_are_neither_kept_nor_given_for_released_one
 def test_a_law_of_x_has_no_words_so_its_question_is_not_kept() -> None:
     ledger = dpc.Ledger.in_memory(BUDGET)
     law = dpc.ModelX(lambda z: 0.0 * z[:, 0], 1.0)
-    assert kept.asked_of(ledger, "t", [], LOSS) and not kept.asked_of(dpc.Ledger.without_privacy(), "t", [], LOSS)
+    assert kept.cache_key(ledger, "t", [], LOSS) and not kept.cache_key(dpc.Ledger.without_privacy(), "t", [], LOSS)
     with pytest.raises(NotStorableError):
         encode(law)
     for _ in range(2):
@@ -292,12 +292,12 @@ def test_what_cannot_be_written_reaches_its_caller_with_a_warning_and_counts_as_
 
 def test_an_answer_of_another_version_is_not_guessed_at() -> None:
     ledger = dpc.Ledger.in_memory(BUDGET)
-    ledger.allot(LOSS, task="t", asked="f" * 64)
+    ledger.charge(LOSS, task="t", asked="f" * 64)
     ledger.keep(1, {"released": {"kind": "Gone", "fields": {}}, "at": "2026"})
     with pytest.raises(LedgerError, match="another version"):
-        kept.recalled(ledger, "f" * 64, False, None)
+        kept.load_cached(ledger, "f" * 64, False, None)
     with pytest.raises(ParameterError):
-        kept.recalled(ledger, "f" * 64, 1, None)  # type: ignore[arg-type]
+        kept.load_cached(ledger, "f" * 64, 1, None)  # type: ignore[arg-type]
 
 
 def test_each_part_of_a_table_or_panel_is_public_or_is_left_out() -> None:

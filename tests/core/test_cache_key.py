@@ -16,11 +16,11 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.codec import decode, encode
-from dpcausal.core.cache import Foreseen, foreseeing
-from dpcausal.core.cache_key import ARGUMENTS, form_of
-from dpcausal.core.method import Method, Question, Settled
+from dpcausal.core.cache import DryRunStop, dry_run
+from dpcausal.core.cache_key import ARGUMENTS, cache_key_text
+from dpcausal.core.method import Method, PlannedCall, Question
 from dpcausal.data.reader import Reading
-from dpcausal.independence.question import Hypothesis
+from dpcausal.independence.question import IndependenceQuestion
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.result import Guarantee
@@ -32,9 +32,9 @@ LEDGER_OF_DONORS = dpc.Ledger.in_memory(dpc.ApproxDP(20, 1e-4), unit="unit")
 
 def form(call: Callable[[], Any], loss: dpc.PureDP = golden.PURE) -> str:
     """Return the form of a call, which is not made."""
-    with foreseeing(), pytest.raises(Foreseen) as found:
+    with dry_run(), pytest.raises(DryRunStop) as found:
         call()
-    return form_of(found.value.task, found.value.plans, loss)
+    return cache_key_text(found.value.task, found.value.plans, loss)
 
 
 @pytest.mark.parametrize("name", list(golden.CALLS))
@@ -136,8 +136,8 @@ def methods_of_the_library() -> list[Any]:
     return sorted(own, key=lambda one: (one.__module__, one.__qualname__))
 
 
-def foreseen(call: Callable[[], Any]) -> Foreseen:
-    with foreseeing(), pytest.raises(Foreseen) as found:
+def approximate_power(call: Callable[[], Any]) -> DryRunStop:
+    with dry_run(), pytest.raises(DryRunStop) as found:
         call()
     return found.value
 
@@ -149,7 +149,7 @@ VALUES: list[Any] = [
 
 
 def test_each_option_of_each_method_is_in_the_form_with_its_exact_value_and_order() -> None:
-    plan = foreseen(lambda: golden.CALLS["ci_test"](LEDGER)).plans[0]
+    plan = approximate_power(lambda: golden.CALLS["ci_test"](LEDGER)).plans[0]
     kinds = methods_of_the_library()
     assert len(kinds) > 40
     for kind in kinds:
@@ -159,20 +159,20 @@ def test_each_option_of_each_method_is_in_the_form_with_its_exact_value_and_orde
                 method = object.__new__(kind)
                 for one in fields(kind):
                     object.__setattr__(method, one.name, value if one.name == option.name else None)
-                forms.add(form_of("t", [Settled(plan.question, method, golden.PURE)], golden.PURE))
+                forms.add(cache_key_text("t", [PlannedCall(plan.question, method, golden.PURE)], golden.PURE))
             assert len(forms) == len(VALUES), (kind, option.name)
 
 
 @pytest.mark.parametrize("name", list(golden.CALLS))
 def test_each_argument_of_each_question_is_in_the_form_with_its_exact_value_and_order(name: str) -> None:
-    plan = foreseen(lambda: golden.CALLS[name](LEDGER)).plans[0]
+    plan = approximate_power(lambda: golden.CALLS[name](LEDGER)).plans[0]
     for argument in ARGUMENTS[plan.question.task]:
         whole, _, part = argument.partition(".")
         forms = set()
         for value in [one for one in VALUES if not isinstance(one, Method)]:
             held = Changing(getattr(plan.question, whole), **{part: value}) if part else value
             question: Any = Changing(plan.question, **{whole: held})
-            forms.add(form_of("t", [Settled(question, plan.method, golden.PURE)], golden.PURE))
+            forms.add(cache_key_text("t", [PlannedCall(question, plan.method, golden.PURE)], golden.PURE))
         assert len(forms) == len(VALUES) - 2, argument
 
 
@@ -246,11 +246,11 @@ def test_renamed_and_grown_classes_leave_the_form_as_it_was(monkeypatch: pytest.
     grown = make_dataclass("Grown", [("ties", Any, None)], bases=(dpc.methods.Gcm,), frozen=True, kw_only=True)
     grown.__module__ = "dpcausal.elsewhere"
     monkeypatch.setattr(golden.methods, "Gcm", grown)
-    Hypothesis.__name__ = "Null"
+    IndependenceQuestion.__name__ = "Null"
     try:
         assert form(lambda: golden.CALLS["ci_test"](LEDGER)) == before
     finally:
-        Hypothesis.__name__ = "Hypothesis"
+        IndependenceQuestion.__name__ = "IndependenceQuestion"
 
 
 def test_an_answer_comes_back_to_a_class_that_has_grown_since(tmp_path: Path) -> None:
@@ -329,14 +329,14 @@ def meaning(d: dict[str, Any]) -> tuple[Any, ...]:
 def test_two_calls_share_a_form_just_if_they_mean_the_same() -> None:
     coins = generator_from_seed(3)
     forms: dict[str, Any] = {}
-    meanings: dict[Any, str] = {}
+    explain_terms: dict[Any, str] = {}
     for _ in range(12):
         base = {name: some[coins.integers(len(some))] for name, some in CHOICES.items()}
         for changed in (base | {name: value} for name, some in CHOICES.items() for value in some):
             if _said(changed):
                 made, meant = asked(changed), meaning(changed)
                 assert forms.setdefault(made, meant) == meant, "one form, two meanings"
-                assert meanings.setdefault(meant, made) == made, "one meaning, two forms"
+                assert explain_terms.setdefault(meant, made) == made, "one meaning, two forms"
     assert len(forms) > 60
 
 

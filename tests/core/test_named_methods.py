@@ -9,12 +9,12 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.core.method import Method
-from dpcausal.core.validate import chosen, refuse_options
+from dpcausal.core.validate import chosen, reject_misplaced_options
 from dpcausal.errors import ParameterError
 
 
 class Way(Method[Any, Any]):
-    def pay(self, loss: Any) -> Any:
+    def charge(self, loss: Any) -> Any:
         return loss, ""
 
     def claims(self, question: Any, spent: Any) -> tuple[str, ...]:
@@ -66,9 +66,9 @@ def test_what_is_no_method_is_refused(method: Any) -> None:
     ],
 )
 def test_a_misplaced_option_names_the_object_that_takes_it(method: Any, misplaced: Any, told: str) -> None:
-    refuse_options({}, method, KNOWN, dpc.direction)
+    reject_misplaced_options({}, method, KNOWN, dpc.direction)
     with pytest.raises(ParameterError, match=told):
-        refuse_options(misplaced, method, KNOWN, dpc.direction)
+        reject_misplaced_options(misplaced, method, KNOWN, dpc.direction)
 
 
 def test_a_method_inside_another_is_told_with_its_own_options() -> None:

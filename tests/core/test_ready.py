@@ -110,13 +110,13 @@ def test_a_source_that_goes_at_the_spend_is_not_missed(
 ) -> None:
     """The answer is the one that the rows give; or the question is refused in the same words as before."""
     stays = outcome(task, lambda table: HOMES[kind](table, tmp_path))
-    allot = Ledger.allot
+    charge = Ledger.charge
 
     def gone(self: Any, *_: Any) -> Any:
         raise OSError("canary")
 
     def then_gone(self: Ledger, *given: Any, **named: Any) -> Any:
-        allotment = allot(self, *given, **named)
+        allotment = charge(self, *given, **named)
         for file in tmp_path.glob("*"):
             file.unlink()
         for source in (*Streaming.__subclasses__(), Streaming):

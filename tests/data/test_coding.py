@@ -236,7 +236,7 @@ def test_wide_integers_are_cut_as_if_rounded_once(kind: str) -> None:
         assert_coded(frame, values, column)
 
 
-@pytest.mark.parametrize("precision,scale", [(4, 1), (9, 9), (18, 3), (38, 0), (38, 20), (38, 38)])
+@pytest.mark.parametrize("precision, scale", [(4, 1), (9, 9), (18, 3), (38, 0), (38, 20), (38, 38)])
 def test_decimals_are_cut_as_if_rounded_once(precision: int, scale: int) -> None:
     rng = np.random.default_rng(5)
     most = 10**precision - 1

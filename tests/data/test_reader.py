@@ -18,7 +18,7 @@ from dpcausal.data import reader as reading
 from dpcausal.data import remote_blocks as apart
 from dpcausal.data.reader import Records
 from dpcausal.data.records import Rows
-from dpcausal.data.remote_blocks import Apart
+from dpcausal.data.remote_blocks import WorkerBlocks
 from dpcausal.data.sources.frame import source_of
 from dpcausal.data.table import Table
 from dpcausal.errors import SchemaError
@@ -87,7 +87,7 @@ def test_a_file_that_is_written_to_after_the_spend_gives_no_figure(
     if how == "in blocks":
         table = dpc.Table(path, SCHEMA, ledger, person="id")
         monkeypatch.setattr(type(table._source), "ordered", False)
-        read: Any = Apart, "each"
+        read: Any = WorkerBlocks, "each"
     else:
         table = dpc.Table(path, SCHEMA, ledger)
         read = Records, "sum"

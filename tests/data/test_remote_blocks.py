@@ -16,7 +16,7 @@ from dpcausal.data import remote_blocks as apart
 from dpcausal.data import source
 from dpcausal.data.reader import Reading
 from dpcausal.data.records import Rows
-from dpcausal.data.remote_blocks import Apart, Deal, Gather
+from dpcausal.data.remote_blocks import BlockAssigner, BlockReducer, WorkerBlocks
 from dpcausal.data.sources.frame import source_of
 from dpcausal.data.sources.spark import Dealer, Gatherer, _unpacked
 from dpcausal.errors import SchemaError
@@ -65,8 +65,8 @@ def released(table: dpc.Table) -> list[Any]:
 
 def test_blocks_made_up_in_waves_release_the_bits_of_memory(few_held: None, monkeypatch: pytest.MonkeyPatch) -> None:
     expected, asked = released(made(people())), []
-    each = Apart.each
-    monkeypatch.setattr(Apart, "each", lambda *these: asked.append(1) or each(*these))
+    each = WorkerBlocks.each
+    monkeypatch.setattr(WorkerBlocks, "each", lambda *these: asked.append(1) or each(*these))
     assert released(made(moved(people()))) == expected
     assert len(asked) == 4
 
@@ -88,8 +88,8 @@ def same(rows: Rows) -> Rows:
 
 def by_workers(table: dpc.Table, rows: pa.Table, blocks: int, each: Any, groups: int = 5) -> Any:
     """Deal and gather as Spark's workers do, in pieces of 70 rows that come in any order."""
-    deal = Deal(Reading.of(table, ("z",)), "id", False, blocks, 17, groups)
-    gather = Gather(deal, True, 2, same, each)
+    deal = BlockAssigner(Reading.of(table, ("z",)), "id", False, blocks, 17, groups)
+    gather = BlockReducer(deal, True, 2, same, each)
     dealer, gatherer = (pickle.loads(pickle.dumps(one)) for one in (Dealer(("z", "id"), deal), Gatherer(gather)))
     parts = rows.select(["z", "id"]).rename_columns(["c0", "c1"]).to_batches(max_chunksize=70)
     sent = [batch for part in reversed(parts) for batch in dealer(iter([part]))]
@@ -142,7 +142,7 @@ def test_a_person_of_another_id_moves_two_blocks_and_of_other_values_one() -> No
 
 def test_blocks_that_nobody_is_in_say_what_they_say_in_memory(few_held: None) -> None:
     rows = people(150)
-    asked = Apart(made(moved(rows)), ("z",), same).each(400, 17, 2, Rank())
+    asked = WorkerBlocks(made(moved(rows)), ("z",), same).each(400, 17, 2, Rank())
     assert asked.shape == (400, 2)
     assert (asked[asked[:, 0] == 0] == 0).all() and asked[:, 0].sum() == made(rows).n
 
@@ -150,14 +150,14 @@ def test_blocks_that_nobody_is_in_say_what_they_say_in_memory(few_held: None) ->
 def test_what_cannot_be_dealt_gives_no_figure_and_other_rows_are_refused_unpaid(
     few_held: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(self: Deal, collected: Any) -> Any:
+    def broken(self: BlockAssigner, collected: Any) -> Any:
         raise ValueError("canary")
 
     for fault, spends in ((broken, 1), (None, 0)):
         table = made(moved(people()))
         with monkeypatch.context() as patch:
             if fault is not None:
-                patch.setattr(Deal, "__call__", fault)
+                patch.setattr(BlockAssigner, "__call__", fault)
             else:
                 patch.setattr(table._source, "frame", source_of(moved(people(N - 1))).frame)
             with pytest.raises(SchemaError) as caught:

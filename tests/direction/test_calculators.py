@@ -91,8 +91,8 @@ def test_tails_are_those_of_the_noise_on_both_sides(margin: float) -> None:
 @pytest.mark.parametrize("epsilon", [1e-3, 0.5, 3.0])
 def test_the_tail_of_a_flip_distance_is_twice_that_of_the_geometric_law(epsilon: float) -> None:
     for distance in (1, 2, 7, 40):
-        one_sided = float(stats.dlaplace.sf(distance - 1, epsilon))
-        assert flip_draw_tail(distance, epsilon) == pytest.approx(min(1.0, 2 * one_sided), abs=1e-12)
+        is_skewed = float(stats.dlaplace.sf(distance - 1, epsilon))
+        assert flip_draw_tail(distance, epsilon) == pytest.approx(min(1.0, 2 * is_skewed), abs=1e-12)
         assert flip_draw_tail(-1 - distance, epsilon) == flip_draw_tail(distance, epsilon)
     assert flip_draw_tail(0, epsilon) == flip_draw_tail(-1, epsilon) == 1.0
 

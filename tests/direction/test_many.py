@@ -201,7 +201,7 @@ def test_all_answers_about_a_training_half_learn_from_the_same_rows(monkeypatch:
 
 
 def test_halves_of_several_sizes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    of_size = Holdout.settle
+    of_size = Holdout.plan
 
     def settled(self: Holdout, question: Any, spent: Any) -> Any:
         share = 0.5 if question.score == "iqr" else 0.8
@@ -289,7 +289,7 @@ def test_too_many_answers_and_too_few_columns_are_refused() -> None:
 
 def test_an_interrupt_after_the_spend_leaves_the_spend(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, turns = table(), itertools.count()
-    answer = many.ask_all
+    answer = many.run_many
 
     def gone(*arguments: Any, **named: Any) -> Any:
         if next(turns) == 2:

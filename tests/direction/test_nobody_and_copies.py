@@ -23,7 +23,7 @@ def direction(x: Any, y: Any, seed: int, loss: Any = None, **options: Any) -> dp
         return dpc.direction(table, "x", "y", loss=loss, **options)
 
 
-@pytest.mark.parametrize("n,epsilon", [(20_000, 1.0), (6_000, 1.0), (60_000, 0.2)])
+@pytest.mark.parametrize("n, epsilon", [(20_000, 1.0), (6_000, 1.0), (60_000, 0.2)])
 def test_columns_of_nobody_have_no_verdict_more_often_than_its_level(n: int, epsilon: float) -> None:
     """Chance of a false alarm below 1e-8: each verdict has a chance of at most .1, measured .03 but for unlinked."""
     made = [direction(np.full(n, np.nan), np.zeros(n), seed, dpc.PureDP(epsilon)) for seed in range(30)]

@@ -106,10 +106,10 @@ REFUSED: dict[str, tuple[dict[str, Any], type[DpCausalError], str]] = {
 def test_a_refusal_names_the_rule_and_spends_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments, error, rule = REFUSED[name]
     ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-3), accept_large_epsilon=True)
-    asked_of = table(ledger)
+    cache_key = table(ledger)
     monkeypatch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data was read"))
     with pytest.raises(error) as raised:
-        ask(asked_of, **arguments)
+        ask(cache_key, **arguments)
     assert rule in str(raised.value)
     assert "3141" not in str(raised.value)
     assert not ledger.entries()
@@ -147,12 +147,12 @@ def test_bounds_at_the_limit_are_answered_without_a_warning(score: str, both: bo
     rng = np.random.default_rng(3)
     for kind in (rng.uniform(0, scale, 40), np.full(40, scale), np.where(np.arange(40) % 2, 0.0, scale)):
         schema = dpc.Schema({"x": dpc.Bounded(0, scale), "y": dpc.Bounded(-scale, scale)})
-        asked_of = dpc.Table(
+        cache_key = dpc.Table(
             {"x": kind, "y": kind[::-1].copy()}, schema, dpc.Ledger.in_memory(dpc.PureDP(1), protect="test"),
             missing="impute",
         )
         with dpc.simulated_noise(1):
-            r = ask(asked_of, score=score, protect="test", release_scores=both)
+            r = ask(cache_key, score=score, protect="test", release_scores=both)
         assert math.isfinite(r.margin or 0)
 
 
@@ -170,11 +170,11 @@ def test_more_rows_than_the_sums_are_proved_for_are_refused(monkeypatch: pytest.
 
 def test_a_refused_budget_reads_nothing_and_says_asked_spent_and_left(monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = dpc.Ledger.in_memory(dpc.PureDP(0.7))
-    asked_of = table(ledger)
-    ask(asked_of)
+    cache_key = table(ledger)
+    ask(cache_key)
     monkeypatch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data was read"))
     with pytest.raises(BudgetExceededError) as refused:
-        ask(asked_of)
+        ask(cache_key)
     assert (refused.value.asked, refused.value.spent, refused.value.left) == (
         "PureDP(0.5)", "epsilon 0.5", "epsilon 0.2",
     )  # fmt: skip
@@ -183,12 +183,12 @@ def test_a_refused_budget_reads_nothing_and_says_asked_spent_and_left(monkeypatc
 
 def test_a_ledger_file_takes_no_simulated_and_no_unproven_call(tmp_path: Path) -> None:
     with dpc.Ledger.create(tmp_path / "study.ledger", budget=dpc.ApproxDP(2, 1e-4)) as ledger:
-        asked_of = table(ledger)
+        cache_key = table(ledger)
         with dpc.simulated_noise(1), pytest.raises(LedgerError, match="simulated"):
-            ask(asked_of)
+            ask(cache_key)
         with pytest.raises(UnprovenError, match="in_memory"):
             ask(
-                asked_of, protect="test", score="iqr", published=True, accept_unproven=True,
+                cache_key, protect="test", score="iqr", published=True, accept_unproven=True,
                 loss=dpc.ApproxDP(0.5, 1e-6),
             )  # fmt: skip
         assert not ledger.entries()

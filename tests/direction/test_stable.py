@@ -34,7 +34,7 @@ def plan(**arguments: Any) -> Any:
     words = spelled(arguments)
     question = Pair.of(table, "x", "y", words.get("score", "hsic"), words["protect"], 0.1)
     method, _ = chosen(words.get("method", "auto"), question, words["loss"])
-    return method.settle(question, words["loss"])
+    return method.plan(question, words["loss"])
 
 
 def question(score: str = "hsic") -> Pair:
@@ -142,14 +142,14 @@ def test_more_test_rows_than_gaussian_kernels_take_are_refused_with_the_share_th
     columns = {name: np.zeros(rows) for name in ("x", "y")}
     table = dpc.Table(columns, PAIR.schema, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
     with pytest.raises(ParameterError, match=r"training_share of at least 0\.5001"):
-        TrainingPrivacy().settle(Pair.of(table, "x", "y", "hsic", "training", 0.1), dpc.PureDP(1))
+        TrainingPrivacy().plan(Pair.of(table, "x", "y", "hsic", "training", 0.1), dpc.PureDP(1))
     iqr = Pair.of(table, "x", "y", "iqr", "training", 0.1)
-    assert TrainingPrivacy().settle(iqr, dpc.PureDP(1)).training_share == 0.5
+    assert TrainingPrivacy().plan(iqr, dpc.PureDP(1)).training_share == 0.5
 
 
 def test_more_training_rows_than_sums_are_exact_for_are_refused_before_anything_is_spent() -> None:
     with pytest.raises(ParameterError, match="at most 536870912 training rows"):
-        TrainingPrivacy().settle(Many(*vars(question("iqr")).values()), dpc.PureDP(1))
+        TrainingPrivacy().plan(Many(*vars(question("iqr")).values()), dpc.PureDP(1))
 
 
 def test_the_start_of_the_search_moves_both_directions_at_once() -> None:

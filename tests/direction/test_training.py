@@ -164,10 +164,10 @@ def test_what_has_no_route_is_refused_and_the_message_says_where_it_goes() -> No
 
 def test_published_noise_that_cannot_be_drawn_is_refused_before_the_spend() -> None:
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1), protect="training")
-    asked_of = dpc.Table({"x": np.linspace(0, 1, 40), "y": np.linspace(1, 0, 40)}, SMALL, ledger, missing="impute")
+    cache_key = dpc.Table({"x": np.linspace(0, 1, 40), "y": np.linspace(1, 0, 40)}, SMALL, ledger, missing="impute")
     with pytest.raises(LossError, match="larger penalty"):
         dpc.direction(
-            asked_of, "x", "y", protect="training", loss=dpc.PureDP(1e-9),
+            cache_key, "x", "y", protect="training", loss=dpc.PureDP(1e-9),
             method=dpc.papers.AnmTrainingPrivacy(penalty=1e-5),
         )
     assert not ledger.entries()

@@ -11,7 +11,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.discovery.methods import METHODS, automatic
-from dpcausal.discovery.question import Graph
+from dpcausal.discovery.question import DiscoveryQuestion
 from dpcausal.errors import (
     BudgetExceededError,
     InfeasibleError,
@@ -185,7 +185,7 @@ def test_sixty_columns_have_a_clear_word_before_anything_is_spent() -> None:
         with pytest.raises(InfeasibleError, match="cells"):
             dpc.discover(table, loss=loss_of(method), method=method, accept_unproven=True)
     assert not ledger.entries()
-    assert isinstance(automatic(Graph.of(table, None, None, None), dpc.ApproxDP(1, 1e-6)), Whitened)
+    assert isinstance(automatic(DiscoveryQuestion.of(table, None, None, None), dpc.ApproxDP(1, 1e-6)), Whitened)
 
 
 def test_auto_follows_schema_size_and_loss() -> None:
@@ -209,9 +209,12 @@ def test_auto_follows_schema_size_and_loss() -> None:
 
 def test_a_level_that_is_given_holds_for_all_orders() -> None:
     loss = dpc.ApproxDP(1, 1e-6)
-    assert (asked(method="parities", loss=loss).alpha, asked(method="parities", loss=loss).later_alpha) == (0.01, 0.03)
-    assert asked(method="parities", loss=loss, alpha=0.01).later_alpha is None
-    assert asked().later_alpha is None
+    assert (asked(method="parities", loss=loss).alpha, asked(method="parities", loss=loss).alpha_per_order) == (
+        0.01,
+        0.03,
+    )
+    assert asked(method="parities", loss=loss, alpha=0.01).alpha_per_order is None
+    assert asked().alpha_per_order is None
 
 
 def test_an_approximate_loss_of_a_table_is_spent_without_delta() -> None:

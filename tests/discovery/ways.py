@@ -25,7 +25,7 @@ def loss_of(way: Any, losses: tuple[Any, ...] = LOSSES) -> Any:
     """Return the first of some losses that a method can spend."""
     for loss in losses:
         try:
-            way.pay(loss, None)
+            way.charge(loss, None)
         except LossError:
             continue
         return loss

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.core.run import settle
+from dpcausal.core.run import plan_call
 from dpcausal.errors import DpCausalError, InfeasibleError
 
 LOSSES = (
@@ -62,5 +62,5 @@ def test_arithmetic_on_public_numbers_that_fails_is_a_refusal(
     method = dpc.methods.Gcm()
     monkeypatch.setattr(type(method), "settle", failing)
     with pytest.raises(InfeasibleError) as caught:
-        settle(None, method, dpc.PureDP(1))
+        plan_call(None, method, dpc.PureDP(1))
     assert caught.value.__context__ is None and "canary" not in str(caught.value)

@@ -39,9 +39,9 @@ def test_a_release_of_moments_is_asked_for_its_graph_for_nothing() -> None:
 def test_the_variance_stated_for_a_graph_is_at_least_that_of_repeated_noise() -> None:
     """2,000 draws of the noise alone: the ratio of a sample variance to its law has a deviation of .03."""
     moments, _, _ = released(1, 20_000, dpc.ApproxDP(1, 1e-6))
-    stated = moments.for_graph()
+    stated = moments.as_graph_release()
     generator = generator_from_seed(3)
-    drawn = np.array([moments.redrawn(generator).for_graph().covariance for _ in range(2_000)])  # type: ignore[attr-defined]
+    drawn = np.array([moments.with_extra_noise(generator).as_graph_release().covariance for _ in range(2_000)])  # type: ignore[attr-defined]
     seen = drawn.var(axis=0)[np.triu_indices(6, 1)]
     assert 0.5 < seen.max() / stated.variance < 1.2  # type: ignore[attr-defined]
 

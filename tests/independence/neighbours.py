@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit, compare
-from dpcausal.core.method import Settled
-from dpcausal.core.run import settle
+from dpcausal.core.method import PlannedCall
+from dpcausal.core.run import plan_call
 from dpcausal.independence.methods import ALL
 from dpcausal.independence.methods.model_x import ModelX
-from dpcausal.independence.question import Hypothesis, IndependenceTest
+from dpcausal.independence.question import IndependenceQuestion, IndependenceTest
 from dpcausal.papers import ASKED, PrivKendall
 from tests.conformance import STARTS
 
@@ -79,13 +79,13 @@ def ask(rows: Rows, method: str | IndependenceTest[Any] = "gcm", **arguments: An
 
 def plan_of(
     rows: Rows, method: str, epsilon: float = 1.0, missing: str = "impute", **options: Any
-) -> Settled[Hypothesis]:
+) -> PlannedCall[IndependenceQuestion]:
     """Return the settled question of a call."""
     loss = dpc.PureDP(epsilon)
     table = dpc.Table(frame(rows), SCHEMA, dpc.Ledger.in_memory(loss), missing=missing)
     x, y, given = named(method, ["z"])
-    question = Hypothesis.of(table, x, y, given, 0.05)
-    return settle(question, way(method, **options), loss)
+    question = IndependenceQuestion.of(table, x, y, given, 0.05)
+    return plan_call(question, way(method, **options), loss)
 
 
 def audit(rows: Rows, neighbour: Rows, answers: Any = "low", **arguments: Any) -> GreyBoxAudit:

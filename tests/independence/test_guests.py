@@ -171,7 +171,7 @@ class Regressor(LinearRegression):
         return super().fit(Z, y)
 
 
-def guests(act: str) -> dict[str, dict[str, Any]]:
+def external_code(act: str) -> dict[str, dict[str, Any]]:
     """Return a call for each place where code of the caller's is taken."""
     def seen(Z: Any) -> None:
         if np.isclose(Z, SECRET, rtol=0, atol=1e-12).any():
@@ -202,12 +202,12 @@ def guests(act: str) -> dict[str, dict[str, Any]]:
     }
 
 
-PLACES = sorted(guests("says"))
+PLACES = sorted(external_code("says"))
 
 
 def ask(place: str, act: str, ledger: dpc.Ledger | None = None, loss: Any = LOSS) -> Any:
     """Ask with a guest that acts; at the end it did."""
-    call = guests(act)[place]
+    call = external_code(act)[place]
     filled = "impute" if "PrivCRT" in place else "drop"  # as published it leaves out no row
     table = dpc.Table(columns(), DATA.schema, ledger or dpc.Ledger.in_memory(LOSS), missing=filled)
     acted.clear()
@@ -391,7 +391,7 @@ def test_calls_with_guests_in_several_threads_are_unheard_and_agree(heard: Heard
     found: list[float] = []
 
     def work(place: str, act: str) -> None:
-        options = guests(act)[place]
+        options = external_code(act)[place]
         call = way(options.pop("method"), **options)
         table = dpc.Table(columns(), DATA.schema, dpc.Ledger.in_memory(LOSS))
         with dpc.simulated_noise(5):  # the thread's own

@@ -9,11 +9,11 @@ import pytest
 from scipy import stats
 
 import dpcausal as dpc
-from dpcausal.core.run import settle
+from dpcausal.core.run import plan_call
 from dpcausal.independence.methods import METHODS
 from dpcausal.independence.methods import block_test as blocks
 from dpcausal.independence.null_laws import permutation_score, term
-from dpcausal.independence.question import Hypothesis
+from dpcausal.independence.question import IndependenceQuestion
 from dpcausal.privacy.noise import generator_from_seed
 
 NUMBERS = dpc.Schema({"x": dpc.Bounded(0, 1), "y": dpc.Bounded(-3, 3), "z": dpc.Bounded(-2, 2)})
@@ -131,5 +131,5 @@ def test_every_test_that_links_of_both_signs_deceive_says_so_in_its_plan(method:
     rows, bounds = np.linspace(0, 1, 300), dpc.Bounded(-4, 4)
     table = dpc.Table(dict.fromkeys("xyz", rows), dpc.Schema(dict.fromkeys("xyz", bounds)),
                       dpc.Ledger.in_memory(dpc.PureDP(1)))  # fmt: skip
-    told = settle(Hypothesis.of(table, "x", "y", ["z"], 0.05), method, dpc.PureDP(1)).caveats
+    told = plan_call(IndependenceQuestion.of(table, "x", "y", ["z"], 0.05), method, dpc.PureDP(1)).caveats
     assert any("positive in some rows and negative in others cancels here" in one for one in told) == says

@@ -12,7 +12,7 @@ import dpcausal as dpc
 from dpcausal.independence.methods import ALL
 from dpcausal.independence.methods.block_test import LEAST_KEPT, BlockTest, block_scores
 from dpcausal.independence.methods.hsic import first_returns
-from dpcausal.independence.question import Hypothesis
+from dpcausal.independence.question import IndependenceQuestion
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.privacy.noise import generator_from_seed
 
@@ -95,8 +95,8 @@ def test_a_replaced_row_moves_no_answer_by_more_than_its_bound(name: str, kind: 
             assert one.event == other.event and np.abs(one.value - other.value).sum() <= one.bound
 
 
-def rows_of_test(columns: Frame) -> tuple[Any, Hypothesis]:
-    question = Hypothesis.of(table_of(columns), "x", "y", ["z"], 0.05)
+def rows_of_test(columns: Frame) -> tuple[Any, IndependenceQuestion]:
+    question = IndependenceQuestion.of(table_of(columns), "x", "y", ["z"], 0.05)
     return question.read(), question
 
 
@@ -106,7 +106,7 @@ def test_leaving_a_row_out_changes_the_score_of_its_own_block_alone() -> None:
     place = int(np.flatnonzero(~np.isnan(before["x"]))[100])
     after = {key: value.copy() for key, value in before.items()}
     after["x"][place] = np.nan
-    settled = method.settle(rows_of_test(before)[1], dpc.PureDP(1.0))
+    settled = method.plan(rows_of_test(before)[1], dpc.PureDP(1.0))
     found = [block_scores(settled, *rows_of_test(columns), generator_from_seed(5)) for columns in (before, after)]
     assert sum(one != other for one, other in zip(*found, strict=True)) == 1
 
@@ -115,7 +115,7 @@ def test_blocks_of_too_few_kept_rows_say_what_their_own_coins_say() -> None:
     """The sum of their scores keeps its law: standard normal scores, other ones for other seeds, the rows unheard."""
     columns = frame(4, share=0.0)
     columns["x"][LEAST_KEPT - 1 :] = np.nan
-    method = dpc.methods.Gcm(blocks=4).settle(rows_of_test(columns)[1], dpc.PureDP(1.0))
+    method = dpc.methods.Gcm(blocks=4).plan(rows_of_test(columns)[1], dpc.PureDP(1.0))
     empty = {**columns, "x": np.full(N, np.nan)}
     scores = [block_scores(method, *rows_of_test(columns), generator_from_seed(seed)) for seed in range(250)]
     nothing = [block_scores(method, *rows_of_test(empty), generator_from_seed(seed)) for seed in range(250)]
@@ -188,13 +188,13 @@ def _changed(method: Any, alter: Callable[[Any], Any]) -> list[int]:
 
 
 def test_rows_that_are_left_out_before_they_are_dealt_are_caught() -> None:
-    method = dpc.methods.Gcm(blocks=6, resamples=19).settle(rows_of_test(frame(3))[1], dpc.PureDP(1.0))
+    method = dpc.methods.Gcm(blocks=6, resamples=19).plan(rows_of_test(frame(3))[1], dpc.PureDP(1.0))
     assert max(_changed(method, lambda rows: rows)) <= 1
     assert max(_changed(method, lambda rows: rows.complete())) > 1
 
 
 def test_blocks_whose_coins_follow_the_number_of_kept_rows_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    method = dpc.methods.Gcm(blocks=6, resamples=19).settle(rows_of_test(frame(3))[1], dpc.PureDP(1.0))
+    method = dpc.methods.Gcm(blocks=6, resamples=19).plan(rows_of_test(frame(3))[1], dpc.PureDP(1.0))
     from dpcausal.independence.methods import block_test as blocks
 
     kept = []

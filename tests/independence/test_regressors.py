@@ -21,10 +21,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler
 
 import dpcausal as dpc
-from dpcausal.core.run import ask_all, settle
+from dpcausal.core.run import plan_call, run_many
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods import block_test as blocks
-from dpcausal.independence.question import Hypothesis
+from dpcausal.independence.question import IndependenceQuestion
 from dpcausal.methods import Crt, Gcm
 from tests.independence.neighbours import plan_of
 
@@ -115,10 +115,12 @@ class _Telling(LinearRegression):
 def test_rows_stay_in_the_process_and_nothing_is_said_whatever_joblib_was_told(capfd, caplog):
     asked = table()
     with joblib.parallel_config(backend="loky", n_jobs=2, verbose=11):
-        plan = settle(Hypothesis.of(asked, "x", "y", ["z1"], 0.05), Gcm(regression=_Telling()), dpc.PureDP(1))
+        plan = plan_call(
+            IndependenceQuestion.of(asked, "x", "y", ["z1"], 0.05), Gcm(regression=_Telling()), dpc.PureDP(1)
+        )
         capfd.readouterr()  # of the trial on made-up rows
         caplog.clear()
-        (told,) = ask_all([plan], asked.ledger.allot(plan.spent, task="test"), seed=1)
+        (told,) = run_many([plan], asked.ledger.charge(plan.spent, task="test"), seed=1)
     assert _Telling.processes == {os.getpid()} and math.isfinite(told.statistic)
     assert capfd.readouterr() == ("", "") and not caplog.records
     assert logging.root.manager.disable == logging.NOTSET

@@ -145,10 +145,10 @@ def rows(n: int = 20_000) -> dict[str, np.ndarray]:
     return {name: np.where(column, "yes", "no") for name, column in {"x": x, "y": y, "z": z}.items()}
 
 
-def paid(budget: float, each: float) -> interop.PaidTest:
+def paid(budget: float, each: float) -> interop.MeteredCiTest:
     schema = dpc.Schema({name: dpc.Levels(["no", "yes"]) for name in "xyz"})
     ledger = dpc.Ledger.in_memory(dpc.PureDP(budget))
-    return interop.PaidTest(dpc.Table(rows(), schema, ledger), loss=dpc.PureDP(each))
+    return interop.MeteredCiTest(dpc.Table(rows(), schema, ledger), loss=dpc.PureDP(each))
 
 
 def test_the_pc_of_causal_learn_runs_on_our_tests() -> None:

@@ -120,6 +120,6 @@ def test_a_package_that_is_not_there_is_named_with_its_extra(monkeypatch: pytest
         monkeypatch.setitem(__import__("sys").modules, name, None)
     with pytest.raises(MissingDependencyError, match=r"dpcausal\[pgmpy\]"):
         interop.to_pgmpy(Cpdag(("a",)))
-    for use in (interop.to_causal_learn, interop.from_causal_learn, interop.PaidTest.in_causal_learn):
+    for use in (interop.to_causal_learn, interop.from_causal_learn, interop.MeteredCiTest.in_causal_learn):
         with pytest.raises(MissingDependencyError, match=r"dpcausal\[causal-learn\]"):
             use(Cpdag(("a",)))  # type: ignore[arg-type]

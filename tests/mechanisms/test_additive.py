@@ -22,21 +22,21 @@ from dpcausal.errors import DpCausalError, FenceError, LossError
 from dpcausal.mechanisms import additive
 from dpcausal.mechanisms.additive import cube, gaussian, gaussian_scale, geometric, l2_ball, laplace, laplace_scale
 from dpcausal.privacy import noise
-from dpcausal.privacy.ledger import Allotment, Ledger
+from dpcausal.privacy.ledger import CallBudget, Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import simulated_noise
 from dpcausal.privacy.sensitivity import CONDITIONAL, Norm, Query, Relation, Sensitivity
 from tests.privacy.test_noise import allowed, cube_norms, discrete_gaussian_cdf, distance, summed
 
-Mechanism = Callable[[Query, Allotment, Any], Any]
+Mechanism = Callable[[Query, CallBudget, Any], Any]
 
 
 def query(answer: Any, norm: Norm, bound: Any = 1) -> Query:
     return Query(answer, Sensitivity(bound, norm, Relation.REPLACE_ONE, "kendall-tau"), "margin")
 
 
-def granted(loss: Loss) -> Allotment:
-    return Ledger.in_memory(ZCDP(10**6) if isinstance(loss, ZCDP) else PureDP(10**6)).allot(loss, task="test")
+def granted(loss: Loss) -> CallBudget:
+    return Ledger.in_memory(ZCDP(10**6) if isinstance(loss, ZCDP) else PureDP(10**6)).charge(loss, task="test")
 
 
 def released(mechanism: Mechanism, question: Query, loss: Any) -> tuple[Any, Any]:
@@ -286,7 +286,7 @@ def test_noise_of_the_cube_has_scale_sensitivity_over_epsilon_and_leaves_whole_n
 def test_a_wrong_norm_kind_or_loss_is_refused_before_the_spend(
     mechanism: Mechanism, answer: Any, norm: Norm, loss: Any
 ) -> None:
-    allotment = Ledger.in_memory(ApproxDP(10, 0.1)).allot(PureDP(2), task="test")
+    allotment = Ledger.in_memory(ApproxDP(10, 0.1)).charge(PureDP(2), task="test")
     with pytest.raises((FenceError, LossError)) as refused:
         mechanism(query(answer, norm), allotment, loss)
     assert isinstance(refused.value, DpCausalError)

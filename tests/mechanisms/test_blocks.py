@@ -74,6 +74,6 @@ def test_a_vote_count_is_a_hidden_integer_with_sensitivity_one() -> None:
 
 
 def test_a_vote_count_is_released_for_its_own_unit_only() -> None:
-    allotment = Ledger.in_memory(PureDP(1), protect="test").allot(PureDP(1), task="votes", unit=Unit.TEST_ROW)
+    allotment = Ledger.in_memory(PureDP(1), protect="test").charge(PureDP(1), task="votes", unit=Unit.TEST_ROW)
     with pytest.raises(FenceError, match="protects a row of the test half"):
         geometric(vote_count([True], "votes"), allotment, PureDP(1))

@@ -16,7 +16,7 @@ from dpcausal.mechanisms.gate import book_exact, exact, recording_gate, release
 from dpcausal.mechanisms.selection import exponential, noisy_max
 from dpcausal.privacy import noise
 from dpcausal.privacy.budget import Event
-from dpcausal.privacy.ledger import Allotment, Ledger
+from dpcausal.privacy.ledger import CallBudget, Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import simulated_noise
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
@@ -37,9 +37,9 @@ def query(
 ONE, HALF = PureDP(1), PureDP(0.5)
 
 
-def granted(loss: Loss = ONE, **options: Any) -> Allotment:
+def granted(loss: Loss = ONE, **options: Any) -> CallBudget:
     budget = ZCDP(9) if isinstance(loss, ZCDP) else ApproxDP(9, 1e-6)
-    return Ledger.in_memory(budget).allot(loss, task="test", **options)
+    return Ledger.in_memory(budget).charge(loss, task="test", **options)
 
 
 def event(loss: Loss = HALF) -> Event:
@@ -156,14 +156,14 @@ def test_an_exact_answer_leaves_only_a_ledger_without_privacy() -> None:
         with pytest.raises(FenceError, match="leaves only a ledger without privacy"):
             book_exact("scores", allotment)
         assert allotment.events == ()
-    allotment = Ledger.without_privacy().allot(NoPrivacy(), task="test")
+    allotment = Ledger.without_privacy().charge(NoPrivacy(), task="test")
     assert not allotment.private
     assert exact(query(), allotment) == CANARY
     assert allotment.events[0].mechanism == "exact" and allotment.events[0].scale == 0
 
 
 def test_every_mechanism_gives_the_exact_answer_without_privacy() -> None:
-    allotment = Ledger.without_privacy().allot(NoPrivacy(), task="test")
+    allotment = Ledger.without_privacy().charge(NoPrivacy(), task="test")
     vector = np.array([1.5, -2.5])
     assert laplace(query(vector), allotment, NoPrivacy()).tolist() == vector.tolist()
     assert gaussian(query(vector, Norm.L2), allotment, NoPrivacy()).tolist() == vector.tolist()
@@ -176,7 +176,7 @@ def test_every_mechanism_gives_the_exact_answer_without_privacy() -> None:
 
 def test_an_exact_array_is_the_callers_own() -> None:
     question = query(np.array([1.5, -2.5]))
-    answer = exact(question, Ledger.without_privacy().allot(NoPrivacy(), task="test"))
+    answer = exact(question, Ledger.without_privacy().charge(NoPrivacy(), task="test"))
     answer[0] = 9.0
     assert question._answer[0] == 1.5
 
@@ -201,8 +201,8 @@ def test_a_ledger_file_gets_no_simulated_noise_and_no_recording(tmp_path: Path) 
     ledger = Ledger.create(tmp_path / "study.ledger", budget=PureDP(1))
     for block in (simulated_noise(1), recording_gate()):
         with block, pytest.raises(LedgerError):
-            ledger.allot(PureDP(0.5), task="test")
-    allotment = ledger.allot(PureDP(0.5), task="test")
+            ledger.charge(PureDP(0.5), task="test")
+    allotment = ledger.charge(PureDP(0.5), task="test")
     for block in (simulated_noise(1), recording_gate()):
         with block, pytest.raises(FenceError):
             release(query(), allotment, event(), lambda _: pytest.fail("the answer was read"))
@@ -212,7 +212,7 @@ def test_a_ledger_file_gets_no_simulated_noise_and_no_recording(tmp_path: Path) 
 # The recording gate
 
 
-def study(data: Any, allotment: Allotment, wrong: float = 1.0) -> list[Any]:
+def study(data: Any, allotment: CallBudget, wrong: float = 1.0) -> list[Any]:
     """A method of four releases; ``wrong`` scales what one of them hides below its stated bound."""
     n = len(data)
     return [

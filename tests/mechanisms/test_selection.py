@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms import selection
 from dpcausal.mechanisms.selection import exponential, noisy_max
-from dpcausal.privacy.ledger import Allotment, Ledger
+from dpcausal.privacy.ledger import CallBudget, Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, PureDP
 from dpcausal.privacy.noise import simulated_noise
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
@@ -37,8 +37,8 @@ def query(scores: Any, bound: Any = 1, norm: Norm = Norm.LINF) -> Query:
     return Query(scores, Sensitivity(bound, norm, Relation.REPLACE_ONE, "kendall-tau"), "best")
 
 
-def granted(epsilon: Any = 10**5) -> Allotment:
-    return Ledger.in_memory(PureDP(10**6), accept_large_epsilon=True).allot(PureDP(epsilon), task="test")
+def granted(epsilon: Any = 10**5) -> CallBudget:
+    return Ledger.in_memory(PureDP(10**6), accept_large_epsilon=True).charge(PureDP(epsilon), task="test")
 
 
 @pytest.mark.parametrize(("mechanism", "law"), SELECTIONS)
@@ -106,7 +106,7 @@ def test_exponential_noise_of_mean_two_bounds_over_epsilon_gives_that_law(scores
 
 @pytest.mark.parametrize("mechanism", [noisy_max, exponential])
 def test_without_privacy_the_first_best_index_is_returned(mechanism: Any) -> None:
-    allotment = Ledger.without_privacy().allot(NoPrivacy(), task="test")
+    allotment = Ledger.without_privacy().charge(NoPrivacy(), task="test")
     assert mechanism(query(np.array([1.0, 3.0, 3.0])), allotment, NoPrivacy()) == 1
     assert mechanism(query(np.array([4])), allotment, NoPrivacy()) == 0
 

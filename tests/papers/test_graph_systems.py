@@ -177,7 +177,7 @@ def test_the_sieve_passes_over_all_tests_up_to_the_one_it_found_and_ends_with_it
 
     terms = Terms("pc", 0.1, 0, dpc.Knowledge())
     with recording_gate(answers):
-        allotment = dpc.Ledger.in_memory(dpc.PureDP(9)).allot(dpc.PureDP(9), task="test")
+        allotment = dpc.Ledger.in_memory(dpc.PureDP(9)).charge(dpc.PureDP(9), task="test")
         sieve = Sieve(scores, terms, allotment, dpc.PureDP(1), 3, 1, examines=False)
         found = find_skeleton(names, sieve.ask, Terms("pc", 0.05, 0, terms.knowledge), sieve.begin)
     # ab ac ad bc bd cd: the third; then of the last three the first; of the last two the second: no round is left.

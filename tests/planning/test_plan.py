@@ -92,7 +92,7 @@ def test_a_direction_whose_blocks_all_agree_is_foretold_as_by_the_law_of_the_noi
     loss, rows = dpc.PureDP(0.4), {name: np.zeros(2_000) for name in "xy"}
     schema = dpc.Schema(dict.fromkeys("xy", dpc.Bounded(-1, 1)))
     question = Pair.of(dpc.Table(rows, schema, dpc.Ledger.in_memory(loss)), "x", "y", None, "everyone", 0.1)
-    way = Verdict(blocks=30).settle(question, loss)
+    way = Verdict(blocks=30).plan(question, loss)
     told = outlook(Counts(30, cube_tail(0.4), 0.4), 0.1)["arrow"]
     with dpc.simulated_noise(3):
         found = way.drawn(question, loss, [(True, True, False, True)], generator_from_seed(1), 400)
@@ -131,7 +131,7 @@ def test_a_clear_curve_has_an_arrow_and_a_line_has_none(monkeypatch: pytest.Monk
 
 
 def test_noise_is_simulated_in_a_rehearsal_and_nowhere_else() -> None:
-    from dpcausal.planning.task_plan import rehearsals
+    from dpcausal.planning.task_plan import simulate_runs
     from dpcausal.privacy.noise import simulated
 
     def fails(coins: Any) -> None:
@@ -140,7 +140,7 @@ def test_noise_is_simulated_in_a_rehearsal_and_nowhere_else() -> None:
 
     held: list[Any] = []
     try:
-        rehearsals(2, fails)
+        simulate_runs(2, fails)
     except ParameterError as error:
         held.append(error)  # with its frames, as a notebook holds them
         assert not simulated()

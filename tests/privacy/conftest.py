@@ -36,7 +36,7 @@ def path(directory: Path) -> Path:
     path = directory / "study.ledger"
     with Ledger.create(path, budget=PureDP(1)) as ledger:
         for number in range(1, SPENDS + 1):
-            ledger.allot(PureDP(0.125), task=f"call {number}", detail={"columns": ["x", "y"]}, once={"seed": 7})
+            ledger.charge(PureDP(0.125), task=f"call {number}", detail={"columns": ["x", "y"]}, once={"seed": 7})
             if number == 2:
                 ledger.keep(2, {"margin": -1.5})
     return path

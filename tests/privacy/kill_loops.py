@@ -85,7 +85,7 @@ def spend_then_release(path: Path, pipe: int) -> None:
     with Ledger.open(path) as ledger:
         try:
             while True:
-                ledger.allot(STEP, task="spend, then release")
+                ledger.charge(STEP, task="spend, then release")
                 os.write(pipe, b"x")
         except BudgetExceededError:
             return
@@ -97,7 +97,7 @@ def release_then_spend(path: Path, pipe: int) -> None:
         while True:
             os.write(pipe, b"x")
             time.sleep(CONTROL_PAUSE)
-            ledger.allot(STEP, task="release, then spend")
+            ledger.charge(STEP, task="release, then spend")
 
 
 def names_of(path: Path) -> list[Path]:
@@ -254,7 +254,7 @@ def race(path: Path, losses: list[Loss], processes: int, attempts: int) -> list[
         with Ledger.open(name_for(names, number)) as ledger:
             for attempt in range(attempts):
                 try:
-                    ledger.allot(losses[(number + attempt) % len(losses)], task=f"process {number}")
+                    ledger.charge(losses[(number + attempt) % len(losses)], task=f"process {number}")
                 except BudgetExceededError:
                     continue
                 os.write(pipes[number][1], b"x")

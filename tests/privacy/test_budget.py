@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 
 from dpcausal.errors import FenceError
-from dpcausal.privacy.budget import Allotment, Event
+from dpcausal.privacy.budget import CallBudget, Event
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, largest_rho
 
@@ -19,9 +19,9 @@ def event(loss: Loss, zcdp: ZCDP | None = None) -> Event:
     return Event("laplace", "step", loss, 1.0, "l1", 1.0, "kendall-tau", zcdp)
 
 
-def granted(loss: Loss, zcdp: ZCDP | None = None) -> Allotment:
+def granted(loss: Loss, zcdp: ZCDP | None = None) -> CallBudget:
     budget: Loss = ZCDP(100) if isinstance(loss, ZCDP) else ApproxDP(100, 0.5)
-    return Ledger.in_memory(budget, accept_large_epsilon=True).allot(loss, task="t", zcdp=zcdp)
+    return Ledger.in_memory(budget, accept_large_epsilon=True).charge(loss, task="t", zcdp=zcdp)
 
 
 @pytest.mark.parametrize("parts", [1, 3, 7, 300])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcausal.errors import BudgetExceededError, LossError, UnprovenError
-from dpcausal.privacy.checks import check_consent, check_large, pure_part
+from dpcausal.privacy.checks import as_pure, check_epsilon_consent, check_unproven_consent
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, PureDP, implies
 from dpcausal.privacy.split import divided
@@ -19,15 +19,15 @@ from dpcausal.privacy.split import divided
 
 @pytest.mark.parametrize("loss", [PureDP(20), ApproxDP(20, 1e-6), ZCDP(200), PureDP(1e-12), NoPrivacy()])
 def test_a_loss_worth_at_most_20_needs_no_consent(loss: object) -> None:
-    check_large(loss, False)  # type: ignore[arg-type]
+    check_epsilon_consent(loss, False)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("loss", [PureDP(20.000000001), ApproxDP(21, 1e-6), ZCDP(200.001)])
 def test_a_larger_one_needs_it_and_only_true_is_consent(loss: object) -> None:
-    check_large(loss, True)  # type: ignore[arg-type]
+    check_epsilon_consent(loss, True)  # type: ignore[arg-type]
     for consent in (False, 1, "yes", None):
         with pytest.raises(LossError, match="accept_large_epsilon=True"):
-            check_large(loss, consent)  # type: ignore[arg-type]
+            check_epsilon_consent(loss, consent)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -37,10 +37,10 @@ def test_a_larger_one_needs_it_and_only_true_is_consent(loss: object) -> None:
 )  # fmt: skip
 def test_what_is_no_loss_is_told_by_its_type_and_a_number_as_the_loss_it_may_mean(loss: object, told: str) -> None:
     for check in (
-        lambda: check_large(loss, False),  # type: ignore[arg-type]
-        lambda: pure_part(loss, "blocks"),  # type: ignore[arg-type]
+        lambda: check_epsilon_consent(loss, False),  # type: ignore[arg-type]
+        lambda: as_pure(loss, "blocks"),  # type: ignore[arg-type]
         lambda: divided(loss, [Fraction(1)]),  # type: ignore[arg-type]
-        lambda: Ledger.in_memory(PureDP(1)).allot(loss, task="example"),  # type: ignore[arg-type]
+        lambda: Ledger.in_memory(PureDP(1)).charge(loss, task="example"),  # type: ignore[arg-type]
     ):
         with pytest.raises(LossError, match=told):
             check()
@@ -49,22 +49,22 @@ def test_what_is_no_loss_is_told_by_its_type_and_a_number_as_the_loss_it_may_mea
 @pytest.mark.parametrize("loss", [0.5, "1", None, Fraction(1), True])
 def test_what_is_no_loss_is_refused(loss: object) -> None:
     with pytest.raises(LossError, match="loss must be PureDP"):
-        check_large(loss, False)  # type: ignore[arg-type]
+        check_epsilon_consent(loss, False)  # type: ignore[arg-type]
     with pytest.raises(LossError, match="loss must be PureDP"):
-        pure_part(loss, "this")  # type: ignore[arg-type]
+        as_pure(loss, "this")  # type: ignore[arg-type]
 
 
 def test_a_pure_loss_is_spent_as_it_is_and_of_another_epsilon_alone() -> None:
-    assert pure_part(PureDP(0.3), "blocks") == (PureDP(0.3), "")
-    assert pure_part(NoPrivacy(), "blocks") == (NoPrivacy(), "")
-    spent, note = pure_part(ApproxDP(Fraction(1, 3), 1e-6), "blocks")
+    assert as_pure(PureDP(0.3), "blocks") == (PureDP(0.3), "")
+    assert as_pure(NoPrivacy(), "blocks") == (NoPrivacy(), "")
+    spent, note = as_pure(ApproxDP(Fraction(1, 3), 1e-6), "blocks")
     assert spent == PureDP(Fraction(1, 3)) and "blocks needs no delta" in note
 
 
 @given(st.floats(1e-10, 1e4))
 def test_the_pure_epsilon_offered_for_a_rho_costs_that_rho_but_for_its_ninth_digit(rho: float) -> None:
     with pytest.raises(LossError) as refused:
-        pure_part(ZCDP(rho), "blocks")
+        as_pure(ZCDP(rho), "blocks")
     offered = re.search(r"give PureDP\(([0-9.e+-]+)\)", str(refused.value))
     assert offered is not None
     epsilon = float(offered[1])
@@ -73,15 +73,15 @@ def test_the_pure_epsilon_offered_for_a_rho_costs_that_rho_but_for_its_ninth_dig
 
 
 def test_an_unproven_variant_needs_the_consent_of_true() -> None:
-    check_consent(True, "the variant")
+    check_unproven_consent(True, "the variant")
     for consent in (False, 1, "yes", None):
         with pytest.raises(UnprovenError, match=r"accept_unproven=True.*in-memory"):
-            check_consent(consent, "the variant")  # type: ignore[arg-type]
+            check_unproven_consent(consent, "the variant")  # type: ignore[arg-type]
 
 
 def test_a_delta_above_the_half_that_a_count_has_is_refused_with_that_reason() -> None:
     ledger = Ledger.in_memory(ApproxDP(3, 1e-6))
-    ledger.allot(PureDP(0.5), task="test")
+    ledger.charge(PureDP(0.5), task="test")
     with pytest.raises(BudgetExceededError, match="half of the budget's delta"):
-        ledger.allot(ApproxDP(0.5, 1e-6), task="test")
-    ledger.allot(ApproxDP(0.5, 4e-7), task="test")
+        ledger.charge(ApproxDP(0.5, 1e-6), task="test")
+    ledger.charge(ApproxDP(0.5, 4e-7), task="test")

@@ -48,31 +48,31 @@ def make(request: pytest.FixtureRequest, directory: Path):
 def test_three_hundred_thousandths_fill_a_budget_of_three_tenths_exactly() -> None:
     ledger = Ledger.in_memory(PureDP(0.3))
     for _ in range(300):
-        ledger.allot(PureDP(0.001), task="step")
+        ledger.charge(PureDP(0.001), task="step")
     assert ledger.remaining.epsilon == 0
     with pytest.raises(BudgetExceededError):
-        ledger.allot(PureDP(0.001), task="step")
+        ledger.charge(PureDP(0.001), task="step")
     with pytest.raises(BudgetExceededError):
-        ledger.allot(PureDP(1e-9), task="step")
+        ledger.charge(PureDP(1e-9), task="step")
     assert ledger.verify().entries == 300
 
 
 def test_a_refused_spend_leaves_the_ledger_alone(make) -> None:
     ledger = make(PureDP(1))
-    ledger.allot(PureDP(0.75), task="first")
+    ledger.charge(PureDP(0.75), task="first")
     before = ledger.head, ledger.entries(), ledger.remaining
     with pytest.raises(BudgetExceededError) as refused:
-        ledger.allot(PureDP(0.5), task="second")
+        ledger.charge(PureDP(0.5), task="second")
     assert (ledger.head, ledger.entries(), ledger.remaining) == before
     assert refused.value.asked == "PureDP(0.5)"
     assert "0.75" in refused.value.spent
     assert "0.25" in refused.value.left
-    assert ledger.allot(PureDP(0.25), task="third").number == 2
+    assert ledger.charge(PureDP(0.25), task="third").number == 2
 
 
 def test_the_spend_is_on_record_before_the_allotment_exists(make) -> None:
     ledger, detail = make(ZCDP(1), unit="state"), {"columns": ["x", "y"], "blocks": 8}
-    allotment = ledger.allot(ZCDP(0.25), task="direction", unit=Unit.DONOR, unit_column="state", detail=detail)
+    allotment = ledger.charge(ZCDP(0.25), task="direction", unit=Unit.DONOR, unit_column="state", detail=detail)
     (entry,) = ledger.entries()
     assert entry.hash == allotment.ledger_head == ledger.head
     assert (entry.number, entry.task, entry.loss) == (1, "direction", "ZCDP(0.25)")
@@ -88,7 +88,7 @@ def test_the_spend_is_on_record_before_the_allotment_exists(make) -> None:
 def test_an_exception_after_the_spend_refunds_nothing(make) -> None:
     ledger = make(PureDP(1))
     with pytest.raises(ZeroDivisionError):
-        ledger.allot(PureDP(0.5), task="fails")
+        ledger.charge(PureDP(0.5), task="fails")
         raise ZeroDivisionError
     assert ledger.remaining.epsilon == 0.5
 
@@ -97,25 +97,25 @@ def test_an_approximate_budget_admits_what_either_filter_admits(make) -> None:
     ledger = make(ApproxDP(1, 1e-6))
     rho = Fraction(5, 10**4)
     for _ in range(20):
-        ledger.allot(ZCDP(rho), task="gaussian")
+        ledger.charge(ZCDP(rho), task="gaussian")
     assert ledger.verify().ok
     # Twenty of them: far less than 1 in zCDP (largest rho for delta/4), though they have no sum of epsilons at all.
     assert 20 * rho < largest_rho(Fraction(1), Fraction(1, 4 * 10**6))
     with pytest.raises(BudgetExceededError):
-        ledger.allot(PureDP(1), task="too much beside them")
+        ledger.charge(PureDP(1), task="too much beside them")
 
 
 def test_one_spend_of_a_whole_approximate_budget_closes_the_ledger(make) -> None:
     ledger = make(ApproxDP(1, 1e-6))
-    ledger.allot(ApproxDP(1, 1e-6), task="all at once")
+    ledger.charge(ApproxDP(1, 1e-6), task="all at once")
     with pytest.raises(BudgetExceededError):
-        ledger.allot(PureDP(1e-9), task="more")
+        ledger.charge(PureDP(1e-9), task="more")
     assert ledger.verify().ok
 
 
 def test_a_budget_of_another_kind_is_refused_with_its_reason(make) -> None:
     with pytest.raises(BudgetExceededError, match="pure losses only"):
-        make(PureDP(1)).allot(ZCDP(0.01), task="gaussian")
+        make(PureDP(1)).charge(ZCDP(0.01), task="gaussian")
 
 
 @pytest.mark.parametrize("budget", [NoPrivacy(), 1.0, "PureDP(1)", None, PureDP(10**7)])
@@ -154,17 +154,17 @@ def test_only_an_amount_is_a_budget(budget: object, directory: Path) -> None:
 def test_malformed_arguments_are_refused_before_anything_is_spent(make, arguments: dict[str, object]) -> None:
     ledger = make(PureDP(1))
     with pytest.raises(ParameterError):
-        ledger.allot(**{"loss": PureDP(0.1), "task": "t", **arguments})  # type: ignore[arg-type]
+        ledger.charge(**{"loss": PureDP(0.1), "task": "t", **arguments})  # type: ignore[arg-type]
     assert ledger.entries() == []
 
 
 def test_no_privacy_is_taken_only_by_a_ledger_without_privacy(make) -> None:
     with pytest.raises(LossError, match="without_privacy"):
-        make(PureDP(1)).allot(NoPrivacy(), task="exact")
+        make(PureDP(1)).charge(NoPrivacy(), task="exact")
     free = Ledger.without_privacy()
     with pytest.raises(LossError, match="NoPrivacy"):
-        free.allot(PureDP(0.1), task="pure")
-    allotment = free.allot(NoPrivacy(), task="exact")
+        free.charge(PureDP(0.1), task="pure")
+    allotment = free.charge(NoPrivacy(), task="exact")
     assert not free.private
     assert not free.durable
     assert not allotment.private
@@ -178,9 +178,9 @@ def test_no_privacy_is_taken_only_by_a_ledger_without_privacy(make) -> None:
 
 def test_one_ledger_counts_under_one_relation(make) -> None:
     ledger = make(PureDP(1))
-    ledger.allot(PureDP(0.1), task="first")
+    ledger.charge(PureDP(0.1), task="first")
     with pytest.raises(LedgerError, match="replace-one"):
-        ledger.allot(PureDP(0.1), task="second", relation=Relation.ADD_OR_REMOVE_ONE)
+        ledger.charge(PureDP(0.1), task="second", relation=Relation.ADD_OR_REMOVE_ONE)
     assert len(ledger.entries()) == 1
 
 
@@ -190,41 +190,41 @@ def test_one_ledger_counts_under_one_relation(make) -> None:
 def test_what_is_declared_once_binds_every_later_spend(make) -> None:
     """A panel whose target may change would publish each donor in turn: its set of targets is declared once."""
     ledger = make(PureDP(1))
-    ledger.allot(PureDP(0.125), task="before")
-    first = ledger.allot(PureDP(0.125), task="first", once={"targets": ["A", "B"], "start": 1989})
-    ledger.allot(PureDP(0.125), task="the same", once={"targets": ["A", "B"]})
-    ledger.allot(PureDP(0.125), task="more", once={"other targets": ["C"], "start": 1989})
+    ledger.charge(PureDP(0.125), task="before")
+    first = ledger.charge(PureDP(0.125), task="first", once={"targets": ["A", "B"], "start": 1989})
+    ledger.charge(PureDP(0.125), task="the same", once={"targets": ["A", "B"]})
+    ledger.charge(PureDP(0.125), task="more", once={"other targets": ["C"], "start": 1989})
     before = ledger.head, ledger.remaining
     for once in ({"targets": ["C"]}, {"targets": ["B", "A"]}, {"new": 1, "start": 1990}, {"start": 1989.0}):
         with pytest.raises(LedgerError, match=r"'(targets|start)' was declared otherwise.*nothing was spent"):
-            ledger.allot(PureDP(0.125), task="another", once=once)
+            ledger.charge(PureDP(0.125), task="another", once=once)
     assert (ledger.head, ledger.remaining) == before
     assert json.loads(ledger.entries()[first.number - 1].once) == {"start": 1989, "targets": ["A", "B"]}
     assert ledger.entries()[0].to_dict()["once"] == {}
     if ledger.durable:
         again = Ledger.open(ledger.path)
         with pytest.raises(LedgerError, match="'targets' was declared otherwise"):
-            again.allot(PureDP(0.125), task="another", once={"targets": ["C"]})
-        again.allot(PureDP(0.125), task="the same", once={"targets": ["A", "B"]})
+            again.charge(PureDP(0.125), task="another", once={"targets": ["C"]})
+        again.charge(PureDP(0.125), task="the same", once={"targets": ["A", "B"]})
 
 
 def test_a_refused_spend_declares_nothing(make) -> None:
     ledger = make(PureDP(1))
     with pytest.raises(BudgetExceededError):
-        ledger.allot(PureDP(2), task="too much", once={"targets": ["A"]})
-    ledger.allot(PureDP(1), task="t", once={"targets": ["B"]})
+        ledger.charge(PureDP(2), task="too much", once={"targets": ["A"]})
+    ledger.charge(PureDP(1), task="t", once={"targets": ["B"]})
 
 
 def test_an_answer_is_kept_beside_its_spend_and_costs_nothing(make) -> None:
     ledger = make(PureDP(1))
-    numbers = [ledger.allot(PureDP(0.25), task="t").number for _ in range(2)]
+    numbers = [ledger.charge(PureDP(0.25), task="t").number for _ in range(2)]
     head, left = ledger.head, ledger.remaining
     answer = {"cause": "x", "margin": -0.1, "scores": [None, 1e-300, "é\n\u2028"], "more": {"b": True, "a": {}}}
     ledger.keep(numbers[0], answer)
     assert (ledger.answer(numbers[0]), ledger.answer(numbers[1]), ledger.answer(7)) == (answer, None, None)
     assert (ledger.remaining, len(ledger.entries())) == (left, 2)
     assert ledger.head != head
-    assert ledger.allot(PureDP(0.25), task="t").number == 3
+    assert ledger.charge(PureDP(0.25), task="t").number == 3
     assert (ledger.verify().ok, ledger.verify().entries) == (True, 3)
     ledger.answer(numbers[0])["more"]["a"]["c"] = 1  # a copy
     assert ledger.answer(numbers[0]) == answer
@@ -236,7 +236,7 @@ def test_an_answer_is_kept_beside_its_spend_and_costs_nothing(make) -> None:
 def test_an_answer_is_kept_once_and_beside_a_spend_that_is_there(make, number: int) -> None:
     ledger = make(PureDP(1))
     for _ in range(2):
-        ledger.allot(PureDP(0.25), task="t")
+        ledger.charge(PureDP(0.25), task="t")
     ledger.keep(1, {"margin": 1})
     head = ledger.head
     with pytest.raises(LedgerError, match="kept once, beside a spend"):
@@ -253,9 +253,9 @@ def test_an_answer_is_kept_once_and_beside_a_spend_that_is_there(make, number: i
 def test_an_answer_of_any_length_is_kept(directory: Path) -> None:
     """Seen to fail: a table of a million cells was paid for, and its answer was too long to be kept."""
     ledger = Ledger.create(directory / "l", budget=PureDP(1))
-    ledger.allot(PureDP(0.5), task="t", asked="q")
+    ledger.charge(PureDP(0.5), task="t", asked="q")
     ledger.keep(1, {"a": "x" * (2**24 + 1)})
-    ledger.allot(PureDP(0.5), task="t")
+    ledger.charge(PureDP(0.5), task="t")
     again = Ledger.open(directory / "l")
     assert again.verify() and len(again.kept("q")[1]["a"]) == 2**24 + 1  # type: ignore[index]
 
@@ -263,7 +263,7 @@ def test_an_answer_of_any_length_is_kept(directory: Path) -> None:
 def test_a_ledger_is_opened_or_made_with_one_budget(directory: Path) -> None:
     path = directory / "study.ledger"
     with Ledger.open_or_create(path, budget=PureDP(1)) as ledger:
-        ledger.allot(PureDP(0.25), task="t")
+        ledger.charge(PureDP(0.25), task="t")
     assert Ledger.open_or_create(str(path), budget=PureDP(1.0)).remaining.epsilon == 0.75
     for budget in (PureDP(2), ZCDP(1), ApproxDP(1, 0), ApproxDP(1, 1e-6)):
         with pytest.raises(LedgerError, match=r"study\.ledger: its budget is PureDP\(1\) for good, not"):
@@ -280,26 +280,26 @@ def test_a_ledger_is_opened_or_made_with_one_budget(directory: Path) -> None:
 def test_a_ledger_file_refuses_simulated_noise_and_unproven_calls(directory: Path) -> None:
     ledger = Ledger.create(directory / "study.ledger", budget=PureDP(1))
     with simulated_noise(7), pytest.raises(LedgerError, match="simulated"):
-        ledger.allot(PureDP(0.1), task="study")
+        ledger.charge(PureDP(0.1), task="study")
     with pytest.raises(UnprovenError):
-        ledger.allot(PureDP(0.1), task="published", unproven=True)
+        ledger.charge(PureDP(0.1), task="published", unproven=True)
     assert ledger.entries() == []
 
 
 def test_a_ledger_in_memory_stamps_simulated_and_unproven_calls_as_not_private() -> None:
     ledger = Ledger.in_memory(PureDP(1))
     with simulated_noise(7):
-        simulated = ledger.allot(PureDP(0.1), task="study")
+        simulated = ledger.charge(PureDP(0.1), task="study")
         simulated.spend(event(PureDP(0.1)))
-    unproven = ledger.allot(PureDP(0.1), task="published", unproven=True)
-    sound = ledger.allot(PureDP(0.1), task="sound")
+    unproven = ledger.charge(PureDP(0.1), task="published", unproven=True)
+    sound = ledger.charge(PureDP(0.1), task="sound")
     assert [a.private for a in (simulated, unproven, sound)] == [False, False, True]
     assert [bool(entry.caveats) for entry in ledger.entries()] == [True, True, False]
     assert ledger.verify().ok
 
 
 def test_noise_is_not_simulated_under_an_allotment_that_was_granted_as_private() -> None:
-    allotment = Ledger.in_memory(PureDP(1)).allot(PureDP(0.5), task="t")
+    allotment = Ledger.in_memory(PureDP(1)).charge(PureDP(0.5), task="t")
     with simulated_noise(7), pytest.raises(FenceError, match="simulated"):
         allotment.spend(event(PureDP(0.5)))
     assert allotment.events == ()
@@ -308,16 +308,16 @@ def test_noise_is_not_simulated_under_an_allotment_that_was_granted_as_private()
 def test_sums_far_above_every_budget_verify() -> None:
     ledger = Ledger.in_memory(PureDP(10**6), accept_large_epsilon=True)
     for epsilon in (1, 5 * 10**5, 4 * 10**5, 1):
-        ledger.allot(PureDP(epsilon), task="t")
+        ledger.charge(PureDP(epsilon), task="t")
     assert ledger.entries()[-1].totals.rho == (1 + 25 * 10**10 + 16 * 10**10 + 1) * 10**9 // 2
     assert ledger.verify().ok
 
 
 def test_an_entry_names_its_event_and_its_exact_amounts() -> None:
     ledger = Ledger.in_memory(ApproxDP(3, 1e-5))
-    ledger.allot(PureDP(0.1), task="a")
-    ledger.allot(ApproxDP(0.35, 2e-9), task="b", zcdp=ZCDP(0.002))
-    ledger.allot(ZCDP(0.003), task="c")
+    ledger.charge(PureDP(0.1), task="a")
+    ledger.charge(ApproxDP(0.35, 2e-9), task="b", zcdp=ZCDP(0.002))
+    ledger.charge(ZCDP(0.003), task="c")
     assert [entry.to_dict()["event"] for entry in ledger.entries()] == [
         {"kind": "PureDP", "epsilon": "0.1"},
         {"kind": "ApproxDP", "epsilon": "0.35", "delta": "0.000000002", "rho": "0.002"},
@@ -330,7 +330,7 @@ def test_an_entry_names_its_event_and_its_exact_amounts() -> None:
 
 def test_a_copy_is_the_same_object_and_pickling_is_refused(make) -> None:
     ledger = make(PureDP(1))
-    for thing in (ledger, ledger.allot(PureDP(0.5), task="t")):
+    for thing in (ledger, ledger.charge(PureDP(0.5), task="t")):
         assert copy.copy(thing) is thing
         assert copy.deepcopy([thing])[0] is thing
         for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
@@ -340,7 +340,7 @@ def test_a_copy_is_the_same_object_and_pickling_is_refused(make) -> None:
 
 def test_a_ledger_shows_its_file_budget_and_what_is_left(directory: Path) -> None:
     ledger = Ledger.create(directory / "study.ledger", budget=PureDP(1))
-    ledger.allot(PureDP(0.25), task="t")
+    ledger.charge(PureDP(0.25), task="t")
     assert repr(ledger) == "Ledger('study.ledger', budget=PureDP(1), remaining: epsilon 0.75)"
     ledger.close()
     assert "closed" in repr(ledger)
@@ -350,8 +350,8 @@ def test_a_ledger_shows_its_file_budget_and_what_is_left(directory: Path) -> Non
 
 def test_a_closed_ledger_takes_no_calls(make) -> None:
     with make(PureDP(1)) as ledger:
-        allotment = ledger.allot(PureDP(0.5), task="t")
-    for call in (ledger.entries, ledger.verify, lambda: ledger.head, lambda: ledger.allot(PureDP(0.1), task="t")):
+        allotment = ledger.charge(PureDP(0.5), task="t")
+    for call in (ledger.entries, ledger.verify, lambda: ledger.head, lambda: ledger.charge(PureDP(0.1), task="t")):
         with pytest.raises(LedgerError, match="closed"):
             call()
     allotment.spend(event(PureDP(0.5)))  # what was granted stays granted
@@ -371,12 +371,12 @@ def test_the_clock_decides_nothing(make, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(ledger_lines, "datetime", Clock)
     ledger = make(PureDP(0.5))
     for count in range(1, 6):
-        ledger.allot(PureDP(0.1), task="t")
+        ledger.charge(PureDP(0.1), task="t")
         if ledger.durable:
             ledger = Ledger.open(ledger.path, ledger.head)
         assert len(ledger.entries()) == count
     with pytest.raises(BudgetExceededError):
-        ledger.allot(PureDP(1e-9), task="t")
+        ledger.charge(PureDP(1e-9), task="t")
     assert ledger.verify().ok
     years = [entry.at[:4] for entry in ledger.entries()]
     assert sorted(years) == ["0001", "1970", "2030", "2030", "9999"]
@@ -385,9 +385,9 @@ def test_the_clock_decides_nothing(make, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_amounts_without_a_finite_decimal_are_kept_exactly(make) -> None:
     ledger = make(PureDP(1))
-    ledger.allot(PureDP(0.333).part(Fraction(1, 3)), task="t")
+    ledger.charge(PureDP(0.333).part(Fraction(1, 3)), task="t")
     assert ledger.entries()[0].loss == "PureDP(0.111)"
-    ledger.allot(PureDP(Fraction(1, 3)), task="t")
+    ledger.charge(PureDP(Fraction(1, 3)), task="t")
     assert ledger.entries()[-1].loss == "PureDP(1/3)"
     assert ledger.entries()[-1].cost.epsilon == Fraction(10**9, 3)
     assert ledger.verify().ok

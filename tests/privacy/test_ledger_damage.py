@@ -198,7 +198,7 @@ def test_power_that_fails_while_a_line_is_written_costs_no_spend(
                 continue
             recorded = ledger.entries()
             assert recorded[: len(granted)] == granted
-            assert ledger.allot(PureDP(0.125), task="after").number == len(recorded) + 1
+            assert ledger.charge(PureDP(0.125), task="after").number == len(recorded) + 1
             found = ledger.verify()
             assert (found.ok, found.entries, found.torn) == (True, len(recorded) + 1, 0)
             tally["kept" if content.startswith(damaged.read_bytes()[: len(content)]) else "cut"] += 1
@@ -245,9 +245,9 @@ def test_a_torn_line_is_left_out_by_readers_and_cut_off_by_the_next_spend(path: 
         assert f"Left out: {len(torn)} bytes" in CliRunner().invoke(app, ["ledger", "verify", str(path)]).output
         with Ledger.open(path) as ledger:
             with pytest.raises(BudgetExceededError):
-                ledger.allot(PureDP(2), task="too much")
+                ledger.charge(PureDP(2), task="too much")
             assert path.read_bytes() == content + torn  # whoever writes nothing cuts nothing
-            ledger.allot(PureDP(0.01), task="next")
+            ledger.charge(PureDP(0.01), task="next")
         assert path.read_bytes().startswith(content)
         assert path.read_bytes().count(b"\n") == content.count(b"\n") + 1
         assert Ledger.open(path).verify().torn == 0

@@ -39,7 +39,7 @@ def exported(path: Path, budget: Loss, losses: list[Loss]) -> list[dict[str, Any
     with Ledger.create(path, budget=budget) as ledger:
         for number, loss in enumerate(losses):
             detail = {"mechanism": "laplace", "columns": ["x", "é"], "blocks": number}
-            ledger.allot(loss, task="direction", unit=Unit.ROW, detail=detail)
+            ledger.charge(loss, task="direction", unit=Unit.ROW, detail=detail)
     code, text, errors = command("ledger", "show", path, "--jsonl")
     assert (code, errors) == (0, "")
     return [json.loads(line) for line in text.splitlines()]
@@ -92,13 +92,13 @@ def test_dp_accounting_gets_the_ledgers_epsilon_and_delta_from_the_export(direct
 
 def test_dp_accounting_gets_the_ledgers_rho_from_the_export(directory: Path) -> None:
     lines = exported(directory / "study.ledger", ZCDP(1), RHOS)
-    replayed, total = (RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE) for _ in range(2))
+    simulated_ledger, total = (RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE) for _ in range(2))
     for line in lines:
         name, (amount,) = amounts(line["loss"])
-        replayed.compose(ZCDpEvent(float(amount if name == "ZCDP" else amount**2 / 2)))
+        simulated_ledger.compose(ZCDpEvent(float(amount if name == "ZCDP" else amount**2 / 2)))
     total.compose(ZCDpEvent(float(Fraction(lines[-1]["totals"]["rho"]) / 10**9)))
     for delta in (1e-3, 1e-6, 1e-9):
-        ours, theirs = total.get_epsilon(delta), replayed.get_epsilon(delta)
+        ours, theirs = total.get_epsilon(delta), simulated_ledger.get_epsilon(delta)
         assert theirs <= ours + 1e-9
         assert ours == pytest.approx(theirs, abs=1e-6)
 
@@ -120,7 +120,7 @@ def test_a_script_of_a_few_lines_redoes_chain_and_sums_from_the_file_alone(direc
     exported(path, ApproxDP(5, 1e-6), SUMS)
     with Ledger.open(path) as ledger:
         ledger.keep(2, {"cause": "é", "margin": [0.1, None]})
-        ledger.allot(PureDP(0.1), task="last", once={"targets": ["A"]})
+        ledger.charge(PureDP(0.1), task="last", once={"targets": ["A"]})
         entries, head, totals = ledger.entries(), ledger.head, ledger.entries()[-1].totals
     records, found = check_ledger()(path)
     assert found == head
@@ -149,11 +149,11 @@ def test_the_script_finds_every_changed_byte_and_leaves_out_a_torn_line(director
 def test_the_command_refuses_a_ledger_that_lacks_a_noted_head(directory: Path, unwitnessed: None) -> None:
     path, older = directory / "study.ledger", directory / "older.ledger"
     with Ledger.create(path, budget=PureDP(1)) as ledger:
-        ledger.allot(PureDP(0.25), task="first")
+        ledger.charge(PureDP(0.25), task="first")
         early = ledger.head
     shutil.copy(path, older)
     with Ledger.open(path) as ledger:
-        late = ledger.allot(PureDP(0.25), task="second").ledger_head
+        late = ledger.charge(PureDP(0.25), task="second").ledger_head
     for head in (early, late):
         code, text, _ = command("ledger", "verify", path, "--fingerprint", head)
         assert (code, late in text, "2 entries" in text) == (0, True, True)

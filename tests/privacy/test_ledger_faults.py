@@ -35,7 +35,7 @@ def test_a_spend_is_on_the_disk_before_it_is_granted(tmp_path: Path, monkeypatch
     ledger = Ledger.create(path, budget=PureDP(1))
     assert synced == [(False, 0), (True, 1)]  # its content before it has its name, then the directory
     for number in (1, 2):
-        ledger.allot(STEP, task="t")
+        ledger.charge(STEP, task="t")
         assert synced[-1] == (False, number + 1)
     ledger.keep(1, {"margin": 1})
     assert synced[-1] == (False, 4)
@@ -65,7 +65,7 @@ def test_where_there_are_no_locks_there_is_no_ledger_file(
         with pytest.raises(LedgerError, match=r"no locks|locks of a POSIX system"):
             call()
     assert [file.name for file in directory.iterdir()] == ["study.ledger"]
-    Ledger.in_memory(PureDP(1)).allot(STEP, task="t")
+    Ledger.in_memory(PureDP(1)).charge(STEP, task="t")
 
 
 @pytest.mark.parametrize("moment", ["take", "_write_through", "_check_place"])
@@ -73,8 +73,10 @@ def test_an_interrupt_before_the_spend_is_granted_spends_nothing(
     directory: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     ledger = Ledger.create(directory / "study.ledger", budget=PureDP(1))
-    ledger.allot(STEP, task="t")
-    place = {"take": ledger_file.Account, "_write_through": ledger_file, "_check_place": ledger_file.Store}[moment]
+    ledger.charge(STEP, task="t")
+    place = {"take": ledger_file.Account, "_write_through": ledger_file, "_check_place": ledger_file.LedgerStore}[
+        moment
+    ]
     original, calls = getattr(place, moment), []
 
     def interrupted(*arguments: object) -> object:
@@ -87,9 +89,9 @@ def test_an_interrupt_before_the_spend_is_granted_spends_nothing(
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(place, moment, interrupted)
-        ledger.allot(STEP, task="t")
+        ledger.charge(STEP, task="t")
     assert len(ledger.entries()) == 1
-    assert ledger.allot(STEP, task="t").number == 2
+    assert ledger.charge(STEP, task="t").number == 2
     assert ledger.verify().ok
 
 
@@ -104,13 +106,13 @@ def test_a_disk_that_fails_grants_nothing_and_a_line_that_stays_is_counted(
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", failing)
         with pytest.raises(LedgerError, match=r"study\.ledger: Input/output error; nothing was granted"):
-            ledger.allot(STEP, task="taken back", once={"targets": ["A"]})
+            ledger.charge(STEP, task="taken back", once={"targets": ["A"]})
         assert ledger.entries() == []
         patched.setattr(ledger_file, "open", lambda *given, **named: Stuck(*given[:2], **named), raising=False)
         with pytest.raises(LedgerError, match="Input/output error"):
-            ledger.allot(STEP, task="cannot be taken back")
+            ledger.charge(STEP, task="cannot be taken back")
     assert [entry.task for entry in ledger.entries()] == ["cannot be taken back"]
-    assert ledger.allot(STEP, task="after", once={"targets": ["B"]}).number == 2
+    assert ledger.charge(STEP, task="after", once={"targets": ["B"]}).number == 2
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", failing)
         with pytest.raises(LedgerError, match="Input/output error"):
@@ -142,11 +144,11 @@ def test_a_full_disk_grants_nothing_that_is_not_recorded(directory: Path) -> Non
         ledger = Ledger.open(path)
         with pytest.raises(LedgerError, match=r"study\.ledger: the disk is full.*nothing was granted"):
             for _ in range(5000):
-                ledger.allot(STEP, task="x" * 200)
+                ledger.charge(STEP, task="x" * 200)
                 os.write(writing, b"x")
         for _ in range(3):
             with pytest.raises(LedgerError):
-                ledger.allot(STEP, task="x" * 200)
+                ledger.charge(STEP, task="x" * 200)
 
     assert run(work) == 0
     os.close(writing)
@@ -157,7 +159,7 @@ def test_a_full_disk_grants_nothing_that_is_not_recorded(directory: Path) -> Non
     assert found.ok
     assert granted >= 20
     assert (found.entries, found.torn) == (granted, 0)
-    assert ledger.allot(STEP, task="after").number == granted + 1
+    assert ledger.charge(STEP, task="after").number == granted + 1
 
 
 def test_a_ledger_that_cannot_be_written_in_full_is_not_created(directory: Path) -> None:
@@ -181,12 +183,12 @@ def test_a_disk_without_room_grants_nothing_and_goes_on_when_there_is_some(direc
         (small / "ballast").write_bytes(bytes(16384))
         with pytest.raises(LedgerError, match=r"study\.ledger: the disk is full.*nothing was granted"):
             while True:
-                granted = ledger.allot(STEP, task="x" * 200).number
+                granted = ledger.charge(STEP, task="x" * 200).number
         assert granted >= 20
         with pytest.raises(LedgerError, match="the disk is full"):
             Ledger.create(small / "other.ledger", budget=PureDP(1))
         (small / "ballast").unlink()
-        assert ledger.allot(STEP, task="after").number == granted + 1
+        assert ledger.charge(STEP, task="after").number == granted + 1
         assert (ledger.verify().ok, ledger.verify().torn) == (True, 0)
         assert [file.name for file in small.iterdir()] == ["study.ledger"]
     finally:
@@ -202,12 +204,12 @@ def test_a_file_that_may_not_be_written_refuses_to_spend(directory: Path, when: 
         if os.getuid() == 0:
             os.setuid(65534)  # root is not stopped by a mode
         ledger = Ledger.create(path, budget=PureDP(1))
-        ledger.allot(STEP, task="t")
+        ledger.charge(STEP, task="t")
         path.chmod(0o400)
         with pytest.raises(LedgerError, match=r"study\.ledger: Permission denied; nothing was granted"):
-            (ledger if when == "while it is open" else Ledger.open(path)).allot(STEP, task="t")
+            (ledger if when == "while it is open" else Ledger.open(path)).charge(STEP, task="t")
         path.chmod(0o600)
-        assert ledger.allot(STEP, task="t").number == 2
+        assert ledger.charge(STEP, task="t").number == 2
 
     assert run(work) == 0
 
@@ -220,7 +222,7 @@ def test_a_folder_that_may_not_be_written_is_no_hindrance(directory: Path) -> No
     def work() -> None:
         if os.getuid() == 0:
             os.setuid(65534)
-        assert Ledger.open(path).allot(STEP, task="t").number == 1
+        assert Ledger.open(path).charge(STEP, task="t").number == 1
         with pytest.raises(LedgerError, match=r"other\.ledger: Permission denied"):
             Ledger.create(directory / "other.ledger", budget=PureDP(1))
 

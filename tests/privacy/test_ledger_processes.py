@@ -69,7 +69,7 @@ def test_the_kill_loop_catches_a_process_that_releases_before_it_spends(director
 def test_a_process_that_is_killed_in_the_middle_of_a_line_leaves_what_the_next_one_cuts_off(directory: Path) -> None:
     path = directory / "study.ledger"
     with Ledger.create(path, budget=PureDP(1)) as ledger:
-        ledger.allot(STEP, task="before")
+        ledger.charge(STEP, task="before")
     whole = path.read_bytes()
 
     def half(file: IO[bytes], text: bytes) -> None:
@@ -78,14 +78,14 @@ def test_a_process_that_is_killed_in_the_middle_of_a_line_leaves_what_the_next_o
 
     def work() -> None:
         ledger_file._write_through = half
-        Ledger.open(path).allot(STEP, task="cut short")
+        Ledger.open(path).charge(STEP, task="cut short")
 
     assert run(work) == -signal.SIGKILL
     torn = len(path.read_bytes()) - len(whole)
     assert torn > 100
     with Ledger.open(path) as ledger:
         assert (ledger.verify().entries, ledger.verify().torn) == (1, torn)
-        assert ledger.allot(STEP, task="after").number == 2
+        assert ledger.charge(STEP, task="after").number == 2
         assert (ledger.verify().ok, ledger.verify().torn) == (True, 0)
     assert path.read_bytes().startswith(whole)
 
@@ -112,7 +112,7 @@ def test_processes_that_open_or_create_one_ledger_at_once_share_it(directory: Pa
 
         def work(path: Path = path) -> None:
             with Ledger.open_or_create(path, budget=PureDP(0.004)) as ledger:
-                ledger.allot(STEP, task="t")
+                ledger.charge(STEP, task="t")
 
         children = [start(work) for _ in range(4)]
         assert [finish(child) for child in children] == [0] * 4
@@ -169,7 +169,7 @@ def test_racing_threads_are_granted_the_budget_exactly(directory: Path, kind: st
         mine = Ledger.open(path) if kind == "an object each" else shared
         for _ in range(40):
             try:
-                granted.append(mine.allot(STEP, task="race").number)
+                granted.append(mine.charge(STEP, task="race").number)
             except BudgetExceededError:
                 return
 
@@ -185,11 +185,11 @@ def test_racing_threads_are_granted_the_budget_exactly(directory: Path, kind: st
 def test_a_live_ledger_goes_on_in_parent_and_child_after_a_fork(directory: Path) -> None:
     path = directory / "study.ledger"
     ledger = Ledger.create(path, budget=PureDP(1))
-    ledger.allot(STEP, task="before")
+    ledger.charge(STEP, task="before")
 
     def spend(count: int) -> None:
         for _ in range(count):
-            ledger.allot(STEP, task="after")
+            ledger.charge(STEP, task="after")
 
     children = [start(lambda: spend(20)) for _ in range(2)]
     spend(20)
@@ -207,11 +207,11 @@ def test_a_fork_amid_another_threads_spends_leaves_both_sides_working(directory:
 
     def work() -> None:
         while not stop.is_set():
-            spent.append(ledger.allot(STEP, task="thread").number)
+            spent.append(ledger.charge(STEP, task="thread").number)
 
     thread = threading.Thread(target=work)
     thread.start()
-    codes = [run(lambda: ledger.allot(STEP, task="child")) for _ in range(10)]
+    codes = [run(lambda: ledger.charge(STEP, task="child")) for _ in range(10)]
     stop.set()
     thread.join()
     found = ledger.verify()
@@ -232,7 +232,7 @@ def test_a_fork_in_the_middle_of_a_spend_has_no_part_in_it(directory: Path, monk
 
     monkeypatch.setattr(ledger_file.Account, "take", forking)
     try:
-        number = ledger.allot(STEP, task="t").number
+        number = ledger.charge(STEP, task="t").number
     except LedgerError as error:
         os._exit(0 if "fork" in str(error) else 1)
     finally:
@@ -254,7 +254,7 @@ def test_a_spend_in_the_middle_of_a_spend_is_refused_or_counted(
 
     def spend() -> None:
         with suppress(LedgerError, BudgetExceededError):
-            granted.append(ledger.allot(STEP, task="t").number)
+            granted.append(ledger.charge(STEP, task="t").number)
 
     def interrupted(account: ledger_file.Account, line: bytes) -> object:
         monkeypatch.setattr(ledger_file.Account, "take", take)
@@ -272,7 +272,7 @@ def test_a_fork_that_python_did_not_see_has_a_lock_of_its_own(directory: Path) -
     path = directory / "study.ledger"
     ledger = Ledger.create(path, budget=PureDP(1))
     before = set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else set()
-    ledger.allot(STEP, task="t")
+    ledger.charge(STEP, task="t")
     assert before == (set(os.listdir("/proc/self/fd")) if before else set())
 
 
@@ -300,7 +300,7 @@ def test_a_ledger_that_others_keep_busy_refuses_and_goes_on(directory: Path, mon
     for kind in (fcntl.LOCK_SH, fcntl.LOCK_EX):
         other = locked_elsewhere(path, kind)
         with pytest.raises(LedgerError, match=r"study\.ledger: others kept it busy.*nothing was granted"):
-            ledger.allot(STEP, task="t")
+            ledger.charge(STEP, task="t")
         for reader in (ledger, None):
             if kind == fcntl.LOCK_SH:  # readers share the lock
                 assert (reader or Ledger.open(path, read_only=True)).remaining.epsilon == 1
@@ -308,19 +308,19 @@ def test_a_ledger_that_others_keep_busy_refuses_and_goes_on(directory: Path, mon
                 with pytest.raises(LedgerError, match="busy"):
                     _ = (reader or Ledger.open(path, read_only=True)).remaining
         kill(other)
-    assert ledger.allot(STEP, task="t").number == 1
+    assert ledger.charge(STEP, task="t").number == 1
 
 
 def test_a_fork_cannot_spend_a_budget_in_memory_or_an_allotment_twice() -> None:
     ledger = Ledger.in_memory(PureDP(1))
-    allotment = ledger.allot(PureDP(0.5), task="t")
+    allotment = ledger.charge(PureDP(0.5), task="t")
     free = Ledger.without_privacy()
 
     def work() -> None:
         with pytest.raises(LedgerError, match="fork"):
-            ledger.allot(PureDP(0.5), task="t")
+            ledger.charge(PureDP(0.5), task="t")
         with pytest.raises(FenceError, match="fork"):
             allotment.spend(Event("laplace", "step", PureDP(0.5), 1.0, "l1", 1.0, "kendall-tau"))
-        free.allot(free.budget, task="exact")
+        free.charge(free.budget, task="exact")
 
     assert run(work) == 0

@@ -36,11 +36,11 @@ def test_a_ledger_survives_being_closed(path: Path) -> None:
 
 def test_two_objects_on_one_file_see_each_other(path: Path) -> None:
     one, other = Ledger.open(path), Ledger.open(path)
-    one.allot(PureDP(0.3), task="one")
+    one.charge(PureDP(0.3), task="one")
     assert other.remaining.epsilon == 0.2
     with pytest.raises(BudgetExceededError):
-        other.allot(PureDP(0.3), task="other")
-    assert other.allot(PureDP(0.2), task="other").number == 6
+        other.charge(PureDP(0.3), task="other")
+    assert other.charge(PureDP(0.2), task="other").number == 6
 
 
 def test_the_file_is_for_its_owner_alone_and_all_there_is(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_the_file_is_for_its_owner_alone_and_all_there_is(tmp_path: Path) -> Non
         ledger = Ledger.create(tmp_path / "study.ledger", budget=PureDP(1))
     finally:
         os.umask(before)
-    ledger.allot(PureDP(0.1), task="t")
+    ledger.charge(PureDP(0.1), task="t")
     (file,) = tmp_path.iterdir()
     assert (file.name, stat.S_IMODE(file.stat().st_mode)) == ("study.ledger", 0o600)
     assert file.read_text(encoding="ascii").count("\n") == 2
@@ -72,7 +72,7 @@ def test_a_new_ledger_replaces_nothing(path: Path, directory: Path) -> None:
 def test_a_path_is_taken_as_it_is(directory: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(directory)
     with Ledger.create(name, budget=PureDP(1)) as ledger:
-        ledger.allot(PureDP(0.5), task="t")
+        ledger.charge(PureDP(0.5), task="t")
     assert [file.name for file in directory.iterdir()] == [name]
     monkeypatch.chdir("/")
     assert Ledger.open(directory / name).remaining.epsilon == 0.5
@@ -153,10 +153,10 @@ def test_two_processes_share_one_budget_under_two_names(names: dict[str, Path], 
 @pytest.mark.parametrize("part", [0, 100, 0.1, 0.5, 0.9, 0.999])
 def test_a_file_truncated_while_it_is_open_is_refused(path: Path, part: float) -> None:
     ledger = Ledger.open(path)
-    ledger.allot(PureDP(0.05), task="before")
+    ledger.charge(PureDP(0.05), task="before")
     os.truncate(path, part if isinstance(part, int) else int(part * path.stat().st_size))
     state = path.read_bytes()
-    for call in (lambda: ledger.allot(PureDP(0.05), task="after"), lambda: ledger.remaining, ledger.entries):
+    for call in (lambda: ledger.charge(PureDP(0.05), task="after"), lambda: ledger.remaining, ledger.entries):
         with pytest.raises(LedgerDamagedError, match=r"cut short or rolled back|noted head|not a ledger"):
             call()
     assert not ledger.verify().ok
@@ -169,7 +169,7 @@ def test_a_live_ledger_notices_damage_before_it_spends(path: Path) -> None:
     content = path.read_bytes()
     path.write_bytes(content.replace(b"call 4", b"call 5"))
     with pytest.raises(LedgerDamagedError, match="line 6 is gone or altered"):
-        ledger.allot(PureDP(0.1), task="t")
+        ledger.charge(PureDP(0.1), task="t")
     path.write_bytes(content.replace(b"call 1", b"call 5"))
     assert "line 2: it was altered" in ledger.verify().problems[0]
 
@@ -206,7 +206,7 @@ def test_a_live_ledger_refuses_a_file_that_is_another_or_gone(
     left = {file.name: file.read_bytes() for file in path.parent.iterdir()}
     for _ in range(2):
         with pytest.raises(LedgerError, match=words):
-            ledger.allot(PureDP(0.1), task="t")
+            ledger.charge(PureDP(0.1), task="t")
     assert {file.name: file.read_bytes() for file in path.parent.iterdir()} == left
 
 
@@ -214,9 +214,9 @@ def test_a_file_that_comes_back_to_its_place_goes_on(path: Path) -> None:
     ledger, elsewhere = Ledger.open(path), path.with_name("elsewhere")
     path.rename(elsewhere)
     with Ledger.open(elsewhere) as other:
-        other.allot(PureDP(0.125), task="under another name")
+        other.charge(PureDP(0.125), task="under another name")
     elsewhere.rename(path)
-    assert ledger.allot(PureDP(0.125), task="back").number == SPENDS + 2
+    assert ledger.charge(PureDP(0.125), task="back").number == SPENDS + 2
 
 
 @pytest.mark.parametrize("step", ["before it is written", "once it is written"])
@@ -234,15 +234,15 @@ def test_a_file_that_is_replaced_in_the_middle_of_a_spend_grants_nothing(
 
     monkeypatch.setattr(ledger_file, "_write_through", replacing)
     with pytest.raises(LedgerError, match="replaced by another"):
-        ledger.allot(PureDP(0.125), task="t")
+        ledger.charge(PureDP(0.125), task="t")
 
 
 def test_a_noted_head_tells_a_rollback(path: Path, directory: Path, unwitnessed: None) -> None:
     older = directory / "older"
     shutil.copy(path, older)
     with Ledger.open(path) as ledger:
-        noted = [ledger.head, ledger.allot(PureDP(0.1), task="t").ledger_head]
-        ledger.allot(PureDP(0.1), task="later")
+        noted = [ledger.head, ledger.charge(PureDP(0.1), task="t").ledger_head]
+        ledger.charge(PureDP(0.1), task="later")
     for head in noted:
         assert Ledger.open(path, expected_head=head).remaining.epsilon == 0.3
     assert Ledger.open(older, noted[0]).verify().ok
@@ -268,7 +268,7 @@ def test_reading_shows_what_an_ordinary_opening_shows_and_leaves_no_trace(path: 
     with Ledger.open(path, read_only=True) as audited, Ledger.open(path) as ordinary:
         assert (*seen(audited), audited.verify()) == (*seen(ordinary), ordinary.verify())
         with pytest.raises(LedgerError, match=r"study\.ledger.*read only"):
-            audited.allot(PureDP(0.1), task="call")
+            audited.charge(PureDP(0.1), task="call")
         with pytest.raises(LedgerError, match=r"study\.ledger.*read only"):
             audited.keep(1, {})
     for words in (["verify", str(path)], ["show", str(path)]):
@@ -278,9 +278,9 @@ def test_reading_shows_what_an_ordinary_opening_shows_and_leaves_no_trace(path: 
 
 def test_a_ledger_in_use_is_read_and_shows_what_is_spent_meanwhile(path: Path) -> None:
     with Ledger.open(path) as ledger, Ledger.open(path, read_only=True) as audited:
-        ledger.allot(PureDP(0.25), task="one more")
+        ledger.charge(PureDP(0.25), task="one more")
         assert audited.remaining.epsilon == 0.25
-        ledger.allot(PureDP(0.125), task="and one")
+        ledger.charge(PureDP(0.125), task="and one")
         assert len(audited.entries()) == SPENDS + 2
 
 
@@ -334,5 +334,5 @@ def test_a_hundred_thousand_entries_open_in_two_seconds_and_slow_no_spend(
     reads: list[int] = []
     read = Account.read
     monkeypatch.setattr(Account, "read", lambda self, raw, *rest: reads.append(len(raw)) or read(self, raw, *rest))
-    ledger.allot(PureDP(2e-5), task="t")
+    ledger.charge(PureDP(2e-5), task="t")
     assert reads == [len(line)]  # of all that was spent before, a spend reads the last line again

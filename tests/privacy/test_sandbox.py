@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from dpcausal.privacy import sandbox as region
-from dpcausal.privacy.sandbox import alone, contained, everywhere, silent, unheard
+from dpcausal.privacy.sandbox import alone, isolated, isolated_or_default, isolated_process_wide, silent
 from tests import voices
 from tests.voices import Heard, Steps, together
 
@@ -50,7 +50,7 @@ SPEECH = ("prints", "complains", "logs", "warns")
 
 def test_nothing_is_heard_inside_and_all_is_as_before(heard: Heard) -> None:
     before = state()
-    assert unheard(lambda: [speak(), 7][-1]) == 7
+    assert isolated(lambda: [speak(), 7][-1]) == 7
     assert heard() == ""
     assert state() == before
     speak()
@@ -65,7 +65,7 @@ def test_what_a_region_raises_is_raised_and_all_is_as_before(heard: Heard) -> No
             speak()
             raise kind(WORD)
 
-        for held in (unheard, alone):
+        for held in (isolated, alone):
             with pytest.raises(kind):
                 held(fail)
     assert heard() == ""
@@ -80,16 +80,16 @@ def test_a_failure_of_any_kind_is_contained(heard: Heard) -> None:
         def fail(kind: type[BaseException] = kind) -> int:
             raise kind(WORD)
 
-        assert contained(fail, 3) == 3
-        assert unheard(lambda: contained(lambda: alone(lambda: contained(fail, 4)), 5)) == 4
-    assert contained(lambda: 6, 3) == 6
+        assert isolated_or_default(fail, 3) == 3
+        assert isolated(lambda: isolated_or_default(lambda: alone(lambda: isolated_or_default(fail, 4)), 5)) == 4
+    assert isolated_or_default(lambda: 6, 3) == 6
     assert heard() == ""
     assert state() == before
 
 
 def test_numpy_is_quiet_inside_and_as_before_afterwards() -> None:
     with np.errstate(all="raise"):
-        assert np.isnan(unheard(lambda: np.array([0.0]) / np.array([0.0])))
+        assert np.isnan(isolated(lambda: np.array([0.0]) / np.array([0.0])))
         with pytest.raises(FloatingPointError):
             np.array([0.0]) / np.array([0.0])
 
@@ -97,8 +97,8 @@ def test_numpy_is_quiet_inside_and_as_before_afterwards() -> None:
 def test_a_warning_is_no_error_inside_where_warnings_are_errors() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        unheard(lambda: warnings.warn(WORD, UserWarning, stacklevel=1))
-        unheard(lambda: warnings.warn_explicit(WORD, RuntimeWarning, "file", 1, registry={}))
+        isolated(lambda: warnings.warn(WORD, UserWarning, stacklevel=1))
+        isolated(lambda: warnings.warn_explicit(WORD, RuntimeWarning, "file", 1, registry={}))
         with pytest.raises(UserWarning):
             warnings.warn(WORD, UserWarning, stacklevel=1)
 
@@ -116,7 +116,7 @@ def test_filters_that_code_inside_sets_for_itself_do_not_make_it_heard(heard: He
         assert not caught
 
     before = state()
-    unheard(loud)
+    isolated(loud)
     assert heard() == ""
     assert state() == before
 
@@ -127,7 +127,7 @@ def test_what_was_shown_once_is_not_shown_again_after_a_region(heard: Heard) -> 
         warnings.simplefilter("default")
         for _ in range(3):
             warnings.warn_explicit(WORD, UserWarning, "file", 1, registry=registry)
-            unheard(lambda: None)
+            isolated(lambda: None)
     assert heard().count(WORD) == 1
 
 
@@ -139,7 +139,7 @@ def test_an_object_that_fails_when_it_is_dropped_is_not_heard(heard: Heard, monk
     told: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda failure: told.append(str(failure.exc_value)))
     before = state()
-    unheard(lambda: Final() and None)
+    isolated(lambda: Final() and None)
     assert not told and state() == before
     Final()
     assert told == [WORD]
@@ -169,14 +169,14 @@ def test_a_stream_that_cannot_be_changed_is_replaced_and_put_back(monkeypatch: p
         print(WORD, flush=True)
         together(lambda: print("another"))
 
-    unheard(work)
+    isolated(work)
     assert sys.stdout is stream and WORD not in stream.heard and "another" in stream.heard
 
 
 def test_there_may_be_no_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("stdout", "stderr", "__stdout__", "__stderr__"):
         monkeypatch.setattr(sys, name, None)
-    assert unheard(lambda: [print(WORD), 5][-1]) == 5
+    assert isolated(lambda: [print(WORD), 5][-1]) == 5
 
 
 # ---------------------------------------------------------------------------------------------- threads
@@ -185,7 +185,7 @@ def test_there_may_be_no_streams(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_region_that_ends_first_leaves_the_other_unheard(heard: Heard) -> None:
     turn = Steps("one in", "two in", "one out", "two speaks", "two out")
     before = state()
-    together(lambda: turn.held(unheard, "one"), lambda: turn.held(unheard, "two", ("two speaks", speak)))
+    together(lambda: turn.held(isolated, "one"), lambda: turn.held(isolated, "two", ("two speaks", speak)))
     assert heard() == ""
     assert state() == before
 
@@ -194,7 +194,7 @@ def test_others_are_heard_while_a_region_is_open(heard: Heard) -> None:
     turn = Steps("reader in", "neighbour", "reader out")
     before = state()
     together(
-        lambda: turn.held(unheard, "reader"),
+        lambda: turn.held(isolated, "reader"),
         lambda: turn("neighbour", lambda: speak("a neighbour")),
     )
     found = heard()
@@ -202,7 +202,7 @@ def test_others_are_heard_while_a_region_is_open(heard: Heard) -> None:
     assert state() == before
 
 
-@pytest.mark.parametrize("held", [alone, everywhere], ids=lambda held: held.__name__)
+@pytest.mark.parametrize("held", [alone, isolated_process_wide], ids=lambda held: held.__name__)
 def test_nobody_is_heard_while_a_guest_or_an_engine_runs_for_it_may_use_any_thread(
     held: Callable[..., Any], heard: Heard
 ) -> None:
@@ -223,16 +223,16 @@ def test_nobody_is_heard_while_a_guest_or_an_engine_runs_for_it_may_use_any_thre
 def test_guests_run_one_at_a_time_and_may_nest() -> None:
     running, most = [0], [0]
 
-    def guest() -> None:
+    def external_code() -> None:
         running[0] += 1
         most[0] = max(most[0], running[0])
         time.sleep(0.01)
         alone(lambda: None)
         running[0] -= 1
 
-    together(*[lambda: alone(guest)] * 4)
+    together(*[lambda: alone(external_code)] * 4)
     assert most == [1]
-    everywhere(lambda: together(*[lambda: alone(guest)] * 4))  # of an engine, whose threads they are
+    isolated_process_wide(lambda: together(*[lambda: alone(external_code)] * 4))  # of an engine, whose threads they are
     assert most == [1] and not silent()
 
 
@@ -246,7 +246,7 @@ ORDERS = [
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=lambda order: ", ".join(order))
-@pytest.mark.parametrize("held", [unheard, alone], ids=lambda held: held.__name__)
+@pytest.mark.parametrize("held", [isolated, alone], ids=lambda held: held.__name__)
 @pytest.mark.parametrize("record", [False, True])
 def test_filters_of_another_thread_do_not_make_a_region_heard_and_are_put_back(
     held: Callable[..., Any], order: tuple[str, ...], record: bool, heard: Heard
@@ -279,7 +279,7 @@ def test_a_stream_that_another_thread_puts_back_is_silent_too(
         turn("other in", lambda: [redirection.__enter__(), print("a neighbour")])
         turn("other out", lambda: redirection.__exit__(None, None, None))
 
-    together(other, lambda: turn.held(unheard, "region", ("region speaks", lambda: print(WORD))))
+    together(other, lambda: turn.held(isolated, "region", ("region speaks", lambda: print(WORD))))
     assert WORD not in heard() and kept.getvalue() == "a neighbour\n"
     assert state() == before
 
@@ -290,7 +290,7 @@ def test_many_threads_at_random_are_unheard_and_leave_all_as_it_was(heard: Heard
     def reader(seed: int) -> None:
         coins = random.Random(seed)
         for _ in range(60):
-            held = coins.choice([unheard, unheard, alone, lambda work: contained(work, None)])
+            held = coins.choice([isolated, isolated, alone, lambda work: isolated_or_default(work, None)])
             with contextlib.suppress(ValueError):
                 held(lambda: work(coins))
 
@@ -298,7 +298,7 @@ def test_many_threads_at_random_are_unheard_and_leave_all_as_it_was(heard: Heard
         speak()
         toss = coins.random()
         if toss < 0.2:
-            unheard(speak)
+            isolated(speak)
         if toss > 0.8:
             raise ValueError(WORD)
 
@@ -358,10 +358,12 @@ def deaf() -> None:
 @pytest.mark.parametrize(
     "held",
     [
-        unheard,
+        isolated,
         alone,
-        lambda work: contained(work, None),
-        lambda work: unheard(lambda: contained(lambda: alone(lambda: contained(work, None)), None)),
+        lambda work: isolated_or_default(work, None),
+        lambda work: isolated(
+            lambda: isolated_or_default(lambda: alone(lambda: isolated_or_default(work, None)), None)
+        ),
     ],
     ids=["unheard", "alone", "contained", "nested"],
 )
@@ -394,7 +396,7 @@ def test_what_a_handler_of_another_signal_raises_goes_on(monkeypatch: pytest.Mon
         before = state()
         signal.setitimer(signal.ITIMER_REAL, 0.05)
         with pytest.raises(TimeoutError, match="late"):
-            contained(lambda: time.sleep(5), None)
+            isolated_or_default(lambda: time.sleep(5), None)
         assert state() == before
     finally:
         signal.signal(signal.SIGALRM, kept)
@@ -404,7 +406,7 @@ def test_a_handler_that_raises_nothing_breaks_nothing_off() -> None:
     seen: list[int] = []
     kept = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
     try:
-        assert contained(lambda: [os.kill(os.getpid(), signal.SIGINT), time.sleep(0.05), 3][-1], None) == 3
+        assert isolated_or_default(lambda: [os.kill(os.getpid(), signal.SIGINT), time.sleep(0.05), 3][-1], None) == 3
     finally:
         signal.signal(signal.SIGINT, kept)
     assert seen == [signal.SIGINT]
@@ -414,8 +416,8 @@ def test_an_interrupt_that_nobody_sent_is_a_failure_in_every_thread() -> None:
     def fake() -> None:
         raise KeyboardInterrupt
 
-    found: list[Any] = [contained(fake, 1)]  # type: ignore[func-returns-value]
-    together(lambda: found.append(contained(fake, 2)))  # type: ignore[func-returns-value]
+    found: list[Any] = [isolated_or_default(fake, 1)]  # type: ignore[func-returns-value]
+    together(lambda: found.append(isolated_or_default(fake, 2)))  # type: ignore[func-returns-value]
     assert found == [1, 2]
 
 

@@ -15,7 +15,7 @@ from dpcausal.errors import BudgetExceededError, FenceError, LossError
 from dpcausal.privacy.budget import Event
 from dpcausal.privacy.composition import cost_of
 from dpcausal.privacy.loss import largest_rho, zcdp_epsilon
-from dpcausal.privacy.split import Division, divided
+from dpcausal.privacy.split import LossSplit, divided
 
 shares = st.lists(st.fractions(min_value=Fraction(1, 1000), max_value=1000), min_size=1, max_size=30)
 amounts = st.floats(min_value=1e-3, max_value=20).map(lambda value: round(value, 6))  # whole units of a ledger
@@ -30,7 +30,7 @@ def event(loss: Any) -> Event:
     return Event("geometric", "votes", loss, 1.0, "l1", 1.0, "block-votes")
 
 
-def epsilons(division: Division) -> list[Fraction]:
+def epsilons(division: LossSplit) -> list[Fraction]:
     return [part.exact_epsilon for part in division.parts]  # type: ignore[union-attr]
 
 
@@ -42,7 +42,7 @@ def test_the_parts_stand_in_the_ratio_of_the_shares_and_use_the_allotment_up(los
     parts = epsilons(division)
     assert all(part * weights[0] == parts[0] * share for part, share in zip(parts, weights, strict=True))
     ledger = dpc.Ledger.in_memory(loss)
-    allotment = ledger.allot(division.spent, task="parts", zcdp=division.zcdp)
+    allotment = ledger.charge(division.spent, task="parts", zcdp=division.zcdp)
     for part in division.parts:
         allotment.spend(event(part))
     with pytest.raises(FenceError):  # what would cost one unit more in either account
@@ -105,10 +105,10 @@ def test_dp_accounting_agrees_that_a_hundred_parts_are_within_the_loss() -> None
 def test_a_hundred_parts_of_a_pure_loss_cost_a_zcdp_budget_a_hundredth() -> None:
     ledger = dpc.Ledger.in_memory(dpc.ZCDP(0.005))
     division = divided(dpc.PureDP(1), [Fraction(1)] * 100)
-    ledger.allot(division.spent, task="parts", zcdp=division.zcdp)
+    ledger.charge(division.spent, task="parts", zcdp=division.zcdp)
     assert ledger.remaining.rho == 0
     with pytest.raises(BudgetExceededError):
-        dpc.Ledger.in_memory(dpc.ZCDP(0.005)).allot(dpc.PureDP(1), task="one")
+        dpc.Ledger.in_memory(dpc.ZCDP(0.005)).charge(dpc.PureDP(1), task="one")
 
 
 def test_without_privacy_every_part_is_exact() -> None:

@@ -26,7 +26,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def spend(path: Path) -> None:
     with Ledger.open(path) as ledger:
-        ledger.allot(STEP, task="t")
+        ledger.charge(STEP, task="t")
 
 
 def test_less_than_was_seen_is_refused_however_it_came(path: Path, directory: Path) -> None:
@@ -52,9 +52,9 @@ def test_of_two_copies_one_goes_on(path: Path, directory: Path) -> None:
     spend(path)  # seen from here on
     shutil.copy(path, copy)
     with Ledger.open(path) as one, Ledger.open(copy) as other:
-        other.allot(STEP, task="the copy goes on")
+        other.charge(STEP, task="the copy goes on")
         with pytest.raises(LedgerDamagedError):
-            one.allot(STEP, task="the original too")
+            one.charge(STEP, task="the original too")
     with pytest.raises(LedgerDamagedError):
         Ledger.open(path)
 
@@ -88,7 +88,7 @@ def test_a_kill_between_ledger_and_witness_is_no_damage(path: Path, monkeypatch:
     with monkeypatch.context() as patched, Ledger.open(path) as ledger:
         patched.setattr(Note, "write", die)
         with pytest.raises(KeyboardInterrupt):
-            ledger.allot(STEP, task="killed")
+            ledger.charge(STEP, task="killed")
     found = Ledger.open(path).verify()
     assert found.ok and found.witnessed == found.lines - 1
     spend(path)
@@ -123,7 +123,7 @@ def test_a_witness_that_cannot_be_written_stops_no_spend_and_verify_says_so(
 def test_a_witness_elsewhere_is_named_by_argument(path: Path, directory: Path, folder: Path) -> None:
     elsewhere = directory / "elsewhere"
     with Ledger.open(path, witness=elsewhere) as ledger:
-        ledger.allot(STEP, task="t")
+        ledger.charge(STEP, task="t")
     assert len(list(elsewhere.glob("*.witness"))) == 1 and len(list(folder.iterdir())) == 1
     assert CliRunner().invoke(app, ["--witness", str(elsewhere), "ledger", "verify", str(path)]).exit_code == 0
 
@@ -133,4 +133,4 @@ def test_times_are_minutes_and_an_answer_has_its_spends(path: Path) -> None:
     account.read(path.read_bytes())
     assert all(len(stamp) == len("2026-01-01T00:00+00:00") for stamp in account.stamps)
     with Ledger.open(path) as ledger:
-        assert ledger.allot(STEP, task="t").at[:16] == ledger.entries()[-1].at[:16]
+        assert ledger.charge(STEP, task="t").at[:16] == ledger.entries()[-1].at[:16]

@@ -186,10 +186,10 @@ def all_to_each() -> AbstractContextManager[None]:
 @contextmanager
 def never_booked() -> Iterator[None]:
     """What a call is allotted is not written down."""
-    allot = dpc.Ledger.allot
+    charge = dpc.Ledger.charge
 
     def unbooked(self: dpc.Ledger, loss: Any, **details: Any) -> Any:
-        return allot(dpc.Ledger.in_memory(loss, **self.protects.words), loss, **details)
+        return charge(dpc.Ledger.in_memory(loss, **self.protects.words), loss, **details)
 
     with mock.patch.object(dpc.Ledger, "allot", unbooked):
         yield

@@ -19,7 +19,7 @@ from dpcausal.discovery.methods.moments import noisy_moments
 from dpcausal.discovery.methods.parities import Releaser
 from dpcausal.discovery.methods.triples import Triples, noisy_triples
 from dpcausal.discovery.methods.whitened import noisy_whitened
-from dpcausal.discovery.question import Graph, rho_of
+from dpcausal.discovery.question import DiscoveryQuestion, rho_of
 from dpcausal.papers import ASKED
 from dpcausal.papers.mechanisms.replication import replicate
 from dpcausal.papers.mechanisms.sparse_vector import first_above
@@ -137,7 +137,7 @@ SENSITIVITIES = (
 def sparse_vector(answer: Any, epsilon: float, size: int, share: float) -> list[int | None]:
     loss = PureDP(epsilon / share)
     whole = PureDP(loss.exact_epsilon * size)
-    allotment = Ledger.in_memory(PureDP(whole.exact_epsilon + 1)).allot(whole, task="audit")
+    allotment = Ledger.in_memory(PureDP(whole.exact_epsilon + 1)).charge(whole, task="audit")
     claim = Sensitivity(1, Norm.LINF, Relation.REPLACE_ONE, "conditional-kendall-steps")
     query = Query(np.asarray(answer, dtype=np.int64), claim, "audited")
     return [first_above(query, allotment, loss, threshold=0) for _ in range(size)]
@@ -148,7 +148,7 @@ def _replication(answer: Any, epsilon: float, size: int, share: float) -> Any:
     claim = Sensitivity(1, Norm.LINF, Relation.REPLACE_ONE, "published-unproven")
     outputs = []
     for _ in range(size):
-        allotment = Ledger.in_memory(loss).allot(loss, task="audit", unproven=True)
+        allotment = Ledger.in_memory(loss).charge(loss, task="audit", unproven=True)
         outputs.append(replicate(Query(np.asarray(answer), claim, "audited"), allotment, lambda exact: int(exact[0])))
     return outputs
 
@@ -224,8 +224,8 @@ def of_table(side: int, epsilon: float, size: int) -> list[Any]:
     whole = PureDP(loss.exact_epsilon * size)
     schema = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1])})
     table = dpc.Table({"a": a, "b": a}, schema, Ledger.in_memory(whole), missing="impute")
-    allotment = table.ledger.allot(whole, task="audit")
-    question, way = Graph.of(table, None, None, None), ContingencyTable(search="pc", max_order=0)
+    allotment = table.ledger.charge(whole, task="audit")
+    question, way = DiscoveryQuestion.of(table, None, None, None), ContingencyTable(search="pc", max_order=0)
     outputs = []
     for _ in range(size):
         counts = way.release(table, question, loss, None, allotment).release.counts  # type: ignore[arg-type,union-attr]
@@ -238,7 +238,7 @@ def of_contrasts(side: int, epsilon: float, size: int, counted: bool = False) ->
     loss = ApproxDP(epsilon, 1e-6)
     outputs = []
     for _ in range(size):
-        allotment = Ledger.in_memory(loss).allot(loss, task="audit")
+        allotment = Ledger.in_memory(loss).charge(loss, task="audit")
         a = np.array([side - counted, *[0] * 9, *[1] * 10])
         joint = contingency([a[a >= 0]] * 2, (2, 2))
         releaser = Releaser(("a", "b"), len(a), (2, 2), partial(margins_of, joint), allotment, [rho_of(loss)], counted)
@@ -259,8 +259,8 @@ def of_whitened(
     outputs = []
     for _ in range(size):
         table = dpc.Table({"a": a, "b": a}, schema, Ledger.in_memory(loss), missing="impute")
-        allotment = table.ledger.allot(loss, task="audit")
-        question, rho = Graph.of(table, None, None, None), rho_of(loss)
+        allotment = table.ledger.charge(loss, task="audit")
+        question, rho = DiscoveryQuestion.of(table, None, None, None), rho_of(loss)
         terms = Triples(max_order=2).terms(None, dpc.Knowledge())
         released = noisy_triples(table, question, allotment, rho, terms) if triples else noisy_whitened(
             table, question, allotment, rho)  # fmt: skip
@@ -277,7 +277,7 @@ def of_moments(side: int, epsilon: float, size: int) -> list[float]:
         table = dpc.Table(
             {"a": x, "b": x}, dpc.Schema({"a": dpc.Bounded(-1, 1), "b": dpc.Bounded(-1, 1)}), ledger, missing="impute"
         )
-        released = noisy_moments(table, ("a", "b"), ledger.allot(loss, task="audit"), rho_of(loss))
+        released = noisy_moments(table, ("a", "b"), ledger.charge(loss, task="audit"), rho_of(loss))
         outputs.append(float(released.covariance[0, 1]))
     return outputs
 

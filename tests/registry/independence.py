@@ -206,7 +206,7 @@ def on_a_pair(method: str, **arguments: Any) -> Callable[[int, float, int], list
         plan = plan_of(rows, method, epsilon, **arguments)
         whole = PureDP(PureDP(epsilon).exact_epsilon * size)
         arrays = plan.question.read()
-        allotment = Ledger.in_memory(whole).allot(whole, task="audit")
+        allotment = Ledger.in_memory(whole).charge(whole, task="audit")
         with _by_first_value(), np.errstate(all="ignore"):
             # The same public coins each time: row 0 opens its block.
             return [plan.released(arrays, generator_from_seed(1), allotment)().statistic for _ in range(size)]

@@ -16,7 +16,7 @@ from dpcausal.papers.mechanisms.iqr_intervals import (
     proposed_distances,
 )
 from dpcausal.papers.mechanisms.propose_test_release import propose_test_release
-from dpcausal.privacy.ledger import Allotment, Ledger
+from dpcausal.privacy.ledger import CallBudget, Ledger
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.sensitivity import Norm, PrivacyUnit, Query, Relation, Sensitivity, Unit
 from dpcausal.statistics.iqr import IqrReach
@@ -31,14 +31,14 @@ BATCH = 20
 TESTED_DELTA = 1e-6
 
 
-def granted(loss: Loss, times: int, unit: Unit = Unit.ROW) -> Allotment:
+def granted(loss: Loss, times: int, unit: Unit = Unit.ROW) -> CallBudget:
     """Return an allotment of ``times`` × loss."""
     whole: Loss
     if isinstance(loss, ApproxDP):
         whole = ApproxDP(loss.exact_epsilon * times, loss.exact_delta * times)
     else:
         whole = PureDP(loss.exact_epsilon * times)  # type: ignore[union-attr]
-    return Ledger.in_memory(whole, **PrivacyUnit(unit).words).allot(whole, task="audit", unit=unit)
+    return Ledger.in_memory(whole, **PrivacyUnit(unit).words).charge(whole, task="audit", unit=unit)
 
 
 def in_batches(run: Any, loss: Loss, size: int, unit: Unit = Unit.ROW) -> list[Any]:

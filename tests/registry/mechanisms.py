@@ -17,7 +17,7 @@ from dpcausal.mechanisms.additive import cube, gaussian, geometric, l2_ball, lap
 from dpcausal.mechanisms.selection import exponential, noisy_max
 from dpcausal.papers.direction.anm_test_privacy_iqr import NO_SHIFT, published_log_iqr
 from dpcausal.papers.mechanisms.iqr_intervals import proposed_distances
-from dpcausal.privacy.ledger import Allotment, Ledger
+from dpcausal.privacy.ledger import CallBudget, Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
 from dpcausal.statistics.iqr import IqrReach, interquartile_range
@@ -26,7 +26,7 @@ from tests.registry.iqr import IQR_MECHANISMS
 from tests.registry.rows import MechanismRow
 
 
-def granted(loss: Loss, times: int = 1, unproven: bool = False) -> Allotment:
+def granted(loss: Loss, times: int = 1, unproven: bool = False) -> CallBudget:
     """Return an allotment of ``times`` × loss from a ledger in memory."""
     whole: Loss
     if isinstance(loss, ZCDP):
@@ -36,7 +36,7 @@ def granted(loss: Loss, times: int = 1, unproven: bool = False) -> Allotment:
     else:
         exact = loss.exact_epsilon * times  # type: ignore[union-attr]
         whole, budget = PureDP(exact), PureDP(exact + 1)  # a budget is rounded down to units, a cost up
-    return Ledger.in_memory(budget).allot(whole, task="audit", unproven=unproven)
+    return Ledger.in_memory(budget).charge(whole, task="audit", unproven=unproven)
 
 
 def asked(answer: Any, bound: float | int, norm: Norm, claim: str = "laplace") -> Query:

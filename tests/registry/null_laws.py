@@ -17,12 +17,12 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 import dpcausal as dpc
-from dpcausal.core.run import settle
+from dpcausal.core.run import plan_call
 from dpcausal.data.schema import Column
 from dpcausal.independence.methods import ALL, counts
 from dpcausal.independence.methods import block_test as blocks
 from dpcausal.independence.null_laws import block_law
-from dpcausal.independence.question import Hypothesis, IndependenceTest, Sample, rows_of
+from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, Sample, rows_of
 from dpcausal.privacy.noise import generator_from_seed
 
 Reals = npt.NDArray[np.float64]
@@ -231,7 +231,7 @@ def _settled(method: IndependenceTest[Any], row: LawRow, n: int) -> tuple[Any, C
     missing = "impute" if row.kept == 1 else "drop"
     ledger = dpc.Ledger.in_memory(dpc.PureDP(10**6), accept_large_epsilon=True)
     table = dpc.Table(columns, schema, ledger, missing=missing)
-    question = Hypothesis.of(table, x, y, given, 0.05)
+    question = IndependenceQuestion.of(table, x, y, given, 0.05)
 
     def rows(seed: int) -> Sample:
         rng = np.random.default_rng(seed)
@@ -241,7 +241,7 @@ def _settled(method: IndependenceTest[Any], row: LawRow, n: int) -> tuple[Any, C
                 found[name] = np.clip(found[name], kind.lower, kind.upper)
         return rows_of(found, schema, tuple(x), tuple(y), tuple(given), rng.random(n) < row.kept)
 
-    return settle(question, method, loss), rows
+    return plan_call(question, method, loss), rows
 
 
 def _of_tables(method: IndependenceTest[Any], row: LawRow) -> Reals:
@@ -249,7 +249,7 @@ def _of_tables(method: IndependenceTest[Any], row: LawRow) -> Reals:
     plan, rows = _settled(method, row, row.rows)
     pvalues = []
     with dpc.simulated_noise(5), mock.patch.object(counts, "MOST_COPIES", 250):
-        allotment = plan.question.ledger.allot(dpc.PureDP(row.epsilon * row.size), task="nulls")
+        allotment = plan.question.ledger.charge(dpc.PureDP(row.epsilon * row.size), task="nulls")
         for seed in range(row.size):
             pvalues.append(plan.released(rows(seed), generator_from_seed(seed), allotment)().pvalue)
     return np.asarray(ndtri(np.array(pvalues) / 2))
@@ -272,7 +272,7 @@ def _of_blocks(method: IndependenceTest[Any], row: LawRow) -> tuple[Reals, Reals
 
     patches = (mock.patch.object(blocks, "block_scores", scoring), mock.patch.object(blocks, "block_sum", summing))
     with dpc.simulated_noise(5), patches[0], patches[1]:
-        allotment = plan.question.ledger.allot(plan.spent, task="nulls")
+        allotment = plan.question.ledger.charge(plan.spent, task="nulls")
         plan.released(rows(1), generator_from_seed(1), allotment)()
     law = block_law(row.size)
     places = np.arange(law.size) - law.size // 2

@@ -68,7 +68,7 @@ def of_rule(release: Callable[..., Released], pair: tuple[Residuals, Residuals])
     def draw(side: int, epsilon: float, size: int) -> list[Any]:
         loss = PureDP(epsilon)
         whole = PureDP(loss.exact_epsilon * size)
-        allotment = Ledger.in_memory(whole, protect="test").allot(whole, task="audit", unit=Unit.TEST_ROW)
+        allotment = Ledger.in_memory(whole, protect="test").charge(whole, task="audit", unit=Unit.TEST_ROW)
         return [release(pair[side], allotment, loss).margin for _ in range(size)]
 
     return draw
@@ -89,7 +89,7 @@ def of_bits(side: int, epsilon: float, size: int) -> list[Any]:
         x[equal_blocks(9, 3, 3, generator_from_seed(1))[0][0]] = 0.8
     loss = PureDP(epsilon)
     whole = PureDP(loss.exact_epsilon * size)
-    allotment = Ledger.in_memory(whole).allot(whole, task="audit")
+    allotment = Ledger.in_memory(whole).charge(whole, task="audit")
     with (
         mock.patch.object(by_verdict, "bits_of", lambda x, y, seed, model: (bool(x[0] > 0.5),) * 4),
         mock.patch.object(by_verdict, "claims_of", lambda counts, found, names: FREE),  # p-values, which cost time
@@ -113,7 +113,7 @@ def of_blocks(side: int, epsilon: float, size: int) -> list[Any]:
         x[assign_blocks(9, 3, generator_from_seed(1))[0][0]] = 0.8
     loss = PureDP(epsilon)
     whole = PureDP(loss.exact_epsilon * size)
-    allotment = Ledger.in_memory(whole).allot(whole, task="audit")
+    allotment = Ledger.in_memory(whole).charge(whole, task="audit")
     with mock.patch.object(by_blocks, "vote", lambda x, y, score, seed: bool(x[0] > 0.5)):
         way, question = by_blocks.Votes(blocks=3), Pair.of(table(np.zeros((9, 2)), Ledger.in_memory(loss)), *ASKED)
         return [

@@ -43,7 +43,9 @@ def of_margins(bound: Sensitivity) -> Any:
         margin = side * float(bound.bound) * (1 - 1e-12)
         loss = PureDP(epsilon)
         whole = PureDP(loss.exact_epsilon * size)
-        allotment = Ledger.in_memory(whole, **PrivacyUnit(bound.unit).words).allot(whole, task="audit", unit=bound.unit)
+        allotment = Ledger.in_memory(whole, **PrivacyUnit(bound.unit).words).charge(
+            whole, task="audit", unit=bound.unit
+        )
         return [
             stable.release_margin(margin, bound, Setting(1.0, 0.5), allotment, loss).margin / float(bound.bound)  # type: ignore[operator]
             for _ in range(size)
@@ -58,7 +60,7 @@ def of_scores(both: Sensitivity) -> Any:
     def draw(side: int, epsilon: float, size: int) -> list[Any]:
         loss = PureDP(epsilon)
         whole = PureDP(loss.exact_epsilon * size)
-        allotment = Ledger.in_memory(whole, **PrivacyUnit(both.unit).words).allot(whole, task="audit", unit=both.unit)
+        allotment = Ledger.in_memory(whole, **PrivacyUnit(both.unit).words).charge(whole, task="audit", unit=both.unit)
         query = Query(np.array([side * float(both.bound) * (1 - 1e-12), 0.0]), both, "scores")
         return [float(laplace(query, allotment, loss)[0]) / float(both.bound) for _ in range(size)]
 
@@ -69,7 +71,7 @@ def of_ranks(side: int, epsilon: float, size: int) -> list[Any]:
     """Return whether rank scores are released at a distance of one step and of two."""
     loss = ApproxDP(epsilon, 1e-6)
     whole = ApproxDP(loss.exact_epsilon * size, loss.exact_delta * size)
-    allotment = Ledger.in_memory(whole, protect="training").allot(whole, task="audit", unit=Unit.TRAINING_ROW)
+    allotment = Ledger.in_memory(whole, protect="training").charge(whole, task="audit", unit=Unit.TRAINING_ROW)
     claim = Sensitivity(1, Norm.TESTED, published.published_hsic_sensitivity(9, 9, 1.0).relation, "training-ranks",
                         Unit.TRAINING_ROW)  # fmt: skip
     query = Query(np.array([1.0 + side, 0.5, 0.5]), claim, "rank scores")

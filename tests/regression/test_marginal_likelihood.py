@@ -10,7 +10,7 @@ import pytest
 
 from dpcausal.regression import marginal_likelihood as likely_kernel
 from dpcausal.regression.kernel_terms import Columns, cut_terms
-from dpcausal.regression.marginal_likelihood import Side, likely_residuals, spread_of
+from dpcausal.regression.marginal_likelihood import SideFit, likely_residuals, spread_of
 from dpcausal.regression.smoother import Given
 
 SHAPES: dict[str, Callable[[Any], Any]] = {
@@ -71,7 +71,7 @@ def test_one_side_is_learnt_alike_whatever_the_other_is_but_for_the_cuts() -> No
 def test_the_spread_of_two_sides_is_that_of_their_whole_matrices() -> None:
     rng, n = np.random.default_rng(5), 40
 
-    def side(directions: int, responses: int) -> tuple[Side, list[Any]]:
+    def side(directions: int, responses: int) -> tuple[SideFit, list[Any]]:
         V = np.linalg.qr(rng.standard_normal((n, directions)))[0]
         kept = rng.uniform(0, 1, (directions, responses))
         return (V, kept), [np.eye(n) - V @ np.diag(1 - k) @ V.T for k in kept.T]

@@ -30,7 +30,7 @@ def along(y: Any, ridge: float) -> Any:
     return start
 
 
-@pytest.mark.parametrize("donors,periods", [(3, 10), (10, 3), (10, 10)])
+@pytest.mark.parametrize("donors, periods", [(3, 10), (10, 3), (10, 10)])
 def test_the_weights_are_those_of_scikit_learn(donors: int, periods: int) -> None:
     rng = np.random.default_rng(1)
     X, y = rng.uniform(-1, 1, (donors, periods)), rng.uniform(-1, 1, periods)
@@ -57,7 +57,7 @@ def test_no_neighbours_move_the_weights_past_the_bound(ratio: float) -> None:
 
 @pytest.mark.proves("ridge-weights")
 @pytest.mark.parametrize("ratio", RATIOS)
-@pytest.mark.parametrize("donors,periods", [(1, 10), (10, 10), (100, 10), (7, 40)])
+@pytest.mark.parametrize("donors, periods", [(1, 10), (10, 10), (100, 10), (7, 40)])
 def test_the_bound_is_attained_at_every_size(ratio: float, donors: int, periods: int) -> None:
     y = np.where(np.arange(periods) % 2, 1.0, -1.0)
     ridge = ratio * periods / 2

@@ -83,7 +83,7 @@ def test_fresh_noise_has_the_stated_deviation_and_is_declared() -> None:
     from dpcausal.privacy.noise import generator_from_seed
 
     release, coins = exact(law(1), 1000, 7.0), generator_from_seed(1)
-    again = [release.redrawn(coins) for _ in range(400)]
+    again = [release.with_extra_noise(coins) for _ in range(400)]
     moved = np.stack([one.matrix - release.matrix for one in again])
     assert all((one.matrix == one.matrix.T).all() and one.deviation == pytest.approx(7 * 2**0.5) for one in again)
     assert np.abs(moved.std(axis=0)[0, 1:] / 7 - 1).max() < 0.2

@@ -16,7 +16,7 @@ from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.counts import NoisyTable
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import UNSTATED, Release
-from dpcausal.releases.saved import Form, guarantee_in, written
+from dpcausal.releases.saved import Form, guarantee_from_json, written
 from tests.discovery.ways import NUMBERS, loss_of
 
 
@@ -42,7 +42,7 @@ def test_a_release_comes_back_as_it_is(name: str, loss: Any) -> None:
             assert value.dtype == vars(after)[field].dtype and (value == vars(after)[field]).all()
     again, same = before.discover(alpha=0.2), after.discover(alpha=0.2)
     assert again.graph == same.graph and again.margin == same.margin
-    drawn = [one.redrawn(generator_from_seed(5)).to_dict() for one in (before, after)]
+    drawn = [one.with_extra_noise(generator_from_seed(5)).to_dict() for one in (before, after)]
     assert drawn[0] == drawn[1]
 
 
@@ -65,7 +65,7 @@ def test_a_loss_is_written_exactly(loss: Any) -> None:
     stated = dpc.Guarantee(
         loss, dpc.Relation.REPLACE_ONE, dpc.Unit.ROW, True, ("geometric",), ("a caveat",), ("all",), "f00"
     )
-    assert guarantee_in(Form(json.loads(json.dumps(written(stated))))) == stated
+    assert guarantee_from_json(Form(json.loads(json.dumps(written(stated))))) == stated
 
 
 def test_numbers_put_together_by_hand_state_no_guarantee() -> None:
@@ -142,7 +142,7 @@ def test_moments_that_do_not_fit_together_are_refused(part: str, value: Any) -> 
 def test_a_fresh_draw_does_not_see_the_margins_of_the_one_before() -> None:
     table = NoisyTable(("a", "b"), 100, np.full((2, 2), 25), 200.0, "geometric")
     assert table.margin((0,)).tolist() == [50, 50]
-    drawn = table.redrawn(generator_from_seed(1))
+    drawn = table.with_extra_noise(generator_from_seed(1))
     assert drawn.margin((0,)).tolist() == drawn.counts.sum(axis=1).tolist() != [50, 50]
     assert drawn.variance == 400 and drawn.guarantee is table.guarantee
 

@@ -101,9 +101,9 @@ def test_fresh_noise_is_declared() -> None:
 
     release = exact(law(1), 1000, (7.0, 5.0), np.random.default_rng(4))
     coins = generator_from_seed(1)
-    moved = np.stack([release.redrawn(coins, 0.5).thirds - release.thirds for _ in range(300)])
+    moved = np.stack([release.with_extra_noise(coins, 0.5).thirds - release.thirds for _ in range(300)])
     assert abs(moved.std() / 5 / 0.5**0.5 - 1) < 0.05
-    assert release.redrawn(coins, 0.5).thirds_deviation == pytest.approx(5 * 1.5**0.5)
+    assert release.with_extra_noise(coins, 0.5).thirds_deviation == pytest.approx(5 * 1.5**0.5)
 
 
 def test_every_number_comes_back_and_what_does_not_fit_is_refused() -> None:

@@ -33,7 +33,7 @@ def ledger_of(loss: Any) -> dpc.Ledger:
 
 def granted(loss: Any) -> Any:
     """Return an allotment of the whole loss."""
-    return ledger_of(loss).allot(loss, task="test", unit=Unit.DONOR, unit_column="unit")
+    return ledger_of(loss).charge(loss, task="test", unit=Unit.DONOR, unit_column="unit")
 
 
 def panel_of(donors: Any, target: Any, loss: Any, start: int = 10) -> dpc.Panel:

@@ -135,7 +135,7 @@ def test_a_hundred_donors_at_half_an_epsilon_have_no_interval_and_say_why() -> N
 
 
 @pytest.mark.parametrize(
-    "arguments,error,words",
+    "arguments, error, words",
     [
         ({"loss": ONE, "method": "nearest"}, ParameterError, "method must be one of"),
         ({"loss": ONE, "method": "factor"}, LossError, "ZCDP or ApproxDP"),

@@ -102,7 +102,7 @@ def test_a_time_of_a_donor_that_no_calendar_holds_is_no_time(time: Any) -> None:
     np.testing.assert_array_equal(make(frame, ledger).donors(), make(plain, ledger).donors())
 
 
-@pytest.mark.parametrize("unit,far", [("s", 10**17), ("ms", 2**62), ("us", -(2**62))])
+@pytest.mark.parametrize("unit, far", [("s", 10**17), ("ms", 2**62), ("us", -(2**62))])
 @pytest.mark.parametrize("engine", [lambda table: table, lambda table: table.to_pandas()], ids=["pyarrow", "pandas"])
 def test_a_timestamp_of_a_donor_that_python_has_no_object_for_is_no_time(engine: Any, unit: Any, far: int) -> None:
     frame = long()

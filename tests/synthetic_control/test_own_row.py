@@ -76,7 +76,7 @@ def test_a_donor_replaced_by_one_whose_name_sorts_elsewhere_moves_no_sum_past_it
 
 
 @pytest.mark.parametrize(
-    "name,covariate", [("factor", False), ("matched by epsilon", False), ("matched by rho", True)]
+    "name, covariate", [("factor", False), ("matched by epsilon", False), ("matched by rho", True)]
 )
 def test_the_order_of_the_donors_changes_no_number_that_comes_to_the_gate(name: str, covariate: bool) -> None:
     for seed in range(30):

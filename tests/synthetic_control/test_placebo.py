@@ -92,7 +92,7 @@ def test_noise_alone_makes_no_lean() -> None:
     with dpc.simulated_noise(2):
         whole = dpc.ZCDP(loss.exact_rho * 100)
         ledger = dpc.Ledger.in_memory(whole, unit="unit")
-        allotment = ledger.allot(whole, task="test", unit=Unit.DONOR, unit_column="unit")
+        allotment = ledger.charge(whole, task="test", unit=Unit.DONOR, unit_column="unit")
         for _ in range(100):
             units = placebo.Placebos(rng.standard_t(7, 200), np.ones(200), np.full(200, FULL), rng.uniform(-1, 1, 200))
             leans.append(placebo.release_lean(units, Law(7), 200.0, allotment, loss)[1])
@@ -144,7 +144,7 @@ def test_an_interval_holds_the_share_of_units_that_it_says(factor: float) -> Non
     with dpc.simulated_noise(1):
         whole = dpc.ZCDP(loss.exact_rho * 2 * runs)
         ledger = dpc.Ledger.in_memory(whole, unit="unit")
-        allotment = ledger.allot(whole, task="test", unit=Unit.DONOR, unit_column="unit")
+        allotment = ledger.charge(whole, task="test", unit=Unit.DONOR, unit_column="unit")
         for _ in range(runs):
             units = alike(factor * rng.standard_t(7, 1_000))
             reach = placebo.release_reach(units, Law(7), 1_000, 0.9, allotment, (loss, loss))
@@ -187,7 +187,7 @@ def test_the_pvalue_is_uniform_under_its_own_law(loss: Any) -> None:
     whole = type(loss)(amount * runs)
     with dpc.simulated_noise(9):
         ledger = dpc.Ledger.in_memory(whole, unit="unit")
-        allotment = ledger.allot(whole, task="test", unit=Unit.DONOR, unit_column="unit")
+        allotment = ledger.charge(whole, task="test", unit=Unit.DONOR, unit_column="unit")
         found = []
         for _ in range(runs):
             units, scales = rng.normal(size=n + 1), rng.uniform(0.5, 2, n + 1)

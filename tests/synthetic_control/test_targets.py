@@ -69,9 +69,9 @@ def ledger_of(path: Path) -> list[Any]:
 
 def test_other_questions_on_the_same_ledger_and_exact_answers_are_not_held_back() -> None:
     ledger = dpc.Ledger.in_memory(dpc.PureDP(100), unit="unit", accept_large_epsilon=True)
-    ledger.allot(ONE, task="something else", unit=UNIT, unit_column="unit", detail={"targets": ["x"]})
+    ledger.charge(ONE, task="something else", unit=UNIT, unit_column="unit", detail={"targets": ["x"]})
     ask(panel(ledger, 5))
-    ledger.allot(ONE, task="something else", unit=UNIT, unit_column="unit")
+    ledger.charge(ONE, task="something else", unit=UNIT, unit_column="unit")
     exact = dpc.Ledger.without_privacy()
     for unit in range(3):
         ask(panel(exact, unit), dpc.NoPrivacy())

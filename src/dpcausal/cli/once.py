@@ -15,7 +15,7 @@ from typer.core import TyperCommand
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class OnceCommand(TyperCommand):
+class SingleValueCommand(TyperCommand):
     """A command that refuses an option given twice, unless the option collects its values."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -28,7 +28,7 @@ class OnceCommand(TyperCommand):
         return rest
 
 
-class LateCommand(OnceCommand):
+class LazyCommand(SingleValueCommand):
     """A command that another stands for, made when it is called."""
 
     made: Callable[[], Any]
@@ -46,4 +46,4 @@ class Program(typer.Typer):
     def command(
         self, name: str | None = None, *, cls: type[TyperCommand] | None = None, **settings: Any
     ) -> Callable[[Function], Function]:
-        return super().command(name, cls=cls or OnceCommand, **settings)
+        return super().command(name, cls=cls or SingleValueCommand, **settings)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin,
 
 import typer
 
-from dpcausal.cli.once import LateCommand, Program
+from dpcausal.cli.once import LazyCommand, Program
 from dpcausal.cli.shared import (
     AgainOption,
     DeltaOption,
@@ -65,10 +65,10 @@ class Records:
     def table(self, data: str, schema: Path, ledger: Ledger, name: str = "") -> Table:
         """Return the table of a file, or the part of it that is asked."""
         from dpcausal.data.schema import Schema
-        from dpcausal.data.subgroups.predicate_text import clauses_of
+        from dpcausal.data.subgroups.predicate_text import parse_predicates
         from dpcausal.data.table import Table
 
-        clauses = [] if self.where is None else clauses_of(self.where)
+        clauses = [] if self.where is None else parse_predicates(self.where)
         table = Table(
             data, Schema.from_toml(schema), ledger, name=name, person=self.person, ids=self.ids, most=self.most,
             weight=None if self.weight is None else weight_of(self.weight), missing=self.missing,
@@ -76,6 +76,9 @@ class Records:
         for column, words in clauses:
             table = table.where(column, **words)
         return table
+
+METHODS_OF = {"effects": "effects.estimators"}
+"""Where a room has its methods, if not in ``methods``."""
 
 
 def weight_of(text: str) -> tuple[str, float]:
@@ -157,7 +160,7 @@ def of(room: str) -> Callable[[], Kinds]:
     def kinds() -> Kinds:
         from dpcausal.papers import ASKED
 
-        return {**import_module(f"dpcausal.{room}.methods").METHODS, **ASKED.get(room, {})}
+        return {**import_module(f"dpcausal.{METHODS_OF.get(room, room + '.methods')}").METHODS, **ASKED.get(room, {})}
 
     return kinds
 
@@ -191,10 +194,10 @@ def register(command_name: str, about: str | None, whole: Callable[[], Callable[
     def late() -> None: ...
 
     late.__doc__ = about
-    app.command(command_name, cls=type("LateCommand", (LateCommand,), {"made": staticmethod(made)}))(late)
+    app.command(command_name, cls=type("LazyCommand", (LazyCommand,), {"made": staticmethod(made)}))(late)
 
 
-def taking(
+def with_parameters(
     parameters: list[inspect.Parameter], about: str | None, run: Callable[..., None]
 ) -> Callable[..., None]:
     """Return a function of any keywords as one of these parameters."""
@@ -217,7 +220,7 @@ def _whole(
             said = {one.name: given.pop(one.name) for one in options}
             settings = {
                 "loss": loss_from(given.pop("epsilon"), given.pop("delta"), given.pop("rho")),
-                **({"method": built(kinds, given.pop("method"), said)} if kinds else {}),
+                **({"method": build_method(kinds, given.pop("method"), said)} if kinds else {}),
                 "accept_large_epsilon": given.pop("accept_large_epsilon"),
                 "again": given.pop("again"),
             }
@@ -242,7 +245,7 @@ def _whole(
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=FILES[name]) for name in files
     ]
     asked = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own if one.name != "call"]
-    return taking([*asked, *shared, *extra], command.__doc__, run)
+    return with_parameters([*asked, *shared, *extra], command.__doc__, run)
 
 
 def method_options(kinds: Kinds) -> list[inspect.Parameter]:
@@ -286,7 +289,7 @@ def _check_place(path: Path | None) -> None:
         raise ParameterError(f"{str(path)!r} is not in a folder that exists")
 
 
-def built(kinds: Kinds, asked: str, options: Mapping[str, Any]) -> Any:
+def build_method(kinds: Kinds, asked: str, options: Mapping[str, Any]) -> Any:
     """Return the method, its options filled; without options the short name, so that the task may choose."""
     given = {name: value for name, value in options.items() if value is not None}
     kind = kinds.get(asked)

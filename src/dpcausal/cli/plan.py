@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from dpcausal.cli.options import built, described, method_options, of, parameter, plain_type, register, taking
+from dpcausal.cli.options import (
+    build_method,
+    described,
+    method_options,
+    of,
+    parameter,
+    plain_type,
+    register,
+    with_parameters,
+)
 from dpcausal.cli.shared import (
     DeltaOption,
     EpsilonOption,
@@ -24,7 +33,7 @@ from dpcausal.cli.study import end, show_plan
 from dpcausal.errors import ParameterError
 
 if TYPE_CHECKING:
-    from dpcausal.planning.task_plan import Prospect
+    from dpcausal.planning.task_plan import TaskPlan
     from dpcausal.privacy.loss import Loss
 
 TARGET = "The accuracy to reach: a chance, or half the width of an interval; n or epsilon is then sought."
@@ -74,14 +83,14 @@ def _of_study(path: Path, accuracy: bool, as_json: bool) -> None:
     end(found, {"answered", "to ask"})
 
 
-def _method_of(kind: type[Prospect], said: dict[str, Any]) -> dict[str, Any]:
+def _method_of(kind: type[TaskPlan], said: dict[str, Any]) -> dict[str, Any]:
     """Take the words on a method from what was said, and return the method."""
     if not kind.methods:
         return {}
     kinds = of(kind.methods)()
     own = {field.name for one in kinds.values() for field in fields(one)} - {one.name for one in fields(kind)}
     options = {name: said.pop(name) for name in own & said.keys()}
-    return {"method": built(kinds, said.pop("method", "auto"), options)}
+    return {"method": build_method(kinds, said.pop("method", "auto"), options)}
 
 
 def _whole() -> Callable[..., None]:
@@ -103,7 +112,7 @@ def _whole() -> Callable[..., None]:
     rooms = [of(kind.methods)() for kind in PROSPECTS.values() if kind.methods]
     options = {one.name: one for kinds in rooms for one in method_options(kinds) if one.name not in taken}
     parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*own, *assumed, *options.values())]
-    return taking(parameters, _plan.__doc__, run)
+    return with_parameters(parameters, _plan.__doc__, run)
 
 
 def _option(name: str, kind: type, tasks: list[str]) -> inspect.Parameter:

@@ -19,11 +19,11 @@ from typing import Any, TypeVar
 from warnings import warn
 
 from dpcausal.codec import NotStorableError, decode, encode
-from dpcausal.core.cache_key import form_of, subject_of
-from dpcausal.core.method import Settled
+from dpcausal.core.cache_key import cache_key_text, subject_of
+from dpcausal.core.method import PlannedCall
 from dpcausal.data.sources.origin import Origin
 from dpcausal.errors import LedgerError, NotKeptWarning, ParameterError
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, Loss
 from dpcausal.privacy.noise import simulated
@@ -32,44 +32,44 @@ Answer = TypeVar("Answer")
 
 
 @dataclass
-class Foreseen(Exception):  # noqa: N818 - no error: how a call that is only foreseen ends
-    """A call that came as far as its spend under ``foreseeing``: what it would cost, by which plans, known as what."""
+class DryRunStop(Exception):  # noqa: N818 - no error: how a call that is only foreseen ends
+    """A call that came as far as its spend under ``dry_run``: what it would cost, by which plans, known as what."""
 
     task: str
-    plans: tuple[Settled[Any], ...]
+    plans: tuple[PlannedCall[Any], ...]
     loss: Loss
     zcdp: ZCDP | None
     asked: str
 
 
-_foreseeing: ContextVar[bool] = ContextVar("foreseeing", default=False)
+_dry_run_active: ContextVar[bool] = ContextVar("foreseeing", default=False)
 
 
 @contextmanager
-def foreseeing() -> Iterator[None]:
-    """Make every call end in ``Foreseen`` just before its spend: nothing is spent, and no row is read."""
-    token = _foreseeing.set(True)
+def dry_run() -> Iterator[None]:
+    """Make every call end in ``DryRunStop`` just before its spend: nothing is spent, and no row is read."""
+    token = _dry_run_active.set(True)
     try:
         yield
     finally:
-        _foreseeing.reset(token)
+        _dry_run_active.reset(token)
 
 
-def before_spend(
-    ledger: Ledger, task: str, plans: Sequence[Settled[Any]], loss: Loss, again: bool, *, offered: Loss,
+def lookup_or_stop(
+    ledger: Ledger, task: str, plans: Sequence[PlannedCall[Any]], loss: Loss, again: bool, *, offered: Loss,
     zcdp: ZCDP | None = None, **more: Any,
 ) -> tuple[str, Any]:  # fmt: skip
     """Return what stands for exactly this call, and its kept answer or ``None``; refuse one of other data."""
-    asked = asked_of(ledger, task, plans, offered, **more)
-    if _foreseeing.get():
-        raise Foreseen(task, tuple(plans), loss, zcdp, asked)
-    found = recalled(ledger, asked, again, subject_of(plans[0].question).origin)
+    asked = cache_key(ledger, task, plans, offered, **more)
+    if _dry_run_active.get():
+        raise DryRunStop(task, tuple(plans), loss, zcdp, asked)
+    found = load_cached(ledger, asked, again, subject_of(plans[0].question).origin)
     if found is not None and found.other_data:
         raise LedgerError(f"{found.other_data}: again=True pays for an answer of these data, as another name does")
     return asked, None if found is None else found.answer
 
 
-def asked_of(ledger: Ledger, task: str, plans: Sequence[Settled[Any]], offered: Loss, **more: Any) -> str:
+def cache_key(ledger: Ledger, task: str, plans: Sequence[PlannedCall[Any]], offered: Loss, **more: Any) -> str:
     """Return what stands for exactly this call, 64 hexadecimal digits of its form; empty where no answer is kept.
 
     That is without a name, without privacy, under simulated noise, and where a part of the question is an object that
@@ -78,7 +78,7 @@ def asked_of(ledger: Ledger, task: str, plans: Sequence[Settled[Any]], offered: 
     if not ledger.private or simulated():
         return ""
     try:
-        return sha256(form_of(task, plans, offered, **more).encode()).hexdigest()
+        return sha256(cache_key_text(task, plans, offered, **more).encode()).hexdigest()
     except NotStorableError:
         return ""
 
@@ -91,7 +91,7 @@ class Recalled:
     other_data: str
 
 
-def recalled(ledger: Ledger, asked: str, again: bool, origin: Origin | None) -> Recalled | None:
+def load_cached(ledger: Ledger, asked: str, again: bool, origin: Origin | None) -> Recalled | None:
     """Return the kept answer of exactly this call; ``None`` if there is none, or ``again`` pays anew.
 
     ``origin`` is what data are asked about, ``None`` where they are not there.  A LedgerError where it was spent for
@@ -136,7 +136,7 @@ def _place(ledger: Ledger) -> object:
     return id(ledger) if found is None else (found.st_dev, found.st_ino)
 
 
-def keep(ledger: Ledger, origin: Origin, asked: str, allotment: Allotment, answer: Answer) -> Answer:
+def keep(ledger: Ledger, origin: Origin, asked: str, allotment: CallBudget, answer: Answer) -> Answer:
     """Write an answer beside its spend, if it is to be kept, and return it; a NotKeptWarning where that fails."""
     if not (asked and allotment.private):
         return answer

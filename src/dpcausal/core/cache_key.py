@@ -26,14 +26,14 @@ from typing import Any
 import numpy as np
 
 from dpcausal.codec import NotStorableError
-from dpcausal.core.method import Method, Settled
+from dpcausal.core.method import Method, PlannedCall
 from dpcausal.data.panels.panel import Panel
 from dpcausal.data.subgroups.predicate import Predicate
 from dpcausal.data.table import Table
 from dpcausal.privacy.budget import json_text
 from dpcausal.privacy.loss import Loss, loss_text
 
-FORM = 2
+CACHE_KEY_VERSION = 2
 """Raised whenever two versions could write one form for different calls; answers kept under another are not found."""
 
 ARGUMENTS: dict[str, tuple[str, ...]] = {
@@ -52,19 +52,26 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 """What each task's question is made of, but for its table or panel; the rest of its fields follows from these."""
 
 
-def form_of(task: str, plans: Sequence[Settled[Any]], offered: Loss, **more: Any) -> str:
+def cache_key_text(task: str, plans: Sequence[PlannedCall[Any]], offered: Loss, **more: Any) -> str:
     """Return what stands for exactly this call; ``NotStorableError`` where a part of it has no words.
 
     ``offered`` is the loss that the caller named, of which a plan may spend less and say so.
     """
     calls = [_call(plan) for plan in plans]
-    return json_text({"form": FORM, "task": task, "loss": loss_text(offered), "calls": calls, **_given(more)})
+    return json_text(
+        {"form": CACHE_KEY_VERSION, "task": task, "loss": loss_text(offered), "calls": calls, **_drop_none(more)}
+    )
 
 
-def _call(plan: Settled[Any]) -> dict[str, Any]:
-    asked = _asked(plan.question)
-    told = {"task": plan.question.task, "asks": asked, "method": _way(plan.method), "loss": loss_text(plan.spent)}
-    return told | _subject(plan.question, asked)
+def _call(plan: PlannedCall[Any]) -> dict[str, Any]:
+    asked = _question_key(plan.question)
+    told = {
+        "task": plan.question.task,
+        "asks": asked,
+        "method": _method_key(plan.method),
+        "loss": loss_text(plan.spent),
+    }
+    return told | _dataset_key(plan.question, asked)
 
 
 def subject_of(question: Any) -> Table | Panel:
@@ -73,7 +80,7 @@ def subject_of(question: Any) -> Table | Panel:
     return subject
 
 
-def _subject(question: Any, asked: dict[str, Any]) -> dict[str, Any]:
+def _dataset_key(question: Any, asked: dict[str, Any]) -> dict[str, Any]:
     subject = subject_of(question)
     if not subject.name:
         raise NotStorableError("a table without a name")
@@ -87,7 +94,7 @@ def _table(table: Table, told: dict[str, Any], asked: dict[str, Any]) -> dict[st
     columns = {name: column.to_dict() for name, column in schema.items() if name in used}
     views = sorted((_predicate(one) for one in inside), key=json_text)
     told |= {"schema": columns, "where": views, "unit": table.unit.value}
-    return _given(told | {"weight": None if weight is None else [weight[0], weight[1].to_dict()]})
+    return _drop_none(told | {"weight": None if weight is None else [weight[0], weight[1].to_dict()]})
 
 
 def _texts(told: Any) -> Iterator[str]:
@@ -102,48 +109,48 @@ def _texts(told: Any) -> Iterator[str]:
 def _panel(told: dict[str, Any]) -> dict[str, Any]:
     covariates = {name: column.to_dict() for name, column in told["covariates"].items()}
     pairs = {name: [list(pair) for pair in told[name].items()] for name in ("starts", "series")}
-    return _given(told | {"bounds": told["bounds"].to_dict(), "covariates": covariates} | pairs)
+    return _drop_none(told | {"bounds": told["bounds"].to_dict(), "covariates": covariates} | pairs)
 
 
 def _predicate(one: Predicate) -> dict[str, Any]:
-    among = None if one.among is None else sorted((_told(level) for level in set(one.among)), key=json_text)
-    return _given({"column": one.name, "at_least": one.at_least, "at_most": one.at_most, "among": among})
+    among = None if one.among is None else sorted((_to_json_key(level) for level in set(one.among)), key=json_text)
+    return _drop_none({"column": one.name, "at_least": one.at_least, "at_most": one.at_most, "among": among})
 
 
-def _asked(question: Any) -> dict[str, Any]:
-    return _given({name: attrgetter(name)(question) for name in ARGUMENTS[question.task]})
+def _question_key(question: Any) -> dict[str, Any]:
+    return _drop_none({name: attrgetter(name)(question) for name in ARGUMENTS[question.task]})
 
 
-def _way(method: Method[Any, Any]) -> dict[str, Any]:
+def _method_key(method: Method[Any, Any]) -> dict[str, Any]:
     if not type(method).__module__.startswith("dpcausal."):
         raise NotStorableError("a method of the caller's: its name does not say what it does")
     options = {one.name: getattr(method, one.name) for one in fields(method)}
-    told = {name: _way(option) if isinstance(option, Method) else option for name, option in options.items()}
-    return {"name": method.name, "options": _given(told)}
+    told = {name: _method_key(option) if isinstance(option, Method) else option for name, option in options.items()}
+    return {"name": method.name, "options": _drop_none(told)}
 
 
-def _given(told: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _told(value) for name, value in told.items() if value is not None}
+def _drop_none(told: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _to_json_key(value) for name, value in told.items() if value is not None}
 
 
-def _told(value: Any) -> Any:
+def _to_json_key(value: Any) -> Any:
     """Return a public value as JSON's types, those of different type or value told apart."""
     if isinstance(value, (np.bool_, np.integer, np.floating)):
-        return _told(value.item())
+        return _to_json_key(value.item())
     if isinstance(value, Enum):
-        return _told(value.value)
+        return _to_json_key(value.value)
     if value is None or type(value) in (bool, int, str):
         return value
     if type(value) is float:
         return value if np.isfinite(value) else {"float": str(value)}
     if isinstance(value, (list, tuple)):
-        return [_told(part) for part in value]
+        return [_to_json_key(part) for part in value]
     if isinstance(value, frozenset):
-        return sorted((_told(part) for part in value), key=json_text)
+        return sorted((_to_json_key(part) for part in value), key=json_text)
     if isinstance(value, np.ndarray):
-        return _told(value.tolist())
+        return _to_json_key(value.tolist())
     if getattr(value, "words", None) is not None:  # a law of x that was stated
-        return {"stated": _told(value.words)}
+        return {"stated": _to_json_key(value.words)}
     if isinstance(value, dict) and all(isinstance(name, str) for name in value):
-        return {name: _told(part) for name, part in value.items()}
+        return {name: _to_json_key(part) for name, part in value.items()}
     raise NotStorableError(type(value).__name__)

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from dpcausal.errors import CallError, ParameterError, nearest
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss, NoPrivacy
 from dpcausal.privacy.noise import PublicGenerator
@@ -71,14 +71,14 @@ class Question(ABC, Generic[Answer]):
         """Bring the private rows, after the spend."""
 
     @abstractmethod
-    def report(self, settled: Settled[Any], released: Any, allotment: Allotment, seed: int | None) -> Answer:
+    def report(self, settled: PlannedCall[Any], released: Any, allotment: CallBudget, seed: int | None) -> Answer:
         """Return the result of what was released."""
 
     def shown(self) -> AbstractContextManager[Any]:
         """Return what stands around the release for a person at a terminal."""
         return nullcontext()
 
-    def handed(self, answer: Any) -> Answer:
+    def finalize(self, answer: Any) -> Answer:
         """Return what the caller gets of an answer that was made, or kept."""
         return answer  # type: ignore[no-any-return]
 
@@ -118,10 +118,10 @@ class Method(ABC, Generic[Asked, Paid]):
     """Whether it draws public coins, for blocks, splits, features or copies: their seed is public and in the result."""
 
     @abstractmethod
-    def pay(self, loss: Loss, question: Asked) -> tuple[Paid | NoPrivacy, str]:
+    def charge(self, loss: Loss, question: Asked) -> tuple[Paid | NoPrivacy, str]:
         """Return what is spent of a loss and a note; refuse a kind that it cannot spend."""
 
-    def settle(self, question: Asked, spent: Paid | NoPrivacy) -> Self:
+    def plan(self, question: Asked, spent: Paid | NoPrivacy) -> Self:
         """Return the method with its options checked and filled, from public numbers."""
         return self
 
@@ -151,16 +151,16 @@ class Method(ABC, Generic[Asked, Paid]):
 
     @abstractmethod
     def release(
-        self, private: Any, question: Asked, spent: Paid, coins: PublicGenerator, allotment: Allotment
+        self, private: Any, question: Asked, spent: Paid, coins: PublicGenerator, allotment: CallBudget
     ) -> Any:
         """Release the answer within an allotment."""
 
-    def exact(self, private: Any, question: Asked, coins: PublicGenerator, allotment: Allotment) -> Any:
+    def exact(self, private: Any, question: Asked, coins: PublicGenerator, allotment: CallBudget) -> Any:
         """Answer without privacy; a method that does not say how has no such form."""
         raise ParameterError(f"method {self.name} has no form without privacy")
 
     @property
-    def has_exact(self) -> bool:
+    def supports_no_privacy(self) -> bool:
         """Whether it has a form without privacy."""
         return type(self).exact is not Method.exact
 
@@ -170,7 +170,7 @@ class Method(ABC, Generic[Asked, Paid]):
 
 
 @dataclass(frozen=True)
-class Settled(Generic[Asked]):
+class PlannedCall(Generic[Asked]):
     """A question, the method that will answer it, settled, and what that costs: all that decides how a call runs."""
 
     question: Asked
@@ -214,7 +214,7 @@ class Settled(Generic[Asked]):
         """Bring the private rows, after the spend."""
         return self.question.read() if self.exactly else self.method.read(self.question)
 
-    def released(self, private: Any, coins: Any, allotment: Allotment) -> Callable[[], Any]:
+    def released(self, private: Any, coins: Any, allotment: CallBudget) -> Callable[[], Any]:
         """Return the call that releases what the method makes of rows."""
         if self.exactly:
             return partial(self.method.exact, private, self.question, coins, allotment)

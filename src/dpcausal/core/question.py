@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dpcausal.core.method import Answer, Question, Settled
+from dpcausal.core.method import Answer, PlannedCall, Question
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.result import Guarantee
 
 
 @dataclass(frozen=True)
-class AboutTable(Question[Answer]):
+class TableQuestion(Question[Answer]):
     """A question about columns of a table, whose ledger pays."""
 
     public: ClassVar[tuple[str, ...]] = (
@@ -80,7 +80,11 @@ class AboutTable(Question[Answer]):
         return self.table
 
     def guarantee(
-        self, settled: Settled[Any], allotment: Allotment, caveats: tuple[str, ...] = (), more: tuple[str, ...] = ()
+        self,
+        settled: PlannedCall[Any],
+        allotment: CallBudget,
+        caveats: tuple[str, ...] = (),
+        more: tuple[str, ...] = (),
     ) -> Guarantee:
         """Return the guarantee of an answer; ``caveats`` stand for those of the plan, ``more`` is public besides."""
         told = self.table.told(self.public + more)

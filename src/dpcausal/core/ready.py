@@ -12,13 +12,13 @@ from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any
 
-from dpcausal.core.method import Method, Settled
+from dpcausal.core.method import Method, PlannedCall
 from dpcausal.data.panels.panel import Panel
 from dpcausal.data.sources.held import held_panel, held_table
 from dpcausal.data.table import Table
 from dpcausal.errors import MissingDependencyError
 from dpcausal.privacy.noise import draw_once, simulated
-from dpcausal.privacy.sandbox import unheard
+from dpcausal.privacy.sandbox import isolated
 
 MODULES = (
     "scipy.linalg", "scipy.optimize", "scipy.special", "scipy.stats", "sklearn.base", "sklearn.ensemble",
@@ -30,7 +30,7 @@ MODULES = (
 class Ready:
     """The plans of one call, and the same on rows in memory once it was called: just before the spend."""
 
-    def __init__(self, plans: Sequence[Settled[Any]]) -> None:
+    def __init__(self, plans: Sequence[PlannedCall[Any]]) -> None:
         self.plans = list(plans)
 
     def __call__(self) -> None:
@@ -39,7 +39,7 @@ class Ready:
             _load()
         for method in {type(one): one for plan in self.plans for one in _methods(plan.method)}.values():
             _tried(method.load, method.name)
-        self.plans = unheard(lambda: held(self.plans))
+        self.plans = isolated(lambda: held(self.plans))
 
 
 @lru_cache(maxsize=1)
@@ -59,7 +59,7 @@ def _tried(action: Callable[[], object], name: str) -> None:
     raise MissingDependencyError(name)
 
 
-def held(plans: Sequence[Settled[Any]]) -> list[Settled[Any]]:
+def held(plans: Sequence[PlannedCall[Any]]) -> list[PlannedCall[Any]]:
     """Return plans of one table or panel on rows that are in memory, where they fit."""
     subject = plans[0].subject
     if isinstance(subject, Panel):

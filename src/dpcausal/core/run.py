@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from functools import partial, wraps
 from typing import Any, ParamSpec
 
-from dpcausal.core.cache import before_spend, keep
+from dpcausal.core.cache import keep, lookup_or_stop
 from dpcausal.core.cache_key import subject_of
-from dpcausal.core.method import Answer, Method, Question, Settled
+from dpcausal.core.method import Answer, Method, PlannedCall, Question
 from dpcausal.core.progress import while_it_works
 from dpcausal.core.ready import Ready
 from dpcausal.data.sources.origin import Origin
 from dpcausal.data.table import Table
-from dpcausal.errors import InfeasibleError, ParameterError, called
-from dpcausal.privacy.budget import Allotment
-from dpcausal.privacy.checks import check_consent, check_large
+from dpcausal.errors import InfeasibleError, ParameterError, with_signature_errors
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.checks import check_epsilon_consent, check_unproven_consent
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, public_generator
-from dpcausal.privacy.sandbox import unheard
+from dpcausal.privacy.sandbox import isolated
 from dpcausal.privacy.sensitivity import Relation, Unit
-from dpcausal.privacy.split import Division
+from dpcausal.privacy.split import LossSplit
 from dpcausal.result import Guarantee
 
 Call = ParamSpec("Call")
@@ -33,7 +33,7 @@ def asks(function: Callable[Call, partial[Answer]]) -> Callable[Call, Answer]:
 
     It has returned before anything is spent: between the call and the noise stand the flow and the method alone.
     """
-    says = called(function)
+    says = with_signature_errors(function)
     told = function.__annotations__
     told["return"] = told["return"].removeprefix("partial[").removesuffix("]")  # as the caller sees it
 
@@ -44,14 +44,16 @@ def asks(function: Callable[Call, partial[Answer]]) -> Callable[Call, Answer]:
     return call
 
 
-def settle(question: Any, method: Method[Any, Any], loss: Loss, *, accept_unproven: bool = False) -> Settled[Any]:
+def plan_call(
+    question: Any, method: Method[Any, Any], loss: Loss, *, accept_unproven: bool = False
+) -> PlannedCall[Any]:
     """Return the question with its settled method: from public arguments, before anything is spent or read."""
-    if loss.exact and not method.has_exact:
+    if loss.exact and not method.supports_no_privacy:
         raise ParameterError(f"method {method.name} has no form without privacy")
     ready: Method[Any, Any] | None = None
     try:
-        spent, note = method.pay(loss, question)
-        ready = method.settle(question, spent)
+        spent, note = method.charge(loss, question)
+        ready = method.plan(question, spent)
     except ArithmeticError:  # of public numbers alone
         pass
     if ready is None:
@@ -64,8 +66,8 @@ def settle(question: Any, method: Method[Any, Any], loss: Loss, *, accept_unprov
     if isinstance(table, Table) and (ready.needs_all(question) or loss.exact):
         table.check_memory()
     if ready.unproven:
-        check_consent(accept_unproven, ready.unproven)
-    return Settled(question, ready, spent, note)
+        check_unproven_consent(accept_unproven, ready.unproven)
+    return PlannedCall(question, ready, spent, note)
 
 
 def _check_records(question: Any, method: Method[Any, Any]) -> None:
@@ -91,15 +93,15 @@ def ask(
     Everything that can fail for a public reason fails before the ledger is asked; from the spend on nothing may fail
     or warn for a reason that lies in a value.
     """
-    check_large(loss, accept_large_epsilon)
-    settled = settle(question, method, loss, accept_unproven=accept_unproven)
+    check_epsilon_consent(loss, accept_large_epsilon)
+    settled = plan_call(question, method, loss, accept_unproven=accept_unproven)
     ledger = question.ledger
-    asked, found = before_spend(ledger, question.task, [settled], settled.spent, again, offered=loss)
+    asked, found = lookup_or_stop(ledger, question.task, [settled], settled.spent, again, offered=loss)
     if found is not None:
-        return question.handed(found)
+        return question.finalize(found)
     origin = subject_of(question).origin
     ready = Ready([settled])
-    allotment = ledger.allot(
+    allotment = ledger.charge(
         settled.spent, task=question.task, unit=question.unit, unit_column=question.unit_column,
         relation=Relation.REPLACE_ONE, detail=settled.detail(), once=question.once,
         unproven=bool(settled.method.unproven), asked=asked, again=again,
@@ -108,13 +110,13 @@ def ask(
     (settled,) = ready.plans
     coins, seed = public_generator() if settled.method.uses_coins else (None, None)
     with question.shown():
-        released = unheard(settled.released(unheard(settled.read), coins, allotment))
+        released = isolated(settled.released(isolated(settled.read), coins, allotment))
     answer = settled.question.report(settled, released, allotment, seed)
-    return question.handed(keep(ledger, origin, asked, allotment, answer))
+    return question.finalize(keep(ledger, origin, asked, allotment, answer))
 
 
-def ask_all(
-    plans: Sequence[Settled[Any]], allotment: Allotment, *, read: Callable[[Any], Any] | None = None,
+def run_many(
+    plans: Sequence[PlannedCall[Any]], allotment: CallBudget, *, read: Callable[[Any], Any] | None = None,
     seed: int | None = None, told: Callable[[int, int], None] | None = None,
 ) -> list[Any]:  # fmt: skip
     """Answer many settled questions from one allotment, in order; their costs are within it, and it books each.
@@ -125,8 +127,8 @@ def ask_all(
     answers, say = [], None if told is None else while_it_works(told)
     for done, settled in enumerate(plans, start=1):
         coins, own = (None, None) if not settled.method.uses_coins else _dealt(seed)
-        private = unheard(partial(read, settled.question) if read else settled.read)
-        released = unheard(settled.released(private, coins, allotment))
+        private = isolated(partial(read, settled.question) if read else settled.read)
+        released = isolated(settled.released(private, coins, allotment))
         answers.append(settled.question.report(settled, released, allotment, own))
         if say is not None:
             say(done, len(plans))
@@ -138,13 +140,13 @@ def _dealt(seed: int | None) -> tuple[PublicGenerator, int]:
 
 
 @dataclass(frozen=True)
-class Together:
+class JointRun:
     """Settled questions, and the one allotment that was paid for them."""
 
-    plans: Sequence[Settled[Any]]
+    plans: Sequence[PlannedCall[Any]]
     ledger: Ledger
     origin: Origin
-    allotment: Allotment
+    allotment: CallBudget
     asked: str
     """What stands for exactly this call."""
 
@@ -166,13 +168,13 @@ class Together:
         return keep(self.ledger, self.origin, self.asked, self.allotment, answer)
 
 
-def paid_together(
-    task: str, plans: Sequence[Settled[Any]], division: Division, loss: Loss, detail: Mapping[str, Any], *,
+def charge_jointly(
+    task: str, plans: Sequence[PlannedCall[Any]], division: LossSplit, loss: Loss, detail: Mapping[str, Any], *,
     correction: str, again: bool,
-) -> Together | Any:  # fmt: skip
+) -> JointRun | Any:  # fmt: skip
     """Spend once for all plans; the kept answer instead, where exactly this call has one."""
     question, ledger = plans[0].question, plans[0].question.ledger
-    asked, kept = before_spend(
+    asked, kept = lookup_or_stop(
         ledger, task, plans, division.spent, again, offered=loss, zcdp=division.zcdp, correction=correction
     )
     if kept is not None:
@@ -183,10 +185,10 @@ def paid_together(
         "epsilons": epsilons[:1] if len(set(epsilons)) == 1 else epsilons,
     }  # fmt: skip
     ready = Ready(plans)
-    allotment = ledger.allot(
+    allotment = ledger.charge(
         division.spent, task=task, unit=question.unit, unit_column=question.unit_column,
         relation=Relation.REPLACE_ONE, zcdp=division.zcdp,
         detail={**detail, **public, **question.table.declared},
         unproven=any(plan.method.unproven for plan in plans), asked=asked, again=again, before=ready,
     )  # fmt: skip
-    return Together(ready.plans, ledger, subject_of(question).origin, allotment, asked)
+    return JointRun(ready.plans, ledger, subject_of(question).origin, allotment, asked)

@@ -26,7 +26,7 @@ def is_number(value: object) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:
+def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
     """Return a word that is among those allowed."""
     if not (isinstance(value, str) and value in allowed):
         raise ParameterError(f"{name} must be one of {', '.join(allowed)}{nearest(value, allowed)}")
@@ -77,7 +77,7 @@ def check_table(table: object, persons: bool = False, weights: bool = False) -> 
         raise ParameterError("no weights here: ask a table without weight=, or cells, moments, effect or did")
 
 
-def check_least(spent: Loss, asker: str, epsilon: Fraction, delta: Fraction = Fraction(1, 10**18)) -> None:
+def check_minimum_loss(spent: Loss, asker: str, epsilon: Fraction, delta: Fraction = Fraction(1, 10**18)) -> None:
     """Refuse a loss with which no answer would be left in the noise."""
     if isinstance(spent, (PureDP, ApproxDP)) and spent.exact_epsilon < epsilon:
         raise LossError(f"{asker} needs epsilon of at least {_short(epsilon)}: no answer would be left in the noise")
@@ -101,7 +101,7 @@ def chosen(method: object, kind: type[Any], known: Mapping[str, Callable[[], Met
     raise ParameterError(told + nearest(method, known))
 
 
-def refuse_options(
+def reject_misplaced_options(
     misplaced: Mapping[str, object], method: object, known: Mapping[str, type[Method[Any, Any]]],
     function: Callable[..., Any],
 ) -> None:  # fmt: skip

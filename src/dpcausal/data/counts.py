@@ -14,7 +14,7 @@ from dpcausal.data.coding import bin_codes, size_of
 from dpcausal.data.reader import CHANGED
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column
-from dpcausal.data.sources.fingerprint import written_to
+from dpcausal.data.sources.fingerprint import was_modified
 from dpcausal.data.sources.frame import FrameSource
 from dpcausal.data.table import Table
 from dpcausal.errors import SchemaError
@@ -49,7 +49,7 @@ def counts_of(table: Table, names: Sequence[str]) -> NDArray[np.int64]:
         columns = [table.schema.column(name) for name in names]
         found = source.tally(names, columns, sizes, apart=table.missing != "impute")
         if found is not None:
-            if int(found[1].sum()) != table.n or written_to(table.origin.stamp):
+            if int(found[1].sum()) != table.n or was_modified(table.origin.stamp):
                 raise SchemaError(CHANGED)
             counts = np.zeros(math.prod(sizes), dtype=np.int64)
             inside = found[0] >= 0

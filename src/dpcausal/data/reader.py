@@ -13,7 +13,7 @@ from dpcausal.data.coding import cleaned
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.source import Collected, Kind, withheld
-from dpcausal.data.sources.fingerprint import written_to
+from dpcausal.data.sources.fingerprint import was_modified
 from dpcausal.data.subgroups.predicate import Predicate
 from dpcausal.errors import SchemaError
 from dpcausal.privacy.sensitivity import Unit
@@ -88,7 +88,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Summand:
+class RowSum:
     """What an engine sums: collected columns in, whole numbers out, and a last one that tells the rows from others."""
 
     reading: Reading
@@ -116,12 +116,12 @@ class Records:
         table, reading = self._table, Reading.of(self._table, self._names)
         source = table._source
         rows, total = withheld(
-            lambda: source.summed(reading.needed, Summand(reading, kernel)),
+            lambda: source.summed(reading.needed, RowSum(reading, kernel)),
             f"the {source.backend} columns cannot be read",
         )
         if rows < 0:
             raise SchemaError(f"the {source.backend} columns cannot be read")
-        if rows != table._rows or total is None or written_to(table.origin.stamp):
+        if rows != table._rows or total is None or was_modified(table.origin.stamp):
             raise SchemaError(CHANGED)
         mark = int(total[-1])
         if self._mark not in (None, mark):

@@ -18,7 +18,7 @@ from dpcausal.data.reader import CHANGED, HELD, Reading
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Schema
 from dpcausal.data.source import Collected, Kind, Sums, withheld
-from dpcausal.data.sources.fingerprint import written_to
+from dpcausal.data.sources.fingerprint import was_modified
 from dpcausal.errors import SchemaError
 from dpcausal.privacy.process_local import hashed, mixed
 from dpcausal.privacy.sensitivity import Unit
@@ -38,7 +38,7 @@ GROUP = 1 << 18
 
 
 @dataclass(frozen=True)
-class Told:
+class PublicTableInfo:
     """What is public of a table and goes with a question to workers."""
 
     schema: Schema
@@ -49,7 +49,7 @@ Piece = tuple[Rows, list[str | None]]
 
 
 @dataclass(frozen=True)
-class Deal:
+class BlockAssigner:
     """What a worker makes of a batch: a piece for each group, ``None`` of no rows; rows of nobody are in the first."""
 
     reading: Reading
@@ -69,10 +69,10 @@ class Deal:
 
 
 @dataclass(frozen=True)
-class Gather:
+class BlockReducer:
     """What a worker makes of all pieces of a group: how many persons, and for each block 1 and what it says."""
 
-    deal: Deal
+    deal: BlockAssigner
     by_value: bool
     width: int
     made: Callable[[Rows], Any]
@@ -99,7 +99,7 @@ def blocks_of(keys: Integers, salt: int, blocks: int) -> Integers:
     return (mixed(keys, salt) % np.uint64(blocks)).astype(np.int64)
 
 
-class Apart:
+class WorkerBlocks:
     """The records of persons in blocks, where they are."""
 
     def __init__(self, table: Table, names: tuple[str, ...], made: Callable[[Rows], Any]) -> None:
@@ -138,14 +138,14 @@ def _gathered(
 ) -> Integers:
     source, person = table._source, str(table._person)
     groups = max(1, min(blocks, -(-table._rows // GROUP)))
-    deal = Deal(reading, person, source.declared(person).kind is Kind.FIELD, blocks, salt, groups)
-    gather = Gather(deal, not source.ordered, width, made, each) if width else Count()
+    deal = BlockAssigner(reading, person, source.declared(person).kind is Kind.FIELD, blocks, salt, groups)
+    gather = BlockReducer(deal, not source.ordered, width, made, each) if width else Count()
     names = tuple(dict.fromkeys([*reading.needed, person]))
     unread = f"the {source.backend} columns cannot be read"
     rows, total = withheld(lambda: source.grouped(names, deal, gather, groups), unread)
     if rows < 0:
         raise SchemaError(unread)
-    if rows != table._rows or total is None or written_to(table.origin.stamp):
+    if rows != table._rows or total is None or was_modified(table.origin.stamp):
         raise SchemaError(CHANGED)
     return total
 

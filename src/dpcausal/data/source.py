@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.errors import SchemaError
-from dpcausal.privacy.sandbox import contained
+from dpcausal.privacy.sandbox import isolated_or_default
 
 Result = TypeVar("Result")
 
@@ -82,7 +82,7 @@ class Collected(Protocol):
         """Yield a column as Python objects, ``CHUNK`` rows at a time; a null is None, NaN or pandas.NA."""
 
 
-Summed = Callable[[Collected], NDArray[np.int64]]
+StreamedRows = Callable[[Collected], NDArray[np.int64]]
 
 
 Dealing = Callable[[Collected], Sequence[Any]]
@@ -127,7 +127,7 @@ class Streaming(ABC):
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
         """Yield these columns in batches of at most about ``BATCH`` rows, in any order, each row once."""
 
-    def summed(self, names: Sequence[str], function: Summed) -> Sums:
+    def summed(self, names: Sequence[str], function: StreamedRows) -> Sums:
         """Return how many rows there were, and the sum of a function of their batches."""
         return self.in_turn(lambda: added((len(one), function(one)) for one in self.stream(names)))
 
@@ -194,7 +194,7 @@ class Source(Protocol):
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
         """Yield these columns in batches."""
 
-    def summed(self, names: Sequence[str], function: Summed) -> Sums:
+    def summed(self, names: Sequence[str], function: StreamedRows) -> Sums:
         """Return how many rows there were, and the sum of a function of their batches."""
 
     def grouped(self, names: Sequence[str], deal: Dealing, gather: Gathering, groups: int) -> Sums:
@@ -206,7 +206,7 @@ def withheld(action: Callable[[], Result], rule: str) -> Result:
 
     *Guarantee*: the error carries neither the text nor the chain nor the traceback of the first one.
     """
-    found: Result = contained(action, _FAILED)
+    found: Result = isolated_or_default(action, _FAILED)
     if found is _FAILED:
         raise SchemaError(f"{rule}; the cause is withheld, since it may quote values")
     return found

@@ -12,22 +12,22 @@ from dpcausal.data.coding import check_declared, check_name, check_named
 from dpcausal.data.persons import Persons, check_id, check_most, check_number, check_order, many
 from dpcausal.data.reader import CHANGED, Reading, Records
 from dpcausal.data.records import Rows, checked_name, checked_rule, levelled
-from dpcausal.data.remote_blocks import Apart, persons_in
+from dpcausal.data.remote_blocks import WorkerBlocks, persons_in
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.source import Collected, Kind, Source, withheld
-from dpcausal.data.sources.fingerprint import confirm, written_to
+from dpcausal.data.sources.fingerprint import confirm, was_modified
 from dpcausal.data.sources.origin import Origin, opened
 from dpcausal.data.subgroups.predicate import Predicate, check_some, predicate
 from dpcausal.data.weights import checked_weight
-from dpcausal.errors import ParameterError, RowLimitError, SchemaError, called
+from dpcausal.errors import ParameterError, RowLimitError, SchemaError, with_signature_errors
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.process_local import Single
+from dpcausal.privacy.process_local import Uncopyable
 from dpcausal.privacy.sensitivity import Unit
 
 DEFAULT_MAX_ROWS = 20_000_000
 """Most rows a table brings into memory unless told otherwise: 160 MB a column."""
 
-class Table(Single):
+class Table(Uncopyable):
     """Rows of people: a frame, its public schema, and the ledger.
 
     Making a table reads the frame's column names, declared types and number of rows, and keeps nothing else.  It costs
@@ -129,7 +129,7 @@ class Table(Single):
     _rows: int
     _max_rows: int
 
-    @called
+    @with_signature_errors
     def __init__(
         self, frame: Any, schema: Schema, ledger: Ledger, *, name: str = "", person: str | None = None,
         ids: str = "private", most: int | None = None, weight: tuple[str, float] | None = None,
@@ -167,7 +167,7 @@ class Table(Single):
             most=most, weight=weighed, inside=(), share=1.0, rows=rows, n=rows, origin=origin, max_rows=int(limit),
         )  # fmt: skip
         if person is not None:
-            self._settle(n=persons_in(self) if Apart.of(self) else many(source, person))
+            self._settle(n=persons_in(self) if WorkerBlocks.of(self) else many(source, person))
             check_number(self._n, int(limit))
 
     def _settle(self, **fields: Any) -> None:
@@ -227,7 +227,7 @@ class Table(Single):
             public = (*public, "the largest weight")
         return (*public, *(f"the subgroup: {one}" for one in self._inside))
 
-    @called
+    @with_signature_errors
     def where(
         self, name: str, *, at_least: float | None = None, at_most: float | None = None,
         among: Iterable[str | int | bool] | None = None, share: float | None = None,
@@ -349,7 +349,7 @@ class Table(Single):
         if not needed:
             return Rows.of({}, np.ones(self._n, dtype=np.bool_), self._missing)
         collected = self._source.collect(needed)
-        if len(collected) != self._rows or written_to(self._origin.stamp):
+        if len(collected) != self._rows or was_modified(self._origin.stamp):
             return None
 
         def read() -> Rows | None:

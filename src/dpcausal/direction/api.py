@@ -13,7 +13,7 @@ from dpcausal.direction.methods import METHODS, chosen
 from dpcausal.direction.question import DirectionMethod, Pair
 from dpcausal.direction.result import Direction
 from dpcausal.direction.scores import rehearse
-from dpcausal.privacy.checks import check_large
+from dpcausal.privacy.checks import check_epsilon_consent
 from dpcausal.privacy.loss import Loss
 
 Score = Literal["lsnm", "hsic", "spearman", "kendall", "iqr", "variance", "igci", "igci-gaussian", "igci-slope"]
@@ -104,9 +104,9 @@ def direction(
     >>> answer.verdict, answer.cause, answer.guarantee.private
     ('x causes y', 'x', False)
     """
-    public.refuse_options(misplaced, method, METHODS, direction)
+    public.reject_misplaced_options(misplaced, method, METHODS, direction)
     question = Pair.of(table, first, second, score, protect, alpha)
-    check_large(loss, accept_large_epsilon)
+    check_epsilon_consent(loss, accept_large_epsilon)
     way, besides = chosen(method, question, loss)
     rehearse(question.score)
     return partial(

@@ -18,7 +18,7 @@ from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released
 from dpcausal.direction.scores.anm import SCORES, Residuals, fit_halves, half_sizes, reaches, split_rows
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import geometric, laplace, laplace_scale
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity, Unit
@@ -37,9 +37,9 @@ from dpcausal.statistics.rank import (
 class Rule:
     """How a score's direction is released, how both scores are if they are here, and the claims that rests on."""
 
-    direction: Callable[[Residuals, Allotment, PureDP], Released]
+    direction: Callable[[Residuals, CallBudget, PureDP], Released]
     proofs: tuple[str, ...]
-    scores: Callable[[Residuals, Allotment, PureDP], Released] | None = None
+    scores: Callable[[Residuals, CallBudget, PureDP], Released] | None = None
     score_proofs: tuple[str, ...] = ()
 
 
@@ -66,8 +66,8 @@ def score_sensitivity(score: str, m: int) -> Sensitivity:
     return kendall_sensitivity(m, unit=Unit.TEST_ROW)
 
 
-def _by_difference(score: str) -> Callable[[Residuals, Allotment, PureDP], Released]:
-    def release(rest: Residuals, allotment: Allotment, loss: PureDP) -> Released:
+def _by_difference(score: str) -> Callable[[Residuals, CallBudget, PureDP], Released]:
+    def release(rest: Residuals, allotment: CallBudget, loss: PureDP) -> Released:
         forward, backward = SCORES[score](rest)
         sensitivity = difference_sensitivity(score_sensitivity(score, rest.m))
         margin = laplace(Query(backward - forward, sensitivity, "margin"), allotment, loss)
@@ -77,8 +77,8 @@ def _by_difference(score: str) -> Callable[[Residuals, Allotment, PureDP], Relea
     return release
 
 
-def _by_two_scores(score: str) -> Callable[[Residuals, Allotment, PureDP], Released]:
-    def release(rest: Residuals, allotment: Allotment, loss: PureDP) -> Released:
+def _by_two_scores(score: str) -> Callable[[Residuals, CallBudget, PureDP], Released]:
+    def release(rest: Residuals, allotment: CallBudget, loss: PureDP) -> Released:
         each = score_sensitivity(score, rest.m)
         both = Sensitivity(2 * Fraction(each.bound), Norm.L1, each.relation, "score-difference", each.unit)
         noisy = laplace(Query(np.asarray(SCORES[score](rest)), both, "scores"), allotment, loss)
@@ -92,8 +92,8 @@ def _by_two_scores(score: str) -> Callable[[Residuals, Allotment, PureDP], Relea
 
 def _by_flips(
     distance: Callable[[Residuals], int], proof: str
-) -> Callable[[Residuals, Allotment, PureDP], Released]:
-    def release(rest: Residuals, allotment: Allotment, loss: PureDP) -> Released:
+) -> Callable[[Residuals, CallBudget, PureDP], Released]:
+    def release(rest: Residuals, allotment: CallBudget, loss: PureDP) -> Released:
         noisy = geometric(Query(distance(rest), flip_sensitivity(proof, Unit.TEST_ROW), "margin"), allotment, loss)
         # z ≥ 0 is a win of the first by z + 1 records, z ≤ −1 one of the second by −z: centre between 0 and −1.
         return Released(noisy + 0.5, "records", coins=flip_draw_tail(noisy, loss.epsilon))
@@ -157,8 +157,8 @@ class Halving(DirectionMethod[Spent]):
 
     training_share: float | None = None
 
-    def settle(self, question: Pair, spent: Spent | NoPrivacy) -> Self:
-        return super().settle(question, spent).settled_share(question)
+    def plan(self, question: Pair, spent: Spent | NoPrivacy) -> Self:
+        return super().plan(question, spent).settled_share(question)
 
     def settled_share(self, question: Pair) -> Self:
         """Check the share of training rows, and the size of the test half that it leaves."""
@@ -193,24 +193,24 @@ class Holdout(Halving[PureDP]):
 
     release_scores: bool = False
 
-    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
+    def charge(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
         return pay_pure(loss, self.name)
 
     def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
         rule = RULES[question.score]
         return rule.score_proofs if self.release_scores else rule.proofs
 
-    def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
         if not isinstance(self.release_scores, bool):
             raise ParameterError("release_scores must be True or False")
-        ready = super().settle(question, spent)
+        ready = super().plan(question, spent)
         if self.release_scores and RULES[question.score].scores is None:
             raise ParameterError(f"the {question.score} scores are not released as values, only which is smaller")
         return ready
 
     def release(
         self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
-        allotment: Allotment,
+        allotment: CallBudget,
     ) -> Released:  # fmt: skip
         rule = RULES[question.score]
         release = rule.scores if self.release_scores and rule.scores else rule.direction

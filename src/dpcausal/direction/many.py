@@ -9,10 +9,10 @@ from itertools import combinations, groupby
 from typing import Any, cast, get_args
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Settled
+from dpcausal.core.method import PlannedCall
 from dpcausal.core.multiplicity import Correction, adjusted
 from dpcausal.core.progress import progress
-from dpcausal.core.run import Together, ask_all, paid_together, settle
+from dpcausal.core.run import JointRun, charge_jointly, plan_call, run_many
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.direction.api import Protect
@@ -22,18 +22,18 @@ from dpcausal.direction.question import Pair as PairQuestion
 from dpcausal.direction.result import Direction
 from dpcausal.direction.result_set import Directions
 from dpcausal.direction.scores import rehearse, shared_fits
-from dpcausal.errors import ParameterError, called
-from dpcausal.privacy.checks import check_large
+from dpcausal.errors import ParameterError, with_signature_errors
+from dpcausal.privacy.checks import check_epsilon_consent
 from dpcausal.privacy.loss import Loss, exact_amount
 from dpcausal.privacy.noise import public_generator
-from dpcausal.privacy.split import Division, divided
+from dpcausal.privacy.split import LossSplit, divided
 
 MOST_RELEASES = 2000
 
 Pair = tuple[str, str]
 
 
-@called
+@with_signature_errors
 def direction_all(
     table: Table,
     pairs: Sequence[Pair] | None = None,
@@ -108,18 +108,18 @@ def direction_all(
     >>> [(one.verdict, one.lean, one.score, one.spent) for one in answers.directions]
     [('x causes y', 'x', 'lsnm', PureDP(2)), (None, 'x', 'igci', PureDP(2))]
     """
-    public.refuse_options(misplaced, method, METHODS, direction_all)
-    public.one_of("protect", protect, tuple(DEFAULT_SCORES))
-    public.one_of("correction", correction, get_args(Correction))
+    public.reject_misplaced_options(misplaced, method, METHODS, direction_all)
+    public.check_choice("protect", protect, tuple(DEFAULT_SCORES))
+    public.check_choice("correction", correction, get_args(Correction))
     scores = DEFAULT_SCORES[protect] if scores is None else scores
     scores = (scores,) if isinstance(scores, str) else scores
     plans, division = planned(table, pairs, loss, scores, shares, protect, method, alpha, accept_large_epsilon)
     for score in dict.fromkeys(plan.question.score for plan in plans):
         rehearse(score)
-    paid = paid_together(
+    paid = charge_jointly(
         "direction_all", plans, division, loss, detail(plans, scores), correction=correction, again=again
     )
-    if not isinstance(paid, Together):
+    if not isinstance(paid, JointRun):
         return cast(Directions, paid)
     _, seed = public_generator()
     plans = list(paid.plans)
@@ -130,7 +130,7 @@ def direction_all(
             with shared_fits():
                 for plan in of_pair:
                     # The same seed for all: one split of the rows, so that one half of them is the protected one.
-                    found += ask_all([plan], paid.allotment, read=lambda asked: asked.columns_of(rows), seed=seed)
+                    found += run_many([plan], paid.allotment, read=lambda asked: asked.columns_of(rows), seed=seed)
                     step(f"{', '.join(names)}: {plan.question.score}")
     claims = ("divided-loss", *(("one-half-for-all",) if protect != "everyone" else ()))
     return paid.kept(Directions(
@@ -140,7 +140,7 @@ def direction_all(
     ))  # fmt: skip
 
 
-def _named(plan: Settled[PairQuestion]) -> Pair:
+def _named(plan: PlannedCall[PairQuestion]) -> Pair:
     return plan.question.first, plan.question.second
 
 
@@ -148,10 +148,10 @@ def planned(
     table: Table, pairs: Sequence[Pair] | None, loss: Loss, scores: Sequence[str],
     shares: Mapping[Pair | str, float] | None, protect: str, method: str | DirectionMethod[Any],
     alpha: float, accept_large_epsilon: bool,
-) -> tuple[list[Settled[PairQuestion]], Division]:  # fmt: skip
+) -> tuple[list[PlannedCall[PairQuestion]], LossSplit]:  # fmt: skip
     """Check every public argument and return a plan for each answer, and what each is paid; nothing is read."""
     public.check_table(table, persons=True)
-    check_large(loss, accept_large_epsilon)
+    check_epsilon_consent(loss, accept_large_epsilon)
     asked = _all_pairs(table) if pairs is None else _checked_pairs(pairs)
     _check_scores(scores)
     if len(asked) * len(scores) > MOST_RELEASES:
@@ -165,7 +165,7 @@ def planned(
     for question, part in zip(questions, division.parts, strict=True):
         way, unused = chosen(method, question, loss)
         besides = (*((division.note,) if division.note else ()), *unused)
-        plans.append(settle(replace(question, besides=besides), way, part))
+        plans.append(plan_call(replace(question, besides=besides), way, part))
     if protect != "everyone" and len({getattr(plan.method, "training_share", None) for plan in plans}) > 1:
         raise ParameterError("the protected half must be one half for all answers: give training_share")
     return plans, division
@@ -215,7 +215,7 @@ def _weights(pairs: Sequence[Pair], scores: Sequence[str], shares: object) -> di
     return weights
 
 
-def detail(plans: Sequence[Settled[PairQuestion]], scores: Sequence[str]) -> dict[str, Any]:
+def detail(plans: Sequence[PlannedCall[PairQuestion]], scores: Sequence[str]) -> dict[str, Any]:
     """Return what the ledger's entry says of a call: public arguments, pairs as places in the list of columns."""
     names = list(dict.fromkeys(name for plan in plans for name in _named(plan)))
     places = {name: place for place, name in enumerate(names)}

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Method, Settled
+from dpcausal.core.method import Method, PlannedCall
 from dpcausal.core.progress import progress
-from dpcausal.core.question import AboutTable
+from dpcausal.core.question import TableQuestion
 from dpcausal.data.records import Rows
-from dpcausal.data.remote_blocks import Apart, Told
+from dpcausal.data.remote_blocks import PublicTableInfo, WorkerBlocks
 from dpcausal.data.schema import Bounded
 from dpcausal.data.subgroups.predicate import check_varies
 from dpcausal.data.table import Table
@@ -24,8 +24,8 @@ from dpcausal.direction.scores import NAMES
 from dpcausal.direction.scores.anm import LEAST_ROWS, Column, Interval
 from dpcausal.errors import ParameterError, SchemaError
 from dpcausal.mechanisms.blocks import blocks_moved
-from dpcausal.privacy.budget import Allotment
-from dpcausal.privacy.checks import pure_part
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.checks import as_pure
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Unit
 
@@ -90,7 +90,7 @@ class Released:
 
 
 @dataclass(frozen=True)
-class Pair(AboutTable[Direction]):
+class Pair(TableQuestion[Direction]):
     """Which of two columns is the cause, by a score, protecting some rows or all."""
 
     task: ClassVar[str] = "direction"
@@ -121,8 +121,8 @@ class Pair(AboutTable[Direction]):
             raise ParameterError("first and second must be two different columns")
         for name in (first, second):
             check_varies(table.inside, name, table.schema.column(name))
-        public.one_of("protect", protect, tuple(UNITS))
-        asked = public.one_of("score", DEFAULT_SCORES[protect] if score is None else score, NAMES)
+        public.check_choice("protect", protect, tuple(UNITS))
+        asked = public.check_choice("score", DEFAULT_SCORES[protect] if score is None else score, NAMES)
         if protect != "everyone" and table.unit is not Unit.ROW:
             raise ParameterError(f"protect={protect!r} protects rows of one half: persons need protect='everyone'")
         if table.n < LEAST_ROWS:
@@ -167,18 +167,18 @@ class Pair(AboutTable[Direction]):
         kept = rows.kept_by([self.first, self.second])
         return Columns(rows.values[self.first], rows.values[self.second], kept, rows.keys)
 
-    def apart(self) -> Columns | Apart:
+    def apart(self) -> Columns | WorkerBlocks:
         """Bring the rows, or leave them with an engine's workers to be dealt to blocks there."""
-        if not Apart.of(self.table):
+        if not WorkerBlocks.of(self.table):
             return self.read()
-        told: Pair = replace(self, table=Told(self.table.schema))  # type: ignore[arg-type]
-        return Apart(self.table, (self.first, self.second), told.columns_of)
+        told: Pair = replace(self, table=PublicTableInfo(self.table.schema))  # type: ignore[arg-type]
+        return WorkerBlocks(self.table, (self.first, self.second), told.columns_of)
 
     def shown(self) -> AbstractContextManager[Any]:
         return progress(1, f"{self.first}, {self.second}")
 
     def report(
-        self, settled: Settled[Pair], released: Released, allotment: Allotment, seed: int | None
+        self, settled: PlannedCall[Pair], released: Released, allotment: CallBudget, seed: int | None
     ) -> Direction:
         caveats = (*settled.caveats, *self.besides)
         if not settled.exactly and self.protect in UNPROTECTED:
@@ -226,7 +226,7 @@ class DirectionMethod(Method[Pair, Spent]):
     def caveats(self, question: Pair, spent: Spent | NoPrivacy) -> tuple[str, ...]:
         return (FORCED,)
 
-    def settle(self, question: Pair, spent: Spent | NoPrivacy) -> Self:
+    def plan(self, question: Pair, spent: Spent | NoPrivacy) -> Self:
         """Refuse a question that it does not answer."""
         if question.protect != self.protect:
             raise ParameterError(f"method {self.name!r} goes with protect={self.protect!r}")
@@ -241,6 +241,6 @@ class DirectionMethod(Method[Pair, Spent]):
 
 def pay_pure(loss: Loss, name: str) -> tuple[PureDP | NoPrivacy, str]:
     """Return what a method that is paid for in pure ε spends, and a note."""
-    spent, note = pure_part(loss, f"method {name!r}")
-    public.check_least(spent, "a direction", LEAST_EPSILON)
+    spent, note = as_pure(loss, f"method {name!r}")
+    public.check_minimum_loss(spent, "a direction", LEAST_EPSILON)
     return spent, note

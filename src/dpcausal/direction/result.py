@@ -14,7 +14,7 @@ from dpcausal.privacy.sensitivity import Unit
 from dpcausal.result import Guarantee, Result
 
 
-def unprotected(guarantee: Guarantee) -> list[str]:
+def unprotected_half(guarantee: Guarantee) -> list[str]:
     """Return the line that says whom a guarantee leaves out; none if every row is protected, or nobody is."""
     halves = {Unit.TEST_ROW: ("TEST", "training"), Unit.TRAINING_ROW: ("TRAINING", "test")}
     if guarantee.loss.exact or guarantee.unit not in halves:
@@ -162,7 +162,7 @@ class Direction(Result):
         return f"leans to {self.lean} as the cause (coins: p {p})"
 
     def headline(self) -> list[str]:
-        lines = [*unprotected(self.guarantee), f"{self.answer()}."]
+        lines = [*unprotected_half(self.guarantee), f"{self.answer()}."]
         first, second = self.columns
         lines += [self.reason] if self.reason else []
         if self.counts is not None:

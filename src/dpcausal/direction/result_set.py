@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from dpcausal.codec import storable
-from dpcausal.direction.result import Direction, unprotected
+from dpcausal.direction.result import Direction, unprotected_half
 from dpcausal.privacy.loss import PureDP
 from dpcausal.result import Guarantee, Result, plain
 
@@ -73,7 +73,7 @@ class Directions(Result):
         return tuple(dict.fromkeys((one.cause, one.effect) for one in stand if one.cause and one.effect))
 
     def headline(self) -> list[str]:
-        lines = unprotected(self.guarantee)
+        lines = unprotected_half(self.guarantee)
         told = ", ".join(f"{cause} -> {effect}" for cause, effect in self.arrows) or "none"
         lines.append(
             f"{_count(len(self.pairs), 'pair')}, {_count(len(self.scores), 'score')}, {self.n} "

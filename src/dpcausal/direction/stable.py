@@ -20,7 +20,7 @@ from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released
 from dpcausal.direction.scores.anm import Column, Interval, half_sizes, split_rows
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
@@ -162,9 +162,9 @@ class StableFit(DirectionMethod[Spent]):
         x, y = (scaled(*pair) for pair in zip(private[:2], question.ranges, strict=True))
         return Halves(x[train], y[train], x[test], y[test])
 
-    def settle(self, question: Pair, spent: Spent | NoPrivacy) -> Self:
+    def plan(self, question: Pair, spent: Spent | NoPrivacy) -> Self:
         """Check the share of training rows, λ and the width, and fill their defaults, from public numbers."""
-        ready = super().settle(question, spent)
+        ready = super().plan(question, spent)
         ready = replace(ready, training_share=checked_share(ready.training_share, self.default_share))
         n, m = ready.sizes(question)
         if n > MOST_ROWS:
@@ -192,7 +192,7 @@ def _checked(name: str, value: object, least: float, most: float) -> float:
 
 
 def release_margin(
-    margin: float, sensitivity: Sensitivity, setting: Setting, allotment: Allotment, loss: PureDP
+    margin: float, sensitivity: Sensitivity, setting: Setting, allotment: CallBudget, loss: PureDP
 ) -> Released:
     """Return a margin with Laplace noise."""
     noisy = laplace(Query(margin, sensitivity, "margin"), allotment, loss)

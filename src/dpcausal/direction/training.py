@@ -23,7 +23,7 @@ from dpcausal.direction.scores.anm import Column
 from dpcausal.direction.stable import Halves, Setting, StableFit
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
@@ -79,7 +79,7 @@ def _iqr_margin(halves: Halves, setting: Setting) -> Margin:
     return margin, iqr_sensitivity(halves.n, setting.penalty)
 
 
-def _hsic_scores(halves: Halves, setting: Setting, allotment: Allotment, loss: PureDP) -> Released:
+def _hsic_scores(halves: Halves, setting: Setting, allotment: CallBudget, loss: PureDP) -> Released:
     bound = stable.training_sensitivity(halves.n, halves.m, setting.penalty)
     scores = np.array(_root_scores(halves, setting))
     forward, backward = map(float, laplace(Query(scores, bound, "scores"), allotment, loss))
@@ -88,7 +88,7 @@ def _hsic_scores(halves: Halves, setting: Setting, allotment: Allotment, loss: P
     return Released(margin, "score", (forward, backward), setting.penalty, setting.width, coins=tail)
 
 
-def _iqr_scores(halves: Halves, setting: Setting, allotment: Allotment, loss: PureDP) -> Released:
+def _iqr_scores(halves: Halves, setting: Setting, allotment: CallBudget, loss: PureDP) -> Released:
     ranges = [interquartile_range(left) for left in halves.residuals(setting)]
     both = iqr_sensitivity(halves.n, setting.penalty, ranges=2)
     noisy = laplace(Query(np.array(ranges), both, "interquartile ranges of residuals"), allotment, loss)
@@ -101,7 +101,7 @@ def _iqr_scores(halves: Halves, setting: Setting, allotment: Allotment, loss: Pu
 
 
 MARGINS: dict[str, Callable[[Halves, Setting], Margin]] = {"hsic": _hsic_margin, "iqr": _iqr_margin}
-BOTH_SCORES: dict[str, Callable[[Halves, Setting, Allotment, PureDP], Released]] = {
+BOTH_SCORES: dict[str, Callable[[Halves, Setting, CallBudget, PureDP], Released]] = {
     "hsic": _hsic_scores, "iqr": _iqr_scores,
 }  # fmt: skip
 CLAIMS = {
@@ -131,20 +131,20 @@ class TrainingPrivacy(StableFit[PureDP]):
 
     release_scores: bool = False
 
-    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
+    def charge(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
         return pay_pure(loss, self.name)
 
     def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
         return CLAIMS[question.score]
 
-    def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
         if not isinstance(self.release_scores, bool):
             raise ParameterError("release_scores must be True or False")
-        return super().settle(question, spent)
+        return super().plan(question, spent)
 
     def release(
         self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
-        allotment: Allotment,
+        allotment: CallBudget,
     ) -> Released:  # fmt: skip
         halves, setting = self.halved(private, question, coins), self.setting
         if self.release_scores:

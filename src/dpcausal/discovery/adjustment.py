@@ -28,7 +28,7 @@ def adjustment_sets(
     have caused (VanderWeele & Shpitser 2011); ``earlier``: all columns of earlier tiers.
     An arrow of ``as_found`` that is a line in the graph may be of a collider after all.
     """
-    public.one_of("adjust", rule, RULES)
+    public.check_choice("adjust", rule, RULES)
     for name in (treatment, outcome):
         if name not in graph.nodes:
             raise ParameterError(f"no column {name!r} in the graph")

@@ -14,7 +14,7 @@ from dpcausal.data.table import Table
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.methods import METHODS, READERS, method_of
 from dpcausal.discovery.pvalues import pvalue_of
-from dpcausal.discovery.question import Graph, GraphSearch, Outcome, checked_terms, discovered
+from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, Outcome, checked_terms, discovered
 from dpcausal.discovery.result import Discovery
 from dpcausal.discovery.search.release_search import search as search_release
 from dpcausal.errors import InfeasibleError, ParameterError
@@ -114,9 +114,9 @@ def discover(
     >>> found.release.discover(alpha=0.001).graph == found.graph
     True
     """
-    question = Graph.of(table, columns, knowledge, alpha)
+    question = DiscoveryQuestion.of(table, columns, knowledge, alpha)
     way = method_of(method, question, loss)
-    public.refuse_options(misplaced, way, METHODS, discover)
+    public.reject_misplaced_options(misplaced, way, METHODS, discover)
     return partial(
         ask, question, way, loss, accept_unproven=accept_unproven, accept_large_epsilon=accept_large_epsilon,
         again=again,
@@ -128,13 +128,13 @@ def discover_again(
     release: Release, *, knowledge: Knowledge | None, alpha: float | None, max_order: int | None, search: str
 ) -> Discovery:
     """Return the graph of what was released, on other terms: ``Release.discover``."""
-    kind = READERS.get(type(release.for_graph()))
+    kind = READERS.get(type(release.as_graph_release()))
     if kind is None:
         raise ParameterError(f"no graph is found from a release of {release.kind}")
     options: dict[str, Any] = {"max_order": max_order}
     if "search" in {field.name for field in fields(kind)}:
         options["search"] = search
-    elif public.one_of("search", search, ("auto", "score", "pc")) == "score":
+    elif public.check_choice("search", search, ("auto", "score", "pc")) == "score":
         raise ParameterError("search='score' needs a noisy table of counts")
     method = kind(**options).filled(len(release.names))
     terms = method.terms(*checked_terms(release.names, alpha, knowledge))
@@ -159,7 +159,7 @@ UNTESTED = (
 @test_release.register(Release)
 def test_again(release: Release, x: str, y: str, *, given: Iterable[str], alpha: float) -> Independence:
     """Return a test by what was released: ``Release.ci_test``."""
-    numbers, level = release.for_graph(), public.level(alpha)
+    numbers, level = release.as_graph_release(), public.level(alpha)
     if type(numbers) not in READERS:
         raise ParameterError(f"no test is made from a release of {release.kind}")
     if isinstance(given, str) or not isinstance(given, Iterable):

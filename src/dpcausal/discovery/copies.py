@@ -39,7 +39,7 @@ def copies_of(release: Release, terms: Terms) -> dict[str, str]:
     """Return of each copy the column that stands for it; a column with required arrows is none."""
     required = {name for arc in terms.knowledge.required for name in arc}
     found: dict[str, str] = {}
-    alike = {frozenset((release.names[x], release.names[y])) for x, y in _alike(release.for_graph())}
+    alike = {frozenset((release.names[x], release.names[y])) for x, y in _alike(release.as_graph_release())}
     for a, b in combinations(sorted(release.names), 2) if alike else ():
         if frozenset((a, b)) not in alike or terms.knowledge.apart(a, b) or a in found:
             continue

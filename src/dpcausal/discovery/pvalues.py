@@ -150,7 +150,7 @@ def _tail(found: Wald | None, left: float) -> float | None:
     return upper_tail(found.statistic / (1 + left / found.freedom), found.freedom)
 
 
-class Asker:
+class GraphTest:
     """The pruner of released numbers; what cannot be tested by them is not tested."""
 
     def __init__(self, release: Release, terms: Terms) -> None:
@@ -179,6 +179,6 @@ class Asker:
             self._known = dict(zip(tests, of_contrasts_together(self._release, asked), strict=True))
 
 
-def asker(release: Release, terms: Terms) -> Asker:
+def asker(release: Release, terms: Terms) -> GraphTest:
     """Return the pruner of released numbers."""
-    return Asker(release, terms)
+    return GraphTest(release, terms)

@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self, TypeVar
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Method, Settled
-from dpcausal.core.question import AboutTable
+from dpcausal.core.method import Method, PlannedCall
+from dpcausal.core.question import TableQuestion
 from dpcausal.data.counts import sizes_of
 from dpcausal.data.schema import Bounded
 from dpcausal.data.subgroups.predicate import check_varies
@@ -25,8 +25,8 @@ from dpcausal.discovery.search.release_search import Found, support, without_noi
 from dpcausal.discovery.support import supported, usual_redraws
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian_scale
-from dpcausal.privacy.budget import Allotment
-from dpcausal.privacy.checks import pure_part
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.checks import as_pure
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.release import Release
@@ -66,19 +66,19 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Graph(AboutTable[Discovery]):
+class DiscoveryQuestion(TableQuestion[Discovery]):
     """The causal graph of a table's columns, at a level, given what is known."""
 
     task: ClassVar[str] = "discover"
 
-    public: ClassVar[tuple[str, ...]] = (*AboutTable.public, "knowledge")
+    public: ClassVar[tuple[str, ...]] = (*TableQuestion.public, "knowledge")
 
     names: tuple[str, ...]
     alpha: float | None
     knowledge: Knowledge
 
     @classmethod
-    def of(cls, table: Table | Release, columns: object, knowledge: object, alpha: object) -> Graph:
+    def of(cls, table: Table | Release, columns: object, knowledge: object, alpha: object) -> DiscoveryQuestion:
         """Return the question of checked arguments."""
         if isinstance(table, Release):
             raise ParameterError("a release is asked again free, by its own method: release.discover(alpha=..., ...)")
@@ -111,7 +111,7 @@ class Graph(AboutTable[Discovery]):
         return {"columns": columns, "alpha": self.alpha, **self.table.declared}
 
     def report(
-        self, settled: Settled[Any], released: Outcome, allotment: Allotment, seed: int | None
+        self, settled: PlannedCall[Any], released: Outcome, allotment: CallBudget, seed: int | None
     ) -> Discovery:
         guarantee = self.guarantee(settled, allotment, more=PLACES if released.by_place else ())
         return discovered(settled.method, released, guarantee, self.n, seed if released.seeded else None)
@@ -137,7 +137,7 @@ def discovered(
 
 
 @dataclass(frozen=True, kw_only=True)
-class GraphSearch(Method[Graph, Spent]):
+class GraphSearch(Method[DiscoveryQuestion, Spent]):
     """One way to find a graph.
 
     Parameters
@@ -178,38 +178,45 @@ class GraphSearch(Method[Graph, Spent]):
         """Return the terms of a filled method's search."""
         return Terms("pc", self.usual_alpha if alpha is None else alpha, self.order, knowledge)
 
-    def settle(self, question: Graph, spent: Spent | NoPrivacy) -> Self:
+    def plan(self, question: DiscoveryQuestion, spent: Spent | NoPrivacy) -> Self:
         ready = self.filled(len(question.names))
         ready.check(question)
         try:
-            ready.foresee(question, spent)
+            ready.feasibility_note(question, spent)
         except FenceError:
             raise LossError(
                 f"{spent} is too little for method {self.name!r} here: its noise could not be drawn"
             ) from None
         return ready
 
-    def check(self, question: Graph) -> None:
+    def check(self, question: DiscoveryQuestion) -> None:
         """Refuse columns that the method cannot take."""
 
-    def foresee(self, question: Graph, spent: Spent | NoPrivacy) -> str:
+    def feasibility_note(self, question: DiscoveryQuestion, spent: Spent | NoPrivacy) -> str:
         """Return in words what public numbers foretell against an answer, from the noise that ``release`` will draw.
 
         Raises ``FenceError``, before anything is spent, if some of that noise could not be drawn.
         """
         return ""
 
-    def caveats(self, question: Graph, spent: Spent | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: DiscoveryQuestion, spent: Spent | NoPrivacy) -> tuple[str, ...]:
         notes = _cut_notes(question, self.learns_cuts) if self.cuts else ()
-        return (*notes, self.foresee(question, spent))
+        return (*notes, self.feasibility_note(question, spent))
 
     @abstractmethod
     def release(
-        self, private: Table, question: Graph, spent: Spent | NoPrivacy, coins: PublicGenerator, allotment: Allotment
+        self,
+        private: Table,
+        question: DiscoveryQuestion,
+        spent: Spent | NoPrivacy,
+        coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Outcome:
         """Read, release and search within an allotment; one of ``NoPrivacy`` gives the exact answer."""
 
-    def exact(self, private: Table, question: Graph, coins: PublicGenerator, allotment: Allotment) -> Outcome:
+    def exact(
+        self, private: Table, question: DiscoveryQuestion, coins: PublicGenerator, allotment: CallBudget
+    ) -> Outcome:
         return self.release(private, question, NoPrivacy(), coins, allotment)
 
 
@@ -245,7 +252,7 @@ def checked_terms(names: tuple[str, ...], alpha: Any, knowledge: object) -> tupl
     return None if alpha is None else public.level(alpha), known
 
 
-def check_cells(question: Graph, tables: int = 1) -> None:
+def check_cells(question: DiscoveryQuestion, tables: int = 1) -> None:
     """Refuse so many columns that their whole table could not be held."""
     cells = tables * math.prod(question.sizes)
     if cells > MOST_CELLS:
@@ -257,8 +264,8 @@ def check_cells(question: Graph, tables: int = 1) -> None:
 
 def pure_pay(loss: Loss, name: str) -> tuple[PureDP | NoPrivacy, str]:
     """Return what a method of pure noise spends of a loss, and a note."""
-    spent, note = pure_part(loss, f"method {name!r}")
-    public.check_least(spent, "a discovery", LEAST_EPSILON)
+    spent, note = as_pure(loss, f"method {name!r}")
+    public.check_minimum_loss(spent, "a discovery", LEAST_EPSILON)
     return spent, note
 
 
@@ -286,7 +293,7 @@ def _names(table: Table, columns: Any) -> tuple[str, ...]:
     return names
 
 
-def _cut_notes(question: Graph, learned: bool) -> tuple[str, ...]:
+def _cut_notes(question: DiscoveryQuestion, learned: bool) -> tuple[str, ...]:
     """Return in words where bounded columns are cut, and what that loses; none without any."""
     schema = question.table.schema
     bounded = {name: one for name in question.names if isinstance(one := schema.column(name), Bounded)}

@@ -40,8 +40,8 @@ class Discovery(Result):
     settings : dict
         The method's options as used, by name.
     terms : Terms
-        How the numbers were searched; ``search`` (``"score"`` or ``"pc"``), ``alpha``, ``later_alpha`` (the level given
-        two or more columns, if it is another), ``max_order`` and ``knowledge`` show its parts.
+        How the numbers were searched; ``search`` (``"score"`` or ``"pc"``), ``alpha``, ``alpha_per_order`` (the level
+        given two or more columns, if it is another), ``max_order`` and ``knowledge`` show its parts.
     margin : dict from pairs of names to float
         How far each edge is from falling out, in ``margin_unit``: ``"nats"`` of score, or ``"powers of ten"`` between
         a test's level and its p-value, the least of all tests; empty where the method releases decisions only.
@@ -110,7 +110,7 @@ class Discovery(Result):
         return self.terms.alpha
 
     @property
-    def later_alpha(self) -> float | None:
+    def alpha_per_order(self) -> float | None:
         return self.terms.later
 
     @property
@@ -224,7 +224,7 @@ class Discovery(Result):
             "An edge that is not shown may be weak, or lost in the noise; pairs that only a third column links, as in "
             "an exclusive or, are not seen."
         )
-        if self.release is not None and (note := self.release.for_graph().told_of_graph()):
+        if self.release is not None and (note := self.release.as_graph_release().graph_notes()):
             lines.append(note)
         if self.support is not None and self.graph.skeleton:
             lines.append("Shares of re-drawn noise count the noise alone: no chances that an edge or arrow is right.")
@@ -254,7 +254,7 @@ class Discovery(Result):
         return {
             "graph": self.graph.to_dict(), "as_found": self._pointed.to_dict(), "edges": plain(self.edges()),
             "method": self.method, "settings": plain(self.settings), "search": self.search, "alpha": self.alpha,
-            "later_alpha": self.later_alpha, "max_order": self.max_order,
+            "later_alpha": self.alpha_per_order, "max_order": self.max_order,
             "knowledge": {
                 "forbidden": sorted(list(arc) for arc in self.knowledge.forbidden),
                 "required": sorted(list(arc) for arc in self.knowledge.required),

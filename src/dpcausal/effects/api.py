@@ -10,7 +10,7 @@ from dpcausal.core import validate as public
 from dpcausal.core.run import ask, asks
 from dpcausal.data.table import Table
 from dpcausal.effects.estimators import METHODS, method_of
-from dpcausal.effects.question import Contrast, EffectMethod
+from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
 from dpcausal.privacy.loss import Loss
 
@@ -64,7 +64,7 @@ def effect(
         A short name, or an object of ``dpcausal.methods``.
 
         * ``"cells"`` (``Stratified``): noisy sums by treatment and strata.  ``PureDP`` or ``ZCDP``.
-        * ``"moments"`` (``Orthogonal``): a doubly robust score from noisy moments, for numbers that are adjusted for.
+        * ``"moments"`` (``Aipw``): a doubly robust score from noisy moments, for numbers that are adjusted for.
           ``ApproxDP`` or ``ZCDP``.
         * ``"partially-linear"`` (``PartiallyLinear``): one slope from noisy moments, for many columns or few rows.
           ``ApproxDP`` or ``ZCDP``.
@@ -109,7 +109,7 @@ def effect(
     >>> abs(found.estimate - 0.1) < 0.05
     True
     """
-    question = Contrast.of(table, treatment, outcome, adjust, groups, estimand, treated, control, coverage, event)
+    question = EffectQuestion.of(table, treatment, outcome, adjust, groups, estimand, treated, control, coverage, event)
     way = method_of(method, question, loss)
-    public.refuse_options(misplaced, way, METHODS, effect)
+    public.reject_misplaced_options(misplaced, way, METHODS, effect)
     return partial(ask, question, way, loss, accept_large_epsilon=accept_large_epsilon, again=again)

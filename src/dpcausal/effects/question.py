@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Method, Settled
-from dpcausal.core.question import AboutTable
+from dpcausal.core.method import Method, PlannedCall
+from dpcausal.core.question import TableQuestion
 from dpcausal.data.recoded import as_levels, counting
 from dpcausal.data.schema import Bounded
 from dpcausal.data.subgroups.predicate import check_varies, codes_left
@@ -21,7 +21,7 @@ from dpcausal.effects.cells.effect import arms_of, level_text
 from dpcausal.effects.cells.release import levels_of, value_of
 from dpcausal.effects.result import Effect
 from dpcausal.errors import ParameterError
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Unit
@@ -44,7 +44,7 @@ Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Contrast(AboutTable[Effect]):
+class EffectQuestion(TableQuestion[Effect]):
     """The effect of one column on another, with others adjusted for."""
 
     task: ClassVar[str] = "effect"
@@ -62,7 +62,7 @@ class Contrast(AboutTable[Effect]):
     def of(
         cls, table: Any, treatment: Any, outcome: Any, adjust: Any, groups: Any, estimand: Any, treated: Any,
         control: Any, coverage: Any, event: Any = None,
-    ) -> Contrast:  # fmt: skip
+    ) -> EffectQuestion:  # fmt: skip
         """Return the question of checked arguments."""
         public.check_table(table, persons=True, weights=True)
         if isinstance(adjust, str) or not isinstance(adjust, Iterable):
@@ -81,7 +81,7 @@ class Contrast(AboutTable[Effect]):
         if all(level is None or level_text(level, ("0", "1")) for level in (treated, control)):
             table = as_levels(table, treatment)
         _check_arms(table, treatment, treated, control)
-        public.one_of("estimand", estimand, ("ate", "att"))
+        public.check_choice("estimand", estimand, ("ate", "att"))
         within = public.number("coverage", coverage, 0.5, 0.999)
         return cls(table, treatment, outcome, adjusted, groups, estimand, treated, control, within)
 
@@ -116,7 +116,7 @@ class Contrast(AboutTable[Effect]):
             "estimand": self.estimand, **({"event": self.event} if self.event else {}), **self.table.declared,
         }  # fmt: skip
 
-    def report(self, settled: Settled[Any], released: Effect, allotment: Allotment, seed: int | None) -> Effect:
+    def report(self, settled: PlannedCall[Any], released: Effect, allotment: CallBudget, seed: int | None) -> Effect:
         adjusted = (BEFORE,) if self.adjust else ()
         caveats = (*settled.caveats, *adjusted, alike(self.unit))
         guarantee = self.guarantee(settled, allotment, caveats)
@@ -145,7 +145,7 @@ def alike(unit: Unit) -> str:
     return ALIKE.format("rows" if unit is Unit.ROW else "persons")
 
 
-class Rehearsal(NamedTuple):
+class SimulatedDesign(NamedTuple):
     """Who is in which arm and stratum of made-up records, and the method for so many."""
 
     method: Any
@@ -156,7 +156,7 @@ class Rehearsal(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EffectMethod(Method[Contrast, Spent]):
+class EffectMethod(Method[EffectQuestion, Spent]):
     """One way to release an effect, from sums in which nobody's place counts."""
 
     leaves_out: ClassVar[bool] = True
@@ -166,7 +166,9 @@ class EffectMethod(Method[Contrast, Spent]):
     words: ClassVar[tuple[str, ...]] = ()
     """Options that an interval may need to be said, of what no data of such a size can show."""
 
-    def rehearsal(self, n: int, strata: int, share: float, coins: PublicGenerator) -> Rehearsal:
+    def rehearsal(self, n: int, strata: int, share: float, coins: PublicGenerator) -> SimulatedDesign:
         """Return n made-up records as this method supposes them to be assigned: a share of them by a coin."""
         arms = (coins.random(n) < share).astype(np.int64)
-        return Rehearsal(self, 2, arms, coins.integers(0, strata, n) if strata > 1 else np.zeros(n, dtype=np.int64))
+        return SimulatedDesign(
+            self, 2, arms, coins.integers(0, strata, n) if strata > 1 else np.zeros(n, dtype=np.int64)
+        )

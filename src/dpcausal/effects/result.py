@@ -213,7 +213,9 @@ class Effect(Result):
 
     def plot(self, ax: Any = None, *, what: str = "effect") -> Any:
         """Draw the effect and its groups with their intervals or, with ``what="balance"``, how the arms differ."""
-        from dpcausal.core.validate import one_of
+        from dpcausal.core.validate import check_choice
         from dpcausal.effects.figures import draw_balance, draw_forest
 
-        return {"effect": draw_forest, "balance": draw_balance}[one_of("what", what, ("effect", "balance"))](self, ax)
+        return {"effect": draw_forest, "balance": draw_balance}[check_choice("what", what, ("effect", "balance"))](
+            self, ax
+        )

@@ -9,15 +9,15 @@ from functools import partial
 from typing import Any, cast, get_args
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Settled
+from dpcausal.core.method import PlannedCall
 from dpcausal.core.multiplicity import Correction, adjusted
-from dpcausal.core.run import Together, ask, ask_all, asks, paid_together, settle
+from dpcausal.core.run import JointRun, ask, asks, charge_jointly, plan_call, run_many
 from dpcausal.data.table import Table
-from dpcausal.errors import ParameterError, called
+from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.independence.methods import ALL, METHODS
-from dpcausal.independence.question import Hypothesis, IndependenceTest
+from dpcausal.independence.question import IndependenceQuestion, IndependenceTest
 from dpcausal.independence.result import Independence, Independences
-from dpcausal.privacy.checks import check_large
+from dpcausal.privacy.checks import check_epsilon_consent
 from dpcausal.privacy.loss import Loss, exact_amount
 from dpcausal.privacy.split import divided
 
@@ -94,9 +94,9 @@ def ci_test(
     >>> t.decision, t.guarantee.loss, t.guarantee.private
     ('dependent', PureDP(1), False)
     """
-    public.refuse_options(misplaced, method, METHODS, ci_test)
+    public.reject_misplaced_options(misplaced, method, METHODS, ci_test)
     return partial(
-        ask, Hypothesis.of(table, x, y, given, alpha), public.chosen(method, IndependenceTest, METHODS), loss,
+        ask, IndependenceQuestion.of(table, x, y, given, alpha), public.chosen(method, IndependenceTest, METHODS), loss,
         accept_unproven=accept_unproven, accept_large_epsilon=accept_large_epsilon, again=again,
     )  # fmt: skip
 
@@ -107,7 +107,7 @@ MOST_HYPOTHESES = 2000
 ONE_OF_MANY = "one of many tests: the loss is that of all together, and its own decision is not adjusted for them"
 
 
-@called
+@with_signature_errors
 def ci_tests(
     table: Table,
     hypotheses: Sequence[Named],
@@ -174,24 +174,24 @@ def ci_tests(
     >>> found.decisions
     ('dependent', 'not shown')
     """
-    public.refuse_options(misplaced, method, METHODS, ci_tests)
-    public.one_of("correction", correction, get_args(Correction))
+    public.reject_misplaced_options(misplaced, method, METHODS, ci_tests)
+    public.check_choice("correction", correction, get_args(Correction))
     if progress is not None and not callable(progress):
         raise ParameterError("progress must be a function of (done, all)")
-    check_large(loss, accept_large_epsilon)
+    check_epsilon_consent(loss, accept_large_epsilon)
     way = _with_pvalues(method)
     division = divided(loss, _weights(hypotheses, shares))
     plans = [
-        replace(settle(_one(table, named, alpha), way, part, accept_unproven=accept_unproven), note="")
+        replace(plan_call(_one(table, named, alpha), way, part, accept_unproven=accept_unproven), note="")
         for named, part in zip(hypotheses, division.parts, strict=True)
     ]
     asked = [(frozenset((plan.question.x, plan.question.y)), frozenset(plan.question.given)) for plan in plans]
     if len(set(asked)) < len(asked):
         raise ParameterError("a hypothesis is named twice: each would be paid for, and may answer otherwise")
-    paid = paid_together("ci_tests", plans, division, loss, _detail(plans), correction=correction, again=again)
-    if not isinstance(paid, Together):
+    paid = charge_jointly("ci_tests", plans, division, loss, _detail(plans), correction=correction, again=again)
+    if not isinstance(paid, JointRun):
         return cast(Independences, paid)
-    tests = ask_all(paid.plans, paid.allotment, told=progress)
+    tests = run_many(paid.plans, paid.allotment, told=progress)
     pvalues = [1.0 if test.pvalue is None else test.pvalue for test in tests]
     claims = ("allotment", "cost-accounts") if division.by_rho else ("allotment",)
     return paid.kept(Independences(
@@ -220,14 +220,14 @@ def _weights(hypotheses: object, shares: object) -> list[Fraction]:
     return [exact_amount(share, "a share") for share in shares]
 
 
-def _one(table: Table, named: object, alpha: float) -> Hypothesis:
+def _one(table: Table, named: object, alpha: float) -> IndependenceQuestion:
     if not (isinstance(named, (list, tuple)) and len(named) == 3):
         raise ParameterError("each hypothesis must be (x, y, given)")
     x, y, given = named
-    return replace(Hypothesis.of(table, x, y, given, alpha), besides=(ONE_OF_MANY,))
+    return replace(IndependenceQuestion.of(table, x, y, given, alpha), besides=(ONE_OF_MANY,))
 
 
-def _detail(plans: Sequence[Settled[Hypothesis]]) -> dict[str, Any]:
+def _detail(plans: Sequence[PlannedCall[IndependenceQuestion]]) -> dict[str, Any]:
     """Return what the ledger's entry says: public arguments, columns as places in one list."""
     questions = [plan.question for plan in plans]
     names = list(dict.fromkeys(name for one in questions for name in one.names))

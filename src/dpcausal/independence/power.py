@@ -11,13 +11,13 @@ import numpy as np
 
 from dpcausal.core import validate as public
 from dpcausal.data.table import Table
-from dpcausal.errors import ParameterError, called
+from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.independence.api import ci_test
 from dpcausal.independence.methods import METHODS
 from dpcausal.independence.methods.hsic import PermutedHsic
 from dpcausal.independence.methods.model_x import ModelX
 from dpcausal.independence.question import IndependenceTest
-from dpcausal.privacy.checks import check_large
+from dpcausal.privacy.checks import check_epsilon_consent
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import generator_from_seed, public_generator, simulated_noise
@@ -67,7 +67,7 @@ class Power:
         )
 
 
-@called
+@with_signature_errors
 def power(
     n: int,
     *,
@@ -121,9 +121,9 @@ def power(
         raise ParameterError("the seed must be a whole number of at least 0")
     if design is not None and not callable(design):
         raise ParameterError("design must be a function of (n, seed)")
-    public.refuse_options(misplaced, method, METHODS, power)
+    public.reject_misplaced_options(misplaced, method, METHODS, power)
     way = public.chosen(method, IndependenceTest, METHODS)
-    check_large(loss, accept_large_epsilon)
+    check_epsilon_consent(loss, accept_large_epsilon)
     if design is None and getattr(way, "model_x", ...) is None:
         way = replace(way, model_x=smooth_model(complexity))
     rejected = 0

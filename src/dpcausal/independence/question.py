@@ -12,18 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Method, Settled
-from dpcausal.core.question import AboutTable
+from dpcausal.core.method import Method, PlannedCall
+from dpcausal.core.question import TableQuestion
 from dpcausal.data.records import Rows
-from dpcausal.data.remote_blocks import Told
+from dpcausal.data.remote_blocks import PublicTableInfo
 from dpcausal.data.schema import Bounded, Column, Levels, Schema
 from dpcausal.data.subgroups.predicate import check_varies
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError
 from dpcausal.independence.result import Independence
 from dpcausal.mechanisms.blocks import blocks_moved
-from dpcausal.privacy.budget import Allotment
-from dpcausal.privacy.checks import pure_part
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.checks import as_pure
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.regression.smoother import Given
@@ -163,7 +163,7 @@ class Released:
 
 
 @dataclass(frozen=True)
-class Hypothesis(AboutTable[Independence]):
+class IndependenceQuestion(TableQuestion[Independence]):
     """x is independent of y given z, in a table, at a level."""
 
     task: ClassVar[str] = "ci_test"
@@ -178,7 +178,7 @@ class Hypothesis(AboutTable[Independence]):
     """Caveats of the call that it is part of."""
 
     @classmethod
-    def of(cls, table: Table, x: object, y: object, given: object, alpha: object) -> Hypothesis:
+    def of(cls, table: Table, x: object, y: object, given: object, alpha: object) -> IndependenceQuestion:
         """Return the hypothesis of checked names."""
         public.check_table(table, persons=True)
         named = _names("x", x), _names("y", y), _names("given", given, some=False)
@@ -238,16 +238,16 @@ class Hypothesis(AboutTable[Independence]):
         return self.sample(self.table.rows(self.names))
 
     @property
-    def told(self) -> Hypothesis:
+    def told(self) -> IndependenceQuestion:
         """What workers need of it, without its table."""
-        return replace(self, table=Told(self.schema))  # type: ignore[arg-type]
+        return replace(self, table=PublicTableInfo(self.schema))  # type: ignore[arg-type]
 
     def sample(self, rows: Rows) -> Sample:
         """Return the rows for a test."""
         return rows_of(rows.values, self.schema, self.x, self.y, self.given, rows.kept, rows.keys)
 
     def report(
-        self, settled: Settled[Hypothesis], released: Released, allotment: Allotment, seed: int | None
+        self, settled: PlannedCall[IndependenceQuestion], released: Released, allotment: CallBudget, seed: int | None
     ) -> Independence:
         rejected = released.rejected if released.pvalue is None else released.pvalue <= self.alpha
         return Independence(
@@ -268,13 +268,13 @@ class Hypothesis(AboutTable[Independence]):
         )
 
 
-class IndependenceTest(Method[Hypothesis, Spent]):
+class IndependenceTest(Method[IndependenceQuestion, Spent]):
     """One way to test a hypothesis."""
 
     releases_pvalue: ClassVar[bool] = True
     """Otherwise a decision only."""
 
-    def foreseen(self, question: Hypothesis, spent: Any, correlation: float) -> float | None:
+    def approximate_power(self, question: IndependenceQuestion, spent: Any, correlation: float) -> float | None:
         """Return the chance to find a partial correlation of normal columns, or a V of even levels, where it is known.
 
         Of a settled method, from public numbers; ``None`` where only rehearsals tell.
@@ -285,13 +285,13 @@ class IndependenceTest(Method[Hypothesis, Spent]):
 class PureTest(IndependenceTest[PureDP]):
     """A test that is paid for in pure ε."""
 
-    def pay(self, loss: Loss, question: Hypothesis) -> tuple[PureDP | NoPrivacy, str]:
-        spent, note = pure_part(loss, self.name)
-        public.check_least(spent, "a test", LEAST_EPSILON)
+    def charge(self, loss: Loss, question: IndependenceQuestion) -> tuple[PureDP | NoPrivacy, str]:
+        spent, note = as_pure(loss, self.name)
+        public.check_minimum_loss(spent, "a test", LEAST_EPSILON)
         return spent, note
 
 
-def check_single(method: str, question: Hypothesis) -> None:
+def check_single(method: str, question: IndependenceQuestion) -> None:
     """Refuse anything but one column x and one column y, each of numbers or of at most two levels."""
     if len(question.x) != 1 or len(question.y) != 1 or question.pairs != 1:
         raise ParameterError(f"method {method!r} takes one column x and one y, of numbers or of two levels")

@@ -9,9 +9,9 @@ import numpy as np
 
 from dpcausal.data.schema import Bounded
 from dpcausal.errors import ParameterError
-from dpcausal.independence.question import Hypothesis, Reals
+from dpcausal.independence.question import IndependenceQuestion, Reals
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
-from dpcausal.regression.external import guest, is_estimator, quiet_copy, tried, with_coins
+from dpcausal.regression.external import external_code, is_estimator, quiet_copy, tried, with_coins
 from dpcausal.regression.marginal_likelihood import MOST_ROWS, likely_residuals
 from dpcausal.regression.smoother import Given, Smoothed, smooth, standardised
 
@@ -23,7 +23,7 @@ MOST_TRIAL_ROWS = 20_000
 FOLDS = 5
 """A regressor predicts each fifth of a block from the others: one that can learn rows by heart has no residuals."""
 
-def checked_regression(regression: Any, question: Hypothesis, blocks: int | None) -> Any:
+def checked_regression(regression: Any, question: IndependenceQuestion, blocks: int | None) -> Any:
     """Return the regression that was asked for, a regressor as an unfitted copy that prints nothing."""
     if regression is None:
         return SHAPES[0]
@@ -41,14 +41,14 @@ def checked_regression(regression: Any, question: Hypothesis, blocks: int | None
     )  # fmt: skip
 
 
-def _quiet_copy(regression: Any, question: Hypothesis, blocks: int | None) -> Any:
+def _quiet_copy(regression: Any, question: IndependenceQuestion, blocks: int | None) -> Any:
     copy = quiet_copy(regression)
     if question.given:
         _cross_fitted(*_made_up(question, blocks), copy, generator_from_seed(0))
     return copy
 
 
-def _made_up(question: Hypothesis, blocks: int | None) -> tuple[Given, Reals]:
+def _made_up(question: IndependenceQuestion, blocks: int | None) -> tuple[Given, Reals]:
     """Return a block of made-up rows of the given columns' kinds, and a response."""
     generator = generator_from_seed(0)
     n = min(question.n // (blocks or 1), MOST_TRIAL_ROWS)
@@ -72,7 +72,7 @@ def residuals(given: Given, sides: Sequence[Reals], regression: Any, generator: 
 
 
 def _cross_fitted(given: Given, responses: Reals, regressor: Any, generator: PublicGenerator) -> Smoothed:
-    R = guest(lambda: _predicted_apart(given, responses, regressor, generator), int(generator.integers(2**63)))
+    R = external_code(lambda: _predicted_apart(given, responses, regressor, generator), int(generator.integers(2**63)))
     R = np.where(np.isfinite(R), R, 0.0)
     R -= R.mean(axis=0)
     return Smoothed(R, 1.0)

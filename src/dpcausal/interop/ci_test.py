@@ -15,7 +15,7 @@ from dpcausal.independence.question import IndependenceTest
 from dpcausal.privacy.loss import Loss
 
 
-class PaidTest:
+class MeteredCiTest:
     """``ci_test`` for the PC of pgmpy and causal-learn: each different question is paid once, at ``loss``.
 
     Parameters

@@ -17,7 +17,7 @@ import numpy as np
 from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.gate import event_of, exact, release
 from dpcausal.privacy import noise
-from dpcausal.privacy.ledger import Allotment
+from dpcausal.privacy.ledger import CallBudget
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import CONDITIONAL, Norm, Query
 
@@ -59,7 +59,7 @@ def _like(query: Query, noisy: Any) -> Any:
     return noisy.item() if query.shape == () and isinstance(noisy, (np.ndarray, np.generic)) else noisy
 
 
-def laplace(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any:
+def laplace(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> Any:
     """Release a real answer, bounded in l1, with Laplace noise: answer + z, z_i ~ Lap(Δ₁/ε) independent.
 
     *Guarantee*: ε-DP, claim ``laplace``.  *Source*: Dwork, McSherry, Nissim & Smith (2006), Theorem 1.
@@ -74,7 +74,7 @@ def laplace(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any
     return _like(query, release(query, allotment, event_of("laplace", query, spent, scale), draw))
 
 
-def geometric(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any:
+def geometric(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> Any:
     """Release integers, bounded in l1, with two-sided geometric noise: P(k_i) ∝ exp(−ε|k_i|/Δ₁) independent.
 
     *Guarantee*: ε-DP, claim ``geometric``.  *Source*: Ghosh, Roughgarden & Sundararajan (2009), Section 2.
@@ -89,7 +89,7 @@ def geometric(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> A
     return _like(query, release(query, allotment, event_of("geometric", query, spent, scale), draw))
 
 
-def cube(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any:
+def cube(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> Any:
     """Release up to 8 integers, bounded in l∞, with K-norm noise of the cube: P(z) ∝ exp(−ε‖z‖_∞/Δ_∞), one draw.
 
     *Guarantee*: ε-DP, claim ``cube``.  *Source*: Hardt & Talwar (2010), Section 4, on integers.
@@ -105,7 +105,7 @@ def cube(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any:
     return release(query, allotment, event_of("cube", query, spent, scale), draw)
 
 
-def gaussian(query: Query, allotment: Allotment, loss: ZCDP | NoPrivacy) -> Any:
+def gaussian(query: Query, allotment: CallBudget, loss: ZCDP | NoPrivacy) -> Any:
     """Release an answer, bounded in l2, with noise N(0, σ²), σ = Δ₂/√(2ρ); discrete Gaussian for integers.
 
     *Guarantee*: ρ-zCDP, claim ``gaussian``.
@@ -121,7 +121,7 @@ def gaussian(query: Query, allotment: Allotment, loss: ZCDP | NoPrivacy) -> Any:
     return _like(query, release(query, allotment, event_of(name, query, spent, scale), draw))
 
 
-def l2_ball(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> Any:
+def l2_ball(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> Any:
     """Release a real vector, bounded in l2, with K-norm noise of the ball: density of z ∝ exp(−ε‖z‖₂/Δ₂).
 
     *Guarantee*: ε-DP up to a δ below 1e-29, claim ``l2-ball``.

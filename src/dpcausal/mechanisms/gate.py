@@ -20,7 +20,7 @@ import numpy.typing as npt
 from dpcausal.errors import FenceError, ParameterError
 from dpcausal.privacy import noise
 from dpcausal.privacy.budget import Event
-from dpcausal.privacy.ledger import Allotment
+from dpcausal.privacy.ledger import CallBudget
 from dpcausal.privacy.loss import Loss, NoPrivacy
 from dpcausal.privacy.sensitivity import Query
 
@@ -94,7 +94,7 @@ def event_of(
     )
 
 
-def release(query: Query, allotment: Allotment, event: Event, draw: Callable[[Array], T]) -> T:
+def release(query: Query, allotment: CallBudget, event: Event, draw: Callable[[Array], T]) -> T:
     """Check, spend, then draw: the only reader of a query's answer.
 
     A FenceError if the proof's neighbours or unit are not those the allotment protects; if the allotment is used up, or
@@ -135,7 +135,7 @@ def draw_fixed(answer: Array) -> Any:
     return array.copy()
 
 
-def exact(query: Query, allotment: Allotment) -> Any:
+def exact(query: Query, allotment: CallBudget) -> Any:
     """Return the exact answer: only for an allotment of ``NoPrivacy`` from a ledger without privacy."""
     if not allotment.exact:
         raise FenceError("an exact answer leaves only a ledger without privacy")
@@ -143,7 +143,7 @@ def exact(query: Query, allotment: Allotment) -> Any:
     return release(query, allotment, event, draw_fixed)
 
 
-def book_exact(label: str, allotment: Allotment) -> None:
+def book_exact(label: str, allotment: CallBudget) -> None:
     """Book an exact answer that is made by no query, for want of a sensitivity: without privacy only."""
     if not allotment.exact:
         raise FenceError("an exact answer leaves only a ledger without privacy")

@@ -13,13 +13,13 @@ from dpcausal.errors import FenceError, LossError, ParameterError
 from dpcausal.mechanisms.additive import laplace_scale
 from dpcausal.mechanisms.gate import event_of, exact, release
 from dpcausal.privacy import noise
-from dpcausal.privacy.ledger import Allotment
+from dpcausal.privacy.ledger import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 
 
-def noisy_max(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> int:
+def noisy_max(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> int:
     """Release the index of a large score, bounded in l∞: argmax_i (u_i + z_i), z_i ~ Exp with MEAN 2Δ∞/ε.
 
     The law is that of permute-and-flip, which is never less accurate than the exponential mechanism
@@ -31,7 +31,7 @@ def noisy_max(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> i
     return _select(query, allotment, loss, "noisy-max")
 
 
-def exponential(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) -> int:
+def exponential(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> int:
     """Release the index of a large score by the exponential mechanism, P(i) ∝ exp(ε u_i / (2Δ∞)).
 
     Drawn with Gumbel noise of scale 2Δ∞/ε.  For replications and where the law itself is needed; ``noisy_max`` is at
@@ -41,7 +41,7 @@ def exponential(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy) ->
     return _select(query, allotment, loss, "exponential")
 
 
-def _select(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy, mechanism: str) -> int:
+def _select(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy, mechanism: str) -> int:
     if len(query.shape) != 1 or query.shape[0] == 0:
         raise FenceError(f"'{query.label}' must be one row of scores")
     if query.sensitivity.norm is not Norm.LINF:

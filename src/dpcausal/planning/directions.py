@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 
 from dpcausal.core import validate as public
-from dpcausal.core.run import settle
+from dpcausal.core.run import plan_call
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.direction.block_decisions import Bits
-from dpcausal.direction.methods.verdict import Verdict, bits_of
+from dpcausal.direction.methods.verdict import Verdict, decisions_of_blocks
 from dpcausal.direction.question import Pair
 from dpcausal.errors import ParameterError
-from dpcausal.planning.task_plan import Expected, TableProspect, rehearsals
+from dpcausal.planning.task_plan import Forecast, TablePlan, simulate_runs
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.simulate import anm_pair
@@ -30,7 +30,7 @@ APART = 0.3
 
 
 @dataclass(frozen=True, kw_only=True)
-class DirectionProspect(TableProspect):
+class DirectionPlan(TablePlan):
     """What is assumed of a direction: the effect is a curve of the cause and noise on top.
 
     Parameters
@@ -72,19 +72,19 @@ class DirectionProspect(TableProspect):
             raise ParameterError("a plan of direction is of method='auto'")
         return cls(alpha=alpha, **more)
 
-    def expected(self, n: int, loss: Loss) -> Expected:
+    def expected(self, n: int, loss: Loss) -> Forecast:
         rows = self.table({name: np.zeros(n, dtype=np.int8) for name in "xy"}, dict.fromkeys("xy", Bounded(-1, 1)))
         question = Pair.of(rows, "x", "y", None, "everyone", self.alpha)
-        settled = settle(question, Verdict(), loss)
+        settled = plan_call(question, Verdict(), loss)
         way, chances = cast(Verdict, settled.method), []
         for curve in self._curves:
             pool = _pool(curve, self.cause, self.noise, way.rows_per_block or 1, BLOCKS)
-            (found,) = rehearsals(1, partial(way.drawn, question, settled.spent, pool, times=DRAWN))
+            (found,) = simulate_runs(1, partial(way.drawn, question, settled.spent, pool, times=DRAWN))
             chances.append(found["x causes y"] / DRAWN)
         low, high = min(chances) / (1 + APART), min(1.0, max(chances) * (1 + APART))
-        return Expected(median(chances), low, high, f"{BLOCKS} made-up blocks of {', '.join(self._curves)}")
+        return Forecast(median(chances), low, high, f"{BLOCKS} made-up blocks of {', '.join(self._curves)}")
 
-    def sentence(self, found: Expected) -> str:
+    def sentence(self, found: Forecast) -> str:
         return f"the right arrow comes out with a chance of {found.accuracy:.2f} ({found.low:.2f} to {found.high:.2f})"
 
     @property
@@ -98,4 +98,4 @@ def _pool(curve: Any, cause: Any, noise: float, rows: int, blocks: int) -> tuple
     pair = anm_pair(rows * blocks, mechanism=curve, noise_scale=noise, cause=cause, seed=1).columns
     x, y = (pair[name].reshape(blocks, rows) for name in "xy")
     coins = generator_from_seed(2)
-    return tuple(bits_of(a, b, int(coins.integers(2**62))) for a, b in zip(x, y, strict=True))
+    return tuple(decisions_of_blocks(a, b, int(coins.integers(2**62))) for a, b in zip(x, y, strict=True))

@@ -23,7 +23,7 @@ from dpcausal.effects.moments.api import moments
 from dpcausal.effects.question import EffectMethod
 from dpcausal.effects.result import Effect
 from dpcausal.errors import ParameterError
-from dpcausal.planning.task_plan import REACH, Expected, Prospect, TableProspect, normal, pays_for_anything, rehearsals
+from dpcausal.planning.task_plan import REACH, Forecast, TablePlan, TaskPlan, is_valid_loss, normal, simulate_runs
 from dpcausal.planning.tests import levels
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
@@ -39,7 +39,7 @@ LEAN = 0.24
 
 
 @dataclass(frozen=True, kw_only=True)
-class WidthProspect(Prospect):
+class IntervalWidthPlan(TaskPlan):
     """An interval of which half the width is foretold."""
 
     goal: ClassVar[str] = "half the width of the interval"
@@ -53,34 +53,34 @@ class WidthProspect(Prospect):
     """Calls on made-up rows; the middle one of their widths is told, and how far they lie apart."""
 
     @abstractmethod
-    def rehearsed(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
+    def simulate_once(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
         """Return the interval of a call on made-up rows, or why there is none."""
 
-    def expected(self, n: int, loss: Loss) -> Expected:
+    def expected(self, n: int, loss: Loss) -> Forecast:
         widths, why = [], ""
-        for interval, reason in rehearsals(self.rehearsed_tables, partial(self.rehearsed, n, loss)):
+        for interval, reason in simulate_runs(self.rehearsed_tables, partial(self.simulate_once, n, loss)):
             widths.append(math.inf if interval is None else (interval[1] - interval[0]) / 2)
             why = reason or why
         widths.sort()
         middle, tenth = widths[len(widths) // 2], len(widths) // 8
         low, high = min(widths[tenth], middle / (1 + self.apart)), max(widths[-1 - tenth], middle * (1 + self.apart))
         told = f"{len(widths)} made-up tables" + (f"; without an interval where {why}" if why else "")
-        return Expected(middle, low, high, told)
+        return Forecast(middle, low, high, told)
 
     @property
-    def supposed(self) -> str:
+    def assumption_note(self) -> str:
         """What widens it most where it is not as was said, in words."""
         return ""
 
-    def sentence(self, found: Expected) -> str:
+    def sentence(self, found: Forecast) -> str:
         if math.isinf(found.accuracy):
             return "no interval is to be expected" + (f": {found.why}" if found.why else "")
         high = "none" if math.isinf(found.high) else f"{found.high:.3g}"
-        return f"an interval of ±{found.accuracy:.3g} ({found.low:.3g} to {high}{self.withheld}){self.supposed}"
+        return f"an interval of ±{found.accuracy:.3g} ({found.low:.3g} to {high}{self.withheld}){self.assumption_note}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class EffectProspect(WidthProspect, TableProspect):
+class EffectPlan(IntervalWidthPlan, TablePlan):
     """What is assumed of an effect.
 
     Parameters
@@ -161,7 +161,7 @@ class EffectProspect(WidthProspect, TableProspect):
         )  # fmt: skip
 
     @property
-    def supposed(self) -> str:
+    def assumption_note(self) -> str:
         unsaid = "; share= and spread= say what is known" if self._unsaid else ""
         each = " in each group" if self.groups else ""
         return f"{each}{unsaid}" if self.design.is_trial else f"{each} if {self.treated_share:.0%} are treated{unsaid}"
@@ -182,33 +182,33 @@ class EffectProspect(WidthProspect, TableProspect):
         """Whose way to assign is rehearsed."""
         return self.method if isinstance(self.method, EffectMethod) else Stratified()
 
-    def expected(self, n: int, loss: Loss) -> Expected:
+    def expected(self, n: int, loss: Loss) -> Forecast:
         found = self._with_ends(super().expected(n, loss), n, loss)
-        asked = rehearsals(1, partial(self._asked, self.method, n, loss))[0]
+        asked = simulate_runs(1, partial(self._asked, self.method, n, loss))[0]
         if asked.method not in METHODS:  # a published system
             return found
         way, told = METHODS[asked.method](**asked.settings), found.why
         for word in way.words:
             said = getattr(way, word)
             other = partial(self._asked, replace(way, **{word: not said}), n, loss)
-            ends = [one.interval for one in rehearsals(self.rehearsed_tables, other) if one.interval is not None]
+            ends = [one.interval for one in simulate_runs(self.rehearsed_tables, other) if one.interval is not None]
             half = sorted((high - low) / 2 for low, high in ends)
             shown = f"±{half[len(half) // 2]:.3g}" if 2 * len(half) > self.rehearsed_tables else "no interval"
             told += f"; {'without' if said else 'with'} {word}=True {shown}"
         return found._replace(why=told)
 
-    def _with_ends(self, found: Expected, n: int, loss: Loss) -> Expected:
+    def _with_ends(self, found: Forecast, n: int, loss: Loss) -> Forecast:
         """Return it with a range that covers what nobody said."""
         ends = []
         for place in (0, 1) if self._unsaid else ():
-            supposed: dict[str, Any] = {name: pair[place] for name, pair in self._unsaid.items()}
-            one = replace(self, **supposed)
-            calls = rehearsals(UNSURE, partial(one.rehearsed, n, loss))
+            assumption_note: dict[str, Any] = {name: pair[place] for name, pair in self._unsaid.items()}
+            one = replace(self, **assumption_note)
+            calls = simulate_runs(UNSURE, partial(one.simulate_once, n, loss))
             halves = sorted(math.inf if end is None else (end[1] - end[0]) / 2 for end, _ in calls)
             ends.append(halves[UNSURE // 2])
         return found._replace(low=min(found.low, *ends[:1]), high=max(found.high, *ends[1:])) if ends else found
 
-    def rehearsed(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
+    def simulate_once(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
         found = self._asked(self.method, n, loss, coins)
         if not self.groups:
             return found.interval, found.interval_reason
@@ -248,7 +248,7 @@ class EffectProspect(WidthProspect, TableProspect):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MomentsProspect(WidthProspect, TableProspect):
+class MomentsPlan(IntervalWidthPlan, TablePlan):
     """What is assumed of a regression read off moments: columns of numbers, of constant spread about the line.
 
     Parameters
@@ -287,7 +287,7 @@ class MomentsProspect(WidthProspect, TableProspect):
     def of(cls, schema: Schema, *, columns: Any, **more: Any) -> Self:
         return cls(columns=len([schema.column(name) for name in columns]), **more)
 
-    def rehearsed(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
+    def simulate_once(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
         x, on = normal(coins, self.columns - 1, n), [f"x{place}" for place in range(1, self.columns)]
         signal, rest = math.sqrt(self.explained / (self.columns - 1)), math.sqrt(1 - self.explained)
         y = signal * x.sum(axis=0) + rest * normal(coins, n)
@@ -299,7 +299,7 @@ class MomentsProspect(WidthProspect, TableProspect):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DidProspect(WidthProspect):
+class DidPlan(IntervalWidthPlan):
     """What is assumed of differences in differences: one cohort, treated from the middle period on, and one never.
 
     Parameters
@@ -344,7 +344,7 @@ class DidProspect(WidthProspect):
             raise ParameterError("a plan of did takes a bounded outcome and a cohort of levels")
         return cls(periods=levels(schema.column(time)), width=declared.width, coverage=coverage, **more)
 
-    def rehearsed(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
+    def simulate_once(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
         person, time = np.divmod(np.arange(n * self.periods), self.periods)
         begins, half = self.periods // 2, self.width / 2
         cohort = np.where(coins.random(n) < self.share, begins, self.periods)[person]
@@ -353,7 +353,7 @@ class DidProspect(WidthProspect):
                          "outcome": Bounded(-half, half)})  # fmt: skip
         frame = {"person": person, "time": time, "cohort": cohort, "outcome": np.clip(outcome, -half, half)}
         found = did(
-            Table(frame, schema, pays_for_anything(), person="person"), time="time",
+            Table(frame, schema, is_valid_loss(), person="person"), time="time",
             outcome="outcome", cohort="cohort", loss=loss, coverage=self.coverage, accept_large_epsilon=True,
         )  # fmt: skip
         return (None if found.att is None else found.att.interval), ""

@@ -12,7 +12,7 @@ from dpcausal.core import validate as public
 from dpcausal.data.schema import Bounded, Levels, Schema
 from dpcausal.discovery.api import discover
 from dpcausal.errors import ParameterError
-from dpcausal.planning.task_plan import REACH, Expected, TableProspect, normal, rehearsals
+from dpcausal.planning.task_plan import REACH, Forecast, TablePlan, normal, simulate_runs
 from dpcausal.planning.tests import levels
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
@@ -29,7 +29,7 @@ APART = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
-class GraphProspect(TableProspect):
+class GraphPlan(TablePlan):
     """What is assumed of a discovery: pairs of columns, apart from each other.
 
     Parameters
@@ -70,7 +70,7 @@ class GraphProspect(TableProspect):
             raise ParameterError("a plan of discover takes columns of one kind: numbers, or as many levels each")
         return cls(columns=len(columns or schema.names), levels=sizes.pop(), alpha=alpha or 0.0, **more)
 
-    def expected(self, n: int, loss: Loss) -> Expected:
+    def expected(self, n: int, loss: Loss) -> Forecast:
         """Return where correlations settle that fall after each edge found and rise after each that was not."""
         pairs = self.columns // 2
         seen = [np.full(pairs, math.log(0.3))]
@@ -96,14 +96,14 @@ class GraphProspect(TableProspect):
             seen.append(np.minimum(moved, math.log(LARGEST)))
             return found.method
 
-        methods = rehearsals(TABLES, once)
+        methods = simulate_runs(TABLES, once)
         least = float(np.exp(np.mean(seen[SETTLING + 1 :])))
         told = f"method {methods[-1]}, {TABLES} made-up tables"
         if least > 0.9:
-            return Expected(math.inf, 0.9, math.inf, told)
-        return Expected(least, least * (1 - APART), least * (1 + APART), told)
+            return Forecast(math.inf, 0.9, math.inf, told)
+        return Forecast(least, least * (1 - APART), least * (1 + APART), told)
 
-    def sentence(self, found: Expected) -> str:
+    def sentence(self, found: Forecast) -> str:
         if math.isinf(found.accuracy):
             return "hardly any correlation shows as an edge"
         return (

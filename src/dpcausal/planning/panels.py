@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from dpcausal.core import validate as public
 from dpcausal.data.panels.panel import Panel
-from dpcausal.planning.effects import WidthProspect
-from dpcausal.planning.task_plan import pays_for_anything
+from dpcausal.planning.effects import IntervalWidthPlan
+from dpcausal.planning.task_plan import is_valid_loss
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.simulate import factor_panel
@@ -16,7 +16,7 @@ from dpcausal.synthetic_control.api import synthetic_control
 
 
 @dataclass(frozen=True, kw_only=True)
-class PanelProspect(WidthProspect):
+class PanelPlan(IntervalWidthPlan):
     """What is assumed of a synthetic control: units follow common factors, as in ``simulate.factor_panel``.
 
     Parameters
@@ -59,12 +59,12 @@ class PanelProspect(WidthProspect):
         public.number("shock", self.shock, 0.0, 0.3)
         public.number("coverage", self.coverage, 0.5, 0.9999)
 
-    def rehearsed(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
+    def simulate_once(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
         made = factor_panel(
             n, before=self.before, after=self.after, shock=2 * self.shock, noise=2 * self.spread,
             seed=int(coins.integers(2**62)),
         )  # fmt: skip
-        ledger = pays_for_anything(unit="unit")
+        ledger = is_valid_loss(unit="unit")
         panel = Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds, ledger=ledger)
         found = synthetic_control(
             panel, loss=loss, method=self.method, coverage=self.coverage, accept_large_epsilon=True

@@ -10,13 +10,13 @@ from typing import Any
 
 from dpcausal.core import validate as public
 from dpcausal.data.schema import Schema
-from dpcausal.errors import DpCausalError, InfeasibleError, LossError, ParameterError, called, nearest
+from dpcausal.errors import DpCausalError, InfeasibleError, LossError, ParameterError, nearest, with_signature_errors
 from dpcausal.planning.registry import PROSPECTS
-from dpcausal.planning.task_plan import Expected, Prospect
+from dpcausal.planning.task_plan import Forecast, TaskPlan
 from dpcausal.plotting import axes, titled
-from dpcausal.privacy.checks import check_large
+from dpcausal.privacy.checks import check_epsilon_consent
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
-from dpcausal.result import Printed, data_frame, plain
+from dpcausal.result import TextResult, data_frame, plain
 
 LEAST_EPSILON, MOST_EPSILON = 0.01, 20.0
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -24,7 +24,7 @@ FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 @dataclass(frozen=True)
-class Plan(Printed):
+class Plan(TextResult):
     """What to expect of a question, before anything is spent.
 
     Attributes
@@ -56,11 +56,11 @@ class Plan(Printed):
     goal: str
     solved: str
     why: str
-    assumed: Prospect = field(repr=False)
+    assumed: TaskPlan = field(repr=False)
 
     def summary(self) -> str:
         """Return the plan in sentences."""
-        told = self.assumed.sentence(Expected(self.accuracy, self.low, self.high))
+        told = self.assumed.sentence(Forecast(self.accuracy, self.low, self.high))
         assumed = ", ".join(f"{name} {value}" for name, value in self._assumed().items())
         return (
             f"{self.task} of {self.n} {self.assumed.records} at {self.loss}: {told}.\n"
@@ -79,7 +79,7 @@ class Plan(Printed):
 
     def curve(self, over: str = "n") -> list[dict[str, Any]]:
         """Return the accuracy for a quarter to four times the n, or the epsilon (``over="epsilon"``), a row each."""
-        public.one_of("over", over, ("n", "epsilon"))
+        public.check_choice("over", over, ("n", "epsilon"))
         rows = []
         for factor in FACTORS:
             n = round(self.n * factor) if over == "n" else self.n
@@ -104,7 +104,7 @@ def _named(method: Any) -> str:
     return f"{method.name}({said})" if said else str(method.name)
 
 
-@called
+@with_signature_errors
 def plan(
     task: str, *, n: int | None = None, loss: Loss | None = None, accuracy: float | None = None,
     delta: float | None = None, schema: Schema | None = None, accept_large_epsilon: bool = False, **assumed: Any,
@@ -170,7 +170,7 @@ def plan(
     if isinstance(loss, NoPrivacy):
         raise LossError("a plan is of a loss: give PureDP, ApproxDP or ZCDP")
     if loss is not None:
-        check_large(loss, accept_large_epsilon)
+        check_epsilon_consent(loss, accept_large_epsilon)
     if accuracy is not None:
         public.number("accuracy", accuracy, 1e-9, 0.999 if prospect.more_is_better else 1e12)
     if n is not None and loss is not None:
@@ -185,7 +185,7 @@ def plan(
     return _told(prospect, whole, _pure(epsilon, beside), "loss")
 
 
-def prospect_of(kind: type[Prospect], schema: Schema | None, assumed: dict[str, Any]) -> Prospect:
+def prospect_of(kind: type[TaskPlan], schema: Schema | None, assumed: dict[str, Any]) -> TaskPlan:
     """Return the prospect of stated assumptions, or of the task's arguments on a schema."""
     known = {one.name for one in fields(kind)}
     if schema is not None:
@@ -197,23 +197,23 @@ def prospect_of(kind: type[Prospect], schema: Schema | None, assumed: dict[str, 
     return kind(**assumed) if schema is None else kind.of(schema, **assumed)
 
 
-def _tried(prospect: Prospect, n: int, loss: Loss) -> Expected:
+def _tried(prospect: TaskPlan, n: int, loss: Loss) -> Forecast:
     """Return what to expect, the worst where public numbers refuse the question."""
     try:
         return prospect.expected(n, loss)
     except DpCausalError as error:
         worst = 0.0 if prospect.more_is_better else math.inf
-        return Expected(worst, worst, worst, str(error))
+        return Forecast(worst, worst, worst, str(error))
 
 
-def _told(prospect: Prospect, n: int, loss: Loss, solved: str) -> Plan:
+def _told(prospect: TaskPlan, n: int, loss: Loss, solved: str) -> Plan:
     found = prospect.expected(n, loss)
     told = found.accuracy, found.low, found.high, prospect.goal
     return Plan(prospect.task, n, loss, *told, solved, found.why, prospect)
 
 
 def _least(
-    at: Callable[[float], tuple[int, Loss]], prospect: Prospect, goal: float, low: float, high: float
+    at: Callable[[float], tuple[int, Loss]], prospect: TaskPlan, goal: float, low: float, high: float
 ) -> float:
     """Return the least size whose accuracy meets the goal, as closely as the prospect can, by bisection of its log."""
     size = low

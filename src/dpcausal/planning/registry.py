@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dpcausal.planning.directions import DirectionProspect
-from dpcausal.planning.effects import DidProspect, EffectProspect, MomentsProspect
-from dpcausal.planning.graphs import GraphProspect
-from dpcausal.planning.panels import PanelProspect
-from dpcausal.planning.task_plan import Prospect
-from dpcausal.planning.tests import TestProspect
+from dpcausal.planning.directions import DirectionPlan
+from dpcausal.planning.effects import DidPlan, EffectPlan, MomentsPlan
+from dpcausal.planning.graphs import GraphPlan
+from dpcausal.planning.panels import PanelPlan
+from dpcausal.planning.task_plan import TaskPlan
+from dpcausal.planning.tests import TestPlan
 
-ALL: tuple[type[Prospect], ...] = (
-    TestProspect, DirectionProspect, GraphProspect, EffectProspect, MomentsProspect, DidProspect, PanelProspect,
+ALL: tuple[type[TaskPlan], ...] = (
+    TestPlan, DirectionPlan, GraphPlan, EffectPlan, MomentsPlan, DidPlan, PanelPlan,
 )  # fmt: skip
 
-PROSPECTS: dict[str, type[Prospect]] = {kind.task: kind for kind in ALL}
+PROSPECTS: dict[str, type[TaskPlan]] = {kind.task: kind for kind in ALL}
 """What a plan of a task assumes, by the task's name."""

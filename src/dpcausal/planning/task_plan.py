@@ -22,7 +22,7 @@ REACH = 4.0
 """A made-up number is moved to within so many standard deviations."""
 
 
-class Expected(NamedTuple):
+class Forecast(NamedTuple):
     """The accuracy to expect, a range that it should lie in, and what else must be said of it."""
 
     accuracy: float
@@ -32,7 +32,7 @@ class Expected(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prospect(ABC):
+class TaskPlan(ABC):
     """What a plan of a task assumes; its fields are the assumptions, and the command's options are read off them."""
 
     task: ClassVar[str]
@@ -58,20 +58,20 @@ class Prospect(ABC):
         raise ParameterError(f"a plan of {cls.task} takes no schema: state what it assumes")
 
     @abstractmethod
-    def expected(self, n: int, loss: Loss) -> Expected:
+    def expected(self, n: int, loss: Loss) -> Forecast:
         """Return what to expect; raise what a call would for a public reason."""
 
     @abstractmethod
-    def sentence(self, found: Expected) -> str:
+    def sentence(self, found: Forecast) -> str:
         """Return it in words."""
 
-    def meets(self, found: Expected, target: float) -> bool:
+    def meets(self, found: Forecast, target: float) -> bool:
         """Return whether an accuracy is as good as a target."""
         return found.accuracy >= target if self.more_is_better else found.accuracy <= target
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableProspect(Prospect):
+class TablePlan(TaskPlan):
     """A task that asks a table.
 
     Parameters
@@ -87,10 +87,10 @@ class TableProspect(Prospect):
         if self.persons:
             columns = columns | {"person": np.arange(len(next(iter(columns.values()))))}
         person = "person" if self.persons else None
-        return Table(columns, Schema(schema), pays_for_anything(person=person), person=person)
+        return Table(columns, Schema(schema), is_valid_loss(person=person), person=person)
 
 
-def pays_for_anything(**unit: Any) -> Ledger:
+def is_valid_loss(**unit: Any) -> Ledger:
     """Return a ledger for made-up records, which protects this unit, by default rows."""
     return Ledger.in_memory(ApproxDP(1_000_000, 0.5), **unit, accept_large_epsilon=True)
 
@@ -100,7 +100,7 @@ def trials(n: int, most: int, rows: int) -> int:
     return max(40, min(most, rows // n))
 
 
-def rehearsals(n: int, once: Callable[[PublicGenerator], T]) -> list[T]:
+def simulate_runs(n: int, once: Callable[[PublicGenerator], T]) -> list[T]:
     """Return what each of n rehearsals finds with public coins of its own, under noise simulated there alone."""
     found = []
     for seed in range(1, n + 1):

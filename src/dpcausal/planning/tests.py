@@ -10,15 +10,15 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 
 from dpcausal.core import validate as public
-from dpcausal.core.run import settle
+from dpcausal.core.run import plan_call
 from dpcausal.data.schema import Bounded, Column, Levels, Schema
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError
 from dpcausal.independence.api import ci_test
 from dpcausal.independence.methods import METHODS
 from dpcausal.independence.power import wilson
-from dpcausal.independence.question import Hypothesis, IndependenceTest
-from dpcausal.planning.task_plan import REACH, Expected, TableProspect, normal, rehearsals, trials
+from dpcausal.independence.question import IndependenceQuestion, IndependenceTest
+from dpcausal.planning.task_plan import REACH, Forecast, TablePlan, normal, simulate_runs, trials
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
 
@@ -32,7 +32,7 @@ RARER = " if the second of two levels has a rate of {:g}: far less often if it i
 
 
 @dataclass(frozen=True, kw_only=True)
-class TestProspect(TableProspect):
+class TestPlan(TablePlan):
     """What is assumed of a test.
 
     Parameters
@@ -85,23 +85,23 @@ class TestProspect(TableProspect):
         cells = math.prod(size for size in sizes[2:] if size)
         return cls(x=sizes[0], y=sizes[1], given=sizes[2:].count(0), cells=cells, alpha=alpha, method=method, **more)
 
-    def expected(self, n: int, loss: Loss) -> Expected:
+    def expected(self, n: int, loss: Loss) -> Forecast:
         """Return it by the method's own formula, or else from made-up tables."""
-        question = Hypothesis.of(self._table(n), "x", "y", self._given, self.alpha)
-        settled = settle(question, public.chosen(self.method, IndependenceTest, METHODS), loss)
+        question = IndependenceQuestion.of(self._table(n), "x", "y", self._given, self.alpha)
+        settled = plan_call(question, public.chosen(self.method, IndependenceTest, METHODS), loss)
         way = cast("IndependenceTest[Any]", settled.method)
-        chance = way.foreseen(question, settled.spent, self.correlation)
+        chance = way.approximate_power(question, settled.spent, self.correlation)
         if chance is not None and (self.rate == 0.5 or 2 not in (self.x, self.y)):
-            return Expected(chance, *_around(chance, chance), f"method {way.name}")
+            return Forecast(chance, *_around(chance, chance), f"method {way.name}")
         many = trials(n, 120, ROWS)
-        found = rehearsals(many, lambda coins: ci_test(
+        found = simulate_runs(many, lambda coins: ci_test(
             self._table(n, coins), "x", "y", given=self._given, loss=loss, method=self.method, alpha=self.alpha,
             accept_large_epsilon=True,
         ).decision).count("dependent")  # fmt: skip
         low, high = wilson(found, many)
-        return Expected(found / many, *_around(low, high), f"method {way.name}, {many} made-up tables")
+        return Forecast(found / many, *_around(low, high), f"method {way.name}, {many} made-up tables")
 
-    def sentence(self, found: Expected) -> str:
+    def sentence(self, found: Forecast) -> str:
         return (
             f"a link of {self.correlation:g} is found with a chance of {found.accuracy:.2f} "
             f"({found.low:.2f} to {found.high:.2f})"

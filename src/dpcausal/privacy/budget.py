@@ -14,7 +14,7 @@ from typing import Any
 from dpcausal.errors import FenceError, LedgerError, LossError, ParameterError, UnprovenError
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, implies, largest_rho, loss_text
 from dpcausal.privacy.noise import simulated
-from dpcausal.privacy.process_local import Single
+from dpcausal.privacy.process_local import Uncopyable
 from dpcausal.privacy.sensitivity import Relation, Unit
 
 
@@ -92,7 +92,7 @@ def _zcdp_cost(event: Event) -> _Account | None:
     return _Account(loss.exact_epsilon**2 / 2, loss.exact_delta if isinstance(loss, ApproxDP) else _ZERO)
 
 
-class Allotment(Single):
+class CallBudget(Uncopyable):
     """The budget of one call: the ledger has committed all of it before any data is read, and gives none back.
 
     Inside it every release is booked before its noise is drawn, in exact fractions.  The releases must bear out

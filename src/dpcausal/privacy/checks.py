@@ -28,7 +28,7 @@ def check_budget(budget: Loss, accept_large_epsilon: bool = False) -> Loss:
     amount = budget.exact_rho if isinstance(budget, ZCDP) else budget.exact_epsilon
     if amount > LARGEST_BUDGET:
         raise LossError("a budget's epsilon or rho must be at most one million")
-    check_large(budget, accept_large_epsilon)
+    check_epsilon_consent(budget, accept_large_epsilon)
     return budget
 
 
@@ -58,7 +58,7 @@ def refusal(loss: Loss, budget: Loss, totals: Totals) -> BudgetExceededError:
     return BudgetExceededError(str(loss), spent_text(budget, totals), str(remaining(budget, totals)), reason)
 
 
-def check_large(loss: Loss, accept_large_epsilon: bool) -> None:
+def check_epsilon_consent(loss: Loss, accept_large_epsilon: bool) -> None:
     """Refuse an ε above 20, or a ρ that is worth more, unless the caller accepts it."""
     if isinstance(loss, NoPrivacy):
         return
@@ -74,7 +74,7 @@ def check_large(loss: Loss, accept_large_epsilon: bool) -> None:
         )
 
 
-def pure_part(loss: Loss, method: str) -> tuple[PureDP | NoPrivacy, str]:
+def as_pure(loss: Loss, method: str) -> tuple[PureDP | NoPrivacy, str]:
     """Return what a pure method spends of a loss, and a note if that is not the loss itself.
 
     An (ε, δ) loss is spent as ε alone, which is stronger.  A ρ is refused with the pure ε that costs it.
@@ -91,7 +91,7 @@ def pure_part(loss: Loss, method: str) -> tuple[PureDP | NoPrivacy, str]:
     raise unfit(loss)
 
 
-def gaussian_part(loss: Loss, method: str) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
+def as_gaussian(loss: Loss, method: str) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
     """Return what a method of Gaussian noise spends of a loss: all of it, and no note."""
     if isinstance(loss, (ApproxDP, ZCDP, NoPrivacy)):
         return loss, ""
@@ -100,7 +100,7 @@ def gaussian_part(loss: Loss, method: str) -> tuple[ApproxDP | ZCDP | NoPrivacy,
     raise unfit(loss)
 
 
-def check_consent(accept_unproven: bool, variant: str) -> None:
+def check_unproven_consent(accept_unproven: bool, variant: str) -> None:
     """Refuse a published variant whose proof fails unless the caller accepts it."""
     if accept_unproven is not True:
         raise UnprovenError(

@@ -17,18 +17,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from dpcausal.errors import LedgerDamagedError, LedgerError, ParameterError, called
-from dpcausal.privacy.budget import Allotment, caveats_of, json_text, plain, worded
+from dpcausal.errors import LedgerDamagedError, LedgerError, ParameterError, with_signature_errors
+from dpcausal.privacy.budget import CallBudget, caveats_of, json_text, plain, worded
 from dpcausal.privacy.checks import check_budget, check_kind
 from dpcausal.privacy.composition import Cost, Remaining, Totals, remaining
 from dpcausal.privacy.ledger_lines import ASKED, Account, Spends, first_line, written_cost
-from dpcausal.privacy.ledger_store import Store
+from dpcausal.privacy.ledger_store import LedgerStore
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, exact_text, parse_loss
-from dpcausal.privacy.process_local import Single
+from dpcausal.privacy.process_local import Uncopyable
 from dpcausal.privacy.sensitivity import PrivacyUnit, Relation, Unit
 from dpcausal.privacy.witness import check_lost, folder_of
 
-__all__ = ["Allotment", "Detail", "Entry", "Ledger", "Verification"]
+__all__ = ["CallBudget", "Detail", "Entry", "Ledger", "Verification"]
 
 Detail = Mapping[str, str | int | float | bool | list[Any] | None]
 """Public arguments of a call, as they go into its entry."""
@@ -100,7 +100,7 @@ class Verification:
         return self.ok
 
 
-class Ledger(Single):
+class Ledger(Uncopyable):
     """A privacy budget and the record of all that was spent from it.
 
     Attributes
@@ -134,13 +134,13 @@ class Ledger(Single):
 
     __slots__ = ("__weakref__", "_budget", "_closed", "_store")
 
-    def __init__(self, store: Store) -> None:
-        if not isinstance(store, Store):
+    def __init__(self, store: LedgerStore) -> None:
+        if not isinstance(store, LedgerStore):
             raise ParameterError("a ledger comes from Ledger.create, open, in_memory or without_privacy")
         self._store, self._budget, self._closed = store, store.account().budget, False
 
     @classmethod
-    @called
+    @with_signature_errors
     def create(
         cls, path: str | os.PathLike[str], *, budget: Loss, person: str | None = None, unit: str | None = None,
         ids: str = "private", protect: str = "everyone", accept_large_epsilon: bool = False,
@@ -170,10 +170,10 @@ class Ledger(Single):
         """
         protects = PrivacyUnit.of(person, unit, ids, protect)
         first = first_line(check_budget(budget, accept_large_epsilon), protects)
-        return cls(Store.create(_checked(path), first, folder_of(witness)))
+        return cls(LedgerStore.create(_checked(path), first, folder_of(witness)))
 
     @classmethod
-    @called
+    @with_signature_errors
     def open(
         cls, path: str | os.PathLike[str], expected_head: str | None = None, *, read_only: bool = False,
         witness: str | os.PathLike[str] | None = None,
@@ -190,10 +190,10 @@ class Ledger(Single):
         place, folder = _checked(path), folder_of(witness)
         if not os.path.lexists(place):
             check_lost(folder, place)
-        return cls(Store(place, expected_head, read_only=read_only, witnesses=folder))
+        return cls(LedgerStore(place, expected_head, read_only=read_only, witnesses=folder))
 
     @classmethod
-    @called
+    @with_signature_errors
     def open_or_create(cls, path: str | os.PathLike[str], *, budget: Loss, **declared: Any) -> Ledger:
         """Open the ledger file of this budget and unit, or make it as ``create``; one of others is a LedgerError."""
         try:
@@ -210,19 +210,19 @@ class Ledger(Single):
         return ledger
 
     @classmethod
-    @called
+    @with_signature_errors
     def in_memory(
         cls, budget: Loss, *, person: str | None = None, unit: str | None = None, ids: str = "private",
         protect: str = "everyone", accept_large_epsilon: bool = False,
     ) -> Ledger:  # fmt: skip
         """Make a ledger that lives in this process and ends with it; arguments as for ``create``."""
         protects = PrivacyUnit.of(person, unit, ids, protect)
-        return cls(Store(BytesIO(first_line(check_budget(budget, accept_large_epsilon), protects))))
+        return cls(LedgerStore(BytesIO(first_line(check_budget(budget, accept_large_epsilon), protects))))
 
     @classmethod
     def without_privacy(cls) -> Ledger:
         """Make a ledger for exact answers, which protects nobody: it takes ``NoPrivacy()`` and nothing else."""
-        return cls(Store(BytesIO(first_line(NoPrivacy(), PrivacyUnit()))))
+        return cls(LedgerStore(BytesIO(first_line(NoPrivacy(), PrivacyUnit()))))
 
     @property
     def budget(self) -> Loss:
@@ -277,7 +277,7 @@ class Ledger(Single):
             None if witness is None else witness.path, 0 if seen is None else seen.lines,
         )  # fmt: skip
 
-    def allot(
+    def charge(
         self,
         loss: Loss,
         *,
@@ -292,7 +292,7 @@ class Ledger(Single):
         asked: str = "",
         again: bool = False,
         before: Callable[[], None] | None = None,
-    ) -> Allotment:
+    ) -> CallBudget:
         """Commit the whole cost of a call as spent, and return the allotment that its releases use up.
 
         Parameters
@@ -331,7 +331,7 @@ class Ledger(Single):
             before()
         account = store.append("spend", record, once_only=not again)
         entry = (account.totals.spends, account.head, unit, relation, account.stamps[-1])
-        return Allotment(loss, zcdp, entry, caveats, self.durable)
+        return CallBudget(loss, zcdp, entry, caveats, self.durable)
 
     def declare(self, once: Mapping[str, Any], *, unit: Unit, unit_column: str = "") -> None:
         """Write, once and free, what is public for the ledger's life; a LedgerError where it stands otherwise."""
@@ -380,7 +380,7 @@ class Ledger(Single):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _open(self) -> Store:
+    def _open(self) -> LedgerStore:
         if self._closed:
             raise LedgerError("this ledger was closed")
         return self._store

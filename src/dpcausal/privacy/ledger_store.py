@@ -31,7 +31,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_turns.acquire, after_in_parent=_turns.release, after_in_child=_turns.release)
 
 
-class Store:
+class LedgerStore:
     """The lines of one ledger.  Every fault of its file is a ``LedgerError``; none is granted a spend."""
 
     def __init__(
@@ -49,7 +49,7 @@ class Store:
                 self.witness.check(self.witness.seen(), self._account)
 
     @classmethod
-    def create(cls, path: Path, first: bytes, witnesses: Path | None) -> Store:
+    def create(cls, path: Path, first: bytes, witnesses: Path | None) -> LedgerStore:
         """Make a ledger file of its first line, whole or not at all, its owner's alone; an existing file is refused."""
         if not os.path.lexists(path):
             check_new(witnesses, path)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpcausal.errors import HiddenAnswerError
 
 
-class Confined:
+class ProcessLocal:
     """Base of what refuses to be pickled, and so to be copied."""
 
     __slots__ = ()
@@ -26,7 +26,7 @@ class Confined:
         raise HiddenAnswerError(self.confined)
 
 
-class Single(Confined):
+class Uncopyable(ProcessLocal):
     """The same, where a copy is the same object."""
 
     __slots__ = ()

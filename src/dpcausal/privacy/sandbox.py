@@ -33,7 +33,7 @@ import numpy as np
 Result = TypeVar("Result")
 
 
-class _Here(threading.local):
+class _ThreadState(threading.local):
     """What holds for the calling thread."""
 
     regions = 0
@@ -46,7 +46,7 @@ class _Here(threading.local):
     """What handlers of signals raised since the outermost region began."""
 
 
-_here = _Here()
+_here = _ThreadState()
 _a_guest = threading.Lock()
 """Held while a guest runs."""
 
@@ -68,7 +68,7 @@ def silent() -> bool:
 # ------------------------------------------------------------------------------------- what speaks
 
 
-def _muffled(speak: Callable[..., Any]) -> Callable[..., Any]:
+def _suppress(speak: Callable[..., Any]) -> Callable[..., Any]:
     def muffled(*arguments: Any, **named: Any) -> Any:
         if not silent():
             return speak(*arguments, **named)
@@ -81,7 +81,7 @@ class _Stream:
     """A stream that cannot be given another ``write``, with one."""
 
     def __init__(self, stream: Any) -> None:
-        self._stream, self.write = stream, _muffled(stream.write)
+        self._stream, self.write = stream, _suppress(stream.write)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -90,13 +90,13 @@ class _Stream:
 class _Hook:
     """Something that stands in for an attribute of the process."""
 
-    def __init__(self, owner: Any, name: str, stand_in: Callable[[Any], Any]) -> None:
+    def __init__(self, owner: Any, name: str, synthetic_table: Callable[[Any], Any]) -> None:
         self.owner, self.name, self.own = owner, name, vars(owner).get(name)
-        self.stand_in = stand_in(getattr(owner, name))
-        setattr(owner, name, self.stand_in)
+        self.synthetic_table = synthetic_table(getattr(owner, name))
+        setattr(owner, name, self.synthetic_table)
 
     def remove(self) -> None:
-        if vars(self.owner).get(self.name) is not self.stand_in:
+        if vars(self.owner).get(self.name) is not self.synthetic_table:
             return  # another came after, and may have kept this one to call it
         if self.own is None:
             delattr(self.owner, self.name)
@@ -128,20 +128,20 @@ _filtered: list[list[Any]] = []
 
 
 def _stands(found: Any) -> bool:
-    return any(hook.stand_in is found for hook in _hooks)
+    return any(hook.synthetic_table is found for hook in _hooks)
 
 
-def _stand_before() -> None:
+def _install_hooks() -> None:
     """Put hooks and filter where they are not, or no longer."""
     with _changing:
         for owner, name in _SPEAKERS:
             if not _stands(getattr(owner, name)):
-                _hooks.append(_Hook(owner, name, _muffled))
+                _hooks.append(_Hook(owner, name, _suppress))
         for stream, name in (*((getattr(sys, name), name) for name in _STREAMS), *_first_streams):
             if stream is None or _stands(stream) or _stands(stream.write):
                 continue
             try:  # the object itself, not its place in sys, which others take too
-                _hooks.append(_Hook(stream, "write", _muffled))
+                _hooks.append(_Hook(stream, "write", _suppress))
             except (AttributeError, TypeError):
                 if getattr(sys, name) is stream:
                     _hooks.append(_Hook(sys, name, _Stream))
@@ -151,7 +151,7 @@ def _stand_before() -> None:
             _filtered.append(filters)
 
 
-def _leave() -> None:
+def _remove_hooks() -> None:
     with _changing:
         _open.discard(threading.get_ident())
         if _open:
@@ -168,7 +168,7 @@ def _leave() -> None:
 # ------------------------------------------------------------------------------------- the regions
 
 
-def unheard(action: Callable[[], Result]) -> Result:
+def isolated(action: Callable[[], Result]) -> Result:
     """Return ``action()``: what it warns of, prints, logs, or fails at without raising is not heard.
 
     What it raises is raised, but for a handler of a signal: what that raised, bare of where it interrupted.
@@ -183,21 +183,21 @@ def unheard(action: Callable[[], Result]) -> Result:
     try:
         for number in _SIGNALS if is_outermost else ():
             handler = signal.getsignal(number)
-            if isinstance(handler, _Noting):  # left where a signal came in the last line of all
+            if isinstance(handler, _RecordingSignalHandler):  # left where a signal came in the last line of all
                 handler = handler.handler
             if callable(handler):
                 kept[number] = handler
-                signal.signal(number, _Noting(handler, signalled))
+                signal.signal(number, _RecordingSignalHandler(handler, signalled))
         _open.add(threading.get_ident())
         _here.regions += 1  # nothing that a signal may interrupt stands between this and the try
         try:
-            _stand_before()
+            _install_hooks()
             with np.errstate(all="ignore"):
                 found = action()
         finally:
             _here.regions -= 1
             if not _here.regions:
-                _leave()
+                _remove_hooks()
     except BaseException:
         if not signalled:
             raise
@@ -207,11 +207,11 @@ def unheard(action: Callable[[], Result]) -> Result:
         for number, handler in kept.items():
             signal.signal(number, handler)
     if signalled:
-        raise _bare(signalled[-1])
+        raise _strip_traceback(signalled[-1])
     return found
 
 
-def contained(action: Callable[[], Result], otherwise: Result) -> Result:
+def isolated_or_default(action: Callable[[], Result], otherwise: Result) -> Result:
     """Return ``action()``, unheard, or ``otherwise`` where it fails, whatever it raises.
 
     A KeyboardInterrupt or SystemExit, a GeneratorExit, a MemoryError may come from a record as any other may; only
@@ -224,30 +224,30 @@ def contained(action: Callable[[], Result], otherwise: Result) -> Result:
         except BaseException:  # a panic of another language is no Exception
             found = otherwise
         if _here.signalled:
-            raise _bare(_here.signalled[-1])
+            raise _strip_traceback(_here.signalled[-1])
         return found
 
-    return unheard(tried)
+    return isolated(tried)
 
 
 def alone(action: Callable[[], Result]) -> Result:
     """Return ``action()``, which runs a guest, code of others: unheard, whatever thread it uses, and one at a time."""
     if _here.is_host:
-        return unheard(action)
+        return isolated(action)
     with _a_guest:
         _here.is_host = True
         try:
-            return unheard(action)
+            return isolated(action)
         finally:
             _here.is_host = False
 
 
-def everywhere(action: Callable[[], Result]) -> Result:
+def isolated_process_wide(action: Callable[[], Result]) -> Result:
     """Return ``action()``, which runs an engine: unheard, whatever thread it uses; guests there take their turns."""
     one = object()
     try:
         _engines.add(one)
-        return unheard(action)
+        return isolated(action)
     finally:
         _engines.discard(one)
 
@@ -261,7 +261,7 @@ _SIGNALS = [
 ]
 
 
-class _Noting:
+class _RecordingSignalHandler:
     """A handler that notes what the one behind it raises."""
 
     def __init__(self, handler: Callable[..., Any], signalled: list[BaseException]) -> None:
@@ -275,7 +275,7 @@ class _Noting:
             raise
 
 
-def _bare(error: BaseException) -> BaseException:
+def _strip_traceback(error: BaseException) -> BaseException:
     """Return an error without the frames that it came through and the errors that were being handled there."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)

@@ -23,7 +23,7 @@ _ROOT_UNITS = 10**15
 
 
 @dataclass(frozen=True)
-class Division:
+class LossSplit:
     """A loss divided among pure releases: the parts, and what the ledger is to be charged for all of them.
 
     ``zcdp`` is the guarantee that they have together, charged beside ``spent``; ``note`` says what was not spent.
@@ -40,7 +40,7 @@ class Division:
         return isinstance(self.spent, (ApproxDP, ZCDP))
 
 
-def divided(loss: Loss, shares: Sequence[Fraction]) -> Division:
+def divided(loss: Loss, shares: Sequence[Fraction]) -> LossSplit:
     """Return the parts εᵢ = c·wᵢ that a loss pays for, with the largest c that either account allows.
 
     by ε: c = ε / Σ wᵢ;  by ρ: c = √(2ρ / Σ wᵢ²), since a pure εᵢ counts εᵢ²/2
@@ -55,9 +55,9 @@ def divided(loss: Loss, shares: Sequence[Fraction]) -> Division:
     if not shares or not all(share > 0 for share in shares):
         raise LossError("a loss is divided among at least one share, each above 0")
     if isinstance(loss, NoPrivacy):
-        return Division(loss, None, (NoPrivacy(),) * len(shares))
+        return LossSplit(loss, None, (NoPrivacy(),) * len(shares))
     if isinstance(loss, ZCDP):
-        return Division(loss, None, _parts(_root(loss.exact_rho, shares), shares))
+        return LossSplit(loss, None, _parts(_root(loss.exact_rho, shares), shares))
     if not isinstance(loss, (PureDP, ApproxDP)):
         raise unfit(loss)
     by_epsilon = loss.exact_epsilon / sum(shares)
@@ -66,13 +66,13 @@ def divided(loss: Loss, shares: Sequence[Fraction]) -> Division:
         rho = largest_rho(loss.exact_epsilon, loss.exact_delta)
         by_rho = _root(rho, shares)
         if by_rho > by_epsilon:
-            return Division(loss, ZCDP(rho), _parts(by_rho, shares))
+            return LossSplit(loss, ZCDP(rho), _parts(by_rho, shares))
         note = f"asked {loss}; delta gives these releases no more and {PureDP(loss.exact_epsilon)} was spent"
     parts = _parts(by_epsilon, shares)
     # Where ρ is counted, many small parts cost less than one of the whole ε: Σ εᵢ²/2 < (Σ εᵢ)²/2.
     rho = sum((part.exact_epsilon**2 for part in parts), Fraction(0)) / 2
     zcdp = ZCDP(Fraction(math.ceil(rho * EPSILON_UNITS), EPSILON_UNITS)) if len(parts) > 1 else None
-    return Division(PureDP(loss.exact_epsilon), zcdp, parts, note)
+    return LossSplit(PureDP(loss.exact_epsilon), zcdp, parts, note)
 
 
 def _root(rho: Fraction, shares: Sequence[Fraction]) -> Fraction:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import PublicGenerator, own_streams
-from dpcausal.privacy.sandbox import alone, contained
+from dpcausal.privacy.sandbox import alone, isolated_or_default
 
 Result = TypeVar("Result")
 
@@ -25,13 +25,13 @@ QUIET: dict[str, int | None] = {"verbose": False, "n_jobs": 1, "memory": None}
 """What an estimator prints, the processes it starts and the files it keeps would show rows or carry them away."""
 
 
-def has_guests(regression: object, model_x: object = None) -> bool:
+def uses_external_code(regression: object, model_x: object = None) -> bool:
     """Return whether what runs inside blocks is mostly code that the caller gave: a regressor, a sampler."""
     a_regressor = regression is not None and not isinstance(regression, str)
     return a_regressor or getattr(model_x, "sample", None) is not None
 
 
-def guest(action: Callable[[], Result], seed: int) -> Result:
+def external_code(action: Callable[[], Result], seed: int) -> Result:
     """Return ``action()``, which runs code of others: unheard, in this process and thread, with its own public coins.
 
     What it raises is raised: it is for the caller to contain.
@@ -59,7 +59,7 @@ def tried(action: Callable[[], Result], who: str, rule: str = "") -> Result:
             kind = type(error).__name__
             raise
 
-    found = guest(lambda: contained(watched, None), 0)
+    found = external_code(lambda: isolated_or_default(watched, None), 0)
     if kind:
         raise ParameterError(f"{who} fails on made-up rows with {kind}{rule}")
     return found  # type: ignore[return-value]

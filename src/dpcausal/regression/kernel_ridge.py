@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.privacy.process_local import Confined
+from dpcausal.privacy.process_local import ProcessLocal
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity, Unit
 from dpcausal.regression.external import one_thread
 
@@ -183,7 +183,7 @@ class Setting:
 
 
 @dataclass(frozen=True, eq=False)
-class Predictor(Confined):
+class Predictor(ProcessLocal):
     """A fitted regression; predictions lie in the public range [lower, upper], one that is not finite counts as 0.
 
     The last bits of a prediction may depend on the other values of the same call, as those of a matrix product do:

@@ -51,7 +51,7 @@ LEAST_FREEDOM, SETTLING = 0.05, 2
 ALPHAS = np.logspace(-3, 4, 36)
 UNDERSMOOTHING = 0.6
 
-Side = tuple[Reals, Reals]
+SideFit = tuple[Reals, Reals]
 """Orthonormal directions, shape (n, r), and how much of each response (I − H)² leaves there, shape (r, q)."""
 
 
@@ -69,9 +69,9 @@ def likely_residuals(given: Given, sides: Sequence[Reals]) -> Smoothed:
     columns = Columns.of(given)
     all_of_them = [standardised(responses) for responses in sides]
     first, together = first_terms(columns), np.hstack(all_of_them)
-    begun = likeliest(columns, [Learnt.of(first, U) for U in all_of_them], together)
+    begun = max_likelihood_kernel(columns, [Learnt.of(first, U) for U in all_of_them], together)
     begun = beside_cuts(columns, begun, SURE) or begun
-    learnt, left = list[Side](), list[Reals]()
+    learnt, left = list[SideFit](), list[Reals]()
     for one, U in zip(begun, all_of_them, strict=True):
         V, kept = one.side()
         learnt.append((V, kept))
@@ -133,12 +133,12 @@ class Learnt:
         spread = (len(B) - B.shape[1]) * math.log(self.noise) + float(np.linalg.slogdet(inner)[1])
         return float(-0.5 * (self.U.shape[1] * spread + misfit))
 
-    def side(self) -> Side:
+    def side(self) -> SideFit:
         """Return the kernel's directions and what is left there."""
         return _smoothed(_together(self.terms, self.weights, len(self.U)), self.U)
 
 
-def likeliest(columns: Columns, slopes: list[Learnt], together: Reals) -> list[Learnt]:
+def max_likelihood_kernel(columns: Columns, slopes: list[Learnt], together: Reals) -> list[Learnt]:
     """Return the sides with further terms: without cuts, with cuts of one column, or with those of lines first.
 
     What has the largest evidence, less the logarithm of the number of places for each look for cuts: a cut that is
@@ -210,7 +210,7 @@ def _weighed(terms: Sequence[Reals], U: Reals, weights: Reals, rounds: int) -> t
     return weights * alive, noise
 
 
-def _smoothed(features: Reals, U: Reals) -> Side:
+def _smoothed(features: Reals, U: Reals) -> SideFit:
     """Return the kernel's directions and what is left there, each response at its own likeliest α."""
     n = len(U)
     values, vectors = np.linalg.eigh(features.T @ features)
@@ -226,7 +226,7 @@ def _smoothed(features: Reals, U: Reals) -> Side:
     return V, (alphas / (values[:, None] + alphas)) ** 2
 
 
-def spread_of(one: Side, other: Side, n: int) -> float:
+def spread_of(one: SideFit, other: SideFit, n: int) -> float:
     """Return the largest ρ of a response of one side and one of the other; 1 if it is not finite."""
     (V, s), (W, t) = one, other
     taken, also = 1 - s**2, 1 - t**2

@@ -25,7 +25,7 @@ from statistics import NormalDist
 import numpy as np
 
 from dpcausal.errors import ParameterError
-from dpcausal.privacy.process_local import Confined
+from dpcausal.privacy.process_local import ProcessLocal
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity, Unit
 from dpcausal.regression.external import one_thread
 from dpcausal.regression.kernel_ridge import FourierFeatures, Integers, Reals, solved
@@ -134,7 +134,7 @@ def tabulated(features: FourierFeatures) -> FeatureTable:
 
 
 @dataclass(frozen=True, eq=False)
-class StableFit(Confined):
+class StableFit(ProcessLocal):
     """A fitted regression: its predictions at the places of the grid.  Holds private values and does not pickle."""
 
     confined = "a fitted regression holds data and does not leave the process"

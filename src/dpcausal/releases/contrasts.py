@@ -77,7 +77,7 @@ class NoisyContrasts(Release):
         counts = (full @ coefficients.reshape(len(sets), -1, 1)).reshape(-1, *sizes)
         return counts, (full * deviations.reshape(len(sets), 1, -1)).reshape(*counts.shape, -1)
 
-    def redrawn(self, generator: PublicGenerator) -> Self:
+    def with_extra_noise(self, generator: PublicGenerator) -> Self:
         values = {
             members: value + generator.normal(0, 1, value.shape) * self.deviations[members]
             for members, value in self.values.items()
@@ -98,7 +98,7 @@ class NoisyContrasts(Release):
         }
 
     @classmethod
-    def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
+    def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
         sizes = form.wholes("sizes", 1, len(names))
         values, deviations = {}, {}
         for part in form.parts("contrasts"):

@@ -80,7 +80,7 @@ class NoisyTable(Release):
         """
         return estimate_release(self, treatment=treatment, outcome=outcome, adjust=adjust, **options)
 
-    def redrawn(self, generator: PublicGenerator) -> Self:
+    def with_extra_noise(self, generator: PublicGenerator) -> Self:
         if self.exact:
             return self
         if self.law == "geometric":
@@ -103,7 +103,7 @@ class NoisyTable(Release):
         }  # fmt: skip
 
     @classmethod
-    def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
+    def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
         counts = form.array("counts", integral=True)
         if counts.ndim != len(names):
             raise form.refuse("counts")

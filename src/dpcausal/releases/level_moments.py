@@ -345,7 +345,7 @@ class NoisyWhitened(Release):
             shares=tuple(self.shares[k] for k in order), matrix=self.matrix[np.ix_(entries, entries)],
         )  # fmt: skip
 
-    def redrawn(self, generator: PublicGenerator, part: float = 1.0) -> Self:
+    def with_extra_noise(self, generator: PublicGenerator, part: float = 1.0) -> Self:
         """Return it with fresh noise on top, of so large a part of the variance of its own."""
         noise = np.triu(generator.normal(0, self.deviation * math.sqrt(part), self.matrix.shape))
         noise[np.diag_indices_from(noise)] *= math.sqrt(2)
@@ -368,7 +368,7 @@ class NoisyWhitened(Release):
         return [f"Cut at noisy quartiles: {'; '.join(listed)}."] if listed else []
 
     @classmethod
-    def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
+    def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
         places, shares = [], []
         for part in form.parts("columns"):
             share = part.array("shares")

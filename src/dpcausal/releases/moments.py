@@ -14,7 +14,7 @@ from dpcausal.codec import storable
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form
-from dpcausal.statistics.moments import Lengthened, lengthened, untouched
+from dpcausal.statistics.moments import UntruncatedMoments, untouched, untruncated_moments
 
 Reals = npt.NDArray[np.float64]
 
@@ -44,7 +44,7 @@ class NoisyMoments(Release):
         """Whether there is no noise."""
         return self.variance == 0
 
-    def told_of_graph(self) -> str:
+    def graph_notes(self) -> str:
         if self.squared is None:
             return ""
         return (
@@ -58,9 +58,11 @@ class NoisyMoments(Release):
         return self.n if self.count is None else self.count
 
     @cached_property
-    def whole(self) -> Lengthened:
+    def whole(self) -> UntruncatedMoments:
         """The covariance as of rows that were not shortened."""
-        return untouched(self.covariance) if self.squared is None else lengthened(self.covariance, self.squared)
+        return (
+            untouched(self.covariance) if self.squared is None else untruncated_moments(self.covariance, self.squared)
+        )
 
     def partial_correlation(self, x: int, y: int, given: tuple[int, ...]) -> tuple[float, float] | None:
         """Return the noisy partial correlation and its variance under independence; ``None`` if it is not defined.
@@ -93,7 +95,7 @@ class NoisyMoments(Release):
         variance = max(1 / (self.rows - len(given) - 3), sampling / self.rows) + self.variance * noise
         return float(np.clip(correlation, -1 + 1e-12, 1 - 1e-12)), variance
 
-    def redrawn(self, generator: PublicGenerator) -> Self:
+    def with_extra_noise(self, generator: PublicGenerator) -> Self:
         p = len(self.names)
         noise = generator.normal(0, math.sqrt(self.variance), (p, p))
         upper = np.triu(noise, 1)
@@ -107,7 +109,7 @@ class NoisyMoments(Release):
         }  # fmt: skip
 
     @classmethod
-    def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
+    def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
         middles, widths, covariance = (form.array(name) for name in ("middles", "widths", "covariance"))
         if middles.shape != (len(names),):
             raise form.refuse("middles")

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from functools import singledispatch
 from typing import Any, ClassVar, Self
 
-from dpcausal.errors import ParameterError, called
+from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.privacy.loss import NoPrivacy
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Relation, Unit
-from dpcausal.releases.saved import Form, guarantee_in, written
-from dpcausal.result import Guarantee, Printed
+from dpcausal.releases.saved import Form, guarantee_from_json, written
+from dpcausal.result import Guarantee, TextResult
 
 FORMAT = 1
 
@@ -43,7 +43,7 @@ def estimate_release(release: object, **options: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Release(Printed, ABC):
+class Release(TextResult, ABC):
     """Noisy numbers of some columns: a function of ``dpcausal`` pays for them, the methods of a release are free.
 
     Attributes
@@ -81,7 +81,7 @@ class Release(Printed, ABC):
     guarantee: Guarantee = field(default=UNSTATED, kw_only=True)
 
     @abstractmethod
-    def redrawn(self, generator: PublicGenerator) -> Self:
+    def with_extra_noise(self, generator: PublicGenerator) -> Self:
         """Return it with fresh noise of the same law on top, its variance declared: for a parametric bootstrap."""
 
     @abstractmethod
@@ -90,14 +90,14 @@ class Release(Printed, ABC):
 
     @classmethod
     @abstractmethod
-    def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
+    def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
         """Return the release that ``numbers`` wrote."""
 
-    def for_graph(self) -> Release:
+    def as_graph_release(self) -> Release:
         """Return it in the form that a graph is searched in: itself, where there is no other."""
         return self
 
-    def told_of_graph(self) -> str:
+    def graph_notes(self) -> str:
         """Return in a sentence what a graph that is found in it should say of its tests; empty if nothing."""
         return ""
 
@@ -141,10 +141,10 @@ class Release(Printed, ABC):
             raise ParameterError(f"this release has a newer format than {FORMAT}: read it with a newer dpcausal")
         kinds = {one.kind: one for kind in Release.__subclasses__() for one in (kind, *kind.__subclasses__())}
         kind = kinds[form.word("kind", tuple(kinds))]
-        release = kind.of_form(form, form.words("names", different=True), form.whole("n", 0))
-        return release.under(guarantee_in(form.part("guarantee")))
+        release = kind.from_payload(form, form.words("names", different=True), form.whole("n", 0))
+        return release.under(guarantee_from_json(form.part("guarantee")))
 
-    @called
+    @with_signature_errors
     def discover(
         self, *, knowledge: Any = None, alpha: float | None = None, max_order: int | None = None, search: str = "auto",
     ) -> Any:
@@ -167,7 +167,7 @@ class Release(Printed, ABC):
         """
         return discover_release(self, knowledge=knowledge, alpha=alpha, max_order=max_order, search=search)
 
-    @called
+    @with_signature_errors
     def ci_test(self, x: str, y: str, *, given: Iterable[str] = (), alpha: float = 0.05) -> Any:
         """Test whether x is linked to y once others are known, by the released numbers: free, however often.
 

@@ -121,7 +121,7 @@ def written(guarantee: Guarantee) -> dict[str, Any]:
     return guarantee.to_dict() | {"loss": _loss_written(guarantee.loss)}
 
 
-def guarantee_in(form: Form) -> Guarantee:
+def guarantee_from_json(form: Form) -> Guarantee:
     """Return the guarantee that ``written`` wrote."""
     return Guarantee(
         loss=_loss_in(form.part("loss")),

@@ -146,9 +146,9 @@ class NoisyTriples(NoisyWhitened):
             parts.append(self._sums[moved[triple]].transpose([moved[triple].index(k) for k in (a, b, c)]).ravel())
         return replace(found, triples=triples, thirds=np.concatenate([*parts, self.thirds[-1:]]))
 
-    def redrawn(self, generator: PublicGenerator, part: float = 1.0) -> Self:
+    def with_extra_noise(self, generator: PublicGenerator, part: float = 1.0) -> Self:
         """Return it with fresh noise on top, of so large a part of the variance of its own."""
-        found = super().redrawn(generator, part)
+        found = super().with_extra_noise(generator, part)
         noise = generator.normal(0, self.thirds_deviation * part**0.5, self.thirds.shape)
         return replace(found, thirds=self.thirds + noise, thirds_deviation=self.thirds_deviation * (1 + part) ** 0.5)
 
@@ -159,8 +159,8 @@ class NoisyTriples(NoisyWhitened):
         }  # fmt: skip
 
     @classmethod
-    def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
-        pairs = NoisyWhitened.of_form(form, names, n)
+    def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
+        pairs = NoisyWhitened.from_payload(form, names, n)
         listed = form.array("triples", integral=True) if form.entry("triples") else np.empty((0, 3), dtype=np.int64)
         thirds = form.array("thirds") if len(listed) else np.zeros(1)
         if listed.ndim != 2 or listed.shape[1] != 3:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.errors import ParameterError
-from dpcausal.privacy.process_local import Confined
+from dpcausal.privacy.process_local import ProcessLocal
 from dpcausal.statistics import flip_distance as flip
 
 Column = npt.NDArray[np.float64]
@@ -31,7 +31,7 @@ def interquartile_range(x: Column) -> float:
     return float(ordered[high] - ordered[low])
 
 
-class IqrReach(Confined):
+class IqrReach(ProcessLocal):
     """The exact largest and smallest IQR after at most j replacements inside a public range [L, U].
 
     hi_j = max over a + b = j of x_(u+b) − x_(l−a),  lo_j = min over a + b = j of max(0, x_(u−b) − x_(l+a)),

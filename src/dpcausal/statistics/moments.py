@@ -129,7 +129,7 @@ def _points(columns: int) -> Reals:
 
 
 @dataclass(frozen=True, eq=False)
-class Lengthened:
+class UntruncatedMoments:
     """A covariance as of rows that were not shortened, and how errors of the given one are carried into it.
 
     ``vectors``: of both; ``turning``: the square of what an error between two of them is multiplied by, 0 for one;
@@ -157,14 +157,14 @@ class Lengthened:
         return of_noise, of_row
 
 
-def untouched(covariance: Reals) -> Lengthened:
+def untouched(covariance: Reals) -> UntruncatedMoments:
     """Return the covariance of rows that were not shortened, without what it says of sampling."""
     columns = len(covariance)
     one, none = np.eye(columns), np.zeros((columns, columns))
-    return Lengthened(covariance, one, 1 - one, one, none, np.zeros(columns))
+    return UntruncatedMoments(covariance, one, 1 - one, one, none, np.zeros(columns))
 
 
-def lengthened(covariance: Reals, squared: float) -> Lengthened:
+def untruncated_moments(covariance: Reals, squared: float) -> UntruncatedMoments:
     """Return what a covariance of rows shortened to a squared length was before: none of its eigenvalues need be > 0.
 
     What is below 0 is noise alone, and stays.
@@ -192,6 +192,6 @@ def lengthened(covariance: Reals, squared: float) -> Lengthened:
     turning = np.where(apart, (values[:, None] - values) / np.where(apart, gaps, 1.0), nearly) ** 2
     np.fill_diagonal(turning, 0.0)
     products = (z * (weight**2)[:, None]).T @ z / len(z) / mean**2 * np.outer(found, found)
-    return Lengthened(
+    return UntruncatedMoments(
         (vectors * values) @ vectors.T, vectors, turning, np.linalg.inv(jacobian), products, np.maximum(given, 0.0)
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dpcausal.result import Printed
-from dpcausal.study.status import ANSWERED, BEYOND, CANNOT, EARLIER, TO_ASK, Standing
+from dpcausal.result import TextResult
+from dpcausal.study.status import ANSWERED, BEYOND, CANNOT, EARLIER, TO_ASK, QuestionStatus
 
 
 @dataclass(frozen=True)
-class StudyPlan(Printed):
+class StudyPlan(TextResult):
     """How all questions of a study stand, and what is left of its budget.
 
     Attributes
@@ -28,7 +28,7 @@ class StudyPlan(Printed):
 
     title: str
     n: int
-    standings: tuple[Standing, ...]
+    standings: tuple[QuestionStatus, ...]
     remaining: str
     missing_ledger: str = ""
 

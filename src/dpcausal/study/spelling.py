@@ -25,7 +25,7 @@ SPELLING = {
 }  # fmt: skip
 
 
-def in_toml(message: str) -> str:
+def as_toml_wording(message: str) -> str:
     """Return an error's words with arguments as a study file writes them.
 
     Examples

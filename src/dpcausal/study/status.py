@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpcausal.core.cache import Foreseen, foreseeing, recalled
+from dpcausal.core.cache import DryRunStop, dry_run, load_cached
 from dpcausal.data.panels.panel import Panel
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.sources.origin import Origin
@@ -23,7 +23,7 @@ from dpcausal.privacy.loss import Loss, parse_loss
 from dpcausal.privacy.sensitivity import Relation, Unit
 from dpcausal.result import plain
 from dpcausal.study.report.wording import loss_in_words
-from dpcausal.study.spelling import in_toml
+from dpcausal.study.spelling import as_toml_wording
 from dpcausal.study.tasks import ask, method_of
 from dpcausal.synthetic_control.api import plan_synthetic_control
 
@@ -37,7 +37,7 @@ TO_ASK, ANSWERED, EARLIER, UNKEPT, SPENT, CANNOT, BEYOND = (
 
 
 @dataclass(frozen=True)
-class Standing:
+class QuestionStatus:
     """One question: its state, what it costs, by which method, what public numbers foretell, its answer if kept.
 
     ``asked`` stands for exactly this call in the ledger; ``error`` is why it cannot be asked or is refused.
@@ -71,12 +71,12 @@ class Standing:
         return f"{what}{how}: {self.state}{told}"
 
 
-def foreseen(question: QuestionPart, subject: Table | Panel) -> Foreseen | DpCausalError:
+def approximate_power(question: QuestionPart, subject: Table | Panel) -> DryRunStop | DpCausalError:
     """Return how far a question would come: to its spend, or to an error that public things alone make."""
     try:
-        with foreseeing():
+        with dry_run():
             ask(question, subject)
-    except Foreseen as found:
+    except DryRunStop as found:
         return found
     except DpCausalError as error:
         return error
@@ -86,16 +86,16 @@ def foreseen(question: QuestionPart, subject: Table | Panel) -> Foreseen | DpCau
 def standing(
     question: QuestionPart, subject: Table | Panel, ledger: Ledger | None, origin: Origin | None, *,
     trial: Ledger | None = None, counted: Mapping[str, str] = MappingProxyType({}), again: bool = False,
-) -> Standing:  # fmt: skip
+) -> QuestionStatus:  # fmt: skip
     """Return how a question stands with a ledger, which is looked at only; nothing is spent and no row is read.
 
     What plan and run go by.  ``origin`` is what data are asked about, ``None`` if they are not there.  A ``trial`` of
     the same budget counts what is still to ask, and says what is beyond it, but for what is ``counted`` under another
     name; ``again`` asks anew whatever is kept.
     """
-    found = foreseen(question, subject)
+    found = approximate_power(question, subject)
     if isinstance(found, DpCausalError):
-        return Standing(question, CANNOT, in_toml(str(found)), error=found)
+        return QuestionStatus(question, CANNOT, as_toml_wording(str(found)), error=found)
     caveats = tuple(dict.fromkeys(caveat for plan in found.plans for caveat in plan.caveats))
     first = found.plans[0].method
     told: dict[str, Any] = {
@@ -103,35 +103,35 @@ def standing(
         "asked": found.asked,
     }  # fmt: skip
     try:
-        kept = None if ledger is None else recalled(ledger, found.asked, again, origin)
+        kept = None if ledger is None else load_cached(ledger, found.asked, again, origin)
     except LedgerError as error:
-        return Standing(question, SPENT, in_toml(str(error)), error=error, **told)
+        return QuestionStatus(question, SPENT, as_toml_wording(str(error)), error=error, **told)
     if kept is not None:
         state = EARLIER if kept.other_data else ANSWERED
-        return Standing(question, state, in_toml(kept.other_data), answer=kept.answer, **told)
+        return QuestionStatus(question, state, as_toml_wording(kept.other_data), answer=kept.answer, **told)
     if found.asked in counted and not again:
-        return Standing(question, TO_ASK, f"with {counted[found.asked]}, the same question", **told)
+        return QuestionStatus(question, TO_ASK, f"with {counted[found.asked]}, the same question", **told)
     why = None if trial is None else refused(found, trial)
     if why is not None:
         state = BEYOND if isinstance(why, BudgetExceededError) else CANNOT
-        return Standing(question, state, in_toml(str(why)), error=why, **told)
-    return Standing(question, TO_ASK, **told)
+        return QuestionStatus(question, state, as_toml_wording(str(why)), error=why, **told)
+    return QuestionStatus(question, TO_ASK, **told)
 
 
-def replayed(ledger: Ledger | None, trial: Ledger) -> Ledger:
+def simulated_ledger(ledger: Ledger | None, trial: Ledger) -> Ledger:
     """Return an empty ``trial`` ledger with the spends of another, of the same budget and unit: what does it admit?"""
     for entry in [] if ledger is None else ledger.entries():
         zcdp: Any = None if entry.zcdp is None else parse_loss(entry.zcdp)
-        trial.allot(parse_loss(entry.loss), task=entry.task, unit=Unit(entry.unit), unit_column=entry.column,
+        trial.charge(parse_loss(entry.loss), task=entry.task, unit=Unit(entry.unit), unit_column=entry.column,
                     relation=Relation(entry.relation), zcdp=zcdp, once=json.loads(entry.once))  # fmt: skip
     return trial
 
 
-def refused(found: Foreseen, trial: Ledger) -> DpCausalError | None:
+def refused(found: DryRunStop, trial: Ledger) -> DpCausalError | None:
     """Return why a trial ledger refuses a call; ``None`` if it admits it, which counts it."""
     question = found.plans[0].question
     try:
-        trial.allot(found.loss, task=found.task, unit=question.unit, unit_column=question.unit_column,
+        trial.charge(found.loss, task=found.task, unit=question.unit, unit_column=question.unit_column,
                     zcdp=found.zcdp, once=question.once)  # fmt: skip
     except (BudgetExceededError, LedgerError) as error:
         return error
@@ -142,7 +142,7 @@ MOST_ROWS = 200_000
 """More are not made up: the forecast is then that of so many, on the careful side."""
 
 
-def stand_in(schema: Schema, n: int, ledger: Ledger, **words: Any) -> Table:
+def synthetic_table(schema: Schema, n: int, ledger: Ledger, **words: Any) -> Table:
     """Return a table of made-up rows, all alike, that is publicly the same."""
     frame: dict[str, Any] = {}
     for name, column in schema.items():

@@ -25,15 +25,15 @@ from dpcausal.errors import (
     LedgerError,
     LossError,
     ParameterError,
-    called,
+    with_signature_errors,
 )
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss
-from dpcausal.privacy.process_local import Single
+from dpcausal.privacy.process_local import Uncopyable
 from dpcausal.privacy.witness import check_lost, folder_of
 from dpcausal.study import tasks
 from dpcausal.study.plan import StudyPlan
-from dpcausal.study.spelling import in_toml
+from dpcausal.study.spelling import as_toml_wording
 from dpcausal.study.status import (
     ANSWERED,
     BEYOND,
@@ -42,21 +42,21 @@ from dpcausal.study.status import (
     SPENT,
     TO_ASK,
     UNKEPT,
-    Standing,
+    QuestionStatus,
     forecast,
-    replayed,
-    stand_in,
+    simulated_ledger,
     standing,
+    synthetic_table,
 )
 from dpcausal.study.writing import one_at_a_time
 
 if TYPE_CHECKING:
     from dpcausal.study.file import QuestionPart, StudyText
 
-Told = Callable[[int, int, str], None]
+PublicTableInfo = Callable[[int, int, str], None]
 
 
-class Study(Single):
+class Study(Uncopyable):
     """A study file: questions about one table or panel, under one budget.
 
     Attributes
@@ -106,7 +106,7 @@ class Study(Single):
         try:
             self.trial()
         except LossError as error:
-            raise source.refusal(("budget",), in_toml(str(error))) from None
+            raise source.refusal(("budget",), as_toml_wording(str(error))) from None
         for place, question in enumerate(self.told.question):
             try:
                 tasks.check(question)
@@ -174,9 +174,14 @@ class Study(Single):
             missing = self.told.ledger if ledger is None else ""
             return StudyPlan(self.told.title, subject.n, tuple(found), str((ledger or self.trial()).remaining), missing)
 
-    @called
+    @with_signature_errors
     def run(
-        self, *, again: Collection[str] = (), partial: bool = False, new_ledger: bool = False, told: Told | None = None
+        self,
+        *,
+        again: Collection[str] = (),
+        partial: bool = False,
+        new_ledger: bool = False,
+        told: PublicTableInfo | None = None,
     ) -> StudyPlan:
         """Ask every question that has no kept answer, and return how all stand.
 
@@ -207,7 +212,7 @@ class Study(Single):
         with one_at_a_time(self.path, waits):
             return self._run(again, partial, new_ledger, told)
 
-    def _run(self, again: Collection[str], partial: bool, new_ledger: bool, told: Told | None) -> StudyPlan:
+    def _run(self, again: Collection[str], partial: bool, new_ledger: bool, told: PublicTableInfo | None) -> StudyPlan:
         if not self.ledger_path.exists():
             check_lost(folder_of(), self.ledger_path)
             if not new_ledger:
@@ -235,10 +240,12 @@ class Study(Single):
 
         return write_report(self, self.path.parent / path)
 
-    def _standings(self, subject: Table | Panel, ledger: Ledger | None, again: Collection[str] = ()) -> list[Standing]:
+    def _standings(
+        self, subject: Table | Panel, ledger: Ledger | None, again: Collection[str] = ()
+    ) -> list[QuestionStatus]:
         """Return how all questions stand: what plan shows, and what run goes by before it pays for the first."""
-        trial, origin = replayed(ledger, self.trial()), self._origin()
-        found, counted = list[Standing](), dict[str, str]()
+        trial, origin = simulated_ledger(ledger, self.trial()), self._origin()
+        found, counted = list[QuestionStatus](), dict[str, str]()
         for question in self.told.question:
             found.append(standing(question, subject, ledger, origin, trial=trial, counted=counted,
                                   again=question.name in again))  # fmt: skip
@@ -246,7 +253,7 @@ class Study(Single):
                 counted.setdefault(found[-1].asked, question.name)
         return found
 
-    def _check_all(self, found: list[Standing]) -> None:
+    def _check_all(self, found: list[QuestionStatus]) -> None:
         """Refuse a study of which a part cannot be asked, or is beyond the budget, with its line; nothing is spent."""
         problems = []
         for place, one in enumerate(found):
@@ -256,14 +263,14 @@ class Study(Single):
             elif isinstance(one.error, BudgetExceededError) and not problems:
                 where = str(self._source.refusal(("question", place), f"question {one.question.name!r}"))
                 told = f"{where}, after those before it; partial=True asks the others"
-                raise BudgetExceededError(in_toml(one.error.asked), one.error.spent, one.error.left, told)
+                raise BudgetExceededError(as_toml_wording(one.error.asked), one.error.spent, one.error.left, told)
         if problems:
             raise ParameterError("\n".join([*problems, "nothing was asked or spent; partial=True asks the others"]))
 
-    def _with_forecast(self, one: Standing, subject: Table | Panel) -> Standing:
+    def _with_forecast(self, one: QuestionStatus, subject: Table | Panel) -> QuestionStatus:
         return replace(one, forecast=forecast(one.question, self.schema, subject.n, subject))
 
-    def _asked(self, question: QuestionPart, subject: Table | Panel, ledger: Ledger, again: bool) -> Standing:
+    def _asked(self, question: QuestionPart, subject: Table | Panel, ledger: Ledger, again: bool) -> QuestionStatus:
         before = standing(question, subject, ledger, subject.origin)
         if before.state in (CANNOT, ANSWERED, EARLIER, SPENT) and not (again and before.state != CANNOT):
             return before
@@ -272,12 +279,12 @@ class Study(Single):
         except LedgerDamagedError:
             raise
         except BudgetExceededError as error:
-            return replace(before, state=BEYOND, reason=in_toml(str(error)))
+            return replace(before, state=BEYOND, reason=as_toml_wording(str(error)))
         except LedgerError as error:
             state = SPENT if "no answer is kept" in str(error) else CANNOT
-            return replace(before, state=state, reason=in_toml(str(error)))
+            return replace(before, state=state, reason=as_toml_wording(str(error)))
         except DpCausalError as error:
-            return replace(before, state=CANNOT, reason=in_toml(str(error)))
+            return replace(before, state=CANNOT, reason=as_toml_wording(str(error)))
         kept = not before.asked or question_is_kept(ledger, before.asked)
         return replace(before, state=ANSWERED if kept else UNKEPT, reason="" if kept else SAVE, answer=answer)
 
@@ -318,7 +325,7 @@ class Study(Single):
         if self.told.panel is None:
             if self.told.n is None:
                 return self._subject(self.trial())
-            return stand_in(self._columns(), self.told.n, self.trial(), **self._words())
+            return synthetic_table(self._columns(), self.told.n, self.trial(), **self._words())
         if ledger is None:
             raise LedgerError(
                 f"there is no ledger {self.told.ledger!r}: a plan shows the target's own series, public once a ledger "

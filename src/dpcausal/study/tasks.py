@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpcausal.core.method import Method
 from dpcausal.data.panels.panel import Panel
-from dpcausal.data.subgroups.predicate_text import clauses_of
+from dpcausal.data.subgroups.predicate_text import parse_predicates
 from dpcausal.data.table import Table
 from dpcausal.direction.api import direction
 from dpcausal.direction.many import direction_all
@@ -72,7 +72,7 @@ def ask(question: QuestionPart, subject: Table | Panel, again: bool = False) -> 
     if question.where is not None:
         if isinstance(subject, Panel):
             raise ParameterError("a panel has no subgroups: leave where out")
-        for column, words in clauses_of(question.where):
+        for column, words in parse_predicates(question.where):
             subject = subject.where(column, **words)
     parameters = inspect.signature(function).parameters
     words = {_python_name(name, parameters): _value(name, told) for name, told in question.arguments.items()}

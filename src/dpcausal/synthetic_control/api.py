@@ -8,7 +8,7 @@ from typing import Any
 from dpcausal.core import validate as public
 from dpcausal.core.run import ask, asks
 from dpcausal.data.panels.panel import Panel
-from dpcausal.errors import called
+from dpcausal.errors import with_signature_errors
 from dpcausal.privacy.loss import Loss
 from dpcausal.synthetic_control.design import Plan
 from dpcausal.synthetic_control.method import SyntheticMethod
@@ -97,7 +97,7 @@ def synthetic_control(
     >>> answer.method, answer.interval[0] < 0.3 < answer.interval[1], answer.guarantee.loss
     ('matched', True, PureDP(1))
     """
-    public.refuse_options(misplaced, method, METHODS, synthetic_control)
+    public.reject_misplaced_options(misplaced, method, METHODS, synthetic_control)
     question = OneTreated.of(panel, target, coverage, inference, force, start)
     return partial(
         ask, question, chosen(method, question.panel, loss), loss, accept_unproven=accept_unproven,
@@ -138,13 +138,13 @@ def synthetic_controls(
     >>> [(answer.target, len(answer.effect)) for answer in answers]
     [('early', 3), ('late', 2)]
     """
-    public.refuse_options(misplaced, method, METHODS, synthetic_controls)
+    public.reject_misplaced_options(misplaced, method, METHODS, synthetic_controls)
     question = Treated.of(panel, None, coverage, inference, force, start)
     way = chosen(method, question.panel, loss)
     return partial(ask, question, way, loss, accept_large_epsilon=accept_large_epsilon, again=again)
 
 
-@called
+@with_signature_errors
 def plan_synthetic_control(
     panel: Panel, *, loss: Loss, target: Any = None, start: Any = None, method: str | SyntheticMethod = "auto",
     coverage: float = 0.9,
@@ -177,5 +177,5 @@ def plan_synthetic_control(
     """
     question = OneTreated.of(panel, target, coverage, True, True, start)
     way = chosen(method, question.panel, loss)
-    spent, _ = way.pay(loss, question)
-    return way.settle(question, spent).plans(question, spent)[0]
+    spent, _ = way.charge(loss, question)
+    return way.plan(question, spent).plans(question, spent)[0]

@@ -9,7 +9,7 @@ from typing import Any
 
 from dpcausal.mechanisms.additive import gaussian_scale, laplace_scale
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
-from dpcausal.synthetic_control.forecast import DonorFree
+from dpcausal.synthetic_control.forecast import TargetOnlyForecast
 
 Base = PureDP | ZCDP | NoPrivacy
 """What the releases of a call share."""
@@ -72,7 +72,7 @@ class Plan:
     after: int
     donors: int
     periods: int
-    free: DonorFree
+    free: TargetOnlyForecast
     att_noise: float | None
     path_noise: float | None
     noise_ratio: float | None

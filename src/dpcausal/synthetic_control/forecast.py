@@ -19,7 +19,7 @@ NO_ERROR = 2.0**-30
 
 
 @dataclass(frozen=True)
-class DonorFree:
+class TargetOnlyForecast:
     """A forecast of the target from its own past, on the scale [−1, 1] but not cut at it, chosen on that past.
 
     ``error`` is the rule's root mean square error, forecasting the second half of the past from what came before,
@@ -84,14 +84,14 @@ def own_means(past: Reals, ahead: int, places: Reals | None = None) -> Reals:
     return np.asarray(later[best, np.arange(past.shape[1])])
 
 
-def donor_free(past: Reals, ahead: int, places: Reals | None = None) -> DonorFree:
+def donor_free(past: Reals, ahead: int, places: Reals | None = None) -> TargetOnlyForecast:
     """Return the forecast of the next ``ahead`` periods; ``past`` has at least one, on the scale [−1, 1]."""
     at = np.arange(len(past) + ahead, dtype=np.float64) if places is None else places
     squares, _ = tried((past - past[-1])[:, None], ahead, at)
     errors = dict(zip(RULES, np.sqrt(squares[:, 0]).tolist(), strict=True))
     best = min(errors, key=errors.__getitem__)
     least = NO_ERROR * float(np.abs(past - past[-1]).max())
-    return DonorFree(
+    return TargetOnlyForecast(
         rule=best,
         path=_rule(best, past, ahead, at),
         error=errors[best] if errors[best] > least else None,

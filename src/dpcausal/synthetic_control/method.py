@@ -13,13 +13,13 @@ import numpy as np
 from dpcausal.core import validate as public
 from dpcausal.core.method import Method
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.synthetic_control import placebo
 from dpcausal.synthetic_control.design import MOST_NOISE, Base, Plan
 from dpcausal.synthetic_control.donor_rows import Reals
-from dpcausal.synthetic_control.forecast import NO_ERROR, DonorFree, donor_free
+from dpcausal.synthetic_control.forecast import NO_ERROR, TargetOnlyForecast, donor_free
 from dpcausal.synthetic_control.placebo import Law, release_best, release_lean, release_pvalue, release_reach
 from dpcausal.synthetic_control.question import Answer, Path, Treated, past_of
 
@@ -81,11 +81,11 @@ class SyntheticMethod(Method[Treated, Any]):
         """Return what the releases share of what is spent."""
         return affordable_zcdp(spent) if isinstance(spent, ApproxDP) else spent
 
-    def expected_noise(self, question: Treated, target: Any, free: DonorFree, base: Any) -> float | None:
+    def expected_noise(self, question: Treated, target: Any, free: TargetOnlyForecast, base: Any) -> float | None:
         """Return the noise expected in each period, on the scale [−1, 1]; raise where it could not be drawn."""
         return None
 
-    def constants(self, question: Treated, target: Any, free: DonorFree) -> dict[str, float]:
+    def constants(self, question: Treated, target: Any, free: TargetOnlyForecast) -> dict[str, float]:
         """Return its public constants for a target, in the outcome's unit."""
         return {}
 
@@ -98,7 +98,7 @@ class SyntheticMethod(Method[Treated, Any]):
                 "l2-ball": pure, "cube": pure and mixed, "geometric": pure and counted}  # fmt: skip
         return (*self.proofs, *(claim for claim, is_used in used.items() if is_used))
 
-    def settle(self, question: Treated, spent: Loss) -> Self:
+    def plan(self, question: Treated, spent: Loss) -> Self:
         """Refuse a panel that public numbers show to be too small, unless forced."""
         for name in self.positive:
             value = getattr(self, name)
@@ -152,7 +152,7 @@ class SyntheticMethod(Method[Treated, Any]):
             scale=half, constants=self.constants(question, target, free),
         )  # fmt: skip
 
-    def mixtures(self, free: DonorFree) -> tuple[float, ...]:
+    def mixtures(self, free: TargetOnlyForecast) -> tuple[float, ...]:
         """Return how much of the forecast may be the control, by public numbers."""
         return (1.0,)
 
@@ -178,16 +178,16 @@ class SyntheticMethod(Method[Treated, Any]):
             ))  # fmt: skip
         return told[0], told[1]
 
-    def begun(self, scaled: Reals, question: Treated, plan: Plan, allotment: Allotment) -> Any:
+    def begun(self, scaled: Reals, question: Treated, plan: Plan, allotment: CallBudget) -> Any:
         """Return what the paths of all targets are made of: the donors, or what is released of them once."""
         return scaled
 
     @abstractmethod
-    def path(self, begun: Any, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
+    def path(self, begun: Any, question: Treated, plan: Plan, spent: Loss, allotment: CallBudget) -> Path:
         """Release the path of one plan."""
 
     def release(
-        self, private: Reals, question: Treated, spent: Loss, coins: PublicGenerator, allotment: Allotment
+        self, private: Reals, question: Treated, spent: Loss, coins: PublicGenerator, allotment: CallBudget
     ) -> list[Answer]:
         """Release a path for each target, then its placebos; targets of one start share what they can."""
         plans = self.plans(question, spent)
@@ -238,5 +238,5 @@ class SyntheticMethod(Method[Treated, Any]):
             answers.append(Answer(plan, path, values, mixing, half, pvalue, reason, told_no))
         return answers
 
-    def exact(self, private: Reals, question: Treated, coins: PublicGenerator, allotment: Allotment) -> list[Answer]:
+    def exact(self, private: Reals, question: Treated, coins: PublicGenerator, allotment: CallBudget) -> list[Answer]:
         return self.release(private, question, NoPrivacy(), coins, allotment)

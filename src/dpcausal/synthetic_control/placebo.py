@@ -16,7 +16,7 @@ import numpy as np
 
 from dpcausal.codec import storable
 from dpcausal.mechanisms.additive import cube, gaussian, gaussian_scale, geometric, laplace_scale
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.synthetic_control.design import deviation_of
@@ -129,7 +129,7 @@ def losses_sensitivity(ways: int, norm: Norm) -> Sensitivity:
     return Sensitivity(bound, norm, Relation.REPLACE_ONE, "mixing-scores", Unit.DONOR)
 
 
-def release_best(candidates: list[Placebos], allotment: Allotment, loss: PureDP | ZCDP | NoPrivacy) -> int:
+def release_best(candidates: list[Placebos], allotment: CallBudget, loss: PureDP | ZCDP | NoPrivacy) -> int:
     """Release the noisy losses of some ways to predict, and return the place of the least."""
     pure = isinstance(loss, PureDP)
     claim = losses_sensitivity(len(candidates), Norm.LINF if pure else Norm.L2)
@@ -137,7 +137,7 @@ def release_best(candidates: list[Placebos], allotment: Allotment, loss: PureDP 
     return int(np.argmin(cube(query, allotment, loss) if pure else gaussian(query, allotment, loss)))  # type: ignore[arg-type]
 
 
-def _mechanism(loss: PureDP | ZCDP | NoPrivacy) -> Callable[[Query, Allotment, Any], Any]:
+def _mechanism(loss: PureDP | ZCDP | NoPrivacy) -> Callable[[Query, CallBudget, Any], Any]:
     return geometric if isinstance(loss, PureDP) else gaussian
 
 
@@ -190,7 +190,7 @@ def believed(share: float, wanted: float) -> float:
 
 
 def release_lean(
-    placebos: Placebos, law: Law, total: float, allotment: Allotment, loss: ZCDP | NoPrivacy
+    placebos: Placebos, law: Law, total: float, allotment: CallBudget, loss: ZCDP | NoPrivacy
 ) -> tuple[tuple[float, float], float]:
     """Return a ratio with the share of donors within it, and the lean: how much further volatile units reach.
 
@@ -210,7 +210,7 @@ def release_lean(
 
 
 def release_reach(
-    placebos: Placebos, law: Law, total: float, coverage: float, allotment: Allotment,
+    placebos: Placebos, law: Law, total: float, coverage: float, allotment: CallBudget,
     losses: tuple[PureDP | ZCDP | NoPrivacy, PureDP | ZCDP | NoPrivacy], told: tuple[float, float] | None = None,
 ) -> float | None:  # fmt: skip
     """Return how many of its own scales a unit's interval reaches; ``None`` where the counts leave it open.
@@ -237,7 +237,7 @@ def release_reach(
 
 
 def release_pvalue(
-    placebos: Placebos, residual: float, scale: float, total: float, allotment: Allotment,
+    placebos: Placebos, residual: float, scale: float, total: float, allotment: CallBudget,
     loss: PureDP | ZCDP | NoPrivacy,
 ) -> float:  # fmt: skip
     """Return the placebo p-value by the exact law of the noisy count: P(C + Z ≤ N).

@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Question, Settled
+from dpcausal.core.method import PlannedCall, Question
 from dpcausal.data.panels.panel import Panel
 from dpcausal.data.panels.periods import Label
 from dpcausal.data.panels.treated_units import VALUES
 from dpcausal.errors import ParameterError
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.result import Guarantee
@@ -149,11 +149,11 @@ class Treated(Question[Any]):
         return to_scale(self.panel.donors(), self.panel.bounds)
 
     def report(
-        self, settled: Settled[Treated], released: list[Answer], allotment: Allotment, seed: int | None
+        self, settled: PlannedCall[Treated], released: list[Answer], allotment: CallBudget, seed: int | None
     ) -> tuple[SyntheticControl, ...]:
         return tuple(self._result(settled, answer, allotment) for answer in released)
 
-    def _result(self, settled: Settled[Treated], answer: Answer, allotment: Allotment) -> SyntheticControl:
+    def _result(self, settled: PlannedCall[Treated], answer: Answer, allotment: CallBudget) -> SyntheticControl:
         plan, path, panel = answer.plan, answer.path, self.panel
         bounds, half, series = panel.bounds, panel.bounds.width / 2, panel.series(plan.target)
         counterfactual, free = from_scale(answer.values, bounds), from_scale(plan.free.path, bounds)
@@ -197,7 +197,7 @@ class OneTreated(Treated):
             raise ParameterError("the panel has several targets: name one, or use synthetic_controls for all")
         return question
 
-    def handed(self, answer: tuple[SyntheticControl, ...]) -> SyntheticControl:
+    def finalize(self, answer: tuple[SyntheticControl, ...]) -> SyntheticControl:
         return answer[0]
 
 

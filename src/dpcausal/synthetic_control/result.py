@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dpcausal.codec import storable
 from dpcausal.data.panels.periods import Label, period_label, unit_name
-from dpcausal.errors import ParameterError, called
+from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.plotting import axes, titled
 from dpcausal.result import Guarantee, Result
 
@@ -271,7 +271,7 @@ class AverageEffect(Result):
         return [*lines, f"{self.coverage:.0%} interval of the average effect: {low:.4g} to {high:.4g}."]
 
 
-@called
+@with_signature_errors
 def average_effect(answers: Sequence[SyntheticControl]) -> AverageEffect:
     """Return the average effect on all targets of one call of ``synthetic_controls``, free: it asks no donor.
 

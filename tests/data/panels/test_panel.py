@@ -224,7 +224,7 @@ def test_covariates_are_means_before_the_start_on_the_scale() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments,error,words",
+    "arguments, error, words",
     [
         ({"unit": "nobody"}, SchemaError, "'nobody' is not among"),
         ({"time": "sales"}, SchemaError, "different columns"),
@@ -247,7 +247,7 @@ def test_public_faults_are_told(arguments: dict[str, Any], error: type[Exception
 
 
 @pytest.mark.parametrize(
-    "year,values,words",
+    "year, values, words",
     [
         (2001, [99.0], "'a' lies outside the bounds 0 to 12 in 2001"),
         (2003, [-0.1], "outside the bounds 0 to 12 in 2003"),

@@ -15,7 +15,7 @@ from dpcausal.data.panels.periods import coded, period_label, unit_name
 
 
 @pytest.mark.parametrize(
-    "value,label",
+    "value, label",
     [
         (1989, 1989), (1989.0, 1989), (np.int16(1989), 1989), ("1989", 1989), (" 1989 ", 1989), (Decimal(7), 7),
         (1989.5, 1989.5), ("2020Q1", "2020Q1"), (dt.date(2020, 3, 1), "2020-03-01"),

@@ -382,7 +382,7 @@ def test_two_columns_of_one_name_are_refused(frame: object, ledger: Ledger) -> N
 
 
 @pytest.mark.parametrize(
-    "names,place",
+    "names, place",
     [(["x", 1], 2), ([0, 1], 1), ([("canary", 1), ("canary", 2)], 1), (["x", None], 2), (["x", math.nan], 2),
      ([b"canary", "x"], 1), (["y", 7.777123], 2)],
     ids=str,

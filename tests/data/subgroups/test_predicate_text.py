@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.data.subgroups.predicate_text import clauses_of, literal
+from dpcausal.data.subgroups.predicate_text import literal, parse_predicates
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import generator_from_seed
 
@@ -23,27 +23,27 @@ NAMES = (
 def test_any_name_can_be_quoted_in_two_ways_and_no_other_is_taken(name: str) -> None:
     for quote in "`", '"':
         written = quote + name.replace(quote, quote * 2) + quote
-        assert clauses_of(f"{written} >= 30") == [(name, {"at_least": 30})]
-        assert clauses_of(f"a == 1 and {written} in ['x']") == [("a", {"among": [1]}), (name, {"among": ["x"]})]
+        assert parse_predicates(f"{written} >= 30") == [(name, {"at_least": 30})]
+        assert parse_predicates(f"a == 1 and {written} in ['x']") == [("a", {"among": [1]}), (name, {"among": ["x"]})]
 
 
 def test_a_micro_sign_is_no_greek_letter() -> None:
     """Python's own parser folds one name into the other: another column was taken, and paid for."""
     for name in ("\u00b5g", "\u03bcg", "\ufb01b"):
-        assert clauses_of(f"{name} >= 1")[0][0] == name
+        assert parse_predicates(f"{name} >= 1")[0][0] == name
     folded = unicodedata.normalize("NFKC", "\u00b5g")
-    assert clauses_of("\u00b5g >= 1")[0][0] != folded
+    assert parse_predicates("\u00b5g >= 1")[0][0] != folded
     frame = {"\u00b5g": np.array([0.0, 9.0]), "\u03bcg": np.array([9.0, 0.0])}
     schema = dpc.Schema({name: dpc.Bounded(0, 10) for name in frame})
     table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
-    ((name, words),) = clauses_of("\u00b5g >= 5")
+    ((name, words),) = parse_predicates("\u00b5g >= 5")
     assert table.where(name, **words).rows([]).kept.tolist() == [False, True]
 
 
 def test_two_texts_of_one_predicate_are_one() -> None:
-    one = clauses_of("age >= 20 and sex == 'f'")
+    one = parse_predicates("age >= 20 and sex == 'f'")
     for text in ("`age`>=20 and \"sex\"==\"f\"", "  age  >=  +20\nand sex in ['f']", 'age >= 2e1 and sex in ("f")'):
-        assert clauses_of(text) == one
+        assert parse_predicates(text) == one
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_two_texts_of_one_predicate_are_one() -> None:
 )  # fmt: skip
 def test_what_is_no_predicate_is_refused(text: str) -> None:
     with pytest.raises(ParameterError) as refused:
-        clauses_of(text)
+        parse_predicates(text)
     assert "\x00" not in str(refused.value) and len(str(refused.value)) < 400
 
 
@@ -77,6 +77,6 @@ def test_random_values_are_read_as_they_were_written() -> None:
         values: list[Any] = [text, int(coins.integers(-9, 9)), 2.5]
         listed = ", ".join(map(literal, values))
         quoted = "`" + name.replace("`", "``") + "`"
-        assert clauses_of(f"{quoted} in [{listed}] and {quoted} <= {values[1]}") == [
+        assert parse_predicates(f"{quoted} in [{listed}] and {quoted} <= {values[1]}") == [
             (name, {"among": values}), (name, {"at_most": values[1]}),
         ]  # fmt: skip

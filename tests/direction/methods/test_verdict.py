@@ -14,7 +14,7 @@ import dpcausal as dpc
 from dpcausal.direction import block_decisions as bits
 from dpcausal.direction.block_counts import Counts, cube_tail
 from dpcausal.direction.methods import verdict
-from dpcausal.direction.methods.verdict import arrow_pvalue, bits_of, claims_of, default_blocks
+from dpcausal.direction.methods.verdict import arrow_pvalue, claims_of, decisions_of_blocks, default_blocks
 from dpcausal.direction.scores import lsnm
 from dpcausal.direction.scores import lsnm as copula
 from dpcausal.direction.scores.lsnm import Spline
@@ -63,8 +63,8 @@ def test_a_replaced_row_moves_each_count_by_one_at_most_and_nothing_else_at_the_
 
 def test_a_block_says_nothing_of_the_others_rows() -> None:
     rows = cubic(200, 3)
-    alone = bits_of(rows[:50, 0].copy(), rows[:50, 1].copy(), 9)
-    assert bits_of(rows[:50, 0], rows[:50, 1], 9) == alone
+    alone = decisions_of_blocks(rows[:50, 0].copy(), rows[:50, 1].copy(), 9)
+    assert decisions_of_blocks(rows[:50, 0], rows[:50, 1], 9) == alone
 
 
 ODD = {
@@ -79,19 +79,19 @@ ODD = {
 def test_no_block_fails_whatever_it_holds(kind: str) -> None:
     x, y = np.asarray(ODD[kind], dtype=float).T
     for seed in range(4):
-        found = bits_of(x, y, seed)
+        found = decisions_of_blocks(x, y, seed)
         assert len(found) == 4 and all(isinstance(bit, bool) for bit in found)
 
 
 def test_a_constant_column_is_not_linked_fits_both_ways_and_leans_by_a_coin() -> None:
-    found = [bits_of(np.ones(60), np.arange(60.0), seed) for seed in range(400)]
+    found = [decisions_of_blocks(np.ones(60), np.arange(60.0), seed) for seed in range(400)]
     counts = np.sum(found, axis=0)
     assert counts[[0, 2, 3]].tolist() == [0, 0, 0]
     assert 140 < counts[1] < 260  # six standard errors: a false alarm of 2e-9
 
 
 def test_a_block_with_too_few_rows_casts_coins_of_the_stated_chances() -> None:
-    counts = np.sum([bits_of(np.zeros(5), np.zeros(5), seed) for seed in range(2_000)], axis=0)
+    counts = np.sum([decisions_of_blocks(np.zeros(5), np.zeros(5), seed) for seed in range(2_000)], axis=0)
     for count, chance in zip(counts, (0.4, 0.5, 0.4, 0.4), strict=True):
         assert abs(count - 2_000 * chance) < 6 * math.sqrt(2_000 * chance * (1 - chance))
 
@@ -99,9 +99,9 @@ def test_a_block_with_too_few_rows_casts_coins_of_the_stated_chances() -> None:
 def test_exchanging_the_columns_exchanges_what_a_block_says() -> None:
     for seed in range(8):
         x, y = cubic(133, seed).T
-        a, d, f, g = bits_of(x, y, 1)
+        a, d, f, g = decisions_of_blocks(x, y, 1)
         is_told = copula.gaussian_pvalue(x, y) < bits.LEVEL  # else the block's coin stands for it, either way round
-        assert bits_of(y, x, 1) == (a, d != is_told, g, f)
+        assert decisions_of_blocks(y, x, 1) == (a, d != is_told, g, f)
 
 
 def test_the_tests_inside_a_block_have_about_their_level_and_see_dependence() -> None:
@@ -223,7 +223,7 @@ def test_a_rounded_or_clipped_column_is_neither_cause_nor_effect_for_that(step: 
     for seed in range(100):
         x, y = wide(step, seed, heap)
         assert all(map(math.isfinite, lsnm.scores(x, y, generator_from_seed(seed))))
-        leans.append(bits_of(x, y, seed)[1])
+        leans.append(decisions_of_blocks(x, y, seed)[1])
     assert 20 < sum(leans) < 80
 
 
@@ -232,7 +232,7 @@ def test_the_effect_of_a_gaussian_cause_is_no_cause_because_the_other_is_cut_at_
     for seed in range(60):
         effect, cause = np.random.default_rng(seed).standard_normal((2, 133))
         effect = np.maximum(effect + cause, -1.5)
-        leans.append(bits_of(effect, cause, seed)[1])
+        leans.append(decisions_of_blocks(effect, cause, seed)[1])
     assert 7 < sum(leans) < 53  # six standard errors of coins
 
 
@@ -241,7 +241,7 @@ def test_monotone_scales_of_a_gaussian_pair_do_not_make_a_cause() -> None:
     leans = []
     for seed in range(60):
         x, e = np.random.default_rng(seed).standard_normal((2, 133))
-        leans.append(bits_of(x, np.exp(x + e), seed)[1])
+        leans.append(decisions_of_blocks(x, np.exp(x + e), seed)[1])
         assert copula.gaussian_pvalue(np.exp(x), np.exp(x + e)) == copula.gaussian_pvalue(x, x + e)
     assert 7 < sum(leans) < 53  # six standard errors of coins
 
@@ -263,7 +263,7 @@ def test_a_product_of_common_causes_does_not_follow_from_their_sum() -> None:
     leans = []
     for seed in range(60):
         z, w, u, v = np.random.default_rng(seed).standard_normal((4, 133))
-        leans.append(bits_of(z + w + u / 2, z * w + v / 2, seed)[1])
+        leans.append(decisions_of_blocks(z + w + u / 2, z * w + v / 2, seed)[1])
     assert sum(leans) < 40
 
 
@@ -274,7 +274,7 @@ def test_a_spread_that_follows_the_cause_is_no_misfit_of_the_model_that_has_one(
         x = rng.uniform(-1, 1, 200)
         y = np.sin(4 * x) + np.exp(np.sin(4 * x + 1) - 1) * rng.standard_normal(200)
         for model, said in found.items():
-            said.append(bits_of(x, y, seed, model))
+            said.append(decisions_of_blocks(x, y, seed, model))
     additive, scaled = (np.sum(found[model], axis=0) for model in bits.MODELS)
     assert additive[2] >= 15 and scaled[2] <= 5  # x -> y misfits
     assert scaled[1] >= 17 and scaled[3] >= 12  # it leans to x, and y -> x misfits
@@ -479,7 +479,7 @@ def test_rows_of_the_largest_tables_are_left_out_by_public_coins_and_that_is_sai
     assert [default_blocks(n, 1.0) for n in (144, 10_000, 10**5, 10**7)] == [3, 50, 500, 501]
     # At a small ε the noise asks for more.
     assert [default_blocks(10**6, epsilon) for epsilon in (0.1, 0.02, 0.001)] == [501, 1_500, 2_000]
-    settled = Verdict().settle(_Question(10**6), dpc.PureDP(1))  # type: ignore[arg-type]
+    settled = Verdict().plan(_Question(10**6), dpc.PureDP(1))  # type: ignore[arg-type]
     assert (settled.blocks, settled.rows_per_block) == (501, 200)
     assert any("100200 were used" in caveat for caveat in settled.caveats(_Question(10**6), dpc.PureDP(1)))  # type: ignore[arg-type]
 

@@ -31,7 +31,7 @@ def released(loss: ZCDP | NoPrivacy, seed: int = 1) -> NoisyMoments:
     with dpc.simulated_noise(seed):
         ledger = dpc.Ledger.without_privacy() if without else dpc.Ledger.in_memory(loss)
         table = dpc.Table(rows(), SCHEMA, ledger)
-        return noisy_moments(table, SCHEMA.names, ledger.allot(loss, task="test"), loss)
+        return noisy_moments(table, SCHEMA.names, ledger.charge(loss, task="test"), loss)
 
 
 def residual_correlation(values: dict[str, np.ndarray], x: str, y: str, given: list[str]) -> float:
@@ -58,7 +58,7 @@ def test_the_stated_variance_is_that_of_repeated_noise() -> None:
     rng = np.random.default_rng(2)
     draws = []
     for _ in range(400):
-        again = noisy.redrawn(rng)
+        again = noisy.with_extra_noise(rng)
         found = NoisyMoments(again.names, 10**12, again.middles, again.widths, again.covariance, variance)
         draws.append(math.atanh(found.partial_correlation(0, 2, (1,))[0]))  # type: ignore[index]
     stated = noisy.partial_correlation(0, 2, (1,))[1]  # type: ignore[index]
@@ -151,7 +151,7 @@ def test_true_independences_of_shortened_rows_are_rejected_no_oftener_than_nomin
     for shortened, least, most in ((exact, 0.0, 0.04), (replace(exact, squared=None), 0.3, 1.0)):
         found = []
         for _ in range(100):
-            again = replace(shortened.redrawn(rng), variance=2e-5)
+            again = replace(shortened.with_extra_noise(rng), variance=2e-5)
             for x, y, given in ((0, 1, ()), (0, 2, ()), (1, 2, ()), (0, 4, (3,)), (1, 4, (3,)), (2, 4, (3,))):
                 correlation, variance = again.partial_correlation(x, y, given)  # type: ignore[misc]
                 found.append(abs(math.atanh(correlation)) > 2.576 * math.sqrt(variance))

@@ -11,7 +11,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.discovery.search import order_mcmc as orders
-from dpcausal.discovery.search.order_mcmc import in_orders, sets_of_parents
+from dpcausal.discovery.search.order_mcmc import order_sampling, sets_of_parents
 from dpcausal.privacy.noise import generator_from_seed
 from tests.discovery.search.test_strongest_first import CHAIN, TERMS, released
 
@@ -46,7 +46,7 @@ def test_the_walk_tells_the_shares_of_all_orders(required: Any) -> None:
     terms = replace(TERMS, knowledge=dpc.Knowledge(required=required))
     release = released(epsilon=0.02)
     heat = 0.5 * max(release.residual(x, y, ()).statistic for x, y in combinations(range(4), 2))
-    found = in_orders(release, terms, generator_from_seed(1), PAIRS, 4.0, heat)
+    found = order_sampling(release, terms, generator_from_seed(1), PAIRS, 4.0, heat)
     asked = by_all_orders(release, terms, 4.0, heat)
     assert sum(0.05 < share < 0.95 for share in asked.values()) >= 3
     assert all(abs(found.get(pair, 0.0) - share) < 0.03 for pair, share in asked.items())
@@ -54,10 +54,10 @@ def test_the_walk_tells_the_shares_of_all_orders(required: Any) -> None:
 
 
 def test_a_chain_is_likely_and_nothing_else() -> None:
-    found = in_orders(released(), TERMS, generator_from_seed(1), None, 4.0, 4.0)
+    found = order_sampling(released(), TERMS, generator_from_seed(1), None, 4.0, 4.0)
     assert {pair for pair, share in found.items() if share > 0.5} == CHAIN
     known = dpc.Knowledge(forbidden=[("b", "c"), ("c", "b")])
-    assert frozenset("bc") not in in_orders(
+    assert frozenset("bc") not in order_sampling(
         released(), replace(TERMS, knowledge=known), generator_from_seed(1), None, 4.0, 4.0
     )
 

@@ -59,7 +59,7 @@ def test_climbing_ends_where_gains_go_round() -> None:
 
 def test_draws_of_little_noise_count_for_less_than_their_share(monkeypatch: Any) -> None:
     """A share of .6 is told as .6^.8 where noise is large, and as .6² where it is small, or none."""
-    monkeypatch.setattr("dpcausal.discovery.search.agreement.in_orders", lambda *asked: {})
+    monkeypatch.setattr("dpcausal.discovery.search.agreement.order_sampling", lambda *asked: {})
     assert [calibrated(0.6, w, 2.0, 0.0) for w in (5.0, 60.0, 70.0)] == [0.6**0.8, 0.6**0.8, 0.6]
     assert calibrated(0.6, 84.0, 2.0, 0.0) == pytest.approx(0.6**1.44)
     assert calibrated(0.6, 1e9, 2.0, 0.0) == calibrated(0.6, math.inf, 2.0, 0.0) == 0.6**2

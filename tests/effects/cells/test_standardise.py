@@ -10,7 +10,7 @@ import statsmodels.api as sm
 from scipy import stats
 
 from dpcausal.effects.cells.corner_counts import functionals
-from dpcausal.effects.cells.standardise import Sums, far_reach, means
+from dpcausal.effects.cells.standardise import Sums, means, tail_quantile
 
 
 def made(seed: int, n: int = 4_000) -> tuple[Any, Any, Any]:
@@ -96,14 +96,14 @@ def test_an_interval_for_any_skew_holds_of_the_most_skewed_law_there_is(records:
     """Each record is 0 or, with a small chance, at the far end: coverage is a sum over the binomial law."""
     seen = np.arange(records + 1)
     shares = seen / records
-    halves = np.array([far_reach(p * (1 - p) / records, 1 / records, 1.959964) for p in shares])
+    halves = np.array([tail_quantile(p * (1 - p) / records, 1 / records, 1.959964) for p in shares])
     normal = 1.959964 * np.sqrt(shares * (1 - shares) / records)
     chances = np.arange(0.05, 12, 0.05) / records
     for low, half in ((0.95, halves), (0.0, normal)):
         held = [stats.binom.pmf(seen, records, p)[np.abs(shares - p) <= half].sum() for p in chances]
         assert min(held) >= low
     assert min(held) < 0.3  # of a normal one
-    assert far_reach(1.0, 0.0, 1.959964) == pytest.approx(np.sqrt(2 * np.log(40)), rel=1e-6)
+    assert tail_quantile(1.0, 0.0, 1.959964) == pytest.approx(np.sqrt(2 * np.log(40)), rel=1e-6)
 
 
 def test_what_is_shown_of_an_arm_that_noise_has_lifted_holds() -> None:

@@ -13,7 +13,7 @@ from dpcausal.effects.estimators.aipw import COUNTS, MOMENTS, moments_share
 from dpcausal.effects.estimators.aipw_scores import lines_of
 from dpcausal.effects.moments.adaptive import foretold
 from dpcausal.errors import InfeasibleError, LossError, ParameterError
-from dpcausal.methods import Orthogonal
+from dpcausal.methods import Aipw
 from dpcausal.privacy.loss import affordable_zcdp
 
 SCHEMA = dpc.Schema({
@@ -41,12 +41,12 @@ def table(columns: Any, loss: Any = LOSS) -> dpc.Table:
 
 
 def ask(columns: Any, loss: Any = LOSS, **more: Any) -> dpc.Effect:
-    return dpc.effect(table(columns, loss), **(ASKED | {"loss": loss, "method": Orthogonal(short_tails=True)} | more))
+    return dpc.effect(table(columns, loss), **(ASKED | {"loss": loss, "method": Aipw(short_tails=True)} | more))
 
 
 def test_without_noise_it_is_the_score_of_two_least_squares_lines_to_8_digits() -> None:
     columns = made()
-    lines = Orthogonal(short_tails=True, lines_only=True)
+    lines = Aipw(short_tails=True, lines_only=True)
     found = ask(columns, dpc.NoPrivacy(), adjust=["x", "w", "site"], groups="site", method=lines)
     a = (columns["a"] == "yes").astype(float)
     sites = [(columns["site"] == level).astype(float) for level in "sw"]
@@ -177,7 +177,7 @@ def test_where_bounds_show_that_no_score_lies_beyond_the_effect_is_everybodys_an
     columns |= {"a": np.where(rng.random(20_000) < 0.5, "yes", "no")}
     schema = dpc.Schema({"a": dpc.Levels(["no", "yes"]), "x": dpc.Bounded(-4, 4), "y": dpc.Bounded(0, 1)})
     found = []
-    for method in (Orthogonal(), Orthogonal(short_tails=True)):
+    for method in (Aipw(), Aipw(short_tails=True)):
         asked = dpc.Table({name: columns[name] for name in "axy"}, schema, dpc.Ledger.in_memory(LOSS))
         with dpc.simulated_noise(1):
             found.append(dpc.effect(asked, treatment="a", outcome="y", adjust=["x"], loss=LOSS, method=method))
@@ -195,7 +195,7 @@ def test_a_rare_event_whose_scores_had_to_be_cut_has_no_answer_and_a_common_one_
         columns = {"a": a, "x": x, "y": (u < rate * (1 + 0.4 * a)).astype(int)}
         asked = dpc.Table(columns, schema, dpc.Ledger.in_memory(loss))
         with dpc.simulated_noise(1):
-            found.append(dpc.effect(asked, treatment="a", outcome="y", adjust=["x"], loss=loss, method=Orthogonal()))
+            found.append(dpc.effect(asked, treatment="a", outcome="y", adjust=["x"], loss=loss, method=Aipw()))
     rare, common = found
     assert rare.estimate is rare.standard_error is rare.interval is None
     assert "'cells' has limits" in rare.interval_reason
@@ -214,7 +214,7 @@ def test_where_noise_has_drowned_the_moments_there_is_no_answer() -> None:
 def test_no_score_lies_farther_than_the_bounds_allow() -> None:
     columns = made(5_000)
     with dpc.simulated_noise(1):
-        found = ask(columns, method=Orthogonal(short_tails=True, lines_only=True))
+        found = ask(columns, method=Aipw(short_tails=True, lines_only=True))
     lines = lines_of(found.release, found.release.names)  # type: ignore[arg-type]
     rng = np.random.default_rng(8)
     middles, halves = np.array([1.0, 0.5, -1.0, 2.0]), np.array([7.0, 0.5, 4.0, 3.0])
@@ -258,7 +258,7 @@ def test_what_it_cannot_answer_is_refused_before_the_spend() -> None:
     ):  # fmt: skip
         asked = table(columns, loss)
         with pytest.raises(refused) as told:
-            dpc.effect(asked, **(ASKED | {"loss": loss, "method": Orthogonal()} | more))
+            dpc.effect(asked, **(ASKED | {"loss": loss, "method": Aipw()} | more))
         assert asked.ledger.entries() == []
         if refused is InfeasibleError:
             assert "rows would do" in str(told.value) and "epsilon" in str(told.value)
@@ -273,7 +273,7 @@ def test_public_numbers_foretell_the_signal_within_30_percent_and_pay_for_it_whe
         told = foretold(4, n, rho.part(share))
         for seed in range(3):
             with dpc.simulated_noise(seed):
-                found = ask(columns, loss, method=Orthogonal(short_tails=True, lines_only=True))
+                found = ask(columns, loss, method=Aipw(short_tails=True, lines_only=True))
             assert found.interval is not None and abs(told / found.signal_to_noise - 1) < 0.3
 
 

@@ -15,7 +15,7 @@ from sklearn.model_selection import KFold, cross_val_predict
 
 import dpcausal as dpc
 from dpcausal.effects.estimators import blocks as module
-from dpcausal.effects.estimators.block_mean import UNIT, Windows, kept_of, reach_of, told
+from dpcausal.effects.estimators.block_mean import UNIT, CandidateWindows, reach_of, share_inside, told
 from dpcausal.effects.estimators.block_regression import TERMS, Kinds, modifiers, series, slope
 from dpcausal.errors import InfeasibleError, LossError, ParameterError
 from dpcausal.methods import Blocks
@@ -122,7 +122,7 @@ def test_it_is_right_where_lines_are_wrong_and_intervals_hold() -> None:
         off.append(found.estimate - EFFECT)
         held.append(found.interval[0] <= EFFECT <= found.interval[1])
         lines = dpc.effect(table_of(columns, dpc.NoPrivacy()), treatment="a", outcome="y", adjust=["x", "w", "site"],
-                           loss=dpc.NoPrivacy(), method=dpc.methods.Orthogonal(lines_only=True))  # fmt: skip
+                           loss=dpc.NoPrivacy(), method=dpc.methods.Aipw(lines_only=True))  # fmt: skip
         wrong.append(lines.estimate - EFFECT)  # type: ignore[operator]
     # False alarms: 1e-3 for the mean, 1e-4 for the coverage.
     assert abs(np.mean(off)) < 3.3 * np.std(off) / 30**0.5 and np.std(off) < 0.03
@@ -185,11 +185,11 @@ def test_private_ids_cost_half_and_a_row_each_of_public_ids_costs_what_rows_do()
 
 def test_a_window_without_answers_is_told_by_the_sums_and_no_estimate_is_given() -> None:
     reach = reach_of(200)
-    kept = kept_of((0.2 - 0.01) * reach**2, reach)
+    kept = share_inside((0.2 - 0.01) * reach**2, reach)
     assert told(0.1, 0.2, 0.01, 0.02, 200, 0, 1000).estimate == pytest.approx(0.1 * reach * 1000 / UNIT / kept)
     assert told(1.0, 1.0, 0.01, 0.02, 200, 0, 1000).estimate is None  # all lie beyond
     assert told(0.0, 0.99, 0.01, 0.02, 200, 0, 1000).estimate is None  # half on either side
-    windows = Windows.of(100.0)
+    windows = CandidateWindows.of(100.0)
     assert windows.centres.min() < -UNIT < UNIT < windows.centres.max() and len(windows.halves) < 50_000
     assert windows.halves.max() == UNIT and windows.halves.min() < UNIT / 1_000
 
@@ -199,10 +199,10 @@ def test_the_mean_of_cut_answers_follows_a_centre_that_is_off(spread: float) -> 
     drawn = spread * np.random.default_rng(2).normal(size=400_000)
     for off in (0.0, 0.3):
         cut = np.clip(drawn + off, -2.0, 2.0)
-        kept = kept_of(float(cut.var()), 2.0)
+        kept = share_inside(float(cut.var()), 2.0)
         assert kept == pytest.approx(np.mean(np.abs(drawn) < 2.0), abs=0.01)
         assert cut.mean() / kept == pytest.approx(off, abs=0.02)
-    assert kept_of(0.0, 2.0) == 1.0 and kept_of(9.0, 2.0) == 0.8
+    assert share_inside(0.0, 2.0) == 1.0 and share_inside(9.0, 2.0) == 0.8
 
 
 def test_where_no_block_has_something_to_say_there_is_no_answer() -> None:

@@ -11,11 +11,11 @@ import pytest
 import dpcausal as dpc
 from dpcausal.data.records import Rows
 from dpcausal.effects.estimators.aipw_scores import Design
-from dpcausal.effects.estimators.polynomial import REACH, SecondDegree, products_of, squares_of
+from dpcausal.effects.estimators.polynomial import REACH, QuadraticTerms, products_of, squares_of
 from dpcausal.effects.moments.adaptive import Shape
 from dpcausal.effects.moments.release import JointMoments
 from dpcausal.errors import ParameterError
-from dpcausal.methods import Orthogonal
+from dpcausal.methods import Aipw
 
 LOSS = dpc.ApproxDP(1, 1e-6)
 SCHEMA = dpc.Schema({
@@ -44,7 +44,7 @@ def ask(columns: Any, loss: Any = LOSS, **words: bool) -> dpc.Effect:
     with dpc.simulated_noise(3):
         return dpc.effect(
             dpc.Table(columns, SCHEMA, ledger), treatment="a", outcome="y", adjust=["x", "w"], loss=loss,
-            method=Orthogonal(short_tails=True, **words),
+            method=Aipw(short_tails=True, **words),
         )  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def test_which_products_there_are() -> None:
 def test_a_product_is_a_function_of_its_own_record_and_of_what_was_released() -> None:
     design = Design(("y", "a", "x"), ("y", "a", "x"), (None, 1, None), np.zeros(3), np.ones(3), dpc.Levels([0, 1]))
     shape = Shape(np.array([0.0, 0.1, 0.2]), np.diag([1.0, 1.0, 0.25]))
-    more, unit = SecondDegree.about(shape, [(2, 2)], design), np.random.default_rng(1).uniform(-1, 1, (500, 3))
+    more, unit = QuadraticTerms.about(shape, [(2, 2)], design), np.random.default_rng(1).uniform(-1, 1, (500, 3))
     found = more(unit)
     assert np.allclose(found[:, 3], np.minimum(((unit[:, 2] - 0.2) / 0.25) ** 2 / REACH**2, 1), atol=1e-15)
     other = unit.copy()

@@ -16,12 +16,12 @@ from dpcausal.effects.moments.adaptive import (
     LAST_TAIL,
     LEAST_SEEN,
     Noise,
+    detectable_skew,
     last_radius,
-    lean_seen,
     noise_of,
     shrinkage,
     tail_radius,
-    unseen_tail,
+    undetectable_tail,
 )
 from dpcausal.effects.moments.ellipsoid import (
     WHOLE,
@@ -98,7 +98,7 @@ def test_the_covariance_of_the_noise_in_a_contrast_is_that_of_fresh_draws() -> N
     release = released(made())
     vector = np.array([1.0, -2.0, 0.5, 0.3, -1.0])
     coins = generator_from_seed(3)
-    drawn = np.array([(release.redrawn(coins).sums - release.sums) @ vector for _ in range(4_000)])
+    drawn = np.array([(release.with_extra_noise(coins).sums - release.sums) @ vector for _ in range(4_000)])
     expected = release.noise_of(vector)
     # 4,000 draws: a variance is off by 2.2 % (one deviation), a covariance by as much of the variances.
     assert np.cov(drawn.T) == pytest.approx(expected, abs=0.12 * float(expected.max()))
@@ -213,12 +213,12 @@ def test_more_rows_are_shortened_exactly_where_a_skew_would_not_be_seen_and_the_
         loss = affordable_zcdp(dpc.ApproxDP(epsilon, 1e-6))
         for n in (500, 1_000, 2_500, 5_000, 20_000, 80_000):
             usual = noise_of(3, n, last_radius(3, n, loss), loss.part(LAST))
-            tail = unseen_tail(3, n, loss)
-            assert (tail > LAST_TAIL) == (lean_seen(n, usual) < LEAST_SEEN) and tail < 0.1501
+            tail = undetectable_tail(3, n, loss)
+            assert (tail > LAST_TAIL) == (detectable_skew(n, usual) < LEAST_SEEN) and tail < 0.1501
             shorter = noise_of(3, n, last_radius(3, n, loss, tail), loss.part(LAST))
             assert (shorter.deviation < usual.deviation) == (last_radius(3, n, loss, tail) < usual.radius)
     loss = affordable_zcdp(dpc.ApproxDP(1, 1e-5))
-    assert last_radius(3, 1_000, loss, unseen_tail(3, 1_000, loss)) ** 2 < 5.4
+    assert last_radius(3, 1_000, loss, undetectable_tail(3, 1_000, loss)) ** 2 < 5.4
 
 
 def test_bounds_ten_times_as_wide_cost_little() -> None:

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from scipy.stats import foldnorm
 
 import dpcausal as dpc
-from dpcausal.effects.rdd.honest import Side, factor, line_within
+from dpcausal.effects.rdd.honest import SideFit, factor, line_within
 from dpcausal.errors import InfeasibleError, ParameterError, SchemaError
 
 WEEKS = list(range(-20, 20))
@@ -76,7 +76,7 @@ def test_no_mean_of_that_curvature_moves_a_line_further_than_is_allowed_for() ->
     grid = step * np.arange(places)
     at = np.arange(2, places, 6)
     counts = rng.uniform(20, 90, len(at))
-    side = Side(grid[at], grid[at], np.stack([counts, counts, counts], axis=1)[None], np.zeros((3, 3)))
+    side = SideFit(grid[at], grid[at], np.stack([counts, counts, counts], axis=1)[None], np.zeros((3, 3)))
     line = line_within(side, 3.3)
     assert line is not None
     gain = np.zeros(places)
@@ -101,7 +101,7 @@ def test_records_of_bins_that_noise_outweighs_weigh_less() -> None:
     corners = np.array([[1, 1, 1], [0, 0.5, 1], [0, 0, 1]])
     totals = counts * np.linspace(0.2, 0.7, 12) ** 2
     sums = np.stack([counts, totals, totals], axis=1)[None]
-    side = Side(near, far, sums, variance * corners @ corners.T)
+    side = SideFit(near, far, sums, variance * corners @ corners.T)
     plain, weighed = (line_within(side, 1e3, least=0.0, spread=told) for told in (math.inf, spread))
     assert plain is not None and weighed is not None
     # The noise of Σ (y − ½) is that of half the two ends' difference.

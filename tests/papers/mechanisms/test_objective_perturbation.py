@@ -29,7 +29,7 @@ def granted(loss: Any, runs: int, unproven: bool = False) -> Any:
     else:
         whole = dpc.ApproxDP(loss.exact_epsilon * runs, loss.exact_delta * runs)
     ledger = dpc.Ledger.in_memory(whole, unit="unit")
-    return ledger.allot(whole, task="audit", unit=Unit.DONOR, unit_column="unit", unproven=unproven)
+    return ledger.charge(whole, task="audit", unit=Unit.DONOR, unit_column="unit", unproven=unproven)
 
 
 def gradient(X: Any, y: Any, f: Any) -> Any:
@@ -37,7 +37,7 @@ def gradient(X: Any, y: Any, f: Any) -> Any:
 
 
 @pytest.mark.proves("objective-perturbation")
-@pytest.mark.parametrize("donors,periods", [(1, 2), (2, 1), (4, 2), (12, 1)])
+@pytest.mark.parametrize("donors, periods", [(1, 2), (2, 1), (4, 2), (12, 1)])
 def test_no_donor_moves_the_gradient_inside_the_ball_past_the_bound(donors: int, periods: int) -> None:
     """The worst y is ±1 and the worst f a vertex or the centre; the search is over the donors' rows and f."""
     y = np.ones(periods)
@@ -104,7 +104,7 @@ def test_without_a_quadratic_term_above_zero_nothing_is_calibrated_spent_or_solv
     with pytest.raises(ParameterError, match="penalty"):
         dpsc.published_objective_perturbation(query(np.zeros((10, 5))), unproven, loss, target=y, penalty=term)
     assert not unproven.events
-    exact = dpc.Ledger.without_privacy().allot(dpc.NoPrivacy(), task="exact", unit=Unit.DONOR)
+    exact = dpc.Ledger.without_privacy().charge(dpc.NoPrivacy(), task="exact", unit=Unit.DONOR)
     with pytest.raises(ParameterError, match="quadratic term"):
         perturbation.release_objective(np.zeros((10, 5)), y, term, "none", exact, dpc.NoPrivacy())
 
@@ -210,5 +210,5 @@ def test_what_the_mechanisms_refuse() -> None:
 
 def test_without_privacy_the_query_comes_back() -> None:
     X = np.arange(6.0).reshape(2, 3) / 6
-    allotment = dpc.Ledger.without_privacy().allot(dpc.NoPrivacy(), task="test", unit=Unit.DONOR)
+    allotment = dpc.Ledger.without_privacy().charge(dpc.NoPrivacy(), task="test", unit=Unit.DONOR)
     assert (op.objective_perturbation(query(X), allotment, dpc.NoPrivacy(), target=np.zeros(3)) == X).all()

@@ -12,7 +12,7 @@ from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.papers.direction.anm_test_privacy_iqr import PRINTED, published_log_iqr
 from dpcausal.papers.mechanisms.propose_test_release import CORRECTED, propose_test_release
-from dpcausal.privacy.ledger import Allotment, Ledger
+from dpcausal.privacy.ledger import CallBudget, Ledger
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import simulated_noise
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
@@ -25,8 +25,8 @@ def query(*answer: float) -> Query:
     return Query(np.asarray(answer, dtype=np.float64), claimed, "log IQR")
 
 
-def granted(unproven: bool = True) -> Allotment:
-    return Ledger.in_memory(ApproxDP(1000, 0.9), accept_large_epsilon=True).allot(LOSS, task="test", unproven=unproven)
+def granted(unproven: bool = True) -> CallBudget:
+    return Ledger.in_memory(ApproxDP(1000, 0.9), accept_large_epsilon=True).charge(LOSS, task="test", unproven=unproven)
 
 
 def released(answer: tuple[float, float, float], times: int, epsilon: float = 1.0) -> list[float | None]:
@@ -142,7 +142,7 @@ def test_the_library_answers_as_often_and_as_near_as_the_formulas_say() -> None:
         with simulated_noise(5):
             answers = []
             for _ in range(10):
-                allotment = Ledger.in_memory(whole).allot(whole, task="test")
+                allotment = Ledger.in_memory(whole).charge(whole, task="test")
                 answers += [propose_test_release(proposed(*distances, 0.3), allotment, loss) for _ in range(300)]
         errors = np.array([answer - 0.3 for answer in answers if answer is not None])
         share, _ = chances(distances, 2, 1e-3)
@@ -159,7 +159,7 @@ def test_one_distance_will_do_and_real_noise_runs() -> None:
     loss = ApproxDP(20, 1e-3)
     answers = (50.0, 0.3), (50.0, 50.0, 0.3)
     for answer in answers:
-        allotment = Ledger.in_memory(loss).allot(loss, task="test")
+        allotment = Ledger.in_memory(loss).charge(loss, task="test")
         value = propose_test_release(proposed(*answer), allotment, loss)
         assert value is not None and abs(value - 0.3) < 3  # e^−30 otherwise
         (event,) = allotment.events
@@ -168,7 +168,7 @@ def test_one_distance_will_do_and_real_noise_runs() -> None:
 
 def test_the_grey_box_lets_a_value_jump_where_both_distances_are_one_and_nowhere_else() -> None:
     def run(*answer: float) -> float | None:
-        allotment = Ledger.in_memory(LOSS).allot(LOSS, task="test")
+        allotment = Ledger.in_memory(LOSS).charge(LOSS, task="test")
         return propose_test_release(proposed(*answer), allotment, LOSS)
 
     assert not compare(lambda: run(1, 0, -5.0), lambda: run(1, 1, 9.0)).violated
@@ -177,7 +177,7 @@ def test_the_grey_box_lets_a_value_jump_where_both_distances_are_one_and_nowhere
 
 
 def test_without_privacy_the_exact_value_leaves() -> None:
-    allotment = Ledger.without_privacy().allot(NoPrivacy(), task="test")
+    allotment = Ledger.without_privacy().charge(NoPrivacy(), task="test")
     assert propose_test_release(proposed(0, 0, 0.3), allotment, NoPrivacy()) == 0.3
 
 
@@ -185,7 +185,7 @@ def test_without_privacy_the_exact_value_leaves() -> None:
     "wrong", [proposed(1, 1, 1, 1), proposed(1), proposed(1, 1, norm=Norm.LINF), proposed(1, 1, bound=0.5)]
 )
 def test_an_answer_that_is_no_proposal_is_refused_before_anything_is_spent(wrong: Query) -> None:
-    allotment = Ledger.in_memory(LOSS).allot(LOSS, task="test")
+    allotment = Ledger.in_memory(LOSS).charge(LOSS, task="test")
     with pytest.raises(FenceError):
         propose_test_release(wrong, allotment, LOSS)
     assert allotment.events == ()
@@ -194,4 +194,4 @@ def test_an_answer_that_is_no_proposal_is_refused_before_anything_is_spent(wrong
 @pytest.mark.parametrize("loss", [PureDP(1), ApproxDP(1, 0), NoPrivacy()])
 def test_a_loss_without_delta_is_refused(loss: Loss) -> None:
     with pytest.raises(LossError, match="ApproxDP with delta above 0"):
-        propose_test_release(proposed(9, 9, 0), Ledger.in_memory(LOSS).allot(LOSS, task="test"), loss)  # type: ignore[arg-type]
+        propose_test_release(proposed(9, 9, 0), Ledger.in_memory(LOSS).charge(LOSS, task="test"), loss)  # type: ignore[arg-type]

@@ -78,9 +78,9 @@ def test_it_draws_the_stated_law() -> None:
     """Frequencies of 4,000 draws against the exact law: each within 5.5 deviations, false alarm below 1e-7."""
     answers, draws = (-2, 0, 1), 4_000
     loss = PureDP(1)
-    allotment = Ledger.in_memory(PureDP(draws)).allot(PureDP(draws), task="audit")
+    allotment = Ledger.in_memory(PureDP(draws)).charge(PureDP(draws), task="audit")
     with simulated_noise(5):
-        inner = Ledger.in_memory(PureDP(draws)).allot(PureDP(draws), task="audit")
+        inner = Ledger.in_memory(PureDP(draws)).charge(PureDP(draws), task="audit")
         found = [first_above(asked(answers), inner, loss, threshold=0) for _ in range(draws)]
     exact = law(answers, 1.0)
     for index, share in zip((0, 1, 2, None), exact, strict=True):
@@ -91,19 +91,19 @@ def test_it_draws_the_stated_law() -> None:
 
 def test_a_round_costs_the_same_whatever_it_finds() -> None:
     for answers in ([10**7] * 3, [-(10**7)] * 3):
-        allotment = Ledger.in_memory(PureDP(2)).allot(PureDP(2), task="audit")
+        allotment = Ledger.in_memory(PureDP(2)).charge(PureDP(2), task="audit")
         first_above(asked(answers), allotment, PureDP(1), threshold=0)
         assert len(allotment.events) == 1 and allotment.events[0].loss == PureDP(1)
 
 
 def test_it_finds_the_first_and_none() -> None:
-    allotment = Ledger.in_memory(PureDP(9)).allot(PureDP(9), task="audit")
+    allotment = Ledger.in_memory(PureDP(9)).charge(PureDP(9), task="audit")
     assert first_above(asked([-(10**6), 10**6, 10**6]), allotment, PureDP(1), threshold=0) == 1
     assert first_above(asked([-(10**6)] * 3), allotment, PureDP(1), threshold=0) is None
 
 
 def test_without_privacy_it_is_exact() -> None:
-    allotment = Ledger.without_privacy().allot(NoPrivacy(), task="audit")
+    allotment = Ledger.without_privacy().charge(NoPrivacy(), task="audit")
     assert first_above(asked([1, 2, 3]), allotment, NoPrivacy(), threshold=2) == 1
     assert first_above(asked([1, 1]), allotment, NoPrivacy(), threshold=2) is None
 
@@ -111,13 +111,13 @@ def test_without_privacy_it_is_exact() -> None:
 def test_a_recording_gate_answers_for_it() -> None:
     for answers, index in (("low", None), ("high", 0)):
         with recording_gate(answers) as recording:  # type: ignore[arg-type]
-            allotment = Ledger.in_memory(PureDP(1)).allot(PureDP(1), task="audit")
+            allotment = Ledger.in_memory(PureDP(1)).charge(PureDP(1), task="audit")
             assert first_above(asked([3, 4]), allotment, PureDP(1), threshold=0) == index
         assert recording.passages[0].value.tolist() == [3, 4]
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    allotment = Ledger.in_memory(PureDP(1)).allot(PureDP(1), task="audit")
+    allotment = Ledger.in_memory(PureDP(1)).charge(PureDP(1), task="audit")
     with pytest.raises(FenceError):
         first_above(asked([1.5]), allotment, PureDP(1), threshold=0)
     with pytest.raises(FenceError):

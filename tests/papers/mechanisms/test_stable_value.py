@@ -11,7 +11,7 @@ import pytest
 from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.papers.mechanisms.stable_value import stable_threshold, stable_value
-from dpcausal.privacy.ledger import Allotment, Ledger
+from dpcausal.privacy.ledger import CallBudget, Ledger
 from dpcausal.privacy.loss import ApproxDP, PureDP
 from dpcausal.privacy.noise import simulated_noise
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
@@ -19,9 +19,9 @@ from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
 LOSS = ApproxDP(1, 1e-6)
 
 
-def granted(loss: Any, times: int = 1) -> Allotment:
+def granted(loss: Any, times: int = 1) -> CallBudget:
     whole = ApproxDP(loss.exact_epsilon * times, loss.exact_delta * times)
-    return Ledger.in_memory(whole).allot(whole, task="test")
+    return Ledger.in_memory(whole).charge(whole, task="test")
 
 
 def query(answer: Any, bound: float = 1, norm: Norm = Norm.TESTED) -> Query:

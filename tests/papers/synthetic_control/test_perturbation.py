@@ -51,7 +51,7 @@ def test_the_bound_of_the_weighted_donors_is_attained_at_the_largest_weight() ->
     assert perturbation.weighted_sensitivity(np.zeros(3), 4).bound > 0
 
 
-@pytest.mark.parametrize("project,ball", [(perturbation.simplex, False), (perturbation.l1_ball, True)])
+@pytest.mark.parametrize("project, ball", [(perturbation.simplex, False), (perturbation.l1_ball, True)])
 def test_projections_are_the_nearest_points(project: Any, ball: bool) -> None:
     rng = np.random.default_rng(1)
     for _ in range(200):
@@ -68,7 +68,7 @@ def test_noise_of_the_ball_has_a_gamma_length(dimension: int) -> None:
     """Kolmogorov–Smirnov at 1e-9; the length that the paper's equation (10) has, without the dimension, is refused."""
     loss, runs = dpc.PureDP(2), 200
     whole = dpc.PureDP(2 * runs)
-    allotment = dpc.Ledger.in_memory(whole, unit="unit").allot(whole, task="test", unit=Unit.DONOR, unit_column="unit")
+    allotment = dpc.Ledger.in_memory(whole, unit="unit").charge(whole, task="test", unit=Unit.DONOR, unit_column="unit")
     claim = perturbation.row_sensitivity(1)
     lengths = [
         float(np.linalg.norm(l2_ball(Query(np.zeros(dimension), claim, "zeros"), allotment, loss)))

@@ -138,7 +138,7 @@ def test_covariates_lower_the_weight_of_donors_far_off() -> None:
 def test_without_weight_the_answer_is_the_donor_free_forecast() -> None:
     by = constants(2)
     loss = dpc.NoPrivacy()
-    allotment = dpc.Ledger.without_privacy().allot(loss, task="test", unit=Unit.DONOR)
+    allotment = dpc.Ledger.without_privacy().charge(loss, task="test", unit=Unit.DONOR)
     alone = np.array([70.0, -3.0])
     query = matched.matched_query(np.array([0]), np.zeros((1, 2)), by, loss)
     released = matched.estimated(gaussian(query, allotment, loss), by, alone, 9.0, loss)
@@ -154,7 +154,7 @@ def test_the_stated_noise_is_the_noise(loss: dpc.PureDP | dpc.ZCDP) -> None:
     whole = type(loss)(runs * (loss.exact_epsilon if isinstance(loss, dpc.PureDP) else loss.exact_rho))
     with dpc.simulated_noise(5):
         ledger = dpc.Ledger.in_memory(whole, unit="unit")
-        allotment = ledger.allot(whole, task="test", unit=Unit.DONOR, unit_column="unit")
+        allotment = ledger.charge(whole, task="test", unit=Unit.DONOR, unit_column="unit")
         alone = np.array([200.0, -300.0])
         add: Any = l2_ball if isinstance(loss, dpc.PureDP) else gaussian
         query = matched.matched_query(weights, changes, by, loss)

@@ -18,7 +18,7 @@ def by_nnls(X: Any, y: Any) -> Any:
     return nnls(A, b, maxiter=1000 * len(X))[0]
 
 
-@pytest.mark.parametrize("n,T0", [(1, 5), (2, 1), (5, 10), (38, 19), (100, 10), (30, 40), (10, 3)])
+@pytest.mark.parametrize("n, T0", [(1, 5), (2, 1), (5, 10), (38, 19), (100, 10), (30, 40), (10, 3)])
 def test_simplex_weights_fit_the_past_as_well_as_any(n: int, T0: int) -> None:
     for seed in range(6):
         rng = np.random.default_rng(seed)

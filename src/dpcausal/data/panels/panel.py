@@ -17,9 +17,9 @@ from dpcausal.data.panels.treated_units import MADE_OF, TARGETS, VALUES, checked
 from dpcausal.data.records import checked_name
 from dpcausal.data.schema import Bounded
 from dpcausal.data.sources.origin import Origin
-from dpcausal.errors import ParameterError, SchemaError, called
+from dpcausal.errors import ParameterError, SchemaError, with_signature_errors
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.process_local import Single
+from dpcausal.privacy.process_local import Uncopyable
 
 Reals = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ MISSING = ("carry", "midpoint")
 FRAME, ARRAYS = "a frame", "arrays"
 
 
-class Panel(Single):
+class Panel(Uncopyable):
     """Donors and targets over time: a long frame, its public bounds, and the ledger.
 
     Parameters
@@ -137,7 +137,7 @@ class Panel(Single):
     _times: tuple[Label, ...]
     _treated: tuple[Any, ...] | str
 
-    @called
+    @with_signature_errors
     def __init__(
         self,
         frame: Any,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dpcausal.data.panels.periods import unit_name
-from dpcausal.data.subgroups.predicate_text import clauses_of, literal
+from dpcausal.data.subgroups.predicate_text import literal, parse_predicates
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.sensitivity import Unit
@@ -68,7 +68,7 @@ def membership(treated: tuple[Any, ...] | str, as_text: bool) -> Callable[[Any],
 def _parts(rule: str, unit: str) -> list[tuple[str, Any]]:
     """Return the comparisons of a rule, of the one column that it may speak of."""
     try:
-        clauses = clauses_of(rule)
+        clauses = parse_predicates(rule)
     except ParameterError:
         raise ParameterError(RULE) from None
     parts = [(word, value) for _, words in clauses for word, value in words.items()]

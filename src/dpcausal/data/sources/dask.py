@@ -12,8 +12,8 @@ from dpcausal.data.source import (
     Dealing,
     Declared,
     Gathering,
+    StreamedRows,
     Streaming,
-    Summed,
     Sums,
     added,
     nothing,
@@ -21,7 +21,7 @@ from dpcausal.data.source import (
 )
 from dpcausal.data.sources.frame import source_of
 from dpcausal.errors import ParameterError, SchemaError
-from dpcausal.privacy.sandbox import contained, everywhere
+from dpcausal.privacy.sandbox import isolated_or_default, isolated_process_wide
 
 _UNREAD = "the dask frame cannot be read"
 
@@ -38,13 +38,13 @@ class DaskSource(Streaming):
         self._frame = frame
         self._typed = source_of(frame._meta)
         self.names = self._typed.names
-        self.ordered = contained(lambda: _ordered(frame), False)
+        self.ordered = isolated_or_default(lambda: _ordered(frame), False)
 
     def declared(self, name: str) -> Declared:
         return self._typed.declared(name)
 
     def count(self) -> int:
-        return int(withheld(lambda: everywhere(lambda: len(self._frame)), _UNREAD))
+        return int(withheld(lambda: isolated_process_wide(lambda: len(self._frame)), _UNREAD))
 
     def evaluate(self, names: Sequence[str]) -> None:
         """Compute every value of some columns once, and keep none."""
@@ -59,14 +59,14 @@ class DaskSource(Streaming):
             )
 
     def collect(self, names: Sequence[str]) -> Collected:
-        frame = withheld(lambda: everywhere(self._frame[list(names)].compute), _UNREAD)
+        frame = withheld(lambda: isolated_process_wide(self._frame[list(names)].compute), _UNREAD)
         return source_of(frame).collect(names)
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
         for part in self._frame[list(names)].to_delayed():
             yield source_of(part.compute()).collect(names)
 
-    def summed(self, names: Sequence[str], function: Summed) -> Sums:
+    def summed(self, names: Sequence[str], function: StreamedRows) -> Sums:
         """Return how many rows there were, and the sum of a function of their batches: each where its rows are."""
         from dask.delayed import delayed
 
@@ -74,7 +74,7 @@ class DaskSource(Streaming):
             kernel = delayed(Partition(tuple(names), function, tuple(map(self.declared, names))), pure=False)
             return delayed([kernel(part) for part in self._frame[list(names)].to_delayed()]).compute()
 
-        return added(withheld(lambda: everywhere(parts), _UNREAD))
+        return added(withheld(lambda: isolated_process_wide(parts), _UNREAD))
 
     def grouped(self, names: Sequence[str], deal: Dealing, gather: Gathering, groups: int) -> Sums:
         """Return the sums of what is made of each group's pieces together: a task a partition, then one a group."""
@@ -86,7 +86,7 @@ class DaskSource(Streaming):
             gathered = delayed(_gathered, pure=False)
             return delayed([gathered([piece[one] for piece in pieces], gather) for one in range(groups)]).compute()
 
-        return added(withheld(lambda: everywhere(found), _UNREAD))
+        return added(withheld(lambda: isolated_process_wide(found), _UNREAD))
 
 
 def _ordered(frame: Any) -> bool:
@@ -103,7 +103,7 @@ class Partition:
     """What a worker does with a partition: the number of its rows, −1 for a failure, and its sums.  It never raises."""
 
     names: tuple[str, ...]
-    function: Summed
+    function: StreamedRows
     types: tuple[Declared, ...]
 
     def __call__(self, frame: Any) -> Sums:
@@ -113,7 +113,7 @@ class Partition:
             same = tuple(map(source.declared, self.names)) == self.types
             return source.summed(self.names, self.function) if same else FAILED
 
-        return contained(summed, FAILED)
+        return isolated_or_default(summed, FAILED)
 
     def dealt(self, frame: Any, deal: Dealing) -> Any:
         """Return a partition's piece for each group, or what stands for a failure in all of them."""
@@ -123,7 +123,7 @@ class Partition:
             same = tuple(map(source.declared, self.names)) == self.types
             return deal(source.collect(self.names)) if same else _Failed()
 
-        return contained(pieces, _Failed())
+        return isolated_or_default(pieces, _Failed())
 
 
 class _Failed:
@@ -137,7 +137,7 @@ def _gathered(pieces: Sequence[Any], gather: Gathering) -> Sums:
     if any(isinstance(piece, _Failed) for piece in pieces):
         return FAILED
     some = [piece for piece in pieces if piece is not None]
-    return contained(lambda: gather(some), FAILED) if some else (0, None)
+    return isolated_or_default(lambda: gather(some), FAILED) if some else (0, None)
 
 
 source = DaskSource

@@ -38,7 +38,7 @@ from dpcausal.data.sources.frame import source_of
 from dpcausal.data.sources.stat_packages import READERS, PackageSource
 from dpcausal.data.sources.text_fields import FieldColumns
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
-from dpcausal.privacy.sandbox import contained
+from dpcausal.privacy.sandbox import isolated_or_default
 
 _BLOCKS = (1 << 24, 1 << 27, 1 << 30, (1 << 31) - 1)
 """Bytes parsed at a time: the first that every record of the file fits in; a longer record is none of a table."""
@@ -272,7 +272,7 @@ class CsvSource(Streaming):
         whole = self._path.suffix.lower() != ".gz"
         for block in _BLOCKS:
             self._block = block
-            if (found := contained(rows, -1)) >= 0:
+            if (found := isolated_or_default(rows, -1)) >= 0:
                 return found
             if whole and size <= block:
                 break

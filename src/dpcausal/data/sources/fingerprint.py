@@ -52,7 +52,7 @@ class Stamp:
         return cls(name, tuple(states))
 
 
-def written_to(stamp: Stamp | None) -> bool:
+def was_modified(stamp: Stamp | None) -> bool:
     """Whether a file was written to since, or replaced, or there is another one."""
     return stamp is not None and Stamp.of(stamp.path) != stamp
 
@@ -111,7 +111,7 @@ def confirm(
 ) -> None:
     """Raise a SchemaError unless the source still has the columns, types and, where it knows them, rows."""
     if stamp is not None and (stamp.state or not CLUSTER.fullmatch(stamp.path)):
-        if not stamp.state or written_to(stamp):
+        if not stamp.state or was_modified(stamp):
             raise SchemaError(f"file {stamp.path!r} was changed after it was declared: {NOTHING_SPENT}")
         return
     now = _without_rows(source)

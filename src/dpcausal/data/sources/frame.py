@@ -27,7 +27,7 @@ from dpcausal.data.columns import Column
 from dpcausal.data.source import BATCH, CHUNK, Collected, Declared, Distinct, Kind, Result, Source, Streaming, withheld
 from dpcausal.data.sources.arrays import ACCEPTED, ArraySource
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
-from dpcausal.privacy.sandbox import contained
+from dpcausal.privacy.sandbox import isolated_or_default
 
 _BACKENDS = {
     nw.Implementation.PANDAS: "pandas",
@@ -280,7 +280,7 @@ def _salvaged(series: nw.Series[Any]) -> Sequence[object]:
 
     A back end refuses the whole column then: one record would decide whether a frame can be read.
     """
-    found: list[object] | None = contained(series.to_list, None)
+    found: list[object] | None = isolated_or_default(series.to_list, None)
     if found is not None:
         return found
     middle = len(series) // 2

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dpcausal.data import reader as reading
 from dpcausal.data.persons import many
-from dpcausal.data.remote_blocks import Apart
+from dpcausal.data.remote_blocks import WorkerBlocks
 from dpcausal.data.source import Collected, Declared, Source, Streaming
-from dpcausal.data.sources.fingerprint import NOTHING_SPENT, written_to
+from dpcausal.data.sources.fingerprint import NOTHING_SPENT, was_modified
 from dpcausal.data.sources.origin import Origin
 from dpcausal.errors import SchemaError
 from dpcausal.privacy.sensitivity import Unit
@@ -61,7 +61,7 @@ def held_table(table: Table, names: Sequence[str], at_once: bool) -> Table:
     counted.
     """
     source = table._source
-    stays = source.afar or Apart.of(table) or (table.unit is Unit.ROW and table.n > reading.HELD and not at_once)
+    stays = source.afar or WorkerBlocks.of(table) or (table.unit is Unit.ROW and table.n > reading.HELD and not at_once)
     if stays:
         if source.lazy and source.count() != table._rows:
             raise SchemaError(OTHER_ROWS)
@@ -71,7 +71,7 @@ def held_table(table: Table, names: Sequence[str], at_once: bool) -> Table:
     if not needed:
         return table
     collected = source.collect(needed)
-    if len(collected) != table._rows or written_to(table.origin.stamp):
+    if len(collected) != table._rows or was_modified(table.origin.stamp):
         raise SchemaError(OTHER_ROWS)
     rows = HeldSource(source, needed, collected)
     if person and many(rows, *person) != table.n:

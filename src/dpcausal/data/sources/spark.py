@@ -31,8 +31,8 @@ from dpcausal.data.source import (
     Declared,
     Gathering,
     Kind,
+    StreamedRows,
     Streaming,
-    Summed,
     Sums,
     added,
     nothing,
@@ -40,7 +40,7 @@ from dpcausal.data.source import (
 )
 from dpcausal.data.sources.frame import source_of
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
-from dpcausal.privacy.sandbox import contained
+from dpcausal.privacy.sandbox import isolated_or_default
 
 _KINDS = dict.fromkeys(("ByteType", "ShortType", "IntegerType", "LongType"), Kind.INTEGER)
 _KINDS |= dict.fromkeys(("FloatType", "DoubleType"), Kind.FLOAT) | {"DecimalType": Kind.DECIMAL}
@@ -130,7 +130,7 @@ class SparkSource(Streaming):
         """Yield all at once: a sum never asks for it."""
         yield self.collect(names)
 
-    def summed(self, names: Sequence[str], function: Summed) -> Sums:
+    def summed(self, names: Sequence[str], function: StreamedRows) -> Sums:
         """Return how many rows there were, and the sum of a function of their batches: each where its rows are."""
         part = Partition(tuple(names), function)
 
@@ -179,10 +179,10 @@ class Partition:
     """What a worker does with a partition: one row comes back, of ``Sums``."""
 
     names: tuple[str, ...]
-    function: Summed
+    function: StreamedRows
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        yield _row(contained(lambda: added(map(self._summed, _joined(batches))), FAILED))
+        yield _row(isolated_or_default(lambda: added(map(self._summed, _joined(batches))), FAILED))
 
     def _summed(self, table: Any) -> Sums:
         collected = source_of(table.rename_columns(list(self.names))).collect(self.names)
@@ -200,7 +200,7 @@ class Dealer:
         from pyarrow import RecordBatch, array, binary, int32
 
         tables, broken = _joined(batches), [(_BROKEN, b"")]
-        while found := contained(lambda: self._next(tables), broken):
+        while found := isolated_or_default(lambda: self._next(tables), broken):
             groups, pieces = zip(*found, strict=True)
             yield RecordBatch.from_arrays([array(groups, int32()), array(pieces, binary())], ["part", "piece"])
             if found == broken:
@@ -230,7 +230,7 @@ class Gatherer:
                     groups.setdefault(group, []).append(piece)
             return FAILED if _BROKEN in groups else added(self._of(groups.pop(group)) for group in sorted(groups))
 
-        yield _row(contained(found, FAILED))
+        yield _row(isolated_or_default(found, FAILED))
 
     def _of(self, pieces: list[bytes]) -> Sums:
         return self.gather([pickle.loads(piece) for piece in pieces])  # of ``Dealer``, out of Spark's own files

@@ -33,7 +33,7 @@ _SIGNS = {">=": "at_least", "<=": "at_most", "==": "among"}
 _TRUTHS = {"true": True, "True": True, "false": False, "False": False}
 
 
-def clauses_of(text: str) -> list[tuple[str, dict[str, Any]]]:
+def parse_predicates(text: str) -> list[tuple[str, dict[str, Any]]]:
     """Return the predicates of a text, each a column's name with the arguments of ``Table.where``.
 
     >>> clauses_of("age >= 20 and sex == 'f'")

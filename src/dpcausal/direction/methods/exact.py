@@ -11,10 +11,10 @@ from dpcausal.direction.question import Columns, Pair, Released
 from dpcausal.direction.scores import NAMES, anm, of_block
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.privacy.sandbox import contained
+from dpcausal.privacy.sandbox import isolated_or_default
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,13 +26,13 @@ class Exact(Halving[PureDP]):
     leaves_out: ClassVar[bool] = True
     scores: ClassVar[tuple[str, ...]] = NAMES
 
-    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
+    def charge(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
         return NoPrivacy(), ""
 
     def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
         return ()
 
-    def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
         if question.score not in anm.SCORES:
             if self.training_share is not None:
                 raise ParameterError("training_share goes with the scores of residuals: this one fits no regression")
@@ -41,12 +41,12 @@ class Exact(Halving[PureDP]):
 
     def release(
         self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
-        allotment: Allotment,
+        allotment: CallBudget,
     ) -> Released:  # fmt: skip
         return self.exact(private, question, coins, allotment)
 
     def exact(
-        self, private: Columns, question: Pair, coins: PublicGenerator, allotment: Allotment
+        self, private: Columns, question: Pair, coins: PublicGenerator, allotment: CallBudget
     ) -> Released:
         book_exact("scores", allotment)
         x, y = private.complete()
@@ -55,6 +55,6 @@ class Exact(Halving[PureDP]):
             forward, backward = anm.SCORES[question.score](self.halves(whole, question, coins))
         else:
             seed = int(coins.integers(2**63))
-            forward, backward = contained(lambda: of_block(question.score, x, y, seed), (0.0, 0.0))
+            forward, backward = isolated_or_default(lambda: of_block(question.score, x, y, seed), (0.0, 0.0))
             forward, backward = (value if math.isfinite(value) else 0.0 for value in (forward, backward))
         return Released(backward - forward, "score", (forward, backward))

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpcausal.core import validate as public
 from dpcausal.core.progress import told
-from dpcausal.data.remote_blocks import Apart, Parts
+from dpcausal.data.remote_blocks import Parts, WorkerBlocks
 from dpcausal.direction.block_counts import AT_LEAST, AT_MOST, CLEAR, MOSTLY, Counts, cube_tail, least, no_noise
 from dpcausal.direction.block_decisions import ADDITIVE, MODELS, Bits, coins_of, failed, of_block
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, pay_pure
@@ -25,10 +25,10 @@ from dpcausal.direction.scores.anm import Column
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import cube, laplace_scale
 from dpcausal.mechanisms.blocks import bit_counts, equal_blocks, salt_of
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator, add_cube
-from dpcausal.privacy.sandbox import contained
+from dpcausal.privacy.sandbox import isolated_or_default
 from dpcausal.regression.external import one_thread
 
 LEAST_ROWS, LEAST_BLOCK, USUAL_BLOCK = 144, 48, 200
@@ -174,7 +174,7 @@ class Verdict(DirectionMethod[PureDP]):
     model: str = ADDITIVE
     share: float | None = None
 
-    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
+    def charge(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
         return (loss, "") if isinstance(loss, NoPrivacy) else pay_pure(loss, self.name)
 
     def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
@@ -195,10 +195,10 @@ class Verdict(DirectionMethod[PureDP]):
         misleads = MISLEADS if self.model == ADDITIVE else MISLEADS_SCALED
         return tuple(filter(None, (told, used, misleads, sure, LEVEL)))
 
-    def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
         """Check the number and the size of the blocks, or choose them."""
-        super().settle(question, spent)
-        public.one_of("model", self.model, MODELS)
+        super().plan(question, spent)
+        public.check_choice("model", self.model, MODELS)
         n, guess = question.n, question.expected / question.n if self.share is None else self.share
         share = public.number("share", guess, 1e-6, 1.0)
         if n < LEAST_ROWS:
@@ -216,12 +216,12 @@ class Verdict(DirectionMethod[PureDP]):
             )
         return replace(self, blocks=blocks, rows_per_block=size, share=share)
 
-    def read(self, question: Pair) -> Columns | Apart:
+    def read(self, question: Pair) -> Columns | WorkerBlocks:
         return question.apart()
 
     def release(
-        self, private: Columns | Apart, question: Pair, spent: PureDP | NoPrivacy, coins: PublicGenerator,
-        allotment: Allotment,
+        self, private: Columns | WorkerBlocks, question: Pair, spent: PureDP | NoPrivacy, coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Released:  # fmt: skip
         """Return the four noisy counts, what they show at which p-value, and the verdict."""
         query = bit_counts(self._bits(private, coins), "linked, leaning and misfitting blocks", question.unit)
@@ -250,7 +250,7 @@ class Verdict(DirectionMethod[PureDP]):
             found[verdict_of(claims_of(counts, four, names), lean, names, question.alpha)] += 1
         return found
 
-    def exact(self, private: Columns, question: Pair, coins: PublicGenerator, allotment: Allotment) -> Released:
+    def exact(self, private: Columns, question: Pair, coins: PublicGenerator, allotment: CallBudget) -> Released:
         return self.release(private, question, NoPrivacy(), coins, allotment)
 
     def _counts(self, question: Pair, spent: PureDP | NoPrivacy) -> Counts:
@@ -259,9 +259,9 @@ class Verdict(DirectionMethod[PureDP]):
         epsilon = spent.epsilon / question.blocks_moved
         return Counts(self.blocks or 1, cube_tail(epsilon), epsilon)
 
-    def _bits(self, private: Columns | Apart, coins: PublicGenerator) -> list[Bits]:
+    def _bits(self, private: Columns | WorkerBlocks, coins: PublicGenerator) -> list[Bits]:
         blocks, size = self.blocks or 1, self.rows_per_block or 1
-        if isinstance(private, Apart):
+        if isinstance(private, WorkerBlocks):
             salt, seeds = salt_of(coins), tuple(coins.integers(2**63, size=blocks).tolist())
             return private.each(blocks, salt, 4, BlockBits(size, seeds, self.model)).astype(np.bool_).tolist()  # type: ignore[no-any-return]
         parts = list(enumerate(equal_blocks(len(private.x), blocks, size, coins, private.keys)))
@@ -280,13 +280,13 @@ class BlockBits:
         found = []
         with one_thread():
             for block, part in parts:
-                found.append(bits_of(*private.of(part[: self.size]), self.seeds[block], self.model))
+                found.append(decisions_of_blocks(*private.of(part[: self.size]), self.seeds[block], self.model))
                 told(len(found) / len(parts))
         return found
 
 
-def bits_of(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
+def decisions_of_blocks(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
     """Return the four bits of a block from its rows that lack nothing; total."""
     if len(x) < LEAST_KEPT:
         return coins_of(seed)
-    return contained(lambda: of_block(x, y, seed, model), failed(seed))  # a failure would depend on the rows
+    return isolated_or_default(lambda: of_block(x, y, seed, model), failed(seed))  # a failure would depend on the rows

@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from dpcausal.data.remote_blocks import Apart, Parts
+from dpcausal.data.remote_blocks import Parts, WorkerBlocks
 from dpcausal.direction.block_counts import Counts, geometric_tail
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, pay_pure
 from dpcausal.direction.scores import NAMES, of_block
@@ -21,10 +21,10 @@ from dpcausal.direction.scores.anm import Column
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.blocks import assign_blocks, salt_of, vote_count
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.privacy.sandbox import contained
+from dpcausal.privacy.sandbox import isolated_or_default
 from dpcausal.statistics.hsic import MOST_RECORDS
 
 LEAST_ROWS = 40
@@ -61,7 +61,9 @@ def vote(x: Column, y: Column, score: str, seed: int) -> bool:
     """
     if len(x) < LEAST_BLOCK:
         return seed % 2 == 0
-    forward, backward = contained(lambda: of_block(score, x, y, seed), (0.0, 0.0))  # a failure would depend on the rows
+    forward, backward = isolated_or_default(
+        lambda: of_block(score, x, y, seed), (0.0, 0.0)
+    )  # a failure would depend on the rows
     if bool(np.all(x == x[0])) or bool(np.all(y == y[0])):
         forward = backward = 0.0  # a constant column would win every time: it depends on nothing
     if forward < backward or backward < forward:
@@ -70,7 +72,7 @@ def vote(x: Column, y: Column, score: str, seed: int) -> bool:
 
 
 @dataclass(frozen=True)
-class Ballots:
+class BlockVotes:
     """The votes of blocks, a public seed each."""
 
     score: str
@@ -101,15 +103,15 @@ class Votes(DirectionMethod[PureDP]):
 
     blocks: int | None = None
 
-    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
+    def charge(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
         return pay_pure(loss, self.name)
 
     def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
         return PROOFS
 
-    def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
         """Check the number of blocks or choose it, and the size of a block that it leaves."""
-        super().settle(question, spent)
+        super().plan(question, spent)
         if isinstance(spent, NoPrivacy):
             return self
         usual = default_blocks(question.expected, spent.epsilon / question.blocks_moved, question.score)
@@ -123,11 +125,16 @@ class Votes(DirectionMethod[PureDP]):
             )
         return replace(self, blocks=blocks)
 
-    def read(self, question: Pair) -> Columns | Apart:
+    def read(self, question: Pair) -> Columns | WorkerBlocks:
         return question.apart()
 
     def release(
-        self, private: Columns | Apart, question: Pair, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self,
+        private: Columns | WorkerBlocks,
+        question: Pair,
+        spent: PureDP,
+        coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Released:
         """Return the noisy lead of "x causes y" over the blocks, in votes.
 
@@ -137,12 +144,12 @@ class Votes(DirectionMethod[PureDP]):
         """
         blocks = self.blocks or 1
         # All rows are dealt; one that lacks a column is left out inside its block.
-        if isinstance(private, Apart):
+        if isinstance(private, WorkerBlocks):
             salt, seeds = salt_of(coins), tuple(coins.integers(2**63, size=blocks).tolist())
-            votes = private.each(blocks, salt, 1, Ballots(question.score, seeds))[:, 0].astype(np.bool_).tolist()
+            votes = private.each(blocks, salt, 1, BlockVotes(question.score, seeds))[:, 0].astype(np.bool_).tolist()
         else:
             parts = list(enumerate(assign_blocks(len(private.x), blocks, coins, private.keys)))
-            ballots = Ballots(question.score, tuple(coins.integers(2**63, size=blocks).tolist()))
+            ballots = BlockVotes(question.score, tuple(coins.integers(2**63, size=blocks).tolist()))
             votes = [ballot[0] for ballot in ballots(private, parts)]
         count = geometric(vote_count(votes, "votes for the first as cause", question.unit), allotment, spent)
         pvalue = Counts(blocks, geometric_tail(spent.epsilon / question.blocks_moved)).coins(count)

@@ -14,9 +14,9 @@ from dpcausal.discovery.methods.moments import Moments
 from dpcausal.discovery.methods.parities import Parities
 from dpcausal.discovery.methods.triples import Triples
 from dpcausal.discovery.methods.whitened import Whitened, declared
-from dpcausal.discovery.question import Graph, GraphSearch, rho_of
+from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, rho_of
 from dpcausal.errors import LossError
-from dpcausal.privacy.checks import gaussian_part
+from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.counts import NoisyTable
@@ -43,7 +43,7 @@ MOST_AUTO_CELLS = 1024
 """Cells up to which ``auto`` takes one noisy table."""
 
 
-def method_of(named: object, question: Graph, loss: Loss) -> GraphSearch[Any]:
+def method_of(named: object, question: DiscoveryQuestion, loss: Loss) -> GraphSearch[Any]:
     """Return the method object that a short name or an object stands for."""
     known: dict[str, Callable[[], GraphSearch[Any]]] = {"auto": lambda: automatic(question, loss), **METHODS}
     found: GraphSearch[Any] = public.chosen(named, GraphSearch, known)
@@ -57,9 +57,9 @@ TWO_LEVELS = 500.0
 """From so large an n √(2ρ)/D on, contrasts of columns of two levels find more than triples, and rare causes."""
 
 
-def _of_many(question: Graph, loss: Loss) -> GraphSearch[Any]:
+def _of_many(question: DiscoveryQuestion, loss: Loss) -> GraphSearch[Any]:
     """Return the method for many columns and Gaussian noise: by n, the loss and the declared levels."""
-    entries, spent = declared(question), rho_of(gaussian_part(loss, Whitened.name)[0])
+    entries, spent = declared(question), rho_of(as_gaussian(loss, Whitened.name)[0])
     if not isinstance(spent, ZCDP) or entries > MOST_ENTRIES:
         return Parities()
     clearness = question.n * math.sqrt(2 * spent.rho) / entries
@@ -68,7 +68,7 @@ def _of_many(question: Graph, loss: Loss) -> GraphSearch[Any]:
     return Whitened() if clearness < LITTLE_NOISE else Triples()
 
 
-def automatic(question: Graph, loss: Loss) -> GraphSearch[Any]:
+def automatic(question: DiscoveryQuestion, loss: Loss) -> GraphSearch[Any]:
     """Return the method for a schema, its size and a kind of loss, all public."""
     gaussian = loss.exact_delta > 0 if isinstance(loss, ApproxDP) else not isinstance(loss, PureDP)
     schema, cells = question.table.schema, math.prod(question.sizes)

@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Settled
+from dpcausal.core.method import PlannedCall
 from dpcausal.core.progress import progress
-from dpcausal.core.run import ask_all, settle
+from dpcausal.core.run import plan_call, run_many
 from dpcausal.data.table import Table
-from dpcausal.discovery.question import Graph, GraphSearch, Outcome, pure_pay
+from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, Outcome, pure_pay
 from dpcausal.discovery.search.pc import Test, Verdict, find_skeleton
 from dpcausal.discovery.search.release_search import by_tests
 from dpcausal.errors import DpCausalError, LossError
 from dpcausal.independence.methods import METHODS, Auto
-from dpcausal.independence.question import Hypothesis, IndependenceTest
-from dpcausal.privacy.budget import Allotment
+from dpcausal.independence.question import IndependenceQuestion, IndependenceTest
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 
@@ -66,28 +66,32 @@ class CiTest(GraphSearch[PureDP]):
     def filled(self, columns: int) -> Self:
         return replace(super().filled(columns), test=self.chosen)
 
-    def pay(self, loss: Loss, question: Graph) -> tuple[PureDP | NoPrivacy, str]:
+    def charge(self, loss: Loss, question: DiscoveryQuestion) -> tuple[PureDP | NoPrivacy, str]:
         return pure_pay(loss, self.name)
 
-    def settle(self, question: Graph, spent: PureDP | NoPrivacy) -> Self:
-        ready = super().settle(question, spent)
-        if not isinstance(ready.rehearsed(question, spent).spent, type(spent)):
+    def plan(self, question: DiscoveryQuestion, spent: PureDP | NoPrivacy) -> Self:
+        ready = super().plan(question, spent)
+        if not isinstance(ready.simulate_once(question, spent).spent, type(spent)):
             raise LossError(f"test {ready.chosen.name!r} is not paid for in PureDP")
         return ready
 
-    def rehearsed(self, question: Graph, spent: PureDP | NoPrivacy) -> Settled[Hypothesis]:
+    def simulate_once(
+        self, question: DiscoveryQuestion, spent: PureDP | NoPrivacy
+    ) -> PlannedCall[IndependenceQuestion]:
         """Return the plan of the first test, with its share: what cannot run is refused before the spend."""
         pairs = math.comb(len(question.names), 2)
         first = question.names[0], question.names[1], ()
         return self.planned(question, first, spent.part(self.shares[0] / pairs))
 
-    def planned(self, question: Graph, asked: Test, loss: PureDP | NoPrivacy) -> Settled[Hypothesis]:
+    def planned(
+        self, question: DiscoveryQuestion, asked: Test, loss: PureDP | NoPrivacy
+    ) -> PlannedCall[IndependenceQuestion]:
         """Check one test by its public arguments; consent, where the test needs it, was given for the whole call."""
         level = self.terms(question.alpha, question.knowledge).alpha
-        hypothesis = Hypothesis.of(question.table, *asked, level)
-        return settle(hypothesis, self.chosen, loss, accept_unproven=True)
+        hypothesis = IndependenceQuestion.of(question.table, *asked, level)
+        return plan_call(hypothesis, self.chosen, loss, accept_unproven=True)
 
-    def foresee(self, question: Graph, spent: PureDP | NoPrivacy) -> str:
+    def feasibility_note(self, question: DiscoveryQuestion, spent: PureDP | NoPrivacy) -> str:
         if isinstance(spent, NoPrivacy):
             return ""
         columns = len(question.names)
@@ -99,11 +103,16 @@ class CiTest(GraphSearch[PureDP]):
                 told.append(f"up to {tests} tests given {order} with epsilon {least:.2g} or more each")
         return f"one epsilon for all: {', '.join(told)}; that many tests find only what stands far out of its noise"
 
-    def claims(self, question: Graph, spent: PureDP) -> tuple[str, ...]:
-        return Auto.CLAIMS if isinstance(self.chosen, Auto) else self.rehearsed(question, spent).claims
+    def claims(self, question: DiscoveryQuestion, spent: PureDP) -> tuple[str, ...]:
+        return Auto.CLAIMS if isinstance(self.chosen, Auto) else self.simulate_once(question, spent).claims
 
     def release(
-        self, private: Table, question: Graph, spent: PureDP | NoPrivacy, coins: PublicGenerator, allotment: Allotment
+        self,
+        private: Table,
+        question: DiscoveryQuestion,
+        spent: PureDP | NoPrivacy,
+        coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Outcome:
         terms = self.terms(question.alpha, question.knowledge)
         each, step, shown = spent, None, ExitStack()
@@ -121,7 +130,7 @@ class CiTest(GraphSearch[PureDP]):
                 plan = self.planned(question, (x, y, given), each)
             except DpCausalError:  # refused by public rules, as for too few rows at its ε: not made, its edge stays
                 return Verdict(None)
-            (found,) = ask_all([plan], allotment)
+            (found,) = run_many([plan], allotment)
             return Verdict(found.decision != "dependent", found.pvalue)
 
         with shown:

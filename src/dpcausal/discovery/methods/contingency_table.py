@@ -11,7 +11,7 @@ from dpcausal.data.counts import counts_of
 from dpcausal.data.table import Table
 from dpcausal.discovery.question import (
     STRONG,
-    Graph,
+    DiscoveryQuestion,
     Outcome,
     ScoreSearch,
     check_cells,
@@ -22,7 +22,7 @@ from dpcausal.discovery.question import (
 from dpcausal.discovery.search.exact_score import MOST_COLUMNS, form_of
 from dpcausal.discovery.search.release_search import search
 from dpcausal.mechanisms.additive import gaussian, geometric, laplace_scale
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
@@ -73,24 +73,24 @@ class ContingencyTable(ScoreSearch[PureDP | ZCDP]):
             return 1
         return 3 if columns <= MOST_COLUMNS else 2
 
-    def pay(self, loss: Loss, question: Graph) -> tuple[PureDP | ZCDP | NoPrivacy, str]:
+    def charge(self, loss: Loss, question: DiscoveryQuestion) -> tuple[PureDP | ZCDP | NoPrivacy, str]:
         return (loss, "") if isinstance(loss, ZCDP) else pure_pay(loss, self.name)
 
-    def check(self, question: Graph) -> None:
+    def check(self, question: DiscoveryQuestion) -> None:
         check_cells(question)
 
-    def claims(self, question: Graph, spent: PureDP | ZCDP) -> tuple[str, ...]:
+    def claims(self, question: DiscoveryQuestion, spent: PureDP | ZCDP) -> tuple[str, ...]:
         return "contingency-table", "gaussian" if isinstance(spent, ZCDP) else "geometric"
 
-    def foresee(self, question: Graph, spent: PureDP | ZCDP | NoPrivacy) -> str:
+    def feasibility_note(self, question: DiscoveryQuestion, spent: PureDP | ZCDP | NoPrivacy) -> str:
         whole = cell_noise(spent).variance * math.prod(question.sizes)
         levels = combinations(sorted(size for size in question.sizes if size > 1), 2)
         pairs = [of_levels(a, b, question.n, whole / (a * b), STRONG) for a, b in levels]
         return too_few(pairs, question.n, self.terms(question.alpha, question.knowledge).alpha)
 
     def release(
-        self, private: Table, question: Graph, spent: PureDP | ZCDP | NoPrivacy, coins: PublicGenerator,
-        allotment: Allotment,
+        self, private: Table, question: DiscoveryQuestion, spent: PureDP | ZCDP | NoPrivacy, coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Outcome:  # fmt: skip
         noise = cell_noise(spent)
         query = Query(counts_of(private, question.names), noise.sensitivity, "table of counts")

@@ -19,13 +19,21 @@ import numpy.typing as npt
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Levels
 from dpcausal.data.table import Table
-from dpcausal.discovery.question import Graph, Outcome, ScoreSearch, deviation_of, of_numbers, rho_of, too_few
+from dpcausal.discovery.question import (
+    DiscoveryQuestion,
+    Outcome,
+    ScoreSearch,
+    deviation_of,
+    of_numbers,
+    rho_of,
+    too_few,
+)
 from dpcausal.discovery.search.exact_score import form_of
 from dpcausal.discovery.search.release_search import search
 from dpcausal.errors import SchemaError
 from dpcausal.mechanisms.additive import gaussian
-from dpcausal.privacy.budget import Allotment
-from dpcausal.privacy.checks import gaussian_part
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query, Sensitivity
@@ -196,18 +204,18 @@ class Moments(ScoreSearch[ApproxDP | ZCDP]):
     def usual_order(self, columns: int) -> int:
         return 1 if form_of(self.search, columns) == "score" else 3
 
-    def pay(self, loss: Loss, question: Graph) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
-        return gaussian_part(loss, self.name)
+    def charge(self, loss: Loss, question: DiscoveryQuestion) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
+        return as_gaussian(loss, self.name)
 
-    def check(self, question: Graph) -> None:
+    def check(self, question: DiscoveryQuestion) -> None:
         declared = [question.table.schema.column(name) for name in question.names]
         if not all(isinstance(one, Bounded) or (isinstance(one, Levels) and len(one) == 2) for one in declared):
             raise SchemaError("moments need Bounded columns or columns of two levels: use method='parities' or 'table'")
 
-    def claims(self, question: Graph, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
+    def claims(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
         return "column-histograms", "second-moments", "gaussian"
 
-    def foresee(self, question: Graph, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
+    def feasibility_note(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
         columns, n = len(question.names), question.n
         noise = noise_of(columns, n, rho_of(spent))
         if noise.bin_deviation > MOST_OF_ROWS * n:
@@ -218,8 +226,8 @@ class Moments(ScoreSearch[ApproxDP | ZCDP]):
         return too_few(pairs, n, self.terms(question.alpha, question.knowledge).alpha)
 
     def release(
-        self, private: Table, question: Graph, spent: ApproxDP | ZCDP | NoPrivacy, coins: PublicGenerator,
-        allotment: Allotment,
+        self, private: Table, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy, coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Outcome:  # fmt: skip
         released = noisy_moments(private, question.names, allotment, rho_of(spent))
         terms = self.terms(question.alpha, question.knowledge)
@@ -292,7 +300,7 @@ class Products:
 
 
 def noisy_moments(
-    table: Table, names: tuple[str, ...], allotment: Allotment, loss: ZCDP | NoPrivacy
+    table: Table, names: tuple[str, ...], allotment: CallBudget, loss: ZCDP | NoPrivacy
 ) -> NoisyMoments:
     """Read the columns and release their scales and second moments."""
     n, p, noise, records = table.n, len(names), noise_of(len(names), table.n, loss), table.records(names)

@@ -20,12 +20,12 @@ from dpcausal.data.table import Table
 from dpcausal.discovery.copies import copies_of, joined, without
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pvalues import MOST_CELLS, asker
-from dpcausal.discovery.question import STRONG, Graph, GraphSearch, Outcome, deviation_of, rho_of, too_few
+from dpcausal.discovery.question import STRONG, DiscoveryQuestion, GraphSearch, Outcome, deviation_of, rho_of, too_few
 from dpcausal.discovery.search.pc import Rounds, Terms, Test
 from dpcausal.discovery.search.release_search import by_tests
 from dpcausal.mechanisms.additive import gaussian
-from dpcausal.privacy.budget import Allotment
-from dpcausal.privacy.checks import gaussian_part
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query, Sensitivity
@@ -72,13 +72,13 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
     def terms(self, alpha: float | None, knowledge: Knowledge) -> Terms:
         return replace(super().terms(alpha, knowledge), later=LATER_ALPHA if alpha is None else None)
 
-    def pay(self, loss: Loss, question: Graph) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
-        return gaussian_part(loss, self.name)
+    def charge(self, loss: Loss, question: DiscoveryQuestion) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
+        return as_gaussian(loss, self.name)
 
-    def claims(self, question: Graph, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
+    def claims(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
         return "contrasts", "gaussian"
 
-    def foresee(self, question: Graph, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
+    def feasibility_note(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
         """Return it for the first release, were all pairs in it; later ones have no more sets than there are."""
         sizes, rho = question.sizes, rho_of(spent)
         varied = [column for column, size in enumerate(sizes) if size > 1]
@@ -96,8 +96,8 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
         return too_few(strengths, question.n, self.terms(question.alpha, question.knowledge).alpha)
 
     def release(
-        self, private: Table, question: Graph, spent: ApproxDP | ZCDP | NoPrivacy, coins: PublicGenerator,
-        allotment: Allotment,
+        self, private: Table, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy, coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Outcome:  # fmt: skip
         terms = self.terms(question.alpha, question.knowledge)
         losses = [rho_of(spent).part(share) for share in self.shares]
@@ -126,7 +126,7 @@ class Releaser:
     n: int
     sizes: tuple[int, ...]
     joint: Callable[[Sequence[Columns]], list[npt.NDArray[np.int64]]] = field(repr=False)
-    allotment: Allotment
+    allotment: CallBudget
     losses: Sequence[ZCDP | NoPrivacy]
     """Of each order."""
     counted: bool

@@ -17,12 +17,12 @@ from dpcausal.data.counts import JointCounts
 from dpcausal.data.table import Table
 from dpcausal.discovery.copies import copies_of, without
 from dpcausal.discovery.methods.whitened import Design, Whitened, beside_cuts, noisy_whitened, squared_length
-from dpcausal.discovery.question import Graph, Outcome, deviation_of, rho_of
+from dpcausal.discovery.question import DiscoveryQuestion, Outcome, deviation_of, rho_of
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.release_search import search
 from dpcausal.discovery.search.second_order import candidates, needed_triples
 from dpcausal.mechanisms.additive import gaussian
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
@@ -66,18 +66,18 @@ class Triples(Whitened):
     about: ClassVar[str] = "noisy whitened pairs, then chosen triples"
     design: ClassVar[Design] = BEFORE_TRIPLES
 
-    def claims(self, question: Graph, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
+    def claims(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
         return "column-histograms", "whitened-moments", "third-moments", "gaussian"
 
-    def foresee(self, question: Graph, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
+    def feasibility_note(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
         last = third_part(beside_cuts(question, rho_of(spent)))
         for entries, times in ((1, 2), (MOST_THIRDS, 200)):  # rounding is in no bound more than that
             deviation_of(times * length_of(entries, last), last)
-        return super().foresee(question, spent)
+        return super().feasibility_note(question, spent)
 
     def release(
-        self, private: Table, question: Graph, spent: ApproxDP | ZCDP | NoPrivacy, coins: PublicGenerator,
-        allotment: Allotment,
+        self, private: Table, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy, coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Outcome:  # fmt: skip
         terms = self.terms(question.alpha, question.knowledge)
         released = noisy_triples(private, question, allotment, rho_of(spent), terms)
@@ -90,7 +90,7 @@ def third_part(loss: ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:
 
 
 def noisy_triples(
-    private: Table, question: Graph, allotment: Allotment, loss: ZCDP | NoPrivacy, terms: Terms
+    private: Table, question: DiscoveryQuestion, allotment: CallBudget, loss: ZCDP | NoPrivacy, terms: Terms
 ) -> NoisyTriples:
     """Release margins and pairs, then the third moments that the full tests of what these join need."""
     pairs, n = noisy_whitened(private, question, allotment, loss, BEFORE_TRIPLES), question.n

@@ -21,13 +21,13 @@ from dpcausal.data.counts import JointCounts
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.question import Graph, GraphSearch, Outcome, deviation_of, rho_of, too_few
+from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, Outcome, deviation_of, rho_of, too_few
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.release_search import search
 from dpcausal.errors import InfeasibleError
 from dpcausal.mechanisms.additive import gaussian
-from dpcausal.privacy.budget import Allotment
-from dpcausal.privacy.checks import gaussian_part
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
@@ -62,7 +62,7 @@ APART = 2.0**-14
 """Least distance of two cuts, and of a cut from a bound, as a part of the range."""
 
 
-def uncut(question: Graph) -> dict[str, Bounded]:
+def uncut(question: DiscoveryQuestion) -> dict[str, Bounded]:
     """Return the bounded columns whose cuts are not declared."""
     declared = {name: question.table.schema.column(name) for name in question.names}
     return {name: one for name, one in declared.items() if isinstance(one, Bounded) and one.cuts is None}
@@ -73,18 +73,20 @@ def part_of_round(loss: ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:
     return loss.part(CUTS_SHARE / ROUNDS)
 
 
-def beside_cuts(question: Graph, loss: ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:
+def beside_cuts(question: DiscoveryQuestion, loss: ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:
     """Return what the quartiles leave of a loss."""
     return loss.part(1 - CUTS_SHARE) if uncut(question) else loss
 
 
-def foresee_cuts(question: Graph, loss: ZCDP | NoPrivacy) -> None:
+def plan_cuts(question: DiscoveryQuestion, loss: ZCDP | NoPrivacy) -> None:
     """Rehearse the noise of a round: ``FenceError`` if it could not be drawn."""
     if columns := uncut(question):
         deviation_of(float(histograms_sensitivity(len(columns)).bound), part_of_round(loss))
 
 
-def learned_cuts(joint: JointCounts, question: Graph, allotment: Allotment, loss: ZCDP | NoPrivacy) -> Cuts:
+def learned_cuts(
+    joint: JointCounts, question: DiscoveryQuestion, allotment: CallBudget, loss: ZCDP | NoPrivacy
+) -> Cuts:
     """Release where columns without declared cuts are cut: at noisy quartiles; ``joint`` counts private records."""
     columns = uncut(question)
     if not columns:
@@ -205,22 +207,22 @@ class Whitened(GraphSearch[ApproxDP | ZCDP]):
     def terms(self, alpha: float | None, knowledge: Knowledge) -> Terms:
         return replace(super().terms(alpha, knowledge), later=LATER_ALPHA if alpha is None else None)
 
-    def pay(self, loss: Loss, question: Graph) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
-        return gaussian_part(loss, self.name)
+    def charge(self, loss: Loss, question: DiscoveryQuestion) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
+        return as_gaussian(loss, self.name)
 
-    def check(self, question: Graph) -> None:
+    def check(self, question: DiscoveryQuestion) -> None:
         if declared(question) > MOST_ENTRIES:
             raise InfeasibleError(
                 f"the columns have {declared(question) - 1} levels beyond one each, above {MOST_ENTRIES - 1}: name "
                 "fewer columns, or declare fewer levels"
             )
 
-    def claims(self, question: Graph, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
+    def claims(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
         return "column-histograms", "whitened-moments", "gaussian"
 
-    def foresee(self, question: Graph, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
+    def feasibility_note(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
         """Return it for even margins; the noise of every number of levels that may be kept is rehearsed."""
-        foresee_cuts(question, rho_of(spent))
+        plan_cuts(question, rho_of(spent))
         first, second = self.design.parts(beside_cuts(question, rho_of(spent)))
         deviation_of(float(histograms_sensitivity(len(question.sizes)).bound), first)
         n, entries = question.n, declared(question)
@@ -235,21 +237,21 @@ class Whitened(GraphSearch[ApproxDP | ZCDP]):
         return too_few(pairs, n, self.terms(question.alpha, question.knowledge).alpha)
 
     def release(
-        self, private: Table, question: Graph, spent: ApproxDP | ZCDP | NoPrivacy, coins: PublicGenerator,
-        allotment: Allotment,
+        self, private: Table, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy, coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Outcome:  # fmt: skip
         released = noisy_whitened(private, question, allotment, rho_of(spent))
         terms = self.terms(question.alpha, question.knowledge)
         return Outcome(search(released, terms), terms, released)
 
 
-def declared(question: Graph) -> int:
+def declared(question: DiscoveryQuestion) -> int:
     """Return D with all declared levels."""
     return 1 + sum(size - 1 for size in question.sizes)
 
 
 def noisy_whitened(
-    private: Table, question: Graph, allotment: Allotment, loss: ZCDP | NoPrivacy, design: Design = PAIRS
+    private: Table, question: DiscoveryQuestion, allotment: CallBudget, loss: ZCDP | NoPrivacy, design: Design = PAIRS
 ) -> NoisyWhitened:
     """Read the columns and release where numbers are cut, their margins, then their whitened second moments."""
     (first, second), n = design.parts(beside_cuts(question, loss)), question.n

@@ -19,7 +19,7 @@ from dpcausal.core.progress import progress
 from dpcausal.discovery.graph import Arc, Edge
 from dpcausal.discovery.pvalues import asker
 from dpcausal.discovery.search.hill_climbing import climbed
-from dpcausal.discovery.search.order_mcmc import OF_FULL_ORDERS, OF_ORDERS, in_orders
+from dpcausal.discovery.search.order_mcmc import OF_FULL_ORDERS, OF_ORDERS, order_sampling
 from dpcausal.discovery.search.pc import Skeleton, Terms, orient
 from dpcausal.discovery.search.second_order import candidates, stand
 from dpcausal.discovery.search.strongest_first import sets_beside, strongest_first
@@ -50,7 +50,7 @@ def averaged(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -
     full = isinstance(release, NoisyTriples)
     coins = generator_from_seed(REDRAW_SEED)
     first = candidates(release, terms) if full else strongest_first(release, terms)
-    drawn = [release.redrawn(coins, PART) for _ in range(redraws or usual_redraws(len(release.names)))]
+    drawn = [release.with_extra_noise(coins, PART) for _ in range(redraws or usual_redraws(len(release.names)))]
     tested, scored = Counter[Edge](), Counter[Edge]()
     with progress(len(drawn), "draws of noise") as step:
         for one in drawn:
@@ -62,7 +62,7 @@ def averaged(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -
     likely: dict[Edge, float] = {}
     if not release.exact:  # two searches without noise: sampled orders cost them true edges there
         weighed = OF_FULL_ORDERS if full else OF_ORDERS
-        likely = in_orders(release, terms, coins, first.edges if full else None, *weighed)
+        likely = order_sampling(release, terms, coins, first.edges if full else None, *weighed)
     shares = {
         edge: ((tested[edge] + scored[edge]) / len(drawn) + likely.get(edge, 0.0)) / (2 if release.exact else 3)
         for edge in (tested.keys() if full else tested.keys() | scored.keys() | likely.keys()) - first.untested

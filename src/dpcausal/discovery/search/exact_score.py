@@ -49,7 +49,7 @@ Search = Literal["auto", "score", "pc"]
 
 def form_of(search: object, columns: int) -> Literal["score", "pc"]:
     """Return how so many columns are searched."""
-    asked = public.one_of("search", search, ("auto", "score", "pc"))
+    asked = public.check_choice("search", search, ("auto", "score", "pc"))
     if asked == "score" and columns > MOST_COLUMNS:
         raise ParameterError(f"search='score' takes at most {MOST_COLUMNS} columns")
     return "pc" if asked == "pc" or columns > MOST_COLUMNS else "score"

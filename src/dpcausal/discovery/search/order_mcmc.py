@@ -52,7 +52,7 @@ class Sets(NamedTuple):
         return (self.members[:, None] >> np.arange(len(self.likely)) & 1).astype(np.float64)
 
 
-def in_orders(
+def order_sampling(
     release: NoisyWhitened, terms: Terms, coins: PublicGenerator, among: frozenset[Edge] | None, penalty: float,
     heat: float,
 ) -> dict[Edge, float]:  # fmt: skip

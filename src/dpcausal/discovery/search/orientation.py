@@ -7,7 +7,7 @@ from typing import Any
 
 Pair = frozenset[Any]
 Forbids = Any  # callable (a, b) -> bool
-Apart = Callable[[Any, Any, tuple[Any, ...]], bool]
+WorkerBlocks = Callable[[Any, Any, tuple[Any, ...]], bool]
 
 
 class Marks:
@@ -98,7 +98,7 @@ class Marks:
 
 
 def point_colliders(
-    marks: Marks, separating: Mapping[Pair, Iterable[Any]], forbids: Forbids = None, apart: Apart | None = None
+    marks: Marks, separating: Mapping[Pair, Iterable[Any]], forbids: Forbids = None, apart: WorkerBlocks | None = None
 ) -> None:
     """Point x → z ← y where x and y are apart, z is next to both, and z is not in the set that separated them.
 

@@ -56,7 +56,7 @@ class Verdict:
 
 
 Ask = Callable[[str, str, tuple[str, ...]], Verdict]
-Together = Callable[[list[Test]], None]
+JointRun = Callable[[list[Test]], None]
 Begin = Callable[[int, list[Test], dict[str, tuple[str, ...]]], None]
 
 
@@ -115,7 +115,7 @@ class Rounds:
     nodes: Sequence[str]
     ask: Ask
     terms: Terms
-    together: Together | None = None
+    together: JointRun | None = None
     skeleton: Skeleton = field(init=False)
 
     def __iter__(self) -> Iterator[tuple[int, list[Test], dict[str, tuple[str, ...]]]]:
@@ -162,7 +162,7 @@ class Rounds:
 
 def find_skeleton(
     nodes: Sequence[str], ask: Ask, terms: Terms, begin: Begin | None = None,
-    together: Together | None = None,
+    together: JointRun | None = None,
 ) -> Skeleton:  # fmt: skip
     """Return where the loop ends; ``begin`` is called with all tests of an order before the first of them is asked."""
     rounds = Rounds(nodes, ask, terms, together)

@@ -57,7 +57,7 @@ def search(release: Release, terms: Terms, margins: bool = True) -> Found:
 
 
 def _found(release: Release, terms: Terms, margins: bool = True) -> Found:
-    release = release.for_graph()
+    release = release.as_graph_release()
     if isinstance(release, NoisyWhitened):
         return _of_pairs(release, terms)
     ask = asker(release, terms)
@@ -110,7 +110,7 @@ def _by_score(release: NoisyTable | NoisyMoments, skeleton: Skeleton, known: Kno
 
 def without_noise(release: Release) -> bool:
     """Return whether there is no noise that could be drawn again."""
-    form = release.for_graph()
+    form = release.as_graph_release()
     return isinstance(form, NoisyTable | NoisyContrasts | NoisyMoments | NoisyWhitened) and form.exact
 
 
@@ -120,7 +120,7 @@ def support(release: Release, terms: Terms, redraws: int | None = None) -> Suppo
     The released numbers stand for the truth and get fresh noise of the stated law.  It speaks of the noise alone,
     not of the sampling of the rows.  The draws are the same each time, so that one release has one support.
     """
-    form, terms = release.for_graph(), without(terms, copies_of(release, terms), release.names)
+    form, terms = release.as_graph_release(), without(terms, copies_of(release, terms), release.names)
     if isinstance(form, NoisyWhitened):
         return averaged(form, terms, redraws)[1]
     redraws = redraws or usual_redraws(len(release.names))
@@ -129,7 +129,7 @@ def support(release: Release, terms: Terms, redraws: int | None = None) -> Suppo
     generator = generator_from_seed(REDRAW_SEED)
     with progress(redraws, "draws of noise") as step:
         for _ in range(redraws):
-            found = _found(release.redrawn(generator), terms, margins=False)
+            found = _found(release.with_extra_noise(generator), terms, margins=False)
             edges.update(found.graph.skeleton - found.untested)
             arrows.update(arc for arc in found.graph.directed if frozenset(arc) not in found.untested)
             step("draws of noise")

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from dpcausal.discovery.search.order_mcmc import OF_ORDERS, in_orders
+from dpcausal.discovery.search.order_mcmc import OF_ORDERS, order_sampling
 from dpcausal.discovery.search.pc import Edge, Skeleton, Terms
 from dpcausal.discovery.search.strongest_first import sets_beside, strongest_first
 from dpcausal.discovery.support import REDRAW_SEED
@@ -41,7 +41,7 @@ def candidates(release: NoisyWhitened, terms: Terms) -> Skeleton:
     first = strongest_first(pairs, terms, START_BAR)
     if pairs.exact:
         return first
-    shares = in_orders(pairs, terms, generator_from_seed(REDRAW_SEED), None, *OF_ORDERS)
+    shares = order_sampling(pairs, terms, generator_from_seed(REDRAW_SEED), None, *OF_ORDERS)
     return replace(first, edges=first.edges | {pair for pair, share in shares.items() if share > LIKELY})
 
 

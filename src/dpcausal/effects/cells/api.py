@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Method, Settled
-from dpcausal.core.question import AboutTable
+from dpcausal.core.method import Method, PlannedCall
+from dpcausal.core.question import TableQuestion
 from dpcausal.core.run import ask, asks
 from dpcausal.data.coding import bin_codes, size_of
 from dpcausal.data.records import Rows
@@ -23,8 +23,8 @@ from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corner_cou
 from dpcausal.effects.cells.release import COUNTS_ONLY, NoisyCells, Value, levels_of, value_of
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
-from dpcausal.privacy.budget import Allotment
-from dpcausal.privacy.checks import pure_part
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.checks import as_pure
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Unit
@@ -38,7 +38,7 @@ Paid = PureDP | ZCDP | NoPrivacy
 
 
 @dataclass(frozen=True)
-class CellSums(AboutTable[NoisyCells]):
+class CellSums(TableQuestion[NoisyCells]):
     """The sums of some numbers by the cells of some columns."""
 
     task: ClassVar[str] = "cells"
@@ -91,13 +91,13 @@ class CellSums(AboutTable[NoisyCells]):
         return {"by": list(self.by), "values": list(self.names), **self.table.declared}
 
     def report(
-        self, settled: Settled[Any], released: NoisyCells, allotment: Allotment, seed: int | None
+        self, settled: PlannedCall[Any], released: NoisyCells, allotment: CallBudget, seed: int | None
     ) -> NoisyCells:
         return released.under(self.guarantee(settled, allotment))
 
 
 @dataclass(frozen=True, kw_only=True)
-class ByCells(Method[CellSums, PureDP | ZCDP]):
+class CellQuery(Method[CellSums, PureDP | ZCDP]):
     """Counts, sums and sums of squares at the corners of cells; ``PureDP`` or ``ZCDP``."""
 
     name: ClassVar[str] = "cells"
@@ -107,10 +107,10 @@ class ByCells(Method[CellSums, PureDP | ZCDP]):
     private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
 
-    def pay(self, loss: Loss, question: CellSums) -> tuple[Paid, str]:
-        return pay_cells(loss)
+    def charge(self, loss: Loss, question: CellSums) -> tuple[Paid, str]:
+        return charge_cells(loss)
 
-    def settle(self, question: CellSums, spent: Paid) -> ByCells:
+    def plan(self, question: CellSums, spent: Paid) -> CellQuery:
         cell_variance(len(question.values), spent)
         return self
 
@@ -121,11 +121,11 @@ class ByCells(Method[CellSums, PureDP | ZCDP]):
         return cut_note((name, question.column(name)) for name in question.by)
 
     def release(
-        self, private: Table, question: CellSums, spent: Paid, coins: PublicGenerator, allotment: Allotment
+        self, private: Table, question: CellSums, spent: Paid, coins: PublicGenerator, allotment: CallBudget
     ) -> NoisyCells:
         return noisy_cells(question, spent, allotment)
 
-    def exact(self, private: Table, question: CellSums, coins: PublicGenerator, allotment: Allotment) -> NoisyCells:
+    def exact(self, private: Table, question: CellSums, coins: PublicGenerator, allotment: CallBudget) -> NoisyCells:
         return noisy_cells(question, NoPrivacy(), allotment)
 
 
@@ -178,12 +178,12 @@ def cells(
     (True, True)
     """
     question = CellSums.of(table, by, values)
-    return partial(ask, question, ByCells(), loss, accept_large_epsilon=accept_large_epsilon, again=again)
+    return partial(ask, question, CellQuery(), loss, accept_large_epsilon=accept_large_epsilon, again=again)
 
 
-def pay_cells(loss: Loss) -> tuple[Paid, str]:
+def charge_cells(loss: Loss) -> tuple[Paid, str]:
     """Return what sums by cells spend of a loss: a pure ε, or ρ."""
-    return (loss, "") if isinstance(loss, ZCDP) else pure_part(loss, "cells")
+    return (loss, "") if isinstance(loss, ZCDP) else as_pure(loss, "cells")
 
 
 def cell_claims(spent: PureDP | ZCDP) -> tuple[str, ...]:
@@ -213,7 +213,7 @@ def cell_variance(values: int, spent: Paid) -> float:
     return 0.0
 
 
-def noisy_cells(question: CellSums, spent: Paid, allotment: Allotment) -> NoisyCells:
+def noisy_cells(question: CellSums, spent: Paid, allotment: CallBudget) -> NoisyCells:
     """Read the columns and release their sums by cells."""
     table, values = question.table, question.values
     names = tuple(value.name for value in values if value.degree)

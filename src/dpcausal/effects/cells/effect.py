@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dpcausal.core import validate as public
 from dpcausal.effects.cells.rare_outcomes import ENOUGH, Risk, difference, odds_ratio, ratio, risks
-from dpcausal.effects.cells.standardise import Means, Sums, far_reach, means
+from dpcausal.effects.cells.standardise import ArmMeans, Sums, means, tail_quantile
 from dpcausal.effects.result import Balance, Effect, GroupEffect, Interval, Ratio
 from dpcausal.effects.unmeasured import e_value, e_value_limit, ratio_of_difference, robustness_limit, robustness_value
 from dpcausal.errors import ParameterError
@@ -91,7 +91,7 @@ def arms_of(levels: tuple[str, ...], treatment: str, treated: object, control: o
     return first, second
 
 
-def effect_of_cells(
+def standardized_effect(
     release: NoisyCells, *, treatment: str, outcome: str, adjust: Any, groups: str | None, estimand: str,
     treated: object, control: object, coverage: Any,
 ) -> Effect:  # fmt: skip
@@ -106,7 +106,7 @@ def effect_of_cells(
     grouped = () if groups is None else checked_names("groups", [groups], release.by)
     if treatment in (*adjusted, *grouped):
         raise ParameterError("the treatment is not adjusted for")
-    treated_only = public.one_of("estimand", estimand, ("ate", "att")) == "att"
+    treated_only = public.check_choice("estimand", estimand, ("ate", "att")) == "att"
     reach = float(ndtri(0.5 + public.number("coverage", coverage, 0.5, 0.999) / 2))
     names = (*grouped, *(name for name in adjusted if name not in grouped))
     axis, strata = release.by.index(treatment), [release.by.index(name) for name in names]
@@ -173,7 +173,7 @@ class Answer:
         supported = sums.supported
         total = sums.standard.sum()
         self.share = float(np.clip(sums.standard[:, supported].sum() / total, 0, 1)) if total > 0 else 0.0
-        self.found: Means | None = None
+        self.found: ArmMeans | None = None
         if supported.any() and self.share >= LEAST_SHARE:
             self.found = means(sums.part(supported), treated_only)
         self.risks: tuple[Risk, Risk] | None = None
@@ -212,7 +212,7 @@ class Answer:
         error, found = self.error("covariance"), self.found
         if error is None or found is None:
             return 0.0
-        return far_reach(error**2, found.far * self.value.width, self.reach) if self.skewed else self.reach * error
+        return tail_quantile(error**2, found.far * self.value.width, self.reach) if self.skewed else self.reach * error
 
     @property
     def interval(self) -> Interval | None:
@@ -278,7 +278,7 @@ class Answer:
         robust = robustness_value(found.partial_r2)
         told |= {"robustness_value": robust, "robustness_value_limit": robustness_limit(robust, estimate, ends)}
         if risk is None:
-            return told | e_values(estimate, ends, math.sqrt(found.spread) * self.value.width)
+            return told | e_value_fields(estimate, ends, math.sqrt(found.spread) * self.value.width)
         if risk.estimate is None or risk.interval is None:
             return told
         return told | {"e_value": e_value(risk.estimate), "e_value_limit": e_value_limit(risk.interval)}
@@ -287,7 +287,7 @@ class Answer:
 UNMEASURED = ("e_value", "e_value_limit", "robustness_value", "robustness_value_limit")
 
 
-def e_values(estimate: float, ends: Interval, deviation: float) -> dict[str, float | None]:
+def e_value_fields(estimate: float, ends: Interval, deviation: float) -> dict[str, float | None]:
     """Return the E-values of a difference and its interval, from the outcome's standard deviation."""
     if not deviation > 0:
         return {"e_value": None, "e_value_limit": None}

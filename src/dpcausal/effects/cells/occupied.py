@@ -12,7 +12,7 @@ from dpcausal.data.table import Table
 from dpcausal.effects.cells.api import CellSums, Paid, cell_variance, noisy_cells
 from dpcausal.effects.cells.release import cut_text
 from dpcausal.errors import LossError
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 
 Reals = npt.NDArray[np.float64]
 
@@ -46,7 +46,7 @@ def is_clear(n: float, spent: Paid) -> bool:
 
 
 def histogram(
-    table: Table, name: str, column: Bounded, spent: Paid, allotment: Allotment
+    table: Table, name: str, column: Bounded, spent: Paid, allotment: CallBudget
 ) -> tuple[Reals, float]:  # fmt: skip
     """Release how many records lie in each part of a column; return also the deviation of the noise."""
     question = CellSums.of(table, (name,), (), ((name, column),))

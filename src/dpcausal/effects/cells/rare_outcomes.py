@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcausal.effects.cells.standardise import Means, Sums
+from dpcausal.effects.cells.standardise import ArmMeans, Sums
 
 ENOUGH = 60
 """So many records with the outcome in each arm, and without, are enough for normal limits: those cover .94 there."""
@@ -46,7 +46,7 @@ class Risk:
         return replace(self, value=1 - self.value, low=1 - self.high, high=1 - self.low)
 
 
-def risks(sums: Sums, found: Means, treated_only: bool, reach: float) -> tuple[Risk, Risk]:
+def risks(sums: Sums, found: ArmMeans, treated_only: bool, reach: float) -> tuple[Risk, Risk]:
     """Return those of control and treated, from the sums of strata that are all supported."""
     weights = sums.weights(treated_only)
     weights = weights / weights.sum()
@@ -54,7 +54,7 @@ def risks(sums: Sums, found: Means, treated_only: bool, reach: float) -> tuple[R
     both = []
     for arm in (0, 1):
         of_count = weights / sums.N[arm]
-        loud = of_count * sums.louder[arm]
+        loud = of_count * sums.inflate_small_counts[arm]
         share, sampling, noise = sums.T[arm] / sums.N[arm], float(weights @ of_count), float(loud @ loud)
         m, p = float(np.clip(weights @ share, 0.0, 1.0)), np.clip(share, 0.0, 1.0)
         fixed = float(weights * of_count @ (p * (1 - p)) + loud**2 @ (tt - 2 * p * nt + p * p * nn))

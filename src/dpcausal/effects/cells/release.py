@@ -15,10 +15,10 @@ from dpcausal.codec import storable
 from dpcausal.data.coding import cuts_of
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.effects.cells.corner_counts import functionals
-from dpcausal.effects.cells.effect import effect_of_cells, level_text
+from dpcausal.effects.cells.effect import level_text, standardized_effect
 from dpcausal.effects.cells.standardise import Sums
 from dpcausal.effects.result import Effect
-from dpcausal.errors import ParameterError, called
+from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.counts import NoisyTable
 from dpcausal.releases.release import Release, estimate_release
@@ -48,7 +48,7 @@ class Value:
         return vars(self) | {"levels": list(self.levels)}
 
     @classmethod
-    def of_form(cls, form: Form, least: int) -> Value:
+    def from_payload(cls, form: Form, least: int) -> Value:
         """Return the value that ``told`` wrote, of at least such a degree."""
         degree = min(form.whole("degree", least), 2)
         levels = form.words("levels") if form.has("levels") else ()
@@ -93,7 +93,7 @@ class NoisyCells(Release):
     observed: Reals | None = None
     observed_variance: float = 0.0
 
-    @called
+    @with_signature_errors
     def effect(
         self, *, treatment: str, outcome: str, adjust: Sequence[str] = (), groups: str | None = None,
         estimand: str = "ate", treated: object = None, control: object = None, coverage: float = 0.95,
@@ -124,7 +124,7 @@ class NoisyCells(Release):
         -----
         The g-formula on noisy sums, by the delta method; the intervals count sampling and noise.
         """
-        found = effect_of_cells(
+        found = standardized_effect(
             self.counting(outcome, event), treatment=treatment, outcome=outcome, adjust=adjust, groups=groups,
             estimand=estimand, treated=treated, control=control, coverage=coverage,
         )  # fmt: skip
@@ -181,13 +181,13 @@ class NoisyCells(Release):
         observed = counts[list(pair)].reshape(2, -1)
         return Sums(both[0], both[1], both[2], noise[:2, :2], observed, self.observed_variance * merged)
 
-    def redrawn(self, generator: PublicGenerator) -> Self:
+    def with_extra_noise(self, generator: PublicGenerator) -> Self:
         fresh = generator.laplace(0, math.sqrt(self.variance / 2), self.counts.shape)
-        redrawn = replace(self, counts=self.counts + fresh, variance=2 * self.variance)
+        with_extra_noise = replace(self, counts=self.counts + fresh, variance=2 * self.variance)
         if self.observed is None:
-            return redrawn
+            return with_extra_noise
         again = generator.laplace(0, math.sqrt(self.observed_variance / 2), self.observed.shape)
-        return replace(redrawn, observed=self.observed + again, observed_variance=2 * self.observed_variance)
+        return replace(with_extra_noise, observed=self.observed + again, observed_variance=2 * self.observed_variance)
 
     def numbers(self) -> dict[str, Any]:
         return {
@@ -198,10 +198,10 @@ class NoisyCells(Release):
         }  # fmt: skip
 
     @classmethod
-    def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
+    def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
         by = form.words("by", different=True)
         levels = tuple(one.words("of", different=True) for one in form.parts("levels"))
-        values = tuple(Value.of_form(one, 0) for one in form.parts("values"))
+        values = tuple(Value.from_payload(one, 0) for one in form.parts("values"))
         counts = form.array("counts")
         if not values or counts.shape != (*map(len, levels), sum(one.degree + 1 for one in values)):
             raise form.refuse("counts")

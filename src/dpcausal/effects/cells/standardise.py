@@ -39,7 +39,7 @@ def least_count(deviation: float) -> float:
     return max(LEAST_COUNT, LEAST_RATIO * deviation) if deviation > 0 else LEAST_EXACT
 
 
-def louder(counts: Reals, deviation: float, less: float) -> Reals:
+def inflate_small_counts(counts: Reals, deviation: float, less: float) -> Reals:
     """Return by how much more noise counts than noisy counts say: N / (N − less σ), up to 8 σ, and 1 from 16 σ on.
 
     Noise that lifts a count over the limit also makes it look larger than it is, and only those are shown.  What it has
@@ -88,9 +88,9 @@ class Sums:
         return float(counts.min() / deviation) if counts.size and deviation > 0 else math.inf if counts.size else 0.0
 
     @property
-    def louder(self) -> Reals:
+    def inflate_small_counts(self) -> Reals:
         """By how much more the noise counts in each cell than its noisy count says."""
-        return louder(self.N, math.sqrt(self.noise[0, 0]), LESS)
+        return inflate_small_counts(self.N, math.sqrt(self.noise[0, 0]), LESS)
 
     def part(self, strata: Mask) -> Sums:
         """Return some of the strata."""
@@ -114,7 +114,7 @@ class Sums:
 
 
 @dataclass(frozen=True)
-class Means:
+class ArmMeans:
     """The means of control and treated, their covariance, that of the noise alone, and the partial R²."""
 
     values: Reals
@@ -130,7 +130,7 @@ class Means:
     """The most that a record at the far end of the range moves the difference."""
 
 
-def far_reach(variance: float, far: float, reach: float) -> float:
+def tail_quantile(variance: float, far: float, reach: float) -> float:
     """Return half an interval that holds whatever the skew within a range, where a normal one reaches so many errors.
 
     Bernstein's inequality for sums of records that each move it by at most ``far``, one more of which than were seen is
@@ -143,7 +143,7 @@ def far_reach(variance: float, far: float, reach: float) -> float:
     return linear + math.sqrt(linear**2 + 2 * log * (variance + far**2))
 
 
-def means(sums: Sums, treated_only: bool) -> Means:
+def means(sums: Sums, treated_only: bool) -> ArmMeans:
     """Return the standardised means of strata that are all supported, at least one."""
     N, T, Q = sums.N, sums.T, sums.Q
     # Of strata that only an answer without noise has: unbiased variances.
@@ -166,7 +166,7 @@ def means(sums: Sums, treated_only: bool) -> Means:
         + np.einsum("iaz,jaz,az->ij", by_sum, by_sum, Q)
     )  # fmt: skip
     both = np.stack([by_count if sums.observed is None else own, by_sum])
-    loud = both * sums.louder
+    loud = both * sums.inflate_small_counts
     noise = np.einsum("siaz,tjaz,st->ij", loud, loud, sums.noise)
     if sums.observed is not None:  # records without an outcome have a part in the mix of strata alone
         lacking = np.maximum(sums.observed - N, 0.0)
@@ -188,7 +188,7 @@ def means(sums: Sums, treated_only: bool) -> Means:
     far = float((np.maximum(within, 1 - within) * np.array([by_sum[0, 0], by_sum[1, 1]])).max())
     more = third + UNSEEN * far**3, variance + UNSEEN * far**2
     skew = max(cumulant / max(spread, 1e-100) ** 1.5 for cumulant, spread in ((third, variance), more))
-    return Means(values, covariance, noise, residual / float(N.sum()), share, skew, far)
+    return ArmMeans(values, covariance, noise, residual / float(N.sum()), share, skew, far)
 
 
 def third_cumulant(N: Reals, means: Reals, variances: Reals, treated: Reals, control: Reals) -> float:

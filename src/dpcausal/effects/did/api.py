@@ -16,14 +16,14 @@ from dpcausal.core.method import Method
 from dpcausal.core.run import ask, asks
 from dpcausal.data.records import Rows
 from dpcausal.data.table import Table
-from dpcausal.effects.did.att import LEAST_COUNT, LEAST_RATIO, Staggered
-from dpcausal.effects.did.paths import Paths
+from dpcausal.effects.did.att import LEAST_COUNT, LEAST_RATIO, GroupTimeEffects
+from dpcausal.effects.did.paths import DidQuestion
 from dpcausal.effects.did.release import NoisyPaths, cohort_bits, cohort_sums, cohort_sums_sensitivity, factors
 from dpcausal.effects.moments.adaptive import (
     HISTOGRAM,
     Shape,
-    Summed,
-    learnt_shape,
+    StreamedRows,
+    estimate_location_scale,
     noise_of,
     paths_radius,
     shrinkage,
@@ -34,8 +34,8 @@ from dpcausal.effects.question import alike
 from dpcausal.errors import FenceError, InfeasibleError, LossError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import Allotment
-from dpcausal.privacy.checks import gaussian_part
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
@@ -58,7 +58,7 @@ Paid = ApproxDP | ZCDP | NoPrivacy
 
 
 @dataclass(frozen=True, kw_only=True)
-class ByCohorts(Method[Paths, ApproxDP | ZCDP]):
+class CohortQuery(Method[DidQuestion, ApproxDP | ZCDP]):
     """Noisy sums of paths by cohort, in the shape that rounds before them have learnt."""
 
     name: ClassVar[str] = "paths"
@@ -67,10 +67,10 @@ class ByCohorts(Method[Paths, ApproxDP | ZCDP]):
     private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
 
-    def pay(self, loss: Loss, question: Paths) -> tuple[Paid, str]:
-        return gaussian_part(loss, "did")
+    def charge(self, loss: Loss, question: DidQuestion) -> tuple[Paid, str]:
+        return as_gaussian(loss, "did")
 
-    def settle(self, question: Paths, spent: Paid) -> ByCohorts:
+    def plan(self, question: DidQuestion, spent: Paid) -> CohortQuery:
         if spent.exact:
             return self
         rho, d, n = affordable_zcdp(spent), len(question.times) - 1, question.table.n
@@ -92,19 +92,24 @@ class ByCohorts(Method[Paths, ApproxDP | ZCDP]):
             )
         return self
 
-    def claims(self, question: Paths, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
+    def claims(self, question: DidQuestion, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
         return "scale-histograms", "ellipse-moments", "cohort-sums", "gaussian"
 
-    def caveats(self, question: Paths, spent: Paid) -> tuple[str, ...]:
+    def caveats(self, question: DidQuestion, spent: Paid) -> tuple[str, ...]:
         tested = "which no earlier period tests" if len(question.times) == 2 else "which the test before it cannot show"
         return f"right if cohorts would have moved alike without treatment, {tested}", alike(question.unit)
 
     def release(
-        self, private: Table, question: Paths, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment
+        self,
+        private: Table,
+        question: DidQuestion,
+        spent: ApproxDP | ZCDP,
+        coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> NoisyPaths:
         steps, cohorts, rows = question.steps()
         d, n, rho = steps.shape[1], question.table.n, affordable_zcdp(spent)
-        shape = learnt_shape(Summed.held(steps, rows), d, n, allotment, rho, (SHAPING,))
+        shape = estimate_location_scale(StreamedRows.held(steps, rows), d, n, allotment, rho, (SHAPING,))
         shape = Shape(np.tile(shape.middle, (len(question.cohorts), 1)), shape.spread)
         found = _summed(question, shape, steps, cohorts, rows, tail_radius(d, FIRST_TAIL), allotment, rho.part(CENTRES))
         shape = _about(found)
@@ -112,7 +117,7 @@ class ByCohorts(Method[Paths, ApproxDP | ZCDP]):
         radius = _reach(shape, seen, rows, least, allotment, rho.part(LENGTHS))
         return _summed(question, shape, steps, cohorts, rows, radius, allotment, rho.part(LAST))
 
-    def exact(self, private: Table, question: Paths, coins: PublicGenerator, allotment: Allotment) -> NoisyPaths:
+    def exact(self, private: Table, question: DidQuestion, coins: PublicGenerator, allotment: CallBudget) -> NoisyPaths:
         book_exact("did", allotment)
         steps, cohorts, rows = question.steps()
         d, number = steps.shape[1], len(question.cohorts)
@@ -126,8 +131,8 @@ class ByCohorts(Method[Paths, ApproxDP | ZCDP]):
 
 
 def _summed(
-    question: Paths, shape: Shape, steps: Reals, cohorts: npt.NDArray[np.int64], rows: Rows, radius: float,
-    allotment: Allotment, loss: ZCDP,
+    question: DidQuestion, shape: Shape, steps: Reals, cohorts: npt.NDArray[np.int64], rows: Rows, radius: float,
+    allotment: CallBudget, loss: ZCDP,
 ) -> NoisyPaths:  # fmt: skip
     """Release the sums by cohort of steps seen in a shape, each cohort's about its own middle."""
     n, d, number = question.table.n, steps.shape[1], len(question.cohorts)
@@ -151,7 +156,7 @@ def _seen(shape: Shape, steps: Reals, cohorts: npt.NDArray[np.int64]) -> Reals:
     return whitened(steps - shape.middle[cohorts], np.zeros(steps.shape[1]), inverse)
 
 
-def _reach(shape: Shape, seen: Reals, rows: Rows, least: float, allotment: Allotment, loss: ZCDP) -> float:
+def _reach(shape: Shape, seen: Reals, rows: Rows, least: float, allotment: CallBudget, loss: ZCDP) -> float:
     """Return the length to shorten to: at least so much, and the longest that more rows have than of normal ones.
 
     A noisy histogram of lengths tells, in steps of √2: long tails cost noise and not the answer.
@@ -190,7 +195,7 @@ def _about(found: NoisyPaths) -> Shape:
 
 
 def _paths(
-    question: Paths, shape: Shape, counts: Reals, sums: Reals, squares: Reals, lost: float, radius: float,
+    question: DidQuestion, shape: Shape, counts: Reals, sums: Reals, squares: Reals, lost: float, radius: float,
     deviation: float,
 ) -> NoisyPaths:  # fmt: skip
     return NoisyPaths(
@@ -199,20 +204,20 @@ def _paths(
     )  # fmt: skip
 
 
-def _radius(question: Paths, rho: ZCDP, n: int) -> float:
+def _radius(question: DidQuestion, rho: ZCDP, n: int) -> float:
     """Return the least length that rows are shortened to: public."""
     mu = math.sqrt(2 * rho.part(LAST).rho)
     return paths_radius(len(question.times) - 1, mu, n / len(question.cohorts))
 
 
-def _deviation(question: Paths, radius: float, loss: ZCDP, n: int) -> float:
+def _deviation(question: DidQuestion, radius: float, loss: ZCDP, n: int) -> float:
     """Return σ of the noise of Σ z of a cohort."""
     bits = cohort_bits(n, radius)
     claim = cohort_sums_sensitivity(len(question.cohorts), len(question.times) - 1, radius, bits)
     return gaussian_scale(float(claim.bound), loss) * 2.0**-bits
 
 
-def _suffices(question: Paths, rho: ZCDP, n: int) -> bool:
+def _suffices(question: DidQuestion, rho: ZCDP, n: int) -> bool:
     """Return whether cohorts of one size could be told from the noise, and how wide intervals would be is bearable."""
     size, radius = n / len(question.cohorts), _radius(question, rho, n)
     deviation = _deviation(question, radius, rho.part(LAST), n)
@@ -224,7 +229,7 @@ def _suffices(question: Paths, rho: ZCDP, n: int) -> bool:
 def did(
     table: Table, *, time: str, outcome: str, cohort: str, loss: Loss, control: str = "never", coverage: float = 0.95,
     never: Iterable[str | int | bool] | None = None, accept_large_epsilon: bool = False, again: bool = False,
-) -> partial[Staggered]:  # fmt: skip
+) -> partial[GroupTimeEffects]:  # fmt: skip
     """Release differences in differences of persons: by cohort and period, the event study, the pre-trend test.
 
     Parameters
@@ -281,5 +286,5 @@ def did(
     >>> abs(found.att.estimate - 1) < 0.3
     True
     """
-    question = Paths.of(table, time, outcome, cohort, control, coverage, never)
-    return partial(ask, question, ByCohorts(), loss, accept_large_epsilon=accept_large_epsilon, again=again)
+    question = DidQuestion.of(table, time, outcome, cohort, control, coverage, never)
+    return partial(ask, question, CohortQuery(), loss, accept_large_epsilon=accept_large_epsilon, again=again)

@@ -62,7 +62,7 @@ class PathEffect:
 
 @storable("Staggered")
 @dataclass(frozen=True, eq=False)
-class Staggered(Result):
+class GroupTimeEffects(Result):
     """Differences in differences, as released.
 
     Attributes
@@ -153,7 +153,7 @@ class Staggered(Result):
         return forest(rows, ax, f"effect on {self.outcome}, by periods since it began", self.stamp())
 
 
-def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> Staggered:
+def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> GroupTimeEffects:
     """Return ``NoisyPaths.did`` of checked arguments."""
     from scipy.special import chdtrc, ndtri
 
@@ -172,7 +172,7 @@ def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> Staggered
     events = sorted({t - paths.starts[g] for g, t in told})
     after = [(g, t) for g, t in told if t >= paths.starts[g]]
     means = [*([after] if after else []), *([(g, t) for g, t in told if t - paths.starts[g] == e] for e in events)]
-    found = _Answers(paths, enough, never_only, told, means)
+    found = _CohortContrasts(paths, enough, never_only, told, means)
     if not told:
         later = never_only and any(_controls(paths, enough, False, g, paths.starts[g]) for g in treated)
         free = f": {NOT_YET}" if later else ""
@@ -203,7 +203,7 @@ def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> Staggered
         whole = float(chdtrc(len(before), float(values @ np.linalg.pinv(matrix, hermitian=True) @ values)))
         line = float(chdtrc(1, (trend.estimate / max(trend.standard_error, 1e-300)) ** 2))
         pretrend = min(line / LINE, whole / (1 - LINE), 1.0)
-    return Staggered(
+    return GroupTimeEffects(
         outcome=paths.names[1], control="never" if never_only else "not-yet", att=rows[len(told)] if after else None,
         event_study=tuple(rows[first:]), by_cohort=tuple(rows[: len(told)]), trend=trend, pretrend=pretrend,
         coverage=coverage, notes=notes, n=paths.n, release=paths, guarantee=paths.guarantee,
@@ -211,7 +211,7 @@ def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> Staggered
     )  # fmt: skip
 
 
-def _trend(found: _Answers, since: list[int], reach: float, shown: bool) -> PathEffect | None:
+def _trend(found: _CohortContrasts, since: list[int], reach: float, shown: bool) -> PathEffect | None:
     """Return the common trend of cohorts before treatment, by generalised least squares.
 
     ``since`` has of each cohort and period how many periods it is from the last one before treatment.
@@ -237,7 +237,7 @@ def _controls(paths: NoisyPaths, enough: list[int], never_only: bool, g: int, t:
     ]  # fmt: skip
 
 
-class _Answers:
+class _CohortContrasts:
     """All ATT(g, t), then their means, with their covariance and that of the noise."""
 
     def __init__(

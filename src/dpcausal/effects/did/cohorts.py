@@ -49,7 +49,9 @@ def cohorts_of(
     named = [groups.labels[code] for code in cohort_codes]
     found = {one: _start(one, labels, scale, one in (untreated or ())) for one in named}
     strange = [one for one in named if found[one] is None]
-    spelled = [one for one in strange if place_of(one) is not None or _bare(one) in map(_bare, labels)]
+    spelled = [
+        one for one in strange if place_of(one) is not None or _strip_traceback(one) in map(_strip_traceback, labels)
+    ]
     if spelled or (strange and untreated is not None) or len(strange) > 1:
         wrong = ", ".join(map(repr, spelled or strange))
         raise ParameterError(
@@ -106,5 +108,5 @@ def never_levels(never: Iterable[Label], cohort: str, groups: Levels) -> tuple[L
     return tuple(label for code, label in enumerate(groups.labels) if code in codes)
 
 
-def _bare(label: Label) -> str:
+def _strip_traceback(label: Label) -> str:
     return re.sub(r"\W|_", "", str(label)).casefold()

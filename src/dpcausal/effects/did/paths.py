@@ -9,17 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Settled
-from dpcausal.core.question import AboutTable
+from dpcausal.core.method import PlannedCall
+from dpcausal.core.question import TableQuestion
 from dpcausal.data.coding import size_of
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column, Levels
 from dpcausal.data.subgroups.predicate import codes_within
-from dpcausal.effects.did.att import Staggered
+from dpcausal.effects.did.att import GroupTimeEffects
 from dpcausal.effects.did.cohorts import Cohorts, Label, cohorts_of, never_levels
 from dpcausal.effects.did.release import NoisyPaths
 from dpcausal.errors import ParameterError, SchemaError
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.sensitivity import Unit
 
 Reals = npt.NDArray[np.float64]
@@ -32,7 +32,7 @@ WHOLE_PATHS = (
 )
 
 @dataclass(frozen=True)
-class Paths(AboutTable[Staggered]):
+class DidQuestion(TableQuestion[GroupTimeEffects]):
     """The outcome of persons through periods, by the period in which each was first treated."""
 
     task: ClassVar[str] = "did"
@@ -49,7 +49,7 @@ class Paths(AboutTable[Staggered]):
     @classmethod
     def of(
         cls, table: Any, time: Any, outcome: Any, cohort: Any, control: Any, coverage: Any, never: Any = None
-    ) -> Paths:
+    ) -> DidQuestion:
         """Return the question of checked arguments."""
         public.check_table(table, persons=True, weights=True)
         if table.unit is Unit.ROW:
@@ -65,7 +65,7 @@ class Paths(AboutTable[Staggered]):
         in_time, in_cohorts = left
         if not 2 <= len(in_time) <= MOST_PERIODS or len(in_cohorts) < 2:
             raise ParameterError(f"did needs 2 to {MOST_PERIODS} periods, the levels of time, and 2 cohorts")
-        chosen = public.one_of("control", control, ("never", "not-yet"))
+        chosen = public.check_choice("control", control, ("never", "not-yet"))
         design = cohorts_of(time, periods, in_time, cohort, starts, in_cohorts, never)
         later = [start for start in design.starts if start > 0]
         if not later:
@@ -135,7 +135,9 @@ class Paths(AboutTable[Staggered]):
             weights = np.minimum(np.bincount(owners[rows.kept], rows.weights[rows.kept], n) * part, 1.0)
         return np.where(kept[:, None], steps, 0.0), cohorts, Rows({}, kept, {}, weights=weights)
 
-    def report(self, settled: Settled[Any], released: NoisyPaths, allotment: Allotment, seed: int | None) -> Staggered:
+    def report(
+        self, settled: PlannedCall[Any], released: NoisyPaths, allotment: CallBudget, seed: int | None
+    ) -> GroupTimeEffects:
         return released.under(self.guarantee(settled, allotment)).did(control=self.control, coverage=self.coverage)
 
 

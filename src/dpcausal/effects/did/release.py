@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dpcausal.codec import storable
 from dpcausal.core import validate as public
-from dpcausal.effects.did.att import Staggered, staggered
+from dpcausal.effects.did.att import GroupTimeEffects, staggered
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 from dpcausal.releases.release import Release
@@ -60,7 +60,7 @@ class NoisyPaths(Release):
     radius: float
     deviation: float
 
-    def did(self, *, control: str = "never", coverage: float = 0.95) -> Staggered:
+    def did(self, *, control: str = "never", coverage: float = 0.95) -> GroupTimeEffects:
         """Return the differences in differences by cohort and period, the event study, the pre-trend test: free.
 
         Parameters
@@ -70,7 +70,7 @@ class NoisyPaths(Release):
         coverage : float
             Of the intervals, from .5 to .999.
         """
-        chosen = public.one_of("control", control, ("never", "not-yet"))
+        chosen = public.check_choice("control", control, ("never", "not-yet"))
         return staggered(self, chosen == "never", public.number("coverage", coverage, 0.5, 0.999))
 
     @property
@@ -83,7 +83,7 @@ class NoisyPaths(Release):
         """Deviation of the noise of ``lost``."""
         return 2 * self.deviation / self.radius
 
-    def redrawn(self, generator: PublicGenerator) -> Self:
+    def with_extra_noise(self, generator: PublicGenerator) -> Self:
         d, s = len(self.spread), self.deviation
         upper = np.triu(generator.normal(0, 1, self.squares.shape)) * s * self.radius
         squares = upper + np.triu(upper, 1).swapaxes(1, 2)
@@ -103,7 +103,7 @@ class NoisyPaths(Release):
         }  # fmt: skip
 
     @classmethod
-    def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
+    def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
         times, cohorts = (form.words(name, different=True) for name in ("times", "cohorts"))
         starts = form.wholes("starts", -1, len(cohorts))
         g, d = len(cohorts), len(times) - 1

@@ -8,31 +8,31 @@ from typing import Any
 from dpcausal.core import validate as public
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.cells.release import levels_of
-from dpcausal.effects.estimators.aipw import Orthogonal
+from dpcausal.effects.estimators.aipw import Aipw
 from dpcausal.effects.estimators.assigned import Assigned
 from dpcausal.effects.estimators.blocks import Blocks
 from dpcausal.effects.estimators.coin import Coin
 from dpcausal.effects.estimators.partially_linear import PartiallyLinear
 from dpcausal.effects.estimators.stratified import Stratified
-from dpcausal.effects.question import Contrast, EffectMethod
+from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.errors import DpCausalError
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 
-__all__ = ["Assigned", "Blocks", "Coin", "Orthogonal", "PartiallyLinear", "Stratified"]
+__all__ = ["Aipw", "Assigned", "Blocks", "Coin", "PartiallyLinear", "Stratified"]
 
-ALL: tuple[type[EffectMethod[Any]], ...] = (Stratified, Orthogonal, PartiallyLinear, Blocks, Assigned, Coin)
+ALL: tuple[type[EffectMethod[Any]], ...] = (Stratified, Aipw, PartiallyLinear, Blocks, Assigned, Coin)
 METHODS: dict[str, type[EffectMethod[Any]]] = {kind.name: kind for kind in ALL}
 """Every method by its short name, beside ``"auto"``."""
 
 
-def method_of(named: object, question: Contrast, loss: Loss) -> EffectMethod[Any]:
+def method_of(named: object, question: EffectQuestion, loss: Loss) -> EffectMethod[Any]:
     """Return the method object that a short name or an object stands for."""
     known: dict[str, Callable[[], EffectMethod[Any]]] = {"auto": lambda: automatic(question, loss), **METHODS}
     found: EffectMethod[Any] = public.chosen(named, EffectMethod, known)
     return found
 
 
-def automatic(question: Contrast, loss: Loss) -> EffectMethod[Any]:
+def automatic(question: EffectQuestion, loss: Loss) -> EffectMethod[Any]:
     """Return the method for a schema, a loss and n, all public: moments where numbers without cuts are adjusted for.
 
     One slope where moments would be refused and it would not; cells where the loss pays for no Gaussian noise, or the
@@ -45,13 +45,13 @@ def automatic(question: Contrast, loss: Loss) -> EffectMethod[Any]:
     if not (gaussian and numbers and two_arms and question.estimand == "ate"):
         return Stratified()
     slope = PartiallyLinear()
-    return slope if not _answers(Orthogonal(), question, loss) and _answers(slope, question, loss) else Orthogonal()
+    return slope if not _answers(Aipw(), question, loss) and _answers(slope, question, loss) else Aipw()
 
 
-def _answers(method: EffectMethod[Any], question: Contrast, loss: Loss) -> bool:
+def _answers(method: EffectMethod[Any], question: EffectQuestion, loss: Loss) -> bool:
     """Return whether a method would answer, which public numbers alone decide."""
     try:
-        method.settle(question, method.pay(loss, question)[0])
+        method.plan(question, method.charge(loss, question)[0])
     except DpCausalError:
         return False
     return True

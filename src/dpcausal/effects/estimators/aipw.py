@@ -29,33 +29,33 @@ import numpy.typing as npt
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts_sensitivity, functionals
-from dpcausal.effects.cells.effect import UNMEASURED, arms_of, e_values, notes, void
+from dpcausal.effects.cells.effect import UNMEASURED, arms_of, e_value_fields, notes, void
 from dpcausal.effects.cells.release import levels_of
 from dpcausal.effects.estimators.aipw_scores import TREATMENT, Design, Scores, lines_of, noise_of_sum
 from dpcausal.effects.estimators.clipping import cuts_of, times_as_wide
-from dpcausal.effects.estimators.polynomial import Pair, SecondDegree, clear_ones, products_of, squares_of
+from dpcausal.effects.estimators.polynomial import Pair, QuadraticTerms, drop_weak_terms, products_of, squares_of
 from dpcausal.effects.moments.adaptive import (
     HISTOGRAM,
     LAST,
     SHAPING,
-    Summed,
+    StreamedRows,
+    estimate_location_scale,
+    final_moments,
     foretold,
-    last_moments,
-    learnt_shape,
     noise_of,
     tail_radius,
 )
 from dpcausal.effects.moments.redundant import NEARLY, nearly, redundant_note, without_redundant
 from dpcausal.effects.moments.release import JointMoments
 from dpcausal.effects.moments.slope_effect import balance_of
-from dpcausal.effects.question import Contrast, EffectMethod
+from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect, GroupEffect, Interval
 from dpcausal.effects.unmeasured import robustness_limit
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import Allotment
-from dpcausal.privacy.checks import gaussian_part
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query
@@ -111,7 +111,7 @@ OVERLAP = "one arm is below 10 %, or more than 5 % of the records have a probabi
 
 
 @dataclass(frozen=True, kw_only=True)
-class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
+class Aipw(EffectMethod[ApproxDP | ZCDP]):
     """Lines for outcome and treatment from noisy moments, then the noisy mean of a doubly robust score.
 
     Parameters
@@ -134,10 +134,10 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
     short_tails: bool = False
     lines_only: bool = False
 
-    def pay(self, loss: Loss, question: Contrast) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
-        return gaussian_part(loss, "method 'moments'")
+    def charge(self, loss: Loss, question: EffectQuestion) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
+        return as_gaussian(loss, "method 'moments'")
 
-    def settle(self, question: Contrast, spent: ApproxDP | ZCDP | NoPrivacy) -> Orthogonal:
+    def plan(self, question: EffectQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> Aipw:
         if question.estimand != "ate":
             raise ParameterError("method 'moments' has estimand='ate' only; method 'cells' has both")
         if len(levels_of(question.column(question.treatment))) != 2:
@@ -169,10 +169,10 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
                 )
         return self
 
-    def claims(self, question: Contrast, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
+    def claims(self, question: EffectQuestion, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
         return "scale-histograms", "ellipse-moments", "corner-counts", "gaussian"
 
-    def caveats(self, question: Contrast, spent: ApproxDP | ZCDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: EffectQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> tuple[str, ...]:
         design, n = Design.of(question), question.n
         bent = self._bent(design, question, spent)
         beside = " and its squares" * (len(bent) > 0) + " and products" * any(i != j for i, j in bent)
@@ -188,7 +188,7 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         return (right, *((far,) if signal < 2 * LEAST_SIGNAL else ()),
                 f"{NONE}: {BLIND}" if self._blind(d, n, rho) else tails)  # fmt: skip
 
-    def _bent(self, design: Design, question: Contrast, spent: ApproxDP | ZCDP | NoPrivacy) -> list[Pair]:
+    def _bent(self, design: Design, question: EffectQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> list[Pair]:
         """Return the squares and products that are among the columns: public."""
         squares, n = squares_of(design), question.n
         for pairs in ([*squares, *products_of(design)], squares) if not self.lines_only else ():
@@ -216,25 +216,30 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         return (n < SEEN_FROM or wide > MOST_WIDE) and not self.short_tails
 
     def release(
-        self, private: Table, question: Contrast, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment
+        self,
+        private: Table,
+        question: EffectQuestion,
+        spent: ApproxDP | ZCDP,
+        coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Effect:
         design, n, rho = Design.of(question), question.n, affordable_zcdp(spent)
         bent = self._bent(design, question, spent)
-        summed, d = Summed.of(question.table, _names(question, design), design.units), len(design.names)
+        summed, d = StreamedRows.of(question.table, _names(question, design), design.units), len(design.names)
         share = moments_share(d + len(bent), n, rho)
         scores, part = 1 - share - self._counts, rho.part(share)
-        shape = learnt_shape(summed, d, n, allotment, part, SHAPING[:1])
-        more = SecondDegree.about(shape, bent, design)
-        seen, whole = summed.seen_by(more), more.design(design)
-        shape = learnt_shape(seen, len(whole.names), n, allotment, part, SHAPING[1:], more.shape(shape))
-        found = last_moments(seen, shape, n, allotment, part)
-        moments = clear_ones(JointMoments.of_rounds(whole.names, n, whole.ranges, found), d, LEAST_SIGNAL)
+        shape = estimate_location_scale(summed, d, n, allotment, part, SHAPING[:1])
+        more = QuadraticTerms.about(shape, bent, design)
+        seen, whole = summed.with_terms(more), more.design(design)
+        shape = estimate_location_scale(seen, len(whole.names), n, allotment, part, SHAPING[1:], more.shape(shape))
+        found = final_moments(seen, shape, n, allotment, part)
+        moments = drop_weak_terms(JointMoments.of_rounds(whole.names, n, whole.ranges, found), d, LEAST_SIGNAL)
         moments, gone = without_redundant(moments, 2, LEAST_SIGNAL)
         if gone:
             moments = moments.among(more.without_factor(moments.names, design))
         more = more.among(moments.names)
         moments = replace(moments, products=more.told(design))
-        summed, design = summed.seen_by(more), more.design(design)
+        summed, design = summed.with_terms(more), more.design(design)
         lines, deviations = lines_of(moments, design.names), (_deviation(rho, scores), _deviation(rho, self._counts))
         tally = Scores.of(question, lines, design, cuts_of(n))
         bound = corner_counts_sensitivity(1, Norm.L2)
@@ -246,16 +251,16 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         blind = self._blind(len(whole.names), n, rho, tally.farthest)
         return _answer(question, moments, tally, noisy, deviations, blind, gone)
 
-    def exact(self, private: Table, question: Contrast, coins: PublicGenerator, allotment: Allotment) -> Effect:
+    def exact(self, private: Table, question: EffectQuestion, coins: PublicGenerator, allotment: CallBudget) -> Effect:
         book_exact("effect", allotment)
         design = Design.of(question)
         rows = question.table.parts(_names(question, design))
         unit = design.units(rows)
         moments = JointMoments.exact(design.names, question.n, design.ranges, unit, rows)
-        more = SecondDegree.about(moments.scales, self._bent(design, question, NoPrivacy()), design)
+        more = QuadraticTerms.about(moments.scales, self._bent(design, question, NoPrivacy()), design)
         whole = more.design(design)
         moments = JointMoments.exact(whole.names, question.n, whole.ranges, more(unit), rows)
-        moments = clear_ones(moments, len(design.names), 1.0)
+        moments = drop_weak_terms(moments, len(design.names), 1.0)
         more = more.among(moments.names)
         moments = replace(moments, products=more.told(design))
         unit, design = more(unit), more.design(design)
@@ -266,7 +271,7 @@ class Orthogonal(EffectMethod[ApproxDP | ZCDP]):
         return _answer(question, moments, tally, tally(unit, rows).astype(np.float64), (0.0, 0.0), False)
 
 
-def _names(question: Contrast, design: Design) -> tuple[str, ...]:
+def _names(question: EffectQuestion, design: Design) -> tuple[str, ...]:
     grouped = () if question.groups is None else (question.groups,)
     return tuple(dict.fromkeys((*design.sources, *grouped)))
 
@@ -305,7 +310,7 @@ class _Mean:
         below, above = unit * taken.below, unit * taken.above
         self.ends = self.estimate - reach * self.error - below, self.estimate + reach * self.error + above
         self.few, self.noisy = self.count < 30 + 6 * math.sqrt(3 * variance), deviation > 0
-        self.skewed = below + above > MOST_CUT * error or (tally.edge is not None and tails.escaped)
+        self.skewed = below + above > MOST_CUT * error or (tally.edge is not None and tails.beyond_last_threshold)
         self.unseen = 0.0 if tally.edge is None else tails.unseen(tally.edge, reach)
 
     def reason(self, otherwise: str, cut: float) -> str:
@@ -316,7 +321,7 @@ class _Mean:
 
 
 def _answer(
-    question: Contrast, moments: JointMoments, tally: Scores, noisy: Reals, deviations: tuple[float, float],
+    question: EffectQuestion, moments: JointMoments, tally: Scores, noisy: Reals, deviations: tuple[float, float],
     blind: bool, gone: tuple[str, ...] = (),
 ) -> Effect:  # fmt: skip
     from scipy.special import ndtri
@@ -362,7 +367,7 @@ def _answer(
     if ends is not None and robust is not None:
         limit = robustness_limit(robust, whole.estimate, ends)
         unmeasured |= {"robustness_value": robust, "robustness_value_limit": limit}
-        unmeasured |= e_values(whole.estimate, ends, spread)
+        unmeasured |= e_value_fields(whole.estimate, ends, spread)
     return Effect(
         treatment=question.treatment, outcome=question.outcome, treated=levels[treated], control=levels[control],
         estimand="ate" if cut is None else "ate-cut", cut=cut, adjusted_for=question.strata,

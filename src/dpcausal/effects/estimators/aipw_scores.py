@@ -15,9 +15,9 @@ from dpcausal.data.schema import Bounded, Column
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corners, functionals
 from dpcausal.effects.cells.effect import arms_of
 from dpcausal.effects.cells.release import levels_of
-from dpcausal.effects.estimators.clipping import WIDER, Tails
+from dpcausal.effects.estimators.clipping import WIDER, TailCounts
 from dpcausal.effects.moments.release import JointMoments
-from dpcausal.effects.question import Contrast
+from dpcausal.effects.question import EffectQuestion
 
 Reals = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -27,7 +27,7 @@ LEAST_PROBABILITY = 0.05
 
 
 @dataclass(frozen=True)
-class Lines:
+class Nuisances:
     """What the moments say, in units of the columns: lines of outcome and treatment, and where scores lie.
 
     ``error`` is that of the centre, ``weight`` that of a residual of the rarer arm at its mean probability.
@@ -41,7 +41,7 @@ class Lines:
     weight: float = 2.0
 
     @property
-    def lopsided(self) -> float:
+    def arm_imbalance(self) -> float:
         """Return how many times as far out, in spreads, scores of the rarer arm lie as in arms of one size."""
         return math.sqrt(max(self.weight - 1, 1.0))
 
@@ -70,7 +70,7 @@ class Lines:
         return effect + residual * (a / probability - (1 - a) / (1 - probability)), probability != e
 
 
-def lines_of(moments: JointMoments, names: Sequence[str]) -> Lines:
+def lines_of(moments: JointMoments, names: Sequence[str]) -> Nuisances:
     """Return the lines over columns of such names, 0 along those that the released moments do without, and where scores
     lie."""
     outcome, *others = moments.names
@@ -86,7 +86,7 @@ def lines_of(moments: JointMoments, names: Sequence[str]) -> Lines:
     slopes = np.array([of_outcome.get(name, 0.0) for name in (*names[1:], "intercept")])
     wide = WIDER * max(spread, least) / math.sqrt(sharp * (1 - sharp))
     error = first.coefficients[0].standard_error
-    return Lines(slopes, treatment, float(slopes[0]), wide, error, 1 / min(sharp, 1 - sharp))
+    return Nuisances(slopes, treatment, float(slopes[0]), wide, error, 1 / min(sharp, 1 - sharp))
 
 
 Integers = npt.NDArray[np.int64]
@@ -105,7 +105,7 @@ class Design:
     """A number as which arm is which by its cut."""
 
     @classmethod
-    def of(cls, question: Contrast) -> Design:
+    def of(cls, question: EffectQuestion) -> Design:
         """Return the columns for a question: outcome, treatment, numbers as they are, one column a further level."""
         found: list[tuple[str, str, int | None, float, float]] = []
         treated = arms_of(
@@ -145,7 +145,7 @@ class Design:
 class Scores:
     """The scores by groups: how many lie far out, and, once these are told, the corner counts of what is cut."""
 
-    lines: Lines
+    lines: Nuisances
     design: Design
     groups: str | None
     column: Column | None
@@ -158,7 +158,7 @@ class Scores:
     edge: int | None = None
 
     @classmethod
-    def of(cls, question: Contrast, lines: Lines, design: Design, cuts: Reals) -> Scores:
+    def of(cls, question: EffectQuestion, lines: Nuisances, design: Design, cuts: Reals) -> Scores:
         column = None if question.groups is None else question.column(question.groups)
         return cls(lines, design, question.groups, column, 1 if column is None else len(levels_of(column)), cuts)
 
@@ -175,7 +175,9 @@ class Scores:
     def cut(self, far: Reals, deviations: tuple[float, float], short: bool) -> Scores:
         """Return these cut where the noisy counts say."""
         told = replace(self, told=far.reshape(self.size, -1) / GRID, deviation=deviations[1])
-        place, edge = told.tails(list(range(self.size))).best(noise_of_sum(deviations[0]), short, self.lines.lopsided)
+        place, edge = told.tails(list(range(self.size))).best(
+            noise_of_sum(deviations[0]), short, self.lines.arm_imbalance
+        )
         return replace(told, place=place, edge=edge)
 
     @property
@@ -199,11 +201,11 @@ class Scores:
         """Return the share of scores with a probability of treatment near 0 or 1."""
         return float(self.told[:, -1].sum()) / max(float(self.told.sum()), 1.0)
 
-    def tails(self, groups: list[int]) -> Tails:
+    def tails(self, groups: list[int]) -> TailCounts:
         """Return how many scores of some groups lie far out."""
         counts = self.told[groups].sum(axis=0)
         counts[len(self.cuts)] += counts[-1]
-        return Tails(self.cuts, counts[:-1], math.sqrt(len(groups)) * self.deviation, self.farthest)
+        return TailCounts(self.cuts, counts[:-1], math.sqrt(len(groups)) * self.deviation, self.farthest)
 
     def __call__(self, unit: Reals, rows: Rows) -> Integers:
         scores, _ = self.lines.scores(self.design.middles + self.design.halves * unit)

@@ -28,13 +28,13 @@ from dpcausal.effects.cells.effect import arms_of
 from dpcausal.effects.cells.release import NoisyCells, levels_of, value_of
 from dpcausal.effects.cells.standardise import LEAST_COUNT, LEAST_EXACT, Sums
 from dpcausal.effects.estimators.stratified import sums_of
-from dpcausal.effects.estimators.trial import OfTrial, told_numbers
-from dpcausal.effects.question import Contrast, EffectMethod, Rehearsal
+from dpcausal.effects.estimators.trial import TrialEstimate, parse_array
+from dpcausal.effects.question import EffectMethod, EffectQuestion, SimulatedDesign
 from dpcausal.effects.result import Effect
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import geometric, laplace_scale
-from dpcausal.privacy.budget import Allotment
-from dpcausal.privacy.checks import pure_part
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.checks import as_pure
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
@@ -87,10 +87,10 @@ class _Arms:
     shares: Reals
 
     @classmethod
-    def of(cls, question: Contrast, sizes: Any, least: int = LEAST_EXACT) -> _Arms:
+    def of(cls, question: EffectQuestion, sizes: Any, least: int = LEAST_EXACT) -> _Arms:
         levels = levels_of(question.column(question.treatment))
         strata = [len(levels_of(question.column(name))) for name in question.strata]
-        told = told_numbers(sizes)
+        told = parse_array(sizes)
         shape = (len(levels), *strata)
         if told.shape != shape or not np.all((told == np.floor(told)) & (told >= 0) & (told <= question.n)):
             raise ParameterError(
@@ -113,7 +113,7 @@ class _Arms:
         found /= self.shares.max()
         return found
 
-    def sums(self, cells: NoisyCells, question: Contrast) -> tuple[Sums, float, float]:
+    def sums(self, cells: NoisyCells, question: EffectQuestion) -> tuple[Sums, float, float]:
         """Return noisy sums that know their counts, the noise of Σ y² of a cell, and how far counts are astray."""
         value = value_of(question.outcome, question.column(question.outcome))
         axes = [cells.by.index(name) for name in (question.treatment, *question.strata)]
@@ -150,10 +150,10 @@ class Assigned(EffectMethod[PureDP]):
 
     sizes: Any = None
 
-    def pay(self, loss: Loss, question: Contrast) -> tuple[PureDP | NoPrivacy, str]:
-        return pure_part(loss, "method 'assigned'")
+    def charge(self, loss: Loss, question: EffectQuestion) -> tuple[PureDP | NoPrivacy, str]:
+        return as_pure(loss, "method 'assigned'")
 
-    def settle(self, question: Contrast, spent: PureDP | NoPrivacy) -> Assigned:
+    def plan(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> Assigned:
         if question.table.inside:
             raise ParameterError(
                 "sizes are those of all rows, and the arms of a subgroup have others: ask by method='cells', or make a "
@@ -172,17 +172,17 @@ class Assigned(EffectMethod[PureDP]):
                 f"arms of {arms.counts.min():.0f} at {spent} foretell noise of {noise:.2g} of the outcome's range, "
                 f"and {MOST_NOISE:g} is the most: {noise / MOST_NOISE:.2g} times the epsilon, or rows, would do"
             )
-        return replace(self, sizes=told_numbers(self.sizes).astype(np.int64).tolist())
+        return replace(self, sizes=parse_array(self.sizes).astype(np.int64).tolist())
 
-    def claims(self, question: Contrast, spent: PureDP) -> tuple[str, ...]:
+    def claims(self, question: EffectQuestion, spent: PureDP) -> tuple[str, ...]:
         return "assigned-sum", *cell_claims(spent)
 
-    def caveats(self, question: Contrast, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         return ("right if arms have the sizes that were told and every row its outcome: one that lacks a column counts "
                 "as the middle of the range",)  # fmt: skip
 
     def release(
-        self, private: Table, question: Contrast, spent: Paid, coins: PublicGenerator, allotment: Allotment
+        self, private: Table, question: EffectQuestion, spent: Paid, coins: PublicGenerator, allotment: CallBudget
     ) -> Effect:
         arms = _Arms.of(question, self.sizes)
         by, outcome = arms.of_rows(), question.outcome
@@ -208,20 +208,20 @@ class Assigned(EffectMethod[PureDP]):
         cells = noisy_cells(sums_of(question), spent.part(1 - DIFFERENCE), allotment)
         return _answer(question, arms, noisy * float(arms.shares.max()) / 2, _deviation(arms, spent), cells)
 
-    def exact(self, private: Table, question: Contrast, coins: PublicGenerator, allotment: Allotment) -> Effect:
+    def exact(self, private: Table, question: EffectQuestion, coins: PublicGenerator, allotment: CallBudget) -> Effect:
         return self.release(private, question, NoPrivacy(), coins, allotment)
 
-    def rehearsal(self, n: int, strata: int, share: float, coins: PublicGenerator) -> Rehearsal:
+    def rehearsal(self, n: int, strata: int, share: float, coins: PublicGenerator) -> SimulatedDesign:
         """Return n made-up records in arms whose sizes are in the proportions of ``sizes``."""
         counts = _in_proportion(self.sizes, n, strata)
         arms, places = (np.repeat(axis.ravel(), counts.ravel()) for axis in np.indices(counts.shape))
         sizes = counts[:, 0] if strata == 1 else counts
-        return Rehearsal(replace(self, sizes=sizes.tolist()), len(counts), arms, places)
+        return SimulatedDesign(replace(self, sizes=sizes.tolist()), len(counts), arms, places)
 
 
 def _in_proportion(sizes: Any, n: int, strata: int) -> Integers:
     """Return sizes of levels by strata that add up to n, in the proportions of those told: by largest remainders."""
-    told = told_numbers(sizes)
+    told = parse_array(sizes)
     fits = told.size > 0 and told.size == len(told) * strata
     if not fits or len(told) < 2 or not 0 < told.min() <= told.max() < math.inf:
         raise ParameterError(
@@ -242,7 +242,7 @@ def _deviation(arms: _Arms, spent: Paid) -> float:
     return math.sqrt(geometric_variance(scale)) / GRID * float(arms.shares.max()) / 2
 
 
-def _answer(question: Contrast, arms: _Arms, sum_of_all: float, noise: float, cells: NoisyCells) -> Effect:
+def _answer(question: EffectQuestion, arms: _Arms, sum_of_all: float, noise: float, cells: NoisyCells) -> Effect:
     """Return the effect, in the outcome's unit: both releases weighed by their noise."""
     sums, of_squares, astray = arms.sums(cells, question)
     shares, within = arms.shares, sums.T / sums.N
@@ -254,7 +254,7 @@ def _answer(question: Contrast, arms: _Arms, sum_of_all: float, noise: float, ce
     sampling = float((shares**2 * spread * degrees).sum())
     unsure = math.sqrt(float((shares**4 * (of_squares + 4 * within**2 * sums.noise[1, 1])).sum()))
     most = float((shares**2 * sums.N * degrees).sum()) / 4
-    return OfTrial(
+    return TrialEstimate(
         estimate=first * sum_of_all + (1 - first) * other, drowned=drowned, weights=shares, within=within,
         sampling=min(max(sampling + MARGIN * unsure, 0.0), most),
         wide=np.maximum(spread, 0.0) / sums.N + 2 * math.sqrt(of_squares) / sums.N,

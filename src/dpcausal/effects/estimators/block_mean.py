@@ -25,7 +25,7 @@ import numpy.typing as npt
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.mechanisms.blocks import block_sum, block_window, blocks_moved
 from dpcausal.mechanisms.selection import noisy_max
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.releases.counts import geometric_variance
@@ -53,7 +53,7 @@ ASTRAY, ALL_CUT = 0.75, 0.85
 window is not where the answers are."""
 
 
-class Blocked(NamedTuple):
+class BlockAggregate(NamedTuple):
     """The mean of what blocks answer, in widths of the outcome's range; ``None`` where no window was found."""
 
     estimate: float | None
@@ -74,14 +74,14 @@ def reach_of(blocks: int) -> float:
 
 
 @dataclass(frozen=True)
-class Windows:
+class CandidateWindows:
     """All windows that may be chosen, for blocks of about so many rows: public."""
 
     centres: Integers
     halves: Integers
 
     @classmethod
-    def of(cls, rows: float) -> Windows:
+    def of(cls, rows: float) -> CandidateWindows:
         """Return halves that shrink by √2, with centres a half apart over all that an effect can be."""
         least, halves = UNIT / (NARROWEST * math.sqrt(max(rows, 1.0))), list[int]()
         while not halves or halves[-1] / math.sqrt(2) >= max(least, 4):
@@ -96,14 +96,16 @@ def noise_share(blocks: int, epsilon: float) -> float:
     return math.sqrt(8) * reach_of(blocks) / (blocks * float(SUM) * epsilon)
 
 
-def block_mean(answers: Sequence[int | None], rows: float, unit: Unit, spent: PureDP, allotment: Allotment) -> Blocked:
+def block_mean(
+    answers: Sequence[int | None], rows: float, unit: Unit, spent: PureDP, allotment: CallBudget
+) -> BlockAggregate:
     """Release the mean of the blocks' answers, whole numbers in [−``UNIT``, ``UNIT``], or ``None`` of a silent block.
 
     A silent block adds nothing to the sum and the largest square: many of them widen the interval.
 
     *Guarantee*: ``spent`` as pure ε, claims block-window, noisy-max, block-sum, geometric; the three add up.
     """
-    windows, blocks = Windows.of(rows), len(answers)
+    windows, blocks = CandidateWindows.of(rows), len(answers)
     query = block_window(answers, windows.centres, windows.halves, "window of blocks' answers", unit)
     chosen = noisy_max(query, allotment, spent.part(WINDOW))
     centre, half = int(windows.centres[chosen]), int(windows.halves[chosen])
@@ -121,7 +123,7 @@ def block_mean(answers: Sequence[int | None], rows: float, unit: Unit, spent: Pu
     return told(mean, square, noise, unsure, blocks, centre, half)
 
 
-def kept_of(spread: float, steps: float) -> float:
+def share_inside(spread: float, steps: float) -> float:
     """Return the share of normal answers that lie within so many halves, from the variance of the cut ones, in halves.
 
     By so much less the mean of the cut answers moves than they do.
@@ -136,12 +138,14 @@ def kept_of(spread: float, steps: float) -> float:
     return max(math.erf(steps / low / math.sqrt(2)), LEAST_KEPT)
 
 
-def told(mean: float, square: float, noise: float, unsure: float, blocks: int, centre: int, half: int) -> Blocked:
+def told(
+    mean: float, square: float, noise: float, unsure: float, blocks: int, centre: int, half: int
+) -> BlockAggregate:
     """Return what three released numbers say: means and deviations in reaches, centre and half in steps."""
     steps = reach_of(blocks)
     astray = abs(mean) * steps > ASTRAY + 2 * noise * steps or square > ALL_CUT + unsure
-    kept = kept_of((square - mean**2) * steps**2, steps)
+    kept = share_inside((square - mean**2) * steps**2, steps)
     spread = min(max(square - mean**2 + unsure, LEAST_SPREAD / steps**2), 1.0)
     width = steps * half / UNIT / kept
     estimate = None if astray else min(max(centre / UNIT + mean * width, -1.0), 1.0)
-    return Blocked(estimate, spread / (blocks - 1) * width**2, noise * width)
+    return BlockAggregate(estimate, spread / (blocks - 1) * width**2, noise * width)

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
-from dpcausal.regression.external import guest, is_estimator, quiet_copy, tried, with_coins
+from dpcausal.regression.external import external_code, is_estimator, quiet_copy, tried, with_coins
 from dpcausal.regression.smoother import Given, standardised
 
 Reals = npt.NDArray[np.float64]
@@ -215,7 +215,7 @@ def predicted(learner: Any, given: Given, response: Reals, of_treatment: bool, c
     if learner is None:
         return None
     scale, middle = (1.0, 0.0) if of_treatment else (float(response.std()) or 1.0, float(response.mean()))
-    found = guest(lambda: _apart(learner, given, (response - middle) / scale, of_treatment, coins), seed)
+    found = external_code(lambda: _apart(learner, given, (response - middle) / scale, of_treatment, coins), seed)
     return np.clip(middle + scale * found, response.min(), response.max())
 
 

@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.core.validate import one_of, whole
+from dpcausal.core.validate import check_choice, whole
 from dpcausal.data.coding import bin_codes
 from dpcausal.data.records import Rows
-from dpcausal.data.remote_blocks import Apart, Parts, Told
+from dpcausal.data.remote_blocks import Parts, PublicTableInfo, WorkerBlocks
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.cells.effect import UNMEASURED, arms_of
 from dpcausal.effects.cells.release import levels_of, value_of
@@ -27,7 +27,7 @@ from dpcausal.effects.estimators.block_mean import (
     PROOFS,
     SUM,
     UNIT,
-    Blocked,
+    BlockAggregate,
     answer_of,
     block_mean,
     noise_share,
@@ -43,17 +43,17 @@ from dpcausal.effects.estimators.block_regression import (
     predicted,
     slope,
 )
-from dpcausal.effects.question import Contrast, EffectMethod
+from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import laplace_scale
 from dpcausal.mechanisms.blocks import assign_blocks, blocks_moved, salt_of
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import Allotment
-from dpcausal.privacy.checks import pure_part
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.checks import as_pure
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
-from dpcausal.privacy.sandbox import contained
+from dpcausal.privacy.sandbox import isolated_or_default
 from dpcausal.regression.external import one_thread
 from dpcausal.regression.smoother import Given
 
@@ -80,7 +80,7 @@ class Sample:
         return Sample(self.treated[rows], self.outcome[rows], self.given.at(rows), self.kept[rows])
 
     @classmethod
-    def of(cls, question: Contrast, rows: Rows) -> Sample:
+    def of(cls, question: EffectQuestion, rows: Rows) -> Sample:
         """Return records as rows of an effect; one in another arm counts as one that lacks a column."""
         value = value_of(question.outcome, question.column(question.outcome))
         named = question.column(question.treatment)
@@ -168,16 +168,16 @@ class Blocks(EffectMethod[PureDP]):
     overlap: bool = False
     blocks: int | None = None
 
-    def pay(self, loss: Loss, question: Contrast) -> tuple[PureDP | NoPrivacy, str]:
-        return pure_part(loss, "method 'blocks'")
+    def charge(self, loss: Loss, question: EffectQuestion) -> tuple[PureDP | NoPrivacy, str]:
+        return as_pure(loss, "method 'blocks'")
 
-    def settle(self, question: Contrast, spent: PureDP | NoPrivacy) -> Blocks:
+    def plan(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> Blocks:
         if question.table.weighed:
             raise ParameterError("method 'blocks' has no proof for survey weights")
         if question.estimand != "ate" or question.groups is not None:
             raise ParameterError(ONLY)
         if self.terms is not None:
-            one_of("terms", self.terms, TERMS)
+            check_choice("terms", self.terms, TERMS)
         learners = {
             "outcome_model": learner_of("outcome_model", self.outcome_model, False),
             "propensity_model": learner_of("propensity_model", self.propensity_model, True),
@@ -195,7 +195,7 @@ class Blocks(EffectMethod[PureDP]):
                 check(name, learner, like, name == "propensity_model")
         return found
 
-    def _dealt(self, question: Contrast, kinds: Kinds, spent: PureDP) -> Blocks:
+    def _dealt(self, question: EffectQuestion, kinds: Kinds, spent: PureDP) -> Blocks:
         """Return it with terms and blocks checked, or chosen from public numbers."""
         rows, epsilon = question.table.expected, spent.epsilon / blocks_moved(question.unit)
         least = max(LEAST_BLOCKS, math.ceil(ENOUGH / epsilon))
@@ -237,10 +237,10 @@ class Blocks(EffectMethod[PureDP]):
     def _series(self, kinds: Kinds, rows: float) -> str:
         return self.terms or next((one for one in TERMS[::-1] if rows >= self._needs(kinds, one)), TERMS[0])
 
-    def claims(self, question: Contrast, spent: PureDP) -> tuple[str, ...]:
+    def claims(self, question: EffectQuestion, spent: PureDP) -> tuple[str, ...]:
         return PROOFS
 
-    def caveats(self, question: Contrast, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         along, rows = ALONG[self.terms or TERMS[0]], question.table.expected // (self.blocks or 1)
         told = [(LEARNT if self._learns else RIGHT).format(along=along, rows=rows)]
         if not self.overlap and question.adjust:
@@ -268,18 +268,23 @@ class Blocks(EffectMethod[PureDP]):
             anew = predicted(self.outcome_model, kept.given, untreated, False, coins)
             return tell((of_treatment, None if anew is None else anew + first.effect * of_treatment))
 
-        return contained(found, None)
+        return isolated_or_default(found, None)
 
-    def read(self, question: Contrast) -> Any:
-        if Apart.of(question.table):
-            return Apart(question.table, _names(question), Answers(self, _told(question)).made)
+    def read(self, question: EffectQuestion) -> Any:
+        if WorkerBlocks.of(question.table):
+            return WorkerBlocks(question.table, _names(question), Answers(self, _told(question)).made)
         return Sample.of(question, question.table.rows(_names(question)))
 
     def release(
-        self, private: Sample | Apart, question: Contrast, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self,
+        private: Sample | WorkerBlocks,
+        question: EffectQuestion,
+        spent: PureDP,
+        coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Effect:
         blocks = self.blocks or 1
-        if isinstance(private, Apart):
+        if isinstance(private, WorkerBlocks):
             salt = salt_of(coins)
             seeds = tuple(coins.integers(2**63, size=blocks).tolist())
             said = [int(one) for one in private.each(blocks, salt, 1, Answers(self, _told(question), seeds))[:, 0]]
@@ -287,19 +292,19 @@ class Blocks(EffectMethod[PureDP]):
             parts = assign_blocks(private.n, blocks, coins, private.keys)
             seeds = tuple(coins.integers(2**63, size=blocks).tolist())
             said = [one for (one,) in Answers(self, question, seeds)(private, list(enumerate(parts)))]
-        answers = [None if one == SILENT else one for one in said]
+        answers = [None if one == NO_ANSWER else one for one in said]
         found = block_mean(answers, question.table.expected / blocks, question.unit, spent, allotment)
         return self._effect(question, found, blocks)
 
-    def exact(self, private: Any, question: Contrast, coins: PublicGenerator, allotment: Allotment) -> Effect:
+    def exact(self, private: Any, question: EffectQuestion, coins: PublicGenerator, allotment: CallBudget) -> Effect:
         """Return the effect in all rows as one block, with the error of its slope."""
         book_exact("effect", allotment)
         with one_thread():
             found = self.answer(Sample.of(question, question.table.rows(_names(question))), coins)
-        told = Blocked(None, 0.0, 0.0) if found is None else Blocked(found.effect, found.error**2, 0.0)
+        told = BlockAggregate(None, 0.0, 0.0) if found is None else BlockAggregate(found.effect, found.error**2, 0.0)
         return self._effect(question, told, 0)
 
-    def _effect(self, question: Contrast, found: Blocked, blocks: int) -> Effect:
+    def _effect(self, question: EffectQuestion, found: BlockAggregate, blocks: int) -> Effect:
         from scipy.special import ndtri, stdtrit
 
         levels = levels_of(question.column(question.treatment))
@@ -325,7 +330,7 @@ class Blocks(EffectMethod[PureDP]):
         )  # fmt: skip
 
 
-SILENT = 1 << 40
+NO_ANSWER = 1 << 40
 """The whole number that stands for a block without an answer."""
 
 
@@ -334,7 +339,7 @@ class Answers:
     """What workers make of the blocks they have: a whole number each."""
 
     method: Blocks
-    question: Contrast
+    question: EffectQuestion
     seeds: tuple[int, ...] = ()
 
     def made(self, rows: Rows) -> Sample:
@@ -347,19 +352,19 @@ class Answers:
 
     def _said(self, rows: Sample, seed: int) -> int:
         found = self.method.answer(rows, generator_from_seed(seed))
-        return SILENT if found is None else answer_of(found.effect)
+        return NO_ANSWER if found is None else answer_of(found.effect)
 
 
-def _names(question: Contrast) -> tuple[str, ...]:
+def _names(question: EffectQuestion) -> tuple[str, ...]:
     return (question.treatment, question.outcome, *question.adjust)
 
 
-def _kinds(question: Contrast) -> Kinds:
+def _kinds(question: EffectQuestion) -> Kinds:
     declared = [question.column(name) for name in question.adjust]
     levels = tuple(len(levels_of(one)) for one in declared if not isinstance(one, Bounded))
     return Kinds(len(declared) - len(levels), levels)
 
 
-def _told(question: Contrast) -> Contrast:
+def _told(question: EffectQuestion) -> EffectQuestion:
     """Return what workers need of a question, without its table."""
-    return replace(question, table=Told(question.table.schema))  # type: ignore[arg-type]
+    return replace(question, table=PublicTableInfo(question.table.schema))  # type: ignore[arg-type]

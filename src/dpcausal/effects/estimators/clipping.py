@@ -35,7 +35,7 @@ NEAR, NET, ALLOWED = 2, 0.5, 1.5
 """Short tails are cut at one of so many, go on for so much of it, and so many deviations of their lean are doubted."""
 
 
-class Taken(NamedTuple):
+class ClippingLoss(NamedTuple):
     """What a cut may have taken from the sum of scores, in spreads, and the deviation of what is hidden."""
 
     below: float
@@ -43,11 +43,11 @@ class Taken(NamedTuple):
     hidden: float
 
     @classmethod
-    def of(cls, lean: float, hidden: float = 0.0) -> Taken:
+    def of(cls, lean: float, hidden: float = 0.0) -> ClippingLoss:
         return cls(max(0.0, -lean), max(0.0, lean), hidden)
 
 
-def edge_of(n: int) -> float:
+def detection_threshold(n: int) -> float:
     """Return how many spreads out tails of any shape are allowed for: public.
 
     A tail with a third moment has taken n/cut² there, no more than chance, √n, hides.
@@ -64,7 +64,7 @@ def cuts_of(n: int) -> Reals:
     >>> cuts_of(10_000).round(2).tolist()
     [2.5, 3.97, 6.3, 10.0, 17.5, 30.62]
     """
-    inner = np.geomspace(NEAREST, edge_of(n), INNER)
+    inner = np.geomspace(NEAREST, detection_threshold(n), INNER)
     return np.concatenate([inner, inner[-1] * STEP ** np.arange(1, OUTER + 1)])
 
 
@@ -74,11 +74,11 @@ def times_as_wide(n: int, noise: float, short: bool, farthest: float = math.inf)
     ``noise`` is the deviation of that of a sum of scores cut at 1; ``short``, whether it is said that tails are short;
     ``farthest``, how many spreads out a score can lie, if that is known.
     """
-    return math.hypot(1.0, WIDER * min(NEAREST if short else edge_of(n), farthest) * noise / math.sqrt(n))
+    return math.hypot(1.0, WIDER * min(NEAREST if short else detection_threshold(n), farthest) * noise / math.sqrt(n))
 
 
 @dataclass(frozen=True)
-class Tails:
+class TailCounts:
     """Noisy counts of scores beyond each cut and before the next.
 
     Parameters
@@ -138,11 +138,11 @@ class Tails:
         return count + reach * self.deviation * math.sqrt(bins)
 
     @property
-    def escaped(self) -> bool:
+    def beyond_last_threshold(self) -> bool:
         """Return whether more scores than noise would make lie beyond all cuts."""
         return max(float(side[-1]) for side in self.sides) > ESCAPED * self.deviation
 
-    def taken(self, place: int, edge: int | None) -> Taken:
+    def taken(self, place: int, edge: int | None) -> ClippingLoss:
         """Return what the cut at a place may have taken; no edge stands for tails that are said to be short.
 
         >>> tails = Tails(np.array([2.0, 4.0]), np.array([0.0, 0.0, 900.0, 60.0, 40.0]), 0.0)
@@ -153,15 +153,15 @@ class Tails:
         lean, cut = (above - below)[place:], float(self.cuts[place])
         unsure = 2 * self.deviation**2 + np.maximum(above + below, 0.0)[place:]
         if edge is None:
-            return Taken.of(NET * cut * _beyond(float(lean.sum()), ALLOWED * math.sqrt(unsure.sum())))
+            return ClippingLoss.of(NET * cut * _beyond(float(lean.sum()), ALLOWED * math.sqrt(unsure.sum())))
         far = np.where(self.cuts[place:] < self.farthest, self.middles[place:] - cut, 0.0)
         inside = np.minimum(far, max(float(self.cuts[edge]) - cut, 0.0))
         hidden, outside = (math.sqrt(float(far**2 @ unsure)) for far in (inside, far - inside))
-        near = Taken.of(_beyond(float(inside @ lean), DOUBTED * hidden), hidden)
-        more = Taken.of(_beyond(float((far - inside) @ lean), DOUBTED_BEYOND * outside))
-        return Taken(near.below + more.below, near.above + more.above, hidden)
+        near = ClippingLoss.of(_beyond(float(inside @ lean), DOUBTED * hidden), hidden)
+        more = ClippingLoss.of(_beyond(float((far - inside) @ lean), DOUBTED_BEYOND * outside))
+        return ClippingLoss(near.below + more.below, near.above + more.above, hidden)
 
-    def best(self, noise: float, short: bool, lopsided: float = 1.0) -> tuple[int, int | None]:
+    def best(self, noise: float, short: bool, arm_imbalance: float = 1.0) -> tuple[int, int | None]:
         """Return the place of the cut, none beyond the edge, whose interval is foretold to be shortest, and the edge's.
 
         Parameters
@@ -175,7 +175,7 @@ class Tails:
         """
         first, edge, widths = 0, None if short else self.edge(), []
         if edge is None:
-            nearest = int(np.argmin(np.abs(np.log(self.cuts / (NEAREST * lopsided)))))
+            nearest = int(np.argmin(np.abs(np.log(self.cuts / (NEAREST * arm_imbalance)))))
             first = min(nearest, max(len(self.cuts) - NEAR, 0))
         for place in range(first, len(self.cuts) if edge is None else edge + 1)[: NEAR if edge is None else None]:
             taken, chance = self.taken(place, edge), math.sqrt(self.count) / WIDER

@@ -29,13 +29,13 @@ from dpcausal.effects.cells.effect import arms_of
 from dpcausal.effects.cells.release import NoisyCells, levels_of, value_of
 from dpcausal.effects.cells.standardise import LEAST_COUNT, LEAST_EXACT, Sums
 from dpcausal.effects.estimators.stratified import sums_of
-from dpcausal.effects.estimators.trial import OfTrial, told_numbers
-from dpcausal.effects.question import Contrast, EffectMethod, Rehearsal
+from dpcausal.effects.estimators.trial import TrialEstimate, parse_array
+from dpcausal.effects.question import EffectMethod, EffectQuestion, SimulatedDesign
 from dpcausal.effects.result import Effect
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import geometric, laplace_scale
-from dpcausal.privacy.budget import Allotment
-from dpcausal.privacy.checks import pure_part
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.checks import as_pure
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
@@ -91,11 +91,11 @@ class _Design:
     """Shape (levels, strata)."""
 
     @classmethod
-    def of(cls, question: Contrast, probabilities: Any) -> _Design:
+    def of(cls, question: EffectQuestion, probabilities: Any) -> _Design:
         levels = levels_of(question.column(question.treatment))
         strata = tuple(len(levels_of(question.column(name))) for name in question.strata)
         shape = (len(levels), *strata)
-        told = told_numbers(probabilities)
+        told = parse_array(probabilities)
         if told.shape == (len(levels),):
             told = np.broadcast_to(told.reshape(-1, *[1] * len(strata)), shape)
         whole = told.shape == shape and bool(np.all((told >= 0) & (told <= 1)))
@@ -145,7 +145,7 @@ class _Design:
 
 
 @dataclass(frozen=True)
-class _Centred:
+class _CentredScores:
     """What noisy cells and the told coin say of the arms: the scores' centres, and the reach that follows."""
 
     design: _Design
@@ -161,7 +161,7 @@ class _Centred:
     astray: float
 
     @classmethod
-    def of(cls, design: _Design, cells: NoisyCells, question: Contrast) -> _Centred:
+    def of(cls, design: _Design, cells: NoisyCells, question: EffectQuestion) -> _CentredScores:
         """Return them, the noise of counts taken down by what the coin is known to give: least squares."""
         value = value_of(question.outcome, question.column(question.outcome))
         raw, noise = cells.sums(value, [cells.by.index(name) for name in (question.treatment, *question.strata)])
@@ -221,7 +221,7 @@ class _Centred:
         """Return how many records count."""
         return max(float(self.everybody.sum()), n / 4) if self.gone else float(n)
 
-    def answer(self, moved: float, noise: float, n: float) -> OfTrial:
+    def answer(self, moved: float, noise: float, n: float) -> TrialEstimate:
         """Return the estimate: what the centres say, moved by the scores as far as the noise of both says."""
         c, chances, W = self.centres, self.design.chances, self.weights
         (nn, nt, nq), (_, tt, tq), (_, _, qq) = self.noise
@@ -238,7 +238,7 @@ class _Centred:
         most = float((by**2 * np.minimum(self.N * c * (1 - c) + unsure + 2 * of_mean / self.N, ends)).sum())
         noise_of_gaps = (of_mean / self.N**2).sum(axis=0)
         between = max(float(W @ ((self.gaps - self.first) ** 2 - (1 - W) * noise_of_gaps)), 0.0) / n
-        return OfTrial(
+        return TrialEstimate(
             estimate=self.first + part * moved, drowned=(part * noise) ** 2 + (1 - part) ** 2 * of_first,
             sampling=between + min(max(sampling, 0.0), most), weights=by, within=c,
             wide=np.maximum(squares, 0.0) / self.N + 2 * np.sqrt(of_squares) / self.N,
@@ -265,10 +265,10 @@ class Coin(EffectMethod[PureDP]):
 
     probabilities: Any = None
 
-    def pay(self, loss: Loss, question: Contrast) -> tuple[PureDP | NoPrivacy, str]:
-        return pure_part(loss, "method 'coin'")
+    def charge(self, loss: Loss, question: EffectQuestion) -> tuple[PureDP | NoPrivacy, str]:
+        return as_pure(loss, "method 'coin'")
 
-    def settle(self, question: Contrast, spent: PureDP | NoPrivacy) -> Coin:
+    def plan(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> Coin:
         if question.table.weighed:
             raise ParameterError("method 'coin' has no proof for survey weights")
         if question.estimand != "ate":
@@ -291,23 +291,23 @@ class Coin(EffectMethod[PureDP]):
                 f"the outcome's range, and {MOST_NOISE:g} is the most: {noise / MOST_NOISE:.2g} times the epsilon, or "
                 "rows, would do"
             )
-        return replace(self, probabilities=told_numbers(self.probabilities).tolist())
+        return replace(self, probabilities=parse_array(self.probabilities).tolist())
 
-    def claims(self, question: Contrast, spent: PureDP) -> tuple[str, ...]:
+    def claims(self, question: EffectQuestion, spent: PureDP) -> tuple[str, ...]:
         return "centred-score", *cell_claims(spent)
 
-    def caveats(self, question: Contrast, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         told = "right if each was assigned by itself, with the probabilities that were told"
         gains = _Design.of(question, self.probabilities).gains(question.n, spent)
         return (told,) if gains else (told, NO_GAIN)
 
     def release(
-        self, private: Table, question: Contrast, spent: Paid, coins: PublicGenerator, allotment: Allotment
+        self, private: Table, question: EffectQuestion, spent: Paid, coins: PublicGenerator, allotment: CallBudget
     ) -> Effect:
         design = _Design.of(question, self.probabilities)
         share = design.share(question.n, spent)
         cells = noisy_cells(sums_of(question), spent.part(1 - share), allotment)
-        centred = _Centred.of(design, cells, question)
+        centred = _CentredScores.of(design, cells, question)
         low, high = centred.ends
         outcome, value = question.outcome, value_of(question.outcome, question.column(question.outcome))
         named = tuple((name, question.column(name)) for name in (question.treatment, *question.strata))
@@ -334,12 +334,12 @@ class Coin(EffectMethod[PureDP]):
         known = Sums(centred.N, centred.T, centred.Q, centred.noise[:2, :2].max(axis=(2, 3)))
         return found.told(question, cells, known, self.name)
 
-    def exact(self, private: Table, question: Contrast, coins: PublicGenerator, allotment: Allotment) -> Effect:
+    def exact(self, private: Table, question: EffectQuestion, coins: PublicGenerator, allotment: CallBudget) -> Effect:
         return self.release(private, question, NoPrivacy(), coins, allotment)
 
-    def rehearsal(self, n: int, strata: int, share: float, coins: PublicGenerator) -> Rehearsal:
+    def rehearsal(self, n: int, strata: int, share: float, coins: PublicGenerator) -> SimulatedDesign:
         """Return n made-up records, each assigned by the told coin."""
-        told = told_numbers(self.probabilities)
+        told = parse_array(self.probabilities)
         told = np.tile(told[:, None], (1, strata)) if told.ndim == 1 else told.reshape(len(told), -1)
         if told.shape[1:] != (strata,) or len(told) < 2 or np.abs(told.sum(axis=0) - 1).max() > 1e-9:
             raise ParameterError(
@@ -347,13 +347,13 @@ class Coin(EffectMethod[PureDP]):
             )
         places = coins.integers(0, strata, n)
         below = np.cumsum(told, axis=0)[:-1, places]
-        return Rehearsal(
+        return SimulatedDesign(
             replace(self, probabilities=(told[:, 0] if strata == 1 else told).tolist()), len(told),
             (coins.random(n) >= below).sum(axis=0), places,
         )  # fmt: skip
 
 
-def _of_two_levels(question: Contrast) -> bool:
+def _of_two_levels(question: EffectQuestion) -> bool:
     return not isinstance(question.column(question.outcome), Bounded)
 
 

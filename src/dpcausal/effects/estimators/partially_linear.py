@@ -18,19 +18,19 @@ from dpcausal.data.table import Table
 from dpcausal.effects.cells.effect import arms_of, void
 from dpcausal.effects.cells.release import levels_of
 from dpcausal.effects.estimators.aipw_scores import Design
-from dpcausal.effects.moments.adaptive import TAKEN, Summed, foretold, learnt_moments, unseen_tail
+from dpcausal.effects.moments.adaptive import TAKEN, StreamedRows, adaptive_moments, foretold, undetectable_tail
 from dpcausal.effects.moments.api import check_rounds, times_as_wide
 from dpcausal.effects.moments.redundant import redundant_note, without_redundant
-from dpcausal.effects.moments.regression import BLIND, LEAST_OF_A_LINE, LEAST_SIGNAL, SPREAD, Terms, tells
+from dpcausal.effects.moments.regression import BLIND, LEAST_OF_A_LINE, LEAST_SIGNAL, SPREAD, Terms, has_signal
 from dpcausal.effects.moments.release import JointMoments
-from dpcausal.effects.moments.sandwich import MEAT, meat_of, rows_for_step
+from dpcausal.effects.moments.sandwich import MEAT, release_sandwich, rows_for_step
 from dpcausal.effects.moments.slope_effect import balance_of, effect_of_line
-from dpcausal.effects.question import Contrast, EffectMethod
+from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
 from dpcausal.errors import InfeasibleError, ParameterError
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import Allotment
-from dpcausal.privacy.checks import gaussian_part
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 from dpcausal.privacy.noise import PublicGenerator
 
@@ -92,10 +92,10 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
     symmetric_errors: bool = False
     normal_errors: bool = False
 
-    def pay(self, loss: Loss, question: Contrast) -> tuple[Paid, str]:
-        return gaussian_part(loss, f"method {self.name!r}")
+    def charge(self, loss: Loss, question: EffectQuestion) -> tuple[Paid, str]:
+        return as_gaussian(loss, f"method {self.name!r}")
 
-    def settle(self, question: Contrast, spent: Paid) -> PartiallyLinear:
+    def plan(self, question: EffectQuestion, spent: Paid) -> PartiallyLinear:
         for word in self.words:
             if not isinstance(getattr(self, word), bool):
                 raise ParameterError(f"{word} must be True or False")
@@ -109,11 +109,11 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
         if not isinstance(spent, NoPrivacy):
             rho = affordable_zcdp(spent)
             check_rounds(d, n, spent, *self._parts(d, n, rho), d)
-            if _foreseen(d, n, rho) < LEAST_FORESEEN:
+            if _expected_signal_to_noise(d, n, rho) < LEAST_FORESEEN:
                 enough, times = n, 1.0
-                while _foreseen(d, enough, rho) < LEAST_FORESEEN:
+                while _expected_signal_to_noise(d, enough, rho) < LEAST_FORESEEN:
                     enough = math.ceil(enough * 1.1)
-                while _foreseen(d, n, ZCDP(rho.rho * times**2)) < LEAST_FORESEEN:
+                while _expected_signal_to_noise(d, n, ZCDP(rho.rho * times**2)) < LEAST_FORESEEN:
                     times *= 1.05
                 raise InfeasibleError(
                     f"{n} rows at {spent} foretell a slope among {d} columns that may be anything: about {enough} "
@@ -121,10 +121,10 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
                 )
         return self
 
-    def claims(self, question: Contrast, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
+    def claims(self, question: EffectQuestion, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
         return "scale-histograms", "ellipse-moments", "gaussian"
 
-    def caveats(self, question: Contrast, spent: Paid) -> tuple[str, ...]:
+    def caveats(self, question: EffectQuestion, spent: Paid) -> tuple[str, ...]:
         right = ("right if the effect is the same for all and the outcome, or the probability of treatment, is linear "
                  "in what is adjusted for")  # fmt: skip
         if isinstance(spent, NoPrivacy):
@@ -150,32 +150,37 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
         return self.constant_spread or self.symmetric_errors or self.normal_errors
 
     def release(
-        self, private: Table, question: Contrast, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment
+        self,
+        private: Table,
+        question: EffectQuestion,
+        spent: ApproxDP | ZCDP,
+        coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Effect:
         design, n = Design.of(question), question.n
-        d, summed = len(design.names), Summed.of(question.table, dict.fromkeys(design.sources), design.units)
+        d, summed = len(design.names), StreamedRows.of(question.table, dict.fromkeys(design.sources), design.units)
         rho, own = self._parts(d, n, affordable_zcdp(spent))
-        found = learnt_moments(summed, d, n, allotment, rho, unseen_tail(d, n, rho))
+        found = adaptive_moments(summed, d, n, allotment, rho, undetectable_tail(d, n, rho))
         whole = JointMoments.of_rounds(design.names, n, (design.middles, design.halves), found)
         moments, gone = without_redundant(whole, 2, LEAST_OF_A_LINE)
         if own is not None:
             places = [design.names.index(name) for name in moments.names]
-            seen = summed.seen_by(lambda unit: unit[:, places])
+            seen = summed.with_terms(lambda unit: unit[:, places])
             of = (moments.names[0], moments.names[1:])
-            moments = replace(moments, meat=meat_of(moments, of, seen, allotment, own))
+            moments = replace(moments, meat=release_sandwich(moments, of, seen, allotment, own))
         return self._told(question, moments, gone)
 
-    def exact(self, private: Table, question: Contrast, coins: PublicGenerator, allotment: Allotment) -> Effect:
+    def exact(self, private: Table, question: EffectQuestion, coins: PublicGenerator, allotment: CallBudget) -> Effect:
         book_exact("effect", allotment)
         design = Design.of(question)
         rows = question.table.parts(dict.fromkeys(design.sources))
         unit, ranges = design.units(rows), (design.middles, design.halves)
         moments = JointMoments.exact(design.names, question.n, ranges, unit, rows)
         of = (design.names[0], design.names[1:])
-        meat = meat_of(moments, of, Summed.held(unit, rows), allotment, NoPrivacy())
+        meat = release_sandwich(moments, of, StreamedRows.held(unit, rows), allotment, NoPrivacy())
         return self._told(question, replace(moments, meat=None if self.constant_spread or self.normal_errors else meat))
 
-    def _told(self, question: Contrast, moments: JointMoments, gone: tuple[str, ...] = ()) -> Effect:
+    def _told(self, question: EffectQuestion, moments: JointMoments, gone: tuple[str, ...] = ()) -> Effect:
         outcome, treatment, *others = moments.names
         terms = Terms(self.constant_spread, self.normal_errors, question.coverage, LEAST_TOLD, self.symmetric_errors)
         found = effect_of_line(moments, treatment, outcome, tuple(others), terms)
@@ -183,7 +188,7 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
         control, treated = arms_of(levels, question.treatment, question.treated, question.control)
         reason, notes = found.interval_reason, (*redundant_note(gone), *found.notes)
         reason = WITHHELD.get(reason, reason)
-        if not tells(moments, LEAST_TOLD):
+        if not has_signal(moments, LEAST_TOLD):
             found = replace(found, estimate=None)
         if _farther(moments) > MOST_LENGTHS:
             reason, found = RARE, replace(
@@ -201,7 +206,7 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
         )  # fmt: skip
 
 
-def _foreseen(columns: int, n: int, rho: ZCDP) -> float:
+def _expected_signal_to_noise(columns: int, n: int, rho: ZCDP) -> float:
     """Return how far moments stand above their noise, for a slope: public.
 
     Many columns take less of it than of the least direction; with few the moments vary more from draw to draw.

@@ -46,7 +46,7 @@ def _adjusted(design: Design) -> range:
 
 
 @dataclass(frozen=True)
-class SecondDegree:
+class QuadraticTerms:
     """Products of pairs of columns: their names, and where each column lies and how far it spreads, in units of its
     range."""
 
@@ -111,7 +111,7 @@ class SecondDegree:
         )  # fmt: skip
 
 
-def clear_ones(moments: JointMoments, first: int, enough: float) -> JointMoments:
+def drop_weak_terms(moments: JointMoments, first: int, enough: float) -> JointMoments:
     """Return the moments without those after the first columns that keep all too near their noise.
 
     A yes or no that was declared as a number is one with its square.  Read off what was released alone.

@@ -11,15 +11,15 @@ from typing import ClassVar
 from dpcausal.core import validate as public
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
-from dpcausal.effects.cells.api import CellSums, Paid, cell_claims, cell_variance, cut_note, noisy_cells, pay_cells
+from dpcausal.effects.cells.api import CellSums, Paid, cell_claims, cell_variance, charge_cells, cut_note, noisy_cells
 from dpcausal.effects.cells.effect import arms_of
 from dpcausal.effects.cells.occupied import FINE, equal_parts, histogram, is_clear, window
 from dpcausal.effects.cells.release import value_of
 from dpcausal.effects.cells.standardise import least_count
-from dpcausal.effects.question import Contrast, EffectMethod
+from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
 from dpcausal.errors import InfeasibleError
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 
@@ -57,12 +57,12 @@ class Stratified(EffectMethod[PureDP | ZCDP]):
 
     population: str | None = None
 
-    def pay(self, loss: Loss, question: Contrast) -> tuple[Paid, str]:
-        return pay_cells(loss)
+    def charge(self, loss: Loss, question: EffectQuestion) -> tuple[Paid, str]:
+        return charge_cells(loss)
 
-    def settle(self, question: Contrast, spent: Paid) -> Stratified:
+    def plan(self, question: EffectQuestion, spent: Paid) -> Stratified:
         if self.population is not None:
-            public.one_of("population", self.population, ("complete", "observed"))
+            public.check_choice("population", self.population, ("complete", "observed"))
         if question.cells > MOST_CELLS:
             raise InfeasibleError(
                 "these columns make more than 2^53 cells of treatment and strata, which no number of rows fills: "
@@ -81,10 +81,10 @@ class Stratified(EffectMethod[PureDP | ZCDP]):
             )
         return self
 
-    def claims(self, question: Contrast, spent: PureDP | ZCDP) -> tuple[str, ...]:
+    def claims(self, question: EffectQuestion, spent: PureDP | ZCDP) -> tuple[str, ...]:
         return cell_claims(spent)
 
-    def caveats(self, question: Contrast, spent: Paid) -> tuple[str, ...]:
+    def caveats(self, question: EffectQuestion, spent: Paid) -> tuple[str, ...]:
         numbers, spent = _cut_at_will(question), self._own(question, spent)
         if _shown(question, spent) is not None:
             own = [name for name, _ in numbers]
@@ -94,7 +94,7 @@ class Stratified(EffectMethod[PureDP | ZCDP]):
         return cut_note((name, finer.get(name, question.column(name))) for name in question.strata)
 
     def release(
-        self, private: Table, question: Contrast, spent: Paid, coins: PublicGenerator, allotment: Allotment
+        self, private: Table, question: EffectQuestion, spent: Paid, coins: PublicGenerator, allotment: CallBudget
     ) -> Effect:
         finer, rest = learnt_cuts(question, self._own(question, spent), allotment)
         cells = noisy_cells(sums_of(question, finer), rest, allotment)
@@ -108,23 +108,25 @@ class Stratified(EffectMethod[PureDP | ZCDP]):
             coverage=question.coverage,
         )  # fmt: skip
 
-    def _observed(self, question: Contrast) -> bool:
+    def _observed(self, question: EffectQuestion) -> bool:
         """Return whether records without an outcome have a part in the mix of strata."""
         return self.population == "observed" and question.leaves_out
 
-    def _own(self, question: Contrast, spent: Paid) -> Paid:
+    def _own(self, question: EffectQuestion, spent: Paid) -> Paid:
         """Return what the sums of outcomes have of a loss."""
         return spent.part(1 - OBSERVED) if self._observed(question) else spent
 
-    def exact(self, private: Table, question: Contrast, coins: PublicGenerator, allotment: Allotment) -> Effect:
+    def exact(self, private: Table, question: EffectQuestion, coins: PublicGenerator, allotment: CallBudget) -> Effect:
         return self.release(private, question, NoPrivacy(), coins, allotment)
 
 
-def sums_of(question: Contrast, finer: tuple[tuple[str, Bounded], ...] = ()) -> CellSums:
+def sums_of(question: EffectQuestion, finer: tuple[tuple[str, Bounded], ...] = ()) -> CellSums:
     return CellSums.of(question.table, (question.treatment, *question.strata), (question.outcome,), finer)
 
 
-def learnt_cuts(question: Contrast, spent: Paid, allotment: Allotment) -> tuple[tuple[tuple[str, Bounded], ...], Paid]:
+def learnt_cuts(
+    question: EffectQuestion, spent: Paid, allotment: CallBudget
+) -> tuple[tuple[tuple[str, Bounded], ...], Paid]:
     """Return where numbers without cuts are cut, and what is left of the loss: a part of it shows where records lie.
 
     Numbers are cut into parts of one width where released histograms have records, into more of them where the rarer
@@ -152,19 +154,19 @@ def learnt_cuts(question: Contrast, spent: Paid, allotment: Allotment) -> tuple[
     return _equal(numbers, _parts(question, rest, min(even, most)), windows), rest
 
 
-def _cut_at_will(question: Contrast) -> list[tuple[str, Bounded]]:
+def _cut_at_will(question: EffectQuestion) -> list[tuple[str, Bounded]]:
     named = ((name, question.column(name)) for name in question.adjust if name != question.groups)
     return [(name, one) for name, one in named if isinstance(one, Bounded) and one.cuts is None]
 
 
-def _shown(question: Contrast, spent: Paid) -> Fraction | None:
+def _shown(question: EffectQuestion, spent: Paid) -> Fraction | None:
     """Return the share of the loss that shows where records lie, or none if it does not: public."""
     number = len(_cut_at_will(question))
     clear = (share for share in WINDOWS if number and is_clear(question.n, spent.part(share / number)))
     return next(clear, None)
 
 
-def _parts(question: Contrast, spent: Paid, records: float) -> int:
+def _parts(question: EffectQuestion, spent: Paid, records: float) -> int:
     """Return into how many parts each number is cut where so many records are evenly in all arms.
 
     Of d numbers in p parts each a bias falls like p⁻² and the noise grows like p^(d/2)/n: p grows faster than the
@@ -182,7 +184,7 @@ def _equal(
     return tuple((name, equal_parts(one, parts, (windows or {}).get(name))) for name, one in numbers)
 
 
-def _deviation(question: Contrast, spent: Paid) -> float:
+def _deviation(question: EffectQuestion, spent: Paid) -> float:
     """Return the deviation of the noise of a cell's count."""
     value = value_of(question.outcome, question.column(question.outcome))
     return math.sqrt((value.degree + 1) * cell_variance(1, spent))

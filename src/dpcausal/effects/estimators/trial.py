@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.effects.cells.effect import MOST_SKEW, SKEWED, UNMEASURED, WIDE, WIDEST, e_values
+from dpcausal.effects.cells.effect import MOST_SKEW, SKEWED, UNMEASURED, WIDE, WIDEST, e_value_fields
 from dpcausal.effects.cells.release import NoisyCells, value_of
-from dpcausal.effects.cells.standardise import UNSEEN, Sums, far_reach, means, third_cumulant
-from dpcausal.effects.question import Contrast
+from dpcausal.effects.cells.standardise import UNSEEN, Sums, means, tail_quantile, third_cumulant
+from dpcausal.effects.question import EffectQuestion
 from dpcausal.effects.result import Effect
 from dpcausal.effects.unmeasured import robustness_limit, robustness_value
 
 Reals = npt.NDArray[np.float64]
 
 
-def told_numbers(value: Any) -> Reals:
+def parse_array(value: Any) -> Reals:
     """Return numbers by level, and by stratum: of nested lists, or of text as ``150,350`` or ``60,90;80,40``.
 
     What is none of both has no numbers.
@@ -34,7 +34,7 @@ def told_numbers(value: Any) -> Reals:
 
 
 @dataclass(frozen=True)
-class OfTrial:
+class TrialEstimate:
     """An estimate and its variances, in widths of the outcome's range, and what a row of each arm weighs in it."""
 
     estimate: float
@@ -51,7 +51,7 @@ class OfTrial:
     of_one: float = 0.0
     """Variance of a single number of Laplace noise whose long tails are counted."""
 
-    def told(self, question: Contrast, cells: NoisyCells, sums: Sums, method: str) -> Effect:
+    def told(self, question: EffectQuestion, cells: NoisyCells, sums: Sums, method: str) -> Effect:
         """Return it as an effect in the outcome's unit, with the groups and the balance that cells tell."""
         from scipy.special import ndtri
 
@@ -70,7 +70,7 @@ class OfTrial:
         normal = float(ndtri(0.5 + question.coverage / 2))
         tails = (self.of_one / max(self.sampling + self.drowned, 1e-100)) ** 2  # Cornish & Fisher: its kurtosis is 3
         reach = float(normal + max(normal**3 - 3 * normal, 0.0) / 8 * tails) * error
-        wide = max(far_reach(error**2, far, normal) / reach, 1.0) if skewed > MOST_SKEW and reach > 0 else 1.0
+        wide = max(tail_quantile(error**2, far, normal) / reach, 1.0) if skewed > MOST_SKEW and reach > 0 else 1.0
         reach *= wide
         reason = self.reason or (SKEWED if wide > 1 and reach > WIDEST else "")
         ends = None if reason else (estimate - reach * width, estimate + reach * width)
@@ -79,7 +79,7 @@ class OfTrial:
         if ends is not None and adjusted.partial_r2 < 1:
             robust = robustness_value(adjusted.partial_r2)
             told |= {"robustness_value": robust, "robustness_value_limit": robustness_limit(robust, estimate, ends)}
-            told |= e_values(estimate, ends, math.sqrt(adjusted.spread) * width)
+            told |= e_value_fields(estimate, ends, math.sqrt(adjusted.spread) * width)
         return replace(
             found, estimate=estimate, interval=ends, interval_reason=reason, standard_error=error * width,
             noise_error=math.sqrt(self.drowned) * width, share_supported=1.0, **told, release=cells, method=method,

@@ -26,7 +26,7 @@ from dpcausal.effects.moments.ellipsoid import (
     whitened,
 )
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP
 from dpcausal.privacy.sensitivity import Query, Unit
 from dpcausal.statistics.moments import unpacked
@@ -100,20 +100,20 @@ def last_radius(columns: int, n: int, loss: ZCDP, tail: float = LAST_TAIL) -> fl
     return max(tail_radius(columns, tail), math.sqrt(GROWTH * mu * math.sqrt(n)))
 
 
-def lean_seen(n: int, noise: Noise) -> float:
+def detectable_skew(n: int, noise: Noise) -> float:
     """Return by how many deviations a lean of half of the shortened rows would show, a tenth of all: public."""
     rows = LAST_TAIL * n
     return LEAN * rows / math.sqrt(noise.count**2 + rows)
 
 
-def unseen_tail(columns: int, n: int, loss: ZCDP) -> float:
+def undetectable_tail(columns: int, n: int, loss: ZCDP) -> float:
     """Return the share of normal rows that the last release shortens, where slopes alone are read off it: public.
 
     More than a tenth where a skew would not be seen anyhow: intervals are then for rows said to be normal, whose slopes
     no shortening moves, and noise is less the shorter rows are.  At most a fifth, of two or three columns less: the
     fewer there are, the less shortened rows tell of an error in the shape that they are seen in.
     """
-    seen = lean_seen(n, noise_of(columns, n, tail_radius(columns, LAST_TAIL), loss.part(LAST)))
+    seen = detectable_skew(n, noise_of(columns, n, tail_radius(columns, LAST_TAIL), loss.part(LAST)))
     return LAST_TAIL * min(max(LEAST_SEEN / seen, 1.0), columns / 2, 2.0)
 
 
@@ -150,7 +150,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Summed:
+class StreamedRows:
     """Rows of [−1, 1]^d, to be summed over: what is released of them are whole numbers that add over rows."""
 
     over: Callable[[Callable[[Reals, Rows], npt.NDArray[Any]]], npt.NDArray[Any]]
@@ -158,21 +158,21 @@ class Summed:
     """Whether a row may be a part of its unit."""
 
     @classmethod
-    def of(cls, table: Table, names: Iterable[str], unit: Callable[[Rows], Reals]) -> Summed:
+    def of(cls, table: Table, names: Iterable[str], unit: Callable[[Rows], Reals]) -> StreamedRows:
         """Return those of a table, ``unit`` of its columns."""
         records = table.records(names, parts=True)
         weighted = table.weighed or table.unit is not Unit.ROW
         return cls(lambda kernel: records.sum(lambda rows: kernel(unit(rows), rows)), weighted)
 
     @classmethod
-    def held(cls, unit: Reals, rows: Rows) -> Summed:
+    def held(cls, unit: Reals, rows: Rows) -> StreamedRows:
         """Return those that are in memory."""
         return cls(lambda kernel: kernel(unit, rows), rows.weights is not None)
 
-    def seen_by(self, more: Callable[[Reals], Reals]) -> Summed:
+    def with_terms(self, more: Callable[[Reals], Reals]) -> StreamedRows:
         """Return the same rows, of each of which other columns are made."""
         over = self.over
-        return Summed(lambda kernel: over(lambda unit, rows: kernel(more(unit), rows)), self.weighted)
+        return StreamedRows(lambda kernel: over(lambda unit, rows: kernel(more(unit), rows)), self.weighted)
 
 
 @dataclass(frozen=True)
@@ -186,15 +186,15 @@ class Moments:
     noise: Noise
 
 
-def learnt_moments(
-    summed: Summed, d: int, n: int, allotment: Allotment, loss: ZCDP, tail: float = LAST_TAIL
+def adaptive_moments(
+    summed: StreamedRows, d: int, n: int, allotment: CallBudget, loss: ZCDP, tail: float = LAST_TAIL
 ) -> Moments:
     """Release the histograms, the rounds and the last moments of rows of [−1, 1]^d of n units."""
-    return last_moments(summed, learnt_shape(summed, d, n, allotment, loss), n, allotment, loss, tail)
+    return final_moments(summed, estimate_location_scale(summed, d, n, allotment, loss), n, allotment, loss, tail)
 
 
-def last_moments(
-    summed: Summed, shape: Shape, n: int, allotment: Allotment, loss: ZCDP, tail: float = LAST_TAIL
+def final_moments(
+    summed: StreamedRows, shape: Shape, n: int, allotment: CallBudget, loss: ZCDP, tail: float = LAST_TAIL
 ) -> Moments:
     """Release the last moments, in a learnt shape."""
     d = len(shape.middle)
@@ -202,8 +202,8 @@ def last_moments(
     return released(summed, shape, noise, allotment, loss.part(LAST))
 
 
-def learnt_shape(
-    summed: Summed, d: int, n: int, allotment: Allotment, loss: ZCDP, shaping: tuple[Fraction, ...] = SHAPING,
+def estimate_location_scale(
+    summed: StreamedRows, d: int, n: int, allotment: CallBudget, loss: ZCDP, shaping: tuple[Fraction, ...] = SHAPING,
     first: Shape | None = None,
 ) -> Shape:  # fmt: skip
     """Release the histograms, unless there is a first shape, and the rounds, a share of the loss each."""
@@ -214,7 +214,7 @@ def learnt_shape(
     return shape
 
 
-def _first(summed: Summed, d: int, allotment: Allotment, loss: ZCDP) -> Shape:
+def _first(summed: StreamedRows, d: int, allotment: CallBudget, loss: ZCDP) -> Shape:
     """Return each column's root mean square about its middle of the range, from noisy histograms of its size."""
     claim = scale_histograms_sensitivity(d)
     deviation = gaussian_scale(float(claim.bound), loss) / WHOLE
@@ -230,7 +230,7 @@ def _first(summed: Summed, d: int, allotment: Allotment, loss: ZCDP) -> Shape:
 
 
 def released(
-    summed: Summed, shape: Shape, noise: Noise, allotment: Allotment, loss: ZCDP,
+    summed: StreamedRows, shape: Shape, noise: Noise, allotment: CallBudget, loss: ZCDP,
     label: str = "moments in a learnt shape",
 ) -> Moments:  # fmt: skip
     """Release moments of rows seen in a shape, how many were shortened, the sum of these."""

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Method, Settled
-from dpcausal.core.question import AboutTable
+from dpcausal.core.method import Method, PlannedCall
+from dpcausal.core.question import TableQuestion
 from dpcausal.core.run import ask, asks
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Levels
@@ -23,20 +23,20 @@ from dpcausal.effects.moments.adaptive import (
     HISTOGRAM,
     LAST,
     SHAPING,
-    Summed,
+    StreamedRows,
+    adaptive_moments,
     last_radius,
-    learnt_moments,
     noise_of,
     tail_radius,
-    unseen_tail,
+    undetectable_tail,
 )
 from dpcausal.effects.moments.regression import forecast
 from dpcausal.effects.moments.release import JointMoments
-from dpcausal.effects.moments.sandwich import MEAT, meat_of, noise_of_meat, rows_for_step
+from dpcausal.effects.moments.sandwich import MEAT, noise_of_meat, release_sandwich, rows_for_step
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import Allotment
-from dpcausal.privacy.checks import gaussian_part
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 from dpcausal.privacy.noise import PublicGenerator
 
@@ -49,7 +49,7 @@ Paid = ApproxDP | ZCDP | NoPrivacy
 
 
 @dataclass(frozen=True)
-class JointSums(AboutTable[JointMoments]):
+class JointSums(TableQuestion[JointMoments]):
     """The first and second moments of some columns."""
 
     task: ClassVar[str] = "moments"
@@ -109,13 +109,13 @@ class JointSums(AboutTable[JointMoments]):
         return {"columns": list(self.names), "meat": meat, **self.table.declared}
 
     def report(
-        self, settled: Settled[Any], released: JointMoments, allotment: Allotment, seed: int | None
+        self, settled: PlannedCall[Any], released: JointMoments, allotment: CallBudget, seed: int | None
     ) -> JointMoments:
         return released.under(self.guarantee(settled, allotment))
 
 
 @dataclass(frozen=True, kw_only=True)
-class InRounds(Method[JointSums, ApproxDP | ZCDP]):
+class MomentQuery(Method[JointSums, ApproxDP | ZCDP]):
     """Noisy moments in the shape that rounds before it have learnt."""
 
     name: ClassVar[str] = "moments"
@@ -125,10 +125,10 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
     private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
 
-    def pay(self, loss: Loss, question: JointSums) -> tuple[Paid, str]:
-        return gaussian_part(loss, "method 'moments'")
+    def charge(self, loss: Loss, question: JointSums) -> tuple[Paid, str]:
+        return as_gaussian(loss, "method 'moments'")
 
-    def settle(self, question: JointSums, spent: Paid) -> InRounds:
+    def plan(self, question: JointSums, spent: Paid) -> MomentQuery:
         if not isinstance(spent, NoPrivacy):
             regressors = 0 if question.meat is None else len(question.meat[1])
             parts = question.parts(affordable_zcdp(spent))
@@ -152,19 +152,19 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
         return tuple(told)
 
     def release(
-        self, private: Table, question: JointSums, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Table, question: JointSums, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: CallBudget
     ) -> JointMoments:
-        summed = Summed.of(question.table, question.names, _Units(question.names, *question.ranges()))
+        summed = StreamedRows.of(question.table, question.names, _Units(question.names, *question.ranges()))
         rho, own = question.parts(affordable_zcdp(spent))
         d, n = len(question.names), question.table.n
-        found = learnt_moments(summed, d, n, allotment, rho, unseen_tail(d, n, rho))
+        found = adaptive_moments(summed, d, n, allotment, rho, undetectable_tail(d, n, rho))
         moments = JointMoments.of_rounds(question.names, question.table.n, question.ranges(), found)
         moments = replace(moments, levels=question.levels)
         if question.meat is None or own is None:
             return moments
-        return replace(moments, meat=meat_of(moments, question.meat, summed, allotment, own))
+        return replace(moments, meat=release_sandwich(moments, question.meat, summed, allotment, own))
 
-    def exact(self, private: Table, question: JointSums, coins: PublicGenerator, allotment: Allotment) -> JointMoments:
+    def exact(self, private: Table, question: JointSums, coins: PublicGenerator, allotment: CallBudget) -> JointMoments:
         book_exact("moments", allotment)
         rows = question.table.parts(question.names)
         unit = _Units(question.names, *question.ranges())(rows)
@@ -172,7 +172,10 @@ class InRounds(Method[JointSums, ApproxDP | ZCDP]):
         moments = replace(moments, levels=question.levels)
         if question.meat is None:
             return moments
-        return replace(moments, meat=meat_of(moments, question.meat, Summed.held(unit, rows), allotment, NoPrivacy()))
+        return replace(
+            moments,
+            meat=release_sandwich(moments, question.meat, StreamedRows.held(unit, rows), allotment, NoPrivacy()),
+        )
 
 
 @dataclass(frozen=True)
@@ -213,7 +216,7 @@ def check_rounds(d: int, n: int, spent: ApproxDP | ZCDP, rho: ZCDP, own: ZCDP | 
 
 def times_as_wide(columns: int, n: int, rho: ZCDP) -> float:
     """Return how many times as wide as without privacy intervals of slopes will be: public."""
-    radius = last_radius(columns, n, rho, unseen_tail(columns, n, rho))
+    radius = last_radius(columns, n, rho, undetectable_tail(columns, n, rho))
     return forecast(columns, n, radius, math.sqrt(2 * rho.part(LAST).rho))
 
 
@@ -266,4 +269,4 @@ def moments(
     True
     """
     question = JointSums.of(table, columns, meat)
-    return partial(ask, question, InRounds(), loss, accept_large_epsilon=accept_large_epsilon, again=again)
+    return partial(ask, question, MomentQuery(), loss, accept_large_epsilon=accept_large_epsilon, again=again)

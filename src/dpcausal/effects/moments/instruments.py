@@ -17,8 +17,8 @@ from dpcausal.effects.moments.regression import (
     Regression,
     Terms,
     coefficient,
-    one_sided,
-    reason_of,
+    is_skewed,
+    reason_for_no_interval,
 )
 from dpcausal.effects.result import Interval
 
@@ -83,7 +83,7 @@ def two_stage(
     covariance = moments.covariance(moments.gradients(a, exogenous)[:k], len(exogenous) + 1)
     strength = float(of_stage @ inverse(covariance) @ of_stage) / k
     residuals = moments.residuals((y, exogenous), (a, exogenous))
-    reason = reason_of(release, terms, one_sided(release, residuals), LEAST_SIGNAL)
+    reason = reason_for_no_interval(release, terms, is_skewed(release, residuals), LEAST_SIGNAL)
     weak = reason or (WEAK_INSTRUMENTS if strength < LEAST_STRENGTH else "")
     reach = terms.reach
     found: tuple[Coefficient, ...] = tuple(

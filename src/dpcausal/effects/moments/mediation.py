@@ -16,8 +16,8 @@ from dpcausal.effects.moments.regression import (
     Regression,
     Terms,
     coefficient,
-    one_sided,
-    reason_of,
+    is_skewed,
+    reason_for_no_interval,
 )
 from dpcausal.effects.unmeasured import benchmark, robustness_value
 from dpcausal.privacy.noise import generator_from_seed
@@ -58,7 +58,7 @@ def partial(
     noise = float(moments.noise([gradient])[0, 0]) / (1 - r * r) ** 2
     whole = noise + 1 / max(moments.count - len(given) - 3, 1.0)
     residuals = moments.residuals((0, given_all), (1, given_all))
-    reason = reason_of(release, terms, one_sided(release, residuals), LEAST_SIGNAL, True)
+    reason = reason_for_no_interval(release, terms, is_skewed(release, residuals), LEAST_SIGNAL, True)
     reason = reason or ("" if terms.normal_rows else FAR_OUT)
     reach, middle, shrink = terms.reach, math.atanh(r), 1 - r * r
     ends = math.tanh(middle - reach * math.sqrt(whole)), math.tanh(middle + reach * math.sqrt(whole))
@@ -84,7 +84,7 @@ def mediated(
     straight, second = moments.gradients(2, [0, 1, *others])[:2]
     gradients = [straight, direct[1] * first + through[0] * second, moments.gradients(2, [0, *others])[0]]
     residuals = moments.residuals((1, [0, *others]), (2, [0, 1, *others]))
-    reason, reach = reason_of(release, terms, one_sided(release, residuals), LEAST_SIGNAL), terms.reach
+    reason, reach = reason_for_no_interval(release, terms, is_skewed(release, residuals), LEAST_SIGNAL), terms.reach
     used = len(given) + 3
     errors = np.sqrt(np.maximum(np.diag(moments.covariance(gradients, used)), 0.0))
     noises = np.sqrt(np.maximum(np.diag(moments.noise(gradients)), 0.0))
@@ -106,7 +106,7 @@ def mediated(
     return Regression(**Regression.told(release, about, outcome, tuple(rows), reason, terms))
 
 
-def shaken(
+def sensitivity_table(
     release: JointMoments, outcome: str, treatment: str, given: tuple[str, ...],
     explains: tuple[float, float] | None, terms: Terms,
 ) -> Regression:  # fmt: skip
@@ -124,7 +124,7 @@ def shaken(
     ratio = math.sqrt(squares[0] / squares[1])
     of_ratio = ratio / 2 * (np.outer(left, left) / squares[0] - np.outer(against, against) / squares[1])
     slope, reach, residuals = float(slopes[0]), terms.reach, moments.residuals((0, [1, *places]), (1, places))
-    reason = reason_of(release, terms, one_sided(release, residuals), LEAST_SIGNAL)
+    reason = reason_for_no_interval(release, terms, is_skewed(release, residuals), LEAST_SIGNAL)
     rest = reason or ("" if terms.normal_rows else FAR_OUT)
     still = np.zeros_like(moments.S)
     causes = [("nothing unmeasured", 0.0, still)]

@@ -55,7 +55,7 @@ class Product:
         return {"name": self.name, "of": [*self.of], "middles": [*self.middles], "reaches": [*self.reaches]}
 
     @classmethod
-    def of_form(cls, form: Form, names: tuple[str, ...]) -> Self:
+    def from_payload(cls, form: Form, names: tuple[str, ...]) -> Self:
         """Return it from JSON's types."""
         of, middles, reaches = form.words("of"), form.array("middles"), form.array("reaches")
         if len(of) != 2 or not set(of) <= set(names) or middles.shape != (2,) or reaches.shape != (2,):

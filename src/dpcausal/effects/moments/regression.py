@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.codec import storable
-from dpcausal.effects.moments.adaptive import LEAST_SEEN, lean_seen, shrinkage
+from dpcausal.effects.moments.adaptive import LEAST_SEEN, detectable_skew, shrinkage
 from dpcausal.effects.moments.linearization import MARGIN
 from dpcausal.effects.moments.redundant import COLLINEAR, without_redundant
 from dpcausal.effects.result import Interval
@@ -169,7 +169,7 @@ class Regression(Result):
         terms: Terms, assumed: str = ASSUMED, astray: bool = False,
     ) -> dict[str, Any]:  # fmt: skip
         """Return the fields of an answer about a release."""
-        if not tells(release, terms.told_from) or astray:
+        if not has_signal(release, terms.told_from) or astray:
             coefficients = tuple(replace(one, standard_error=math.inf, noise_error=math.inf) for one in coefficients)
         return {
             "about": about, "outcome": outcome, "coefficients": coefficients, "interval_reason": reason,
@@ -255,7 +255,7 @@ def regress(
     known = meat is not None and meat.outcome == outcome and set(meat.regressors) == set(regressors)
     residual = np.zeros((1, len(release.names)))
     residual[0, places] = contrast[:-1]
-    sided, unsure, assumed, hidden = one_sided(release, residual), np.zeros(len(slopes)), ASSUMED, ""
+    sided, unsure, assumed, hidden = is_skewed(release, residual), np.zeros(len(slopes)), ASSUMED, ""
     whole = False
     sampling = fitted.residual * inverse
     if meat is not None and known:
@@ -275,7 +275,7 @@ def regress(
     errors, noises = (np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in (both, noise))
     sided = sided or bool((unsure > MOST_UNSURE * errors).any())
     least = LEAST_SIGNAL if known else LEAST_OF_A_LINE
-    reason, reach = reason_of(release, terms, sided, least, known, whole) or hidden, terms.reach
+    reason, reach = reason_for_no_interval(release, terms, sided, least, known, whole) or hidden, terms.reach
     if release.signal_to_noise < least:
         gone = without_redundant(release.among((outcome, *regressors)), 1, least)[1]
         reason = COLLINEAR.format(", ".join(map(repr, gone))) if gone else reason
@@ -305,7 +305,7 @@ def lost(release: JointMoments) -> bool:
     return release.shortened > MOST_SHORTENED * release.count
 
 
-def tells(release: JointMoments, least: float = LEAST_TOLD) -> bool:
+def has_signal(release: JointMoments, least: float = LEAST_TOLD) -> bool:
     """Return whether what is read off these moments has an error."""
     return release.signal_to_noise >= least and not lost(release)
 
@@ -323,7 +323,7 @@ def far_out(release: JointMoments) -> bool:
     )  # fmt: skip
 
 
-def reason_of(
+def reason_for_no_interval(
     release: JointMoments, terms: Terms, sided: bool, least: float, spread_known: bool = False, whole: bool = False
 ) -> str:  # fmt: skip
     """Return why what is read off these moments has no interval; empty if it has.
@@ -338,12 +338,12 @@ def reason_of(
         return SIDED
     if (terms.constant_spread or terms.normal_rows or terms.symmetric_errors) and not whole and far_out(release):
         return FAR_OUT
-    if release.deviation and not terms.normal_rows and lean_seen(release.n, release.noise) < LEAST_SEEN:
+    if release.deviation and not terms.normal_rows and detectable_skew(release.n, release.noise) < LEAST_SEEN:
         return BLIND
     return "" if terms.constant_spread or terms.normal_rows or spread_known else SPREAD
 
 
-def one_sided(release: JointMoments, residuals: Reals, level: float = ONE_SIDED) -> bool:
+def is_skewed(release: JointMoments, residuals: Reals, level: float = ONE_SIDED) -> bool:
     """Return whether the shortened rows' directions, along residuals, add up to more than noise and chance make.
 
     Shortening moves slopes by the products of regressors and residuals over the shortened rows.  In the metric of the

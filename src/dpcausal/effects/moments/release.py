@@ -16,13 +16,13 @@ from dpcausal.data.records import Rows
 from dpcausal.effects.cells.effect import checked_names
 from dpcausal.effects.moments.adaptive import Moments, Noise, Shape
 from dpcausal.effects.moments.instruments import Instrumented, two_stage
-from dpcausal.effects.moments.mediation import mediated, partial, shaken
+from dpcausal.effects.moments.mediation import mediated, partial, sensitivity_table
 from dpcausal.effects.moments.product import Product
 from dpcausal.effects.moments.regression import Regression, Terms, line, regress
-from dpcausal.effects.moments.sandwich import Meat
+from dpcausal.effects.moments.sandwich import SandwichMeat
 from dpcausal.effects.moments.slope_effect import effect_of_line
 from dpcausal.effects.result import Effect
-from dpcausal.errors import ParameterError, called
+from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
@@ -69,7 +69,7 @@ class JointMoments(Release):
     deviation: float
     shortened: float
     towards: Reals
-    meat: Meat | None = None
+    meat: SandwichMeat | None = None
     products: tuple[Product, ...] = ()
     levels: tuple[tuple[str, str, str], ...] = ()
 
@@ -105,7 +105,7 @@ class JointMoments(Release):
                 f"{max(self.shortened, 0):.0f} records were shortened.",
                 *(f"{one}, cut to [-1, 1]." for one in self.products)]  # fmt: skip
 
-    @called
+    @with_signature_errors
     def ols(
         self, outcome: str, regressors: Sequence[str], *, constant_spread: bool = False, normal_rows: bool = False,
         symmetric_errors: bool = False, coverage: float = 0.95,
@@ -132,7 +132,7 @@ class JointMoments(Release):
         named, on = self._named(outcome=outcome), self._listed("regressors", regressors, 1, outcome)
         return regress(self, named, on, _terms(constant_spread, coverage, normal_rows, symmetric_errors))
 
-    @called
+    @with_signature_errors
     def effect(
         self, *, treatment: str, outcome: str, adjust: Sequence[str], constant_spread: bool = False,
         normal_rows: bool = False, symmetric_errors: bool = False, coverage: float = 0.95,
@@ -159,7 +159,7 @@ class JointMoments(Release):
         said = _terms(constant_spread, coverage, normal_rows, symmetric_errors)
         return effect_of_line(self, moved, named, held, said)
 
-    @called
+    @with_signature_errors
     def iv(
         self, outcome: str, treatment: str, *, instruments: Sequence[str], given: Sequence[str] = (),
         constant_spread: bool = False, coverage: float = 0.95,
@@ -181,7 +181,7 @@ class JointMoments(Release):
         held = self._listed("given", given, 0, outcome, treatment, *by)
         return two_stage(self, named, moved, by, held, _terms(constant_spread, coverage))
 
-    @called
+    @with_signature_errors
     def partial(
         self, x: str, y: str, *, given: Sequence[str] = (), normal_rows: bool = False, coverage: float = 0.95
     ) -> Regression:
@@ -195,7 +195,7 @@ class JointMoments(Release):
             raise ParameterError("x and y must be different columns")
         return partial(self, one, other, held, _terms(False, coverage, normal_rows))
 
-    @called
+    @with_signature_errors
     def mediation(
         self, treatment: str, mediator: str, outcome: str, *, given: Sequence[str] = (), constant_spread: bool = False,
         coverage: float = 0.95,
@@ -209,7 +209,7 @@ class JointMoments(Release):
         held = self._listed("given", given, 0, *names)
         return mediated(self, names[0], names[1], names[2], held, _terms(constant_spread, coverage))
 
-    @called
+    @with_signature_errors
     def sensitivity(
         self, outcome: str, treatment: str, *, given: Sequence[str] = (), explains: tuple[float, float] | None = None,
         constant_spread: bool = False, normal_rows: bool = False, coverage: float = 0.95,
@@ -230,7 +230,7 @@ class JointMoments(Release):
                 raise ParameterError("explains must be two shares: of the outcome, of the treatment")
             of_outcome, of_treatment = (public.number("explains", share, 0, 0.99) for share in explains)
             explains = (of_outcome, of_treatment)
-        return shaken(self, named, moved, held, explains, _terms(constant_spread, coverage, normal_rows))
+        return sensitivity_table(self, named, moved, held, explains, _terms(constant_spread, coverage, normal_rows))
 
     def _named(self, **one: str) -> str:
         ((what, name),) = one.items()
@@ -295,13 +295,13 @@ class JointMoments(Release):
         np.fill_diagonal(covariance, variances @ vector**2)
         return covariance
 
-    def redrawn(self, generator: PublicGenerator) -> Self:
+    def with_extra_noise(self, generator: PublicGenerator) -> Self:
         deviations = np.sqrt(self.noise.variances(len(self.names)))
         upper = np.triu(generator.normal(0, 1, deviations.shape) * deviations)
         fresh = upper + np.triu(upper, 1).T
         return replace(self, sums=self.sums + fresh, deviation=math.sqrt(2) * self.deviation)
 
-    def for_graph(self) -> NoisyMoments:
+    def as_graph_release(self) -> NoisyMoments:
         """Return the covariance in units of the learnt shape, the variance that of its noisiest entry."""
         along = self.spread / np.linalg.norm(self.spread, axis=1, keepdims=True)
         means = self.sums[:-1, -1] / self.count
@@ -322,7 +322,7 @@ class JointMoments(Release):
         }  # fmt: skip
 
     @classmethod
-    def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
+    def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
         d = len(names)
         shapes = {"middles": (d,), "halves": (d,), "centre": (d,), "spread": (d, d), "sums": (d + 1, d + 1),
                   "towards": (d,)}  # fmt: skip
@@ -332,8 +332,10 @@ class JointMoments(Release):
                 raise form.refuse(name)
         shortened = float(form.array("shortened").reshape(-1)[0])
         radius, deviation = form.size("radius"), form.size("deviation")
-        meat = Meat.of_form(form.part("meat"), names) if form.has("meat") else None
-        products = tuple(Product.of_form(one, names) for one in form.parts("products")) if form.has("products") else ()
+        meat = SandwichMeat.from_payload(form.part("meat"), names) if form.has("meat") else None
+        products = (
+            tuple(Product.from_payload(one, names) for one in form.parts("products")) if form.has("products") else ()
+        )
         levels = tuple(one.words("of") for one in form.parts("levels")) if form.has("levels") else ()
         if any(len(one) != 3 or one[0] not in names for one in levels):
             raise form.refuse("levels")

@@ -17,10 +17,10 @@ import numpy.typing as npt
 
 from dpcausal.codec import storable
 from dpcausal.data.records import Rows
-from dpcausal.effects.moments.adaptive import Noise, Shape, Summed, noise_of, released, shrinkage
+from dpcausal.effects.moments.adaptive import Noise, Shape, StreamedRows, noise_of, released, shrinkage
 from dpcausal.effects.moments.ellipsoid import whitened
 from dpcausal.effects.moments.regression import line
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, NoPrivacy
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Step:
 
 @storable("Meat")
 @dataclass(frozen=True, eq=False)
-class Meat:
+class SandwichMeat:
     """Noisy Σ x x′ e² of one regression, x about the released middle, the constant last; σ of it about standard.
 
     ``step`` is of its slopes, the constant last; earlier versions released none.
@@ -78,7 +78,7 @@ class Meat:
                 "deviation": self.deviation, "step": step}  # fmt: skip
 
     @classmethod
-    def of_form(cls, form: Form, names: tuple[str, ...]) -> Meat:
+    def from_payload(cls, form: Form, names: tuple[str, ...]) -> SandwichMeat:
         """Return it from JSON's types."""
         outcome, regressors = form.word("outcome", names), form.words("regressors", different=True)
         size = len(regressors) + 1
@@ -108,9 +108,13 @@ def rows_for_step(loss: ZCDP) -> int:
     return math.ceil(FAR**2 / (min(FOR_STEP * mu, FOR_SQUARES) * mu))
 
 
-def meat_of(
-    release: JointMoments, of: tuple[str, tuple[str, ...]], summed: Summed, allotment: Allotment, loss: ZCDP | NoPrivacy
-) -> Meat:
+def release_sandwich(
+    release: JointMoments,
+    of: tuple[str, tuple[str, ...]],
+    summed: StreamedRows,
+    allotment: CallBudget,
+    loss: ZCDP | NoPrivacy,
+) -> SandwichMeat:
     """Release moments of ψ of one regression of rows of [−1, 1], ψ summed over the rows of a person: by clusters."""
     outcome, regressors = of
     places = [release.names.index(name) for name in (outcome, *regressors)]
@@ -140,9 +144,9 @@ def meat_of(
     back = spread * (vectors * roots) @ vectors.T
     if loss.exact:
         whole = summed.over(lambda unit, parts: (found := scores(unit, parts)[0]).T @ found)
-        return Meat(outcome, regressors, back @ whole @ back, 0.0)
+        return SandwichMeat(outcome, regressors, back @ whole @ back, 0.0)
     noise = noise_of_meat(size, n, loss)
-    seen = Summed(lambda kernel: summed.over(lambda unit, parts: kernel(*scores(unit, parts))), False)
+    seen = StreamedRows(lambda kernel: summed.over(lambda unit, parts: kernel(*scores(unit, parts))), False)
     found = released(seen, Shape(np.zeros(size), np.eye(size)), noise, allotment, loss, "spread about the line")
     eigenvalues, vectors = np.linalg.eigh(found.sums[:-1, :-1])
     squares = (vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T
@@ -153,4 +157,4 @@ def meat_of(
     lost = max(found.shortened - noise.count, 0.0) * TAIL * noise.radius if noise.radius >= FAR else 1e100
     step = Step(turned @ found.sums[:-1, -1], noise.variances(size)[-1, 0] * turned @ turned.T,
                 lost * np.linalg.norm(turned, axis=1))  # fmt: skip
-    return Meat(outcome, regressors, back @ squares @ back, noise.deviation, step)
+    return SandwichMeat(outcome, regressors, back @ squares @ back, noise.deviation, step)

@@ -12,15 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Method, Settled
-from dpcausal.core.question import AboutTable
+from dpcausal.core.method import Method, PlannedCall
+from dpcausal.core.question import TableQuestion
 from dpcausal.core.run import ask, asks
 from dpcausal.data.columns import exact_number
 from dpcausal.data.recoded import as_levels, counting
 from dpcausal.data.schema import Bounded, Column, Levels
 from dpcausal.data.subgroups.predicate import check_varies, codes_within, range_within
 from dpcausal.data.table import Table
-from dpcausal.effects.cells.api import CellSums, Paid, cell_claims, cell_variance, noisy_cells, pay_cells
+from dpcausal.effects.cells.api import CellSums, Paid, cell_claims, cell_variance, charge_cells, noisy_cells
 from dpcausal.effects.cells.occupied import FINE, histogram, is_clear, window
 from dpcausal.effects.cells.release import value_of
 from dpcausal.effects.question import alike
@@ -28,7 +28,7 @@ from dpcausal.effects.rdd.estimate import Discontinuity
 from dpcausal.effects.rdd.honest import line_within, sides
 from dpcausal.effects.rdd.release import NoisyBins
 from dpcausal.errors import InfeasibleError, ParameterError, SchemaError
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 
@@ -47,7 +47,7 @@ EVEN = "records count as lying evenly within a bin: a running number of few valu
 
 
 @dataclass(frozen=True)
-class Cutoff(AboutTable[Discontinuity]):
+class RddQuestion(TableQuestion[Discontinuity]):
     """The outcome on both sides of a cutoff of a running number."""
 
     task: ClassVar[str] = "discontinuity"
@@ -66,7 +66,7 @@ class Cutoff(AboutTable[Discontinuity]):
     def of(
         cls, table: Any, running: Any, outcome: Any, cutoff: Any, treatment: Any, bins: Any, bandwidth: Any,
         curvature: Any, coverage: Any, at_cutoff: Any = "right", event: Any = None,
-    ) -> Cutoff:  # fmt: skip
+    ) -> RddQuestion:  # fmt: skip
         """Return the question of checked arguments."""
         public.check_table(table, persons=True, weights=True)
         if table.missing != "drop":
@@ -96,7 +96,7 @@ class Cutoff(AboutTable[Discontinuity]):
         question = cls(
             table, running, outcome, float(cutoff), treatment, told, near, bent,
             public.number("coverage", coverage, 0.5, 0.999),
-            None if public.one_of("at_cutoff", at_cutoff, ("right", "left")) == "right" else "left",
+            None if public.check_choice("at_cutoff", at_cutoff, ("right", "left")) == "right" else "left",
         )  # fmt: skip
         left = int((question.edges[0] < question.border).sum())
         if min(left, len(question.edges[0]) - left) < LEAST_BINS:
@@ -184,7 +184,7 @@ class Cutoff(AboutTable[Discontinuity]):
         }  # fmt: skip
 
     def report(
-        self, settled: Settled[Any], released: NoisyBins, allotment: Allotment, seed: int | None
+        self, settled: PlannedCall[Any], released: NoisyBins, allotment: CallBudget, seed: int | None
     ) -> Discontinuity:
         return released.under(self.guarantee(settled, allotment)).discontinuity(
             bandwidth=self.bandwidth, curvature=self.curvature, coverage=self.coverage
@@ -192,7 +192,7 @@ class Cutoff(AboutTable[Discontinuity]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ByBins(Method[Cutoff, PureDP | ZCDP]):
+class BinQuery(Method[RddQuestion, PureDP | ZCDP]):
     """Noisy counts, sums and sums of squares by bins that are fine next to the cutoff; ``PureDP`` or ``ZCDP``."""
 
     name: ClassVar[str] = "bins"
@@ -202,10 +202,10 @@ class ByBins(Method[Cutoff, PureDP | ZCDP]):
     private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
 
-    def pay(self, loss: Loss, question: Cutoff) -> tuple[Paid, str]:
-        return pay_cells(loss)
+    def charge(self, loss: Loss, question: RddQuestion) -> tuple[Paid, str]:
+        return charge_cells(loss)
 
-    def settle(self, question: Cutoff, spent: Paid) -> ByBins:
+    def plan(self, question: RddQuestion, spent: Paid) -> BinQuery:
         variance = cell_variance(1, spent)
         strength = _foretold(question, variance)
         if strength < FORETOLD:
@@ -216,15 +216,15 @@ class ByBins(Method[Cutoff, PureDP | ZCDP]):
             )
         return self
 
-    def claims(self, question: Cutoff, spent: PureDP | ZCDP) -> tuple[str, ...]:
+    def claims(self, question: RddQuestion, spent: PureDP | ZCDP) -> tuple[str, ...]:
         return cell_claims(spent)
 
-    def caveats(self, question: Cutoff, spent: Paid) -> tuple[str, ...]:
+    def caveats(self, question: RddQuestion, spent: Paid) -> tuple[str, ...]:
         even = (EVEN,) if isinstance(question.table.schema.column(question.running), Bounded) else ()
         return SHARP if question.treatment is None else FUZZY, *even, alike(question.unit)
 
     def release(
-        self, private: Table, question: Cutoff, spent: Paid, coins: PublicGenerator, allotment: Allotment
+        self, private: Table, question: RddQuestion, spent: Paid, coins: PublicGenerator, allotment: CallBudget
     ) -> NoisyBins:
         ends, spent = _occupied(question, spent, allotment)
         cells, (lower, upper) = noisy_cells(question.sums_within(ends), spent, allotment), question.edges_within(ends)
@@ -238,7 +238,7 @@ class ByBins(Method[Cutoff, PureDP | ZCDP]):
             question.at_cutoff or "right", arms,
         )  # fmt: skip
 
-    def exact(self, private: Table, question: Cutoff, coins: PublicGenerator, allotment: Allotment) -> NoisyBins:
+    def exact(self, private: Table, question: RddQuestion, coins: PublicGenerator, allotment: CallBudget) -> NoisyBins:
         return self.release(private, question, NoPrivacy(), coins, allotment)
 
 
@@ -253,7 +253,7 @@ def _ends(running: str, column: Column) -> tuple[float, float]:
     return float(labels[0]), float(labels[-1])
 
 
-def _occupied(question: Cutoff, spent: Paid, allotment: Allotment) -> tuple[tuple[float, float], Paid]:
+def _occupied(question: RddQuestion, spent: Paid, allotment: CallBudget) -> tuple[tuple[float, float], Paid]:
     """Return between which ends the running number has records, as released, and what is left of the loss."""
     column = question.table.schema.column(question.running)
     shown = next((share for share in SHOWN if is_clear(question.n / 2, spent.part(share))), None)
@@ -272,7 +272,7 @@ def _occupied(question: Cutoff, spent: Paid, allotment: Allotment) -> tuple[tupl
     return ends, spent.part(1 - shown)
 
 
-def _foretold(question: Cutoff, variance: float) -> float:
+def _foretold(question: RddQuestion, variance: float) -> float:
     """Return how far above their noise lines on whole sides would stand if rows were spread evenly: public."""
     if variance == 0:
         return math.inf
@@ -360,7 +360,7 @@ def discontinuity(
     >>> abs(found.estimate + 5) < 4, found.interval[1] > found.interval[0]
     (True, True)
     """
-    question = Cutoff.of(
+    question = RddQuestion.of(
         table, running, outcome, cutoff, treatment, bins, bandwidth, curvature, coverage, at_cutoff, event
     )
-    return partial(ask, question, ByBins(), loss, accept_large_epsilon=accept_large_epsilon, again=again)
+    return partial(ask, question, BinQuery(), loss, accept_large_epsilon=accept_large_epsilon, again=again)

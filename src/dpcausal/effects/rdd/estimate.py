@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dpcausal.codec import storable
 from dpcausal.data.columns import exact_number
-from dpcausal.effects.rdd.honest import LEAST_RECORDS, LEAST_STRENGTH, Line, Score, Side, bend, factor, line_within
+from dpcausal.effects.rdd.honest import LEAST_RECORDS, LEAST_STRENGTH, Line, Score, SideFit, bend, factor, line_within
 from dpcausal.effects.result import Interval
 from dpcausal.result import Guarantee, Result, flat, plain
 
@@ -206,7 +206,7 @@ class _Cutoff:
         return min(self.left.strength, self.right.strength)
 
 
-def discontinuity_of(
+def estimate_discontinuity(
     release: NoisyBins, bandwidth: float | None, told: tuple[float | None, float | None], hole: float, coverage: float
 ) -> Discontinuity:
     """Return ``NoisyBins.discontinuity`` of checked arguments."""
@@ -247,7 +247,7 @@ def discontinuity_of(
         reach = best.half(Y, coverage)
         ends = (jump - reach) * width, (jump + reach) * width
         return _answer(release, both, estimate=jump * width, interval=ends, **common)
-    kept = tuple((low * width, high * width) for low, high in _unrefuted(best, coverage))
+    kept = tuple((low * width, high * width) for low, high in _invert_test(best, coverage))
     bounded = len(kept) == 1 and all(map(math.isfinite, kept[0]))
     return _answer(
         release, both, estimate=best.ratio * width, interval=kept[0] if bounded else None,
@@ -255,7 +255,7 @@ def discontinuity_of(
     )  # fmt: skip
 
 
-def _bins_seen(side: Side) -> float:
+def _bins_seen(side: SideFit) -> float:
     """Return how many bins of like counts would be as even as those of a side; of single values, all."""
     counts = np.maximum(side.counts, 0.0)
     return float(counts.sum() ** 2 / max((counts**2).sum(), 1e-300)) if (side.far > side.near).all() else math.inf
@@ -267,7 +267,7 @@ def _rarer(line: Line | None) -> float:
     return 0.0 if line is None else line.records * max(min(share, 1 - share), 0.0)
 
 
-def _tried(both: tuple[Side, Side], bandwidth: float | None) -> list[float]:
+def _tried(both: tuple[SideFit, SideFit], bandwidth: float | None) -> list[float]:
     """Return the bandwidths to try: the one that was told, or steps up to the shorter side."""
     if bandwidth is not None:
         return [bandwidth]
@@ -277,7 +277,7 @@ def _tried(both: tuple[Side, Side], bandwidth: float | None) -> list[float]:
     return [h for h in (reach * (step / WIDTHS) ** 2 for step in range(1, WIDTHS + 1)) if h > least] or [2 * least]
 
 
-def _unrefuted(cutoff: _Cutoff, coverage: float) -> tuple[Interval, ...]:
+def _invert_test(cutoff: _Cutoff, coverage: float) -> tuple[Interval, ...]:
     """Return the effects at which y − effect · a need not jump, by the angle whose tangent they are."""
     from scipy.optimize import brentq
 
@@ -295,7 +295,7 @@ def _unrefuted(cutoff: _Cutoff, coverage: float) -> tuple[Interval, ...]:
     return tuple(zip(edges[::2], edges[1::2], strict=True))
 
 
-def _density(release: NoisyBins, both: tuple[Side, Side]) -> float | None:
+def _density(release: NoisyBins, both: tuple[SideFit, SideFit]) -> float | None:
     """Return the p-value that the density has no jump: polynomials of second degree in the half next to the cutoff."""
     from scipy.special import ndtr
 
@@ -313,7 +313,7 @@ def _density(release: NoisyBins, both: tuple[Side, Side]) -> float | None:
     return float(2 * ndtr(-abs(ends[1] - ends[0]) / math.sqrt(max(variance, 1e-300))))
 
 
-def _answer(release: NoisyBins, both: tuple[Side, Side], **found: Any) -> Discontinuity:
+def _answer(release: NoisyBins, both: tuple[SideFit, SideFit], **found: Any) -> Discontinuity:
     """Return the answer of what was found, the rest empty, and the bins that noise does not hide."""
     read, value = release.bins, release.value
     clear = max(LEAST_STRENGTH * math.sqrt(len(read) * float(both[0].noise[0, 0])), 1.0)

@@ -40,7 +40,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Side:
+class SideFit:
     """The bins on one side of a cutoff, from the nearest on: distances of their ends, and N, T and Q by arms."""
 
     near: Reals
@@ -96,14 +96,14 @@ class Side:
 
 def sides(
     lower: Reals, upper: Reals, sums: Reals, cutoff: float, hole: float, variance: float, degree: int
-) -> tuple[Side, Side]:
+) -> tuple[SideFit, SideFit]:
     """Return the bins left and right of a cutoff, whose own value lies right; none that reaches into the hole."""
     noise = variance * functionals(degree) @ functionals(degree).T
 
-    def side(near: Reals, far: Reals, inside: npt.NDArray[np.bool_]) -> Side:
+    def side(near: Reals, far: Reals, inside: npt.NDArray[np.bool_]) -> SideFit:
         places = np.flatnonzero(inside & (near >= hole))
         places = places[np.argsort(near[places])]
-        return Side(near[places], far[places], sums[:, places], noise)
+        return SideFit(near[places], far[places], sums[:, places], noise)
 
     left = side(cutoff - upper, cutoff - lower, (upper <= cutoff) & (lower < cutoff))
     return left, side(lower - cutoff, upper - cutoff, lower >= cutoff)
@@ -113,7 +113,7 @@ def sides(
 class Line:
     """Weights of a line near the cutoff: of its intercept and its slope, and the worst bias of a unit of curvature."""
 
-    side: Side
+    side: SideFit
     intercept: Reals
     slope: Reals
     records: float
@@ -132,7 +132,9 @@ class Line:
         return float(self.intercept @ totals), sampling, noise
 
 
-def line_within(side: Side, bandwidth: float, least: float = LEAST_STRENGTH, spread: float = math.inf) -> Line | None:
+def line_within(
+    side: SideFit, bandwidth: float, least: float = LEAST_STRENGTH, spread: float = math.inf
+) -> Line | None:
     """Return the line of the records within a bandwidth, weighed by 1 − x/h; ``None`` where noise hides them.
 
     Noise is that of a bin, however few records it has.  So where the outcome's variance, ``spread``, is told, records
@@ -165,7 +167,7 @@ def line_within(side: Side, bandwidth: float, least: float = LEAST_STRENGTH, spr
     return Line(side, intercept, slope / bandwidth, records, _worst(side, intercept * counts), strength)
 
 
-def _worst(side: Side, weights: Reals) -> float:
+def _worst(side: SideFit, weights: Reals) -> float:
     """Return ∫ |Σ w E(x − t)₊| dt over the bins, by the trapezoid rule: its pieces are quadratic in t."""
     near, far = side.near, side.far
     inner = [near + share * (far - near) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
@@ -177,7 +179,7 @@ def _worst(side: Side, weights: Reals) -> float:
     return float(((heights[1:] + heights[:-1]) / 2) @ np.diff(points))
 
 
-def bend(side: Side, score: Score) -> float:
+def bend(side: SideFit, score: Score) -> float:
     """Return the largest second derivative of the polynomial of fourth degree through a side's bins.
 
     A bin weighs by what sampling and noise leave of its mean.

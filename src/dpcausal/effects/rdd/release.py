@@ -12,9 +12,9 @@ from dpcausal.codec import storable
 from dpcausal.core import validate as public
 from dpcausal.effects.cells.corner_counts import functionals
 from dpcausal.effects.cells.release import Value
-from dpcausal.effects.rdd.estimate import Discontinuity, discontinuity_of
-from dpcausal.effects.rdd.honest import Side, sides
-from dpcausal.errors import ParameterError, called
+from dpcausal.effects.rdd.estimate import Discontinuity, estimate_discontinuity
+from dpcausal.effects.rdd.honest import SideFit, sides
+from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form
@@ -58,7 +58,7 @@ class NoisyBins(Release):
     at_cutoff: str = "right"
     arms: tuple[str, ...] = ()
 
-    @called
+    @with_signature_errors
     def discontinuity(
         self, *, bandwidth: float | None = None, curvature: float | None = None,
         curvature_treated: float | None = None, donut: float = 0.0, coverage: float = 0.95,
@@ -90,18 +90,18 @@ class NoisyBins(Release):
         if told == 0:
             raise ParameterError("bandwidth must be above 0")
         within = public.number("coverage", coverage, 0.5, 0.999)
-        return discontinuity_of(self, told, (bent, moved), hole, within)
+        return estimate_discontinuity(self, told, (bent, moved), hole, within)
 
     @property
     def bins(self) -> Reals:
         """N, T and Q of each arm and bin, the outcome in the unit of its range: shape (arms, bins, 3)."""
         return np.asarray(self.counts @ functionals(self.value.degree).T, dtype=np.float64)
 
-    def sides(self, hole: float = 0.0) -> tuple[Side, Side]:
+    def sides(self, hole: float = 0.0) -> tuple[SideFit, SideFit]:
         """Return the bins left and right of the cutoff, those that reach into a hole around it left out."""
         return sides(self.lower, self.upper, self.bins, self.cutoff, hole, self.variance, self.value.degree)
 
-    def redrawn(self, generator: PublicGenerator) -> Self:
+    def with_extra_noise(self, generator: PublicGenerator) -> Self:
         fresh = generator.laplace(0, float(np.sqrt(self.variance / 2)), self.counts.shape)
         return replace(self, counts=self.counts + fresh, variance=2 * self.variance)
 
@@ -113,9 +113,9 @@ class NoisyBins(Release):
         }  # fmt: skip
 
     @classmethod
-    def of_form(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
+    def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
         lower, upper, counts = (form.array(name) for name in ("lower", "upper", "counts"))
-        cutoff, value = float(form.array("cutoff").reshape(-1)[0]), Value.of_form(form.part("value"), 1)
+        cutoff, value = float(form.array("cutoff").reshape(-1)[0]), Value.from_payload(form.part("value"), 1)
         rising = lower.ndim == 1 and lower.shape == upper.shape and bool((np.diff(lower) > 0).all())
         if not rising or (upper < lower).any() or (upper[:-1] > lower[1:]).any() or not lower[0] < cutoff <= upper[-1]:
             raise form.refuse("lower")

@@ -16,8 +16,8 @@ from dpcausal.independence.methods.kendall import Kendall
 from dpcausal.independence.methods.neighbours import LEAST_ROWS, Neighbours
 from dpcausal.independence.methods.strata import StrataCovariance
 from dpcausal.independence.null_laws import MISSED
-from dpcausal.independence.question import Hypothesis, IndependenceTest, PureTest, Released, Sample
-from dpcausal.privacy.budget import Allotment
+from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, PureTest, Released, Sample
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Unit
@@ -39,14 +39,14 @@ class Auto(PureTest):
     about: ClassVar[str] = "by schema, rows and epsilon"
     leaves_out: ClassVar[bool] = True
 
-    def pay(self, loss: Loss, question: Hypothesis) -> tuple[PureDP | NoPrivacy, str]:
-        spent, note = super().pay(loss, question)
+    def charge(self, loss: Loss, question: IndependenceQuestion) -> tuple[PureDP | NoPrivacy, str]:
+        spent, note = super().charge(loss, question)
         test, why = choice(question, spent)
         return spent, f"{note + '; ' if note else ''}auto took {test.name}: {why}"
 
-    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Any:
+    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Any:
         """Return the test that was chosen, settled: nothing of this object is left in the plan."""
-        return choice(question, spent)[0].settle(question, spent)
+        return choice(question, spent)[0].plan(question, spent)
 
     CLAIMS: ClassVar[tuple[str, ...]] = (
         "neighbour-pairs", "untied-pairs", "neighbour-variance", "stratum-covariance", "stratum-variance",
@@ -55,20 +55,25 @@ class Auto(PureTest):
     """Of all tests that it may take, where one call asks many questions that are not known before."""
 
     @property
-    def has_exact(self) -> bool:
+    def supports_no_privacy(self) -> bool:
         return True
 
-    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
         return choice(question, spent)[0].claims(question, spent)
 
     def release(
-        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self,
+        private: Sample,
+        question: IndependenceQuestion,
+        spent: PureDP,
+        coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Released:
-        found: Released = self.settle(question, spent).release(private, question, spent, coins, allotment)
+        found: Released = self.plan(question, spent).release(private, question, spent, coins, allotment)
         return found
 
 
-def choice(question: Hypothesis, spent: PureDP | NoPrivacy) -> Choice:
+def choice(question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Choice:
     """Return the test, and why in words."""
     test, why = _by_columns(question, spent)
     if question.unit is Unit.PERSON and not test.private_ids:
@@ -76,7 +81,7 @@ def choice(question: Hypothesis, spent: PureDP | NoPrivacy) -> Choice:
     return test, why
 
 
-def _by_columns(question: Hypothesis, spent: PureDP | NoPrivacy) -> Choice:
+def _by_columns(question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Choice:
     if len(question.x) > 1 or len(question.y) > 1:
         return Gcm(), "several columns x or y"
     both = question.declared((*question.x, *question.y))
@@ -93,7 +98,7 @@ def _by_columns(question: Hypothesis, spent: PureDP | NoPrivacy) -> Choice:
     return Neighbours(), "one number is given"
 
 
-def _of_levels(question: Hypothesis, spent: PureDP | NoPrivacy) -> Choice:
+def _of_levels(question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Choice:
     """Return the test where all columns have levels."""
     epsilon = spent.epsilon if isinstance(spent, PureDP) else math.inf
     x, y = (len(column) for column in question.declared((*question.x, *question.y)) if isinstance(column, Levels))
@@ -106,7 +111,7 @@ def _of_levels(question: Hypothesis, spent: PureDP | NoPrivacy) -> Choice:
     return StrataCovariance(), "x and y have two levels, and only levels are given"
 
 
-def table_wins(question: Hypothesis, epsilon: float) -> bool:
+def table_wins(question: IndependenceQuestion, epsilon: float) -> bool:
     """Return whether the sum over the strata varies by hardly more in the table than the covariance does.
 
     Where columns are like fair coins both sums have variance n/16; the noise is 2/ε² a stratum in the table, against

@@ -19,18 +19,18 @@ import numpy.typing as npt
 
 from dpcausal.core.validate import whole
 from dpcausal.data.records import Rows
-from dpcausal.data.remote_blocks import Apart, Parts
+from dpcausal.data.remote_blocks import Parts, WorkerBlocks
 from dpcausal.errors import ParameterError
 from dpcausal.independence.null_laws import STEPS_PER_UNIT, block_pvalue, reach_of, term
-from dpcausal.independence.question import SIGNED, Hypothesis, PureTest, Released, Sample
+from dpcausal.independence.question import SIGNED, IndependenceQuestion, PureTest, Released, Sample
 from dpcausal.independence.residuals import checked_regression
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.blocks import assign_blocks, block_sum, salt_of
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
-from dpcausal.privacy.sandbox import contained
-from dpcausal.regression.external import has_guests, one_thread
+from dpcausal.privacy.sandbox import isolated_or_default
+from dpcausal.regression.external import one_thread, uses_external_code
 
 LEAST_BLOCK = 60
 """Fewest rows that ``blocks=`` may leave a block, and that one has by the default rule where nothing is given."""
@@ -102,10 +102,10 @@ class BlockTest(PureTest):
     blocks: int | None = None
 
     @abstractmethod
-    def score(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> float:
+    def score(self, rows: Sample, question: IndependenceQuestion, coins: PublicGenerator) -> float:
         """Return a block's standard score, large or of large size against the null; it may fail or be no number."""
 
-    def two_sided(self, question: Hypothesis) -> bool:
+    def two_sided(self, question: IndependenceQuestion) -> bool:
         """Return whether sums far below 0 speak against the null, too."""
         return True
 
@@ -115,14 +115,14 @@ class BlockTest(PureTest):
         return LEAST_LEARNING
 
     @property
-    def guests(self) -> bool:
+    def external_code(self) -> bool:
         """Whether code of the caller's runs inside blocks."""
-        return has_guests(getattr(self, "regression", None))
+        return uses_external_code(getattr(self, "regression", None))
 
-    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
         return PROOFS
 
-    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         signed = (SIGNED,) if self.adds_signs else ()
         if spent.exact or self.blocks is None:
             return signed
@@ -130,7 +130,7 @@ class BlockTest(PureTest):
         farthest = block_pvalue(all_of_them, self.blocks, epsilon, self.two_sided(question))
         return (*signed, *((DROWNED,) if farthest > question.alpha else ()))
 
-    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
         """Check the options that it has, or choose them; without privacy there are neither blocks nor copies."""
         options = vars(self)
         counts: dict[str, Any] = {
@@ -149,7 +149,7 @@ class BlockTest(PureTest):
             for name, (usual, least, most) in limits.items():
                 if name in counts:
                     counts[name] = whole(name, usual if counts[name] is None else counts[name], least, most)
-            if counts.get("workers", 1) > 1 and self.guests:
+            if counts.get("workers", 1) > 1 and self.external_code:
                 raise ParameterError(
                     "workers go with the library's own regressions: a regressor or sampler runs with one"
                 )
@@ -157,17 +157,22 @@ class BlockTest(PureTest):
             counts["regression"] = checked_regression(options["regression"], question, counts["blocks"])
         return replace(self, **counts)
 
-    def read(self, question: Hypothesis) -> Sample | Apart:
-        if not Apart.of(question.table):
+    def read(self, question: IndependenceQuestion) -> Sample | WorkerBlocks:
+        if not WorkerBlocks.of(question.table):
             return question.read()
-        return Apart(question.table, question.names, Blocks(self, question.told).made)
+        return WorkerBlocks(question.table, question.names, Blocks(self, question.told).made)
 
     def release(
-        self, private: Sample | Apart, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self,
+        private: Sample | WorkerBlocks,
+        question: IndependenceQuestion,
+        spent: PureDP,
+        coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Released:
         """Return the noisy sum of the blocks' terms over √M, and its p-value under the exact null law."""
         reach = reach_of(self.blocks or 1)
-        if isinstance(private, Apart):
+        if isinstance(private, WorkerBlocks):
             terms = block_terms(self, private, question, coins)
         else:
             terms = [term(found, reach) for found in block_scores(self, private, question, coins)]
@@ -190,10 +195,12 @@ class Scorer(Protocol):
     @property
     def blocks(self) -> int | None: ...
 
-    def score(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> float: ...
+    def score(self, rows: Sample, question: IndependenceQuestion, coins: PublicGenerator) -> float: ...
 
 
-def block_scores(scorer: Scorer, rows: Sample, question: Hypothesis, generator: PublicGenerator) -> list[float]:
+def block_scores(
+    scorer: Scorer, rows: Sample, question: IndependenceQuestion, generator: PublicGenerator
+) -> list[float]:
     """Return each block's score, from its own rows and its own public seed; 0 where it fails or is no number.
 
     All n rows are dealt, then those that lack a column are left out inside their block. Of fewer than ``LEAST_KEPT``,
@@ -211,7 +218,7 @@ class Blocks:
     """What workers make of the blocks they have: the terms."""
 
     scorer: Scorer
-    question: Hypothesis
+    question: IndependenceQuestion
     seeds: tuple[int, ...] = ()
 
     def made(self, rows: Rows) -> Sample:
@@ -224,7 +231,9 @@ class Blocks:
         return [[term(score, reach)] for score in found]
 
 
-def block_terms(scorer: Scorer, rows: Apart, question: Hypothesis, generator: PublicGenerator) -> list[int]:
+def block_terms(
+    scorer: Scorer, rows: WorkerBlocks, question: IndependenceQuestion, generator: PublicGenerator
+) -> list[int]:
     """Return the terms of the same scores, made up where the rows are."""
     blocks, salt = scorer.blocks or 1, salt_of(generator)
     seeds = tuple(generator.integers(2**63, size=blocks).tolist())
@@ -232,7 +241,11 @@ def block_terms(scorer: Scorer, rows: Apart, question: Hypothesis, generator: Pu
 
 
 def _scores(
-    scorer: Scorer, question: Hypothesis, rows: Sample, parts: Sequence[npt.NDArray[np.int64]], seeds: Sequence[int]
+    scorer: Scorer,
+    question: IndependenceQuestion,
+    rows: Sample,
+    parts: Sequence[npt.NDArray[np.int64]],
+    seeds: Sequence[int],
 ) -> list[float]:
     workers = getattr(scorer, "workers", None) or 1
 
@@ -240,7 +253,7 @@ def _scores(
         block, coins = rows.at(part).complete(), generator_from_seed(seed)
         if block.n < LEAST_KEPT or (not block.given.empty and block.varying < LEAST_VARYING):
             return float(coins.standard_normal())
-        found = contained(lambda: float(scorer.score(block, question, coins)), 0.0)
+        found = isolated_or_default(lambda: float(scorer.score(block, question, coins)), 0.0)
         return found if math.isfinite(found) else 0.0
 
     with one_thread():

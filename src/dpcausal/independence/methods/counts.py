@@ -21,10 +21,18 @@ from dpcausal.data.schema import Levels
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.strata import MOST_SUMMED
 from dpcausal.independence.null_laws import LEAST_PVALUE
-from dpcausal.independence.question import Hypothesis, Integers, PureTest, Released, Sample, cells_of, values_of
+from dpcausal.independence.question import (
+    IndependenceQuestion,
+    Integers,
+    PureTest,
+    Released,
+    Sample,
+    cells_of,
+    values_of,
+)
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
@@ -56,10 +64,10 @@ class NoisyCounts(PureTest):
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
 
-    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
         return "contingency-table", "geometric"
 
-    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
         if len(question.x) != 1 or len(question.y) != 1 or not all(
             isinstance(column, Levels) for column in question.declared(question.names)
         ):
@@ -69,29 +77,29 @@ class NoisyCounts(PureTest):
         public.whole("the number of rows", question.n, LEAST_ROWS, 10**8)
         return self
 
-    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         if spent.exact:
             return ()
         drowned = () if reaches(question.n, self.shape(question), spent.epsilon) else (DROWNED_CELLS,)
         return (*drowned, *((MANY_LEVELS,) if not copies_of(self.shape(question)) and spent.epsilon < 1 else ()))
 
-    def shape(self, question: Hypothesis) -> tuple[int, int, int]:
+    def shape(self, question: IndependenceQuestion) -> tuple[int, int, int]:
         """Return the levels of x and of y and the strata."""
         x, y = (len(column) for column in question.declared((*question.x, *question.y)) if isinstance(column, Levels))
         return x, y, question.cells
 
-    def needs_all(self, question: Hypothesis) -> bool:
+    def needs_all(self, question: IndependenceQuestion) -> bool:
         return math.prod(self.shape(question)) > MOST_SUMMED
 
-    def read(self, question: Hypothesis) -> Sample | Records:
+    def read(self, question: IndependenceQuestion) -> Sample | Records:
         return question.read() if self.needs_all(question) else question.table.records(question.names)
 
-    def table(self, rows: Sample | Records, question: Hypothesis) -> Counts:
+    def table(self, rows: Sample | Records, question: IndependenceQuestion) -> Counts:
         """Return the counts of the rows kept."""
         shape = self.shape(question)
         return rows.sum(Tabled(question.told, shape)) if isinstance(rows, Records) else _tabled(rows, shape)
 
-    def foreseen(self, question: Hypothesis, spent: PureDP, correlation: float) -> float | None:
+    def approximate_power(self, question: IndependenceQuestion, spent: PureDP, correlation: float) -> float | None:
         """Return it from the non-central law of one table's statistic."""
         x, y, strata = self.shape(question)
         if strata > 1 or min(x, y) < 2:
@@ -100,15 +108,15 @@ class NoisyCounts(PureTest):
         return chance_of(of_levels(x, y, question.n, variance, correlation), question.alpha)
 
     def release(
-        self, private: Sample | Records, question: Hypothesis, spent: PureDP, coins: PublicGenerator,
-        allotment: Allotment,
+        self, private: Sample | Records, question: IndependenceQuestion, spent: PureDP, coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Released:  # fmt: skip
         bound = contingency_sensitivity()
         noisy = geometric(Query(self.table(private, question), bound, "table of counts"), allotment, spent)
         return _judged(noisy, laplace_scale(bound.bound, spent), coins)
 
     def exact(
-        self, private: Sample | Records, question: Hypothesis, coins: PublicGenerator, allotment: Allotment
+        self, private: Sample | Records, question: IndependenceQuestion, coins: PublicGenerator, allotment: CallBudget
     ) -> Released:
         book_exact("table of counts", allotment)
         return _judged(self.table(private, question), 0.0, coins)
@@ -118,7 +126,7 @@ class NoisyCounts(PureTest):
 class Tabled:
     """The counts of some rows, in an engine's workers too."""
 
-    question: Hypothesis
+    question: IndependenceQuestion
     shape: tuple[int, int, int]
 
     def __call__(self, rows: Rows) -> Integers:

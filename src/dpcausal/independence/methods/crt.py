@@ -18,15 +18,15 @@ import numpy as np
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.block_test import LEAST_BLOCK, LEAST_KEPT, BlockTest
-from dpcausal.independence.methods.model_x import LawOfRows, ModelX, stated
+from dpcausal.independence.methods.model_x import BlockNullLaw, ModelX, stated
 from dpcausal.independence.null_laws import score_of_rank
-from dpcausal.independence.question import Hypothesis, Integers, Reals, Released, Sample, values_of, width_of
+from dpcausal.independence.question import IndependenceQuestion, Integers, Reals, Released, Sample, values_of, width_of
 from dpcausal.independence.residuals import residuals
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.regression.external import has_guests
+from dpcausal.regression.external import uses_external_code
 
 FITTED = "the model of x was fitted inside each block: the level is approximate, not exact"
 
@@ -102,7 +102,7 @@ def _swapped(orders: Integers, pairs: Integers, log_density: Reals, generator: P
     return after
 
 
-def checked_model(method: str, model: Any, question: Hypothesis, fitted: bool) -> Any:
+def checked_model(method: str, model: Any, question: IndependenceQuestion, fitted: bool) -> Any:
     """Return a model of x, stated ones as what they state; it fits the columns, and is tried on made-up rows."""
     model = stated(model, question.given)
     if len(question.x) != 1 or width_of(question.schema, question.y) != 1:
@@ -147,18 +147,18 @@ class Crt(BlockTest):
     model_x: ModelX | Mapping[str, Any] | Literal["fit"] | None = None
 
     @property
-    def guests(self) -> bool:
-        return has_guests(self.regression, self.model_x)
+    def external_code(self) -> bool:
+        return uses_external_code(self.regression, self.model_x)
 
     @property
     def least_rows(self) -> int:
         """Fewer where the law of x is known: the level is exact, whatever the regression of y has learnt."""
         return super().least_rows if self.model_x == "fit" else LEAST_BLOCK
 
-    def score(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> float:
+    def score(self, rows: Sample, question: IndependenceQuestion, coins: PublicGenerator) -> float:
         return self.ranked(rows, question, self.resamples or 0, coins)
 
-    def ranked(self, rows: Sample, question: Hypothesis, count: int, coins: PublicGenerator) -> float:
+    def ranked(self, rows: Sample, question: IndependenceQuestion, count: int, coins: PublicGenerator) -> float:
         """Return the score of x among so many copies."""
         x = values_of(rows.x)
         if not isinstance(self.model_x, ModelX):
@@ -174,20 +174,22 @@ class Crt(BlockTest):
         return _ranked(x, self.copies(x, law, bounds, count, coins), count, np.clip(law.centre, *bounds), r_y, coins)
 
     def copies(
-        self, x: Reals, law: LawOfRows, bounds: tuple[float, float], count: int, coins: PublicGenerator
+        self, x: Reals, law: BlockNullLaw, bounds: tuple[float, float], count: int, coins: PublicGenerator
     ) -> Callable[[int], Reals]:
         """Return a function that draws so many copies of x at a time."""
         return lambda size: law.copies(size, bounds, coins)
 
-    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
         model = checked_model(self.name, self.model_x, question, fitted=True)
-        return replace(super().settle(question, spent), model_x=model)
+        return replace(super().plan(question, spent), model_x=model)
 
-    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         fitted = (FITTED,) if self.model_x == "fit" else ()
         return (*fitted, *super().caveats(question, spent))
 
-    def exact(self, private: Sample, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
+    def exact(
+        self, private: Sample, question: IndependenceQuestion, coins: PublicGenerator, allotment: CallBudget
+    ) -> Released:
         """Return the test of all rows: the score of the rank among 999 copies, two-sided."""
         from scipy.special import ndtr
 
@@ -207,16 +209,16 @@ class Cpt(Crt):
     about: ClassVar[str] = "ranks among permutations of x that a model of x weighs, in blocks"
 
     def copies(
-        self, x: Reals, law: LawOfRows, bounds: tuple[float, float], count: int, coins: PublicGenerator
+        self, x: Reals, law: BlockNullLaw, bounds: tuple[float, float], count: int, coins: PublicGenerator
     ) -> Callable[[int], Reals]:
         orders = iter(permuted_copies(law.log_density(x, bounds), count, coins))
         return lambda size: x[np.stack(list(itertools.islice(orders, size)))]
 
-    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
         checked_model(self.name, self.model_x, question, fitted=False)
         if isinstance(self.model_x, ModelX) and self.model_x.kind == "sampler":
             raise ParameterError("method 'cpt' needs a density: a ModelX with mean or table")
-        ready = super().settle(question, spent)
+        ready = super().plan(question, spent)
         in_block = -(-question.n // (ready.blocks or 1))
         if in_block > MOST_CPT_ROWS:
             raise ParameterError(f"method 'cpt' takes at most {MOST_CPT_ROWS} rows in a block: give more blocks")

@@ -18,10 +18,19 @@ from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.crt import bounds_of, checked_model
 from dpcausal.independence.methods.model_x import ModelX
-from dpcausal.independence.question import SIGNED, Hypothesis, PureTest, Reals, Released, Sample, values_of, width_of
+from dpcausal.independence.question import (
+    SIGNED,
+    IndependenceQuestion,
+    PureTest,
+    Reals,
+    Released,
+    Sample,
+    values_of,
+    width_of,
+)
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.selection import margin_sensitivity, rank_margin
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Sensitivity
@@ -112,13 +121,13 @@ def unit_column(values: Reals, schema: Schema, name: str) -> Reals:
     return np.clip((values - middle) / half, -1.0, 1.0)
 
 
-def features(rows: Sample, question: Hypothesis, width: float | None, coins: PublicGenerator) -> Chunks:
+def features(rows: Sample, question: IndependenceQuestion, width: float | None, coins: PublicGenerator) -> Chunks:
     """Return the public features of the given columns."""
     return chunks_of(rows, question.schema, question.given, width or WIDTH, coins)
 
 
 def settled_ridge(
-    method: str, question: Hypothesis, penalty: float | None, width: float | None, default: float
+    method: str, question: IndependenceQuestion, penalty: float | None, width: float | None, default: float
 ) -> tuple[float, float]:
     """Check the columns, the penalty and the width of a method of all rows, or choose the last two."""
     if len(question.x) != 1 or len(question.y) != 1 or width_of(question.schema, (*question.x, *question.y)) != 2:
@@ -178,7 +187,7 @@ class GlobalCrt(PureTest):
     penalty: float | None = None
     width: float | None = None
 
-    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
         model = checked_model(self.name, self.model_x, question, fitted=False)
         if isinstance(self.model_x, ModelX) and self.model_x.kind == "sampler":
             raise ParameterError(
@@ -189,14 +198,14 @@ class GlobalCrt(PureTest):
         resamples = settled_copies(self.resamples, self.default_resamples, question.alpha)
         return replace(self, model_x=model, penalty=penalty, width=width, resamples=resamples)
 
-    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         return (SIGNED,)
 
-    def sensitivity(self, question: Hypothesis) -> Sensitivity:
+    def sensitivity(self, question: IndependenceQuestion) -> Sensitivity:
         """Return how far one row moves each statistic."""
         return resample_sum_sensitivity(question.n, self.penalty if question.given else None)
 
-    def statistics(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> Reals:
+    def statistics(self, rows: Sample, question: IndependenceQuestion, coins: PublicGenerator) -> Reals:
         """Return T_0, …, T_m, shape (m + 1,).
 
         The coins of the copies are drawn without a look at the rows and the model is asked row by row, so a replaced
@@ -231,11 +240,16 @@ class CrtDecision(GlobalCrt):
     leaves_out: ClassVar[bool] = True
     releases_pvalue: ClassVar[bool] = False
 
-    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
         return "resample-product-sum", "residual-rounding", "noisy-rank", "laplace"
 
     def release(
-        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self,
+        private: Sample,
+        question: IndependenceQuestion,
+        spent: PureDP,
+        coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Released:
         each = self.sensitivity(question)
         claim = margin_sensitivity(each, each, spent.epsilon)

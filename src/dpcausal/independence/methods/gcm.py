@@ -25,10 +25,10 @@ from dpcausal.independence.null_laws import (
     reach_of,
     studentised,
 )
-from dpcausal.independence.question import Hypothesis, Reals, Released, Sample
+from dpcausal.independence.question import IndependenceQuestion, Reals, Released, Sample
 from dpcausal.independence.residuals import residuals
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
 
@@ -83,7 +83,7 @@ class Gcm(BlockTest):
     resamples: int | None = None
     workers: int | None = None
 
-    def score(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> float:
+    def score(self, rows: Sample, question: IndependenceQuestion, coins: PublicGenerator) -> float:
         left, right, spread = self.residuals(rows, coins)
         return permutation_score(left, right, self.resamples or 0, spread, coins)
 
@@ -93,11 +93,11 @@ class Gcm(BlockTest):
         found = residuals(rows.given, (rows.x, rows.y), self.regression, coins)
         return found.residuals[:, :p], found.residuals[:, p:], found.spread
 
-    def two_sided(self, question: Hypothesis) -> bool:
+    def two_sided(self, question: IndependenceQuestion) -> bool:
         """Return whether it is one pair of columns: of several the largest absolute covariance is scored."""
         return question.pairs == 1
 
-    def foreseen(self, question: Hypothesis, spent: PureDP, correlation: float) -> float | None:
+    def approximate_power(self, question: IndependenceQuestion, spent: PureDP, correlation: float) -> float | None:
         """Return it from the law of the sum: blocks score a rank among copies of a normal number of mean √m atanh r."""
         if not self.two_sided(question) or not self.blocks:
             return None
@@ -117,12 +117,12 @@ class Gcm(BlockTest):
         mean, spread = blocks * float(terms.mean()), math.sqrt(blocks) * float(terms.std())
         return noisy_power(mean, spread, 2 * reach / epsilon, farthest)
 
-    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
         if question.pairs > MOST_COLUMNS:
             raise ParameterError(f"x and y may have at most {MOST_COLUMNS} pairs of columns, levels counted one by one")
-        return super().settle(question, spent)
+        return super().plan(question, spent)
 
-    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         told = super().caveats(question, spent)
         # Where not even all M terms at ±r are significant, the level is at most α cosh(Mε/2), whatever they are, and
         # α exp(Mε/2) on one side: the noise's tail is exponential.
@@ -134,7 +134,9 @@ class Gcm(BlockTest):
         unlearnt = ((JUMPS if question.numbers > 1 else CURVES),) if learns else ()
         return (*told, *unlearnt)
 
-    def exact(self, private: Sample, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
+    def exact(
+        self, private: Sample, question: IndependenceQuestion, coins: PublicGenerator, allotment: CallBudget
+    ) -> Released:
         """Return the measure of all rows: normal for one pair of columns, by permutations for more."""
         book_exact("covariance of residuals", allotment)
         private = private.complete()
@@ -163,5 +165,5 @@ class WeightedGcm(Gcm):
         left, right, spread = super().residuals(rows, coins)
         return left, (right[:, :, None] * weights(rows)[:, None, :]).reshape(rows.n, -1), spread
 
-    def two_sided(self, question: Hypothesis) -> bool:
+    def two_sided(self, question: IndependenceQuestion) -> bool:
         return question.pairs == 1 and not question.given

@@ -16,10 +16,18 @@ from dpcausal.core import validate as public
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.crt import bounds_of
 from dpcausal.independence.methods.crt_decision import largest_rank, settled_copies
-from dpcausal.independence.question import Hypothesis, Integers, PureTest, Released, Sample, values_of, width_of
+from dpcausal.independence.question import (
+    IndependenceQuestion,
+    Integers,
+    PureTest,
+    Released,
+    Sample,
+    values_of,
+    width_of,
+)
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.selection import margin_sensitivity, rank_margin
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Sensitivity
@@ -70,10 +78,10 @@ class PermutedHsic(PureTest):
     resamples: int | None = None
     width: float | None = None
 
-    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
         return "root-hsic", "permuted-root-hsic", "noisy-rank", "laplace"
 
-    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
         if question.given:
             raise ParameterError(
                 "method 'hsic' is for given=[]: permuting x is right only where nothing is conditioned on"
@@ -95,7 +103,12 @@ class PermutedHsic(PureTest):
         root_hsic(np.arange(4.0), np.arange(4.0), width_x=1.0, width_y=1.0, range_x=(0.0, 4.0), range_y=(0.0, 4.0))
 
     def release(
-        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self,
+        private: Sample,
+        question: IndependenceQuestion,
+        spent: PureDP,
+        coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Released:
         claim = margin_sensitivity(*sensitivities(question.n), spent.epsilon)
         x, y = values_of(private.x), values_of(private.y)

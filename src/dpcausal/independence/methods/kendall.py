@@ -27,7 +27,7 @@ from dpcausal.independence.null_laws import (
 )
 from dpcausal.independence.question import (
     SIGNED,
-    Hypothesis,
+    IndependenceQuestion,
     Integers,
     PureTest,
     Reals,
@@ -38,7 +38,7 @@ from dpcausal.independence.question import (
 )
 from dpcausal.mechanisms.additive import geometric, laplace, laplace_scale
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query, Sensitivity
@@ -91,10 +91,10 @@ class RankTest(PureTest):
     def deviation(self, rows: int, strata: int) -> float:
         """Return its standard deviation under independence without ties, at most: strata as small as they may be."""
 
-    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
         return self.sensitivity(question.n, self.strata_in(question)).proof, "laplace"
 
-    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
         if len(question.x) != 1 or len(question.y) != 1:
             raise ParameterError(f"method {self.name!r} takes one column x and one column y")
         public.whole("the number of rows", question.n, LEAST_ROWS, 10**8)
@@ -106,14 +106,14 @@ class RankTest(PureTest):
         ready.sensitivity(question.n, parts)  # refuses more strata than it takes, before anything is spent
         return ready
 
-    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         declared = [question.schema[name] for name in (*question.x, *question.y)]
         many = any(isinstance(column, Levels) and len(column) > 2 for column in declared)
         thin = self.strata_in(question) > question.n / 2
         told = ((SIGNED, True), (COARSE, bool(_numbers(question))), (ORDERED, many), (THIN, thin))
         return tuple(words for words, holds in told if holds)
 
-    def strata_of(self, rows: Sample, question: Hypothesis) -> Integers:
+    def strata_of(self, rows: Sample, question: IndependenceQuestion) -> Integers:
         """Return each row's stratum, a public function of its z; a row that lacks a column has one to itself."""
         code = np.zeros(rows.n, dtype=np.int64)
         for place, name in enumerate(question.given):
@@ -127,7 +127,7 @@ class RankTest(PureTest):
             code = code * parts + part
         return np.where(rows.kept, code, -1 - np.arange(rows.n))
 
-    def strata_in(self, question: Hypothesis) -> int:
+    def strata_in(self, question: IndependenceQuestion) -> int:
         """Return how many strata the public cuts and levels of z make, empty ones too."""
         parts = 1
         for name in question.given:
@@ -139,7 +139,12 @@ class RankTest(PureTest):
         return parts
 
     def release(
-        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self,
+        private: Sample,
+        question: IndependenceQuestion,
+        spent: PureDP,
+        coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Released:
         strata = self.strata_in(question)
         claim, deviation = self.sensitivity(question.n, strata), self.deviation(question.n, strata)
@@ -148,7 +153,7 @@ class RankTest(PureTest):
             noisy / deviation, normal_laplace_pvalue(noisy, deviation, laplace_scale(claim.bound, spent))
         )
 
-    def value(self, rows: Sample, question: Hypothesis) -> float:
+    def value(self, rows: Sample, question: IndependenceQuestion) -> float:
         """Return the coefficient of the rows."""
         return self.statistic(values_of(rows.x), values_of(rows.y), self.strata_of(rows, question))
 
@@ -171,13 +176,13 @@ class Kendall(RankTest):
         # Var K_s = m(m − 1)(2m + 5)/18, so n Var T = (4/9) Σ (m + 3/2 − 5/(2m))/n.
         return float(2 / 3 * (min(11 / 9, 1 + 1.5 * strata / rows) / rows) ** 0.5)
 
-    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
         found = super().claims(question, spent)
         if self.tied(question) is not None:
             return (*found, "stratum-spread", "geometric")
         return (*found, "contingency-table", "geometric") if question.leaves_out else found
 
-    def foreseen(self, question: Hypothesis, spent: PureDP, correlation: float) -> float | None:
+    def approximate_power(self, question: IndependenceQuestion, spent: PureDP, correlation: float) -> float | None:
         """Return it from the normal law, tau being (2/π) asin r, where one stratum holds all and nothing is tied."""
         if self.tied(question) is not None or self.strata_in(question) > 1:
             return None
@@ -188,17 +193,17 @@ class Kendall(RankTest):
         farthest = farthest_of(lambda tau: normal_laplace_pvalue(tau, deviation, scale) <= level, deviation)
         return noisy_power(2 / math.pi * math.asin(abs(correlation)), deviation, scale, farthest)
 
-    def tied(self, question: Hypothesis) -> str | None:
+    def tied(self, question: IndependenceQuestion) -> str | None:
         """Return the first of x and y that the schema gives two levels."""
         names = *question.x, *question.y
         return next((name for name in names if two_valued(question.schema[name])), None)
 
-    def spread(self, rows: Sample, question: Hypothesis) -> int:
+    def spread(self, rows: Sample, question: IndependenceQuestion) -> int:
         """Return how often either level occurs, in its strata, of the column that has two."""
         columns = rows.x if self.tied(question) in question.x else rows.y
         return stratum_spread(values_of(columns).astype(np.int64), self.strata_of(rows, question))
 
-    def tied_deviation(self, spread: float, question: Hypothesis) -> float:
+    def tied_deviation(self, spread: float, question: IndependenceQuestion) -> float:
         """Return the deviation under independence for a spread B = Σ n₁n₀/m in units of 1/GRID, or a bound on it.
 
         Var K_s = n₁n₀(m + 1)/3 without ties in the other, so n² Var T = (4/3) Σ (n₁n₀/m)(1 + 1/m).
@@ -208,7 +213,7 @@ class Kendall(RankTest):
         untied = self.deviation(question.n, self.strata_in(question))
         return min(untied, math.sqrt(4 / 3 * max(1.0, whole + more)) / question.n)
 
-    def kept_deviation(self, kept: float, question: Hypothesis) -> float:
+    def kept_deviation(self, kept: float, question: IndependenceQuestion) -> float:
         """Return the deviation of the coefficient, which divides by all n, if so many rows are kept, or a bound on it.
 
         n² Var T = (4/9) Σ (m + 3/2 − 5/(2m)), over strata of the kept.
@@ -217,14 +222,19 @@ class Kendall(RankTest):
         return self.deviation(rows, self.strata_in(question)) * rows / question.n
 
     def release(
-        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self,
+        private: Sample,
+        question: IndependenceQuestion,
+        spent: PureDP,
+        coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Released:
         tied = self.tied(question) is not None
         if not tied and not question.leaves_out:
             return super().release(private, question, spent, coins, allotment)
         share = TAU_SHARE if tied else COUNTED_SHARE
         rest, first = spent.part(1 - share), spent.part(share)
-        bounding: Callable[[float, Hypothesis], float]
+        bounding: Callable[[float, IndependenceQuestion], float]
         if tied:
             bound, bounding = spread_sensitivity(), self.tied_deviation
             query = Query(self.spread(private, question), bound, "spread within strata")
@@ -243,7 +253,9 @@ class Kendall(RankTest):
         p = bounded_pvalue(found, laplace_scale(claim.bound, first), at_most)
         return Released(found / at_most(MISSED * question.alpha), p)
 
-    def exact(self, private: Sample, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
+    def exact(
+        self, private: Sample, question: IndependenceQuestion, coins: PublicGenerator, allotment: CallBudget
+    ) -> Released:
         book_exact("kendall within strata", allotment)
         tied = self.tied(question) is not None
         deviation = (self.tied_deviation(self.spread(private, question), question) if tied
@@ -252,5 +264,5 @@ class Kendall(RankTest):
         return Released(value / deviation, normal_laplace_pvalue(value, deviation, deviation * 1e-9))
 
 
-def _numbers(question: Hypothesis) -> list[str]:
+def _numbers(question: IndependenceQuestion) -> list[str]:
     return [name for name in question.given if isinstance(question.schema[name], Bounded)]

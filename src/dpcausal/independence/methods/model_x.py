@@ -21,8 +21,8 @@ from dpcausal.core.validate import is_number
 from dpcausal.data.schema import Bounded, Levels, Schema
 from dpcausal.errors import ParameterError, nearest
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, restart_streams
-from dpcausal.privacy.sandbox import contained
-from dpcausal.regression.external import guest, tried
+from dpcausal.privacy.sandbox import isolated_or_default
+from dpcausal.regression.external import external_code, tried
 
 Reals = npt.NDArray[np.float64]
 RowFunction = Callable[[Reals], Any]
@@ -125,7 +125,7 @@ class ModelX:
             if drawn.shape != (len(Z),):
                 raise ParameterError("sample must return one value a row")
 
-    def at(self, Z: Reals, row_by_row: bool = False) -> LawOfRows:
+    def at(self, Z: Reals, row_by_row: bool = False) -> BlockNullLaw:
         """Return the law of x at each row; what is not finite is 0.
 
         Parameters
@@ -143,11 +143,11 @@ class ModelX:
             centre = np.clip(centre, 0.0, 1.0) if self.kind == "levels" else centre
         if self.sd is not None:
             spread = np.abs(ask(self.sd, Z)) if callable(self.sd) else np.full(len(Z), float(self.sd))
-        return LawOfRows(self, Z, centre, spread)
+        return BlockNullLaw(self, Z, centre, spread)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LawOfRows:
+class BlockNullLaw:
     """The law of x at n rows: private, as they are.
 
     Attributes
@@ -171,7 +171,7 @@ class LawOfRows:
         n = len(self.Z)
         sample = self.model.sample
         if sample is not None:
-            drawn = guest(
+            drawn = external_code(
                 lambda: np.array([sample(self.Z.copy(), generator) for _ in range(count)], dtype=np.float64),
                 int(generator.integers(2**63)),
             ).reshape(count, n)
@@ -224,7 +224,9 @@ def probes(schema: Schema, given: tuple[str, ...]) -> Reals:
 
 def rowwise(function: RowFunction, Z: Reals) -> Reals:
     """Return a function of rows, total: where it fails on all rows together it is asked row by row."""
-    found = guest(lambda: contained(lambda: np.array(function(Z.copy()), dtype=np.float64), np.empty(0)), 0)
+    found = external_code(
+        lambda: isolated_or_default(lambda: np.array(function(Z.copy()), dtype=np.float64), np.empty(0)), 0
+    )
     if found.shape == (len(Z),):
         return np.where(np.isfinite(found), found, 0.0)
     return single_rows(function, Z)  # a failure at one row must not change another row's value
@@ -235,10 +237,10 @@ def single_rows(function: RowFunction, Z: Reals) -> Reals:
 
     def single(row: Reals) -> float:
         restart_streams(0)  # where one row's draws end, the next one's must not begin
-        found = contained(lambda: float(np.ravel(np.asarray(function(row.copy()), dtype=np.float64))[0]), 0.0)
+        found = isolated_or_default(lambda: float(np.ravel(np.asarray(function(row.copy()), dtype=np.float64))[0]), 0.0)
         return found if math.isfinite(found) else 0.0
 
-    return guest(lambda: np.array([single(Z[place : place + 1]) for place in range(len(Z))]), 0)
+    return external_code(lambda: np.array([single(Z[place : place + 1]) for place in range(len(Z))]), 0)
 
 
 def _check_rowwise(function: RowFunction, Z: Reals, probability: bool) -> None:

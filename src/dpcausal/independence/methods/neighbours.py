@@ -20,7 +20,7 @@ from dpcausal.independence.null_laws import (
 )
 from dpcausal.independence.question import (
     SIGNED,
-    Hypothesis,
+    IndependenceQuestion,
     PureTest,
     Released,
     Sample,
@@ -32,7 +32,7 @@ from dpcausal.independence.question import (
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.mechanisms.blocks import dealt_order
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
@@ -115,14 +115,14 @@ class Neighbours(PureTest):
     neighbours: int | None = None
     ends: int | None = None
 
-    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
         return "neighbour-pairs", *(("untied-pairs",) if self.tied(question) else ()), "neighbour-variance", "geometric"
 
-    def tied(self, question: Hypothesis) -> bool:
+    def tied(self, question: IndependenceQuestion) -> bool:
         """Return whether the schema says that many pairs are tied."""
         return any(map(two_valued, question.declared((*question.x, *question.y))))
 
-    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
         check_single(self.name, question)
         if question.numbers != 1 or question.cells > MOST_CELLS:
             raise ParameterError(f"method {self.name!r} takes one number among the columns given, beside levels")
@@ -134,14 +134,14 @@ class Neighbours(PureTest):
         ends = default_ends(question.n, k, scale) if self.ends is None else self.ends
         return replace(self, neighbours=k, ends=public.whole("ends", ends, 1, MOST_NEIGHBOURS))
 
-    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         if not spent.exact:
             scale = laplace_scale(signed_sensitivity(self.neighbours or 1, question.unit).bound, spent)
             if math.sqrt(2) * scale >= DROWNING * self.deviation(question):
                 return (SIGNED,)
         return (SIGNED, FAR_NEIGHBOURS)
 
-    def sums(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> PairSums:
+    def sums(self, rows: Sample, question: IndependenceQuestion, coins: PublicGenerator) -> PairSums:
         """Return the sums; ties of z are broken by public coins, one a position, or by a hash of the person's own."""
         place = next(i for i, one in enumerate(question.declared(question.given)) if isinstance(one, Bounded))
         return pair_sums(
@@ -150,7 +150,12 @@ class Neighbours(PureTest):
         )  # fmt: skip
 
     def release(
-        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self,
+        private: Sample,
+        question: IndependenceQuestion,
+        spent: PureDP,
+        coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Released:
         found, k = self.sums(private, question, coins), self.neighbours or 1
         signed, untied = signed_sensitivity(k, question.unit), untied_sensitivity(k, question.unit)
@@ -168,7 +173,7 @@ class Neighbours(PureTest):
 
         return Released(noisy / at_most(MISSED * question.alpha), bounded_pvalue(noisy, scale, at_most))
 
-    def foreseen(self, question: Hypothesis, spent: PureDP, correlation: float) -> float | None:
+    def approximate_power(self, question: IndependenceQuestion, spent: PureDP, correlation: float) -> float | None:
         """Return it from the normal law: each pair's signs agree as those of a pair of normal numbers do."""
         if self.tied(question):
             return None
@@ -178,11 +183,13 @@ class Neighbours(PureTest):
         farthest = farthest_of(lambda sum: normal_laplace_pvalue(sum, deviation, scale) <= question.alpha, deviation)
         return noisy_power(pairs * 2 / math.pi * math.asin(abs(correlation)), deviation, scale, farthest)
 
-    def deviation(self, question: Hypothesis, untied: float | None = None) -> float:
+    def deviation(self, question: IndependenceQuestion, untied: float | None = None) -> float:
         """Return the deviation of the signed sum under independence, at most."""
         return math.sqrt(max(1.0, null_variance(question.n, self.neighbours or 1, untied, self.ends or ENDS)))
 
-    def exact(self, private: Sample, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
+    def exact(
+        self, private: Sample, question: IndependenceQuestion, coins: PublicGenerator, allotment: CallBudget
+    ) -> Released:
         book_exact("sign products", allotment)
         found = self.sums(private, question, coins)
         deviation = self.deviation(question, float(found.untied) if self.tied(question) else None)

@@ -16,7 +16,7 @@ from dpcausal.data.schema import Bounded, Column
 from dpcausal.errors import ParameterError
 from dpcausal.independence.null_laws import MISSED, bounded_pvalue, normal_laplace_pvalue, upper_bound
 from dpcausal.independence.question import (
-    Hypothesis,
+    IndependenceQuestion,
     Integers,
     PureTest,
     Reals,
@@ -28,7 +28,7 @@ from dpcausal.independence.question import (
 )
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
@@ -69,26 +69,26 @@ class StrataCovariance(PureTest):
     private_ids: ClassVar[bool] = True
     uses_coins: ClassVar[bool] = False
 
-    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
         return "stratum-covariance", "stratum-variance", "geometric"
 
-    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
         check_single(self.name, question)
         if question.numbers or question.cells > MOST_STRATA:
             raise ParameterError(f"method {self.name!r} takes only levels among the columns given")
         public.whole("the number of rows", question.n, LEAST_ROWS, 10**8)
         return self
 
-    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         return (*((CANCELLING,) if question.cells > 1 else ()), *((THIN,) if question.cells > question.n / 2 else ()))
 
-    def needs_all(self, question: Hypothesis) -> bool:
+    def needs_all(self, question: IndependenceQuestion) -> bool:
         return question.cells > MOST_SUMMED
 
-    def read(self, question: Hypothesis) -> Sample | Records:
+    def read(self, question: IndependenceQuestion) -> Sample | Records:
         return question.read() if self.needs_all(question) else question.table.records(question.names)
 
-    def moments(self, rows: Sample | Records, question: Hypothesis) -> StratumMoments:
+    def moments(self, rows: Sample | Records, question: IndependenceQuestion) -> StratumMoments:
         """Return the covariance and its variance, of the rows kept."""
         units = _unit(question.schema[question.x[0]]), _unit(question.schema[question.y[0]])
         if isinstance(rows, Records):
@@ -96,8 +96,8 @@ class StrataCovariance(PureTest):
         return stratum_moments(*_kept(rows, question), units)
 
     def release(
-        self, private: Sample | Records, question: Hypothesis, spent: PureDP, coins: PublicGenerator,
-        allotment: Allotment,
+        self, private: Sample | Records, question: IndependenceQuestion, spent: PureDP, coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Released:  # fmt: skip
         found = self.moments(private, question)
         first, rest = spent.part(COVARIANCE_SHARE), spent.part(1 - COVARIANCE_SHARE)
@@ -112,7 +112,9 @@ class StrataCovariance(PureTest):
         p = bounded_pvalue(noisy / GRID, laplace_scale(of_sum.bound, first) / GRID, at_most)
         return Released(noisy / GRID / at_most(MISSED * question.alpha), p)
 
-    def exact(self, private: Sample, question: Hypothesis, coins: PublicGenerator, allotment: Allotment) -> Released:
+    def exact(
+        self, private: Sample, question: IndependenceQuestion, coins: PublicGenerator, allotment: CallBudget
+    ) -> Released:
         book_exact("covariance inside strata", allotment)
         found = self.moments(private, question)
         deviation = max(1e-3, math.sqrt(found.variance / GRID))
@@ -125,13 +127,13 @@ class StrataCovariance(PureTest):
 class Sums:
     """What each stratum's rows add up to, in an engine's workers too."""
 
-    question: Hypothesis
+    question: IndependenceQuestion
 
     def __call__(self, rows: Rows) -> Integers:
         return stratum_sums(*_kept(self.question.sample(rows), self.question), self.question.cells)
 
 
-def _kept(rows: Sample, question: Hypothesis) -> tuple[Integers, Integers, Integers]:
+def _kept(rows: Sample, question: IndependenceQuestion) -> tuple[Integers, Integers, Integers]:
     """Return x and y in units, and the strata, of the rows kept."""
     x, y = (_in_units(columns[rows.kept], question.schema[name])
             for columns, (name,) in ((rows.x, question.x), (rows.y, question.y)))  # fmt: skip

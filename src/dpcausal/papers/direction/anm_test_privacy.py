@@ -17,7 +17,7 @@ from dpcausal.direction.holdout import Halving
 from dpcausal.direction.question import Columns, Pair, Released, pay_pure
 from dpcausal.direction.scores.anm import Residuals
 from dpcausal.mechanisms.additive import laplace, laplace_scale
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
@@ -54,7 +54,7 @@ def _hsic_pair(rest: Residuals) -> tuple[float, float]:
     return factor * forward, factor * backward
 
 
-def release(rest: Residuals, score: str, allotment: Allotment, loss: PureDP) -> Released:
+def release(rest: Residuals, score: str, allotment: CallBudget, loss: PureDP) -> Released:
     """Return both scores, signed rho, |tau|, HSIC by (m − 1)², with Laplace noise of scale Δ/(ε/2), Δ as published."""
     if score == "spearman":
         pair = rank.spearman(*rest.forward()), rank.spearman(*rest.backward())
@@ -91,13 +91,13 @@ class AnmTestPrivacy(Halving[PureDP]):
     about: ClassVar[str] = "noise on both scores of a test half, constants as published"
     scores: ClassVar[tuple[str, ...]] = tuple(CLAIMS)
 
-    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
+    def charge(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
         return pay_pure(loss, self.name)
 
     def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
         return CLAIMS[question.score]
 
     def release(
-        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator, allotment: CallBudget
     ) -> Released:
         return release(self.halves(private, question, coins), question.score, allotment, spent)

@@ -19,7 +19,7 @@ from dpcausal.errors import FenceError
 from dpcausal.papers.direction.anm_training_privacy import pay_with_delta
 from dpcausal.papers.mechanisms.iqr_intervals import proposal, proposal_sensitivity
 from dpcausal.papers.mechanisms.propose_test_release import Calibration, propose_test_release, tested
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
@@ -42,7 +42,7 @@ need at least a δ of (e^{4ε} − e^{ε′})/(1 + e^ε)⁴ to be within any ε�
 
 
 def published_log_iqr(
-    query: Query, allotment: Allotment, loss: ApproxDP, *, epsilon: float, delta: float
+    query: Query, allotment: CallBudget, loss: ApproxDP, *, epsilon: float, delta: float
 ) -> float | None:
     """Return a noisy log IQR, or ``None`` for the printed algorithm's ⊥, at its ε and δ.
 
@@ -65,7 +65,7 @@ def score_columns(rest: Residuals) -> tuple[tuple[Column, Interval], ...]:
     return *forward, (rest.y, rest.range_y), (rest.left_x, rest.range_left_x)
 
 
-def as_printed(rest: Residuals, allotment: Allotment, loss: ApproxDP) -> Released:
+def as_printed(rest: Residuals, allotment: CallBudget, loss: ApproxDP) -> Released:
     """Return the sums of four log IQRs from propose-test-release as printed, or no answer if any is ⊥.
 
     The paper counts (9ε, 3δ) for the four; so each runs at ε/9 and δ/3 of the loss.  (One row moves all four:
@@ -81,7 +81,7 @@ def as_printed(rest: Residuals, allotment: Allotment, loss: ApproxDP) -> Release
     ])  # fmt: skip
 
 
-def corrected(rest: Residuals, allotment: Allotment, loss: ApproxDP) -> Released:
+def corrected(rest: Residuals, allotment: CallBudget, loss: ApproxDP) -> Released:
     """Return the sums of four log IQRs at a quarter of the loss each, or no answer if any is ⊥.
 
     Each runs at (ε/4, δ/4), with noise Lap(8/ε) on its two tests and its value; claim ``propose-test-release``.
@@ -124,7 +124,7 @@ class AnmTestPrivacyIqr(Halving[ApproxDP]):
     def unproven(self) -> str:
         return "the interquartile algorithm" if self.constants == "published" else ""
 
-    def pay(self, loss: Loss, question: Pair) -> tuple[ApproxDP | NoPrivacy, str]:
+    def charge(self, loss: Loss, question: Pair) -> tuple[ApproxDP | NoPrivacy, str]:
         return pay_with_delta(loss, self.name)
 
     def caveats(self, question: Pair, spent: ApproxDP | NoPrivacy) -> tuple[str, ...]:
@@ -134,12 +134,12 @@ class AnmTestPrivacyIqr(Halving[ApproxDP]):
     def claims(self, question: Pair, spent: ApproxDP) -> tuple[str, ...]:
         return "iqr-reach", "iqr-interval-distance", "log-iqr-proposal", "propose-test-release"
 
-    def settle(self, question: Pair, spent: ApproxDP | NoPrivacy) -> Self:
-        public.one_of("constants", self.constants, ("published", "corrected"))
-        return super().settle(question, spent)
+    def plan(self, question: Pair, spent: ApproxDP | NoPrivacy) -> Self:
+        public.check_choice("constants", self.constants, ("published", "corrected"))
+        return super().plan(question, spent)
 
     def release(
-        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator, allotment: CallBudget
     ) -> Released:
         way = as_printed if self.unproven else corrected
         return way(self.halves(private, question, coins), allotment, spent)

@@ -23,7 +23,7 @@ from dpcausal.direction.stable import StableFit
 from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.papers.mechanisms.stable_value import stable_value
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
@@ -35,7 +35,7 @@ def pay_with_delta(loss: Loss, name: str) -> tuple[ApproxDP, str]:
     """Return what a published method that needs δ spends."""
     if not (isinstance(loss, ApproxDP) and loss.exact_delta > 0):
         raise LossError(f"method {name!r} is paid for in ApproxDP with delta above 0, one answer a call")
-    public.check_least(loss, "a direction", LEAST_EPSILON)
+    public.check_minimum_loss(loss, "a direction", LEAST_EPSILON)
     return loss, ""
 
 
@@ -84,15 +84,15 @@ class AnmTrainingPrivacy(PublishedFit[PureDP]):
     about: ClassVar[str] = "noise on HSIC by Theorem 7"
     scores: ClassVar[tuple[str, ...]] = ("hsic",)
 
-    def pay(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
+    def charge(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
         return pay_pure(loss, self.name)
 
     def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
         return "hsic-training-published", "laplace"
 
-    def settle(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
         """Refuse a small λ: it asks for more noise than can be drawn."""
-        ready = super().settle(question, spent)
+        ready = super().plan(question, spent)
         bound = 2 * published_hsic_sensitivity(*ready.sizes(question), ready.setting.penalty).bound
         try:
             if isinstance(spent, PureDP):
@@ -102,7 +102,7 @@ class AnmTrainingPrivacy(PublishedFit[PureDP]):
         return ready
 
     def release(
-        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator, allotment: CallBudget
     ) -> Released:
         halves, setting = self.halved(private, question, coins), self.setting
         each = published_hsic_sensitivity(halves.n, halves.m, setting.penalty)
@@ -136,14 +136,14 @@ class AnmTrainingRanks(PublishedFit[ApproxDP]):
     about: ClassVar[str] = "rank scores where they are stable, by Theorem 6"
     scores: ClassVar[tuple[str, ...]] = ("spearman", "kendall")
 
-    def pay(self, loss: Loss, question: Pair) -> tuple[ApproxDP | NoPrivacy, str]:
+    def charge(self, loss: Loss, question: Pair) -> tuple[ApproxDP | NoPrivacy, str]:
         return pay_with_delta(loss, self.name)
 
     def claims(self, question: Pair, spent: ApproxDP) -> tuple[str, ...]:
         return "training-ranks", "stable-value"
 
     def release(
-        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator, allotment: Allotment
+        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator, allotment: CallBudget
     ) -> Released:
         halves, setting = self.halved(private, question, coins), self.setting
         left_y, left_x = halves.residuals(setting)

@@ -15,12 +15,12 @@ import numpy.typing as npt
 
 from dpcausal.data.counts import counts_of
 from dpcausal.data.table import Table
-from dpcausal.discovery.question import LARGEST_ORDER, Graph, GraphSearch, Outcome, check_cells, pure_pay
+from dpcausal.discovery.question import LARGEST_ORDER, DiscoveryQuestion, GraphSearch, Outcome, check_cells, pure_pay
 from dpcausal.discovery.search.pc import Ask, Edge, Skeleton, Terms, Test, orient, starting_edges
 from dpcausal.discovery.search.release_search import Found
 from dpcausal.papers.direction.rank_scores import RankScores, claimed_sensitivity, published_score
 from dpcausal.papers.mechanisms.replication import replicate
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
@@ -55,22 +55,22 @@ class PcSystem(GraphSearch[Any]):
     def usual_order(self, columns: int) -> int:
         return min(columns - 2, LARGEST_ORDER)
 
-    def claims(self, question: Graph, spent: Any) -> tuple[str, ...]:
+    def claims(self, question: DiscoveryQuestion, spent: Any) -> tuple[str, ...]:
         return ()
 
-    def pay(self, loss: Loss, question: Graph) -> tuple[Any, str]:
+    def charge(self, loss: Loss, question: DiscoveryQuestion) -> tuple[Any, str]:
         return pure_pay(loss, self.name)
 
-    def check(self, question: Graph) -> None:
+    def check(self, question: DiscoveryQuestion) -> None:
         check_cells(question)
 
     def release(
-        self, private: Table, question: Graph, spent: Any, coins: PublicGenerator, allotment: Allotment
+        self, private: Table, question: DiscoveryQuestion, spent: Any, coins: PublicGenerator, allotment: CallBudget
     ) -> Outcome:
         return self.replicated(self.counts(private, question, coins), question, spent, coins, allotment)
 
     def replicated(
-        self, counts: Counts, question: Graph, spent: Any, coins: PublicGenerator, allotment: Allotment
+        self, counts: Counts, question: DiscoveryQuestion, spent: Any, coins: PublicGenerator, allotment: CallBudget
     ) -> Outcome:
         """Run the published system; ε is the paper's own parameter, 1 without privacy."""
         terms = self.terms(question.alpha, question.knowledge)
@@ -83,13 +83,13 @@ class PcSystem(GraphSearch[Any]):
         skeleton, reported = replicate(Query(counts, claim, self.name), allotment, run)
         return self.outcome(skeleton, terms, question, reported)
 
-    def outcome(self, skeleton: Skeleton, terms: Terms, question: Graph, reported: str = "") -> Outcome:
+    def outcome(self, skeleton: Skeleton, terms: Terms, question: DiscoveryQuestion, reported: str = "") -> Outcome:
         """Return what leaves of a skeleton; a replica's own loss is reported, and its coins had a seed."""
         found = Found(orient(question.names, skeleton, terms.knowledge), {}, skeleton.untested, skeleton.tests)
         seeded = bool(reported) or self.by_place
         return Outcome(found, terms, reported=reported, seeded=seeded, by_place=self.by_place)
 
-    def counts(self, private: Table, question: Graph, coins: PublicGenerator) -> Counts:
+    def counts(self, private: Table, question: DiscoveryQuestion, coins: PublicGenerator) -> Counts:
         """Return the exact counts that it works on."""
         return counts_of(private, question.names)
 

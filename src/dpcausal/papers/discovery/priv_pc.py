@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from dpcausal.core import validate as public
 from dpcausal.data.table import Table
-from dpcausal.discovery.question import Graph, Outcome
+from dpcausal.discovery.question import DiscoveryQuestion, Outcome
 from dpcausal.discovery.search.pc import (
     Edge,
     Skeleton,
@@ -34,7 +34,7 @@ from dpcausal.papers.direction.rank_scores import STEPS, RankScores, steps_sensi
 from dpcausal.papers.discovery.pc_system import ALPHA, DELTA, PcSystem, Replica
 from dpcausal.papers.discovery.sieve_and_examine import advanced_composition, optimal_subsample, subsampled_epsilon
 from dpcausal.papers.mechanisms.sparse_vector import first_above
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query
@@ -76,13 +76,13 @@ class PrivPc(PcSystem):
         return super().usual_order(columns) if self.printed else 2
 
     def filled(self, columns: int) -> Self:
-        public.one_of("constants", self.constants, ("published", "corrected"))
+        public.check_choice("constants", self.constants, ("published", "corrected"))
         return super().filled(columns)
 
-    def claims(self, question: Graph, spent: PureDP) -> tuple[str, ...]:
+    def claims(self, question: DiscoveryQuestion, spent: PureDP) -> tuple[str, ...]:
         return (STEPS, "sparse-vector", "geometric") if self.examines else (STEPS, "sparse-vector")
 
-    def foresee(self, question: Graph, spent: PureDP | NoPrivacy) -> str:
+    def feasibility_note(self, question: DiscoveryQuestion, spent: PureDP | NoPrivacy) -> str:
         if isinstance(spent, PureDP) and not self.printed:
             bound = steps_sensitivity(question.sizes).bound
             each = spent.part(Fraction(1, default_rounds(len(question.names))))
@@ -90,7 +90,7 @@ class PrivPc(PcSystem):
         return ""
 
     def release(
-        self, private: Table, question: Graph, spent: Any, coins: PublicGenerator, allotment: Allotment
+        self, private: Table, question: DiscoveryQuestion, spent: Any, coins: PublicGenerator, allotment: CallBudget
     ) -> Outcome:
         counts = self.counts(private, question, coins)
         if self.printed:
@@ -141,7 +141,7 @@ class Sieve:
 
     scores: RankScores
     terms: Terms
-    allotment: Allotment
+    allotment: CallBudget
     each: PureDP | NoPrivacy
     rounds: int
     threshold: int

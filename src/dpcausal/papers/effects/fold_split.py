@@ -21,13 +21,13 @@ from dpcausal.data.table import Table
 from dpcausal.effects.cells.effect import UNMEASURED, arms_of
 from dpcausal.effects.cells.release import levels_of
 from dpcausal.effects.estimators.aipw_scores import OUTCOME, TREATMENT, Design
-from dpcausal.effects.question import Contrast, EffectMethod
+from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
 from dpcausal.errors import FenceError, LossError, ParameterError
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.mechanisms.blocks import assign_blocks, blocks_moved
-from dpcausal.privacy.budget import Allotment
-from dpcausal.privacy.checks import pure_part
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.checks import as_pure
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
@@ -188,17 +188,17 @@ class FoldSplit(EffectMethod[PureDP]):
     folds: int | None = None
     least: float = 0.05
 
-    def pay(self, loss: Loss, question: Contrast) -> tuple[PureDP | NoPrivacy, str]:
-        return pure_part(loss, f"method {self.name!r}")
+    def charge(self, loss: Loss, question: EffectQuestion) -> tuple[PureDP | NoPrivacy, str]:
+        return as_pure(loss, f"method {self.name!r}")
 
-    def settle(self, question: Contrast, spent: PureDP | NoPrivacy) -> FoldSplit:
+    def plan(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> FoldSplit:
         if question.table.weighed:
             raise ParameterError(f"method {self.name!r} has no proof for survey weights")
         if question.estimand != "ate" or question.groups is not None:
             raise ParameterError(f"method {self.name!r} tells everybody's effect: estimand 'ate', no groups")
         if len(levels_of(question.column(question.treatment))) != 2:
             raise ParameterError(f"method {self.name!r} needs a treatment of two levels")
-        public.one_of("estimator", self.estimator, ESTIMATORS)
+        public.check_choice("estimator", self.estimator, ESTIMATORS)
         least = public.number("least", self.least, 0.001, 0.45)
         n, folds = question.n, self.folds
         if folds is None:
@@ -211,14 +211,14 @@ class FoldSplit(EffectMethod[PureDP]):
             raise LossError(f"{spent} is too little here: the noise could not be drawn") from None
         return settled
 
-    def claims(self, question: Contrast, spent: PureDP) -> tuple[str, ...]:
+    def claims(self, question: EffectQuestion, spent: PureDP) -> tuple[str, ...]:
         return "fold-split", "geometric"
 
-    def caveats(self, question: Contrast, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         wide = self._noise(question, spent) / 2
         return READING, f"public numbers foretell noise of {wide:.2g} of the outcome's range if no row is left out"
 
-    def _noise(self, question: Contrast, spent: PureDP | NoPrivacy) -> float:
+    def _noise(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> float:
         """Return the deviation of the noise of the mean of n scores, of outcomes in [−1, 1]."""
         if not isinstance(spent, PureDP):
             return 0.0
@@ -226,8 +226,8 @@ class FoldSplit(EffectMethod[PureDP]):
         return math.sqrt(geometric_variance(laplace_scale(bound, spent))) / GRID / question.n
 
     def release(
-        self, private: Table, question: Contrast, spent: PureDP | NoPrivacy, coins: PublicGenerator,
-        allotment: Allotment,
+        self, private: Table, question: EffectQuestion, spent: PureDP | NoPrivacy, coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Effect:  # fmt: skip
         design, folds, n = Design.of(question), self.folds or 2, question.n
         rows = private.rows(dict.fromkeys(design.sources))
@@ -256,6 +256,6 @@ class FoldSplit(EffectMethod[PureDP]):
             release=None, guarantee=UNSTATED,
         )  # fmt: skip
 
-    def exact(self, private: Table, question: Contrast, coins: PublicGenerator, allotment: Allotment) -> Effect:
+    def exact(self, private: Table, question: EffectQuestion, coins: PublicGenerator, allotment: CallBudget) -> Effect:
         return self.release(private, question, NoPrivacy(), coins, allotment)
 

@@ -12,9 +12,9 @@ from typing import ClassVar, Literal, Self
 
 from dpcausal.core import validate as public
 from dpcausal.independence.methods.crt_decision import GlobalCrt
-from dpcausal.independence.question import Hypothesis, Released, Sample
+from dpcausal.independence.question import IndependenceQuestion, Released, Sample
 from dpcausal.mechanisms.selection import noisy_max, rank_scores
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 
@@ -47,18 +47,23 @@ class PrivCrt(GlobalCrt):
 
     constants: Literal["published", "corrected"] = "published"
 
-    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
         return "resample-product-sum", "residual-rounding", "rank-scores", "noisy-max"
 
-    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
-        public.one_of("constants", self.constants, ("published", "corrected"))
-        return super().settle(question, spent)
+    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
+        public.check_choice("constants", self.constants, ("published", "corrected"))
+        return super().plan(question, spent)
 
-    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         return (*super().caveats(question, spent), NO_LEVEL)
 
     def release(
-        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self,
+        private: Sample,
+        question: IndependenceQuestion,
+        spent: PureDP,
+        coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Released:
         each = self.sensitivity(question)
         bound = each.rounded_up

@@ -14,9 +14,9 @@ import numpy as np
 
 from dpcausal.core import validate as public
 from dpcausal.independence.methods.crt_decision import features, settled_ridge, unit_column
-from dpcausal.independence.question import Hypothesis, PureTest, Reals, Released, Sample, values_of
+from dpcausal.independence.question import IndependenceQuestion, PureTest, Reals, Released, Sample, values_of
 from dpcausal.mechanisms.additive import laplace
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
@@ -32,7 +32,7 @@ def published_products_bound(penalty: float) -> float:
     return float(4 * root * (root + 4 * math.sqrt(2) / penalty**1.5 + 4 / penalty))
 
 
-def responses(rows: Sample, question: Hypothesis) -> Reals:
+def responses(rows: Sample, question: IndependenceQuestion) -> Reals:
     """Return x and y in [−1, 1], shape (n, 2), 0 for a row that lacks a column."""
     x = unit_column(values_of(rows.x), question.schema, question.x[0])
     both = np.column_stack([x, unit_column(rows.y[:, 0], question.schema, question.y[0])])
@@ -67,16 +67,21 @@ class PrivGcm(PureTest):
     penalty: float | None = None
     width: float | None = None
 
-    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
         return "residual-products", "residual-rounding", "laplace"
 
-    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
-        public.one_of("constants", self.constants, ("published", "corrected"))
+    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
+        public.check_choice("constants", self.constants, ("published", "corrected"))
         penalty, width = settled_ridge(self.name, question, self.penalty, self.width, PENALTY)
         return replace(self, penalty=penalty, width=width)
 
     def release(
-        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self,
+        private: Sample,
+        question: IndependenceQuestion,
+        spent: PureDP,
+        coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Released:
         from scipy.special import ndtr
 

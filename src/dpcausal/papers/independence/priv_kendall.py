@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.kendall import RankTest
-from dpcausal.independence.question import Hypothesis, Reals
+from dpcausal.independence.question import IndependenceQuestion, Reals
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 from dpcausal.statistics.rank import kendall, spearman_numerator, strata_rows
@@ -104,5 +104,5 @@ class PrivSpearman(RankTest):
     def deviation(self, rows: int, strata: int) -> float:
         return 1.0
 
-    def caveats(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         return (*super().caveats(question, spent), AS_PUBLISHED)

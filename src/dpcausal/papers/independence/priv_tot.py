@@ -15,11 +15,11 @@ import numpy as np
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.block_test import LEAST_BLOCK, block_scores, settled_blocks
 from dpcausal.independence.null_laws import LEAST_PVALUE, geometric_tail, studentised
-from dpcausal.independence.question import Hypothesis, PureTest, Released, Sample
+from dpcausal.independence.question import IndependenceQuestion, PureTest, Released, Sample
 from dpcausal.independence.residuals import checked_regression, residuals
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.blocks import vote_count
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 
@@ -50,22 +50,27 @@ class PrivToT(PureTest):
     blocks: int | None = None
     regression: Any = None
 
-    def score(self, rows: Sample, question: Hypothesis, coins: PublicGenerator) -> float:
+    def score(self, rows: Sample, question: IndependenceQuestion, coins: PublicGenerator) -> float:
         """Return the size of a block's studentised covariance."""
         found = residuals(rows.given, (rows.x, rows.y), self.regression, coins).residuals
         return abs(float(studentised(found[:, :1], found[:, 1:])[0, 0]))
 
-    def claims(self, question: Hypothesis, spent: PureDP) -> tuple[str, ...]:
+    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
         return "block-votes", "geometric"
 
-    def settle(self, question: Hypothesis, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
         if question.pairs != 1:
             raise ParameterError(f"method {self.name!r} takes one column x and one y, of numbers or of two levels")
         blocks = settled_blocks(self.name, self.blocks, min(BLOCKS, question.n // LEAST_BLOCK), question.n)
         return replace(self, blocks=blocks, regression=checked_regression(self.regression, question, blocks))
 
     def release(
-        self, private: Sample, question: Hypothesis, spent: PureDP, coins: PublicGenerator, allotment: Allotment
+        self,
+        private: Sample,
+        question: IndependenceQuestion,
+        spent: PureDP,
+        coins: PublicGenerator,
+        allotment: CallBudget,
     ) -> Released:
         critical = NormalDist().inv_cdf(1 - LEVEL / 2)
         votes = [found > critical for found in block_scores(self, private, question, coins)]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dpcausal.core import validate as public
 from dpcausal.data.counts import codes_of
 from dpcausal.data.table import Table
-from dpcausal.discovery.question import Graph, check_cells
+from dpcausal.discovery.question import DiscoveryQuestion, check_cells
 from dpcausal.discovery.search.pc import Skeleton, Verdict
 from dpcausal.mechanisms.blocks import assign_blocks
 from dpcausal.papers.discovery.pc_system import DELTA, Counts, PcSystem, Replica
@@ -53,13 +53,13 @@ class ReconciledTests(PcSystem):
     test: Kind = "g"
 
     def filled(self, columns: int) -> Self:
-        public.one_of("test", self.test, ("g", "chi2"))
+        public.check_choice("test", self.test, ("g", "chi2"))
         return super().filled(columns)
 
-    def check(self, question: Graph) -> None:
+    def check(self, question: DiscoveryQuestion) -> None:
         check_cells(question, default_blocks(question.n))
 
-    def counts(self, private: Table, question: Graph, coins: PublicGenerator) -> Counts:
+    def counts(self, private: Table, question: DiscoveryQuestion, coins: PublicGenerator) -> Counts:
         return block_counts(list(codes_of(private, question.names).values.values()), question.sizes, coins)
 
     def as_published(self, replica: Replica) -> tuple[Skeleton, str]:

@@ -16,7 +16,7 @@ import numpy as np
 from dpcausal.errors import FenceError, LossError, ParameterError
 from dpcausal.mechanisms.gate import event_of, exact, release
 from dpcausal.privacy import noise
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ApproxDP, NoPrivacy
 from dpcausal.privacy.sensitivity import Query
 
@@ -118,7 +118,7 @@ def minimiser(X: Reals, y: Reals, b: Reals, quadratic: float, steps: int) -> Rea
 
 
 def objective_perturbation(
-    query: Query, allotment: Allotment, loss: ApproxDP | NoPrivacy, *, target: Reals, quadratic: float | None = None
+    query: Query, allotment: CallBudget, loss: ApproxDP | NoPrivacy, *, target: Reals, quadratic: float | None = None
 ) -> Reals:
     """Release weights of donors for a target by objective perturbation over the l1 ball.
 

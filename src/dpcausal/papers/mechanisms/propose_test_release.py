@@ -16,7 +16,7 @@ import numpy as np
 from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.gate import Array, event_of, exact, release
 from dpcausal.privacy import noise
-from dpcausal.privacy.ledger import Allotment
+from dpcausal.privacy.ledger import CallBudget
 from dpcausal.privacy.loss import ApproxDP, NoPrivacy
 from dpcausal.privacy.sensitivity import Norm, Query
 
@@ -38,7 +38,7 @@ class Calibration:
 CORRECTED = Calibration("propose-test-release", in_scales=True)
 """A distance of at most 1 passes with probability at most δ/2."""
 
-def propose_test_release(query: Query, allotment: Allotment, loss: ApproxDP | NoPrivacy) -> float | None:
+def propose_test_release(query: Query, allotment: CallBudget, loss: ApproxDP | NoPrivacy) -> float | None:
     """Release a value with Laplace noise if a noisy distance to the edge of a proposed interval is large.
 
     R_j = A_j + Lap(b) for j = 1, 2;  v + Lap(b) if some R_j > 1 + b·log(1/δ);  else ``None``,  b = 2Δ/ε
@@ -63,7 +63,7 @@ def propose_test_release(query: Query, allotment: Allotment, loss: ApproxDP | No
 
 
 def tested(
-    query: Query, allotment: Allotment, loss: ApproxDP, epsilon: float, delta: float, calibration: Calibration
+    query: Query, allotment: CallBudget, loss: ApproxDP, epsilon: float, delta: float, calibration: Calibration
 ) -> float | None:
     """Return the last of an answer, with noise, if one of those before it passes its test; all at ε and δ."""
     bound = query.sensitivity.rounded_up

@@ -9,13 +9,13 @@ import numpy as np
 
 from dpcausal.errors import FenceError
 from dpcausal.mechanisms.gate import Array, event_of, release
-from dpcausal.privacy.ledger import Allotment
+from dpcausal.privacy.ledger import CallBudget
 from dpcausal.privacy.sensitivity import Query
 
 T = TypeVar("T")
 
 
-def replicate(query: Query, allotment: Allotment, run: Callable[[Array], T]) -> T:
+def replicate(query: Query, allotment: CallBudget, run: Callable[[Array], T]) -> T:
     """Hand the exact answer to a published system that makes its own noise, from public randomness.
 
     The allotment was granted as unproven, in memory, or without privacy; its whole loss is booked.  *Guarantee*: none.

@@ -15,12 +15,12 @@ from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.additive import laplace_scale
 from dpcausal.mechanisms.gate import Array, event_of, exact, release
 from dpcausal.privacy import noise
-from dpcausal.privacy.ledger import Allotment
+from dpcausal.privacy.ledger import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query
 
 
-def first_above(query: Query, allotment: Allotment, loss: PureDP | NoPrivacy, *, threshold: int) -> int | None:
+def first_above(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy, *, threshold: int) -> int | None:
     """Release the index of the first answer that is above a public threshold, both with noise; ``None`` if none is.
 
     first i with  f_i + ν_i ≥ t + ρ,  ρ ~ Geo(2Δ/ε),  ν_i ~ Geo(4Δ/ε) independent

@@ -10,7 +10,7 @@ from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.additive import laplace_scale
 from dpcausal.mechanisms.gate import Array, event_of, release
 from dpcausal.privacy import noise
-from dpcausal.privacy.ledger import Allotment
+from dpcausal.privacy.ledger import CallBudget
 from dpcausal.privacy.loss import ApproxDP, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query
 
@@ -20,7 +20,7 @@ def stable_threshold(loss: ApproxDP) -> int:
     return 1 + math.ceil(math.log(1 / loss.delta) / loss.epsilon * (1 + 1e-12))
 
 
-def stable_value(query: Query, allotment: Allotment, loss: ApproxDP) -> Array | None:
+def stable_value(query: Query, allotment: CallBudget, loss: ApproxDP) -> Array | None:
     """Return the exact values, or ``None`` for "not stable".
 
     The values if A + k ≥ 1 + ⌈log(1/δ)/ε⌉, P(k) ∝ e^{−ε|k|}

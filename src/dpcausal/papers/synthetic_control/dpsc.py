@@ -25,8 +25,8 @@ from dpcausal.papers.synthetic_control.perturbation import (
     row_sensitivity,
 )
 from dpcausal.privacy import noise
-from dpcausal.privacy.budget import Allotment
-from dpcausal.privacy.checks import pure_part
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.checks import as_pure
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.regression.kernel_ridge import ridge_weights
@@ -57,7 +57,7 @@ def published_constants(
 
 
 def published_objective_perturbation(
-    query: Query, allotment: Allotment, loss: PureDP | ApproxDP, *, target: Reals, penalty: float
+    query: Query, allotment: CallBudget, loss: PureDP | ApproxDP, *, target: Reals, penalty: float
 ) -> Reals:
     """Return weights by the printed objective perturbation, over all of R^n.
 
@@ -85,21 +85,21 @@ def published_objective_perturbation(
     return weights_of(released, n)
 
 
-def output_weights(X: Reals, y: Reals, penalty: float, allotment: Allotment, loss: PureDP) -> Reals:
+def output_weights(X: Reals, y: Reals, penalty: float, allotment: CallBudget, loss: PureDP) -> Reals:
     """Release ridge weights with ‖v‖ ~ Gamma(n, a): Algorithm 2."""
     bound = published_weights_bound(len(X), X.shape[1], penalty)
     claim = Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "ridge-weights", Unit.DONOR)
     return np.asarray(l2_ball(Query(ridge_weights(X, y, penalty / 2), claim, "weights"), allotment, loss))
 
 
-def objective_weights(X: Reals, y: Reals, penalty: float, allotment: Allotment, loss: PureDP | ApproxDP) -> Reals:
+def objective_weights(X: Reals, y: Reals, penalty: float, allotment: CallBudget, loss: PureDP | ApproxDP) -> Reals:
     """Release weights by the printed objective perturbation: Algorithm 3, without a valid proof."""
     bound = 2 * math.sqrt(X.shape[1])
     claim = Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "objective-perturbation-published", Unit.DONOR)
     return published_objective_perturbation(Query(X, claim, "weights"), allotment, loss, target=y, penalty=penalty)
 
 
-def printed_path(weights: Reals, Y: Reals, allotment: Allotment, loss: PureDP) -> Reals:
+def printed_path(weights: Reals, Y: Reals, allotment: CallBudget, loss: PureDP) -> Reals:
     """Release all later cells with ‖W‖_F ~ Gamma(nm, b), and return their product with the weights."""
     cells = l2_ball(Query(Y.ravel(), row_sensitivity(Y.shape[1]), "later cells"), allotment, loss)
     return np.asarray(cells).reshape(Y.shape).T @ weights
@@ -109,7 +109,7 @@ def printed_path(weights: Reals, Y: Reals, allotment: Allotment, loss: PureDP) -
 class Dpsc(WeightedDonors):
     """Weights as a subclass releases them, noise on all later cells, their product."""
 
-    def pay(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
+    def charge(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
         if loss.exact:
             raise LossError("the published variants are their noise: they take no NoPrivacy")
         return loss, ""
@@ -121,7 +121,7 @@ class Dpsc(WeightedDonors):
         first = published_weights_bound(donors, len(past), penalty)
         check_noise(past, after, donors, penalty, loss, first, donors * after)
 
-    def weighted(self, weights: Reals, Y: Reals, allotment: Allotment, loss: PureDP) -> Reals:
+    def weighted(self, weights: Reals, Y: Reals, allotment: CallBudget, loss: PureDP) -> Reals:
         return printed_path(weights, Y, allotment, loss)
 
 
@@ -138,13 +138,13 @@ class DpscOut(Dpsc):
     name: ClassVar[str] = "DPSC_out"
     about: ClassVar[str] = "noisy ridge weights and noisy later cells"
 
-    def pay(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
-        return pure_part(super().pay(loss, question)[0], "the published output perturbation")
+    def charge(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
+        return as_pure(super().charge(loss, question)[0], "the published output perturbation")
 
     def claims(self, question: Treated, spent: Loss) -> tuple[str, ...]:
         return "ridge-weights", "panel-rows", "l2-ball"
 
-    def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: Allotment) -> Reals:
+    def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: CallBudget) -> Reals:
         half: Any = plan.base.part(HALF)
         return output_weights(X, y, self.ridge(plan.start), allotment, half)
 
@@ -166,11 +166,11 @@ class DpscObj(Dpsc):
     def unproven(self) -> str:
         return "the objective perturbation of the synthetic control"
 
-    def pay(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
+    def charge(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
         if isinstance(loss, ZCDP):
             raise LossError("objective perturbation is paid for in PureDP or ApproxDP")
-        return super().pay(loss, question)
+        return super().charge(loss, question)
 
-    def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: Allotment) -> Reals:
+    def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: CallBudget) -> Reals:
         first: Any = of_weights(spent, plan.base) if isinstance(spent, ApproxDP) else plan.base.part(HALF)
         return objective_weights(X, y, self.ridge(plan.start), allotment, first)

@@ -20,15 +20,15 @@ from dpcausal.errors import LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian, l2_ball
 from dpcausal.papers.mechanisms import objective_perturbation as objective
 from dpcausal.papers.mechanisms.objective_perturbation import checked_term, l1_ball, objective_perturbation
-from dpcausal.privacy.budget import Allotment
-from dpcausal.privacy.checks import pure_part
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.checks import as_pure
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, largest_rho
 from dpcausal.privacy.noise import LARGEST_BALL
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.regression.kernel_ridge import ridge_weight_sensitivity, ridge_weights
 from dpcausal.synthetic_control.design import Base, Plan, deviation_of
 from dpcausal.synthetic_control.donor_rows import Reals
-from dpcausal.synthetic_control.forecast import DonorFree
+from dpcausal.synthetic_control.forecast import TargetOnlyForecast
 from dpcausal.synthetic_control.method import SyntheticMethod
 from dpcausal.synthetic_control.question import Path, Treated, later, past_of
 
@@ -77,7 +77,7 @@ def weighted_sensitivity(weights: Reals, after: int) -> Sensitivity:
 
 
 def release_weights(
-    X: Reals, y: Reals, penalty: float, projection: str, allotment: Allotment, loss: PureDP | ZCDP | NoPrivacy
+    X: Reals, y: Reals, penalty: float, projection: str, allotment: CallBudget, loss: PureDP | ZCDP | NoPrivacy
 ) -> Reals:
     """Release ridge weights with noise of their exact sensitivity, then project them."""
     ridge = penalty / 2
@@ -87,7 +87,7 @@ def release_weights(
 
 
 def release_objective(
-    X: Reals, y: Reals, quadratic: float | None, projection: str, allotment: Allotment, loss: ApproxDP | NoPrivacy
+    X: Reals, y: Reals, quadratic: float | None, projection: str, allotment: CallBudget, loss: ApproxDP | NoPrivacy
 ) -> Reals:
     """Release weights by objective perturbation, then project them."""
     if isinstance(loss, ApproxDP):
@@ -97,7 +97,7 @@ def release_objective(
     return PROJECTIONS[projection](ridge_weights(X, y, term / 2))
 
 
-def release_path(weights: Reals, Y: Reals, allotment: Allotment, loss: PureDP | ZCDP | NoPrivacy) -> Reals:
+def release_path(weights: Reals, Y: Reals, allotment: CallBudget, loss: PureDP | ZCDP | NoPrivacy) -> Reals:
     """Release Y'f with noise of sensitivity 2√m‖f‖_∞, ``weights`` f as released and projected; Y is (n, m)."""
     query = Query(Y.T @ weights, weighted_sensitivity(weights, Y.shape[1]), "weighted donors")
     return np.asarray(l2_ball(query, allotment, loss) if isinstance(loss, PureDP) else gaussian(query, allotment, loss))
@@ -137,10 +137,10 @@ class WeightedDonors(SyntheticMethod):
         """Return λ."""
         return float(self.penalty or start)
 
-    def constants(self, question: Treated, target: Any, free: DonorFree) -> dict[str, float]:
+    def constants(self, question: Treated, target: Any, free: TargetOnlyForecast) -> dict[str, float]:
         return {"penalty": self.ridge(question.panel.start(target))}
 
-    def expected_noise(self, question: Treated, target: Any, free: DonorFree, base: Any) -> float | None:
+    def expected_noise(self, question: Treated, target: Any, free: TargetOnlyForecast, base: Any) -> float | None:
         """Raise where noise could not be drawn; no forecast of it is made."""
         if isinstance(base, (PureDP, ZCDP)):
             start = question.panel.start(target)
@@ -152,16 +152,16 @@ class WeightedDonors(SyntheticMethod):
         """Raise where the noise of a step could not be drawn."""
         check_noise(past, after, donors, penalty, loss)
 
-    def path(self, scaled: Reals, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
+    def path(self, scaled: Reals, question: Treated, plan: Plan, spent: Loss, allotment: CallBudget) -> Path:
         X, Y = later(scaled, plan.start)
         weights = self.weights(X, past_of(question.panel, plan.target), plan, spent, allotment)
         return Path(self.weighted(weights, Y, allotment, plan.base.part(HALF)), None)
 
     @abstractmethod
-    def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: Allotment) -> Reals:
+    def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: CallBudget) -> Reals:
         """Release the weights of a target."""
 
-    def weighted(self, weights: Reals, Y: Reals, allotment: Allotment, loss: Any) -> Reals:
+    def weighted(self, weights: Reals, Y: Reals, allotment: CallBudget, loss: Any) -> Reals:
         """Release what the donors' futures say, by weights that were released."""
         return release_path(weights, Y, allotment, loss)
 
@@ -178,9 +178,9 @@ class NoisyWeights(WeightedDonors):
 
     projection: Literal["simplex", "l1", "none"] = "simplex"
 
-    def settle(self, question: Treated, spent: Loss) -> Self:
-        public.one_of("projection", self.projection, tuple(PROJECTIONS))
-        return super().settle(question, spent)
+    def plan(self, question: Treated, spent: Loss) -> Self:
+        public.check_choice("projection", self.projection, tuple(PROJECTIONS))
+        return super().plan(question, spent)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,12 +199,12 @@ class OutputPerturbation(NoisyWeights):
     about: ClassVar[str] = "noisy ridge weights"
     proofs: ClassVar[tuple[str, ...]] = ("ridge-weights", "weighted-donors")
 
-    def pay(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
+    def charge(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
         if isinstance(loss, ApproxDP) and not largest_rho(loss.exact_epsilon, loss.exact_delta):
-            return pure_part(loss, "here the pure noise is the smaller, which")
+            return as_pure(loss, "here the pure noise is the smaller, which")
         return loss, ""
 
-    def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: Allotment) -> Reals:
+    def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: CallBudget) -> Reals:
         return release_weights(X, y, self.ridge(plan.start), self.projection, allotment, plan.base.part(HALF))
 
 
@@ -224,7 +224,7 @@ class ObjectivePerturbation(NoisyWeights):
     about: ClassVar[str] = "noise inside the objective of the weights"
     proofs: ClassVar[tuple[str, ...]] = ("objective-perturbation", "panel-rows", "weighted-donors")
 
-    def pay(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
+    def charge(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
         if not (loss.exact or (isinstance(loss, ApproxDP) and loss.exact_delta > 0)):
             raise LossError("objective perturbation is paid for in ApproxDP with delta above 0")
         return loss, ""
@@ -235,7 +235,7 @@ class ObjectivePerturbation(NoisyWeights):
     def currency(self, spent: Loss) -> Base:
         return PureDP(spent.exact_epsilon) if isinstance(spent, ApproxDP) else super().currency(spent)
 
-    def constants(self, question: Treated, target: Any, free: DonorFree) -> dict[str, float]:
+    def constants(self, question: Treated, target: Any, free: TargetOnlyForecast) -> dict[str, float]:
         return {}
 
     def check(self, past: Reals, after: int, donors: int, penalty: float, loss: Base) -> None:
@@ -253,7 +253,7 @@ class ObjectivePerturbation(NoisyWeights):
             return objective.calibrate(n, start, paid, self.penalty).quadratic
         return float(self.penalty or 2 * start)
 
-    def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: Allotment) -> Reals:
+    def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: CallBudget) -> Reals:
         return release_objective(X, y, self.penalty, self.projection, allotment, of_weights(spent, plan.base))
 
 

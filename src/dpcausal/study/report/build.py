@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dpcausal.errors import LedgerError, ParameterError
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.study.report.content import Facts, document
+from dpcausal.study.report.content import ReportInputs, document
 from dpcausal.study.report.html import html, markdown
 from dpcausal.study.report.registry import record, yaml
 from dpcausal.study.writing import replace_files
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MARK = re.compile(r"dpcausal study ([0-9a-f]{32}), (\d{1,9}) spends")
 
 
-def facts_of(study: Study) -> Facts:
+def collect_report_inputs(study: Study) -> ReportInputs:
     """Return what a study's report is made of; its ledger is looked at only, and must be there."""
     if not study.ledger_path.exists():
         raise LedgerError(
@@ -29,12 +29,12 @@ def facts_of(study: Study) -> Facts:
         )
     plan = study.plan(accuracy=False)
     with Ledger.open(study.ledger_path, read_only=True) as ledger:
-        return Facts(
+        return ReportInputs(
             study, plan.n, plan.standings, tuple(ledger.entries()), ledger.head, ledger.budget, ledger.remaining
         )
 
 
-def mark_of(facts: Facts) -> str:
+def mark_of(facts: ReportInputs) -> str:
     """Return the line by which a report is known again: its study's file and ledger, and how many spends it tells."""
     first = facts.entries[0].previous if facts.entries else facts.head
     whose = sha256(f"{facts.study.path.name}\n{first}".encode()).hexdigest()[:32]
@@ -48,7 +48,7 @@ def write_report(study: Study, path: Path) -> Path:
     """
     if path.suffix != ".html" or not path.parent.is_dir():
         raise ParameterError("the report is a file NAME.html in a folder that exists")
-    facts = facts_of(study)
+    facts = collect_report_inputs(study)
     blocks, mark = document(facts), mark_of(facts)
     texts = {
         path: html(blocks, mark),

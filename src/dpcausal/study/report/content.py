@@ -14,7 +14,7 @@ from dpcausal.data.columns import exact_number
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.privacy.ledger import Entry
 from dpcausal.privacy.loss import ZCDP, Loss, PureDP, parse_loss
-from dpcausal.result import Guarantee, meanings
+from dpcausal.result import Guarantee, explain_terms
 from dpcausal.study.report.figures import budget_label, drawn
 from dpcausal.study.report.wording import (
     assumptions,
@@ -25,7 +25,7 @@ from dpcausal.study.report.wording import (
     uncertainty,
     unit_in_words,
 )
-from dpcausal.study.status import ANSWERED, CANNOT, EARLIER, SPENT, Standing
+from dpcausal.study.status import ANSWERED, CANNOT, EARLIER, SPENT, QuestionStatus
 
 if TYPE_CHECKING:
     from dpcausal.study.study import Study
@@ -46,12 +46,12 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Facts:
+class ReportInputs:
     """What a report is made of: the study, how its questions stand, and what its ledger says."""
 
     study: Study
     n: int
-    standings: tuple[Standing, ...]
+    standings: tuple[QuestionStatus, ...]
     entries: tuple[Entry, ...]
     head: str
     budget: Loss
@@ -74,7 +74,7 @@ class Facts:
         return tuple(dict.fromkeys(proof for one in self.guarantees for proof in one.proofs))
 
 
-def document(facts: Facts) -> list[Block]:
+def document(facts: ReportInputs) -> list[Block]:
     """Return the whole report."""
     told, said = facts.study.told, facts.study.told.disclosure
     blocks = [Block("title", told.title)]
@@ -90,7 +90,7 @@ def document(facts: Facts) -> list[Block]:
     blocks.append(Block("heading", "Answers"))
     for one in facts.standings:
         blocks += _answer(one)
-    words = meanings("\n".join(line for block in blocks for line in (block.text, *block.lines)))
+    words = explain_terms("\n".join(line for block in blocks for line in (block.text, *block.lines)))
     if words:
         blocks += [Block("subheading", "Words"), Block("list", lines=tuple(words))]
     return [*blocks, *_spending(facts), *_methods(facts), *_software(facts)]
@@ -103,7 +103,7 @@ LEFT_OUT = {
 }
 
 
-def _population(facts: Facts) -> list[Block]:
+def _population(facts: ReportInputs) -> list[Block]:
     told = facts.study.told
     public = public_in_words(words for one in facts.guarantees for words in one.public)
     units = dict.fromkeys(unit_in_words(one.unit, one.relation.value) for one in facts.guarantees)
@@ -133,7 +133,7 @@ def _columns(schema: Schema) -> tuple[tuple[str, ...], ...]:
     return tuple(rows)
 
 
-def _answer(one: Standing) -> list[Block]:
+def _answer(one: QuestionStatus) -> list[Block]:
     blocks = [Block("subheading", one.question.name), Block("text", question_in_words(one.question))]
     if one.answer is None:
         told = {SPENT: "Spent, and no answer was kept", CANNOT: "It cannot be asked"}.get(one.state, "Not answered")
@@ -159,7 +159,7 @@ def released(answer: Any) -> list[str]:
     return [f"Released: noisy numbers of {', '.join(answer.names)}.", "They are asked again for nothing."]
 
 
-def _spending(facts: Facts) -> list[Block]:
+def _spending(facts: ReportInputs) -> list[Block]:
     total, spent, unit = amounts(facts)
     label = budget_label(total, spent, unit)
     rows = [("spend", "when (UTC)", "task", "cost", "answer")]
@@ -180,7 +180,7 @@ def _spending(facts: Facts) -> list[Block]:
     ]  # fmt: skip
 
 
-def amounts(facts: Facts) -> tuple[float, float, str]:
+def amounts(facts: ReportInputs) -> tuple[float, float, str]:
     """Return the budget, what was spent of it, and its unit; the spends of an (ε, δ) budget by its better account."""
     budget, left = facts.budget, facts.left
     if isinstance(budget, ZCDP):
@@ -189,7 +189,7 @@ def amounts(facts: Facts) -> tuple[float, float, str]:
     return total, total - left.epsilon, "ε"
 
 
-def _methods(facts: Facts) -> list[Block]:
+def _methods(facts: ReportInputs) -> list[Block]:
     told = facts.study.told
     answered = [one for one in facts.standings if one.state == ANSWERED]
     asked = "; ".join(
@@ -212,7 +212,7 @@ def _methods(facts: Facts) -> list[Block]:
     return blocks
 
 
-def _software(facts: Facts) -> list[Block]:
+def _software(facts: ReportInputs) -> list[Block]:
     said = facts.study.told.disclosure
     versions = [f"Python {platform.python_version()}"]
     for package in ("dpcausal", "opendp", "numpy", "scipy", "scikit-learn"):
@@ -238,7 +238,7 @@ def _said(words: str | None, what: str) -> str:
     return words.rstrip(". ") if words else FILL.format(what)
 
 
-def told_path(facts: Facts) -> str:
+def told_path(facts: ReportInputs) -> str:
     """Return the ledger's path as the study names it."""
     return facts.study.told.ledger
 

@@ -9,11 +9,11 @@ from importlib.metadata import version
 from typing import Any
 
 from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP
-from dpcausal.study.report.content import FILL, Facts
+from dpcausal.study.report.content import FILL, ReportInputs
 from dpcausal.study.report.wording import loss_in_words, public_in_words, question_in_words, unit_in_words
 
 
-def record(facts: Facts) -> dict[str, Any]:
+def record(facts: ReportInputs) -> dict[str, Any]:
     """Return the record."""
     told, said = facts.study.told, facts.study.told.disclosure
     guarantees, budget = facts.guarantees, facts.budget

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from dpcausal.errors import LossError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.synthetic_control.design import Plan, deviation_of
@@ -32,7 +32,7 @@ from dpcausal.synthetic_control.donor_rows import (
     to_scale,
     within_radius,
 )
-from dpcausal.synthetic_control.forecast import DonorFree, donor_free
+from dpcausal.synthetic_control.forecast import TargetOnlyForecast, donor_free
 from dpcausal.synthetic_control.method import MIXTURES, SyntheticMethod
 from dpcausal.synthetic_control.placebo import Law, Missed, missed_by_own
 from dpcausal.synthetic_control.question import Path, Treated, past_of
@@ -103,7 +103,7 @@ def count_sensitivity() -> Sensitivity:
     return Sensitivity(1, Norm.ABSOLUTE, Relation.REPLACE_ONE, "row-radius", Unit.DONOR)
 
 
-def release_radius(squared: Integers, candidates: list[int], allotment: Allotment, loss: ZCDP | NoPrivacy) -> int:
+def release_radius(squared: Integers, candidates: list[int], allotment: CallBudget, loss: ZCDP | NoPrivacy) -> int:
     """Release a radius that about ``WITHIN`` of the rows keep: a binary search of ``STEPS`` noisy counts."""
     each = loss.part(Fraction(1, STEPS))
     low, high = 0, len(candidates) - 1
@@ -152,7 +152,7 @@ def check_scales(candidates: list[int], loss: ZCDP) -> None:
     gaussian_scale(1, loss.part(SHARES["radius"] / STEPS))
 
 
-def release(scaled: Reals, grid: Grid, allotment: Allotment, loss: ZCDP | NoPrivacy) -> FactorRelease:
+def release(scaled: Reals, grid: Grid, allotment: CallBudget, loss: ZCDP | NoPrivacy) -> FactorRelease:
     """Release the model: a radius, the clipped mean, the products of residual directions."""
     n, periods = scaled.shape
     squared = np.concatenate([squared_lengths(rows) for rows in grid.blocks(scaled)])
@@ -299,7 +299,7 @@ class Factor(SyntheticMethod):
     has_placebos: ClassVar[bool] = True
     proofs: ClassVar[tuple[str, ...]] = PROOFS
 
-    def pay(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
+    def charge(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
         if isinstance(loss, PureDP):
             raise LossError("the factor model is paid for in ZCDP or ApproxDP with delta above 0; matched takes PureDP")
         self.currency(loss)  # refuses a loss that pays for no Gaussian noise
@@ -311,7 +311,7 @@ class Factor(SyntheticMethod):
         sizes = [donor_free(past_of(panel, target), after, question.places).last_error for target in question.targets]
         return Grid.of(sizes, question.before, question.periods)
 
-    def expected_noise(self, question: Treated, target: Any, free: DonorFree, base: Any) -> float | None:
+    def expected_noise(self, question: Treated, target: Any, free: TargetOnlyForecast, base: Any) -> float | None:
         """Return that of the mean, of rows twice as long as the target's own changes."""
         if not isinstance(base, ZCDP):
             return None
@@ -319,16 +319,16 @@ class Factor(SyntheticMethod):
         radius = 2 * free.last_error * math.sqrt(question.periods)
         return gaussian_scale(2 * radius, base.part(SHARES["mean"])) / question.panel.n
 
-    def mixtures(self, free: DonorFree) -> tuple[float, ...]:
+    def mixtures(self, free: TargetOnlyForecast) -> tuple[float, ...]:
         return MIXTURES
 
-    def begun(self, scaled: Reals, question: Treated, plan: Plan, allotment: Allotment) -> Any:
+    def begun(self, scaled: Reals, question: Treated, plan: Plan, allotment: CallBudget) -> Any:
         """Release the model, and keep the donors."""
         base: Any = plan.base
         grid = self.grid(question)
         return scaled, grid, release(scaled, grid, allotment, base.part(plan.path))
 
-    def path(self, begun: Any, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
+    def path(self, begun: Any, question: Treated, plan: Plan, spent: Loss, allotment: CallBudget) -> Path:
         scaled, grid, model = begun
         fitted = forecaster(model, plan.start)
         y = to_scale(question.panel.series(plan.target), question.panel.bounds)

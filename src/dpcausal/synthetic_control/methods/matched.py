@@ -15,8 +15,8 @@ import numpy.typing as npt
 from dpcausal.data.panels.panel import Panel
 from dpcausal.errors import LossError
 from dpcausal.mechanisms.additive import gaussian, l2_ball
-from dpcausal.privacy.budget import Allotment
-from dpcausal.privacy.checks import pure_part
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.checks import as_pure
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, largest_rho
 from dpcausal.privacy.noise import LARGEST_BALL
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
@@ -32,7 +32,7 @@ from dpcausal.synthetic_control.donor_rows import (
     to_scale,
     within_radius,
 )
-from dpcausal.synthetic_control.forecast import DonorFree
+from dpcausal.synthetic_control.forecast import TargetOnlyForecast
 from dpcausal.synthetic_control.method import SyntheticMethod
 from dpcausal.synthetic_control.placebo import Law, Missed, missed_by_own
 from dpcausal.synthetic_control.question import Path, Treated, past_of
@@ -104,7 +104,7 @@ class Matching:
 
 
 def matching(
-    past: Reals, after: int, covariates: Reals, free: DonorFree, kernel_width: float | None, cut: float | None
+    past: Reals, after: int, covariates: Reals, free: TargetOnlyForecast, kernel_width: float | None, cut: float | None
 ) -> Matching:
     """Return the constants: h = sd of the target's past, c = 3 errors of its last-value forecast, unless given."""
     grid = Grid.of([free.last_error], len(past), len(past) + after)
@@ -233,7 +233,7 @@ class Matched(SyntheticMethod):
     kernel_width: float | None = None
     cut: float | None = None
 
-    def pay(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
+    def charge(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
         """Spend an (ε, δ) loss as ρ unless the pure noise is the smaller."""
         if not isinstance(loss, ApproxDP):
             return loss, ""
@@ -241,20 +241,20 @@ class Matched(SyntheticMethod):
         # Noise on each of m + 1 numbers: √(m + 2)·Δ/ε from the ball, Δ/√(2ρ) from the Gaussian.
         if rho and 2 * rho * (after + 2) > loss.exact_epsilon**2:
             return loss, ""
-        return pure_part(loss, "here the pure noise is the smaller, which")
+        return as_pure(loss, "here the pure noise is the smaller, which")
 
-    def by(self, panel: Panel, target: Any, free: DonorFree) -> Matching:
+    def by(self, panel: Panel, target: Any, free: TargetOnlyForecast) -> Matching:
         """Return the constants of matching a target."""
         half = panel.bounds.width / 2
         past, after = past_of(panel, target), len(panel.times) - panel.start(target)
         width, cut = [None if value is None else min(value / half, 2.0) for value in (self.kernel_width, self.cut)]
         return matching(past, after, panel.target_covariates(target), free, width, cut)
 
-    def constants(self, question: Treated, target: Any, free: DonorFree) -> dict[str, float]:
+    def constants(self, question: Treated, target: Any, free: TargetOnlyForecast) -> dict[str, float]:
         half, by = question.panel.bounds.width / 2, self.by(question.panel, target, free)
         return {"kernel width": by.kernel_width * by.grid.step * half, "cut": by.cut * by.grid.step * half}
 
-    def expected_noise(self, question: Treated, target: Any, free: DonorFree, base: Any) -> float | None:
+    def expected_noise(self, question: Treated, target: Any, free: TargetOnlyForecast, base: Any) -> float | None:
         """Return that of half of the donors' weight, without help from the donor-free forecast."""
         by = self.by(question.panel, target, free)
         if isinstance(base, PureDP) and by.after + 1 > LARGEST_BALL:
@@ -263,10 +263,10 @@ class Matched(SyntheticMethod):
             )
         return noise_deviation(by, base) * by.grid.step / FULL / (question.panel.n / 2) or None
 
-    def mixtures(self, free: DonorFree) -> tuple[float, ...]:
+    def mixtures(self, free: TargetOnlyForecast) -> tuple[float, ...]:
         return (0.0, 1.0) if free.expected < OWN_IS_BETTER * free.last_error else (1.0,)
 
-    def path(self, begun: Any, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
+    def path(self, begun: Any, question: Treated, plan: Plan, spent: Loss, allotment: CallBudget) -> Path:
         panel = question.panel
         y, by = to_scale(panel.series(plan.target), panel.bounds), self.by(panel, plan.target, plan.free)
         step, start, own = by.grid.step, plan.start, by.grid.rows(y[None])

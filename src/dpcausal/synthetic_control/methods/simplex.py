@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from dpcausal.errors import LossError
-from dpcausal.privacy.budget import Allotment
+from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss
 from dpcausal.synthetic_control.design import Plan
 from dpcausal.synthetic_control.donor_rows import Reals
@@ -79,14 +79,14 @@ class Simplex(SyntheticMethod):
     about: ClassVar[str] = "weights on the simplex, without privacy"
     takes_covariates: ClassVar[bool] = True
 
-    def pay(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
+    def charge(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
         if not loss.exact:
             raise LossError(
                 f"method {self.name!r} has no private release: it takes NoPrivacy() and a ledger without privacy"
             )
         return loss, ""
 
-    def path(self, scaled: Reals, question: Treated, plan: Plan, spent: Loss, allotment: Allotment) -> Path:
+    def path(self, scaled: Reals, question: Treated, plan: Plan, spent: Loss, allotment: CallBudget) -> Path:
         panel, (X, Y) = question.panel, later(scaled, plan.start)
         past = np.concatenate([past_of(panel, plan.target), panel.target_covariates(plan.target)])
         return Path(Y.T @ simplex_weights(np.hstack([X, panel.donor_covariates()]), past), 0.0)
