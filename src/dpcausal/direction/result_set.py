@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, overload
 
 from dpcausal.codec import storable
 from dpcausal.direction.result import Direction, unprotected_half
+from dpcausal.plotting import axes, titled
 from dpcausal.privacy.loss import PureDP
 from dpcausal.result import Guarantee, Result, plain
 
@@ -120,9 +122,36 @@ class Directions(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the graph of the pairs: arrows that stand, and the verdict beside each other pair."""
-        from dpcausal.direction.figures import draw_graph
-
         return draw_graph(self, ax)
+
+
+def draw_graph(many: Directions, ax: Any = None) -> Any:
+    """Draw the columns on a circle: arrows that stand in blue, linked pairs without one grey, with their verdicts."""
+    names = list(dict.fromkeys(name for pair in many.pairs for name in pair))
+    ax = axes(ax, (5, 5))
+    turn = 2 * math.pi / max(len(names), 1)
+    at = {name: (math.sin(turn * place), math.cos(turn * place)) for place, name in enumerate(names)}
+    stand = set(many.arrows)
+    for pair in many.pairs:
+        answers = [one for one in many if one.columns == pair]
+        arrow = next((found for found in (pair, pair[::-1]) if found in stand), None)
+        (x0, y0), (x1, y1) = (at[name] for name in arrow or pair)
+        open_link = all(one.verdict == "not linked" for one in answers)
+        if arrow or not open_link:
+            style = "-|>" if arrow else "-"
+            look = {"arrowstyle": style, "shrinkA": 22, "shrinkB": 22, "color": "tab:blue" if arrow else "0.6"}
+            look["linestyle"] = "-" if arrow else ":"
+            ax.annotate("", (x1, y1), (x0, y0), arrowprops=look)
+        if not arrow and not open_link:
+            told = "/".join(dict.fromkeys(one.verdict or "no arrow" for one in answers if not one.cause)) or "no arrow"
+            ax.text((x0 + x1) / 2, (y0 + y1) / 2, told, fontsize=7, color="0.4", ha="center", va="center")
+    box = {"boxstyle": "round", "facecolor": "white", "edgecolor": "0.5"}
+    for name, (x, y) in at.items():
+        ax.text(x, y, name, ha="center", va="center", bbox=box)
+    ax.set_xlim(-1.4, 1.4)
+    ax.set_ylim(-1.3, 1.3)
+    ax.set_axis_off()
+    return titled(ax, f"arrows at level {many.alpha:g} ({many.correction}); no line: not linked", many.stamp())
 
 
 def _count(number: int, noun: str) -> str:
