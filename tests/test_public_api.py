@@ -130,7 +130,7 @@ def test_a_typo_is_told_with_the_nearest_name() -> None:
 
 
 def test_a_type_error_from_inside_is_not_taken_for_a_call_that_does_not_fit() -> None:
-    @dpc.errors.called
+    @dpc.errors.with_signature_errors
     def fails(one: int) -> int:
         return one + ""  # type: ignore[operator]
 
