@@ -45,7 +45,7 @@ def answer(name: str, call: str, design: str, kind: str) -> str:
     """Return the first released values of a call and a hash of all, or the class of its refusal."""
     charge, seen = dpc.Ledger.charge, []
     noted = lambda *asked, **options: seen.append(charge(*asked, **options)) or seen[-1]  # noqa: E731
-    with dpc.simulated_noise(crc32(f"{name}/{design}".encode())), mock.patch.object(dpc.Ledger, "allot", noted):
+    with dpc.simulated_noise(crc32(f"{name}/{design}".encode())), mock.patch.object(dpc.Ledger, "charge", noted):
         try:
             released = [part for part in told(eval(call, words(design, kind, call))) if part[1] not in (None, "", [])]
         except dpc.errors.DpCausalError as refusal:

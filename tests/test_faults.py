@@ -289,9 +289,9 @@ def python_without_asserts(directory: Path) -> None:
     program = (
         "import dpcausal as dpc, numpy as np\n"
         "ledger = dpc.Ledger.in_memory(dpc.PureDP(1))\n"
-        "ledger.allot(dpc.PureDP(1), task='t')\n"
+        "ledger.charge(dpc.PureDP(1), task='t')\n"
         "schema = dpc.Schema({'x': dpc.Bounded(-1, 1)})\n"
-        "for call in (lambda: ledger.allot(dpc.PureDP(1), task='t'), lambda: dpc.PureDP(True),\n"
+        "for call in (lambda: ledger.charge(dpc.PureDP(1), task='t'), lambda: dpc.PureDP(True),\n"
         "             lambda: dpc.Table({'x': np.array(['a'])}, schema, ledger)):\n"
         "    try: call()\n"
         "    except dpc.errors.DpCausalError as error: print(type(error).__name__)\n"

@@ -220,7 +220,7 @@ ENTRANCES: dict[str, Callable[..., Any]] = {
     "Ledger.open": lambda a, b: dpc.Ledger.open(a, b),
     "Ledger.create": lambda a, b: dpc.Ledger.create(a, budget=b),
     "Ledger.in_memory": lambda a, b: dpc.Ledger.in_memory(a),
-    "allot": lambda a, b: dpc.Ledger.in_memory(dpc.PureDP(1)).charge(dpc.PureDP(0.1), task="t", detail=a, zcdp=b),
+    "charge": lambda a, b: dpc.Ledger.in_memory(dpc.PureDP(1)).charge(dpc.PureDP(0.1), task="t", detail=a, zcdp=b),
     "unit": lambda a, b: dpc.Ledger.in_memory(dpc.PureDP(1)).charge(dpc.PureDP(0.1), task="t", unit=a, relation=b),
     "from_toml": lambda a, b: dpc.Schema.from_toml(a),
     "simulated_noise": lambda a, b: dpc.simulated_noise(a).__enter__(),

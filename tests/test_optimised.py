@@ -31,10 +31,10 @@ ask = lambda **arguments: dpc.direction(table, "x", "y", **({"score": "spearman"
 claim = Sensitivity(1, Norm.L1, Relation.REPLACE_ONE, "example")
 other = Sensitivity(1, Norm.L1, Relation.ADD_OR_REMOVE_ONE, "example")
 memory = dpc.Ledger.in_memory(dpc.PureDP(100), accept_large_epsilon=True)
-allotment = memory.allot(dpc.PureDP(1), task="example")
+allotment = memory.charge(dpc.PureDP(1), task="example")
 
 def twice():
-    share = memory.allot(dpc.PureDP(1), task="example")
+    share = memory.charge(dpc.PureDP(1), task="example")
     for _ in range(2):
         share.spend(Event("laplace", "step", dpc.PureDP(1), 1.0, "l1", 1.0, "example"))
 

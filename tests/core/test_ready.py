@@ -20,30 +20,25 @@ import pytest
 import dpcausal as dpc
 from dpcausal.core import ready
 from dpcausal.data.source import Streaming
-from dpcausal.errors import BudgetExceededError, DpCausalError, MissingDependencyError
+from dpcausal.errors import BudgetExceededError, MissingDependencyError, SchemaError
 from dpcausal.privacy.ledger import Ledger
 from tests.data.every_task import TASKS, outcome
 
 LATE = """
 import sys
 from unittest.mock import patch
-import dpcausal as dpc
-from dpcausal.errors import DpCausalError
 from dpcausal.privacy.ledger import Ledger
-from tests.data.every_task import LOSS, PURE, N, TASKS, _asked
-allot, spent = Ledger.allot, []
+from tests.data.every_task import TASKS, _asked, ledger_for
+charge, spent = Ledger.charge, []
 def noted(self, *given, **named):
-    found = allot(self, *given, **named)
+    found = charge(self, *given, **named)
     spent.append(set(sys.modules))
     return found
 late = {}
-with patch.object(Ledger, "allot", noted):
+with patch.object(Ledger, "charge", noted):
     for task in TASKS:
         spent.clear()
-        try:
-            _asked(task, lambda table: table, dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4)))
-        except DpCausalError:
-            continue
+        _asked(task, lambda table: table, ledger_for(task))
         new = sorted(set(sys.modules) - spent[-1])
         if new:
             late[task] = new
@@ -126,7 +121,7 @@ def test_a_source_that_goes_at_the_spend_is_not_missed(
                         monkeypatch.setattr(source, word, gone)
         return allotment
 
-    monkeypatch.setattr(Ledger, "allot", then_gone)
+    monkeypatch.setattr(Ledger, "charge", then_gone)
     assert outcome(task, lambda table: HOMES[kind](table, tmp_path)) == stays
 
 
@@ -145,13 +140,15 @@ def test_other_rows_than_were_counted_are_refused_unpaid(tmp_path: Path) -> None
         for changed in (ids.slice(0, 3), ids.set_column(0, "id", pa.array([1, 2, 3, 4])), pa.concat_tables([ids, ids])):
             if person is None and len(changed) == 4:
                 continue  # the same number of rows
-            ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+            ledger = dpc.Ledger.in_memory(dpc.PureDP(1), person=person)
             schema = dpc.Schema({"x": dpc.Bounded(0, 9)})
             table = dpc.Table(relation(ids, tmp_path), schema, ledger, person=person)
             parquet(changed, tmp_path)
-            with pytest.raises(DpCausalError):
+            with pytest.raises(SchemaError):
                 dpc.cells(table, by=["x"], loss=dpc.PureDP(1))
             assert not ledger.entries()
+            parquet(ids, tmp_path)
+            dpc.cells(table, by=["x"], loss=dpc.PureDP(1))
 
 
 def test_a_progress_function_that_raises_is_not_called_again_and_loses_no_answer() -> None:

@@ -124,11 +124,16 @@ def plain(found: Any) -> Any:
     return found.hex() if isinstance(found, float) else found
 
 
-def outcome(task: str, made: Callable[[pa.Table], Any]) -> Any:
-    """Return what a task releases of a frame, or the words in which it is refused before the spend."""
+def ledger_for(task: str) -> dpc.Ledger:
+    """Return a new ledger of the unit that a task protects."""
     whose = {"person": "id"} if task in PERSONS or task == "`did`" else {}
     whose |= {"unit": "unit"} if task == "`synthetic_control`" else {}
-    ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4), **whose, accept_large_epsilon=True)
+    return dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4), **whose, accept_large_epsilon=True)
+
+
+def outcome(task: str, made: Callable[[pa.Table], Any]) -> Any:
+    """Return what a task releases of a frame, or the words in which it is refused before the spend."""
+    ledger = ledger_for(task)
     reason = ""
     with dpc.simulated_noise(5):
         try:

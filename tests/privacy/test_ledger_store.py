@@ -107,7 +107,7 @@ from dpcausal.privacy.loss import PureDP
 ledger = Ledger.open(sys.argv[1])
 for _ in sys.stdin:
     try:
-        print("granted", ledger.allot(PureDP(0.5), task="t").number, flush=True)
+        print("granted", ledger.charge(PureDP(0.5), task="t").number, flush=True)
     except BudgetExceededError:
         print("refused", flush=True)
 """

@@ -191,7 +191,7 @@ def never_booked() -> Iterator[None]:
     def unbooked(self: dpc.Ledger, loss: Any, **details: Any) -> Any:
         return charge(dpc.Ledger.in_memory(loss, **self.protects.words), loss, **details)
 
-    with mock.patch.object(dpc.Ledger, "allot", unbooked):
+    with mock.patch.object(dpc.Ledger, "charge", unbooked):
         yield
 
 

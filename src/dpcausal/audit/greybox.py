@@ -76,7 +76,7 @@ def compare(
     >>> from dpcausal.privacy.sensitivity import Relation
     >>> from dpcausal.privacy.sensitivity import Query, Sensitivity
     >>> def noisy_sum(values, bound):
-    ...     allotment = Ledger.in_memory(PureDP(1)).allot(PureDP(1), task="sum")
+    ...     allotment = Ledger.in_memory(PureDP(1)).charge(PureDP(1), task="sum")
     ...     claim = Sensitivity(bound, Norm.L1, Relation.REPLACE_ONE, "doctest")
     ...     return laplace(Query(float(np.sum(values)), claim, "sum"), allotment, PureDP(1))
     >>> compare(lambda: noisy_sum([0, 0], 1.0), lambda: noisy_sum([0, 1], 1.0)).violated

@@ -125,7 +125,7 @@ class Ledger(Uncopyable):
     --------
     >>> from dpcausal import PureDP
     >>> ledger = Ledger.in_memory(PureDP(1))
-    >>> allotment = ledger.allot(PureDP(0.25), task="example")
+    >>> allotment = ledger.charge(PureDP(0.25), task="example")
     >>> ledger.remaining.epsilon, ledger.verify().ok
     (0.75, True)
     """

@@ -293,6 +293,32 @@ def test_cohorts_that_are_too_small_for_the_noise_leave_and_are_named() -> None:
     assert {one.cohort for one in found.by_cohort} == {"3"} and any("cohort 5" in note for note in found.notes)
 
 
+def test_without_noise_a_cohort_of_one_person_counts_with_the_variance_of_the_others() -> None:
+    y, g = made(300)
+    alone = (g != 5) | (np.cumsum(g == 5) == 1)
+    y, g = y[alone], g[alone]
+    found, single = asked(frame(y, g), dpc.NoPrivacy()), plain(y, g, False)
+    assert found.att.estimate == pytest.approx(pooled(single, g, [pair for pair in single if pair[1] >= pair[0]])[0])
+    assert {one.cohort for one in found.by_cohort} == {"3", "5"}
+    for one in found.by_cohort:
+        start, t = int(one.cohort), int(one.time)
+        assert one.estimate == pytest.approx(single[start, t][0], abs=1e-8)
+        change, sizes = y[:, t - 1] - y[:, start - 2], [(g == 3).sum(), (g == 99).sum()]
+        if start == 5:
+            others = sum(((change[g == who] - change[g == who].mean()) ** 2).sum() for who in (3, 99))
+            own = change[g == 99].var(ddof=1) / sizes[1]
+            assert one.standard_error == pytest.approx(np.sqrt(others / (sum(sizes) - 2) + own), rel=0.02)
+            assert one.interval is not None
+
+
+def test_without_noise_two_persons_one_treated_have_an_effect_and_no_interval() -> None:
+    y = np.array([[0.0, 1, 1, 1, 2, 2], [0.0, 0, 4, 4, 5, 5]])
+    found = asked(frame(y, np.array([99, 3])), dpc.NoPrivacy())
+    assert found.att.estimate == pytest.approx(np.mean([4, 4, 4, 4]))
+    assert all(one.interval is None for one in (found.att, *found.event_study, *found.by_cohort))
+    assert found.pretrend is None
+
+
 def declared(periods: list[Any], starts: list[Any], **options: Any) -> Any:
     """Return the exact answer where period k and start k are so called, of the same 600 persons."""
     y, g = made(600)

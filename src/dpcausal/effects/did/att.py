@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 Reals = npt.NDArray[np.float64]
 
-LEAST_COUNT, LEAST_RATIO, LEAST_EXACT = 30.0, 6.0, 2.0
+LEAST_COUNT, LEAST_RATIO, LEAST_VARIANCE = 30.0, 6.0, 2.0
 """A cohort enters with at least so many persons, and so many deviations of the noise of their number; without noise
-with those that a variance takes."""
+with any, and with fewer than two persons its variance is that of the other cohorts."""
 MOST_LOST = 0.2
 """No interval where shortening took .2 √n more than of normal rows: calibrated by measured coverage, not proved."""
 SURE = 2.5
@@ -40,6 +40,7 @@ DRAWS, LINE = 20_000, 0.8
 LOST = ": if a missing value is what says never treated, declare Levels([...], other='never')"
 NOT_YET = "the release asked again with control='not-yet' compares with those treated later, free"
 CUT = "no intervals: too much of the paths was shortened, more than of normal ones, and skewed means may be off"
+ALONE = "no intervals: no cohort has two persons, of whom a variance could be taken"
 LONG = "no intervals: some persons' steps are so long that means of so few persons may be skewed"
 
 
@@ -158,7 +159,7 @@ def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> GroupTime
     from scipy.special import chdtrc, ndtri
 
     noisy = paths.deviation > 0
-    least = max(LEAST_COUNT, LEAST_RATIO * paths.count_noise) if noisy else LEAST_EXACT
+    least = max(LEAST_COUNT, LEAST_RATIO * paths.count_noise) if noisy else 1e-9
     enough = [g for g, count in enumerate(paths.counts) if count >= least]
     # In the first period there is no period before: nothing can be told of who is treated from the start.
     treated = [g for g in enough if paths.starts[g] > 0]
@@ -167,8 +168,9 @@ def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> GroupTime
         if t != paths.starts[g] - 1 and _controls(paths, enough, never_only, g, t)
     ]  # fmt: skip
     dropped = [g for g in range(len(paths.cohorts)) if g not in enough and paths.starts[g] != 0]
-    few = f"has too few persons{' for the noise' * noisy}"
+    few = "has too few persons for the noise" if noisy else "has no persons"
     notes = tuple(f"cohort {paths.cohorts[g]} {few}{LOST * (paths.starts[g] < 0)}" for g in dropped)
+    lone = [paths.cohorts[g] for g in enough if paths.counts[g] < LEAST_VARIANCE]
     events = sorted({t - paths.starts[g] for g, t in told})
     after = [(g, t) for g, t in told if t >= paths.starts[g]]
     means = [*([after] if after else []), *([(g, t) for g, t in told if t - paths.starts[g] == e] for e in events)]
@@ -177,7 +179,9 @@ def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> GroupTime
         later = never_only and any(_controls(paths, enough, False, g, paths.starts[g]) for g in treated)
         free = f": {NOT_YET}" if later else ""
         notes += (f"no cohort can be compared: too few persons, or nobody is left untreated{free}",)
-    withheld = CUT if _skewed(paths) else LONG if _long(paths, enough) else ""
+    if lone and found.pooled:
+        notes += (f"cohorts of one person, {', '.join(lone)}, have the variance of the other cohorts",)
+    withheld = CUT if _skewed(paths) else LONG if _long(paths, enough) else ALONE if lone and not found.pooled else ""
     reach, shown = float(ndtri(0.5 + coverage / 2)), not withheld
     first = len(told) + bool(after)
     wide = _widest(found.covariance[first:, first:], coverage) if events else 0.0
@@ -275,10 +279,17 @@ class _CohortContrasts:
                 gradient[g, :, entry] = np.imag(answers(moved_counts, moved_sums)) / step
         self.covariance, self.noise = np.zeros((size, size)), np.zeros((size, size))
         deviations = np.array([paths.count_noise, *[paths.deviation] * d])
+        outer = {g: np.outer(paths.sums[g], paths.sums[g]) / paths.counts[g] for g in enough}
+        several = [g for g in enough if paths.counts[g] >= LEAST_VARIANCE]
+        self.pooled = bool(several)
+        within = sum((paths.squares[g] - outer[g] for g in several), np.zeros((d, d)))
+        within /= max(sum(paths.counts[g] - 1 for g in several), 1.0)
         for g in enough:
             count, sums, squares = paths.counts[g], paths.sums[g], paths.squares[g]
-            if count < LEAST_COUNT:  # without noise alone: an unbiased variance
-                squares = squares + (squares - np.outer(sums, sums) / count) / (count - 1)
+            if count < LEAST_VARIANCE:  # these and the next without noise alone
+                squares = outer[g] + count * within
+            elif count < LEAST_COUNT:  # an unbiased variance
+                squares = squares + (squares - outer[g]) / (count - 1)
             matrix = np.block([[np.full((1, 1), count), sums[None]], [sums[:, None], squares]])
             eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
             root = gradient[g] @ (vectors * np.sqrt(np.maximum(eigenvalues, 0.0)))
