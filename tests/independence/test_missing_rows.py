@@ -10,7 +10,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.independence.methods import ALL
-from dpcausal.independence.methods.block_test import LEAST_KEPT, BlockTest, block_scores
+from dpcausal.independence.methods.block_test import LEAST_COMPLETE, BlockTest, block_scores
 from dpcausal.independence.methods.hsic import first_returns
 from dpcausal.independence.question import IndependenceQuestion
 from dpcausal.mechanisms.gate import recording_gate
@@ -114,7 +114,7 @@ def test_leaving_a_row_out_changes_the_score_of_its_own_block_alone() -> None:
 def test_blocks_of_too_few_kept_rows_say_what_their_own_coins_say() -> None:
     """The sum of their scores keeps its law: standard normal scores, other ones for other seeds, the rows unheard."""
     columns = frame(4, share=0.0)
-    columns["x"][LEAST_KEPT - 1 :] = np.nan
+    columns["x"][LEAST_COMPLETE - 1 :] = np.nan
     method = dpc.methods.Gcm(blocks=4).plan(rows_of_test(columns)[1], dpc.PureDP(1.0))
     empty = {**columns, "x": np.full(N, np.nan)}
     scores = [block_scores(method, *rows_of_test(columns), generator_from_seed(seed)) for seed in range(250)]

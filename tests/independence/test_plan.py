@@ -14,7 +14,7 @@ from scipy import stats
 import dpcausal as dpc
 from dpcausal.errors import BudgetExceededError, DpCausalError, LossError, ParameterError, SchemaError, UnprovenError
 from dpcausal.independence.api import adjusted
-from dpcausal.independence.result import said
+from dpcausal.independence.result import pvalue_text
 from dpcausal.papers.independence.priv_tot import count_pvalue
 from tests.independence.neighbours import KINDS, METHODS, SCHEMA, ask, frame, plan_of, rows_for, way
 
@@ -136,7 +136,7 @@ def test_a_result_names_the_options_that_were_used():
 
 
 def test_the_smallest_pvalue_is_said_to_be_a_floor():
-    assert said(1e-12) == "p < 1e-12" and said(0.05) == "p = 0.05"
+    assert pvalue_text(1e-12) == "p < 1e-12" and pvalue_text(0.05) == "p = 0.05"
 
 
 def test_noise_that_hides_all_blocks_is_said_from_public_numbers():

@@ -150,7 +150,7 @@ def _to_json_key(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return _to_json_key(value.tolist())
     if getattr(value, "words", None) is not None:  # a law of x that was stated
-        return {"stated": _to_json_key(value.words)}
+        return {"stated": _to_json_key(value.mapping)}
     if isinstance(value, dict) and all(isinstance(name, str) for name in value):
         return {name: _to_json_key(part) for name, part in value.items()}
     raise NotStorableError(type(value).__name__)

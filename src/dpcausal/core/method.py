@@ -114,7 +114,7 @@ class Method(ABC, Generic[Asked, Paid]):
     at_once: ClassVar[bool] = True
     """Whether it needs all rows in memory; otherwise it sums over them, wherever they are."""
 
-    uses_coins: ClassVar[bool] = True
+    uses_public_randomness: ClassVar[bool] = True
     """Whether it draws public coins, for blocks, splits, features or copies: their seed is public and in the result."""
 
     @abstractmethod

@@ -108,7 +108,7 @@ def ask(
         before=ready,
     )  # fmt: skip
     (settled,) = ready.plans
-    coins, seed = public_generator() if settled.method.uses_coins else (None, None)
+    coins, seed = public_generator() if settled.method.uses_public_randomness else (None, None)
     with question.shown():
         released = isolated(settled.released(isolated(settled.read), coins, allotment))
     answer = settled.question.report(settled, released, allotment, seed)
@@ -126,7 +126,7 @@ def run_many(
     """
     answers, say = [], None if told is None else while_it_works(told)
     for done, settled in enumerate(plans, start=1):
-        coins, own = (None, None) if not settled.method.uses_coins else _dealt(seed)
+        coins, own = (None, None) if not settled.method.uses_public_randomness else _dealt(seed)
         private = isolated(partial(read, settled.question) if read else settled.read)
         released = isolated(settled.released(private, coins, allotment))
         answers.append(settled.question.report(settled, released, allotment, own))

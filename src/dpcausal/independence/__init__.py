@@ -1,1 +1,1 @@
-"""Conditional independence: is x still linked to y once z is known?  Under a privacy budget."""
+"""Differentially private tests of conditional independence."""

@@ -1,4 +1,4 @@
-"""``ci_test``: is x still linked to y once z is known, under a privacy budget."""
+"""``ci_test`` and ``ci_tests``: differentially private tests of whether x is independent of y given z."""
 
 from __future__ import annotations
 
@@ -185,8 +185,8 @@ def ci_tests(
         replace(plan_call(_one(table, named, alpha), way, part, accept_unproven=accept_unproven), note="")
         for named, part in zip(hypotheses, division.parts, strict=True)
     ]
-    asked = [(frozenset((plan.question.x, plan.question.y)), frozenset(plan.question.given)) for plan in plans]
-    if len(set(asked)) < len(asked):
+    pairs = [(frozenset((plan.question.x, plan.question.y)), frozenset(plan.question.given)) for plan in plans]
+    if len(set(pairs)) < len(pairs):
         raise ParameterError("a hypothesis is named twice: each would be paid for, and may answer otherwise")
     paid = charge_jointly("ci_tests", plans, division, loss, _detail(plans), correction=correction, again=again)
     if not isinstance(paid, JointRun):
@@ -210,7 +210,6 @@ def _with_pvalues(method: object) -> IndependenceTest[Any]:
 
 
 def _weights(hypotheses: object, shares: object) -> list[Fraction]:
-    """Return each hypothesis's share, exactly."""
     if not isinstance(hypotheses, (list, tuple)) or not 1 <= len(hypotheses) <= MOST_HYPOTHESES:
         raise ParameterError(f"hypotheses must be a list of 1 to {MOST_HYPOTHESES} of (x, y, given)")
     if shares is None:
@@ -228,7 +227,6 @@ def _one(table: Table, named: object, alpha: float) -> IndependenceQuestion:
 
 
 def _detail(plans: Sequence[PlannedCall[IndependenceQuestion]]) -> dict[str, Any]:
-    """Return what the ledger's entry says: public arguments, columns as places in one list."""
     questions = [plan.question for plan in plans]
     names = list(dict.fromkeys(name for one in questions for name in one.names))
     places = {name: place for place, name in enumerate(names)}

@@ -139,11 +139,11 @@ def power(
         table = Table(data.columns, data.schema, ledger, person=getattr(data, "person", None), missing=missing)
         given = [] if isinstance(way, PermutedHsic) and design is None else list(data.given)
         with simulated_noise(for_noise):
-            found = ci_test(
+            test = ci_test(
                 table, "x", "y", given=given, loss=loss, method=way, alpha=alpha, accept_unproven=accept_unproven,
                 accept_large_epsilon=accept_large_epsilon,
             )  # fmt: skip
-        rejected += found.decision == "dependent"
+        rejected += test.decision == "dependent"
     return Power(
         rate=rejected / repetitions,
         interval=wilson(rejected, repetitions),

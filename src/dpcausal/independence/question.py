@@ -1,4 +1,4 @@
-"""The question of a test: is x independent of y given z; and what every way to answer it has in common."""
+"""The question of a test, is x independent of y given z, and the base classes of its methods."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Sample:
     y: Reals
     given: Given
     raw: Reals
-    kept: npt.NDArray[np.bool_]
+    is_complete: npt.NDArray[np.bool_]
     keys: Integers | None = None
 
     @property
@@ -69,16 +69,16 @@ class Sample:
 
     def at(self, rows: Integers) -> Sample:
         """Return the rows at these positions."""
-        return Sample(self.x[rows], self.y[rows], self.given.at(rows), self.raw[rows], self.kept[rows])
+        return Sample(self.x[rows], self.y[rows], self.given.at(rows), self.raw[rows], self.is_complete[rows])
 
     def complete(self) -> Sample:
         """Return the rows that have all columns: inside a block, or without privacy."""
-        return self if self.kept.all() else self.at(np.flatnonzero(self.kept))
+        return self if self.is_complete.all() else self.at(np.flatnonzero(self.is_complete))
 
 
 def rows_of(
     columns: Mapping[str, npt.NDArray[Any]], schema: Schema, x: tuple[str, ...], y: tuple[str, ...],
-    given: tuple[str, ...], kept: npt.NDArray[np.bool_] | None = None,
+    given: tuple[str, ...], is_complete: npt.NDArray[np.bool_] | None = None,
     keys: Integers | None = None,
 ) -> Sample:  # fmt: skip
     """Return cleaned columns as the rows of a question; each row by itself."""
@@ -94,7 +94,7 @@ def rows_of(
             tuple(len(column) for column in map(schema.__getitem__, given) if isinstance(column, Levels)),
         ),
         np.stack([columns[name].astype(np.float64) for name in given], axis=1) if given else np.empty((n, 0)),
-        np.ones(n, dtype=np.bool_) if kept is None else kept,
+        np.ones(n, dtype=np.bool_) if is_complete is None else is_complete,
         keys,
     )
 
@@ -238,8 +238,8 @@ class IndependenceQuestion(TableQuestion[Independence]):
         return self.sample(self.table.rows(self.names))
 
     @property
-    def told(self) -> IndependenceQuestion:
-        """What workers need of it, without its table."""
+    def without_table(self) -> IndependenceQuestion:
+        """The question as workers need it, without the table."""
         return replace(self, table=PublicTableInfo(self.schema))  # type: ignore[arg-type]
 
     def sample(self, rows: Rows) -> Sample:
@@ -247,7 +247,7 @@ class IndependenceQuestion(TableQuestion[Independence]):
         return rows_of(rows.values, self.schema, self.x, self.y, self.given, rows.kept, rows.keys)
 
     def report(
-        self, settled: PlannedCall[IndependenceQuestion], released: Released, allotment: CallBudget, seed: int | None
+        self, planned: PlannedCall[IndependenceQuestion], released: Released, allotment: CallBudget, seed: int | None
     ) -> Independence:
         rejected = released.rejected if released.pvalue is None else released.pvalue <= self.alpha
         return Independence(
@@ -258,12 +258,12 @@ class IndependenceQuestion(TableQuestion[Independence]):
             x=self.x,
             y=self.y,
             given=self.given,
-            method=settled.method.name,
+            method=planned.method.name,
             n=self.n,
-            settings=settled.method.options(),
+            settings=planned.method.options(),
             seed=seed,
             guarantee=self.guarantee(
-                settled, allotment, (*settled.caveats, *self.besides, *((ALONE,) if self.unit is Unit.ROW else ()))
+                planned, allotment, (*planned.caveats, *self.besides, *((ALONE,) if self.unit is Unit.ROW else ()))
             ),
         )
 
@@ -277,7 +277,7 @@ class IndependenceTest(Method[IndependenceQuestion, Spent]):
     def approximate_power(self, question: IndependenceQuestion, spent: Any, correlation: float) -> float | None:
         """Return the chance to find a partial correlation of normal columns, or a V of even levels, where it is known.
 
-        Of a settled method, from public numbers; ``None`` where only rehearsals tell.
+        For a planned method, from public numbers; ``None`` where it takes simulation.
         """
         return None
 

@@ -72,13 +72,13 @@ def residuals(given: Given, sides: Sequence[Reals], regression: Any, generator: 
 
 
 def _cross_fitted(given: Given, responses: Reals, regressor: Any, generator: PublicGenerator) -> Smoothed:
-    R = external_code(lambda: _predicted_apart(given, responses, regressor, generator), int(generator.integers(2**63)))
+    R = external_code(lambda: _cross_residuals(given, responses, regressor, generator), int(generator.integers(2**63)))
     R = np.where(np.isfinite(R), R, 0.0)
     R -= R.mean(axis=0)
     return Smoothed(R, 1.0)
 
 
-def _predicted_apart(given: Given, responses: Reals, regressor: Any, generator: PublicGenerator) -> Reals:
+def _cross_residuals(given: Given, responses: Reals, regressor: Any, generator: PublicGenerator) -> Reals:
     """Return the standardised responses less what is predicted for each fifth of the rows from the others."""
     n = given.rows
     # A column for each level that was declared, so that all blocks have the same.

@@ -1,4 +1,4 @@
-"""The result of a test: what was released, the decision, at what cost."""
+"""The result of a test: the statistic, the decision and the privacy cost."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Independence(Result):
         if self.pvalue is None:
             lines.append("Only the decision was tested: this method has no private p-value.")
         else:
-            lines.append(f"{said(self.pvalue)}, statistic {self.statistic:+.4g}.")
+            lines.append(f"{pvalue_text(self.pvalue)}, statistic {self.statistic:+.4g}.")
         blocks, regression, strata = (self.settings.get(name) for name in ("blocks", "regression", "strata"))
         where = f", {blocks} blocks" if blocks else ""
         how = f", regression {regression}" if regression else ""
@@ -95,8 +95,8 @@ def together(names: tuple[str, ...]) -> str:
     return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
 
-def said(pvalue: float, name: str = "p") -> str:
-    """Return a p-value in words; those that are too small to compute are said to be below the least.
+def pvalue_text(pvalue: float, name: str = "p") -> str:
+    """Return a p-value as text; one that is too small to compute is reported as below the least.
 
     >>> said(0.0123), said(1e-12)
     ('p = 0.0123', 'p < 1e-12')
@@ -144,8 +144,8 @@ class Independences(Result):
             f"level {self.alpha:g}:"
         ]
         for test, p, decision in zip(self.tests, self.adjusted, self.decisions, strict=True):
-            own = said(test.pvalue if test.pvalue is not None else 1.0)
-            lines.append(f"  {test.question()}: {decision}, {said(p, 'adjusted p')}, {own}")
+            own = pvalue_text(test.pvalue if test.pvalue is not None else 1.0)
+            lines.append(f"  {test.question()}: {decision}, {pvalue_text(p, 'adjusted p')}, {own}")
         return lines
 
     def to_dict(self) -> dict[str, Any]:

@@ -65,7 +65,7 @@ def still(past: Reals) -> bool:
 class SyntheticMethod(Method[Treated, Any]):
     """One way to predict what would have happened."""
 
-    uses_coins: ClassVar[bool] = False
+    uses_public_randomness: ClassVar[bool] = False
     takes_covariates: ClassVar[bool] = False
     shared: ClassVar[bool] = False
     """Whether one release serves all targets."""

@@ -44,7 +44,7 @@ class CiTest(GraphSearch[PureDP]):
     about: ClassVar[str] = "tests of independence, one by one"
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
-    uses_coins: ClassVar[bool] = False
+    uses_public_randomness: ClassVar[bool] = False
     usual_alpha: ClassVar[float] = 0.05
     cuts: ClassVar[bool] = False
 

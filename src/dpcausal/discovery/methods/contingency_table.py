@@ -66,7 +66,7 @@ class ContingencyTable(ScoreSearch[PureDP | ZCDP]):
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     at_once: ClassVar[bool] = False
-    uses_coins: ClassVar[bool] = False
+    uses_public_randomness: ClassVar[bool] = False
 
     def usual_order(self, columns: int) -> int:
         if form_of(self.search, columns) == "score":

@@ -198,7 +198,7 @@ class Moments(ScoreSearch[ApproxDP | ZCDP]):
     at_once: ClassVar[bool] = False
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
-    uses_coins: ClassVar[bool] = False
+    uses_public_randomness: ClassVar[bool] = False
     cuts: ClassVar[bool] = False
 
     def usual_order(self, columns: int) -> int:

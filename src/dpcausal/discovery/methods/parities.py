@@ -64,7 +64,7 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     at_once: ClassVar[bool] = False
-    uses_coins: ClassVar[bool] = False
+    uses_public_randomness: ClassVar[bool] = False
 
     def usual_order(self, columns: int) -> int:
         return 2

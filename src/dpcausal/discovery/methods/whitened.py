@@ -196,7 +196,7 @@ class Whitened(GraphSearch[ApproxDP | ZCDP]):
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     at_once: ClassVar[bool] = False
-    uses_coins: ClassVar[bool] = False
+    uses_public_randomness: ClassVar[bool] = False
     usual_alpha: ClassVar[float] = 0.01
     learns_cuts: ClassVar[bool] = True
     design: ClassVar[Design] = PAIRS

@@ -105,7 +105,7 @@ class CellQuery(Method[CellSums, PureDP | ZCDP]):
     at_once: ClassVar[bool] = False
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
-    uses_coins: ClassVar[bool] = False
+    uses_public_randomness: ClassVar[bool] = False
 
     def charge(self, loss: Loss, question: CellSums) -> tuple[Paid, str]:
         return charge_cells(loss)

@@ -65,7 +65,7 @@ class CohortQuery(Method[DidQuestion, ApproxDP | ZCDP]):
     about: ClassVar[str] = "noisy sums of paths by cohort"
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
-    uses_coins: ClassVar[bool] = False
+    uses_public_randomness: ClassVar[bool] = False
 
     def charge(self, loss: Loss, question: DidQuestion) -> tuple[Paid, str]:
         return as_gaussian(loss, "did")

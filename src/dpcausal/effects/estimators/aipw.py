@@ -128,7 +128,7 @@ class Aipw(EffectMethod[ApproxDP | ZCDP]):
     name: ClassVar[str] = "moments"
     about: ClassVar[str] = "a doubly robust score from noisy moments"
     at_once: ClassVar[bool] = False
-    uses_coins: ClassVar[bool] = False
+    uses_public_randomness: ClassVar[bool] = False
     words: ClassVar[tuple[str, ...]] = ("short_tails",)
 
     short_tails: bool = False

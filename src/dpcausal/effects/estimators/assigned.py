@@ -145,7 +145,7 @@ class Assigned(EffectMethod[PureDP]):
     name: ClassVar[str] = "assigned"
     about: ClassVar[str] = "one sum over the arms of a trial"
     at_once: ClassVar[bool] = False
-    uses_coins: ClassVar[bool] = False
+    uses_public_randomness: ClassVar[bool] = False
     is_trial: ClassVar[bool] = True
 
     sizes: Any = None

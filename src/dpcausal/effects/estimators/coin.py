@@ -260,7 +260,7 @@ class Coin(EffectMethod[PureDP]):
     name: ClassVar[str] = "coin"
     about: ClassVar[str] = "one score over a trial by coin"
     at_once: ClassVar[bool] = False
-    uses_coins: ClassVar[bool] = False
+    uses_public_randomness: ClassVar[bool] = False
     is_trial: ClassVar[bool] = True
 
     probabilities: Any = None

@@ -85,7 +85,7 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
     name: ClassVar[str] = "partially-linear"
     about: ClassVar[str] = "one slope from noisy moments"
     at_once: ClassVar[bool] = False
-    uses_coins: ClassVar[bool] = False
+    uses_public_randomness: ClassVar[bool] = False
     words: ClassVar[tuple[str, ...]] = ("constant_spread", "symmetric_errors", "normal_errors")
 
     constant_spread: bool = False

@@ -53,7 +53,7 @@ class Stratified(EffectMethod[PureDP | ZCDP]):
     name: ClassVar[str] = "cells"
     about: ClassVar[str] = "noisy sums by strata"
     at_once: ClassVar[bool] = False
-    uses_coins: ClassVar[bool] = False
+    uses_public_randomness: ClassVar[bool] = False
 
     population: str | None = None
 

@@ -123,7 +123,7 @@ class MomentQuery(Method[JointSums, ApproxDP | ZCDP]):
     at_once: ClassVar[bool] = False
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
-    uses_coins: ClassVar[bool] = False
+    uses_public_randomness: ClassVar[bool] = False
 
     def charge(self, loss: Loss, question: JointSums) -> tuple[Paid, str]:
         return as_gaussian(loss, "method 'moments'")

@@ -200,7 +200,7 @@ class BinQuery(Method[RddQuestion, PureDP | ZCDP]):
     at_once: ClassVar[bool] = False
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
-    uses_coins: ClassVar[bool] = False
+    uses_public_randomness: ClassVar[bool] = False
 
     def charge(self, loss: Loss, question: RddQuestion) -> tuple[Paid, str]:
         return charge_cells(loss)

@@ -1,4 +1,4 @@
-"""The short names of the tests; this list stands above the methods, and nothing that a method needs stands here."""
+"""Short names of the tests, and the rule of ``auto``; methods do not import this module."""
 
 from __future__ import annotations
 
@@ -66,11 +66,11 @@ class Auto(PureTest):
         private: Sample,
         question: IndependenceQuestion,
         spent: PureDP,
-        coins: PublicGenerator,
+        rng: PublicGenerator,
         allotment: CallBudget,
     ) -> Released:
-        found: Released = self.plan(question, spent).release(private, question, spent, coins, allotment)
-        return found
+        released: Released = self.plan(question, spent).release(private, question, spent, rng, allotment)
+        return released
 
 
 def choice(question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Choice:
@@ -99,7 +99,6 @@ def _by_columns(question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Ch
 
 
 def _of_levels(question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Choice:
-    """Return the test where all columns have levels."""
     epsilon = spent.epsilon if isinstance(spent, PureDP) else math.inf
     x, y = (len(column) for column in question.declared((*question.x, *question.y)) if isinstance(column, Levels))
     shape = x, y, question.cells

@@ -40,7 +40,7 @@ LEAST_LEARNING, MOST_LEARNING = 125, 2_000
 
 LEAST_ROWS = 2 * LEAST_BLOCK
 
-LEAST_KEPT = 20
+LEAST_COMPLETE = 20
 """Fewest rows with all columns that a block is scored by."""
 
 LEAST_VARYING = 20
@@ -59,7 +59,7 @@ MOST_BLOCKS = 20_000
 
 MOST_WORKERS = 64
 
-DROWNED = "at this epsilon and number of blocks even data that all speak against independence can well be missed"
+BELOW_NOISE = "at this epsilon and number of blocks even data that all speak against independence can well be missed"
 
 
 def default_blocks(rows: int, epsilon: float, learns: bool = True, least: int = LEAST_LEARNING) -> int:
@@ -102,7 +102,7 @@ class BlockTest(PureTest):
     blocks: int | None = None
 
     @abstractmethod
-    def score(self, rows: Sample, question: IndependenceQuestion, coins: PublicGenerator) -> float:
+    def score(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> float:
         """Return a block's standard score, large or of large size against the null; it may fail or be no number."""
 
     def two_sided(self, question: IndependenceQuestion) -> bool:
@@ -128,7 +128,7 @@ class BlockTest(PureTest):
             return signed
         all_of_them, epsilon = reach_of(self.blocks) * self.blocks, spent.epsilon / question.blocks_moved
         farthest = block_pvalue(all_of_them, self.blocks, epsilon, self.two_sided(question))
-        return (*signed, *((DROWNED,) if farthest > question.alpha else ()))
+        return (*signed, *((BELOW_NOISE,) if farthest > question.alpha else ()))
 
     def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
         """Check the options that it has, or choose them; without privacy there are neither blocks nor copies."""
@@ -144,7 +144,7 @@ class BlockTest(PureTest):
             learns = "regression" in options and bool(question.given)
             epsilon = spent.epsilon / question.blocks_moved
             default = default_blocks(question.table.expected, epsilon, learns, self.least_rows)
-            counts["blocks"] = settled_blocks(self.name, self.blocks, max(2, default), question.n)
+            counts["blocks"] = planned_blocks(self.name, self.blocks, max(2, default), question.n)
             limits = {"resamples": (RESAMPLES, 19, MOST_RESAMPLES), "workers": (1, 1, MOST_WORKERS)}
             for name, (usual, least, most) in limits.items():
                 if name in counts:
@@ -160,28 +160,28 @@ class BlockTest(PureTest):
     def read(self, question: IndependenceQuestion) -> Sample | WorkerBlocks:
         if not WorkerBlocks.of(question.table):
             return question.read()
-        return WorkerBlocks(question.table, question.names, Blocks(self, question.told).made)
+        return WorkerBlocks(question.table, question.names, Blocks(self, question.without_table).made)
 
     def release(
         self,
         private: Sample | WorkerBlocks,
         question: IndependenceQuestion,
         spent: PureDP,
-        coins: PublicGenerator,
+        rng: PublicGenerator,
         allotment: CallBudget,
     ) -> Released:
         """Return the noisy sum of the blocks' terms over √M, and its p-value under the exact null law."""
         reach = reach_of(self.blocks or 1)
         if isinstance(private, WorkerBlocks):
-            terms = block_terms(self, private, question, coins)
+            terms = block_terms(self, private, question, rng)
         else:
-            terms = [term(found, reach) for found in block_scores(self, private, question, coins)]
+            terms = [term(score, reach) for score in block_scores(self, private, question, rng)]
         noisy = geometric(block_sum(terms, reach, "sum of block scores", question.unit), allotment, spent)
         pvalue = block_pvalue(noisy, len(terms), spent.epsilon / question.blocks_moved, self.two_sided(question))
         return Released(noisy / STEPS_PER_UNIT / math.sqrt(len(terms)), pvalue)
 
 
-def settled_blocks(method: str, blocks: int | None, default: int, rows: int) -> int:
+def planned_blocks(method: str, blocks: int | None, default: int, rows: int) -> int:
     """Check a number of blocks, or take the default."""
     if rows < LEAST_ROWS:
         raise ParameterError(f"method {method!r} needs at least {LEAST_ROWS} rows, the table has {rows}")
@@ -195,7 +195,7 @@ class Scorer(Protocol):
     @property
     def blocks(self) -> int | None: ...
 
-    def score(self, rows: Sample, question: IndependenceQuestion, coins: PublicGenerator) -> float: ...
+    def score(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> float: ...
 
 
 def block_scores(
@@ -203,10 +203,9 @@ def block_scores(
 ) -> list[float]:
     """Return each block's score, from its own rows and its own public seed; 0 where it fails or is no number.
 
-    All n rows are dealt, then those that lack a column are left out inside their block. Of fewer than ``LEAST_KEPT``,
-    or where x and y both hardly vary, nothing can be said: the score is the block's own coin, standard normal as a
-    score is under the null. Nothing is said of a failure, of whatever kind: it would depend on the rows. Workers are
-    threads: rows stay in this process.
+    All n rows are assigned to blocks, then rows with a missing value are dropped inside their block. A block with fewer
+    than ``LEAST_COMPLETE``, or in which x and y both hardly vary, gets a standard normal draw, the score's null
+    distribution. Failures are not reported: they would depend on the rows. Workers are threads of this process.
     """
     parts = assign_blocks(rows.n, scorer.blocks or 1, generator, rows.keys)
     seeds = [int(seed) for seed in generator.integers(2**63, size=len(parts))]
@@ -215,7 +214,7 @@ def block_scores(
 
 @dataclass(frozen=True)
 class Blocks:
-    """What workers make of the blocks they have: the terms."""
+    """Compute the terms of a worker's blocks."""
 
     scorer: Scorer
     question: IndependenceQuestion
@@ -227,17 +226,17 @@ class Blocks:
 
     def __call__(self, rows: Sample, parts: Parts) -> list[list[int]]:
         seeds, reach = [self.seeds[block] for block, _ in parts], reach_of(len(self.seeds))
-        found = _scores(self.scorer, self.question, rows, [part for _, part in parts], seeds)
-        return [[term(score, reach)] for score in found]
+        scores = _scores(self.scorer, self.question, rows, [part for _, part in parts], seeds)
+        return [[term(score, reach)] for score in scores]
 
 
 def block_terms(
     scorer: Scorer, rows: WorkerBlocks, question: IndependenceQuestion, generator: PublicGenerator
 ) -> list[int]:
-    """Return the terms of the same scores, made up where the rows are."""
+    """Return the terms of the same scores, computed on the workers that hold the rows."""
     blocks, salt = scorer.blocks or 1, salt_of(generator)
     seeds = tuple(generator.integers(2**63, size=blocks).tolist())
-    return [int(said) for said in rows.each(blocks, salt, 1, Blocks(scorer, question.told, seeds))[:, 0]]
+    return [int(term) for term in rows.each(blocks, salt, 1, Blocks(scorer, question.without_table, seeds))[:, 0]]
 
 
 def _scores(
@@ -250,11 +249,11 @@ def _scores(
     workers = getattr(scorer, "workers", None) or 1
 
     def one(part: npt.NDArray[np.int64], seed: int) -> float:
-        block, coins = rows.at(part).complete(), generator_from_seed(seed)
-        if block.n < LEAST_KEPT or (not block.given.empty and block.varying < LEAST_VARYING):
-            return float(coins.standard_normal())
-        found = isolated_or_default(lambda: float(scorer.score(block, question, coins)), 0.0)
-        return found if math.isfinite(found) else 0.0
+        block, rng = rows.at(part).complete(), generator_from_seed(seed)
+        if block.n < LEAST_COMPLETE or (not block.given.empty and block.varying < LEAST_VARYING):
+            return float(rng.standard_normal())
+        score = isolated_or_default(lambda: float(scorer.score(block, question, rng)), 0.0)
+        return score if math.isfinite(score) else 0.0
 
     with one_thread():
         if workers == 1:
@@ -262,5 +261,5 @@ def _scores(
         from joblib import Parallel, delayed
 
         tasks = (delayed(one)(part, seed) for part, seed in zip(parts, seeds, strict=True))
-        # Whatever joblib was told elsewhere: no other process, and no word.
+        # Overrides joblib's settings elsewhere: no other process, no output.
         return list(Parallel(n_jobs=workers, require="sharedmem", verbose=0)(tasks))

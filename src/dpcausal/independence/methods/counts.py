@@ -1,6 +1,6 @@
 """A noisy table of counts of x, y and the given levels, and two tests of it that know its noise: for few cells.
 
-One adds up what each stratum shows, whatever its sign, the other what all strata show together.
+One sums the evidence of each stratum, whatever its sign; the other pools all strata.
 The law of both under independence is that of made-up tables with the margins that the noisy table shows, and
 noise of the same law, all drawn from public coins: the noise is no normal one, and where it rules, or levels are rare,
 χ² is not the law.
@@ -43,11 +43,11 @@ from dpcausal.statistics.wald import Reals, chance_of, of_levels, shares, upper_
 MOST_CELLS = 1_000_000
 LEAST_ROWS = 20
 
-DROWNED_CELLS = "most strata may be too small for their cells' noise, and then say nothing: fewer levels would say more"
+SMALL_CELLS = "most strata may be too small for their cells' noise, and then say nothing: fewer levels would say more"
 
 MANY_LEVELS = "with so many levels and a small epsilon a true null can look dependent more often than alpha says"
 
-TOGETHER, MOST_SAID = 0.2, 0.9
+TOGETHER, MOST_PVALUE = 0.2, 0.9
 """Weight of the test of all strata together, and the largest p-value that counts: so that it costs the other at most
 .03 of power, and gains .03 to .33 where the strata agree (2 to 20 strata, power near .75)."""
 
@@ -80,8 +80,8 @@ class NoisyCounts(PureTest):
     def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         if spent.exact:
             return ()
-        drowned = () if reaches(question.n, self.shape(question), spent.epsilon) else (DROWNED_CELLS,)
-        return (*drowned, *((MANY_LEVELS,) if not copies_of(self.shape(question)) and spent.epsilon < 1 else ()))
+        below_noise = () if reaches(question.n, self.shape(question), spent.epsilon) else (SMALL_CELLS,)
+        return (*below_noise, *((MANY_LEVELS,) if not copies_of(self.shape(question)) and spent.epsilon < 1 else ()))
 
     def shape(self, question: IndependenceQuestion) -> tuple[int, int, int]:
         """Return the levels of x and of y and the strata."""
@@ -97,7 +97,7 @@ class NoisyCounts(PureTest):
     def table(self, rows: Sample | Records, question: IndependenceQuestion) -> Counts:
         """Return the counts of the rows kept."""
         shape = self.shape(question)
-        return rows.sum(Tabled(question.told, shape)) if isinstance(rows, Records) else _tabled(rows, shape)
+        return rows.sum(Tabled(question.without_table, shape)) if isinstance(rows, Records) else _tabled(rows, shape)
 
     def approximate_power(self, question: IndependenceQuestion, spent: PureDP, correlation: float) -> float | None:
         """Return it from the non-central law of one table's statistic."""
@@ -108,18 +108,18 @@ class NoisyCounts(PureTest):
         return chance_of(of_levels(x, y, question.n, variance, correlation), question.alpha)
 
     def release(
-        self, private: Sample | Records, question: IndependenceQuestion, spent: PureDP, coins: PublicGenerator,
+        self, private: Sample | Records, question: IndependenceQuestion, spent: PureDP, rng: PublicGenerator,
         allotment: CallBudget,
     ) -> Released:  # fmt: skip
         bound = contingency_sensitivity()
         noisy = geometric(Query(self.table(private, question), bound, "table of counts"), allotment, spent)
-        return _judged(noisy, laplace_scale(bound.bound, spent), coins)
+        return _decision(noisy, laplace_scale(bound.bound, spent), rng)
 
     def exact(
-        self, private: Sample | Records, question: IndependenceQuestion, coins: PublicGenerator, allotment: CallBudget
+        self, private: Sample | Records, question: IndependenceQuestion, rng: PublicGenerator, allotment: CallBudget
     ) -> Released:
         book_exact("table of counts", allotment)
-        return _judged(self.table(private, question), 0.0, coins)
+        return _decision(self.table(private, question), 0.0, rng)
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Tabled:
 
 def _tabled(rows: Sample, shape: tuple[int, int, int]) -> Counts:
     codes = *(values_of(columns).astype(np.int64) for columns in (rows.x, rows.y)), cells_of(rows.given)
-    return contingency([column[rows.kept] for column in codes], shape)
+    return contingency([column[rows.is_complete] for column in codes], shape)
 
 
 def reaches(n: int, shape: tuple[int, int, int], epsilon: float) -> bool:
@@ -150,17 +150,17 @@ def copies_of(shape: tuple[int, int, int]) -> int:
     return copies if copies >= FEWEST_COPIES else 0
 
 
-def _judged(counts: Any, scale: float, coins: PublicGenerator) -> Released:
+def _decision(counts: Any, scale: float, rng: PublicGenerator) -> Released:
     noisy, variance = counts.astype(np.float64), geometric_variance(scale) if scale else 0.0
-    found = wald_residuals(noisy, variance)
-    if found is None:
+    residuals = wald_residuals(noisy, variance)
+    if residuals is None:
         return Released(0.0, 1.0)
-    each, together = float(found.terms().sum()), float(found.pooled()[0])
+    each, together = float(residuals.terms().sum()), float(residuals.pooled()[0])
     if not math.isfinite(each + together):
         return Released(0.0, 1.0)
-    width, made_up = found.residual.shape[1], _null_statistics(noisy, scale, variance, coins)
+    width, made_up = residuals.residual.shape[1], _null_statistics(noisy, scale, variance, rng)
     if made_up is None:
-        p = upper_tail(each, found.residual.size), upper_tail(together, width)
+        p = upper_tail(each, residuals.residual.size), upper_tail(together, width)
     else:
         p = gamma_tail(each, made_up[0]), gamma_tail(together, made_up[1])
     best = p[0] if noisy.shape[2] == 1 else cauchy_combination(*p)
@@ -175,11 +175,11 @@ def cauchy_combination(each: float, together: float) -> float:
     >>> round(cauchy_combination(0.04, 0.04), 9), cauchy_combination(0.04, 1.0) < 0.06
     (0.04, True)
     """
-    quantiles = (1 / math.tan(math.pi * min(max(p, LEAST_PVALUE / 10), MOST_SAID)) for p in (each, together))
+    quantiles = (1 / math.tan(math.pi * min(max(p, LEAST_PVALUE / 10), MOST_PVALUE)) for p in (each, together))
     return math.atan2(1.0, sum(w * q for w, q in zip((1 - TOGETHER, TOGETHER), quantiles, strict=True))) / math.pi
 
 
-def _null_statistics(noisy: Reals, scale: float, variance: float, coins: PublicGenerator) -> tuple[Reals, Reals] | None:
+def _null_statistics(noisy: Reals, scale: float, variance: float, rng: PublicGenerator) -> tuple[Reals, Reals] | None:
     """Return both statistics of independent tables with the margins of a noisy one, and noise of its law."""
     x, y, strata = noisy.shape
     copies = copies_of((x, y, strata))
@@ -190,14 +190,14 @@ def _null_statistics(noisy: Reals, scale: float, variance: float, coins: PublicG
     tables = np.empty((x, y, strata, copies))
     for place, total in enumerate(totals.tolist()):
         cells = np.outer(of_x[place], of_y[place]).ravel()
-        tables[:, :, place] = coins.multinomial(total, cells / cells.sum(), size=copies).T.reshape(x, y, copies)
+        tables[:, :, place] = rng.multinomial(total, cells / cells.sum(), size=copies).T.reshape(x, y, copies)
     if scale:
         success = -math.expm1(-1 / scale)
-        tables += coins.geometric(success, tables.shape) - coins.geometric(success, tables.shape)
-    found = wald_residuals(tables.reshape(x, y, -1), variance)
-    if found is None:
+        tables += rng.geometric(success, tables.shape) - rng.geometric(success, tables.shape)
+    residuals = wald_residuals(tables.reshape(x, y, -1), variance)
+    if residuals is None:
         return np.zeros(copies), np.zeros(copies)
-    return found.terms().reshape(strata, copies).sum(axis=0), found.pooled(copies)
+    return residuals.terms().reshape(strata, copies).sum(axis=0), residuals.pooled(copies)
 
 
 def gamma_tail(value: float, sample: Reals) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
-from dpcausal.independence.methods.block_test import LEAST_BLOCK, LEAST_KEPT, BlockTest
+from dpcausal.independence.methods.block_test import LEAST_BLOCK, LEAST_COMPLETE, BlockTest
 from dpcausal.independence.methods.model_x import BlockNullLaw, ModelX, stated
 from dpcausal.independence.null_laws import score_of_rank
 from dpcausal.independence.question import IndependenceQuestion, Integers, Reals, Released, Sample, values_of, width_of
@@ -155,29 +155,29 @@ class Crt(BlockTest):
         """Fewer where the law of x is known: the level is exact, whatever the regression of y has learnt."""
         return super().least_rows if self.model_x == "fit" else LEAST_BLOCK
 
-    def score(self, rows: Sample, question: IndependenceQuestion, coins: PublicGenerator) -> float:
-        return self.ranked(rows, question, self.resamples or 0, coins)
+    def score(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> float:
+        return self.ranked(rows, question, self.resamples or 0, rng)
 
-    def ranked(self, rows: Sample, question: IndependenceQuestion, count: int, coins: PublicGenerator) -> float:
+    def ranked(self, rows: Sample, question: IndependenceQuestion, count: int, rng: PublicGenerator) -> float:
         """Return the score of x among so many copies."""
         x = values_of(rows.x)
         if not isinstance(self.model_x, ModelX):
-            both = residuals(rows.given, (x[:, None], rows.y), self.regression, coins).residuals
+            both = residuals(rows.given, (x[:, None], rows.y), self.regression, rng).residuals
             r_x, r_y = both[:, 0], both[:, 1]
             spread = r_x.std()
             zeros = np.zeros(rows.n)
             return _ranked(
-                r_x, lambda size: spread * coins.standard_normal((size, rows.n)), count, zeros, r_y, coins
+                r_x, lambda size: spread * rng.standard_normal((size, rows.n)), count, zeros, r_y, rng
             )
-        r_y = residuals(rows.given, (rows.y,), self.regression, coins).residuals[:, 0]
+        r_y = residuals(rows.given, (rows.y,), self.regression, rng).residuals[:, 0]
         law, bounds = self.model_x.at(rows.raw), bounds_of(question.schema, question.x[0])
-        return _ranked(x, self.copies(x, law, bounds, count, coins), count, np.clip(law.centre, *bounds), r_y, coins)
+        return _ranked(x, self.copies(x, law, bounds, count, rng), count, np.clip(law.centre, *bounds), r_y, rng)
 
     def copies(
-        self, x: Reals, law: BlockNullLaw, bounds: tuple[float, float], count: int, coins: PublicGenerator
+        self, x: Reals, law: BlockNullLaw, bounds: tuple[float, float], count: int, rng: PublicGenerator
     ) -> Callable[[int], Reals]:
         """Return a function that draws so many copies of x at a time."""
-        return lambda size: law.copies(size, bounds, coins)
+        return lambda size: law.copies(size, bounds, rng)
 
     def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
         model = checked_model(self.name, self.model_x, question, fitted=True)
@@ -188,17 +188,17 @@ class Crt(BlockTest):
         return (*fitted, *super().caveats(question, spent))
 
     def exact(
-        self, private: Sample, question: IndependenceQuestion, coins: PublicGenerator, allotment: CallBudget
+        self, private: Sample, question: IndependenceQuestion, rng: PublicGenerator, allotment: CallBudget
     ) -> Released:
         """Return the test of all rows: the score of the rank among 999 copies, two-sided."""
         from scipy.special import ndtr
 
         book_exact("rank among copies", allotment)
         private = private.complete()
-        if private.n < LEAST_KEPT:
+        if private.n < LEAST_COMPLETE:
             return Released(0.0, 1.0)
-        found = self.ranked(private, question, EXACT_RESAMPLES, coins)
-        return Released(found, float(2 * ndtr(-abs(found))))
+        score = self.ranked(private, question, EXACT_RESAMPLES, rng)
+        return Released(score, float(2 * ndtr(-abs(score))))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,9 +209,9 @@ class Cpt(Crt):
     about: ClassVar[str] = "ranks among permutations of x that a model of x weighs, in blocks"
 
     def copies(
-        self, x: Reals, law: BlockNullLaw, bounds: tuple[float, float], count: int, coins: PublicGenerator
+        self, x: Reals, law: BlockNullLaw, bounds: tuple[float, float], count: int, rng: PublicGenerator
     ) -> Callable[[int], Reals]:
-        orders = iter(permuted_copies(law.log_density(x, bounds), count, coins))
+        orders = iter(permuted_copies(law.log_density(x, bounds), count, rng))
         return lambda size: x[np.stack(list(itertools.islice(orders, size)))]
 
     def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:

@@ -95,16 +95,16 @@ def chunks_of(
     def chunks() -> Iterator[tuple[slice, Reals]]:
         for start in range(0, rows.n, CHUNK_ROWS):
             part = slice(start, min(start + CHUNK_ROWS, rows.n))
-            raw, found = rows.raw[part], []
+            raw, terms = rows.raw[part], []
             for place, name in enumerate(given):
                 declared = schema[name]
                 if isinstance(declared, Bounded):
                     angles = np.multiply.outer((raw[:, place] - declared.midpoint) / (declared.width / 2), drawn[place])
-                    found += [np.cos(angles) * (scale / math.sqrt(pairs)), np.sin(angles) * (scale / math.sqrt(pairs))]
+                    terms += [np.cos(angles) * (scale / math.sqrt(pairs)), np.sin(angles) * (scale / math.sqrt(pairs))]
                 else:
-                    found.append((raw[:, place : place + 1] == np.arange(len(declared))) * scale)
-            features = np.hstack(found) if found else np.zeros((len(raw), 1))
-            features[~rows.kept[part]] = 0.0
+                    terms.append((raw[:, place : place + 1] == np.arange(len(declared))) * scale)
+            features = np.hstack(terms) if terms else np.zeros((len(raw), 1))
+            features[~rows.is_complete[part]] = 0.0
             yield part, features
 
     return chunks
@@ -121,12 +121,12 @@ def unit_column(values: Reals, schema: Schema, name: str) -> Reals:
     return np.clip((values - middle) / half, -1.0, 1.0)
 
 
-def features(rows: Sample, question: IndependenceQuestion, width: float | None, coins: PublicGenerator) -> Chunks:
+def features(rows: Sample, question: IndependenceQuestion, width: float | None, rng: PublicGenerator) -> Chunks:
     """Return the public features of the given columns."""
-    return chunks_of(rows, question.schema, question.given, width or WIDTH, coins)
+    return chunks_of(rows, question.schema, question.given, width or WIDTH, rng)
 
 
-def settled_ridge(
+def planned_ridge(
     method: str, question: IndependenceQuestion, penalty: float | None, width: float | None, default: float
 ) -> tuple[float, float]:
     """Check the columns, the penalty and the width of a method of all rows, or choose the last two."""
@@ -158,7 +158,7 @@ def largest_rank(alpha: float, resamples: int) -> int:
     return math.floor(alpha * (resamples + 1) + 1e-9)
 
 
-def settled_copies(resamples: int | None, default: int, alpha: float) -> int:
+def planned_copies(resamples: int | None, default: int, alpha: float) -> int:
     """Check the number of copies, or choose it: enough for the level."""
     count = public.whole("resamples", default if resamples is None else resamples, 1, MOST_RESAMPLES)
     if not 1 <= largest_rank(alpha, count) <= count:
@@ -194,8 +194,8 @@ class GlobalCrt(PureTest):
                 f"method {self.name!r} needs a model of single rows: a ModelX with mean and sd, or a table; a "
                 "sampler's coins could carry one row's value to another's copy"
             )
-        penalty, width = settled_ridge(self.name, question, self.penalty, self.width, PENALTY)
-        resamples = settled_copies(self.resamples, self.default_resamples, question.alpha)
+        penalty, width = planned_ridge(self.name, question, self.penalty, self.width, PENALTY)
+        resamples = planned_copies(self.resamples, self.default_resamples, question.alpha)
         return replace(self, model_x=model, penalty=penalty, width=width, resamples=resamples)
 
     def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
@@ -205,7 +205,7 @@ class GlobalCrt(PureTest):
         """Return how far one row moves each statistic."""
         return resample_sum_sensitivity(question.n, self.penalty if question.given else None)
 
-    def statistics(self, rows: Sample, question: IndependenceQuestion, coins: PublicGenerator) -> Reals:
+    def statistics(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> Reals:
         """Return T_0, …, T_m, shape (m + 1,).
 
         The coins of the copies are drawn without a look at the rows and the model is asked row by row, so a replaced
@@ -217,18 +217,18 @@ class GlobalCrt(PureTest):
         half = (bounds[1] - bounds[0]) / 2
         law = self.model_x.at(rows.raw, row_by_row=True)
         left = unit_column(rows.y[:, 0], question.schema, question.y[0])[:, None]
-        left[~rows.kept] = 0.0
+        left[~rows.is_complete] = 0.0
         if question.given:
-            chunks = features(rows, question, self.width, coins)
+            chunks = features(rows, question, self.width, rng)
             left = fitted_residuals(chunks, left, fit_weights(chunks, left, self.penalty or 0))
-        found = np.zeros(1 + (self.resamples or 0))
-        found[0] = _summed(np.clip((values_of(rows.x) - law.centre) / half, -1, 1)[None, :], left[:, 0])[0]
+        statistics = np.zeros(1 + (self.resamples or 0))
+        statistics[0] = _summed(np.clip((values_of(rows.x) - law.centre) / half, -1, 1)[None, :], left[:, 0])[0]
         at_once = max(1, CELLS // rows.n)
-        for start in range(1, found.size, at_once):
-            size = min(at_once, found.size - start)
-            copies = law.copies(size, bounds, coins)
-            found[start : start + size] = _summed(np.clip((copies - law.centre) / half, -1, 1), left[:, 0])
-        return found
+        for start in range(1, statistics.size, at_once):
+            size = min(at_once, statistics.size - start)
+            copies = law.copies(size, bounds, rng)
+            statistics[start : start + size] = _summed(np.clip((copies - law.centre) / half, -1, 1), left[:, 0])
+        return statistics
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,15 +248,15 @@ class CrtDecision(GlobalCrt):
         private: Sample,
         question: IndependenceQuestion,
         spent: PureDP,
-        coins: PublicGenerator,
+        rng: PublicGenerator,
         allotment: CallBudget,
     ) -> Released:
         each = self.sensitivity(question)
         claim = margin_sensitivity(each, each, spent.epsilon)
-        found = np.abs(self.statistics(private, question, coins))
+        statistics = np.abs(self.statistics(private, question, rng))
         rank = largest_rank(question.alpha, self.resamples or 0)
         scale = laplace_scale(claim.bound, spent)
-        margin = laplace(rank_margin(found, rank, scale, claim, coins, "margin over the copies"), allotment, spent)
+        margin = laplace(rank_margin(statistics, rank, scale, claim, rng, "margin over the copies"), allotment, spent)
         return Released(margin, None, margin > 0)
 
 

@@ -1,4 +1,4 @@
-"""The generalised covariance measure in blocks: residuals of x and of y given z, and whether they go together.
+"""The generalised covariance measure in blocks: whether residuals of x and of y given z covary.
 
 The score of a block is the studentised permutation rank of its covariance of residuals: with rare or skewed values the
 plain statistic of a block is skewed, and the sum over blocks then rejects true nulls.
@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpcausal.errors import ParameterError
-from dpcausal.independence.methods.block_test import DROWNED, LEAST_KEPT, BlockTest
+from dpcausal.independence.methods.block_test import BELOW_NOISE, LEAST_COMPLETE, BlockTest
 from dpcausal.independence.null_laws import (
     LEAST_PVALUE,
     STEPS_PER_UNIT,
@@ -64,12 +64,12 @@ def weights(rows: Sample) -> Reals:
     *Source*: Scheidegger, Hörrmann & Bühlmann (2022), section 2.2, fixed weight functions.
     """
     n = rows.n
-    found = [np.ones(n)]
+    functions = [np.ones(n)]
     for column in rows.given.numbers.T:
-        found += [np.where(column > np.quantile(column, cut), 1.0, -1.0) for cut in CUTS]
+        functions += [np.where(column > np.quantile(column, cut), 1.0, -1.0) for cut in CUTS]
     for codes in rows.given.levels.T:
-        found += [np.where(codes == code, 1.0, -1.0) for code in np.unique(codes)]
-    return np.stack(found, axis=1)
+        functions += [np.where(codes == code, 1.0, -1.0) for code in np.unique(codes)]
+    return np.stack(functions, axis=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,15 +83,15 @@ class Gcm(BlockTest):
     resamples: int | None = None
     workers: int | None = None
 
-    def score(self, rows: Sample, question: IndependenceQuestion, coins: PublicGenerator) -> float:
-        left, right, spread = self.residuals(rows, coins)
-        return permutation_score(left, right, self.resamples or 0, spread, coins)
+    def score(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> float:
+        left, right, spread = self.residuals(rows, rng)
+        return permutation_score(left, right, self.resamples or 0, spread, rng)
 
-    def residuals(self, rows: Sample, coins: PublicGenerator) -> tuple[Reals, Reals, float]:
+    def residuals(self, rows: Sample, rng: PublicGenerator) -> tuple[Reals, Reals, float]:
         """Return what is correlated, shapes (n, p) and (n, q), and the spread that smoothing leaves it."""
         p = rows.x.shape[1]
-        found = residuals(rows.given, (rows.x, rows.y), self.regression, coins)
-        return found.residuals[:, :p], found.residuals[:, p:], found.spread
+        fit = residuals(rows.given, (rows.x, rows.y), self.regression, rng)
+        return fit.residuals[:, :p], fit.residuals[:, p:], fit.spread
 
     def two_sided(self, question: IndependenceQuestion) -> bool:
         """Return whether it is one pair of columns: of several the largest absolute covariance is scored."""
@@ -103,10 +103,10 @@ class Gcm(BlockTest):
             return None
         from scipy.special import ndtr, ndtri
 
-        blocks, coins, copies = self.blocks, generator_from_seed(1), self.resamples or 0
+        blocks, rng, copies = self.blocks, generator_from_seed(1), self.resamples or 0
         rows = max(question.n / blocks - len(question.given) - 2, 1.0)
-        beyond = ndtr(-(math.sqrt(rows) * math.atanh(abs(correlation)) + coins.standard_normal(DRAWN)))
-        ranks = (coins.binomial(copies, beyond) + coins.random(DRAWN)) / (copies + 1)
+        beyond = ndtr(-(math.sqrt(rows) * math.atanh(abs(correlation)) + rng.standard_normal(DRAWN)))
+        ranks = (rng.binomial(copies, beyond) + rng.random(DRAWN)) / (copies + 1)
         reach, epsilon = reach_of(blocks), spent.epsilon / question.blocks_moved
         terms = np.clip(-ndtri(ranks) * STEPS_PER_UNIT, -reach, reach)
 
@@ -123,33 +123,33 @@ class Gcm(BlockTest):
         return super().plan(question, spent)
 
     def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
-        told = super().caveats(question, spent)
+        caveats = super().caveats(question, spent)
         # Where not even all M terms at ±r are significant, the level is at most α cosh(Mε/2), whatever they are, and
         # α exp(Mε/2) on one side: the noise's tail is exponential.
         raised = math.cosh if self.two_sided(question) else math.exp
-        held = DROWNED in told and not spent.exact and (
+        held = BELOW_NOISE in caveats and not spent.exact and (
             raised(min(50.0, (self.blocks or 1) * spent.epsilon / 2)) <= MOST_RAISED
         )
         learns = question.numbers > 0 and self.regression == "likely" and not held
         unlearnt = ((JUMPS if question.numbers > 1 else CURVES),) if learns else ()
-        return (*told, *unlearnt)
+        return (*caveats, *unlearnt)
 
     def exact(
-        self, private: Sample, question: IndependenceQuestion, coins: PublicGenerator, allotment: CallBudget
+        self, private: Sample, question: IndependenceQuestion, rng: PublicGenerator, allotment: CallBudget
     ) -> Released:
         """Return the measure of all rows: normal for one pair of columns, by permutations for more."""
         book_exact("covariance of residuals", allotment)
         private = private.complete()
-        if private.n < LEAST_KEPT:
+        if private.n < LEAST_COMPLETE:
             return Released(0.0, 1.0)
-        left, right, spread = self.residuals(private, coins)
+        left, right, spread = self.residuals(private, rng)
         observed = float(np.abs(studentised(left, right)).max()) / math.sqrt(spread)
         if left.shape[1] == right.shape[1] == 1:
             signed = float(studentised(left, right)[0, 0]) / math.sqrt(spread)
             return Released(signed, max(LEAST_PVALUE, 2 * NormalDist().cdf(-observed)))
         above = 0
         for _ in range(EXACT_PERMUTATIONS):
-            above += float(np.abs(studentised(left[coins.permutation(private.n)], right)).max()) >= observed
+            above += float(np.abs(studentised(left[rng.permutation(private.n)], right)).max()) >= observed
         return Released(observed, (1 + above) / (1 + EXACT_PERMUTATIONS))
 
 
@@ -161,8 +161,8 @@ class WeightedGcm(Gcm):
     adds_signs: ClassVar[bool] = False
     about: ClassVar[str] = "weighted covariances of residuals in blocks"
 
-    def residuals(self, rows: Sample, coins: PublicGenerator) -> tuple[Reals, Reals, float]:
-        left, right, spread = super().residuals(rows, coins)
+    def residuals(self, rows: Sample, rng: PublicGenerator) -> tuple[Reals, Reals, float]:
+        left, right, spread = super().residuals(rows, rng)
         return left, (right[:, :, None] * weights(rows)[:, None, :]).reshape(rows.n, -1), spread
 
     def two_sided(self, question: IndependenceQuestion) -> bool:

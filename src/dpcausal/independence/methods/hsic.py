@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dpcausal.core import validate as public
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.crt import bounds_of
-from dpcausal.independence.methods.crt_decision import largest_rank, settled_copies
+from dpcausal.independence.methods.crt_decision import largest_rank, planned_copies
 from dpcausal.independence.question import (
     IndependenceQuestion,
     Integers,
@@ -47,14 +47,14 @@ def sensitivities(n: int) -> tuple[Sensitivity, Sensitivity]:
     return replace(own, bound=own.bound + _ROUNDING), replace(copies, bound=copies.bound + _ROUNDING)
 
 
-def first_returns(order: Integers, kept: npt.NDArray[np.bool_]) -> Integers:
-    """Return where a permutation first meets a kept row again, from each kept row: uniform if it is.
+def first_returns(order: Integers, complete: npt.NDArray[np.bool_]) -> Integers:
+    """Return where a permutation first meets a complete row again, from each complete row: uniform if it is.
 
-    So a row that is left out changes one partner and takes one pair away; to permute the kept ones afresh changes all.
+    So a dropped row changes one partner and removes one pair; a new permutation of the complete rows would change all.
     """
-    place = order[kept]
-    while not kept[place].all():
-        place = np.where(kept[place], place, order[place])
+    place = order[complete]
+    while not complete[place].all():
+        place = np.where(complete[place], place, order[place])
     return place
 
 
@@ -96,7 +96,7 @@ class PermutedHsic(PureTest):
         return replace(
             self,
             width=public.number("width", width, 1e-3, 1000, in_halves),
-            resamples=settled_copies(self.resamples, RESAMPLES, question.alpha),
+            resamples=planned_copies(self.resamples, RESAMPLES, question.alpha),
         )
 
     def load(self) -> None:
@@ -107,27 +107,27 @@ class PermutedHsic(PureTest):
         private: Sample,
         question: IndependenceQuestion,
         spent: PureDP,
-        coins: PublicGenerator,
+        rng: PublicGenerator,
         allotment: CallBudget,
     ) -> Released:
         claim = margin_sensitivity(*sensitivities(question.n), spent.epsilon)
         x, y = values_of(private.x), values_of(private.y)
         range_x, range_y = bounds_of(question.schema, question.x[0]), bounds_of(question.schema, question.y[0])
         widths = [(self.width or WIDTH) * (high - low) / 2 for low, high in (range_x, range_y)]
-        orders = [np.arange(private.n), *(coins.permutation(private.n) for _ in range(self.resamples or 0))]
-        kept = np.flatnonzero(private.kept)
+        orders = [np.arange(private.n), *(rng.permutation(private.n) for _ in range(self.resamples or 0))]
+        complete = np.flatnonzero(private.is_complete)
 
         def scaled(order: Integers) -> float:
-            if kept.size < 2:
+            if complete.size < 2:
                 return 0.0
-            partners = y[first_returns(order, private.kept)]
+            partners = y[first_returns(order, private.is_complete)]
             root = root_hsic(
-                x[kept], partners, width_x=widths[0], width_y=widths[1], range_x=range_x, range_y=range_y
+                x[complete], partners, width_x=widths[0], width_y=widths[1], range_x=range_x, range_y=range_y
             )
-            return root * (kept.size / private.n)
+            return root * (complete.size / private.n)
 
-        found = np.array([scaled(order) for order in orders])
+        statistics = np.array([scaled(order) for order in orders])
         rank = largest_rank(question.alpha, self.resamples or 0)
-        query = rank_margin(found, rank, laplace_scale(claim.bound, spent), claim, coins, "margin over permutations")
+        query = rank_margin(statistics, rank, laplace_scale(claim.bound, spent), claim, rng, "margin over permutations")
         margin = laplace(query, allotment, spent)
         return Released(margin, None, margin > 0)

@@ -60,7 +60,7 @@ TAU_SHARE = Fraction(17, 20)
 """Share of ε for tau where x or y has two levels."""
 
 COUNTED_SHARE = Fraction(9, 10)
-"""Share of ε for tau where rows may be left out: the rest is for how many are kept."""
+"""Share of ε for tau where rows may be left out: the rest is for the number of complete rows."""
 
 LEAST_ROWS = 20
 
@@ -110,8 +110,8 @@ class RankTest(PureTest):
         declared = [question.schema[name] for name in (*question.x, *question.y)]
         many = any(isinstance(column, Levels) and len(column) > 2 for column in declared)
         thin = self.strata_in(question) > question.n / 2
-        told = ((SIGNED, True), (COARSE, bool(_numbers(question))), (ORDERED, many), (THIN, thin))
-        return tuple(words for words, holds in told if holds)
+        caveats = ((SIGNED, True), (COARSE, bool(_numbers(question))), (ORDERED, many), (THIN, thin))
+        return tuple(caveat for caveat, holds in caveats if holds)
 
     def strata_of(self, rows: Sample, question: IndependenceQuestion) -> Integers:
         """Return each row's stratum, a public function of its z; a row that lacks a column has one to itself."""
@@ -125,7 +125,7 @@ class RankTest(PureTest):
             else:
                 part, parts = values.astype(np.int64), len(declared)
             code = code * parts + part
-        return np.where(rows.kept, code, -1 - np.arange(rows.n))
+        return np.where(rows.is_complete, code, -1 - np.arange(rows.n))
 
     def strata_in(self, question: IndependenceQuestion) -> int:
         """Return how many strata the public cuts and levels of z make, empty ones too."""
@@ -143,7 +143,7 @@ class RankTest(PureTest):
         private: Sample,
         question: IndependenceQuestion,
         spent: PureDP,
-        coins: PublicGenerator,
+        rng: PublicGenerator,
         allotment: CallBudget,
     ) -> Released:
         strata = self.strata_in(question)
@@ -177,10 +177,10 @@ class Kendall(RankTest):
         return float(2 / 3 * (min(11 / 9, 1 + 1.5 * strata / rows) / rows) ** 0.5)
 
     def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
-        found = super().claims(question, spent)
+        proofs = super().claims(question, spent)
         if self.tied(question) is not None:
-            return (*found, "stratum-spread", "geometric")
-        return (*found, "contingency-table", "geometric") if question.leaves_out else found
+            return (*proofs, "stratum-spread", "geometric")
+        return (*proofs, "contingency-table", "geometric") if question.leaves_out else proofs
 
     def approximate_power(self, question: IndependenceQuestion, spent: PureDP, correlation: float) -> float | None:
         """Return it from the normal law, tau being (2/π) asin r, where one stratum holds all and nothing is tied."""
@@ -213,12 +213,12 @@ class Kendall(RankTest):
         untied = self.deviation(question.n, self.strata_in(question))
         return min(untied, math.sqrt(4 / 3 * max(1.0, whole + more)) / question.n)
 
-    def kept_deviation(self, kept: float, question: IndependenceQuestion) -> float:
-        """Return the deviation of the coefficient, which divides by all n, if so many rows are kept, or a bound on it.
+    def complete_deviation(self, complete: float, question: IndependenceQuestion) -> float:
+        """Return the deviation of the coefficient, which divides by all n, with these complete rows, or a bound on it.
 
-        n² Var T = (4/9) Σ (m + 3/2 − 5/(2m)), over strata of the kept.
+        n² Var T = (4/9) Σ (m + 3/2 − 5/(2m)), over strata of the complete rows.
         """
-        rows = math.ceil(min(max(kept, 1.0), question.n))
+        rows = math.ceil(min(max(complete, 1.0), question.n))
         return self.deviation(rows, self.strata_in(question)) * rows / question.n
 
     def release(
@@ -226,12 +226,12 @@ class Kendall(RankTest):
         private: Sample,
         question: IndependenceQuestion,
         spent: PureDP,
-        coins: PublicGenerator,
+        rng: PublicGenerator,
         allotment: CallBudget,
     ) -> Released:
         tied = self.tied(question) is not None
         if not tied and not question.leaves_out:
-            return super().release(private, question, spent, coins, allotment)
+            return super().release(private, question, spent, rng, allotment)
         share = TAU_SHARE if tied else COUNTED_SHARE
         rest, first = spent.part(1 - share), spent.part(share)
         bounding: Callable[[float, IndependenceQuestion], float]
@@ -240,26 +240,26 @@ class Kendall(RankTest):
             query = Query(self.spread(private, question), bound, "spread within strata")
             noisy = float(geometric(query, allotment, rest))
         else:
-            bound, bounding = contingency_sensitivity(), self.kept_deviation
-            query = Query(contingency([private.kept.astype(np.int64)], [2]), bound, "rows left out and kept")
+            bound, bounding = contingency_sensitivity(), self.complete_deviation
+            query = Query(contingency([private.is_complete.astype(np.int64)], [2]), bound, "rows left out and kept")
             noisy = float(geometric(query, allotment, rest)[1])
         scale = laplace_scale(bound.bound, rest)
         claim = self.sensitivity(question.n, self.strata_in(question))
-        found = laplace(Query(self.value(private, question), claim, "kendall within strata"), allotment, first)
+        tau = laplace(Query(self.value(private, question), claim, "kendall within strata"), allotment, first)
 
         def at_most(miss: float) -> float:
             return bounding(upper_bound(noisy, scale, miss), question)
 
-        p = bounded_pvalue(found, laplace_scale(claim.bound, first), at_most)
-        return Released(found / at_most(MISSED * question.alpha), p)
+        p = bounded_pvalue(tau, laplace_scale(claim.bound, first), at_most)
+        return Released(tau / at_most(MISSED * question.alpha), p)
 
     def exact(
-        self, private: Sample, question: IndependenceQuestion, coins: PublicGenerator, allotment: CallBudget
+        self, private: Sample, question: IndependenceQuestion, rng: PublicGenerator, allotment: CallBudget
     ) -> Released:
         book_exact("kendall within strata", allotment)
         tied = self.tied(question) is not None
         deviation = (self.tied_deviation(self.spread(private, question), question) if tied
-                     else self.kept_deviation(float(private.kept.sum()), question))  # fmt: skip
+                     else self.complete_deviation(float(private.is_complete.sum()), question))  # fmt: skip
         value = self.value(private, question)
         return Released(value / deviation, normal_laplace_pvalue(value, deviation, deviation * 1e-9))
 

@@ -1,4 +1,4 @@
-"""The law of x given z, as the caller knows it: what the conditional randomisation tests draw copies of x from.
+"""The distribution of x given z, stated by the caller: conditional randomisation tests draw copies of x from it.
 
 Three kinds: a normal law (``mean`` and ``sd``), probabilities of levels (``table``, or ``mean`` alone for two levels),
 or any sampler (``sample``).  The first two have one public normal or uniform number a row and copy, and the forms of
@@ -181,13 +181,13 @@ class BlockNullLaw:
             drawn = self._codes(generator.random((count, n)))
         return np.clip(np.where(np.isfinite(drawn), drawn, sum(bounds) / 2), *bounds)
 
-    def _codes(self, coins: Reals) -> Reals:
+    def _codes(self, draws: Reals) -> Reals:
         if self.model.table is None:
-            return (coins > 1 - self.centre).astype(np.float64)
+            return (draws > 1 - self.centre).astype(np.float64)
         edges, code = np.cumsum(self.model.table, axis=1)[:, :-1], self.Z[:, 0].astype(np.int64)
-        drawn = np.zeros(coins.shape)
+        drawn = np.zeros(draws.shape)
         for edge in edges.T:
-            drawn += coins > edge[code]
+            drawn += draws > edge[code]
         return drawn
 
     def log_density(self, x: Reals, bounds: tuple[float, float]) -> Reals:
@@ -224,11 +224,11 @@ def probes(schema: Schema, given: tuple[str, ...]) -> Reals:
 
 def rowwise(function: RowFunction, Z: Reals) -> Reals:
     """Return a function of rows, total: where it fails on all rows together it is asked row by row."""
-    found = external_code(
+    values = external_code(
         lambda: isolated_or_default(lambda: np.array(function(Z.copy()), dtype=np.float64), np.empty(0)), 0
     )
-    if found.shape == (len(Z),):
-        return np.where(np.isfinite(found), found, 0.0)
+    if values.shape == (len(Z),):
+        return np.where(np.isfinite(values), values, 0.0)
     return single_rows(function, Z)  # a failure at one row must not change another row's value
 
 
@@ -237,8 +237,8 @@ def single_rows(function: RowFunction, Z: Reals) -> Reals:
 
     def single(row: Reals) -> float:
         restart_streams(0)  # where one row's draws end, the next one's must not begin
-        found = isolated_or_default(lambda: float(np.ravel(np.asarray(function(row.copy()), dtype=np.float64))[0]), 0.0)
-        return found if math.isfinite(found) else 0.0
+        value = isolated_or_default(lambda: float(np.ravel(np.asarray(function(row.copy()), dtype=np.float64))[0]), 0.0)
+        return value if math.isfinite(value) else 0.0
 
     return external_code(lambda: np.array([single(Z[place : place + 1]) for place in range(len(Z))]), 0)
 
@@ -257,7 +257,7 @@ def _check_rowwise(function: RowFunction, Z: Reals, probability: bool) -> None:
         raise ParameterError("the functions of a model of x must take each row by itself")
 
 
-WORDS = ("table", "mean", "sd")
+LAW_KEYS = ("table", "mean", "sd")
 INTERCEPT = "intercept"
 
 
@@ -269,21 +269,21 @@ class Linear:
     slopes: tuple[tuple[int, float], ...]
 
     def __call__(self, Z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        found = np.full(len(Z), self.intercept)
+        values = np.full(len(Z), self.intercept)
         for place, slope in self.slopes:
-            found = found + slope * Z[:, place]
-        return found
+            values = values + slope * Z[:, place]
+        return values
 
 
 @dataclass(frozen=True, eq=False)
 class StatedLaw(ModelX):
-    """A law with the words that it was stated in."""
+    """A distribution with the mapping that states it."""
 
-    words: Any = None
+    mapping: Any = None
 
 
 def stated(law: Any, given: tuple[str, ...]) -> Any:
-    """Return the model that a mapping of words states; anything else as it is.
+    """Return the model that a mapping states; anything else unchanged.
 
     ``{"table": [[...], ...]}``; or ``{"mean": m, "sd": s}`` with m a number, or a slope for each given column, by its
     name, and an ``intercept``; for x of two levels m is the probability of the second, and there is no sd.
@@ -296,11 +296,11 @@ def stated(law: Any, given: tuple[str, ...]) -> Any:
     """
     if not isinstance(law, Mapping):
         return law
-    unknown = next((name for name in law if name not in WORDS), None)
+    unknown = next((name for name in law if name not in LAW_KEYS), None)
     if unknown is not None or not law:
-        raise ParameterError(f"model_x takes {', '.join(WORDS)}{nearest(unknown, WORDS)}")
-    told = {**law, "mean": _linear(law["mean"], given)} if "mean" in law else dict(law)
-    return StatedLaw(**told, words=dict(law))
+        raise ParameterError(f"model_x takes {', '.join(LAW_KEYS)}{nearest(unknown, LAW_KEYS)}")
+    arguments = {**law, "mean": _linear(law["mean"], given)} if "mean" in law else dict(law)
+    return StatedLaw(**arguments, mapping=dict(law))
 
 
 def _linear(mean: Any, given: tuple[str, ...]) -> Linear:

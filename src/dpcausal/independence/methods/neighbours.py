@@ -128,8 +128,8 @@ class Neighbours(PureTest):
             raise ParameterError(f"method {self.name!r} takes one number among the columns given, beside levels")
         public.whole("the number of rows", question.n, LEAST_ROWS, 10**8)
         default = default_neighbours(question.n, question.cells)
-        asked = default if self.neighbours is None else self.neighbours
-        k = public.whole("neighbours", asked, 1, min(MOST_NEIGHBOURS, question.n // 10))
+        wanted = default if self.neighbours is None else self.neighbours
+        k = public.whole("neighbours", wanted, 1, min(MOST_NEIGHBOURS, question.n // 10))
         scale = 0.0 if spent.exact else laplace_scale(signed_sensitivity(k, question.unit).bound, spent)
         ends = default_ends(question.n, k, scale) if self.ends is None else self.ends
         return replace(self, neighbours=k, ends=public.whole("ends", ends, 1, MOST_NEIGHBOURS))
@@ -141,12 +141,12 @@ class Neighbours(PureTest):
                 return (SIGNED,)
         return (SIGNED, FAR_NEIGHBOURS)
 
-    def sums(self, rows: Sample, question: IndependenceQuestion, coins: PublicGenerator) -> PairSums:
+    def sums(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> PairSums:
         """Return the sums; ties of z are broken by public coins, one a position, or by a hash of the person's own."""
         place = next(i for i, one in enumerate(question.declared(question.given)) if isinstance(one, Bounded))
         return pair_sums(
             values_of(rows.x), values_of(rows.y), rows.raw[:, place], cells_of(rows.given),
-            dealt_order(rows.n, coins, rows.keys), rows.kept, self.neighbours or 1, self.ends or ENDS,
+            dealt_order(rows.n, rng, rows.keys), rows.is_complete, self.neighbours or 1, self.ends or ENDS,
         )  # fmt: skip
 
     def release(
@@ -154,19 +154,19 @@ class Neighbours(PureTest):
         private: Sample,
         question: IndependenceQuestion,
         spent: PureDP,
-        coins: PublicGenerator,
+        rng: PublicGenerator,
         allotment: CallBudget,
     ) -> Released:
-        found, k = self.sums(private, question, coins), self.neighbours or 1
+        sums, k = self.sums(private, question, rng), self.neighbours or 1
         signed, untied = signed_sensitivity(k, question.unit), untied_sensitivity(k, question.unit)
         first = spent.part(SIGNED_SHARE) if self.tied(question) else spent
-        noisy = geometric(Query(found.signed, signed, "sign products"), allotment, first)
+        noisy = geometric(Query(sums.signed, signed, "sign products"), allotment, first)
         scale = laplace_scale(signed.bound, first)
         if not self.tied(question):
             deviation = self.deviation(question)
             return Released(noisy / deviation, normal_laplace_pvalue(noisy, deviation, scale))
         rest = spent.part(1 - SIGNED_SHARE)
-        count = geometric(Query(found.untied, untied, "untied pairs"), allotment, rest)
+        count = geometric(Query(sums.untied, untied, "untied pairs"), allotment, rest)
 
         def at_most(miss: float) -> float:
             return self.deviation(question, upper_bound(count, laplace_scale(untied.bound, rest), miss))
@@ -188,9 +188,9 @@ class Neighbours(PureTest):
         return math.sqrt(max(1.0, null_variance(question.n, self.neighbours or 1, untied, self.ends or ENDS)))
 
     def exact(
-        self, private: Sample, question: IndependenceQuestion, coins: PublicGenerator, allotment: CallBudget
+        self, private: Sample, question: IndependenceQuestion, rng: PublicGenerator, allotment: CallBudget
     ) -> Released:
         book_exact("sign products", allotment)
-        found = self.sums(private, question, coins)
-        deviation = self.deviation(question, float(found.untied) if self.tied(question) else None)
-        return Released(found.signed / deviation, normal_laplace_pvalue(found.signed, deviation, 1e-9))
+        sums = self.sums(private, question, rng)
+        deviation = self.deviation(question, float(sums.untied) if self.tied(question) else None)
+        return Released(sums.signed / deviation, normal_laplace_pvalue(sums.signed, deviation, 1e-9))

@@ -67,7 +67,7 @@ class StrataCovariance(PureTest):
     about: ClassVar[str] = "the covariance inside the strata of given levels"
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
-    uses_coins: ClassVar[bool] = False
+    uses_public_randomness: ClassVar[bool] = False
 
     def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
         return "stratum-covariance", "stratum-variance", "geometric"
@@ -92,18 +92,18 @@ class StrataCovariance(PureTest):
         """Return the covariance and its variance, of the rows kept."""
         units = _unit(question.schema[question.x[0]]), _unit(question.schema[question.y[0]])
         if isinstance(rows, Records):
-            return of_sums(rows.sum(Sums(question.told)), units)
-        return stratum_moments(*_kept(rows, question), units)
+            return of_sums(rows.sum(Sums(question.without_table)), units)
+        return stratum_moments(*_complete(rows, question), units)
 
     def release(
-        self, private: Sample | Records, question: IndependenceQuestion, spent: PureDP, coins: PublicGenerator,
+        self, private: Sample | Records, question: IndependenceQuestion, spent: PureDP, rng: PublicGenerator,
         allotment: CallBudget,
     ) -> Released:  # fmt: skip
-        found = self.moments(private, question)
+        moments = self.moments(private, question)
         first, rest = spent.part(COVARIANCE_SHARE), spent.part(1 - COVARIANCE_SHARE)
         of_sum, of_variance = covariance_sensitivity(question.cells), variance_sensitivity()
-        noisy = geometric(Query(found.covariance, of_sum, "covariance inside strata"), allotment, first)
-        spread = geometric(Query(found.variance, of_variance, "variance inside strata"), allotment, rest)
+        noisy = geometric(Query(moments.covariance, of_sum, "covariance inside strata"), allotment, first)
+        spread = geometric(Query(moments.variance, of_variance, "variance inside strata"), allotment, rest)
         scale = laplace_scale(of_variance.bound, rest)
 
         def at_most(miss: float) -> float:
@@ -113,13 +113,13 @@ class StrataCovariance(PureTest):
         return Released(noisy / GRID / at_most(MISSED * question.alpha), p)
 
     def exact(
-        self, private: Sample, question: IndependenceQuestion, coins: PublicGenerator, allotment: CallBudget
+        self, private: Sample, question: IndependenceQuestion, rng: PublicGenerator, allotment: CallBudget
     ) -> Released:
         book_exact("covariance inside strata", allotment)
-        found = self.moments(private, question)
-        deviation = max(1e-3, math.sqrt(found.variance / GRID))
+        moments = self.moments(private, question)
+        deviation = max(1e-3, math.sqrt(moments.variance / GRID))
         return Released(
-            found.covariance / GRID / deviation, normal_laplace_pvalue(found.covariance / GRID, deviation, 1e-9)
+            moments.covariance / GRID / deviation, normal_laplace_pvalue(moments.covariance / GRID, deviation, 1e-9)
         )
 
 
@@ -130,14 +130,13 @@ class Sums:
     question: IndependenceQuestion
 
     def __call__(self, rows: Rows) -> Integers:
-        return stratum_sums(*_kept(self.question.sample(rows), self.question), self.question.cells)
+        return stratum_sums(*_complete(self.question.sample(rows), self.question), self.question.cells)
 
 
-def _kept(rows: Sample, question: IndependenceQuestion) -> tuple[Integers, Integers, Integers]:
-    """Return x and y in units, and the strata, of the rows kept."""
-    x, y = (_in_units(columns[rows.kept], question.schema[name])
+def _complete(rows: Sample, question: IndependenceQuestion) -> tuple[Integers, Integers, Integers]:
+    x, y = (_in_units(columns[rows.is_complete], question.schema[name])
             for columns, (name,) in ((rows.x, question.x), (rows.y, question.y)))  # fmt: skip
-    return x, y, cells_of(rows.given)[rows.kept]
+    return x, y, cells_of(rows.given)[rows.is_complete]
 
 
 def _unit(declared: Column) -> int:

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from dpcausal.core import validate as public
-from dpcausal.independence.methods.crt_decision import features, settled_ridge, unit_column
+from dpcausal.independence.methods.crt_decision import features, planned_ridge, unit_column
 from dpcausal.independence.question import IndependenceQuestion, PureTest, Reals, Released, Sample, values_of
 from dpcausal.mechanisms.additive import laplace
 from dpcausal.privacy.budget import CallBudget
@@ -36,7 +36,7 @@ def responses(rows: Sample, question: IndependenceQuestion) -> Reals:
     """Return x and y in [−1, 1], shape (n, 2), 0 for a row that lacks a column."""
     x = unit_column(values_of(rows.x), question.schema, question.x[0])
     both = np.column_stack([x, unit_column(rows.y[:, 0], question.schema, question.y[0])])
-    both[~rows.kept] = 0.0
+    both[~rows.is_complete] = 0.0
     return both
 
 
@@ -72,7 +72,7 @@ class PrivGcm(PureTest):
 
     def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
         public.check_choice("constants", self.constants, ("published", "corrected"))
-        penalty, width = settled_ridge(self.name, question, self.penalty, self.width, PENALTY)
+        penalty, width = planned_ridge(self.name, question, self.penalty, self.width, PENALTY)
         return replace(self, penalty=penalty, width=width)
 
     def release(

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpcausal.errors import ParameterError
-from dpcausal.independence.methods.block_test import LEAST_BLOCK, block_scores, settled_blocks
+from dpcausal.independence.methods.block_test import LEAST_BLOCK, block_scores, planned_blocks
 from dpcausal.independence.null_laws import LEAST_PVALUE, geometric_tail, studentised
 from dpcausal.independence.question import IndependenceQuestion, PureTest, Released, Sample
 from dpcausal.independence.residuals import checked_regression, residuals
@@ -61,7 +61,7 @@ class PrivToT(PureTest):
     def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
         if question.pairs != 1:
             raise ParameterError(f"method {self.name!r} takes one column x and one y, of numbers or of two levels")
-        blocks = settled_blocks(self.name, self.blocks, min(BLOCKS, question.n // LEAST_BLOCK), question.n)
+        blocks = planned_blocks(self.name, self.blocks, min(BLOCKS, question.n // LEAST_BLOCK), question.n)
         return replace(self, blocks=blocks, regression=checked_regression(self.regression, question, blocks))
 
     def release(

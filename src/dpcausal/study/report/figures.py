@@ -13,7 +13,7 @@ from dpcausal.direction.result import Direction
 from dpcausal.discovery.result import Discovery
 from dpcausal.effects.result import Effect
 from dpcausal.independence.result import Independence
-from dpcausal.independence.result import said as words_of_p
+from dpcausal.independence.result import pvalue_text as words_of_p
 from dpcausal.synthetic_control.result import SyntheticControl
 
 WIDE, HIGH = 360, 130
