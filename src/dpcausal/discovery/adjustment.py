@@ -1,4 +1,4 @@
-"""What to adjust for by a graph: earlier columns, neighbours, or what the treatment's causes may be in its class.
+"""Adjustment sets of a graph: earlier columns, neighbours, or the possible causes of the treatment in its class.
 
 A missing arrow is never an effect of 0: where a member of the class has the outcome among the treatment's causes, or no
 way from one to the other, its other causes are adjusted for and the effect is estimated.
@@ -51,7 +51,7 @@ def adjustment_sets(
     if len(free) > MOST_OPEN:
         raise ParameterError(f"over {MOST_OPEN} edges of {treatment!r} are open: add knowledge, or adjust by a list")
     weak = {other for other in free if as_found and {(other, treatment), (treatment, other)} & as_found.directed}
-    found = {
+    sets = {
         sorted_set(sure | set(chosen))
         for size in range(len(free) + 1) for chosen in combinations(free, size)
         if all(knowledge.allows(name, treatment) for name in chosen)
@@ -59,4 +59,4 @@ def adjustment_sets(
             one in near[other] or {one, other} & weak for one in chosen for other in (sure | set(chosen)) - {one}
         )
     }  # fmt: skip
-    return tuple(sorted(found, key=lambda names: (len(names), names)))
+    return tuple(sorted(sets, key=lambda names: (len(names), names)))

@@ -1,4 +1,4 @@
-"""``discover``: the causal graph of a table's columns, under a privacy budget."""
+"""``discover``: the causal graph of a table's columns, with differential privacy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpcausal.data.table import Table
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.methods import METHODS, READERS, method_of
 from dpcausal.discovery.pvalues import pvalue_of
-from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, Outcome, checked_terms, discovered
+from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, SearchOutcome, checked_terms, discovered
 from dpcausal.discovery.result import Discovery
 from dpcausal.discovery.search.release_search import search as search_release
 from dpcausal.errors import InfeasibleError, ParameterError
@@ -138,7 +138,7 @@ def discover_again(
         raise ParameterError("search='score' needs a noisy table of counts")
     method = kind(**options).filled(len(release.names))
     terms = method.terms(*checked_terms(release.names, alpha, knowledge))
-    outcome = Outcome(search_release(release, terms), terms, release)
+    outcome = SearchOutcome(search_release(release, terms), terms, release)
     return discovered(method, outcome, release.guarantee, release.n)
 
 
@@ -164,22 +164,22 @@ def test_again(release: Release, x: str, y: str, *, given: Iterable[str], alpha:
         raise ParameterError(f"no test is made from a release of {release.kind}")
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ParameterError("given must be a list of column names")
-    asked = (x, y, *given)
-    for name in asked:
+    tested = (x, y, *given)
+    for name in tested:
         if name not in numbers.names:
             raise ParameterError(f"{name!r} is not in this release: it has {', '.join(numbers.names)}")
-    if len(set(asked)) < len(asked):
+    if len(set(tested)) < len(tested):
         raise ParameterError("x, y and given must be different columns")
-    first, second, *others = (numbers.names.index(name) for name in asked)
+    first, second, *others = (numbers.names.index(name) for name in tested)
     pvalue = pvalue_of(numbers, first, second, tuple(others))
     if pvalue is None:
-        told = ", ".join(asked[2:]) or "nothing"
-        raise InfeasibleError(UNTESTED.format(x=x, y=y, given=told))
-    found = max(pvalue, LEAST_PVALUE)
+        listed = ", ".join(tested[2:]) or "nothing"
+        raise InfeasibleError(UNTESTED.format(x=x, y=y, given=listed))
+    bounded = max(pvalue, LEAST_PVALUE)
     seen = PLAIN["whitened" if numbers.kind == "triples" else numbers.kind]
     guarantee = replace(release.guarantee, caveats=(*release.guarantee.caveats, seen))
     return Independence(
-        statistic=NormalDist().inv_cdf(1 - found / 2), pvalue=found,
-        decision="dependent" if found <= level else "not shown", alpha=level, x=(x,), y=(y,), given=asked[2:],
+        statistic=NormalDist().inv_cdf(1 - bounded / 2), pvalue=bounded,
+        decision="dependent" if bounded <= level else "not shown", alpha=level, x=(x,), y=(y,), given=tested[2:],
         method=numbers.kind, n=release.n, settings={}, seed=None, guarantee=guarantee,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Columns that released numbers cannot tell apart: copies under other names, codes of other columns' levels.
+"""Copies: columns that the released numbers cannot distinguish from another column, as recoded levels.
 
 Given one of two such columns nothing depends on the other, so that every test given a copy hides a true edge.  One of
 them is searched, the first by name; the others have no edge but a line to it.  All of it is post-processing.
@@ -25,29 +25,30 @@ from dpcausal.releases.release import Release
 
 Reals = npt.NDArray[np.float64]
 
-APART = 0.002
+COPY_TOLERANCE = 0.002
 """Share of what varies by which copies may differ beside the noise: of records, or of a correlation."""
 
 DEVIATIONS = 3.0
 """Deviations of the noise within which a pair counts as a copy."""
 
 LARGEST_NOISE = 0.1
-"""Largest part of what varies that those deviations may be: above, noise tells nothing of copies."""
+"""Largest part of what varies that those deviations may be: above, copies cannot be detected."""
 
 
 def copies_of(release: Release, terms: Terms) -> dict[str, str]:
-    """Return of each copy the column that stands for it; a column with required arrows is none."""
+    """Return each copy's original; a column with required arrows is no copy."""
     required = {name for arc in terms.knowledge.required for name in arc}
-    found: dict[str, str] = {}
-    alike = {frozenset((release.names[x], release.names[y])) for x, y in _alike(release.as_graph_release())}
-    for a, b in combinations(sorted(release.names), 2) if alike else ():
-        if frozenset((a, b)) not in alike or terms.knowledge.apart(a, b) or a in found:
+    originals: dict[str, str] = {}
+    places = _identical_pairs(release.as_graph_release())
+    identical = {frozenset((release.names[x], release.names[y])) for x, y in places}
+    for a, b in combinations(sorted(release.names), 2) if identical else ():
+        if frozenset((a, b)) not in identical or terms.knowledge.forbids_edge(a, b) or a in originals:
             continue
-        if b not in required and b not in found:
-            found[b] = a
-        elif a not in required and b not in found:
-            found[a] = b
-    return {copy: own for copy, own in found.items() if own not in found}
+        if b not in required and b not in originals:
+            originals[b] = a
+        elif a not in required and b not in originals:
+            originals[a] = b
+    return {copy: own for copy, own in originals.items() if own not in originals}
 
 
 def without(terms: Terms, copies: dict[str, str], names: tuple[str, ...]) -> Terms:
@@ -60,7 +61,7 @@ def without(terms: Terms, copies: dict[str, str], names: tuple[str, ...]) -> Ter
 
 
 def lines_of(copies: dict[str, str]) -> frozenset[Edge]:
-    """Return the edges between copies and the columns that stand for them."""
+    """Return the edges between copies and their originals."""
     return frozenset(frozenset(pair) for pair in copies.items())
 
 
@@ -69,7 +70,7 @@ def joined(graph: Cpdag, copies: dict[str, str]) -> Cpdag:
     return Cpdag(graph.nodes, graph.directed, graph.undirected | lines_of(copies)) if copies else graph
 
 
-def _alike(release: Release) -> Iterator[tuple[int, int]]:
+def _identical_pairs(release: Release) -> Iterator[tuple[int, int]]:
     if isinstance(release, NoisyWhitened):
         yield from _of_whitened(release)
     elif isinstance(release, NoisyMoments):
@@ -85,10 +86,10 @@ def _of_counts(release: NoisyTable | NoisyContrasts) -> Iterator[tuple[int, int]
         if isinstance(release, NoisyTable):
             counts, variance = release.margin((x, y)), release.margin_variance((x, y))
         else:
-            told = release.cells((x, y))
-            if told is None:
+            cells = release.cells((x, y))
+            if cells is None:
                 continue
-            counts, variance = told[0], float((told[1] ** 2).sum(axis=-1).mean())
+            counts, variance = cells[0], float((cells[1] ** 2).sum(axis=-1).mean())
         if one_column(counts, variance):
             yield x, y
 
@@ -102,11 +103,11 @@ def one_column(counts: Reals, variance: float) -> bool:
 
     total, levels = float(counts.sum()), len(counts)
     error = DEVIATIONS * math.sqrt(variance * levels * (levels - 1))
-    if total - float(counts.max(axis=1).sum()) > APART * total + error:
+    if total - float(counts.max(axis=1).sum()) > COPY_TOLERANCE * total + error:
         return False
     matched = counts[linear_sum_assignment(counts, maximize=True)]
     off, vary = total - float(matched.sum()), float(matched.sum() - matched.max())
-    return vary > 0 and error <= LARGEST_NOISE * vary and off <= APART * vary + error
+    return vary > 0 and error <= LARGEST_NOISE * vary and off <= COPY_TOLERANCE * vary + error
 
 
 def _of_moments(release: NoisyMoments) -> Iterator[tuple[int, int]]:
@@ -121,7 +122,7 @@ def _of_moments(release: NoisyMoments) -> Iterator[tuple[int, int]]:
         noise, _ = release.whole.variances(a - b, a - b)
         sign = math.copysign(1.0, covariance[x, y])
         error = DEVIATIONS * math.sqrt(release.variance * noise) / 2
-        if error <= LARGEST_NOISE / 2 and 1 - sign * float(a @ covariance @ b) <= APART + error:
+        if error <= LARGEST_NOISE / 2 and 1 - sign * float(a @ covariance @ b) <= COPY_TOLERANCE + error:
             yield x, y
 
 
@@ -133,5 +134,5 @@ def _of_whitened(release: NoisyWhitened) -> Iterator[tuple[int, int]]:
             continue
         error = DEVIATIONS * release.entry_error(x, y)
         least = float(np.linalg.svd(release.covariance[release.block(x), release.block(y)], compute_uv=False)[-1])
-        if error <= LARGEST_NOISE and least >= 1 - APART - error:
+        if error <= LARGEST_NOISE and least >= 1 - COPY_TOLERANCE - error:
             yield x, y

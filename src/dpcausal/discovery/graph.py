@@ -205,7 +205,7 @@ def _quoted(name: str) -> str:
     return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _f1(found: set[Any], truth: set[Any]) -> float:
-    if not found and not truth:
+def _f1(estimate: set[Any], truth: set[Any]) -> float:
+    if not estimate and not truth:
         return 1.0
-    return 2 * len(found & truth) / (len(found) + len(truth))
+    return 2 * len(estimate & truth) / (len(estimate) + len(truth))

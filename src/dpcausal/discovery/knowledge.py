@@ -1,4 +1,4 @@
-"""What is known before the data: tiers, forbidden and required arrows.  Public, and free of cost."""
+"""Public background knowledge: tiers, forbidden and required arrows."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Knowledge:
         """Return whether an arrow between two columns is required."""
         return (a, b) in self.required or (b, a) in self.required
 
-    def apart(self, a: str, b: str) -> bool:
+    def forbids_edge(self, a: str, b: str) -> bool:
         """Return whether neither arrow may be."""
         return not self.allows(a, b) and not self.allows(b, a)
 
@@ -96,10 +96,10 @@ class Knowledge:
 def _arcs(kind: str, arcs: Iterable[Arc]) -> frozenset[Arc]:
     if isinstance(arcs, str):
         raise ParameterError(f"{kind} must be a list of (cause, effect)")
-    found: set[Arc] = set()
+    pairs: set[Arc] = set()
     for arc in arcs:
         ends = tuple(arc) if isinstance(arc, (tuple, list)) else ()
         if len(ends) != 2 or ends[0] == ends[1] or not all(isinstance(end, str) for end in ends):
             raise ParameterError(f"{kind} must be a list of (cause, effect), two different columns each")
-        found.add((ends[0], ends[1]))
-    return frozenset(found)
+        pairs.add((ends[0], ends[1]))
+    return frozenset(pairs)

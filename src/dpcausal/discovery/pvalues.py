@@ -1,4 +1,4 @@
-"""The p-value of x and y given others, read off each kind of release: the noise is in it; ``None``: not testable."""
+"""The p-value of x and y given others, noise included, from each kind of release; ``None`` where not testable."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_CELLS = 512
 """Cells of the joint table of one test of contrasts; a test with more is not made."""
 
 
-OF_SHORTENED = 1.35
+TRUNCATION_SKEW = 1.35
 """How many times its variance a correlation of shortened rows is taken for: they are lengthened as if normal."""
 
 MAGNIFIED = 4.0
@@ -54,19 +54,19 @@ def of_contrasts(contrasts: NoisyContrasts, x: int, y: int, given: Columns) -> f
 
 def of_contrasts_together(contrasts: NoisyContrasts, tests: Sequence[tuple[int, int, Columns]]) -> list[float | None]:
     """Return those of many tests, all of one shape at once."""
-    found: list[float | None] = [None] * len(tests)
-    alike: dict[tuple[Columns, Columns], list[tuple[int, Columns, Columns]]] = {}
+    pvalues: list[float | None] = [None] * len(tests)
+    same_shape: dict[tuple[Columns, Columns], list[tuple[int, Columns, Columns]]] = {}
     for place, (x, y, given) in enumerate(tests):
         order = (x, y, *given)
         columns = tuple(sorted(order))
         sizes = tuple(contrasts.sizes[i] for i in columns)
         if math.prod(sizes) <= MOST_CELLS and contrasts.knows(columns):
             axes = tuple(columns.index(i) for i in order)
-            alike.setdefault((sizes, (sizes[axes[0]], sizes[axes[1]])), []).append((place, columns, axes))
-    for (sizes, ends), asked in alike.items():
+            same_shape.setdefault((sizes, (sizes[axes[0]], sizes[axes[1]])), []).append((place, columns, axes))
+    for (sizes, ends), group in same_shape.items():
         cells = math.prod(sizes)
         step = max(1, AT_ONCE // cells**2)
-        for part in (asked[start : start + step] for start in range(0, len(asked), step)):
+        for part in (group[start : start + step] for start in range(0, len(group), step)):
             counts, factors = contrasts.cells_of([columns for _, columns, _ in part])
             # x and y first: where each cell of such an order stands in the order of the columns.
             where = np.stack([_cells(sizes, axes) for _, _, axes in part])
@@ -79,8 +79,8 @@ def of_contrasts_together(contrasts: NoisyContrasts, tests: Sequence[tuple[int, 
                 variances = (factors**2).sum(axis=-1).mean(axis=1)
                 outcomes = wald_tests_correlated(counts, factors.reshape(*counts.shape, -1), variances)
             for (place, _, _), outcome, one, variance in zip(part, outcomes, counts, variances, strict=True):
-                found[place] = _tail(outcome, _left(contrasts, tests[place][2], one, variance))
-    return found
+                pvalues[place] = _tail(outcome, _left(contrasts, tests[place][2], one, variance))
+    return pvalues
 
 
 @lru_cache(maxsize=512)
@@ -90,11 +90,11 @@ def _cells(sizes: Columns, axes: Columns) -> npt.NDArray[np.intp]:
 
 def of_moments(moments: NoisyMoments, x: int, y: int, given: Columns, screens: bool = False) -> float | None:
     """Return it by Fisher's z of the partial correlation, the noise in its variance, and skew unless it ``screens``."""
-    found = moments.partial_correlation(x, y, given)
-    if found is None:
+    correlation = moments.partial_correlation(x, y, given)
+    if correlation is None:
         return None
-    skew = 1.0 if screens or moments.squared is None else OF_SHORTENED
-    return _of_correlation(found[0], found[1] * skew)
+    skew = 1.0 if screens or moments.squared is None else TRUNCATION_SKEW
+    return _of_correlation(correlation[0], correlation[1] * skew)
 
 
 def hidden_in_noise(moments: NoisyMoments, x: int, y: int, given: Columns, level: float) -> bool:
@@ -103,8 +103,8 @@ def hidden_in_noise(moments: NoisyMoments, x: int, y: int, given: Columns, level
     Both must be linked to that column given the other.  A score takes noise as alike in all directions; of columns
     that go closely together it is not.
     """
-    alone, found = moments.partial_correlation(x, y, ()), moments.partial_correlation(x, y, given)
-    if alone is None or found is None or found[1] < MAGNIFIED * alone[1] or _of_correlation(*found) <= level:
+    alone, partial = moments.partial_correlation(x, y, ()), moments.partial_correlation(x, y, given)
+    if alone is None or partial is None or partial[1] < MAGNIFIED * alone[1] or _of_correlation(*partial) <= level:
         return False
     through = (of_moments(moments, x, given[0], (y,), True), of_moments(moments, given[0], y, (x,), True))
     return all(pvalue is not None and pvalue <= max(level, PASSED_ON) for pvalue in through)
@@ -118,8 +118,8 @@ def _of_correlation(correlation: float, variance: float) -> float:
 
 def of_whitened(whitened: NoisyWhitened, x: int, y: int, given: Columns) -> float | None:
     """Return it by what is left of the pair's block given the others."""
-    found = whitened.residual(x, y, given)
-    return None if found is None else found.pvalue
+    residual = whitened.residual(x, y, given)
+    return None if residual is None else residual.pvalue
 
 
 PVALUES: dict[type[Release], Callable[[Any, int, int, Columns], float | None]] = {
@@ -143,11 +143,11 @@ def _left(release: NoisyTable | NoisyContrasts, given: Columns, counts: Reals, v
     return left_by_parts(counts.reshape(*counts.shape[:2], *sizes), cut, usable, variance)
 
 
-def _tail(found: Wald | None, left: float) -> float | None:
+def _tail(test: Wald | None, left: float) -> float | None:
     """Return the tail of a statistic, taken as so much larger than χ² as ``left`` makes it on average."""
-    if found is None or not math.isfinite(found.statistic):
+    if test is None or not math.isfinite(test.statistic):
         return None
-    return upper_tail(found.statistic / (1 + left / found.freedom), found.freedom)
+    return upper_tail(test.statistic / (1 + left / test.freedom), test.freedom)
 
 
 class GraphTest:
@@ -175,8 +175,8 @@ class GraphTest:
     def together(self, tests: Sequence[Test]) -> None:
         """Make many tests at once where that is quicker: they are asked for next."""
         if isinstance(self._release, NoisyContrasts):
-            asked = [self._numbers(test) for test in tests]
-            self._known = dict(zip(tests, of_contrasts_together(self._release, asked), strict=True))
+            numbers = [self._numbers(test) for test in tests]
+            self._known = dict(zip(tests, of_contrasts_together(self._release, numbers), strict=True))
 
 
 def asker(release: Release, terms: Terms) -> GraphTest:

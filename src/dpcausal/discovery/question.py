@@ -1,4 +1,4 @@
-"""The question of a discovery: which columns cause which; and what every way to answer it has in common."""
+"""The question of a discovery: which columns cause which, and the base class of its methods."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.result import Discovery
 from dpcausal.discovery.search.exact_score import SCREEN_ALPHA, Search, form_of
 from dpcausal.discovery.search.pc import Terms
-from dpcausal.discovery.search.release_search import Found, support, without_noise
+from dpcausal.discovery.search.release_search import SearchResult, support, without_noise
 from dpcausal.discovery.support import supported, usual_redraws
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian_scale
@@ -51,18 +51,18 @@ Spent = TypeVar("Spent", bound=Loss)
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a method found, on which terms, and what left."""
+class SearchOutcome:
+    """A method's graph, its terms, and the release it was read off."""
 
-    found: Found
+    result: SearchResult
     terms: Terms
     release: Release | None = None
     reported: str = ""
-    """What a replicated system reports of its own loss, in words."""
+    """A replicated system's own report of its loss."""
     seeded: bool = False
     """Whether it drew public coins: their seed is in the result."""
     by_place: bool = False
-    """Whether rows were dealt by their places."""
+    """Whether rows were assigned to blocks by position."""
 
 
 @dataclass(frozen=True)
@@ -111,26 +111,26 @@ class DiscoveryQuestion(TableQuestion[Discovery]):
         return {"columns": columns, "alpha": self.alpha, **self.table.declared}
 
     def report(
-        self, settled: PlannedCall[Any], released: Outcome, allotment: CallBudget, seed: int | None
+        self, planned: PlannedCall[Any], released: SearchOutcome, allotment: CallBudget, seed: int | None
     ) -> Discovery:
-        guarantee = self.guarantee(settled, allotment, more=PLACES if released.by_place else ())
-        return discovered(settled.method, released, guarantee, self.n, seed if released.seeded else None)
+        guarantee = self.guarantee(planned, allotment, more=PLACES if released.by_place else ())
+        return discovered(planned.method, released, guarantee, self.n, seed if released.seeded else None)
 
 
 def discovered(
-    method: Method[Any, Any], outcome: Outcome, guarantee: Guarantee, n: int, seed: int | None = None
+    method: Method[Any, Any], outcome: SearchOutcome, guarantee: Guarantee, n: int, seed: int | None = None
 ) -> Discovery:
     """Return the result of an outcome."""
-    found, release, terms = outcome.found, outcome.release, outcome.terms
-    shares = found.support
-    redraws = usual_redraws(len(found.graph.nodes), found.tests)
+    result, release, terms = outcome.result, outcome.release, outcome.terms
+    shares = result.support
+    redraws = usual_redraws(len(result.graph.nodes), result.tests)
     if shares is None and redraws and release is not None and not without_noise(release):
         shares = support(release, terms, redraws)
     return Discovery(
-        graph=supported(found.graph, shares, terms.knowledge), as_found=found.graph,
+        graph=supported(result.graph, shares, terms.knowledge), as_found=result.graph,
         method=method.name,
-        settings=method.options(), terms=terms, margin=found.margin,
-        untested=found.untested, copies=found.copies, support=shares, tests=found.tests, n=n,
+        settings=method.options(), terms=terms, margin=result.margin,
+        untested=result.untested, copies=result.copies, support=shares, tests=result.tests, n=n,
         reported=outcome.reported, seed=seed,
         release=None if release is None else release.under(guarantee), guarantee=guarantee,
     )  # fmt: skip
@@ -209,15 +209,15 @@ class GraphSearch(Method[DiscoveryQuestion, Spent]):
         private: Table,
         question: DiscoveryQuestion,
         spent: Spent | NoPrivacy,
-        coins: PublicGenerator,
+        rng: PublicGenerator,
         allotment: CallBudget,
-    ) -> Outcome:
+    ) -> SearchOutcome:
         """Read, release and search within an allotment; one of ``NoPrivacy`` gives the exact answer."""
 
     def exact(
-        self, private: Table, question: DiscoveryQuestion, coins: PublicGenerator, allotment: CallBudget
-    ) -> Outcome:
-        return self.release(private, question, NoPrivacy(), coins, allotment)
+        self, private: Table, question: DiscoveryQuestion, rng: PublicGenerator, allotment: CallBudget
+    ) -> SearchOutcome:
+        return self.release(private, question, NoPrivacy(), rng, allotment)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The result of a discovery: a graph, how firmly its edges stand, what it cost, and the numbers to ask again."""
+"""The result of a discovery: a graph, the support of its edges, the privacy cost and the released numbers."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Discovery(Result):
 
     @property
     def _of_three(self) -> bool:
-        """Whether the support puts together the shares of three searches, calibrated."""
+        """Whether the support combines the shares of three searches, calibrated."""
         return isinstance(self.release, NoisyWhitened)
 
     @property
@@ -141,8 +141,8 @@ class Discovery(Result):
         public.whole("redraws", redraws, 1, 10_000)
         if self.release is None:
             raise ParameterError(f"{self.method} releases decisions only: there are no numbers to draw again")
-        found = support(self.release, self.terms, redraws)
-        return dataclasses.replace(self, support=found, graph=supported(self._pointed, found, self.knowledge))
+        shares = support(self.release, self.terms, redraws)
+        return dataclasses.replace(self, support=shares, graph=supported(self._pointed, shares, self.knowledge))
 
     def effects(self, *, treatment: str, outcome: str, adjust: str = "ida", **options: Any) -> tuple[Any, ...]:
         """Return the ``Effect`` by each set that the graph leaves open to adjust for: free, from its release.
@@ -163,10 +163,10 @@ class Discovery(Result):
         counted.
         """
         sets = adjustment_sets(self.graph, self.knowledge, treatment, outcome, adjust, self._pointed)
-        asked = getattr(self.release, "effect", None)
-        if asked is None:
+        effect = getattr(self.release, "effect", None)
+        if effect is None:
             raise ParameterError(f"{self.method} releases no table that has effects: ask method='table'")
-        return tuple(asked(treatment=treatment, outcome=outcome, adjust=one, **options) for one in sets)
+        return tuple(effect(treatment=treatment, outcome=outcome, adjust=one, **options) for one in sets)
 
     def edges(self) -> list[dict[str, Any]]:
         """Return one record an edge: its ends, whether directed, margin, support, whether tested, of a copy, or weak.
@@ -180,8 +180,8 @@ class Discovery(Result):
             return None if of is None or edge in self._unsearched else of.get(key, 0.0)
 
         def weak(edge: Edge) -> bool:
-            told = share(edge, lines, edge)
-            return told is not None and told < FIRM
+            edge_share = share(edge, lines, edge)
+            return edge_share is not None and edge_share < FIRM
 
         lines, arrows = (None, None) if self.support is None else (self.support.edges, self.support.arrows)
 
@@ -199,12 +199,12 @@ class Discovery(Result):
         lines = []
         for row in self.edges():
             sign = "->" if row["directed"] else "--"
-            words = [f"margin {row['margin']:.3g} {self.margin_unit}"] if row["margin"] is not None else []
-            words += self._shares_in_words(row) if row["support"] is not None else []
-            words += ["weak"] if row["weak"] else []
+            notes = [f"margin {row['margin']:.3g} {self.margin_unit}"] if row["margin"] is not None else []
+            notes += self._support_texts(row) if row["support"] is not None else []
+            notes += ["weak"] if row["weak"] else []
             if not row["tested"]:
-                words.append("required, not tested")
-            lines.append(f"{row['from']} {sign} {row['to']}" + (f"   ({', '.join(words)})" if words else ""))
+                notes.append("required, not tested")
+            lines.append(f"{row['from']} {sign} {row['to']}" + (f"   ({', '.join(notes)})" if notes else ""))
         edges = len(lines)
         if not lines:
             lines.append("No edge shown.")
@@ -217,9 +217,10 @@ class Discovery(Result):
             f"{copy} is a copy of {own}, as far as the noise tells: an edge of {own} may be one of {copy}."
             for copy, own in sorted(self.copies.items())
         ]
-        silent = len(self.untested - self.graph.skeleton)
-        if silent:
-            lines.append(f"Nothing is said of {silent} {'pair' if silent == 1 else 'pairs'} that noise left untested.")
+        untested = len(self.untested - self.graph.skeleton)
+        if untested:
+            pairs = "pair" if untested == 1 else "pairs"
+            lines.append(f"Nothing is said of {untested} {pairs} that noise left untested.")
         lines.append(
             "An edge that is not shown may be weak, or lost in the noise; pairs that only a third column links, as in "
             "an exclusive or, are not seen."
@@ -239,15 +240,15 @@ class Discovery(Result):
             lines.append(f"Loss that the replicated system reports of itself: {self.reported}.")
         return lines
 
-    def _shares_in_words(self, row: dict[str, Any]) -> list[str]:
+    def _support_texts(self, row: dict[str, Any]) -> list[str]:
         a, b = row["from"], row["to"]
-        words = [f"support {row['support']:.0%}" if self._of_three else f"in {row['support']:.0%} of re-drawn noise"]
+        texts = [f"support {row['support']:.0%}" if self._of_three else f"in {row['support']:.0%} of re-drawn noise"]
         for tail, head in ((a, b), (b, a)):
             if (tail, head) in self._pointed.directed:
                 known = self.knowledge.joined(a, b) or not self.knowledge.allows(head, tail)
                 share = 0.0 if self.support is None else self.support.arrows.get((tail, head), 0.0)
-                words.append("arrow as you know" if known else f"arrow to {head} in {share:.0%}")
-        return words
+                texts.append("arrow as you know" if known else f"arrow to {head} in {share:.0%}")
+        return texts
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the released numbers as JSON's types; those are ``release.to_dict()``."""

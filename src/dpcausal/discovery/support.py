@@ -1,4 +1,4 @@
-"""Support: in which share of re-drawn noise an edge stands, and an arrow; and what is drawn of it."""
+"""Support: the share of re-drawn noise in which an edge, or an arrow, appears; and its figure."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_a_normal_column_has_its_own_middle_and_width(middle: float, spread: flo
     near = 1.15 if deviation < 500 else 2.0
     assert (found[1] < near * spread).all() and (found[1] > spread / near).all()
     assert (abs(found[0] - middle) < (near - 1) * spread + 0.001).all()
-    assert found.kept == pytest.approx(N, abs=4 * deviation)
+    assert found.complete == pytest.approx(N, abs=4 * deviation)
 
 
 def test_two_levels_are_measured_by_their_share() -> None:

@@ -102,6 +102,6 @@ def test_columns_that_are_constant_or_missing_are_cut_too(value: float) -> None:
 def test_points_of_all_rounds_are_weighed_by_their_noise() -> None:
     """A first round with much noise and a second with little: the quartiles are the second's."""
     law = Law(dpc.Bounded(0, 1))
-    law.tell(np.array([0.25, 0.5, 0.75]), np.array([1.0, 1.0, 1.0, 997.0]), 400.0, 10.0)
-    law.tell(np.array([0.25, 0.5, 0.75]), np.array([250.0, 250.0, 250.0, 250.0]), 1.0, 10.0)
+    law.add_histogram(np.array([0.25, 0.5, 0.75]), np.array([1.0, 1.0, 1.0, 997.0]), 400.0, 10.0)
+    law.add_histogram(np.array([0.25, 0.5, 0.75]), np.array([250.0, 250.0, 250.0, 250.0]), 1.0, 10.0)
     np.testing.assert_allclose(law.quartiles(), QUARTILES, atol=0.01)

@@ -9,7 +9,7 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.discovery.search.pc import Terms
-from dpcausal.discovery.search.second_order import START_BAR, candidates, needed_triples, stand
+from dpcausal.discovery.search.second_order import START_BAR, candidates, needed_triples, retained_pairs
 from dpcausal.discovery.search.strongest_first import strongest_first
 
 TERMS = Terms("pc", 0.01, 2, dpc.Knowledge(), 0.03)
@@ -59,10 +59,10 @@ def test_triples_are_those_of_sets_of_which_no_part_is_needless() -> None:
     alone = replace(start, edges=frozenset(map(frozenset, ("xy", "xz", "yz"))))
     assert needed_triples(release, start, TERMS, shares) == list(release.triples)
     assert needed_triples(release, alone, TERMS, shares) == []
-    left = stand(release, start, TERMS)
+    left = retained_pairs(release, start, TERMS)
     assert TRUTH <= left < start.edges and frozenset("xy") not in left
     known = replace(TERMS, knowledge=dpc.Knowledge(required=[("x", "y")]))
-    assert frozenset("xy") in stand(release, candidates(release, known), known)
+    assert frozenset("xy") in retained_pairs(release, candidates(release, known), known)
 
 
 def test_the_release_is_asked_again_and_knows_its_method() -> None:
@@ -93,4 +93,4 @@ def test_a_full_test_that_is_lost_in_the_noise_separates_no_pair() -> None:
     lost = replace(release, thirds_deviation=100 * release.thirds_deviation)
     left = lost.residual(*(lost.names.index(name) for name in "xy"), tuple(map(lost.names.index, "wz")))
     assert left.pvalue > 0.9  # which the test of pairs and noise alone would take for independence
-    assert stand(lost, start, TERMS) == stand(release, start, TERMS) | {frozenset("xy")}
+    assert retained_pairs(lost, start, TERMS) == retained_pairs(release, start, TERMS) | {frozenset("xy")}

@@ -1,4 +1,4 @@
-"""The short names of the methods, and which of them read which release; this list stands above the methods."""
+"""Short names of the methods, the method of each kind of release, and the rule of ``auto``."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ MOST_AUTO_CELLS = 1024
 
 
 def method_of(named: object, question: DiscoveryQuestion, loss: Loss) -> GraphSearch[Any]:
-    """Return the method object that a short name or an object stands for."""
+    """Return the method object of a short name, or the object itself."""
     known: dict[str, Callable[[], GraphSearch[Any]]] = {"auto": lambda: automatic(question, loss), **METHODS}
-    found: GraphSearch[Any] = public.chosen(named, GraphSearch, known)
-    return found
+    method: GraphSearch[Any] = public.chosen(named, GraphSearch, known)
+    return method
 
 
 LITTLE_NOISE = 250.0

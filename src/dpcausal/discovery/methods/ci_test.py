@@ -16,7 +16,7 @@ from dpcausal.core.method import PlannedCall
 from dpcausal.core.progress import progress
 from dpcausal.core.run import plan_call, run_many
 from dpcausal.data.table import Table
-from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, Outcome, pure_pay
+from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, SearchOutcome, pure_pay
 from dpcausal.discovery.search.pc import Test, Verdict, find_skeleton
 from dpcausal.discovery.search.release_search import by_tests
 from dpcausal.errors import DpCausalError, LossError
@@ -53,8 +53,8 @@ class CiTest(GraphSearch[PureDP]):
     @property
     def chosen(self) -> IndependenceTest[Any]:
         """The test as an object."""
-        found: IndependenceTest[Any] = public.chosen(self.test, IndependenceTest, METHODS)
-        return found
+        method: IndependenceTest[Any] = public.chosen(self.test, IndependenceTest, METHODS)
+        return method
 
     @property
     def unproven(self) -> str:
@@ -84,24 +84,24 @@ class CiTest(GraphSearch[PureDP]):
         return self.planned(question, first, spent.part(self.shares[0] / pairs))
 
     def planned(
-        self, question: DiscoveryQuestion, asked: Test, loss: PureDP | NoPrivacy
+        self, question: DiscoveryQuestion, test: Test, loss: PureDP | NoPrivacy
     ) -> PlannedCall[IndependenceQuestion]:
         """Check one test by its public arguments; consent, where the test needs it, was given for the whole call."""
         level = self.terms(question.alpha, question.knowledge).alpha
-        hypothesis = IndependenceQuestion.of(question.table, *asked, level)
+        hypothesis = IndependenceQuestion.of(question.table, *test, level)
         return plan_call(hypothesis, self.chosen, loss, accept_unproven=True)
 
     def feasibility_note(self, question: DiscoveryQuestion, spent: PureDP | NoPrivacy) -> str:
         if isinstance(spent, NoPrivacy):
             return ""
         columns = len(question.names)
-        told = []
+        budgets = []
         for order, share in enumerate(self.shares):
             tests = math.comb(columns, 2) * math.comb(columns - 2, order)
             if tests:
                 least = float(spent.part(share / tests).exact_epsilon)
-                told.append(f"up to {tests} tests given {order} with epsilon {least:.2g} or more each")
-        return f"one epsilon for all: {', '.join(told)}; that many tests find only what stands far out of its noise"
+                budgets.append(f"up to {tests} tests given {order} with epsilon {least:.2g} or more each")
+        return f"one epsilon for all: {', '.join(budgets)}; that many tests find only what stands far out of its noise"
 
     def claims(self, question: DiscoveryQuestion, spent: PureDP) -> tuple[str, ...]:
         return Auto.CLAIMS if isinstance(self.chosen, Auto) else self.simulate_once(question, spent).claims
@@ -111,17 +111,17 @@ class CiTest(GraphSearch[PureDP]):
         private: Table,
         question: DiscoveryQuestion,
         spent: PureDP | NoPrivacy,
-        coins: PublicGenerator,
+        rng: PublicGenerator,
         allotment: CallBudget,
-    ) -> Outcome:
+    ) -> SearchOutcome:
         terms = self.terms(question.alpha, question.knowledge)
-        each, step, shown = spent, None, ExitStack()
+        each, step, progress_stack = spent, None, ExitStack()
 
         def begin(order: int, tests: list[Test], neighbours: dict[str, tuple[str, ...]]) -> None:
             nonlocal each, step
             each = spent.part(self.shares[order] / len(tests))
-            shown.close()
-            step = shown.enter_context(progress(len(tests), f"tests given {order}"))
+            progress_stack.close()
+            step = progress_stack.enter_context(progress(len(tests), f"tests given {order}"))
 
         def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
             if step is not None:
@@ -130,9 +130,9 @@ class CiTest(GraphSearch[PureDP]):
                 plan = self.planned(question, (x, y, given), each)
             except DpCausalError:  # refused by public rules, as for too few rows at its ε: not made, its edge stays
                 return Verdict(None)
-            (found,) = run_many([plan], allotment)
-            return Verdict(found.decision != "dependent", found.pvalue)
+            (result,) = run_many([plan], allotment)
+            return Verdict(result.decision != "dependent", result.pvalue)
 
-        with shown:
+        with progress_stack:
             skeleton = find_skeleton(question.names, ask, terms, begin)
-        return Outcome(by_tests(question.names, skeleton, terms), terms, by_place=True)
+        return SearchOutcome(by_tests(question.names, skeleton, terms), terms, by_place=True)

@@ -12,8 +12,8 @@ from dpcausal.data.table import Table
 from dpcausal.discovery.question import (
     STRONG,
     DiscoveryQuestion,
-    Outcome,
     ScoreSearch,
+    SearchOutcome,
     check_cells,
     deviation_of,
     pure_pay,
@@ -89,12 +89,12 @@ class ContingencyTable(ScoreSearch[PureDP | ZCDP]):
         return too_few(pairs, question.n, self.terms(question.alpha, question.knowledge).alpha)
 
     def release(
-        self, private: Table, question: DiscoveryQuestion, spent: PureDP | ZCDP | NoPrivacy, coins: PublicGenerator,
+        self, private: Table, question: DiscoveryQuestion, spent: PureDP | ZCDP | NoPrivacy, rng: PublicGenerator,
         allotment: CallBudget,
-    ) -> Outcome:  # fmt: skip
+    ) -> SearchOutcome:  # fmt: skip
         noise = cell_noise(spent)
         query = Query(counts_of(private, question.names), noise.sensitivity, "table of counts")
         counts = geometric(query, allotment, spent) if isinstance(spent, PureDP) else gaussian(query, allotment, spent)
         released = NoisyTable(question.names, question.n, counts, noise.variance, noise.law, cut=question.cut)
         terms = self.terms(question.alpha, question.knowledge)
-        return Outcome(search(released, terms), terms, released)
+        return SearchOutcome(search(released, terms), terms, released)

@@ -1,7 +1,7 @@
 """``"moments"``: noisy second moments of bounded columns, and tests of partial correlation that know the noise.
 
 First the scale of each column, by noisy histograms that close in on its quartiles: a middle and a width in which it is
-measured from then on.  Rows in these units, with a ½ beside them for the means, are shortened to a public length and
+measured from then on.  Rows in these units, with a ½ beside them for the means, are truncated to a public length and
 their second moments released.
 """
 
@@ -21,8 +21,8 @@ from dpcausal.data.schema import Bounded, Levels
 from dpcausal.data.table import Table
 from dpcausal.discovery.question import (
     DiscoveryQuestion,
-    Outcome,
     ScoreSearch,
+    SearchOutcome,
     deviation_of,
     of_numbers,
     rho_of,
@@ -77,7 +77,7 @@ class Scales(NamedTuple):
 
     middles: Reals
     widths: Reals
-    kept: float
+    complete: float
 
 
 def learning(two_levels: npt.NDArray[np.bool_], n: int, deviation: float) -> Generator[Reals, Reals, Scales]:
@@ -88,7 +88,7 @@ def learning(two_levels: npt.NDArray[np.bool_], n: int, deviation: float) -> Gen
     """
     columns = len(two_levels)
     sides = np.zeros((columns, 2))  # where the intervals around the quartiles begin
-    told: list[tuple[Reals, Reals]] = []
+    histograms: list[tuple[Reals, Reals]] = []
     totals, fits = [], np.zeros((columns, 2))
     for step in range(ROUNDS):
         width = float(PARTS) ** -step
@@ -96,25 +96,25 @@ def learning(two_levels: npt.NDArray[np.bool_], n: int, deviation: float) -> Gen
         cuts = np.sort((sides[:, : 2 if step else 1, None] + inside * width / PARTS).reshape(columns, -1), axis=1)
         counts = yield cuts
         total = np.maximum(counts.sum(axis=1), LEAST_SHARE * n)
-        told.append((cuts, counts / total[:, None]))
+        histograms.append((cuts, counts / total[:, None]))
         totals.append(total)
         error = max(deviation / float(np.mean(totals)), LEAST_ERROR)
-        fits = np.array([_normal([(a[k], b[k]) for a, b in told], error) for k in range(columns)])
+        fits = np.array([_normal([(a[k], b[k]) for a, b in histograms], error) for k in range(columns)])
         quartiles = fits[:, :1] + fits[:, 1:] * np.array([-_QUARTILE, _QUARTILE])
         sides = np.floor(np.clip(quartiles, 0.0, 1 - NARROWEST) * PARTS / width) * width / PARTS
-    present = np.clip(told[0][1][:, PARTS // 2 :].sum(axis=1), 0.0, 1.0)
+    present = np.clip(histograms[0][1][:, PARTS // 2 :].sum(axis=1), 0.0, 1.0)
     spread = np.maximum(np.sqrt(present * (1 - present)), LEAST_SPREAD)
     middles, widths = np.where(two_levels, [present, spread], fits.T)
     return Scales(middles, widths, float(np.mean(totals)))
 
 
-def _normal(told: list[tuple[Reals, Reals]], error: float) -> tuple[float, float]:
-    """Return the posterior means of the middle and, on its logarithm, of the width of a normal law; flat priors."""
+def _normal(histograms: list[tuple[Reals, Reals]], error: float) -> tuple[float, float]:
+    """Return the posterior means of a normal distribution's middle and, on its logarithm, width; flat priors."""
     from scipy.special import ndtr
 
-    middles = np.unique(np.concatenate([_MIDDLES, *(cuts for cuts, _ in told)]))
+    middles = np.unique(np.concatenate([_MIDDLES, *(cuts for cuts, _ in histograms)]))
     misfit = np.zeros((len(middles), len(_WIDTHS)))
-    for cuts, shares in told:
+    for cuts, shares in histograms:
         law = ndtr((cuts - middles[:, None, None]) / _WIDTHS[:, None])
         bins = np.diff(law, axis=2, prepend=0.0, append=1.0)
         misfit += ((bins - shares) ** 2).sum(axis=2) / (2 * error**2)
@@ -137,7 +137,7 @@ SCALES_SHARE = Fraction(2, 5)
 MOST_OF_ROWS = 0.09
 """The largest deviation of a round's counts, as a share of the rows, at which scales are learned (ten columns)."""
 
-SHORTENED = 0.25
+LENGTH_SHARE = 0.25
 """The squared length of a row as a part of its mean, where noise is above the error of sampling."""
 
 
@@ -178,7 +178,7 @@ def radius_of(columns: int, n: int, loss: ZCDP | NoPrivacy) -> float:
     whole = mean + 2 * math.sqrt(2 * columns)
     if isinstance(loss, NoPrivacy):
         return math.sqrt(4 * whole)
-    return math.sqrt(min(whole, max(SHORTENED * mean, math.sqrt(2 * loss.rho * n))))
+    return math.sqrt(min(whole, max(LENGTH_SHARE * mean, math.sqrt(2 * loss.rho * n))))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,12 +226,12 @@ class Moments(ScoreSearch[ApproxDP | ZCDP]):
         return too_few(pairs, n, self.terms(question.alpha, question.knowledge).alpha)
 
     def release(
-        self, private: Table, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy, coins: PublicGenerator,
+        self, private: Table, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy, rng: PublicGenerator,
         allotment: CallBudget,
-    ) -> Outcome:  # fmt: skip
+    ) -> SearchOutcome:  # fmt: skip
         released = noisy_moments(private, question.names, allotment, rho_of(spent))
         terms = self.terms(question.alpha, question.knowledge)
-        return Outcome(search(released, terms), terms, released)
+        return SearchOutcome(search(released, terms), terms, released)
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,18 +250,18 @@ class Units:
         lower, width = np.array(bounds).T
         return cls(names, lower, width)
 
-    def columns(self, rows: Rows, part: slice = slice(None), beside: int = 0) -> Reals:
+    def columns(self, rows: Rows, part: slice = slice(None), extra_rows: int = 0) -> Reals:
         """Return the columns of some rows, shape (columns, rows), with room for so many rows more below them.
 
         In [0, 1] as they come: both steps round monotonely, and take a column's ends to 0 and 1.
         """
-        kept, whole = rows.kept[part], rows.values
-        many = int(np.count_nonzero(kept))
-        found = np.empty((len(self.names) + beside, many))
-        for name, column, lower, width in zip(self.names, found, self.lower, self.width, strict=False):
-            np.subtract(whole[name][part] if many == len(kept) else whole[name][part][kept], lower, out=column)
+        complete, whole = rows.kept[part], rows.values
+        many = int(np.count_nonzero(complete))
+        columns = np.empty((len(self.names) + extra_rows, many))
+        for name, column, lower, width in zip(self.names, columns, self.lower, self.width, strict=False):
+            np.subtract(whole[name][part] if many == len(complete) else whole[name][part][complete], lower, out=column)
             column /= width
-        return found
+        return columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,7 +292,7 @@ class Products:
         lower, width = self.units.lower, self.units.width
         units = Units(self.units.names, lower + width * self.middles, np.maximum(width * self.widths, LEAST_WIDTH))
         for start in range(0, rows.n, CHUNK):
-            unit = units.columns(rows, slice(start, start + CHUNK), beside=1)
+            unit = units.columns(rows, slice(start, start + CHUNK), extra_rows=1)
             unit[-1] = BESIDE
             grid = clip_rows(unit.T, self.radius, self.bits)
             total += gram(grid)
@@ -327,6 +327,6 @@ def noisy_moments(
         names=names, n=n, middles=tuple((lower + width * scales.middles).tolist()),
         widths=tuple((width * scales.widths).tolist()),
         covariance=moments[:p, :p] / weight - np.outer(means, means), variance=noise.deviation**2 / 2 / weight**2,
-        count=None if table.missing == "impute" else min(scales.kept, n),
+        count=None if table.missing == "impute" else min(scales.complete, n),
         squared=None if isinstance(loss, NoPrivacy) else noise.radius**2,
     )  # fmt: skip

@@ -20,7 +20,15 @@ from dpcausal.data.table import Table
 from dpcausal.discovery.copies import copies_of, joined, without
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pvalues import MOST_CELLS, asker
-from dpcausal.discovery.question import STRONG, DiscoveryQuestion, GraphSearch, Outcome, deviation_of, rho_of, too_few
+from dpcausal.discovery.question import (
+    STRONG,
+    DiscoveryQuestion,
+    GraphSearch,
+    SearchOutcome,
+    deviation_of,
+    rho_of,
+    too_few,
+)
 from dpcausal.discovery.search.pc import Rounds, Terms, Test
 from dpcausal.discovery.search.release_search import by_tests
 from dpcausal.mechanisms.additive import gaussian
@@ -96,9 +104,9 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
         return too_few(strengths, question.n, self.terms(question.alpha, question.knowledge).alpha)
 
     def release(
-        self, private: Table, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy, coins: PublicGenerator,
+        self, private: Table, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy, rng: PublicGenerator,
         allotment: CallBudget,
-    ) -> Outcome:  # fmt: skip
+    ) -> SearchOutcome:  # fmt: skip
         terms = self.terms(question.alpha, question.knowledge)
         losses = [rho_of(spent).part(share) for share in self.shares]
         # What lacks a column is left out of every sum; then the number of the others is not n, and is released.
@@ -106,7 +114,7 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
         joint = joint_of(private, question.names)
         releaser = Releaser(question.names, question.n, question.sizes, joint, allotment, losses, counted, question.cut)
         names, known = question.names, question.knowledge
-        free = [pair for pair in combinations(names, 2) if not (known.apart(*pair) or known.joined(*pair))]
+        free = [pair for pair in combinations(names, 2) if not (known.forbids_edge(*pair) or known.joined(*pair))]
         releaser.begin(0, [(x, y, ()) for x, y in free])
         copies = copies_of(releaser.noisy, terms)
         alone = without(terms, copies, names)
@@ -114,8 +122,8 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
         rounds = Rounds(names, ask, alone, ask.together)
         for order, tests, _ in rounds:
             releaser.begin(order, tests)
-        found = by_tests(names, rounds.skeleton, alone)
-        return Outcome(replace(found, graph=joined(found.graph, copies), copies=copies), terms, releaser.noisy)
+        result = by_tests(names, rounds.skeleton, alone)
+        return SearchOutcome(replace(result, graph=joined(result.graph, copies), copies=copies), terms, releaser.noisy)
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """``"triples"``: whitened pairs, then third moments of the triples that full tests given two columns need.
 
-Pairs say which tests these are; the rest of ρ tells their third moments, with the weights that rows have in the pairs,
+Pairs determine these tests; the rest of ρ pays for their third moments, with the weights that rows have in the pairs,
 and the search is free.
 """
 
@@ -16,8 +16,8 @@ import numpy as np
 from dpcausal.data.counts import JointCounts
 from dpcausal.data.table import Table
 from dpcausal.discovery.copies import copies_of, without
-from dpcausal.discovery.methods.whitened import Design, Whitened, beside_cuts, noisy_whitened, squared_length
-from dpcausal.discovery.question import DiscoveryQuestion, Outcome, deviation_of, rho_of
+from dpcausal.discovery.methods.whitened import Design, Whitened, loss_after_cuts, noisy_whitened, squared_length
+from dpcausal.discovery.question import DiscoveryQuestion, SearchOutcome, deviation_of, rho_of
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.release_search import search
 from dpcausal.discovery.search.second_order import candidates, needed_triples
@@ -48,7 +48,7 @@ EXACT_LENGTH = 1e6
 def length_of(entries: int, loss: ZCDP | NoPrivacy) -> float:
     """Return the length that so many products of a row, and the constant, are shortened to."""
     if isinstance(loss, ZCDP):
-        return BEFORE_TRIPLES.shortened * math.sqrt(THIRDS_LENGTH * entries)
+        return BEFORE_TRIPLES.length_share * math.sqrt(THIRDS_LENGTH * entries)
     return math.sqrt(EXACT_LENGTH * entries)
 
 
@@ -70,18 +70,18 @@ class Triples(Whitened):
         return "column-histograms", "whitened-moments", "third-moments", "gaussian"
 
     def feasibility_note(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
-        last = third_part(beside_cuts(question, rho_of(spent)))
+        last = third_part(loss_after_cuts(question, rho_of(spent)))
         for entries, times in ((1, 2), (MOST_THIRDS, 200)):  # rounding is in no bound more than that
             deviation_of(times * length_of(entries, last), last)
         return super().feasibility_note(question, spent)
 
     def release(
-        self, private: Table, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy, coins: PublicGenerator,
+        self, private: Table, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy, rng: PublicGenerator,
         allotment: CallBudget,
-    ) -> Outcome:  # fmt: skip
+    ) -> SearchOutcome:  # fmt: skip
         terms = self.terms(question.alpha, question.knowledge)
         released = noisy_triples(private, question, allotment, rho_of(spent), terms)
-        return Outcome(search(released, terms), terms, released)
+        return SearchOutcome(search(released, terms), terms, released)
 
 
 def third_part(loss: ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:
@@ -95,7 +95,7 @@ def noisy_triples(
     """Release margins and pairs, then the third moments that the full tests of what these join need."""
     pairs, n = noisy_whitened(private, question, allotment, loss, BEFORE_TRIPLES), question.n
     # From here on triples, features, weights and length are functions of the noisy margins and pairs.
-    last, shares = third_part(beside_cuts(question, loss)), [np.array(p) for p in pairs.shares]
+    last, shares = third_part(loss_after_cuts(question, loss)), [np.array(p) for p in pairs.shares]
     ordered, terms = pairs.by_name(), without(terms, copies_of(pairs, terms), pairs.names)
     named = needed_triples(ordered, candidates(ordered, terms), terms, [np.array(p) for p in ordered.shares])
     place = {name: number for number, name in enumerate(pairs.names)}

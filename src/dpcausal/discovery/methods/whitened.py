@@ -1,8 +1,8 @@
-"""``"whitened"``: noisy margins, then noisy second moments of whitened levels of shortened rows: for many columns.
+"""``"whitened"``: noisy margins, then noisy second moments of whitened levels of truncated rows: for many columns.
 
-A tenth of ρ tells the margins; by these, levels that are lost in the noise are merged and the others are measured so
-that each has variance one.  The rest of ρ tells the second moments; any test given one column, and the additive part of
-one given more, is read off them, and the search is free.  Numbers without declared cuts are cut at noisy quartiles
+A tenth of ρ pays for the margins; by these, levels that are lost in the noise are merged and the others are measured so
+that each has variance one.  The rest of ρ pays for the second moments; any test given one column, and the additive part
+of one given more, is read off them, and the search is free.  Numbers without declared cuts are cut at noisy quartiles
 first, in a tenth of ρ.
 """
 
@@ -21,7 +21,7 @@ from dpcausal.data.counts import JointCounts
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, Outcome, deviation_of, rho_of, too_few
+from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, SearchOutcome, deviation_of, rho_of, too_few
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.release_search import search
 from dpcausal.errors import InfeasibleError
@@ -58,7 +58,7 @@ QUARTILES = np.array([0.25, 0.5, 0.75])
 LEAST_SHARE = 0.02
 """Least share of the rows that the noisy number of kept ones is taken for."""
 
-APART = 2.0**-14
+LEAST_GAP = 2.0**-14
 """Least distance of two cuts, and of a cut from a bound, as a part of the range."""
 
 
@@ -73,13 +73,13 @@ def part_of_round(loss: ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:
     return loss.part(CUTS_SHARE / ROUNDS)
 
 
-def beside_cuts(question: DiscoveryQuestion, loss: ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:
+def loss_after_cuts(question: DiscoveryQuestion, loss: ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:
     """Return what the quartiles leave of a loss."""
     return loss.part(1 - CUTS_SHARE) if uncut(question) else loss
 
 
 def plan_cuts(question: DiscoveryQuestion, loss: ZCDP | NoPrivacy) -> None:
-    """Rehearse the noise of a round: ``FenceError`` if it could not be drawn."""
+    """Try the noise of a round: ``FenceError`` if it could not be drawn."""
     if columns := uncut(question):
         deviation_of(float(histograms_sensitivity(len(columns)).bound), part_of_round(loss))
 
@@ -101,12 +101,12 @@ def learned_cuts(
         noisy = gaussian(Query(np.concatenate(exact), bound, "quartiles"), allotment, step)
         parts = np.split(np.asarray(noisy, dtype=np.float64), np.cumsum([len(one) for one in exact])[:-1])
         for (name, law), counts in zip(laws.items(), parts, strict=True):
-            law.tell(cuts[name], counts, deviation, LEAST_SHARE * question.n)
+            law.add_histogram(cuts[name], counts, deviation, LEAST_SHARE * question.n)
     return {name: law.inside(law.quartiles()) for name, law in laws.items()}
 
 
 class Law:
-    """What noisy histograms told of how a column's values are spread, as points of its distribution function."""
+    """A column's distribution function as noisy histograms estimate it, as points."""
 
     def __init__(self, column: Bounded) -> None:
         self.column = column
@@ -121,10 +121,10 @@ class Law:
 
     def inside(self, points: Reals) -> Reals:
         """Return those points that are different and within the bounds."""
-        found = np.unique(points)
-        return found[(found > self.column.lower) & (found < self.column.upper)]
+        distinct = np.unique(points)
+        return distinct[(distinct > self.column.lower) & (distinct < self.column.upper)]
 
-    def tell(self, cuts: Reals, counts: Reals, deviation: float, least: float) -> None:
+    def add_histogram(self, cuts: Reals, counts: Reals, deviation: float, least: float) -> None:
         """Take in a histogram: a sum of k counts of m, as a share of all m, has the variance of a bridge."""
         total = max(float(counts.sum()), least)
         below = np.arange(1, len(counts))
@@ -142,10 +142,10 @@ class Law:
         lower, whole = self.column.lower, self.column.width
         knots = np.concatenate([[lower], places, [self.column.upper]])
         rising = np.concatenate([[0.0], np.clip(share, 0.0, 1.0), [1.0]]) + 1e-9 * np.arange(len(knots))
-        found = (np.interp(QUARTILES, rising, knots) - lower) / whole
-        apart = APART * np.arange(1, 4)
-        found = np.clip(np.maximum.accumulate(found - apart) + apart, apart, 1 - apart[::-1])
-        return np.asarray(lower + whole * found)
+        fractions = (np.interp(QUARTILES, rising, knots) - lower) / whole
+        gaps = LEAST_GAP * np.arange(1, 4)
+        fractions = np.clip(np.maximum.accumulate(fractions - gaps) + gaps, gaps, 1 - gaps[::-1])
+        return np.asarray(lower + whole * fractions)
 
 
 class Design(NamedTuple):
@@ -153,7 +153,7 @@ class Design(NamedTuple):
 
     margins: Fraction
     moments: Fraction
-    shortened: float
+    length_share: float
 
     def parts(self, loss: ZCDP | NoPrivacy) -> tuple[ZCDP | NoPrivacy, ZCDP | NoPrivacy]:
         """Return what the margins and the moments take of a loss."""
@@ -162,7 +162,7 @@ class Design(NamedTuple):
 
 PAIRS = Design(Fraction(1, 10), Fraction(9, 10), 0.4)
 
-EXACT_SHORTENED = 4.0
+EXACT_LENGTH_SHARE = 4.0
 """The squared length without noise."""
 
 LATER_ALPHA = 0.03
@@ -170,8 +170,8 @@ LATER_ALPHA = 0.03
 
 
 def squared_length(entries: int, loss: ZCDP | NoPrivacy, design: Design = PAIRS) -> float:
-    """Return what the square of a row of so many entries is shortened to."""
-    return (design.shortened if isinstance(loss, ZCDP) else EXACT_SHORTENED) * entries
+    """Return the squared length to which a row of so many entries is truncated."""
+    return (design.length_share if isinstance(loss, ZCDP) else EXACT_LENGTH_SHARE) * entries
 
 
 def moments_deviation(entries: int, n: int, loss: ZCDP | NoPrivacy, design: Design = PAIRS) -> float:
@@ -221,13 +221,13 @@ class Whitened(GraphSearch[ApproxDP | ZCDP]):
         return "column-histograms", "whitened-moments", "gaussian"
 
     def feasibility_note(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
-        """Return it for even margins; the noise of every number of levels that may be kept is rehearsed."""
+        """Return it for even margins; the noise of every number of levels that may be retained is tried."""
         plan_cuts(question, rho_of(spent))
-        first, second = self.design.parts(beside_cuts(question, rho_of(spent)))
+        first, second = self.design.parts(loss_after_cuts(question, rho_of(spent)))
         deviation_of(float(histograms_sensitivity(len(question.sizes)).bound), first)
         n, entries = question.n, declared(question)
-        for kept in range(1, entries + 1):
-            noise = moments_deviation(kept, n, second, self.design)
+        for retained in range(1, entries + 1):
+            noise = moments_deviation(retained, n, second, self.design)
         # Rows of D entries at even margins have the squared length D, and are shortened alike.
         error = 1 / n + (noise / (n * min(1.0, squared_length(entries, second, self.design) / entries))) ** 2
         pairs: list[Strength] = [
@@ -237,12 +237,12 @@ class Whitened(GraphSearch[ApproxDP | ZCDP]):
         return too_few(pairs, n, self.terms(question.alpha, question.knowledge).alpha)
 
     def release(
-        self, private: Table, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy, coins: PublicGenerator,
+        self, private: Table, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy, rng: PublicGenerator,
         allotment: CallBudget,
-    ) -> Outcome:  # fmt: skip
+    ) -> SearchOutcome:  # fmt: skip
         released = noisy_whitened(private, question, allotment, rho_of(spent))
         terms = self.terms(question.alpha, question.knowledge)
-        return Outcome(search(released, terms), terms, released)
+        return SearchOutcome(search(released, terms), terms, released)
 
 
 def declared(question: DiscoveryQuestion) -> int:
@@ -254,7 +254,7 @@ def noisy_whitened(
     private: Table, question: DiscoveryQuestion, allotment: CallBudget, loss: ZCDP | NoPrivacy, design: Design = PAIRS
 ) -> NoisyWhitened:
     """Read the columns and release where numbers are cut, their margins, then their whitened second moments."""
-    (first, second), n = design.parts(beside_cuts(question, loss)), question.n
+    (first, second), n = design.parts(loss_after_cuts(question, loss)), question.n
     joint = JointCounts(private, question.names)
     cuts = learned_cuts(joint, question, allotment, loss)
     # From here on the parts of numbers are functions of the noisy quartiles.

@@ -1,8 +1,8 @@
 """The graph of whitened pairs on which three searches agree: strongest first, hill climbing, and sampled orders.
 
-Noise of half the released variance is added again and again; each time the first two say which pairs they join.  Of the
-released numbers themselves orders of the columns are sampled, which tell the share of likely DAGs that join a pair.  A
-pair stands if the mean of the three shares is above a half, and its support is that mean, calibrated.  Tests leave out
+Noise of half the released variance is added again and again; each time the first two searches join pairs.  Orders of
+the columns are sampled from the released numbers; they give the share of likely DAGs that join a pair.  A pair is an
+edge if the mean of the three shares is above a half, and its support is that mean, calibrated.  Tests leave out
 weak edges, scores draw too many: their errors differ.
 """
 
@@ -21,8 +21,8 @@ from dpcausal.discovery.pvalues import asker
 from dpcausal.discovery.search.hill_climbing import climbed
 from dpcausal.discovery.search.order_mcmc import OF_FULL_ORDERS, OF_ORDERS, order_sampling
 from dpcausal.discovery.search.pc import Skeleton, Terms, orient
-from dpcausal.discovery.search.second_order import candidates, stand
-from dpcausal.discovery.search.strongest_first import sets_beside, strongest_first
+from dpcausal.discovery.search.second_order import candidates, retained_pairs
+from dpcausal.discovery.search.strongest_first import conditioning_sets, strongest_first
 from dpcausal.discovery.support import REDRAW_SEED, Support, calibrated, usual_redraws
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.releases.level_moments import NoisyWhitened
@@ -48,13 +48,13 @@ def averaged(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -
     """Return the pairs that stand, and the support of all; the order of the columns does not matter."""
     release, known = release.by_name(), terms.knowledge
     full = isinstance(release, NoisyTriples)
-    coins = generator_from_seed(REDRAW_SEED)
+    rng = generator_from_seed(REDRAW_SEED)
     first = candidates(release, terms) if full else strongest_first(release, terms)
-    drawn = [release.with_extra_noise(coins, PART) for _ in range(redraws or usual_redraws(len(release.names)))]
+    drawn = [release.with_extra_noise(rng, PART) for _ in range(redraws or usual_redraws(len(release.names)))]
     tested, scored = Counter[Edge](), Counter[Edge]()
     with progress(len(drawn), "draws of noise") as step:
         for one in drawn:
-            among = (stand(one, first, terms), climbed(one, terms, first.edges, FULL_PENALTY)) if full else (
+            among = (retained_pairs(one, first, terms), climbed(one, terms, first.edges, FULL_PENALTY)) if full else (
                 strongest_first(one, terms, edges_alone=True).edges, climbed(one, terms))  # fmt: skip
             tested.update(among[0] - first.untested)
             scored.update(among[1] - first.untested)
@@ -62,7 +62,7 @@ def averaged(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -
     likely: dict[Edge, float] = {}
     if not release.exact:  # two searches without noise: sampled orders cost them true edges there
         weighed = OF_FULL_ORDERS if full else OF_ORDERS
-        likely = order_sampling(release, terms, coins, first.edges if full else None, *weighed)
+        likely = order_sampling(release, terms, rng, first.edges if full else None, *weighed)
     shares = {
         edge: ((tested[edge] + scored[edge]) / len(drawn) + likely.get(edge, 0.0)) / (2 if release.exact else 3)
         for edge in (tested.keys() if full else tested.keys() | scored.keys() | likely.keys()) - first.untested
@@ -93,7 +93,7 @@ def determined(release: NoisyWhitened, terms: Terms) -> float:
     """
     names, known = release.names, terms.knowledge
     explained = np.zeros(len(names))
-    searched = [x for x, a in enumerate(names) if not all(known.apart(a, b) for b in names if b != a)]
+    searched = [x for x, a in enumerate(names) if not all(known.forbids_edge(a, b) for b in names if b != a)]
     if len(searched) < LEAST_COLUMNS:
         return 0.0
     for x, z in combinations(searched, 2):
@@ -113,26 +113,26 @@ def _around(release: NoisyWhitened, edges: frozenset[Edge]) -> dict[str, set[str
 
 def _separating(release: NoisyWhitened, terms: Terms, edges: frozenset[Edge]) -> dict[Edge, tuple[str, ...]]:
     """Return what separates best each pair that is apart but has a neighbour in common."""
-    found: dict[Edge, tuple[str, ...]] = {}
+    separating: dict[Edge, tuple[str, ...]] = {}
     around, ask = _around(release, edges), asker(release, terms)
     for x, y in combinations(release.names, 2):
-        if frozenset((x, y)) in edges or not around[x] & around[y] or terms.knowledge.apart(x, y):
+        if frozenset((x, y)) in edges or not around[x] & around[y] or terms.knowledge.forbids_edge(x, y):
             continue
         best = -1.0
-        for given in ((), *sets_beside(around[x], around[y], terms.max_order)):
+        for given in ((), *conditioning_sets(around[x], around[y], terms.max_order)):
             pvalue = ask(x, y, given).pvalue
             if pvalue is not None and pvalue > best:
-                best, found[frozenset((x, y))] = pvalue, given
+                best, separating[frozenset((x, y))] = pvalue, given
             if not given and best > terms.level(2):
                 break
-    return found
+    return separating
 
 
 def _weakest(release: NoisyWhitened, terms: Terms, edges: frozenset[Edge]) -> dict[Edge, float]:
     """Return the largest p-value of each edge given neighbours of either end."""
-    around, ask, found = _around(release, edges), asker(release, terms), {}
+    around, ask, largest = _around(release, edges), asker(release, terms), {}
     for x, y in map(sorted, edges):
-        sets = ((), *sets_beside(around[x] - {y}, around[y] - {x}, terms.max_order))
-        asked = ((ask(x, y, given).pvalue, len(given)) for given in sets)
-        found[frozenset((x, y))] = max(terms.at_alpha(pvalue, size) for pvalue, size in asked if pvalue is not None)
-    return found
+        sets = ((), *conditioning_sets(around[x] - {y}, around[y] - {x}, terms.max_order))
+        tests = ((ask(x, y, given).pvalue, len(given)) for given in sets)
+        largest[frozenset((x, y))] = max(terms.at_alpha(pvalue, size) for pvalue, size in tests if pvalue is not None)
+    return largest

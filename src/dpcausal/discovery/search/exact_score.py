@@ -49,10 +49,10 @@ Search = Literal["auto", "score", "pc"]
 
 def form_of(search: object, columns: int) -> Literal["score", "pc"]:
     """Return how so many columns are searched."""
-    asked = public.check_choice("search", search, ("auto", "score", "pc"))
-    if asked == "score" and columns > MOST_COLUMNS:
+    chosen = public.check_choice("search", search, ("auto", "score", "pc"))
+    if chosen == "score" and columns > MOST_COLUMNS:
         raise ParameterError(f"search='score' takes at most {MOST_COLUMNS} columns")
-    return "pc" if asked == "pc" or columns > MOST_COLUMNS else "score"
+    return "pc" if chosen == "pc" or columns > MOST_COLUMNS else "score"
 
 
 def score_of_moments(moments: NoisyMoments) -> Callable[[int, Sequence[int]], float]:
@@ -117,7 +117,7 @@ def local_scores(
         score, most = partial(local_score, release, factor=factor), MOST_PARENTS
     names = release.names
     joined = {frozenset(edge) for edge in candidates}
-    found = []
+    scores_of_columns = []
     for x, name in enumerate(names):
         sure = [p for p, other in enumerate(names) if (other, name) in knowledge.required]
         free = [
@@ -130,8 +130,8 @@ def local_scores(
             for chosen in combinations(free, size):
                 parents = [*sure, *chosen]
                 sets.append((score(x, parents), sum(1 << p for p in parents)))
-        found.append(tuple(sorted(sets, reverse=True)))
-    return LocalScores(names, tuple(found))
+        scores_of_columns.append(tuple(sorted(sets, reverse=True)))
+    return LocalScores(names, tuple(scores_of_columns))
 
 
 def best_dag(scores: LocalScores, without: Edge | None = None) -> tuple[float, frozenset[Arc]] | None:

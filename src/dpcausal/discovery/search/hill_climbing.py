@@ -29,11 +29,11 @@ def climbed(
 
     def gains(x: int) -> dict[int, float]:
         """Return what each allowed parent adds, or loses if it is taken out."""
-        found = {}
+        gain_of = {}
         for z in allowed[x]:
             left = release.residual(x, z, tuple(sorted(parents[x] - {z})))
-            found[z] = -math.inf if left is None else left.statistic - penalty * left.freedom
-        return found
+            gain_of[z] = -math.inf if left is None else left.statistic - penalty * left.freedom
+        return gain_of
 
     gained = [gains(x) for x in columns]
     been: set[tuple[frozenset[int], ...]] = set()
@@ -86,10 +86,10 @@ def allowed_parents(release: NoisyWhitened, terms: Terms, among: frozenset[Edge]
 
 
 def _linked(release: NoisyWhitened, x: int, y: int, terms: Terms) -> bool:
-    if terms.knowledge.apart(release.names[x], release.names[y]):
+    if terms.knowledge.forbids_edge(release.names[x], release.names[y]):
         return False
-    found = release.residual(x, y, ())
-    return found is not None and found.pvalue <= terms.level(0)
+    residual = release.residual(x, y, ())
+    return residual is not None and residual.pvalue <= terms.level(0)
 
 
 def _leads(parents: list[set[int]], start: int, end: int, skip: bool = False) -> bool:

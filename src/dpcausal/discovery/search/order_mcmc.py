@@ -53,13 +53,13 @@ class Sets(NamedTuple):
 
 
 def order_sampling(
-    release: NoisyWhitened, terms: Terms, coins: PublicGenerator, among: frozenset[Edge] | None, penalty: float,
+    release: NoisyWhitened, terms: Terms, rng: PublicGenerator, among: frozenset[Edge] | None, penalty: float,
     heat: float,
 ) -> dict[Edge, float]:  # fmt: skip
     """Return the shares of the pairs, among some or those linked at the level of the terms."""
     names = release.names
     sure, sets = required_parents(release, terms), sets_of_parents(release, terms, among, penalty)
-    parents = np.mean([_Walk(sets, sure, heat, coins).shares() for _ in range(WALKS)], axis=0)
+    parents = np.mean([_Walk(sets, sure, heat, rng).shares() for _ in range(WALKS)], axis=0)
     shares = parents + parents.T
     return {
         frozenset((names[x], names[z])): float(shares[x, z])
@@ -69,7 +69,7 @@ def order_sampling(
 
 def sets_of_parents(release: NoisyWhitened, terms: Terms, among: frozenset[Edge] | None, penalty: float) -> list[Sets]:
     """Return of each column its sets of parents with their gains; required ones are in all of them."""
-    found = []
+    candidates = []
     for x, (linked, sure) in enumerate(
         zip(allowed_parents(release, terms, among), required_parents(release, terms), strict=True)
     ):
@@ -94,29 +94,29 @@ def sets_of_parents(release: NoisyWhitened, terms: Terms, among: frozenset[Edge]
                 gains[chosen] = gains[chosen[:-1]] + gain(chosen[-1], [*always, *chosen[:-1]])
         likely = [*always, *free]
         bits = [sum(1 << likely.index(z) for z in (*always, *chosen)) for chosen in gains]
-        found.append(Sets(likely, np.array(bits, dtype=np.int64), np.array([*gains.values()])))
-    return found
+        candidates.append(Sets(likely, np.array(bits, dtype=np.int64), np.array([*gains.values()])))
+    return candidates
 
 
 class _Walk:
     """A walk over orders."""
 
-    def __init__(self, sets: list[Sets], sure: list[set[int]], heat: float, coins: PublicGenerator) -> None:
-        self.sets, self.heat, self.coins = sets, heat, coins
+    def __init__(self, sets: list[Sets], sure: list[set[int]], heat: float, rng: PublicGenerator) -> None:
+        self.sets, self.heat, self.rng = sets, heat, rng
         self.masks = [sum(1 << z for z in one.likely) for one in sets]
         self.holds = [one.holds() for one in sets]
         self.known: list[dict[int, tuple[float, Reals]]] = [{} for _ in sets]
         level = [0] * len(sets)
         for x in TopologicalSorter({x: sorted(above) for x, above in enumerate(sure)}).static_order():
             level[x] = 1 + max((level[z] for z in sure[x]), default=0)
-        self.order = sorted(coins.permutation(len(sets)).tolist(), key=level.__getitem__)
+        self.order = sorted(rng.permutation(len(sets)).tolist(), key=level.__getitem__)
 
     def at(self, x: int, before: int) -> tuple[float, Reals]:
         """Return the log weight of a column after those of a bit mask, and the share of each parent."""
         before &= self.masks[x]
-        found = self.known[x].get(before)
-        if found is not None:
-            return found
+        cached = self.known[x].get(before)
+        if cached is not None:
+            return cached
         likely, members, gains = self.sets[x]
         free = sum(1 << place for place, z in enumerate(likely) if before >> z & 1)
         weights = np.where((members & ~free) == 0, gains / self.heat, -np.inf)
@@ -130,21 +130,21 @@ class _Walk:
         return top, shares
 
     def weights(self, part: list[int], before: int) -> list[float]:
-        found, known, masks = [], self.known, self.masks
+        weights, known, masks = [], self.known, self.masks
         for x in part:
-            told = known[x].get(before & masks[x])
-            found.append((told or self.at(x, before))[0])
+            cached = known[x].get(before & masks[x])
+            weights.append((cached or self.at(x, before))[0])
             before |= 1 << x
-        return found
+        return weights
 
     def shares(self) -> Reals:
         """Return how often each column (second) is a parent of each (first)."""
         columns, masks = len(self.order), self.masks
-        found, looks = np.zeros((columns, columns)), 0
+        shares, looks = np.zeros((columns, columns)), 0
         now = self.weights(self.order, 0)
-        kinds, bars = self.coins.integers(0, 5, STEPS).tolist(), np.log(self.coins.random(STEPS)).tolist()
-        starts = self.coins.integers(0, columns, STEPS).tolist()
-        ends = ((np.array(starts) + self.coins.integers(1, columns, STEPS)) % columns).tolist()
+        kinds, bars = self.rng.integers(0, 5, STEPS).tolist(), np.log(self.rng.random(STEPS)).tolist()
+        starts = self.rng.integers(0, columns, STEPS).tolist()
+        ends = ((np.array(starts) + self.rng.integers(1, columns, STEPS)) % columns).tolist()
         for step, (kind, bar, i, j) in enumerate(zip(kinds, bars, starts, ends, strict=True)):
             i, j = (i, i + 1) if kind < 3 and i + 1 < columns else sorted((i, j))
             part = self.order[i : j + 1]
@@ -163,6 +163,6 @@ class _Walk:
             if step >= 0.3 * STEPS and step % EACH == 0:
                 looks, before = looks + 1, 0
                 for x in self.order:
-                    found[x] += self.at(x, before)[1]
+                    shares[x] += self.at(x, before)[1]
                     before |= 1 << x
-        return found / looks
+        return shares / looks

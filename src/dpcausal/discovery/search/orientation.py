@@ -7,7 +7,7 @@ from typing import Any
 
 Pair = frozenset[Any]
 Forbids = Any  # callable (a, b) -> bool
-WorkerBlocks = Callable[[Any, Any, tuple[Any, ...]], bool]
+IsSeparated = Callable[[Any, Any, tuple[Any, ...]], bool]
 
 
 class Marks:
@@ -98,15 +98,16 @@ class Marks:
 
 
 def point_colliders(
-    marks: Marks, separating: Mapping[Pair, Iterable[Any]], forbids: Forbids = None, apart: WorkerBlocks | None = None
-) -> None:
+    marks: Marks, separating: Mapping[Pair, Iterable[Any]], forbids: Forbids = None,
+    is_separated: IsSeparated | None = None,
+) -> None:  # fmt: skip
     """Point x → z ← y where x and y are apart, z is next to both, and z is not in the set that separated them.
 
     In the order of the nodes; an arc that contradicts an earlier one, a forbidden one, or one that would close a
-    cycle is left out, so that the outcome is defined for every set of answers.  With ``apart`` both arcs are drawn or
-    none, and none if x and y are apart given z too: a collider links them, so noise hides what z may only pass on.
+    cycle is left out, so that the outcome is defined for every set of answers.  With ``is_separated`` both arcs are
+    drawn or none, and none if x and y are apart given z too: a collider links them, so noise could hide a chain.
 
-    *Source*: Spirtes, Glymour & Scheines (2000), step C of PC; ``apart`` is this library's.
+    *Source*: Spirtes, Glymour & Scheines (2000), step C of PC; ``is_separated`` is this library's.
     """
     place = {node: k for k, node in enumerate(marks.nodes)}
     wanted = []
@@ -118,11 +119,12 @@ def point_colliders(
         between = set(between)
         wanted += [
             (place[x], place[y], place[z], x, y, z) for z in common
-            if z not in between and not (apart and apart(x, y, tuple(sorted({*between, z}, key=place.__getitem__))))
+            if z not in between
+            and not (is_separated and is_separated(x, y, tuple(sorted({*between, z}, key=place.__getitem__))))
         ]  # fmt: skip
     for _, _, _, x, y, z in sorted(wanted, key=lambda triple: triple[:3]):
         free = [a for a in (x, y) if not (forbids is not None and forbids(a, z)) and not marks.reaches(z, a)]
-        for a in free if apart is None or len(free) == 2 else ():
+        for a in free if is_separated is None or len(free) == 2 else ():
             marks.orient(a, z)
 
 
@@ -192,15 +194,14 @@ def extend(marks: Marks) -> frozenset[tuple[Any, Any]] | None:
 
 
 def _colliders(marks: Marks) -> set[tuple[Any, Any]]:
-    """Return (pair, middle) of the v-structures among the arcs."""
-    found = set()
+    colliders = set()
     for z in marks.nodes:
         above = list(marks.parents[z])
         for i, x in enumerate(above):
             for y in above[i + 1 :]:
                 if not marks.adjacent(x, y):
-                    found.add((frozenset((x, y)), z))
-    return found
+                    colliders.add((frozenset((x, y)), z))
+    return colliders
 
 
 def members(marks: Marks) -> Iterator[frozenset[tuple[Any, Any]]]:

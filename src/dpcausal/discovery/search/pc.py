@@ -1,4 +1,4 @@
-"""The PC loop, once: order by order, in its order-independent form, asking a pruner.
+"""The PC loop, once: order by order, in its order-independent form, with a pluggable test.
 
 Within an order the neighbours that conditioning sets are drawn from are those at its start, so that the outcome does
 not depend on the order of the columns (Colombo & Maathuis 2014), and the tests of an order are known when it begins.
@@ -99,7 +99,7 @@ def neighbours_of(nodes: Sequence[str], edges: set[Edge]) -> dict[str, tuple[str
 
 def starting_edges(nodes: Sequence[str], knowledge: Knowledge) -> set[Edge]:
     """Return all pairs that knowledge does not keep apart."""
-    return {frozenset(pair) for pair in combinations(nodes, 2) if not knowledge.apart(*pair)}
+    return {frozenset(pair) for pair in combinations(nodes, 2) if not knowledge.forbids_edge(*pair)}
 
 
 @dataclass
@@ -180,8 +180,8 @@ def orient(nodes: Sequence[str], skeleton: Skeleton, knowledge: Knowledge, ask: 
     of a pair that it separates given the column between them too.
     """
     marks = _sure_marks(nodes, skeleton, knowledge)
-    apart = None if ask is None else lambda x, y, given: ask(x, y, given).separated is True
-    point_colliders(marks, skeleton.separating, lambda a, b: not knowledge.allows(a, b), apart)
+    is_separated = None if ask is None else lambda x, y, given: ask(x, y, given).separated is True
+    point_colliders(marks, skeleton.separating, lambda a, b: not knowledge.allows(a, b), is_separated)
     return _closed(nodes, marks, skeleton, knowledge)
 
 

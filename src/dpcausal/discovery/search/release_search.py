@@ -1,4 +1,4 @@
-"""From released numbers to a graph: PC or strongest first by tests that know the noise, or the best score.
+"""Search a graph in released numbers: PC or strongest first with noise-aware tests, or the best score.
 
 All of it is post-processing, defined for every released value.
 """
@@ -31,8 +31,8 @@ LARGEST_MARGIN = 300.0
 
 
 @dataclass(frozen=True)
-class Found:
-    """A graph and how firmly its edges stand.
+class SearchResult:
+    """A graph and the margins of its edges.
 
     ``margin``: for each edge how far it is from falling out, nats of score lost without it, or powers of ten between
     the level and the largest p-value of its tests.  ``untested``: pairs without a test; those that knowledge requires
@@ -46,17 +46,17 @@ class Found:
     support: Support | None = None
     """Where the search itself draws noise again."""
     copies: dict[str, str] = field(default_factory=dict)
-    """Of each copy the column that stands for it, to which a line joins it."""
+    """Each copy's original; an undirected edge joins the two."""
 
 
-def search(release: Release, terms: Terms, margins: bool = True) -> Found:
-    """Return the graph of released numbers, copies of a column apart; without margins a score search is quicker."""
+def search(release: Release, terms: Terms, margins: bool = True) -> SearchResult:
+    """Return the graph of released numbers, without its copies; without margins a score search is quicker."""
     copies = copies_of(release, terms)
-    found = _found(release, without(terms, copies, release.names), margins)
-    return replace(found, graph=joined(found.graph, copies), copies=copies)
+    result = _search_graph(release, without(terms, copies, release.names), margins)
+    return replace(result, graph=joined(result.graph, copies), copies=copies)
 
 
-def _found(release: Release, terms: Terms, margins: bool = True) -> Found:
+def _search_graph(release: Release, terms: Terms, margins: bool = True) -> SearchResult:
     release = release.as_graph_release()
     if isinstance(release, NoisyWhitened):
         return _of_pairs(release, terms)
@@ -68,19 +68,19 @@ def _found(release: Release, terms: Terms, margins: bool = True) -> Found:
     return by_tests(release.names, skeleton, terms, None if isinstance(release, NoisyContrasts) else ask)
 
 
-def _of_pairs(release: NoisyWhitened, terms: Terms) -> Found:
+def _of_pairs(release: NoisyWhitened, terms: Terms) -> SearchResult:
     ordered = release.by_name()
     exact = release.exact
     if exact and not isinstance(ordered, NoisyTriples):
         skeleton, shares = strongest_first(ordered, terms), None
     else:
         skeleton, shares = averaged(ordered, terms, 1 if exact else None)
-    found = by_tests(ordered.names, skeleton, terms, asker(ordered, terms))
-    graph = Cpdag(release.names, found.graph.directed, found.graph.undirected)
-    return replace(found, graph=graph, support=None if exact else shares)
+    result = by_tests(ordered.names, skeleton, terms, asker(ordered, terms))
+    graph = Cpdag(release.names, result.graph.directed, result.graph.undirected)
+    return replace(result, graph=graph, support=None if exact else shares)
 
 
-def by_tests(names: tuple[str, ...], skeleton: Skeleton, terms: Terms, ask: Ask | None = None) -> Found:
+def by_tests(names: tuple[str, ...], skeleton: Skeleton, terms: Terms, ask: Ask | None = None) -> SearchResult:
     """Return the oriented skeleton with the margins of its tests; ``ask`` if one more test is free."""
     graph = orient(names, skeleton, terms.knowledge, ask)
     lowest = 10.0 ** (-LARGEST_MARGIN)
@@ -88,14 +88,14 @@ def by_tests(names: tuple[str, ...], skeleton: Skeleton, terms: Terms, ask: Ask 
         edge: max(0.0, math.log10(terms.alpha) - math.log10(max(weakest, lowest)))
         for edge, weakest in skeleton.weakest.items() if edge in skeleton.edges
     }  # fmt: skip
-    return Found(graph, margin, skeleton.untested, skeleton.tests)
+    return SearchResult(graph, margin, skeleton.untested, skeleton.tests)
 
 
-def _by_score(release: NoisyTable | NoisyMoments, skeleton: Skeleton, known: Knowledge, margins: bool) -> Found:
+def _by_score(release: NoisyTable | NoisyMoments, skeleton: Skeleton, known: Knowledge, margins: bool) -> SearchResult:
     scores = local_scores(release, skeleton.edges, known)
     best = best_dag(scores)
     if best is None:  # required arrows form no cycle, so a DAG of them alone is always allowed
-        return Found(Cpdag(release.names), {}, frozenset(), skeleton.tests)
+        return SearchResult(Cpdag(release.names), {}, frozenset(), skeleton.tests)
     graph = class_of(release.names, best[1], known)
     untested = skeleton.untested
     if untested:
@@ -105,7 +105,7 @@ def _by_score(release: NoisyTable | NoisyMoments, skeleton: Skeleton, known: Kno
     for edge in graph.skeleton - untested if margins else ():
         without = best_dag(scores, edge)
         margin[edge] = best[0] - without[0] if without else LARGEST_MARGIN
-    return Found(graph, margin, untested, skeleton.tests)
+    return SearchResult(graph, margin, untested, skeleton.tests)
 
 
 def without_noise(release: Release) -> bool:
@@ -129,9 +129,9 @@ def support(release: Release, terms: Terms, redraws: int | None = None) -> Suppo
     generator = generator_from_seed(REDRAW_SEED)
     with progress(redraws, "draws of noise") as step:
         for _ in range(redraws):
-            found = _found(release.with_extra_noise(generator), terms, margins=False)
-            edges.update(found.graph.skeleton - found.untested)
-            arrows.update(arc for arc in found.graph.directed if frozenset(arc) not in found.untested)
+            result = _search_graph(release.with_extra_noise(generator), terms, margins=False)
+            edges.update(result.graph.skeleton - result.untested)
+            arrows.update(arc for arc in result.graph.directed if frozenset(arc) not in result.untested)
             step("draws of noise")
     return Support(
         redraws,

@@ -1,8 +1,8 @@
 """Pairs that whitened pairs join, tested again given two columns in full: which triples that needs, and what is left.
 
 Tested are pairs that strongest-first joins, and those that sampled orders of the pairs find likely: strongest-first
-loses a pair to near-copies of its ends.  A set is not asked if a part of it would do: if x ⊥ y | z, w and x ⊥ w | z
-then x ⊥ y | z (contraction), and pairs tell the latter two.
+loses a pair to near-copies of its ends.  A set is not tested if a part of it is enough: if x ⊥ y | z, w and x ⊥ w | z
+then x ⊥ y | z (contraction), and pairs show the latter two.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from dpcausal.discovery.search.order_mcmc import OF_ORDERS, order_sampling
 from dpcausal.discovery.search.pc import Edge, Skeleton, Terms
-from dpcausal.discovery.search.strongest_first import sets_beside, strongest_first
+from dpcausal.discovery.search.strongest_first import conditioning_sets, strongest_first
 from dpcausal.discovery.support import REDRAW_SEED
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.releases.level_moments import Columns, NoisyWhitened, Residual
@@ -48,7 +48,7 @@ def candidates(release: NoisyWhitened, terms: Terms) -> Skeleton:
 def needed_triples(release: NoisyWhitened, skeleton: Skeleton, terms: Terms, shares: list[Reals]) -> list[Triple]:
     """Return the triples that full tests of a skeleton's pairs need, of the weakest pairs first as far as they go."""
     place = {name: number for number, name in enumerate(release.names)}
-    found: dict[Triple, None] = {}
+    triples: dict[Triple, None] = {}
     entries, around = 0, _around(skeleton.edges)
     for _, x, y in _by_strength(release, skeleton.edges - skeleton.untested):
         for given in _sets(release, around, x, y, min(terms.max_order, 2)):
@@ -56,21 +56,21 @@ def needed_triples(release: NoisyWhitened, skeleton: Skeleton, terms: Terms, sha
                 continue
             for end in (place[x], place[y]):
                 a, b, c = sorted((end, *given))
-                more = 0 if (a, b, c) in found else third_entries(shares, [(a, b, c)])
+                more = 0 if (a, b, c) in triples else third_entries(shares, [(a, b, c)])
                 if more and entries + more <= MOST_THIRDS:
                     entries += more
-                    found[a, b, c] = None
-    return sorted(found)
+                    triples[a, b, c] = None
+    return sorted(triples)
 
 
-def stand(release: NoisyWhitened, skeleton: Skeleton, terms: Terms) -> frozenset[Edge]:
-    """Return which pairs of a skeleton stand: the weakest are tested first, given what is left around either end."""
+def retained_pairs(release: NoisyWhitened, skeleton: Skeleton, terms: Terms) -> frozenset[Edge]:
+    """Return the pairs of a skeleton that stay: the weakest are tested first, given neighbours of either end."""
     place = {name: number for number, name in enumerate(release.names)}
     left, around = set(skeleton.edges), _around(skeleton.edges)
     for strength, x, y in _by_strength(release, skeleton.edges - skeleton.untested):
         for given in _sets(release, around, x, y, terms.max_order):
-            found = release.residual(place[x], place[y], given)
-            if found is not None and _gone(found, strength, terms, len(given)):
+            residual = release.residual(place[x], place[y], given)
+            if residual is not None and _is_separated(residual, strength, terms, len(given)):
                 left.discard(frozenset((x, y)))
                 around[x].discard(y)
                 around[y].discard(x)
@@ -78,35 +78,35 @@ def stand(release: NoisyWhitened, skeleton: Skeleton, terms: Terms) -> frozenset
     return frozenset(left)
 
 
-def _gone(found: Residual, strength: float, terms: Terms, given: int) -> bool:
-    """Return whether what is left of a pair of a strength separates it: full tests may be too blunt to."""
+def _is_separated(residual: Residual, strength: float, terms: Terms, given: int) -> bool:
+    """Return whether a residual separates a pair of this strength; full tests may lack the power."""
     # φ² of k numbers, of which nothing is left, has √(2/k) times the mean as its deviation.
-    if given > 1 and math.sqrt(2 / found.freedom) * found.added > SEEN * strength:
+    if given > 1 and math.sqrt(2 / residual.freedom) * residual.added > SEEN * strength:
         return False
-    return found.pvalue > LAXER * terms.level(given) or found.strength < BAR * strength
+    return residual.pvalue > LAXER * terms.level(given) or residual.strength < BAR * strength
 
 
 def _around(edges: Iterable[Edge]) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    neighbours: dict[str, set[str]] = {}
     for a, b in map(tuple, edges):
-        found.setdefault(a, set()).add(b)
-        found.setdefault(b, set()).add(a)
-    return found
+        neighbours.setdefault(a, set()).add(b)
+        neighbours.setdefault(b, set()).add(a)
+    return neighbours
 
 
 def _by_strength(release: NoisyWhitened, edges: Iterable[Edge]) -> list[tuple[float, str, str]]:
     place = {name: number for number, name in enumerate(release.names)}
-    found = []
+    strengths = []
     for x, y in map(sorted, edges):
         alone = release.residual(place[x], place[y], ())
-        found.append((alone.strength if alone else 0.0, x, y))
-    return sorted(found)
+        strengths.append((alone.strength if alone else 0.0, x, y))
+    return sorted(strengths)
 
 
 def _sets(release: NoisyWhitened, around: dict[str, set[str]], x: str, y: str, largest: int) -> Iterator[Columns]:
-    """Yield the sets around either end of which no part is needless, by their places."""
+    """Yield the sets around either end without a redundant part, by position."""
     place = {name: number for number, name in enumerate(release.names)}
-    for names in sets_beside(around[x] - {y}, around[y] - {x}, largest):
+    for names in conditioning_sets(around[x] - {y}, around[y] - {x}, largest):
         given = tuple(place[z] for z in names)
         parts = [(z, tuple(w for w in given if w != z)) for z in given]
         if all(_linked(release, place[end], z, rest) for end in (x, y) for z, rest in parts):
@@ -114,5 +114,5 @@ def _sets(release: NoisyWhitened, around: dict[str, set[str]], x: str, y: str, l
 
 
 def _linked(release: NoisyWhitened, x: int, z: int, given: Columns) -> bool:
-    found = release.residual(x, z, given)
-    return found is not None and found.pvalue <= NEEDED
+    residual = release.residual(x, z, given)
+    return residual is not None and residual.pvalue <= NEEDED

@@ -32,18 +32,18 @@ def strongest_first(release: NoisyWhitened, terms: Terms, bar: float = BAR, edge
             joined.add(pair)
             untested.add(pair)
             continue
-        if known.apart(x, y):
+        if known.forbids_edge(x, y):
             continue
-        found = release.residual(place[x], place[y], ())
-        if found is None:
+        residual = release.residual(place[x], place[y], ())
+        if residual is None:
             untested.add(pair)
             continue
         tests += 1
-        weakest[pair] = found.pvalue
+        weakest[pair] = residual.pvalue
         if weakest[pair] > terms.level(0):
             separating[pair] = ()
         else:
-            waiting.append((found.strength, x, y))
+            waiting.append((residual.strength, x, y))
     around: dict[str, set[str]] = {name: set() for name in names}
     for a, b in map(tuple, joined):
         around[a].add(b)
@@ -52,14 +52,14 @@ def strongest_first(release: NoisyWhitened, terms: Terms, bar: float = BAR, edge
     for strength, x, y in sorted(waiting, key=lambda one: (-one[0], *sorted(one[1:]))):
         pair = frozenset((x, y))
         best: tuple[float, tuple[str, ...]] | None = None
-        for given in sets_beside(around[x] - {y}, around[y] - {x}, terms.max_order):
-            found = release.residual(place[x], place[y], tuple(place[z] for z in given))
-            if found is None:
+        for given in conditioning_sets(around[x] - {y}, around[y] - {x}, terms.max_order):
+            residual = release.residual(place[x], place[y], tuple(place[z] for z in given))
+            if residual is None:
                 continue
             tests += 1
-            pvalue = found.pvalue
+            pvalue = residual.pvalue
             weakest[pair] = max(weakest[pair], terms.at_alpha(pvalue, len(given)))
-            gone = pvalue > terms.level(len(given)) or found.strength < bar * strength
+            gone = pvalue > terms.level(len(given)) or residual.strength < bar * strength
             if gone and (best is None or pvalue > best[0]):
                 best = (pvalue, given)
                 if edges_alone:
@@ -73,10 +73,10 @@ def strongest_first(release: NoisyWhitened, terms: Terms, bar: float = BAR, edge
     return Skeleton(frozenset(joined), separating, weakest, tests, frozenset(untested))
 
 
-def sets_beside(of_x: set[str], of_y: set[str], largest: int) -> list[tuple[str, ...]]:
+def conditioning_sets(of_x: set[str], of_y: set[str], largest: int) -> list[tuple[str, ...]]:
     """Return the sets of up to so many neighbours of either end, small ones first."""
-    found = dict.fromkeys(
+    sets = dict.fromkeys(
         given for size in range(1, largest + 1) for side in (of_x, of_y)
         for given in combinations(sorted(side), size)
     )  # fmt: skip
-    return sorted(found, key=lambda given: (len(given), given))
+    return sorted(sets, key=lambda given: (len(given), given))

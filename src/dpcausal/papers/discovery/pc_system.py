@@ -15,9 +15,16 @@ import numpy.typing as npt
 
 from dpcausal.data.counts import counts_of
 from dpcausal.data.table import Table
-from dpcausal.discovery.question import LARGEST_ORDER, DiscoveryQuestion, GraphSearch, Outcome, check_cells, pure_pay
+from dpcausal.discovery.question import (
+    LARGEST_ORDER,
+    DiscoveryQuestion,
+    GraphSearch,
+    SearchOutcome,
+    check_cells,
+    pure_pay,
+)
 from dpcausal.discovery.search.pc import Ask, Edge, Skeleton, Terms, Test, orient, starting_edges
-from dpcausal.discovery.search.release_search import Found
+from dpcausal.discovery.search.release_search import SearchResult
 from dpcausal.papers.direction.rank_scores import RankScores, claimed_sensitivity, published_score
 from dpcausal.papers.mechanisms.replication import replicate
 from dpcausal.privacy.budget import CallBudget
@@ -66,12 +73,12 @@ class PcSystem(GraphSearch[Any]):
 
     def release(
         self, private: Table, question: DiscoveryQuestion, spent: Any, coins: PublicGenerator, allotment: CallBudget
-    ) -> Outcome:
+    ) -> SearchOutcome:
         return self.replicated(self.counts(private, question, coins), question, spent, coins, allotment)
 
     def replicated(
         self, counts: Counts, question: DiscoveryQuestion, spent: Any, coins: PublicGenerator, allotment: CallBudget
-    ) -> Outcome:
+    ) -> SearchOutcome:
         """Run the published system; ε is the paper's own parameter, 1 without privacy."""
         terms = self.terms(question.alpha, question.knowledge)
         epsilon = spent.epsilon if isinstance(spent, (PureDP, ApproxDP)) else 1.0
@@ -83,11 +90,13 @@ class PcSystem(GraphSearch[Any]):
         skeleton, reported = replicate(Query(counts, claim, self.name), allotment, run)
         return self.outcome(skeleton, terms, question, reported)
 
-    def outcome(self, skeleton: Skeleton, terms: Terms, question: DiscoveryQuestion, reported: str = "") -> Outcome:
+    def outcome(
+        self, skeleton: Skeleton, terms: Terms, question: DiscoveryQuestion, reported: str = ""
+    ) -> SearchOutcome:
         """Return what leaves of a skeleton; a replica's own loss is reported, and its coins had a seed."""
-        found = Found(orient(question.names, skeleton, terms.knowledge), {}, skeleton.untested, skeleton.tests)
+        found = SearchResult(orient(question.names, skeleton, terms.knowledge), {}, skeleton.untested, skeleton.tests)
         seeded = bool(reported) or self.by_place
-        return Outcome(found, terms, reported=reported, seeded=seeded, by_place=self.by_place)
+        return SearchOutcome(found, terms, reported=reported, seeded=seeded, by_place=self.by_place)
 
     def counts(self, private: Table, question: DiscoveryQuestion, coins: PublicGenerator) -> Counts:
         """Return the exact counts that it works on."""

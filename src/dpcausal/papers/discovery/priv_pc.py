@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from dpcausal.core import validate as public
 from dpcausal.data.table import Table
-from dpcausal.discovery.question import DiscoveryQuestion, Outcome
+from dpcausal.discovery.question import DiscoveryQuestion, SearchOutcome
 from dpcausal.discovery.search.pc import (
     Edge,
     Skeleton,
@@ -91,7 +91,7 @@ class PrivPc(PcSystem):
 
     def release(
         self, private: Table, question: DiscoveryQuestion, spent: Any, coins: PublicGenerator, allotment: CallBudget
-    ) -> Outcome:
+    ) -> SearchOutcome:
         counts = self.counts(private, question, coins)
         if self.printed:
             return self.replicated(counts, question, spent, coins, allotment)
