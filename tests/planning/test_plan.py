@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import dpcausal as dpc
 from dpcausal.cli import app
 from dpcausal.errors import InfeasibleError, LossError, ParameterError
-from dpcausal.planning.registry import PROSPECTS
+from dpcausal.planning.registry import TASK_PLANS
 
 GAUSSIAN = dpc.ApproxDP(1, 1e-6)
 NUMBERS = {"ci_test": {"correlation": 0.07}, "effect": {}, "moments": {"columns": 3, "normal_rows": True}}
@@ -24,7 +24,7 @@ NUMBERS = {"ci_test": {"correlation": 0.07}, "effect": {}, "moments": {"columns"
 
 
 def loss_of(task: str, epsilon: float = 1.0) -> Any:
-    return dpc.ApproxDP(epsilon, 1e-6) if PROSPECTS[task].delta else dpc.PureDP(epsilon)
+    return dpc.ApproxDP(epsilon, 1e-6) if TASK_PLANS[task].delta else dpc.PureDP(epsilon)
 
 
 @pytest.mark.parametrize("task", NUMBERS)

@@ -54,18 +54,18 @@ def _plan(
     **assumed: Any,
 ) -> None:
     """What to expect, before anything is spent: of each question of a study, or of a task from public numbers."""
-    from dpcausal.planning.registry import PROSPECTS
+    from dpcausal.planning.registry import TASK_PLANS
 
     said = {name: value for name, value in assumed.items() if value is not None}
     task = what.replace("-", "_")
-    if task not in PROSPECTS and (Path(what).suffix or Path(what).exists()):
+    if task not in TASK_PLANS and (Path(what).suffix or Path(what).exists()):
         if said or not all(one is None for one in (n, epsilon, delta, rho, target, plot)):
             raise ParameterError("a study file says all of it: its plan takes --no-accuracy and --json alone")
         return _of_study(Path(what), accuracy, as_json)
     from dpcausal.planning.plan import plan
 
-    if task in PROSPECTS:
-        said |= _method_of(PROSPECTS[task], said)
+    if task in TASK_PLANS:
+        said |= _method_of(TASK_PLANS[task], said)
     loss: Loss | None = None if epsilon is None and rho is None else loss_from(epsilon, delta, rho)
     found = plan(task, n=n, loss=loss, accuracy=target, delta=delta if loss is None else None,
                  accept_large_epsilon=accept_large_epsilon, **said)  # fmt: skip
@@ -95,10 +95,10 @@ def _method_of(kind: type[TaskPlan], said: dict[str, Any]) -> dict[str, Any]:
 
 def _whole() -> Callable[..., None]:
     """Return the command with an option for each assumption of a task, and for each field of its methods."""
-    from dpcausal.planning.registry import PROSPECTS
+    from dpcausal.planning.registry import TASK_PLANS
 
     takers: dict[str, list[str]] = {}
-    for task, kind in PROSPECTS.items():
+    for task, kind in TASK_PLANS.items():
         for one in fields(kind):
             takers.setdefault(one.name, []).append(task)
 
@@ -107,9 +107,9 @@ def _whole() -> Callable[..., None]:
             _plan(**given)
 
     own = [one for one in inspect.signature(_plan, eval_str=True).parameters.values() if one.name != "assumed"]
-    assumed = [_option(name, PROSPECTS[tasks[0]], tasks) for name, tasks in takers.items()]
+    assumed = [_option(name, TASK_PLANS[tasks[0]], tasks) for name, tasks in takers.items()]
     taken = {one.name for one in own} | takers.keys()  # a field of such a name is an assumption here
-    rooms = [of(kind.methods)() for kind in PROSPECTS.values() if kind.methods]
+    rooms = [of(kind.methods)() for kind in TASK_PLANS.values() if kind.methods]
     options = {one.name: one for kinds in rooms for one in method_options(kinds) if one.name not in taken}
     parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*own, *assumed, *options.values())]
     return with_parameters(parameters, _plan.__doc__, run)

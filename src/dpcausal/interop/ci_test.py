@@ -1,4 +1,4 @@
-"""A test of independence as the PC of another package calls it; the package itself sees no row."""
+"""A test of independence that the PC of another package can call; the package sees no row."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ class MeteredCiTest:
             self.answers[key] = ci_test(
                 self.table, first, second, given=among, loss=self.loss, method=self.method, alpha=self.alpha
             )
-        found = self.answers[key]
-        return float(found.decision != "dependent") if found.pvalue is None else float(found.pvalue)
+        answer = self.answers[key]
+        return float(answer.decision != "dependent") if answer.pvalue is None else float(answer.pvalue)
 
     def __call__(
         self, X: str, Y: str, Z: Sequence[str] = (), *_: Any, significance_level: float = 0.05, **__: Any

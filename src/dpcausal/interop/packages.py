@@ -1,4 +1,4 @@
-"""Graphs as objects of other packages.  A graph holds no data, so none of this costs anything."""
+"""Convert graphs to and from objects of other packages, at no privacy cost."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def to_causal_learn(graph: Cpdag) -> Any:
     """Return a ``GeneralGraph`` of causal-learn; its PC's ``CausalGraph`` holds one as ``G``."""
     edge, endpoint, general, node = _causal_learn()
     made = {name: node(name) for name in graph.nodes}
-    found = general(list(made.values()))
+    general_graph = general(list(made.values()))
     for a, b in graph.arcs():
-        found.add_edge(edge(made[a], made[b], endpoint.TAIL, endpoint.ARROW))
+        general_graph.add_edge(edge(made[a], made[b], endpoint.TAIL, endpoint.ARROW))
     for a, b in graph.edges():
-        found.add_edge(edge(made[a], made[b], endpoint.TAIL, endpoint.TAIL))
-    return found
+        general_graph.add_edge(edge(made[a], made[b], endpoint.TAIL, endpoint.TAIL))
+    return general_graph
 
 
 def from_causal_learn(graph: Any) -> Cpdag:
@@ -55,9 +55,9 @@ def to_pgmpy(graph: Cpdag) -> Any:
         from pgmpy.base import DAG, PDAG
     except ImportError:
         raise MissingDependencyError("pgmpy", "pgmpy") from None
-    found = PDAG(graph.arcs(), graph.edges()) if graph.undirected else DAG(graph.arcs())
-    found.add_nodes_from(graph.nodes)
-    return found
+    pgmpy_graph = PDAG(graph.arcs(), graph.edges()) if graph.undirected else DAG(graph.arcs())
+    pgmpy_graph.add_nodes_from(graph.nodes)
+    return pgmpy_graph
 
 
 def from_pgmpy(graph: Any) -> Cpdag:

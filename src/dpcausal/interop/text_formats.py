@@ -1,4 +1,4 @@
-"""Graphs as texts that other tools read and write: DAGitty and DOT, which share a grammar, and Tetrad's."""
+"""Read and write graphs as text: DAGitty and DOT, which share a grammar, and Tetrad."""
 
 from __future__ import annotations
 
@@ -60,18 +60,18 @@ def to_tetrad(graph: Cpdag) -> str:
 def from_tetrad(text: str) -> Cpdag:
     """Read the text of Tetrad and causal-learn; other marks than ``-->``, ``<--`` and ``---`` are refused."""
     parts = re.split(r"^Graph (Nodes|Edges|Attributes):\s*$", text, flags=re.M)
-    found = {kind: body.strip() for kind, body in zip(parts[1::2], parts[2::2], strict=True)}
-    nodes = [name for name in re.split(r"[;,\s]+", found.get("Nodes", "")) if name]
+    sections = {kind: body.strip() for kind, body in zip(parts[1::2], parts[2::2], strict=True)}
+    nodes = [name for name in re.split(r"[;,\s]+", sections.get("Nodes", "")) if name]
     arcs, edges = [], []
-    for line in filter(str.strip, found.get("Edges", "").splitlines()):
-        words = re.sub(r"^\s*\d+\.\s+", "", line).split()
-        mark = words[1] if len(words) > 2 else ""
+    for line in filter(str.strip, sections.get("Edges", "").splitlines()):
+        tokens = re.sub(r"^\s*\d+\.\s+", "", line).split()
+        mark = tokens[1] if len(tokens) > 2 else ""
         if mark not in {"-->", "<--", "---"}:
             raise ParameterError("an edge of Tetrad's text is a --> b, a <-- b or a --- b: others are no CPDAG's")
         if mark == "---":
-            edges.append(frozenset((words[0], words[2])))
+            edges.append(frozenset((tokens[0], tokens[2])))
         else:
-            arcs.append((words[0], words[2]) if mark == "-->" else (words[2], words[0]))
+            arcs.append((tokens[0], tokens[2]) if mark == "-->" else (tokens[2], tokens[0]))
     return Cpdag(tuple(nodes), frozenset(arcs), frozenset(edges))
 
 
@@ -93,8 +93,8 @@ class _Braces:
         while self.seen() not in {"", "{"}:
             head.append(self.keyword() or self.seen())
             self.take()
-        word = head[1:2] if head[:1] == ["strict"] else head[:1]
-        if not self.kinds.intersection(word) or self.seen() != "{":
+        keyword = head[1:2] if head[:1] == ["strict"] else head[:1]
+        if not self.kinds.intersection(keyword) or self.seen() != "{":
             raise ParameterError(f"the text must begin with {' or '.join(sorted(self.kinds))} and a brace")
         self.body()
         if self.seen():
@@ -135,8 +135,8 @@ class _Braces:
         setting = self.keyword() if self.keyword() in _SETTINGS else ""
         if setting and (self.dot or self.tokens[self.at + 1 : self.at + 2] == ["["]):
             self.take()
-            found = self.attributes()
-            self.defaults |= found if setting == "edge" else {}
+            attributes = self.attributes()
+            self.defaults |= attributes if setting == "edge" else {}
             return []
         chain, marks = [self.operand()], []
         if self.seen() == "=":  # a setting of the whole text
@@ -155,12 +155,12 @@ class _Braces:
                     self.join(a, b, mark)
         return named
 
-    def drawn(self, mark: str, said: dict[str, str]) -> str:
+    def drawn(self, mark: str, attributes: dict[str, str]) -> str:
         """Return the mark that DOT's attributes make of an edge: on which ends there are heads, and of what kind."""
         if mark not in {"->", "--"}:
             raise ParameterError("an edge of DOT is a -> b or a -- b, with dir=back for the other way")
-        way = said.get("dir", "forward" if mark == "->" else "none")
-        ends = said.get("arrowtail", "normal"), said.get("arrowhead", "normal")
+        way = attributes.get("dir", "forward" if mark == "->" else "none")
+        ends = attributes.get("arrowtail", "normal"), attributes.get("arrowhead", "normal")
         if way not in {"forward", "back", "both", "none"} or not {*ends} <= {"normal", "none"}:
             raise ParameterError("an edge of DOT has dir forward, back, both or none, and heads normal or none")
         left = way in {"back", "both"} and ends[0] == "normal"
@@ -197,14 +197,14 @@ class _Braces:
         return token
 
     def attributes(self) -> dict[str, str]:
-        found: dict[str, str] = {}
+        attributes: dict[str, str] = {}
         while self.seen() == "[":
             self.take()
-            words = []
+            tokens = []
             while self.seen() not in {"", "]"}:
-                words.append(self.take())
-            if self.take() != "]" or (self.dot and {"<", "+"} & {*words}):
+                tokens.append(self.take())
+            if self.take() != "]" or (self.dot and {"<", "+"} & {*tokens}):
                 raise ParameterError("attributes stand in brackets, as [key=value]: no markup, no sum of texts")
-            plain = [word.strip('"') for word in words]
-            found |= {a: b for a, mark, b in zip(plain, words[1:], plain[2:], strict=False) if mark == "="}
-        return found
+            plain = [token.strip('"') for token in tokens]
+            attributes |= {a: b for a, mark, b in zip(plain, tokens[1:], plain[2:], strict=False) if mark == "="}
+        return attributes

@@ -1,4 +1,4 @@
-"""Planning a direction: the chance of the right arrow, from blocks of made-up rows and the law of the noise."""
+"""Planning a direction: the chance of the right arrow, from blocks of simulated rows and the distribution of the noise."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHAPES = ("tanh", "cubic", "exponential", "sine")
 """What "any" goes over; what is told is the middle, the range all of them."""
 BLOCKS, DRAWN = 60, 200
 """Blocks that are made up of a shape, and verdicts that are drawn from them."""
-APART = 0.3
+RELATIVE_ERROR = 0.3
 """How far from the made-up rows others of the shape are found, as a share: measured."""
 
 
@@ -75,17 +75,18 @@ class DirectionPlan(TablePlan):
     def expected(self, n: int, loss: Loss) -> Forecast:
         rows = self.table({name: np.zeros(n, dtype=np.int8) for name in "xy"}, dict.fromkeys("xy", Bounded(-1, 1)))
         question = Pair.of(rows, "x", "y", None, "everyone", self.alpha)
-        settled = plan_call(question, Verdict(), loss)
-        way, chances = cast(Verdict, settled.method), []
+        planned = plan_call(question, Verdict(), loss)
+        way, chances = cast(Verdict, planned.method), []
         for curve in self._curves:
             pool = _pool(curve, self.cause, self.noise, way.rows_per_block or 1, BLOCKS)
-            (found,) = simulate_runs(1, partial(way.drawn, question, settled.spent, pool, times=DRAWN))
-            chances.append(found["x causes y"] / DRAWN)
-        low, high = min(chances) / (1 + APART), min(1.0, max(chances) * (1 + APART))
+            (counts,) = simulate_runs(1, partial(way.drawn, question, planned.spent, pool, times=DRAWN))
+            chances.append(counts["x causes y"] / DRAWN)
+        low, high = min(chances) / (1 + RELATIVE_ERROR), min(1.0, max(chances) * (1 + RELATIVE_ERROR))
         return Forecast(median(chances), low, high, f"{BLOCKS} made-up blocks of {', '.join(self._curves)}")
 
-    def sentence(self, found: Forecast) -> str:
-        return f"the right arrow comes out with a chance of {found.accuracy:.2f} ({found.low:.2f} to {found.high:.2f})"
+    def sentence(self, forecast: Forecast) -> str:
+        bounds = f"({forecast.low:.2f} to {forecast.high:.2f})"
+        return f"the right arrow comes out with a chance of {forecast.accuracy:.2f} {bounds}"
 
     @property
     def _curves(self) -> tuple[str, ...]:
@@ -97,5 +98,5 @@ def _pool(curve: Any, cause: Any, noise: float, rows: int, blocks: int) -> tuple
     """Return the bits of so many blocks of made-up rows."""
     pair = anm_pair(rows * blocks, mechanism=curve, noise_scale=noise, cause=cause, seed=1).columns
     x, y = (pair[name].reshape(blocks, rows) for name in "xy")
-    coins = generator_from_seed(2)
-    return tuple(decisions_of_blocks(a, b, int(coins.integers(2**62))) for a, b in zip(x, y, strict=True))
+    rng = generator_from_seed(2)
+    return tuple(decisions_of_blocks(a, b, int(rng.integers(2**62))) for a, b in zip(x, y, strict=True))

@@ -1,4 +1,4 @@
-"""Planning effects and regressions: half the width of an interval, from a few calls on made-up rows."""
+"""Planning effects and regressions: half the width of an interval, from a few calls on simulated rows."""
 
 from __future__ import annotations
 
@@ -29,54 +29,56 @@ from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
 
 EVEN, FEW = 0.5, 0.05
-"""The share of treated that is supposed where nobody said it, and one for the far end of the range."""
+"""The share of treated that is assumed where none is stated, and one for the far end of the range."""
 USUAL, LITTLE, MUCH = 0.2, 0.1, 0.3
 """Likewise the outcome's spread, as a part of its width, and those for the near and the far end."""
 UNSURE = 3
 """Calls on made-up rows for each end."""
-LEAN = 0.24
+TREATMENT_TREND = 0.24
 """The made-up treatment is so much more frequent, as a share, by a standard deviation of a number adjusted for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class IntervalWidthPlan(TaskPlan):
-    """An interval of which half the width is foretold."""
+    """An interval of which half the width is predicted."""
 
     goal: ClassVar[str] = "half the width of the interval"
     more_is_better: ClassVar[bool] = False
     delta: ClassVar[float] = 1e-6
-    apart: ClassVar[float]
-    """How far from the made-up rows others are found, as a share: measured."""
-    withheld: ClassVar[str] = ""
-    """Where there may be no interval, in words."""
-    rehearsed_tables: ClassVar[int] = 9
-    """Calls on made-up rows; the middle one of their widths is told, and how far they lie apart."""
+    relative_error: ClassVar[float]
+    """How far other rows are from the simulated ones, as a share: measured."""
+    no_interval_note: ClassVar[str] = ""
+    """Where there may be no interval, as text."""
+    simulated_tables: ClassVar[int] = 9
+    """Calls on simulated rows; the median and the range of their widths are reported."""
 
     @abstractmethod
-    def simulate_once(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
+    def simulate_once(self, n: int, loss: Loss, rng: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
         """Return the interval of a call on made-up rows, or why there is none."""
 
     def expected(self, n: int, loss: Loss) -> Forecast:
         widths, why = [], ""
-        for interval, reason in simulate_runs(self.rehearsed_tables, partial(self.simulate_once, n, loss)):
+        for interval, reason in simulate_runs(self.simulated_tables, partial(self.simulate_once, n, loss)):
             widths.append(math.inf if interval is None else (interval[1] - interval[0]) / 2)
             why = reason or why
         widths.sort()
         middle, tenth = widths[len(widths) // 2], len(widths) // 8
-        low, high = min(widths[tenth], middle / (1 + self.apart)), max(widths[-1 - tenth], middle * (1 + self.apart))
-        told = f"{len(widths)} made-up tables" + (f"; without an interval where {why}" if why else "")
-        return Forecast(middle, low, high, told)
+        factor = 1 + self.relative_error
+        low, high = min(widths[tenth], middle / factor), max(widths[-1 - tenth], middle * factor)
+        why_all = f"{len(widths)} made-up tables" + (f"; without an interval where {why}" if why else "")
+        return Forecast(middle, low, high, why_all)
 
     @property
     def assumption_note(self) -> str:
-        """What widens it most where it is not as was said, in words."""
+        """What widens it most where an assumption fails, as text."""
         return ""
 
-    def sentence(self, found: Forecast) -> str:
-        if math.isinf(found.accuracy):
-            return "no interval is to be expected" + (f": {found.why}" if found.why else "")
-        high = "none" if math.isinf(found.high) else f"{found.high:.3g}"
-        return f"an interval of ±{found.accuracy:.3g} ({found.low:.3g} to {high}{self.withheld}){self.assumption_note}"
+    def sentence(self, forecast: Forecast) -> str:
+        if math.isinf(forecast.accuracy):
+            return "no interval is to be expected" + (f": {forecast.why}" if forecast.why else "")
+        high = "none" if math.isinf(forecast.high) else f"{forecast.high:.3g}"
+        bounds = f"({forecast.low:.3g} to {high}{self.no_interval_note})"
+        return f"an interval of ±{forecast.accuracy:.3g} {bounds}{self.assumption_note}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +117,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
 
     task: ClassVar[str] = "effect"
     methods: ClassVar[str] = "effects"
-    apart: ClassVar[float] = 0.15
+    relative_error: ClassVar[float] = 0.15
     least: ClassVar[int] = 100
 
     outcome: int = 0
@@ -162,7 +164,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
 
     @property
     def assumption_note(self) -> str:
-        unsaid = "; share= and spread= say what is known" if self._unsaid else ""
+        unsaid = "; share= and spread= say what is known" if self._unstated else ""
         each = " in each group" if self.groups else ""
         return f"{each}{unsaid}" if self.design.is_trial else f"{each} if {self.treated_share:.0%} are treated{unsaid}"
 
@@ -172,65 +174,67 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         return EVEN if self.share is None else self.share
 
     @property
-    def _unsaid(self) -> dict[str, tuple[float, float]]:
-        """What nobody said, with a value for the near and the far end of the range."""
+    def _unstated(self) -> dict[str, tuple[float, float]]:
+        """Assumptions not stated, with a value for the near and the far end of the range."""
         share = {"share": (EVEN, FEW)} if self.share is None and not self.design.is_trial else {}
         return share | ({"spread": (LITTLE, MUCH)} if self.spread is None and not self.outcome else {})
 
     @property
     def design(self) -> EffectMethod[Any]:
-        """Whose way to assign is rehearsed."""
+        """The method whose assignment is simulated."""
         return self.method if isinstance(self.method, EffectMethod) else Stratified()
 
     def expected(self, n: int, loss: Loss) -> Forecast:
-        found = self._with_ends(super().expected(n, loss), n, loss)
-        asked = simulate_runs(1, partial(self._asked, self.method, n, loss))[0]
-        if asked.method not in METHODS:  # a published system
-            return found
-        way, told = METHODS[asked.method](**asked.settings), found.why
-        for word in way.words:
-            said = getattr(way, word)
-            other = partial(self._asked, replace(way, **{word: not said}), n, loss)
-            ends = [one.interval for one in simulate_runs(self.rehearsed_tables, other) if one.interval is not None]
+        forecast = self._with_ends(super().expected(n, loss), n, loss)
+        effect = simulate_runs(1, partial(self._simulated_effect, self.method, n, loss))[0]
+        if effect.method not in METHODS:  # a published system
+            return forecast
+        way, why = METHODS[effect.method](**effect.settings), forecast.why
+        for option in way.words:
+            stated = getattr(way, option)
+            other = partial(self._simulated_effect, replace(way, **{option: not stated}), n, loss)
+            ends = [one.interval for one in simulate_runs(self.simulated_tables, other) if one.interval is not None]
             half = sorted((high - low) / 2 for low, high in ends)
-            shown = f"±{half[len(half) // 2]:.3g}" if 2 * len(half) > self.rehearsed_tables else "no interval"
-            told += f"; {'without' if said else 'with'} {word}=True {shown}"
-        return found._replace(why=told)
+            text = f"±{half[len(half) // 2]:.3g}" if 2 * len(half) > self.simulated_tables else "no interval"
+            why += f"; {'without' if stated else 'with'} {option}=True {text}"
+        return forecast._replace(why=why)
 
-    def _with_ends(self, found: Forecast, n: int, loss: Loss) -> Forecast:
-        """Return it with a range that covers what nobody said."""
+    def _with_ends(self, forecast: Forecast, n: int, loss: Loss) -> Forecast:
+        """Return it with a range that covers the assumptions not stated."""
         ends = []
-        for place in (0, 1) if self._unsaid else ():
-            assumption_note: dict[str, Any] = {name: pair[place] for name, pair in self._unsaid.items()}
-            one = replace(self, **assumption_note)
+        for place in (0, 1) if self._unstated else ():
+            assumptions: dict[str, Any] = {name: pair[place] for name, pair in self._unstated.items()}
+            one = replace(self, **assumptions)
             calls = simulate_runs(UNSURE, partial(one.simulate_once, n, loss))
             halves = sorted(math.inf if end is None else (end[1] - end[0]) / 2 for end, _ in calls)
             ends.append(halves[UNSURE // 2])
-        return found._replace(low=min(found.low, *ends[:1]), high=max(found.high, *ends[1:])) if ends else found
+        if not ends:
+            return forecast
+        return forecast._replace(low=min(forecast.low, *ends[:1]), high=max(forecast.high, *ends[1:]))
 
-    def simulate_once(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
-        found = self._asked(self.method, n, loss, coins)
+    def simulate_once(self, n: int, loss: Loss, rng: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
+        effect = self._simulated_effect(self.method, n, loss, rng)
         if not self.groups:
-            return found.interval, found.interval_reason
+            return effect.interval, effect.interval_reason
         # The middle one of the groups, those without an interval last.
-        each = sorted(found.by_group, key=lambda one: math.inf if (of := one.interval) is None else of[1] - of[0])
+        each = sorted(effect.by_group, key=lambda one: math.inf if (of := one.interval) is None else of[1] - of[0])
         return each[len(each) // 2].interval, each[len(each) // 2].reason
 
-    def _asked(self, method: Any, n: int, loss: Loss, coins: PublicGenerator) -> Effect:
+    def _simulated_effect(self, method: Any, n: int, loss: Loss, rng: PublicGenerator) -> Effect:
         half, flags, numbers = self.width / 2, Levels([0, 1]), [f"z{place}" for place in range(self.adjust)]
-        columns: dict[str, Any] = {name: normal(coins, n) for name in numbers}
-        made = self.design.rehearsal(n, self.cells, self.treated_share, coins)
+        columns: dict[str, Any] = {name: normal(rng, n) for name in numbers}
+        made = self.design.rehearsal(n, self.cells, self.treated_share, rng)
         columns["a"] = made.arms
         if numbers and not self.design.is_trial:
             # Bounds then do not show that a probability of treatment is far from 0 and 1: as where there are causes.
-            chance = self.treated_share * (1 + LEAN * columns[numbers[0]])
-            columns["a"] = (coins.random(n) < np.clip(chance, 0.0, 1.0)).astype(np.int64)
+            chance = self.treated_share * (1 + TREATMENT_TREND * columns[numbers[0]])
+            columns["a"] = (rng.random(n) < np.clip(chance, 0.0, 1.0)).astype(np.int64)
         pair = (self.control % made.levels, self.treated % made.levels) if made.levels > 2 else (0, 1)
         spread = USUAL if self.spread is None else self.spread
-        around = np.clip(spread * self.width * normal(coins, n), -half, half)
-        columns["y"] = (coins.random(n) < self.rate).astype(np.float64) if self.outcome else around
+        around = np.clip(spread * self.width * normal(rng, n), -half, half)
+        columns["y"] = (rng.random(n) < self.rate).astype(np.float64) if self.outcome else around
         if self.missing:
-            columns["y"] = np.where(coins.random(n) < self.missing, np.nan, columns["y"])
+            columns["y"] = np.where(rng.random(n) < self.missing, np.nan, columns["y"])
         elif self.outcome:
             columns["y"] = columns["y"].astype(np.int64)
         schema: dict[str, Column] = {"y": flags if self.outcome else Bounded(-half, half)}
@@ -239,7 +243,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         if self.cells > 1:
             columns["cell"], schema["cell"] = made.strata, Levels(range(self.cells))
         if self.groups:
-            columns["group"], schema["group"] = coins.integers(0, self.groups, n), Levels(range(self.groups))
+            columns["group"], schema["group"] = rng.integers(0, self.groups, n), Levels(range(self.groups))
         return effect(
             self.table(columns, schema), treatment="a", outcome="y", adjust=[*numbers, *(["cell"] * (self.cells > 1))],
             loss=loss, coverage=self.coverage, method=made.method if self.design.is_trial else method,
@@ -267,8 +271,8 @@ class MomentsPlan(IntervalWidthPlan, TablePlan):
 
     task: ClassVar[str] = "moments"
     goal: ClassVar[str] = "half the width of a slope's interval, in standard deviations"
-    apart: ClassVar[float] = 0.15
-    withheld: ClassVar[str] = "; none where columns are skewed"
+    relative_error: ClassVar[float] = 0.15
+    no_interval_note: ClassVar[str] = "; none where columns are skewed"
     least: ClassVar[int] = 100
 
     columns: int = 4
@@ -287,15 +291,15 @@ class MomentsPlan(IntervalWidthPlan, TablePlan):
     def of(cls, schema: Schema, *, columns: Any, **more: Any) -> Self:
         return cls(columns=len([schema.column(name) for name in columns]), **more)
 
-    def simulate_once(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
-        x, on = normal(coins, self.columns - 1, n), [f"x{place}" for place in range(1, self.columns)]
+    def simulate_once(self, n: int, loss: Loss, rng: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
+        x, on = normal(rng, self.columns - 1, n), [f"x{place}" for place in range(1, self.columns)]
         signal, rest = math.sqrt(self.explained / (self.columns - 1)), math.sqrt(1 - self.explained)
-        y = signal * x.sum(axis=0) + rest * normal(coins, n)
+        y = signal * x.sum(axis=0) + rest * normal(rng, n)
         columns = {name: np.clip(one, -self.reach, self.reach) for name, one in zip(("y", *on), (y, *x), strict=True)}
         table = self.table(columns, dict.fromkeys(columns, Bounded(-self.reach, self.reach)))
         released = moments(table, columns, loss=loss, accept_large_epsilon=True)
-        found = released.ols("y", on, constant_spread=True, normal_rows=self.normal_rows, coverage=self.coverage)
-        return found["x1"].interval, found.interval_reason
+        regression = released.ols("y", on, constant_spread=True, normal_rows=self.normal_rows, coverage=self.coverage)
+        return regression["x1"].interval, regression.interval_reason
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -318,8 +322,8 @@ class DidPlan(IntervalWidthPlan):
 
     task: ClassVar[str] = "did"
     records: ClassVar[str] = "persons"
-    apart: ClassVar[float] = 0.15
-    withheld: ClassVar[str] = "; none where outcomes are skewed or have long tails"
+    relative_error: ClassVar[float] = 0.15
+    no_interval_note: ClassVar[str] = "; none where outcomes are skewed or have long tails"
     quick: ClassVar[bool] = False
     least: ClassVar[int] = 200
     most: ClassVar[int] = 200_000
@@ -344,16 +348,16 @@ class DidPlan(IntervalWidthPlan):
             raise ParameterError("a plan of did takes a bounded outcome and a cohort of levels")
         return cls(periods=levels(schema.column(time)), width=declared.width, coverage=coverage, **more)
 
-    def simulate_once(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
+    def simulate_once(self, n: int, loss: Loss, rng: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
         person, time = np.divmod(np.arange(n * self.periods), self.periods)
         begins, half = self.periods // 2, self.width / 2
-        cohort = np.where(coins.random(n) < self.share, begins, self.periods)[person]
-        outcome = self.spread * self.width * (normal(coins, n)[person] + normal(coins, n * self.periods))
+        cohort = np.where(rng.random(n) < self.share, begins, self.periods)[person]
+        outcome = self.spread * self.width * (normal(rng, n)[person] + normal(rng, n * self.periods))
         schema = Schema({"time": Levels(range(self.periods)), "cohort": Levels([begins, self.periods]),
                          "outcome": Bounded(-half, half)})  # fmt: skip
         frame = {"person": person, "time": time, "cohort": cohort, "outcome": np.clip(outcome, -half, half)}
-        found = did(
+        result = did(
             Table(frame, schema, is_valid_loss(), person="person"), time="time",
             outcome="outcome", cohort="cohort", loss=loss, coverage=self.coverage, accept_large_epsilon=True,
         )  # fmt: skip
-        return (None if found.att is None else found.att.interval), ""
+        return (None if result.att is None else result.att.interval), ""

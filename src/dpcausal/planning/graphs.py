@@ -1,4 +1,4 @@
-"""Planning a discovery: the smallest correlation that shows as an edge, from calls on made-up rows."""
+"""Planning a discovery: the smallest correlation that shows as an edge, from calls on simulated rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STEP = 0.05
 TABLES, SETTLING = 45, 20
 """Made-up tables, and those until the correlations have settled."""
 LARGEST = 0.95
-APART = 0.2
+RELATIVE_ERROR = 0.2
 """How far from the made-up rows others are found, as a share: measured."""
 
 
@@ -77,36 +77,36 @@ class GraphPlan(TablePlan):
         names = [f"v{place}" for place in range(self.columns)]
         schema = dict.fromkeys(names, Levels(range(self.levels)) if self.levels else Bounded(-REACH, REACH))
 
-        def once(coins: PublicGenerator) -> str:
+        def once(rng: PublicGenerator) -> str:
             shape, logs = (self.columns, n), seen[-1]
-            rows = coins.integers(0, self.levels, shape) if self.levels else normal(coins, *shape)
+            rows = rng.integers(0, self.levels, shape) if self.levels else normal(rng, *shape)
             for pair, r in enumerate(np.exp(logs)):
                 one, other = rows[2 * pair], rows[2 * pair + 1]
                 if self.levels:
-                    rows[2 * pair + 1] = np.where(coins.random(n) < r, one, other)
+                    rows[2 * pair + 1] = np.where(rng.random(n) < r, one, other)
                 else:
                     rows[2 * pair + 1] = np.clip(r * one + math.sqrt(1 - r * r) * other, -REACH, REACH)
-            found = discover(
+            graph = discover(
                 self.table(dict(zip(names, rows, strict=True)), schema), loss=loss, alpha=self.alpha or None,
                 method=self.method, accept_large_epsilon=True,
             )  # fmt: skip
-            shown = np.array([frozenset(names[2 * p : 2 * p + 2]) in found.graph.skeleton for p in range(pairs)])
+            detected = np.array([frozenset(names[2 * p : 2 * p + 2]) in graph.graph.skeleton for p in range(pairs)])
             step = STEP * (3 if len(seen) <= SETTLING else 1)
-            moved = np.where(shown, logs - step, logs + step * CHANCE / (1 - CHANCE))
+            moved = np.where(detected, logs - step, logs + step * CHANCE / (1 - CHANCE))
             seen.append(np.minimum(moved, math.log(LARGEST)))
-            return found.method
+            return graph.method
 
         methods = simulate_runs(TABLES, once)
         least = float(np.exp(np.mean(seen[SETTLING + 1 :])))
-        told = f"method {methods[-1]}, {TABLES} made-up tables"
+        note = f"method {methods[-1]}, {TABLES} made-up tables"
         if least > 0.9:
-            return Forecast(math.inf, 0.9, math.inf, told)
-        return Forecast(least, least * (1 - APART), least * (1 + APART), told)
+            return Forecast(math.inf, 0.9, math.inf, note)
+        return Forecast(least, least * (1 - RELATIVE_ERROR), least * (1 + RELATIVE_ERROR), note)
 
-    def sentence(self, found: Forecast) -> str:
-        if math.isinf(found.accuracy):
+    def sentence(self, forecast: Forecast) -> str:
+        if math.isinf(forecast.accuracy):
             return "hardly any correlation shows as an edge"
         return (
-            f"a correlation of {found.accuracy:.2g} ({found.low:.2g} to {found.high:.2g}) shows as an edge with a "
-            f"chance of {CHANCE:g}"
+            f"a correlation of {forecast.accuracy:.2g} ({forecast.low:.2g} to {forecast.high:.2g}) "
+            f"shows as an edge with a chance of {CHANCE:g}"
         )

@@ -1,4 +1,4 @@
-"""Planning a synthetic control: half the width of its interval, from calls on made-up panels."""
+"""Planning a synthetic control: half the width of its interval, from calls on simulated panels."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class PanelPlan(IntervalWidthPlan):
     task: ClassVar[str] = "synthetic_control"
     methods: ClassVar[str] = "synthetic_control"
     records: ClassVar[str] = "donors"
-    apart: ClassVar[float] = 1.0  # the width is in units of the target's own noise, which differs from unit to unit
-    rehearsed_tables: ClassVar[int] = 25
+    relative_error: ClassVar[float] = 1.0  # the width is in units of the target's own noise, which differs by unit
+    simulated_tables: ClassVar[int] = 25
     least: ClassVar[int] = 20
     most: ClassVar[int] = 100_000
 
@@ -59,15 +59,15 @@ class PanelPlan(IntervalWidthPlan):
         public.number("shock", self.shock, 0.0, 0.3)
         public.number("coverage", self.coverage, 0.5, 0.9999)
 
-    def simulate_once(self, n: int, loss: Loss, coins: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
+    def simulate_once(self, n: int, loss: Loss, rng: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
         made = factor_panel(
             n, before=self.before, after=self.after, shock=2 * self.shock, noise=2 * self.spread,
-            seed=int(coins.integers(2**62)),
+            seed=int(rng.integers(2**62)),
         )  # fmt: skip
         ledger = is_valid_loss(unit="unit")
         panel = Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds, ledger=ledger)
-        found = synthetic_control(
+        result = synthetic_control(
             panel, loss=loss, method=self.method, coverage=self.coverage, accept_large_epsilon=True
         )
-        ends = found.interval
-        return (None if ends is None else (ends[0] * self.width / 2, ends[1] * self.width / 2)), found.interval_reason
+        ends = result.interval
+        return (None if ends is None else (ends[0] * self.width / 2, ends[1] * self.width / 2)), result.interval_reason

@@ -11,7 +11,7 @@ from typing import Any
 from dpcausal.core import validate as public
 from dpcausal.data.schema import Schema
 from dpcausal.errors import DpCausalError, InfeasibleError, LossError, ParameterError, nearest, with_signature_errors
-from dpcausal.planning.registry import PROSPECTS
+from dpcausal.planning.registry import TASK_PLANS
 from dpcausal.planning.task_plan import Forecast, TaskPlan
 from dpcausal.plotting import axes, titled
 from dpcausal.privacy.checks import check_epsilon_consent
@@ -60,22 +60,22 @@ class Plan(TextResult):
 
     def summary(self) -> str:
         """Return the plan in sentences."""
-        told = self.assumed.sentence(Forecast(self.accuracy, self.low, self.high))
+        sentence = self.assumed.sentence(Forecast(self.accuracy, self.low, self.high))
         assumed = ", ".join(f"{name} {value}" for name, value in self._assumed().items())
         return (
-            f"{self.task} of {self.n} {self.assumed.records} at {self.loss}: {told}.\n"
+            f"{self.task} of {self.n} {self.assumed.records} at {self.loss}: {sentence}.\n"
             f"Assumed: {assumed}. Foretold by: {self.why}. Nothing was read or spent."
         )
 
     def _assumed(self) -> dict[str, Any]:
-        told = {one.name: getattr(self.assumed, one.name) for one in fields(self.assumed)}
-        told = {name: "not stated" if value is None else value for name, value in told.items()}
-        return {name: value if isinstance(value, (int, float, str)) else _named(value) for name, value in told.items()}
+        given = {one.name: getattr(self.assumed, one.name) for one in fields(self.assumed)}
+        given = {name: "not stated" if value is None else value for name, value in given.items()}
+        return {name: value if isinstance(value, (int, float, str)) else _named(value) for name, value in given.items()}
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON's types."""
-        told = {one.name: plain(getattr(self, one.name)) for one in fields(self) if one.name != "assumed"}
-        return told | {"assumed": self._assumed()}
+        record = {one.name: plain(getattr(self, one.name)) for one in fields(self) if one.name != "assumed"}
+        return record | {"assumed": self._assumed()}
 
     def curve(self, over: str = "n") -> list[dict[str, Any]]:
         """Return the accuracy for a quarter to four times the n, or the epsilon (``over="epsilon"``), a row each."""
@@ -84,8 +84,9 @@ class Plan(TextResult):
         for factor in FACTORS:
             n = round(self.n * factor) if over == "n" else self.n
             loss = self.loss if over == "n" else _times(self.loss, factor)
-            found = _tried(self.assumed, n, loss)
-            rows.append({"n": n, "loss": loss, "accuracy": found.accuracy, "low": found.low, "high": found.high})
+            forecast = _tried(self.assumed, n, loss)
+            point = {"accuracy": forecast.accuracy, "low": forecast.low, "high": forecast.high}
+            rows.append({"n": n, "loss": loss, **point})
         return rows
 
     def to_frame(self, over: str = "n") -> Any:
@@ -99,9 +100,9 @@ class Plan(TextResult):
 
 
 def _named(method: Any) -> str:
-    """Return a method's short name, with what was said of it."""
-    said = ", ".join(f"{name}={value}" for name, value in method.options().items() if value is not None)
-    return f"{method.name}({said})" if said else str(method.name)
+    """Return a method's short name with its options."""
+    options = ", ".join(f"{name}={value}" for name, value in method.options().items() if value is not None)
+    return f"{method.name}({options})" if options else str(method.name)
 
 
 @with_signature_errors
@@ -131,7 +132,7 @@ def plan(
     accept_large_epsilon : bool
         Consent to ε above 20.
     **assumed
-        What is assumed, in public numbers: the fields of the task's prospect, as ``correlation=0.1`` of a test.
+        What is assumed, in public numbers: the fields of the task's plan, as ``correlation=0.1`` of a test.
 
     Returns
     -------
@@ -160,11 +161,11 @@ def plan(
     >>> abs(again.n / 5_000 - 1) < 0.05
     True
     """
-    if task not in PROSPECTS:
-        raise ParameterError(f"task must be one of {', '.join(PROSPECTS)}{nearest(task, PROSPECTS)}")
+    if task not in TASK_PLANS:
+        raise ParameterError(f"task must be one of {', '.join(TASK_PLANS)}{nearest(task, TASK_PLANS)}")
     if [n, loss, accuracy].count(None) != 1:
         raise ParameterError("give two of n, loss (epsilon) and accuracy (target): the third is what a plan tells")
-    prospect = prospect_of(PROSPECTS[task], schema, assumed)
+    task_plan = task_plan_of(TASK_PLANS[task], schema, assumed)
     if n is not None:
         public.whole("n", n, 1, 100_000_000)
     if isinstance(loss, NoPrivacy):
@@ -172,21 +173,22 @@ def plan(
     if loss is not None:
         check_epsilon_consent(loss, accept_large_epsilon)
     if accuracy is not None:
-        public.number("accuracy", accuracy, 1e-9, 0.999 if prospect.more_is_better else 1e12)
+        public.number("accuracy", accuracy, 1e-9, 0.999 if task_plan.more_is_better else 1e12)
     if n is not None and loss is not None:
-        return _told(prospect, n, loss, "accuracy")
+        return _solved_plan(task_plan, n, loss, "accuracy")
     goal = float(accuracy or 0.0)
     if loss is not None:
         paid = loss
-        many = _least(lambda size: (math.ceil(size), paid), prospect, goal, float(prospect.least), float(prospect.most))
-        return _told(prospect, math.ceil(many), loss, "n")
-    whole, beside = int(n or 0), prospect.delta if delta is None else delta
-    epsilon = _least(lambda size: (whole, _pure(size, beside)), prospect, goal, LEAST_EPSILON, MOST_EPSILON)
-    return _told(prospect, whole, _pure(epsilon, beside), "loss")
+        ends = float(task_plan.least), float(task_plan.most)
+        many = _least(lambda size: (math.ceil(size), paid), task_plan, goal, *ends)
+        return _solved_plan(task_plan, math.ceil(many), loss, "n")
+    whole, known_delta = int(n or 0), task_plan.delta if delta is None else delta
+    epsilon = _least(lambda size: (whole, _pure(size, known_delta)), task_plan, goal, LEAST_EPSILON, MOST_EPSILON)
+    return _solved_plan(task_plan, whole, _pure(epsilon, known_delta), "loss")
 
 
-def prospect_of(kind: type[TaskPlan], schema: Schema | None, assumed: dict[str, Any]) -> TaskPlan:
-    """Return the prospect of stated assumptions, or of the task's arguments on a schema."""
+def task_plan_of(kind: type[TaskPlan], schema: Schema | None, assumed: dict[str, Any]) -> TaskPlan:
+    """Return the plan of stated assumptions, or of the task's arguments on a schema."""
     known = {one.name for one in fields(kind)}
     if schema is not None:
         known |= set(inspect.signature(kind.of).parameters) - {"schema", "more"}
@@ -197,36 +199,36 @@ def prospect_of(kind: type[TaskPlan], schema: Schema | None, assumed: dict[str, 
     return kind(**assumed) if schema is None else kind.of(schema, **assumed)
 
 
-def _tried(prospect: TaskPlan, n: int, loss: Loss) -> Forecast:
+def _tried(task_plan: TaskPlan, n: int, loss: Loss) -> Forecast:
     """Return what to expect, the worst where public numbers refuse the question."""
     try:
-        return prospect.expected(n, loss)
+        return task_plan.expected(n, loss)
     except DpCausalError as error:
-        worst = 0.0 if prospect.more_is_better else math.inf
+        worst = 0.0 if task_plan.more_is_better else math.inf
         return Forecast(worst, worst, worst, str(error))
 
 
-def _told(prospect: TaskPlan, n: int, loss: Loss, solved: str) -> Plan:
-    found = prospect.expected(n, loss)
-    told = found.accuracy, found.low, found.high, prospect.goal
-    return Plan(prospect.task, n, loss, *told, solved, found.why, prospect)
+def _solved_plan(task_plan: TaskPlan, n: int, loss: Loss, solved: str) -> Plan:
+    forecast = task_plan.expected(n, loss)
+    accuracy = forecast.accuracy, forecast.low, forecast.high, task_plan.goal
+    return Plan(task_plan.task, n, loss, *accuracy, solved, forecast.why, task_plan)
 
 
 def _least(
-    at: Callable[[float], tuple[int, Loss]], prospect: TaskPlan, goal: float, low: float, high: float
+    at: Callable[[float], tuple[int, Loss]], task_plan: TaskPlan, goal: float, low: float, high: float
 ) -> float:
-    """Return the least size whose accuracy meets the goal, as closely as the prospect can, by bisection of its log."""
+    """Return the least size whose accuracy meets the goal, as closely as the plan can, by bisection of its log."""
     size = low
-    while not prospect.meets(_tried(prospect, *at(size)), goal):
+    while not task_plan.meets(_tried(task_plan, *at(size)), goal):
         if size >= high:
             n, loss = at(high)
-            best = prospect.expected(n, loss)  # whatever refuses the question there is said in its own words
-            raise InfeasibleError(f"even {n} {prospect.records} at {loss} do not do: {prospect.sentence(best)}")
+            best = task_plan.expected(n, loss)  # raises the error that refuses the question there
+            raise InfeasibleError(f"even {n} {task_plan.records} at {loss} do not do: {task_plan.sentence(best)}")
         low, size = size, min(size * 4, high)
     high = size
-    while high > low * prospect.close:
+    while high > low * task_plan.close:
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if prospect.meets(_tried(prospect, *at(middle)), goal) else (middle, high)
+        low, high = (low, middle) if task_plan.meets(_tried(task_plan, *at(middle)), goal) else (middle, high)
     return high
 
 

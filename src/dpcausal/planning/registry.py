@@ -1,4 +1,4 @@
-"""The tasks that can be planned; this list stands above their prospects."""
+"""The tasks that can be planned."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ ALL: tuple[type[TaskPlan], ...] = (
     TestPlan, DirectionPlan, GraphPlan, EffectPlan, MomentsPlan, DidPlan, PanelPlan,
 )  # fmt: skip
 
-PROSPECTS: dict[str, type[TaskPlan]] = {kind.task: kind for kind in ALL}
+TASK_PLANS: dict[str, type[TaskPlan]] = {kind.task: kind for kind in ALL}
 """What a plan of a task assumes, by the task's name."""

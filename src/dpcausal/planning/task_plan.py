@@ -1,4 +1,4 @@
-"""A task as a plan sees it: public assumptions, and the accuracy that they foretell for n records and a loss."""
+"""The plan of a task: public assumptions, and the accuracy that they predict for n records and a loss."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class TaskPlan(ABC):
     """How closely it is sought."""
 
     @classmethod
-    def of(cls, schema: Schema, *_: Any, **words: Any) -> Self:
-        """Return the prospect of a call of the task with these arguments on a table of a schema."""
+    def of(cls, schema: Schema, *_: Any, **more: Any) -> Self:
+        """Return the plan of a call of the task with these arguments on a table of a schema."""
         raise ParameterError(f"a plan of {cls.task} takes no schema: state what it assumes")
 
     @abstractmethod
@@ -62,12 +62,12 @@ class TaskPlan(ABC):
         """Return what to expect; raise what a call would for a public reason."""
 
     @abstractmethod
-    def sentence(self, found: Forecast) -> str:
+    def sentence(self, forecast: Forecast) -> str:
         """Return it in words."""
 
-    def meets(self, found: Forecast, target: float) -> bool:
+    def meets(self, forecast: Forecast, target: float) -> bool:
         """Return whether an accuracy is as good as a target."""
-        return found.accuracy >= target if self.more_is_better else found.accuracy <= target
+        return forecast.accuracy >= target if self.more_is_better else forecast.accuracy <= target
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,14 +101,14 @@ def trials(n: int, most: int, rows: int) -> int:
 
 
 def simulate_runs(n: int, once: Callable[[PublicGenerator], T]) -> list[T]:
-    """Return what each of n rehearsals finds with public coins of its own, under noise simulated there alone."""
-    found = []
+    """Return the results of n simulated runs, each with its own public generator, under simulated noise."""
+    results = []
     for seed in range(1, n + 1):
         with simulated_noise(seed):
-            found.append(once(generator_from_seed(seed)))
-    return found
+            results.append(once(generator_from_seed(seed)))
+    return results
 
 
-def normal(coins: PublicGenerator, *shape: int) -> Any:
+def normal(rng: PublicGenerator, *shape: int) -> Any:
     """Return standard normal numbers, moved to within ±4."""
-    return coins.standard_normal(shape).clip(-REACH, REACH)
+    return rng.standard_normal(shape).clip(-REACH, REACH)

@@ -88,23 +88,23 @@ class TestPlan(TablePlan):
     def expected(self, n: int, loss: Loss) -> Forecast:
         """Return it by the method's own formula, or else from made-up tables."""
         question = IndependenceQuestion.of(self._table(n), "x", "y", self._given, self.alpha)
-        settled = plan_call(question, public.chosen(self.method, IndependenceTest, METHODS), loss)
-        way = cast("IndependenceTest[Any]", settled.method)
-        chance = way.approximate_power(question, settled.spent, self.correlation)
+        planned = plan_call(question, public.chosen(self.method, IndependenceTest, METHODS), loss)
+        way = cast("IndependenceTest[Any]", planned.method)
+        chance = way.approximate_power(question, planned.spent, self.correlation)
         if chance is not None and (self.rate == 0.5 or 2 not in (self.x, self.y)):
             return Forecast(chance, *_around(chance, chance), f"method {way.name}")
         many = trials(n, 120, ROWS)
-        found = simulate_runs(many, lambda coins: ci_test(
-            self._table(n, coins), "x", "y", given=self._given, loss=loss, method=self.method, alpha=self.alpha,
+        detected = simulate_runs(many, lambda rng: ci_test(
+            self._table(n, rng), "x", "y", given=self._given, loss=loss, method=self.method, alpha=self.alpha,
             accept_large_epsilon=True,
         ).decision).count("dependent")  # fmt: skip
-        low, high = wilson(found, many)
-        return Forecast(found / many, *_around(low, high), f"method {way.name}, {many} made-up tables")
+        low, high = wilson(detected, many)
+        return Forecast(detected / many, *_around(low, high), f"method {way.name}, {many} made-up tables")
 
-    def sentence(self, found: Forecast) -> str:
+    def sentence(self, forecast: Forecast) -> str:
         return (
-            f"a link of {self.correlation:g} is found with a chance of {found.accuracy:.2f} "
-            f"({found.low:.2f} to {found.high:.2f})"
+            f"a link of {self.correlation:g} is found with a chance of {forecast.accuracy:.2f} "
+            f"({forecast.low:.2f} to {forecast.high:.2f})"
             f"{RARER.format(self.rate) if 2 in (self.x, self.y) else ''}"
         )
 
@@ -112,23 +112,23 @@ class TestPlan(TablePlan):
     def _given(self) -> list[str]:
         return [*(f"z{place}" for place in range(self.given)), *(["cell"] if self.cells > 1 else [])]
 
-    def _table(self, n: int, coins: PublicGenerator | None = None) -> Table:
+    def _table(self, n: int, rng: PublicGenerator | None = None) -> Table:
         """Return a table of so many made-up rows, all alike without coins."""
         names = ["x", "y", *self._given]
         sizes = {"x": self.x, "y": self.y, "cell": self.cells}
         schema = {name: Levels(range(sizes[name])) if sizes.get(name) else Bounded(-REACH, REACH) for name in names}
-        if coins is None:
+        if rng is None:
             return self.table({name: np.zeros(n, dtype=np.int8) for name in names}, schema)
-        columns = {name: coins.integers(0, sizes[name], n) if sizes.get(name) else normal(coins, n) for name in names}
-        columns |= {name: (coins.random(n) < self.rate).astype(np.int64) for name in "xy" if sizes[name] == 2}
-        columns |= self._linked(columns["x"], columns["y"], coins)
+        columns = {name: rng.integers(0, sizes[name], n) if sizes.get(name) else normal(rng, n) for name in names}
+        columns |= {name: (rng.random(n) < self.rate).astype(np.int64) for name in "xy" if sizes[name] == 2}
+        columns |= self._linked(columns["x"], columns["y"], rng)
         return self.table(columns, schema)
 
-    def _linked(self, x: Any, y: Any, coins: PublicGenerator) -> dict[str, Any]:
+    def _linked(self, x: Any, y: Any, rng: PublicGenerator) -> dict[str, Any]:
         """Return x and y with the link: two numbers are normal, as many levels are copied, else y follows x's codes."""
         r = self.correlation
         if self.x and self.y:
-            return {"y": np.where(coins.random(len(x)) < r, x * self.y // self.x, y)}
+            return {"y": np.where(rng.random(len(x)) < r, x * self.y // self.x, y)}
         if self.y:
             return {"x": r * self._standard(y, self.y) + math.sqrt(1 - r * r) * x}
         return {"y": r * (self._standard(x, self.x) if self.x else x) + math.sqrt(1 - r * r) * y}

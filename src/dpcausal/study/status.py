@@ -16,8 +16,8 @@ from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.sources.origin import Origin
 from dpcausal.data.table import Table
 from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerError
-from dpcausal.planning.plan import prospect_of
-from dpcausal.planning.registry import PROSPECTS
+from dpcausal.planning.plan import task_plan_of
+from dpcausal.planning.registry import TASK_PLANS
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss, parse_loss
 from dpcausal.privacy.sensitivity import Relation, Unit
@@ -160,15 +160,15 @@ def forecast(question: QuestionPart, schema: Schema | None, n: int, subject: Tab
                 return ""
             asked: dict[str, Any] = {name: question.arguments.get(name) for name in ("target", "start")}
             return plan_synthetic_control(subject, loss=question.loss(), **asked).verdict
-        if schema is None or question.task not in PROSPECTS:
+        if schema is None or question.task not in TASK_PLANS:
             return ""
-        kind = PROSPECTS[question.task]
+        kind = TASK_PLANS[question.task]
         if not kind.quick:
             return f"dpcausal plan {question.task} --n {n} ... tells in some seconds"
         words = {"method": method_of(question), "persons": subject.unit is not Unit.ROW}
         words = question.arguments | words | question.assumed
-        prospect = prospect_of(kind, schema, words)
-        found = prospect.expected(min(n, MOST_ROWS), question.loss())
+        task_plan = task_plan_of(kind, schema, words)
+        found = task_plan.expected(min(n, MOST_ROWS), question.loss())
     except DpCausalError as error:
         return f"not foretold: {error}"
-    return ("were all records asked, " if question.where else "") + prospect.sentence(found)
+    return ("were all records asked, " if question.where else "") + task_plan.sentence(found)
