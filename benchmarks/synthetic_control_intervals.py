@@ -23,9 +23,9 @@ from dpcausal.synthetic_control.placebo import (
     Missed,
     missed_by_own,
     release_best,
-    release_lean,
     release_pvalue,
     release_reach,
+    release_slope,
 )
 
 DELTA, BEFORE, AFTER = 1e-6, 10, 3
@@ -287,10 +287,10 @@ def intervals(rows: Any, n: int, half: float, epsilon: float, seed: int, start: 
         ways = [donors.mixed(way, full) for way in MIXTURES]
         mixing, law = MIXTURES[release_best(ways, allotment, base.part(MIXING))], Law(max(fitted.freedom, 1))
         counts = base.part(INTERVAL * FIRST_COUNT), base.part(INTERVAL * (1 - FIRST_COUNT))
-        told, lean = release_lean(donors.mixed(mixing, full), law, n, allotment, counts[0])
-        placebos = donors.leaning(lean).mixed(mixing, full)
+        told, lean = release_slope(donors.mixed(mixing, full), law, n, allotment, counts[0])
+        placebos = donors.with_slope(lean).mixed(mixing, full)
         reach = release_reach(placebos, law, n, 0.9, allotment, counts, told)
-        found = units.leaning(lean).mixed(mixing, full)
+        found = units.with_slope(lean).mixed(mixing, full)
         test = base.part(PLACEBO_TEST)
         p = [release_pvalue(placebos, float(e), float(s), n, allotment, test)
              for e, s in zip(found.residuals[:TESTED], found.scales, strict=False)]  # fmt: skip

@@ -80,7 +80,7 @@ def test_the_list_of_short_names_is_all_that_the_command_and_the_namespace_read(
     app = Program()
     monkeypatch.setattr(commands, "app", app)
 
-    @commands.asks("signs", lambda: {**methods.METHODS, kind.name: kind})
+    @commands.task_command("signs", lambda: {**methods.METHODS, kind.name: kind})
     def command(call: Any) -> None:
         told.update(call.settings)
 

@@ -71,14 +71,14 @@ def test_a_lean_brings_the_coverage_of_calm_and_volatile_units_together(alike: b
     rng = np.random.default_rng(7)
     units, fresh = lucky(rng, 60_000, alike), lucky(rng, 60_000, alike)
     weights = np.full(60_000, FULL)
-    told, lean = placebo.release_lean(units.mixed(1, weights), Law(5), 60_000, granted(EXACT), EXACT)
+    told, lean = placebo.release_slope(units.mixed(1, weights), Law(5), 60_000, granted(EXACT), EXACT)
     assert (lean < 0) == alike and told[0] == placebo.TABLE_RATIO
     apart = []
     for some in (0.0, lean):
         reach = placebo.release_reach(
-            units.leaning(some).mixed(1, weights), Law(5), 60_000, 0.9, granted(EXACT), (EXACT, EXACT)
+            units.with_slope(some).mixed(1, weights), Law(5), 60_000, 0.9, granted(EXACT), (EXACT, EXACT)
         )
-        seen = fresh.leaning(some)
+        seen = fresh.with_slope(some)
         assert reach is not None and seen.swings is not None
         held, order = np.abs(seen.control) <= reach * seen.scales, np.argsort(seen.swings, kind="stable")
         assert held.mean() == pytest.approx(0.9, abs=0.01)
@@ -95,7 +95,7 @@ def test_noise_alone_makes_no_lean() -> None:
         allotment = ledger.charge(whole, task="test", unit=Unit.DONOR, unit_column="unit")
         for _ in range(100):
             units = placebo.Placebos(rng.standard_t(7, 200), np.ones(200), np.full(200, FULL), rng.uniform(-1, 1, 200))
-            leans.append(placebo.release_lean(units, Law(7), 200.0, allotment, loss)[1])
+            leans.append(placebo.release_slope(units, Law(7), 200.0, allotment, loss)[1])
     assert abs(np.mean(leans)) < 0.1 and np.std(leans) < 0.3
 
 

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from dpcausal.cli.options import Call, asks
+from dpcausal.cli.options import Call, task_command
 from dpcausal.cli.shared import DataArgument, SchemaOption
 
 
-@asks("did", of_records=True, files=("plot", "save_release"))
+@task_command("did", of_records=True, files=("plot", "save_release"))
 def did_command(
     data: DataArgument,
     time: Annotated[str, typer.Option(help="A column of levels, the periods.")],

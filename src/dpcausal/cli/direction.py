@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dpcausal.cli.options import Call, asks, of
+from dpcausal.cli.options import Call, of, task_command
 from dpcausal.cli.shared import DataArgument, SchemaOption, names_in
 
 AlphaOption = Annotated[float, typer.Option(help="Level of a verdict's claims, and of an arrow by votes.")]
@@ -31,7 +31,7 @@ def _shares(texts: list[str] | None) -> dict[Any, Any] | None:
     return shares or None
 
 
-@asks("direction", of("direction"), of_records=True)
+@task_command("direction", of("direction"), of_records=True)
 def direction_command(
     data: DataArgument,
     x: Annotated[str, typer.Argument(help="First column.")],
@@ -48,11 +48,11 @@ def direction_command(
     """Which of two columns is the cause?"""
     from dpcausal.direction.api import direction
 
-    words: dict[str, Any] = {"score": score, "protect": protect, "alpha": alpha}
-    call.show(direction(call.table(data, schema), x, y, **words, **call.settings))
+    arguments: dict[str, Any] = {"score": score, "protect": protect, "alpha": alpha}
+    call.show(direction(call.table(data, schema), x, y, **arguments, **call.settings))
 
 
-@asks("direction-all", of("direction"), of_records=True)
+@task_command("direction-all", of("direction"), of_records=True)
 def direction_all_command(
     data: DataArgument,
     schema: SchemaOption,
@@ -75,8 +75,8 @@ def direction_all_command(
     from dpcausal.direction.many import direction_all
 
     named = [tuple(names_in("--pair", [each])) for each in pair] if pair else None
-    words: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "pairs": named, "scores": names_in("--scores", scores) or None, "protect": protect,
         "shares": _shares(shares), "alpha": alpha, "correction": correction,
     }  # fmt: skip
-    call.show(direction_all(call.table(data, schema), **words, **call.settings))
+    call.show(direction_all(call.table(data, schema), **arguments, **call.settings))

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from dpcausal.cli.options import Call, asks
+from dpcausal.cli.options import Call, task_command
 from dpcausal.cli.shared import DataArgument, SchemaOption
 
 
-@asks("discontinuity", of_records=True, files=("plot", "save_release"))
+@task_command("discontinuity", of_records=True, files=("plot", "save_release"))
 def discontinuity_command(
     data: DataArgument,
     running: Annotated[str, typer.Option(help="The number that decides: bounded, or levels that are whole numbers.")],

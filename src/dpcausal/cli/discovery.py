@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from dpcausal.cli.options import Call, asks, of
+from dpcausal.cli.options import Call, of, task_command
 from dpcausal.cli.release import KnowledgeOption, knowledge_in
 from dpcausal.cli.shared import DataArgument, SchemaOption, names_in, show
 
 
-@asks("discover", of("discovery"), of_records=True, files=("save_release",))
+@task_command("discover", of("discovery"), of_records=True, files=("save_release",))
 def discover_command(
     data: DataArgument,
     schema: SchemaOption,
@@ -34,9 +34,9 @@ def discover_command(
     texts = {"text": None, "dagitty": "to_dagitty", "dot": "to_dot", "graphml": "to_graphml"}
     if form not in texts or not (redraws is None or 1 <= redraws <= 10_000):
         raise ParameterError("--format is text, dagitty, dot or graphml, --redraws a number from 1 to 10000")
-    told = Knowledge() if knowledge is None else knowledge_in(knowledge)
+    stated = Knowledge() if knowledge is None else knowledge_in(knowledge)
     known = Knowledge(
-        [*told.forbidden, *_arrows(forbid)], [*told.required, *_arrows(require)], told.tiers
+        [*stated.forbidden, *_arrows(forbid)], [*stated.required, *_arrows(require)], stated.tiers
     )
     chosen = names_in("--columns", columns) or None
     table = call.table(data, schema)

@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-from dpcausal.cli.options import Call, asks, of
+from dpcausal.cli.options import Call, of, task_command
 from dpcausal.cli.shared import DataArgument, SchemaOption, names_in
 from dpcausal.errors import ParameterError
 
 
-@asks("effect", of("effects"), of_records=True, files=("plot", "save_release"))
+@task_command("effect", of("effects"), of_records=True, files=("plot", "save_release"))
 def effect_command(
     data: DataArgument,
     treatment: Annotated[str, typer.Option(help="A column of levels.")],

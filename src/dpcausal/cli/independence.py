@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from dpcausal.cli.options import Call, asks, of
+from dpcausal.cli.options import Call, of, task_command
 from dpcausal.cli.shared import DataArgument, SchemaOption, names_in
 
 
-@asks("ci-test", of("independence"), of_records=True)
+@task_command("ci-test", of("independence"), of_records=True)
 def ci_test_command(
     data: DataArgument,
     x: Annotated[str, typer.Argument(help="A column, or several as a,b.")],

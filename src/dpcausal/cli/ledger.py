@@ -83,12 +83,12 @@ def ledgershow(
             whole = f"protects {ledger.protects}, budget {ledger.budget}, remaining {left}"
             print(f"{path.name}: {whole}, head {ledger.head}")
             for entry in entries:
-                kept = "" if ledger.answer(entry.number) is None else "  answer kept"
-                what = asked_in_words(json.loads(entry.detail))
-                print(f"{entry.number:>6}  {entry.at[:19]}  {entry.task} {what}  {entry.loss}  {entry.unit}{kept}")
+                cached = "" if ledger.answer(entry.number) is None else "  answer kept"
+                what = question_text(json.loads(entry.detail))
+                print(f"{entry.number:>6}  {entry.at[:19]}  {entry.task} {what}  {entry.loss}  {entry.unit}{cached}")
 
 
-def asked_in_words(detail: dict[str, Any]) -> str:
+def question_text(detail: dict[str, Any]) -> str:
     """Return what a spend was for in short, as ``x, y | z``, with the table, the subgroup and the method.
 
     Examples
@@ -108,9 +108,9 @@ def asked_in_words(detail: dict[str, Any]) -> str:
     else:
         sides, given = named("columns", "by", "values", "targets", "score", "scores"), []
     where = f" where {' and '.join(named('where'))}" if detail.get("where") else ""
-    told = f"{', '.join(sides)}{' | ' + ', '.join(given) if given else ''}{where}"
+    text = f"{', '.join(sides)}{' | ' + ', '.join(given) if given else ''}{where}"
     table, method = detail.get("table"), detail.get("method")
-    return told + (f" in {table}" if table else "") + (f", by {method}" if method else "")
+    return text + (f" in {table}" if table else "") + (f", by {method}" if method else "")
 
 
 @ledger_app.command("verify")
@@ -131,14 +131,13 @@ def ledger_verify(
             print("Whether both were put back shows only against a head noted elsewhere: --fingerprint.")
 
 
-def _witnessed(found: Verification) -> str:
-    """Return what the witness says, and what it cannot tell."""
-    if not found.witnessed:
-        place = "there is no place for one" if found.witness is None else f"nothing is at {found.witness}"
+def _witnessed(verification: Verification) -> str:
+    if not verification.witnessed:
+        place = "there is no place for one" if verification.witness is None else f"nothing is at {verification.witness}"
         return f"It has no witness here, {place}: whether an older copy was put back is not known."
-    if found.witnessed == found.lines:
-        return f"Its witness {found.witness} saw all {found.lines} lines."
+    if verification.witnessed == verification.lines:
+        return f"Its witness {verification.witness} saw all {verification.lines} lines."
     return (
-        f"Its witness {found.witness} saw {found.witnessed} of its {found.lines} lines: later ones could not be noted, "
-        "and whether more were cut off is not known."
+        f"Its witness {verification.witness} saw {verification.witnessed} of its {verification.lines} lines: "
+        "later ones could not be noted, and whether more were cut off is not known."
     )

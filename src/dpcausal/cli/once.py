@@ -33,8 +33,8 @@ class LazyCommand(SingleValueCommand):
 
     made: Callable[[], Any]
 
-    def make_context(self, *words: Any, **more: Any) -> Any:
-        return type(self).made().make_context(*words, **more)
+    def make_context(self, *arguments: Any, **more: Any) -> Any:
+        return type(self).made().make_context(*arguments, **more)
 
     def invoke(self, ctx: Any) -> Any:
         return ctx.command.invoke(ctx)

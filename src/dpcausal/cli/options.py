@@ -1,4 +1,4 @@
-"""What every command that asks takes; options of methods are read off their fields: a new one needs nothing here."""
+"""Options common to the commands of tasks; options of methods are derived from their fields."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ class Records:
             data, Schema.from_toml(schema), ledger, name=name, person=self.person, ids=self.ids, most=self.most,
             weight=None if self.weight is None else weight_of(self.weight), missing=self.missing,
         )  # fmt: skip
-        for column, words in clauses:
-            table = table.where(column, **words)
+        for column, condition in clauses:
+            table = table.where(column, **condition)
         return table
 
 METHODS_OF = {"effects": "effects.estimators"}
@@ -137,11 +137,11 @@ class Call:
         path = Path(f"{self.ledger.path}.answer-{head}.json")
         try:
             write_new(path, result.to_json())
-            told = f"the answer is paid for, and stands in {str(path)!r}"
+            message = f"the answer is paid for, and stands in {str(path)!r}"
         except ParameterError as error:
-            told = f"the answer is paid for and lost, unless --name kept it: {error}"
+            message = f"the answer is paid for and lost, unless --name kept it: {error}"
         with suppress(OSError):
-            print(f"dpcausal: {told}", file=sys.stderr, flush=True)
+            print(f"dpcausal: {message}", file=sys.stderr, flush=True)
 
     def save(self, result: Any) -> None:
         """Write the released numbers of a result to their file, if it has any."""
@@ -165,10 +165,10 @@ def of(room: str) -> Callable[[], Kinds]:
     return kinds
 
 
-def asks(
+def task_command(
     command_name: str, kinds: Callable[[], Kinds] = dict, *, of_records: bool = False, files: tuple[str, ...] = ()
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make a function a command that asks: it gets a ``call``, and its options are joined by those of every call.
+    """Make a function the command of a task: it gets a ``call``, and its options are joined by those of every call.
 
     These are the ledger, the loss, and ``--method`` with an option for each field of the methods that a word or number
     can fill.  "auto", the default, need not be among ``kinds``: the task then chooses.  A task of one way has no kinds,
@@ -217,10 +217,10 @@ def _whole(
 
     def run(**given: Any) -> None:
         with exit_codes():
-            said = {one.name: given.pop(one.name) for one in options}
+            method_options = {one.name: given.pop(one.name) for one in options}
             settings = {
                 "loss": loss_from(given.pop("epsilon"), given.pop("delta"), given.pop("rho")),
-                **({"method": build_method(kinds, given.pop("method"), said)} if kinds else {}),
+                **({"method": build_method(kinds, given.pop("method"), method_options)} if kinds else {}),
                 "accept_large_epsilon": given.pop("accept_large_epsilon"),
                 "again": given.pop("again"),
             }
@@ -244,8 +244,8 @@ def _whole(
     ] + [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=FILES[name]) for name in files
     ]
-    asked = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own if one.name != "call"]
-    return with_parameters([*asked, *shared, *extra], command.__doc__, run)
+    own_parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in own if one.name != "call"]
+    return with_parameters([*own_parameters, *shared, *extra], command.__doc__, run)
 
 
 def method_options(kinds: Kinds) -> list[inspect.Parameter]:
@@ -289,21 +289,21 @@ def _check_place(path: Path | None) -> None:
         raise ParameterError(f"{str(path)!r} is not in a folder that exists")
 
 
-def build_method(kinds: Kinds, asked: str, options: Mapping[str, Any]) -> Any:
+def build_method(kinds: Kinds, name_of_method: str, options: Mapping[str, Any]) -> Any:
     """Return the method, its options filled; without options the short name, so that the task may choose."""
     given = {name: value for name, value in options.items() if value is not None}
-    kind = kinds.get(asked)
-    if kind is None and asked != "auto":
+    kind = kinds.get(name_of_method)
+    if kind is None and name_of_method != "auto":
         known_names = dict.fromkeys(("auto", *kinds))
-        raise ParameterError(f"--method must be one of {', '.join(known_names)}{nearest(asked, known_names)}")
+        raise ParameterError(f"--method must be one of {', '.join(known_names)}{nearest(name_of_method, known_names)}")
     known = set() if kind is None else {field.name for field in fields(kind)}
     for name in given:
         if name not in known:
             takers = [other for other, one in kinds.items() if name in {field.name for field in fields(one)}]
-            told = " or ".join(dict.fromkeys(other for other in takers if other != "auto"))
-            raise ParameterError(f"--{name.replace('_', '-')} goes with --method {told}")
+            methods = " or ".join(dict.fromkeys(other for other in takers if other != "auto"))
+            raise ParameterError(f"--{name.replace('_', '-')} goes with --method {methods}")
     if kind is None or not given:
-        return "auto" if kind is None or asked == "auto" else kind()
+        return "auto" if kind is None or name_of_method == "auto" else kind()
     return kind(**given | ({LAW: _law(given[LAW])} if LAW in given else {}))
 
 
@@ -316,8 +316,8 @@ def _law(text: str) -> Any:
     try:
         return toml_in(f"law = {{ {text} }}", "--model-x")["law"]
     except ParameterError:
-        told = "'mean = { intercept = 1, age = 0.5 }, sd = 2', or 'table = [[0.9, 0.1], [0.4, 0.6]]', or fit"
-        raise ParameterError(f"--model-x is written as {told}") from None
+        examples = "'mean = { intercept = 1, age = 0.5 }, sd = 2', or 'table = [[0.9, 0.1], [0.4, 0.6]]', or fit"
+        raise ParameterError(f"--model-x is written as {examples}") from None
 
 
 def parameter(name: str, kind: Any, text: str, default: Any) -> inspect.Parameter:
@@ -346,8 +346,8 @@ def described(kind: type, name: str) -> str:
     """Return what a method's docstring says of a field, in its first sentence."""
     for base in kind.__mro__:
         text = inspect.cleandoc(base.__doc__ or "")
-        found = re.search(rf"^(?:[\w, ]*\b)?{name}\b[\w, ]* : .*\n((?:    .*\n?)+)", text, re.MULTILINE)
-        if found:
-            words = " ".join(found[1].split())
-            return words.split(". ")[0].split("; ")[0].rstrip(".").replace("``", "") + "."
+        match = re.search(rf"^(?:[\w, ]*\b)?{name}\b[\w, ]* : .*\n((?:    .*\n?)+)", text, re.MULTILINE)
+        if match:
+            text_of_field = " ".join(match[1].split())
+            return text_of_field.split(". ")[0].split("; ")[0].rstrip(".").replace("``", "") + "."
     return ""

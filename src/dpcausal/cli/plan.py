@@ -56,41 +56,41 @@ def _plan(
     """What to expect, before anything is spent: of each question of a study, or of a task from public numbers."""
     from dpcausal.planning.registry import TASK_PLANS
 
-    said = {name: value for name, value in assumed.items() if value is not None}
+    stated = {name: value for name, value in assumed.items() if value is not None}
     task = what.replace("-", "_")
     if task not in TASK_PLANS and (Path(what).suffix or Path(what).exists()):
-        if said or not all(one is None for one in (n, epsilon, delta, rho, target, plot)):
+        if stated or not all(one is None for one in (n, epsilon, delta, rho, target, plot)):
             raise ParameterError("a study file says all of it: its plan takes --no-accuracy and --json alone")
         return _of_study(Path(what), accuracy, as_json)
     from dpcausal.planning.plan import plan
 
     if task in TASK_PLANS:
-        said |= _method_of(TASK_PLANS[task], said)
+        stated |= _method_of(TASK_PLANS[task], stated)
     loss: Loss | None = None if epsilon is None and rho is None else loss_from(epsilon, delta, rho)
-    found = plan(task, n=n, loss=loss, accuracy=target, delta=delta if loss is None else None,
-                 accept_large_epsilon=accept_large_epsilon, **said)  # fmt: skip
-    print(found.to_json() if as_json else found.summary())
+    result = plan(task, n=n, loss=loss, accuracy=target, delta=delta if loss is None else None,
+                 accept_large_epsilon=accept_large_epsilon, **stated)  # fmt: skip
+    print(result.to_json() if as_json else result.summary())
     if plot is not None:
-        found.plot(over=over).figure.savefig(plot)
+        result.plot(over=over).figure.savefig(plot)
     return None
 
 
 def _of_study(path: Path, accuracy: bool, as_json: bool) -> None:
     from dpcausal.study.study import Study
 
-    found = Study.open(path).plan(accuracy=accuracy)
-    show_plan(found, as_json)
-    end(found, {"answered", "to ask"})
+    study_plan = Study.open(path).plan(accuracy=accuracy)
+    show_plan(study_plan, as_json)
+    end(study_plan, {"answered", "to ask"})
 
 
-def _method_of(kind: type[TaskPlan], said: dict[str, Any]) -> dict[str, Any]:
-    """Take the words on a method from what was said, and return the method."""
+def _method_of(kind: type[TaskPlan], stated: dict[str, Any]) -> dict[str, Any]:
+    """Remove a method's options from the stated arguments, and return the method."""
     if not kind.methods:
         return {}
     kinds = of(kind.methods)()
     own = {field.name for one in kinds.values() for field in fields(one)} - {one.name for one in fields(kind)}
-    options = {name: said.pop(name) for name in own & said.keys()}
-    return {"method": build_method(kinds, said.pop("method", "auto"), options)}
+    options = {name: stated.pop(name) for name in own & stated.keys()}
+    return {"method": build_method(kinds, stated.pop("method", "auto"), options)}
 
 
 def _whole() -> Callable[..., None]:

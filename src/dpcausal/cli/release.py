@@ -1,4 +1,4 @@
-"""The command ``dpcausal ask``: a saved release is asked again, for nothing."""
+"""The command ``dpcausal ask``: analyse a saved release at no privacy cost."""
 
 from __future__ import annotations
 
@@ -58,11 +58,12 @@ def ask_command(
             "regressors": names_in("--regressors", regressors) or None,
             "knowledge": None if knowledge is None else knowledge_in(knowledge),
         }  # fmt: skip
-        found = _asked(opened(release), question, {name: value for name, value in given.items() if value is not None})
+        stated = {name: value for name, value in given.items() if value is not None}
+        result = _analysis(opened(release), question, stated)
         if as_json:
-            print(found.to_json())
+            print(result.to_json())
         else:
-            print(f"{found.summary()}\nCost nothing: computed from what was released before.")
+            print(f"{result.summary()}\nCost nothing: computed from what was released before.")
 
 
 def opened(path: Path) -> Release:
@@ -86,14 +87,14 @@ def knowledge_in(path: Path) -> Knowledge:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError):
         raise ParameterError(f"{str(path)!r} cannot be read as a text file in UTF-8") from None
-    told = toml_in(text, repr(str(path)))
+    groups = toml_in(text, repr(str(path)))
     parts = {"tiers", "forbidden", "required"}
-    if set(told) - parts or not all(isinstance(part, list) for group in told.values() for part in group):
+    if set(groups) - parts or not all(isinstance(part, list) for group in groups.values() for part in group):
         raise ParameterError(f"{str(path)!r} holds tiers, forbidden and required, each a list of lists of names")
-    return Knowledge(**{name: [tuple(part) for part in group] for name, group in told.items()})
+    return Knowledge(**{name: [tuple(part) for part in group] for name, group in groups.items()})
 
 
-def _asked(release: Release, question: str, given: dict[str, Any]) -> Any:
+def _analysis(release: Release, question: str, given: dict[str, Any]) -> Any:
     import inspect
 
     way = getattr(release, QUESTIONS.get(question, ""), None)

@@ -1,4 +1,4 @@
-"""What the commands share: the program, options, exit codes, how a result is shown."""
+"""Shared parts of the commands: the program, options, exit codes, the output of results."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ app = Program(
 )  # fmt: skip
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         from dpcausal import __version__
 
         print(f"dpcausal {__version__}")
@@ -101,31 +101,30 @@ def exit_codes() -> Iterator[None]:
 
     An answer that is not in its ledger is shown, and the code is not 0: nobody can read it again.
     """
-    with _unkept() as lost:
+    with _unsaved_warnings() as lost:
         try:
             yield from _failures()
         finally:
-            for words in lost:
-                print(f"dpcausal: {words}", file=sys.stderr)
+            for message in lost:
+                print(f"dpcausal: {message}", file=sys.stderr)
     if lost:
         raise typer.Exit(DAMAGED)
 
 
 @contextmanager
-def _unkept() -> Iterator[list[str]]:
-    """Collect what is said of answers that could not be written."""
-    found, shown = list[str](), warnings.showwarning
+def _unsaved_warnings() -> Iterator[list[str]]:
+    messages, show_other = list[str](), warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
         if issubclass(category, NotKeptWarning):
-            found.append(str(message))
+            messages.append(str(message))
         else:
-            shown(message, category, *rest, **more)
+            show_other(message, category, *rest, **more)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", NotKeptWarning)
         warnings.showwarning = show
-        yield found
+        yield messages
 
 
 def _failures() -> Iterator[None]:
@@ -146,9 +145,9 @@ def _failures() -> Iterator[None]:
 def _fail(error: DpCausalError, code: int) -> None:
     # What the library calls a keyword is an option here.
     keyword = r"\b(accept_large_epsilon|again|force|new_ledger|partial)=True"
-    told = re.sub(keyword, lambda m: "--" + m[1].replace("_", "-"), str(error))
+    message = re.sub(keyword, lambda m: "--" + m[1].replace("_", "-"), str(error))
     with suppress(OSError):
-        print(f"dpcausal: {shown(told)}", file=sys.stderr, flush=True)
+        print(f"dpcausal: {shown(message)}", file=sys.stderr, flush=True)
     raise typer.Exit(code)
 
 

@@ -1,4 +1,4 @@
-"""Before and beside the questions: ``dpcausal demo``, ``check`` and ``explain``."""
+"""The commands ``dpcausal demo``, ``check`` and ``explain``."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def demo_command(
         from dpcausal.cli.study import announce, answers
         from dpcausal.demo import compared, run
 
-        found, report = run(folder, announce)
+        result, report = run(folder, announce)
         if as_json:
-            print(found.to_json())
+            print(result.to_json())
             return
-        print("\n".join([*answers(found), "", *compared(found), ""]))
-        print(f"The study: {folder / 'study.toml'}; left of its budget: {found.remaining}. Its report:\n{report}")
+        print("\n".join([*answers(result), "", *compared(result), ""]))
+        print(f"The study: {folder / 'study.toml'}; left of its budget: {result.remaining}. Its report:\n{report}")
 
 
 @app.command("check")
@@ -48,11 +48,11 @@ def check_command(
         if schema is None and not data.endswith(".toml"):
             raise ParameterError("name a study file, or the data and --schema FILE.toml")
         if schema is None:
-            found = Study.open(data).check()
+            check = Study.open(data).check()
         else:
-            found = Schema.from_toml(schema).check(data, weight=None if weight is None else weight_of(weight))
-        print(json.dumps(found.to_dict(), allow_nan=False, ensure_ascii=False) if as_json else found.summary())
-        if found.notes:
+            check = Schema.from_toml(schema).check(data, weight=None if weight is None else weight_of(weight))
+        print(json.dumps(check.to_dict(), allow_nan=False, ensure_ascii=False) if as_json else check.summary())
+        if check.notes:
             raise typer.Exit(1)
 
 

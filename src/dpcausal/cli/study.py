@@ -20,7 +20,7 @@ StudyArgument = Annotated[Path, typer.Argument(help="The study file.")]
 
 REPORT = Path("report.html")
 
-ASKED = "  {name}: two numbers as 0..110, levels as no, yes; codes as 0..110; missing 999, -9; empty leaves it out"
+PROMPT = "  {name}: two numbers as 0..110, levels as no, yes; codes as 0..110; missing 999, -9; empty leaves it out"
 
 
 @app.command("init")
@@ -42,44 +42,44 @@ def init_command(
             raise ParameterError(f"{str(out)!r} is there already: edit it, or name another with --out")
         if not out.absolute().parent.is_dir():
             raise ParameterError(f"{str(out)!r} is not in a folder that exists")
-        names, words = names_of(data, header), seen_from(out.parent, data)
+        names, path_in_study = names_of(data, header), seen_from(out.parent, data)
         print("What may stand in each column is public and yours to say; it is never read off the data.")
-        said: dict[str, Any] = {"title": "Untitled", "columns": {}, "person": None, "epsilon": 1.0, "delta": 1e-6}
+        entries: dict[str, Any] = {"title": "Untitled", "columns": {}, "person": None, "epsilon": 1.0, "delta": 1e-6}
         try:
-            _interview(names, said)
+            _interview(names, entries)
         except typer.Abort:  # Ctrl-C or Ctrl-D: what was answered is not lost
-            write_new(out, draft(words, file=out.name, **said))
+            write_new(out, draft(path_in_study, file=out.name, **entries))
             print(f"\nNot finished: {out} holds what you answered; go on in it by hand.", file=sys.stderr)
             raise
-        write_new(out, draft(words, file=out.name, **said))
+        write_new(out, draft(path_in_study, file=out.name, **entries))
         print(f"Written: {out}. Add your questions at its end, then: dpcausal plan {out}")
 
 
-def _interview(names: list[str], said: dict[str, Any]) -> None:
-    """Ask for title, person, each column and the budget; what is mistyped is asked again."""
+def _interview(names: list[str], entries: dict[str, Any]) -> None:
+    """Prompt for title, person, each column and the budget; repeat after a typing error."""
     from dpcausal.errors import LossError, ParameterError, nearest
     from dpcausal.privacy.checks import check_budget
     from dpcausal.privacy.loss import ApproxDP
     from dpcausal.study.file import declared
 
-    said["title"] = typer.prompt("Title, the question of the study")
+    entries["title"] = typer.prompt("Title, the question of the study")
     whose = f"Column that names whose a row is ({shown(', '.join(filter(None, names)))}; empty: a row is a person)"
     while person := typer.prompt(whose, default="", show_default=False):
         if person in names:
-            said["person"] = person
+            entries["person"] = person
             break
         print(f"    there is no column {person!r}{nearest(person, names)}")
     for name in names:
-        while name != said["person"]:
+        while name != entries["person"]:
             try:
-                told = declared(typer.prompt(ASKED.format(name=shown(name)), default="", show_default=False))
+                column = declared(typer.prompt(PROMPT.format(name=shown(name)), default="", show_default=False))
             except ParameterError as error:
                 print(f"    {error}")
                 continue
-            if told is not None and not name:
+            if column is not None and not name:
                 print("    a column without a name cannot be asked about: it is left out")
-            elif told is not None:
-                said["columns"][name] = told
+            elif column is not None:
+                entries["columns"][name] = column
             break
     while True:
         epsilon = typer.prompt("Budget, epsilon", type=float, default=1.0)
@@ -89,7 +89,7 @@ def _interview(names: list[str], said: dict[str, Any]) -> None:
         except LossError as error:
             print(f"    {error}")
             continue
-        said["epsilon"], said["delta"] = epsilon, delta
+        entries["epsilon"], entries["delta"] = epsilon, delta
         return
 
 
@@ -106,15 +106,15 @@ def run_command(
     with exit_codes():
         from dpcausal.study.study import Study
 
-        found = Study.open(study).run(
+        plan = Study.open(study).run(
             again=again or (), partial=partial, new_ledger=new_ledger, told=None if quiet else announce
         )
         if as_json:
-            show_plan(found, as_json)
+            show_plan(plan, as_json)
         else:
-            print(shown("\n".join(answers(found))))
-            print(f"Left of the budget: {found.remaining}. The report: dpcausal report {study}")
-        end(found, {"answered"})
+            print(shown("\n".join(answers(plan))))
+            print(f"Left of the budget: {plan.remaining}. The report: dpcausal report {study}")
+        end(plan, {"answered"})
 
 
 @app.command("schema")
@@ -138,18 +138,18 @@ def report_command(
         print(Study.open(study).report(out.absolute()))
 
 
-def announce(done: int, many: int, words: str) -> None:
+def announce(done: int, many: int, text: str) -> None:
     """Tell on standard error that a question was asked; where nobody reads it, the run goes on."""
     with suppress(OSError):
-        print(f"[{done}/{many}] {shown(words)}", file=sys.stderr, flush=True)
+        print(f"[{done}/{many}] {shown(text)}", file=sys.stderr, flush=True)
 
 
-def answers(found: StudyPlan) -> list[str]:
+def answers(plan: StudyPlan) -> list[str]:
     """Return the answers, each under its question's name."""
     from dpcausal.study.report.content import released
 
     lines = []
-    for one in found.standings:
+    for one in plan.standings:
         lines += [f"{one.question.name}: {one.state}: {one.reason}."] if one.reason and one.answer is not None else []
         for answer in one.answer if isinstance(one.answer, tuple) else (one.answer,):
             if answer is not None:
@@ -158,14 +158,14 @@ def answers(found: StudyPlan) -> list[str]:
     return lines
 
 
-def show_plan(found: StudyPlan, as_json: bool) -> None:
-    text = found.summary().replace("partial=True", "--partial").replace("new_ledger=True", "--new-ledger")
-    print(shown(found.to_json() if as_json else text))
+def show_plan(plan: StudyPlan, as_json: bool) -> None:
+    text = plan.summary().replace("partial=True", "--partial").replace("new_ledger=True", "--new-ledger")
+    print(shown(plan.to_json() if as_json else text))
 
 
-def end(found: StudyPlan, well: set[str]) -> None:
+def end(plan: StudyPlan, well: set[str]) -> None:
     """Leave with a code that says whether something is beyond the budget, or stands otherwise than well."""
-    states = {one.state for one in found.standings}
+    states = {one.state for one in plan.standings}
     if "beyond the budget" in states:
         raise typer.Exit(REFUSED)
     if states - well:

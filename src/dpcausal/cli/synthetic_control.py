@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from dpcausal.cli.options import Call, asks, of
+from dpcausal.cli.options import Call, of, task_command
 from dpcausal.cli.shared import DATA
 
 
-@asks("synthetic-control", of("synthetic_control"))
+@task_command("synthetic-control", of("synthetic_control"))
 def synthetic_control_command(
     data: Annotated[str, typer.Argument(metavar="DATA", help=f"A row for each unit and time: {DATA}")],
     unit: Annotated[str, typer.Option(help="Column of the units.")],
@@ -40,12 +40,12 @@ def synthetic_control_command(
     panel = Panel(data, unit=unit, time=time, outcome=outcome, target=_named(target, data), start=start,
                   bounds=Bounded(lower, upper), ledger=call.ledger, name=call.name, treated=treated,
                   times=[time.strip() for time in times.split(",")] if times else None)  # fmt: skip
-    words: dict[str, Any] = {"start": placebo or None, "coverage": coverage}
+    arguments: dict[str, Any] = {"start": placebo or None, "coverage": coverage}
     if plan:
-        asked = {name: call.settings[name] for name in ("loss", "method")}
-        print(plan_synthetic_control(panel, **words, **asked))
+        settings = {name: call.settings[name] for name in ("loss", "method")}
+        print(plan_synthetic_control(panel, **arguments, **settings))
     else:
-        call.show(synthetic_control(panel, force=force, **words, **call.settings))
+        call.show(synthetic_control(panel, force=force, **arguments, **call.settings))
 
 
 def _named(target: str, data: str) -> str | int:

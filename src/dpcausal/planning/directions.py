@@ -1,4 +1,4 @@
-"""Planning a direction: the chance of the right arrow, from blocks of simulated rows and the distribution of the noise."""
+"""Planning a direction: the chance of the right arrow, from simulated blocks and the distribution of the noise."""
 
 from __future__ import annotations
 

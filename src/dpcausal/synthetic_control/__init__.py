@@ -1,1 +1,1 @@
-"""What would have happened without the intervention: synthetic controls from private donors."""
+"""Differentially private synthetic controls."""

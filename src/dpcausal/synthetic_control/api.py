@@ -1,4 +1,4 @@
-"""``synthetic_control``: what would have happened to a target without its treatment, from donors under a budget."""
+"""``synthetic_control``: the counterfactual of a treated unit, from control units, with differential privacy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a synthetic control will cost, how it will run, whether it can work: from public numbers, before spending."""
+"""The plan of a synthetic control: cost, settings and feasibility, from public numbers."""
 
 from __future__ import annotations
 

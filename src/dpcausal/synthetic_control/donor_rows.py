@@ -1,4 +1,4 @@
-"""Donors as rows of whole numbers: what sums are made of, so that they are exact in any order and on any engine."""
+"""Control units as rows of integers, so that sums are exact in any order and on any engine."""
 
 from __future__ import annotations
 

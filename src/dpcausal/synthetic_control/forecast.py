@@ -1,4 +1,4 @@
-"""What a unit's own past says of its future: free for the target, which is public, and every answer's yardstick."""
+"""Forecast a unit from its own past: free for the public target, and the benchmark of every result."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def tried(past: Reals, ahead: int, places: Reals | None = None) -> tuple[Reals, 
         if max(2, (start + 1) // 2) <= origin:
             for place in range(origin, min(origin + ahead, start)):
                 count += 1
-                for rule, told in enumerate((past[origin - 1], mean, mean + slope * (at[place] - middle))):
-                    missed = told - past[place]
+                for rule, predicted in enumerate((past[origin - 1], mean, mean + slope * (at[place] - middle))):
+                    missed = predicted - past[place]
                     squares[rule] += missed * missed
     return squares / max(count, 1), np.array([past[-1], mean, mean + slope * (sum(at[start:]) / ahead - middle)])
 

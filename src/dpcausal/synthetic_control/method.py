@@ -1,4 +1,4 @@
-"""What every way to a synthetic control has in common: how its loss is shared, what it plans, its placebos."""
+"""The base class of the methods of synthetic control: loss split, plan and placebos."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dpcausal.synthetic_control import placebo
 from dpcausal.synthetic_control.design import MOST_NOISE, Base, Plan
 from dpcausal.synthetic_control.donor_rows import Reals
 from dpcausal.synthetic_control.forecast import NO_ERROR, TargetOnlyForecast, donor_free
-from dpcausal.synthetic_control.placebo import Law, release_best, release_lean, release_pvalue, release_reach
+from dpcausal.synthetic_control.placebo import Law, release_best, release_pvalue, release_reach, release_slope
 from dpcausal.synthetic_control.question import Answer, Path, Treated, past_of
 
 MIXING, INTERVAL, PLACEBO_TEST = Fraction(2, 25), Fraction(1, 5), Fraction(1, 10)
@@ -170,13 +170,13 @@ class SyntheticMethod(Method[Treated, Any]):
             return ("none was asked for",) * 2
         n, (_, interval, test) = question.panel.n, self.of_placebos(question, base)
         second = placebo.noise_deviation(interval.part(1 - FIRST_COUNT))
-        told = []
+        reasons = []
         for deviation, most in ((second, MOST_INTERVAL_NOISE), (placebo.noise_deviation(test), MOST_COUNT_NOISE)):
-            told.append("" if deviation <= most * n else (
+            reasons.append("" if deviation <= most * n else (
                 f"the noise on a count of {n} donors has a standard deviation of {deviation:.3g}, more than {most:.3g} "
                 "of them"
             ))  # fmt: skip
-        return told[0], told[1]
+        return reasons[0], reasons[1]
 
     def begun(self, scaled: Reals, question: Treated, plan: Plan, allotment: CallBudget) -> Any:
         """Return what the paths of all targets are made of: the donors, or what is released of them once."""
@@ -187,7 +187,7 @@ class SyntheticMethod(Method[Treated, Any]):
         """Release the path of one plan."""
 
     def release(
-        self, private: Reals, question: Treated, spent: Loss, coins: PublicGenerator, allotment: CallBudget
+        self, private: Reals, question: Treated, spent: Loss, rng: PublicGenerator, allotment: CallBudget
     ) -> list[Answer]:
         """Release a path for each target, then its placebos; targets of one start share what they can."""
         plans = self.plans(question, spent)
@@ -203,23 +203,23 @@ class SyntheticMethod(Method[Treated, Any]):
             losses = self.of_placebos(question, plan.base)
             new = not (self.shared and plan.start in known)
             if not new:
-                mixing, reach, lean = known[plan.start]
+                mixing, reach, slope = known[plan.start]
             else:
-                mixing, reach, lean, ways = 1.0, None, 0.0, self.mixtures(plan.free)
+                mixing, reach, slope, ways = 1.0, None, 0.0, self.mixtures(plan.free)
                 if plan.mixing:
                     candidates = [path.donors.mixed(way, path.weights) for way in ways]
                     mixing = ways[release_best(candidates, allotment, losses[0])]
             counts: Any = losses[1].part(FIRST_COUNT), losses[1].part(1 - FIRST_COUNT)
-            told = None
+            within = None
             if plan.interval and new and path.donors.swings is not None:
                 placebos = path.donors.mixed(mixing, path.weights)
-                told, lean = release_lean(placebos, path.law, path.total, allotment, counts[0])
-            placebos = path.donors.leaning(lean).mixed(mixing, path.weights)
-            scale = float(path.own.leaning(lean).scales[0])
+                within, slope = release_slope(placebos, path.law, path.total, allotment, counts[0])
+            placebos = path.donors.with_slope(slope).mixed(mixing, path.weights)
+            scale = float(path.own.with_slope(slope).scales[0])
             far = FAR.format(distance=path.distance) if path.distance > UNLIKE else ""
             if plan.interval and new:
-                reach = release_reach(placebos, path.law, path.total, question.coverage, allotment, counts, told)
-            known[plan.start] = mixing, reach, lean
+                reach = release_reach(placebos, path.law, path.total, question.coverage, allotment, counts, within)
+            known[plan.start] = mixing, reach, slope
             own = float(path.own.mixed(mixing, path.weights).residuals[0])
             half, reason = None if reach is None else reach * scale * path.step, plan.interval_reason
             if half:
@@ -232,11 +232,11 @@ class SyntheticMethod(Method[Treated, Any]):
             pvalue = None
             if plan.pvalue:
                 pvalue = release_pvalue(placebos, own, scale, path.total, allotment, losses[2])
-            told_no = plan.pvalue_reason or far
-            pvalue = None if told_no else pvalue
+            no_pvalue = plan.pvalue_reason or far
+            pvalue = None if no_pvalue else pvalue
             values = path.values if mixing == 1 else mixing * path.values + (1 - mixing) * plan.free.path
-            answers.append(Answer(plan, path, values, mixing, half, pvalue, reason, told_no))
+            answers.append(Answer(plan, path, values, mixing, half, pvalue, reason, no_pvalue))
         return answers
 
-    def exact(self, private: Reals, question: Treated, coins: PublicGenerator, allotment: CallBudget) -> list[Answer]:
-        return self.release(private, question, NoPrivacy(), coins, allotment)
+    def exact(self, private: Reals, question: Treated, rng: PublicGenerator, allotment: CallBudget) -> list[Answer]:
+        return self.release(private, question, NoPrivacy(), rng, allotment)

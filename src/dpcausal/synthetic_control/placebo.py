@@ -1,4 +1,4 @@
-"""Placebos: how far donors, which nothing happened to, lie from what the released model says, each by its own noise.
+"""Placebos: the distance of untreated donors from the released model, each in units of its own noise.
 
 Given what was released, a donor's ratio |e_i|/s_i depends on its own row alone, so noisy counts of large ratios give
 an interval, in units of the target's own s, and a p-value.  With a fit per donor none would hold: one row then moves
@@ -26,8 +26,8 @@ from dpcausal.synthetic_control.forecast import own_means
 FIRST_RATIO, TABLE_RATIO, FURTHEST = 1.5, 1.2, 6.0
 """Where the first count, or the table in its place, is taken, and how far the second may be from there, as a factor."""
 
-LEAN_EXPECTED, MOST_LEAN, LEAN_STEPS = 0.5, 0.9, 256
-"""The size that a lean is expected to have, the most that is used, and its steps in 1."""
+SLOPE_EXPECTED, MOST_SLOPE, SLOPE_STEPS = 0.5, 0.9, 256
+"""The expected size of a volatility slope, the largest that is used, and its steps in 1."""
 
 LEAST_HELD = 0.05
 """No interval where fewer of the donors, as released, lie within the ratio of the second count."""
@@ -62,20 +62,20 @@ class Missed:
     @classmethod
     def joined(cls, parts: Iterable[Missed]) -> Missed:
         """Return those of all units, which have swings."""
-        found = [(part.control, part.own, part.scales, part.swings) for part in parts]
-        return cls(*(np.concatenate(some) for some in zip(*found, strict=True)))
+        fields = [(part.control, part.own, part.scales, part.swings) for part in parts]
+        return cls(*(np.concatenate(some) for some in zip(*fields, strict=True)))
 
     def mixed(self, mixing: float, weights: Integers) -> Placebos:
         """Return the placebos where the forecast is so much the control and for the rest a unit's own."""
         residuals = self.control if mixing == 1 else mixing * self.control + (1 - mixing) * self.own
         return Placebos(residuals, self.scales, weights, self.swings)
 
-    def leaning(self, lean: float) -> Missed:
-        """Return the same with scales s(1 + lean·h/2), or s/(1 − lean·h/2) for a lean below 0."""
-        if self.swings is None or not lean:
+    def with_slope(self, slope: float) -> Missed:
+        """Return the same with scales s(1 + slope·h/2), or s/(1 − slope·h/2) for a slope below 0."""
+        if self.swings is None or not slope:
             return self
-        by = 1 + abs(lean) / 2 * self.swings
-        return replace(self, scales=self.scales * by if lean > 0 else self.scales / by)
+        by = 1 + abs(slope) / 2 * self.swings
+        return replace(self, scales=self.scales * by if slope > 0 else self.scales / by)
 
 
 def missed_by_own(rows: Integers, start: int, places: Reals | None = None) -> Reals:
@@ -114,13 +114,13 @@ def table_sensitivity() -> Sensitivity:
 
 def losses(candidates: list[Placebos]) -> Integers:
     """Return Σ ⌊K_i e_i²/(e_i² + 4 s_i²)⌋ for each way to predict: small where donors are predicted well."""
-    found = []
+    losses_of_candidates = []
     for placebos in candidates:
         squared = placebos.residuals * placebos.residuals
         whole = squared + SOFT * (placebos.scales * placebos.scales)
         part = np.divide(squared, whole, out=np.zeros_like(whole), where=whole > 0)
-        found.append(int(np.floor(placebos.weights * np.minimum(part, 1.0)).astype(np.int64).sum()))
-    return np.array(found, dtype=np.int64)
+        losses_of_candidates.append(int(np.floor(placebos.weights * np.minimum(part, 1.0)).astype(np.int64).sum()))
+    return np.array(losses_of_candidates, dtype=np.int64)
 
 
 def losses_sensitivity(ways: int, norm: Norm) -> Sensitivity:
@@ -174,12 +174,12 @@ class Law:
         G⁻¹(level)/G⁻¹(share + ξ) times as far, and holds G of that.
         """
         nodes, masses = np.polynomial.hermite_e.hermegauss(41)
-        told = [self.ratio(believed(share + deviation * node, share)) for node in nodes.tolist()]
+        ratios = [self.ratio(believed(share + deviation * node, share)) for node in nodes.tolist()]
         low, high = coverage, 1 - (1 - coverage) / 64
         for _ in range(40):
             middle = (low + high) / 2
             reach = self.ratio(share) * self.ratio(middle)
-            held = sum(mass * self.within(reach / one) for mass, one in zip(masses.tolist(), told, strict=True))
+            held = sum(mass * self.within(reach / one) for mass, one in zip(masses.tolist(), ratios, strict=True))
             low, high = (middle, high) if held < coverage * float(masses.sum()) else (low, middle)
         return high
 
@@ -189,29 +189,29 @@ def believed(share: float, wanted: float) -> float:
     return min(max(share, LEAST_HELD), 1 - (1 - wanted) / 4)
 
 
-def release_lean(
+def release_slope(
     placebos: Placebos, law: Law, total: float, allotment: CallBudget, loss: ZCDP | NoPrivacy
 ) -> tuple[tuple[float, float], float]:
-    """Return a ratio with the share of donors within it, and the lean: how much further volatile units reach.
+    """Return a ratio with the share of donors within it, and the volatility slope: how far volatile units vary.
 
-    The lean is the logarithm that makes up, by the slope of G, for the difference between the shares of calm and of
-    volatile donors within the ratio, shrunk towards 0 by what noise and chance leave open of it.
+    The volatility slope is the logarithm that offsets, by the slope of G, the difference between the shares of calm and
+    of volatile donors within the ratio, shrunk towards 0 by what noise and chance leave open of it.
     """
     query = Query(ratio_table(placebos), table_sensitivity(), "ratio table")
     calm_far, far, calm_near, near = (np.asarray(gaussian(query, allotment, loss), dtype=np.float64) / FULL).tolist()
     calm, volatile = max(calm_far + calm_near, total / 10), max(far + near, total / 10)
     share = min(max(1 - (calm_far + far) / total, 0.2), 0.98)
     slope = (law.within(law.ratio(share) * 1.01) - law.within(law.ratio(share) * 0.99)) / 0.02
-    found = min(max((far / volatile - calm_far / calm) / slope, -1.5), 1.5)
+    estimate = min(max((far / volatile - calm_far / calm) / slope, -1.5), 1.5)
     noise = (deviation_of(table_sensitivity().bound, loss) / FULL) ** 2 * ((1 - share) ** 2 + share**2)
     doubt = sum((noise + some * share * (1 - share)) / (some * slope) ** 2 for some in (calm, volatile))
-    lean = round(found / (1 + doubt / LEAN_EXPECTED**2) * LEAN_STEPS) / LEAN_STEPS
-    return (TABLE_RATIO, share), min(max(lean, -MOST_LEAN), MOST_LEAN)
+    volatility_slope = round(estimate / (1 + doubt / SLOPE_EXPECTED**2) * SLOPE_STEPS) / SLOPE_STEPS
+    return (TABLE_RATIO, share), min(max(volatility_slope, -MOST_SLOPE), MOST_SLOPE)
 
 
 def release_reach(
     placebos: Placebos, law: Law, total: float, coverage: float, allotment: CallBudget,
-    losses: tuple[PureDP | ZCDP | NoPrivacy, PureDP | ZCDP | NoPrivacy], told: tuple[float, float] | None = None,
+    losses: tuple[PureDP | ZCDP | NoPrivacy, PureDP | ZCDP | NoPrivacy], within: tuple[float, float] | None = None,
 ) -> float | None:  # fmt: skip
     """Return how many of its own scales a unit's interval reaches; ``None`` where the counts leave it open.
 
@@ -224,11 +224,11 @@ def release_reach(
 
     deviation = noise_deviation(losses[1]) / total
     share = max(0.6, min(coverage, 1 - 3 * deviation))
-    if told is None:
+    if within is None:
         query = Query(count_beyond(placebos, FIRST_RATIO, 1.0), count_sensitivity(), "first ratio count")
         beyond = _mechanism(losses[0])(query, allotment, losses[0]) / (FULL * total)
-        told = FIRST_RATIO, min(max(1 - beyond, 1e-3), 1 - 1e-6)
-    ratio = told[0] * min(max(law.ratio(share) / law.ratio(told[1]), 1 / FURTHEST), FURTHEST)
+        within = FIRST_RATIO, min(max(1 - beyond, 1e-3), 1 - 1e-6)
+    ratio = within[0] * min(max(law.ratio(share) / law.ratio(within[1]), 1 / FURTHEST), FURTHEST)
     query = Query(count_beyond(placebos, ratio, 1.0), count_sensitivity(), "second ratio count")
     second = 1 - _mechanism(losses[1])(query, allotment, losses[1]) / (FULL * total)
     if second < LEAST_HELD:

@@ -1,4 +1,4 @@
-"""The question of a synthetic control: what would have happened to some targets without their treatment."""
+"""The question of a synthetic control: the outcomes of treated units had they not been treated."""
 
 from __future__ import annotations
 
@@ -149,11 +149,11 @@ class Treated(Question[Any]):
         return to_scale(self.panel.donors(), self.panel.bounds)
 
     def report(
-        self, settled: PlannedCall[Treated], released: list[Answer], allotment: CallBudget, seed: int | None
+        self, planned: PlannedCall[Treated], released: list[Answer], allotment: CallBudget, seed: int | None
     ) -> tuple[SyntheticControl, ...]:
-        return tuple(self._result(settled, answer, allotment) for answer in released)
+        return tuple(self._result(planned, answer, allotment) for answer in released)
 
-    def _result(self, settled: PlannedCall[Treated], answer: Answer, allotment: CallBudget) -> SyntheticControl:
+    def _result(self, planned: PlannedCall[Treated], answer: Answer, allotment: CallBudget) -> SyntheticControl:
         plan, path, panel = answer.plan, answer.path, self.panel
         bounds, half, series = panel.bounds, panel.bounds.width / 2, panel.series(plan.target)
         counterfactual, free = from_scale(answer.values, bounds), from_scale(plan.free.path, bounds)
@@ -165,9 +165,9 @@ class Treated(Question[Any]):
             array.setflags(write=False)
         shares = {"shares of the path": plan.path, "mixing": plan.mixing, "interval": plan.interval,
                   "test": plan.pvalue}  # fmt: skip
-        shown = f"the series of {plan.target} is not protected: it is public and shows here"
+        series_public = f"the series of {plan.target} is not protected: it is public and shows here"
         noisy = [plan.verdict.rstrip(".")] if (plan.noise_ratio or 0) > MUCH_NOISE else []
-        caveats = *([EARLY] if self.early else []), *noisy, shown, AT_BOUNDS, *settled.caveats
+        caveats = *([EARLY] if self.early else []), *noisy, series_public, AT_BOUNDS, *planned.caveats
         return SyntheticControl(
             target=plan.target, times=panel.times[plan.start :], counterfactual=counterfactual, effect=effect, att=att,
             interval=None if answer.reach is None else (att - answer.reach * half, att + answer.reach * half),
@@ -180,10 +180,10 @@ class Treated(Question[Any]):
             level=None if path.level is None else path.level * half,
             covariance=None if path.covariance is None else path.covariance * half**2,
             interval_reason=answer.interval_reason, pvalue_reason=answer.pvalue_reason, coverage=self.coverage,
-            method=settled.method.name,
-            settings=settled.method.options(), n=panel.n,
+            method=planned.method.name,
+            settings=planned.method.options(), n=panel.n,
             constants={name: float(share) for name, share in shares.items()} | plan.constants,
-            guarantee=Guarantee.of(allotment, proofs=settled.claims, caveats=caveats, public=PUBLIC),
+            guarantee=Guarantee.of(allotment, proofs=planned.claims, caveats=caveats, public=PUBLIC),
         )  # fmt: skip
 
 
@@ -191,8 +191,8 @@ class OneTreated(Treated):
     """The same of one target, whose answer comes by itself."""
 
     @classmethod
-    def of(cls, *asked: Any) -> Self:
-        question = super().of(*asked)
+    def of(cls, *arguments: Any) -> Self:
+        question = super().of(*arguments)
         if len(question.targets) != 1:
             raise ParameterError("the panel has several targets: name one, or use synthetic_controls for all")
         return question

@@ -1,4 +1,4 @@
-"""The result of a synthetic control: what would have happened, the effect, how sure, at what cost."""
+"""The result of a synthetic control: counterfactual, effect, interval and privacy cost."""
 
 from __future__ import annotations
 
@@ -144,8 +144,8 @@ class SyntheticControl(Result):
         observed = [None if value != value else value for value in (*self.past.tolist(), *self.observed.tolist())]
         return [
             {"target": self.target, "time": time, "treated": place >= len(self.past), "observed": seen,
-             "counterfactual": told, "effect": effect, "donor_free_forecast": own}
-            for place, (time, seen, (told, effect, own)) in enumerate(
+             "counterfactual": counterfactual, "effect": effect, "donor_free_forecast": own}
+            for place, (time, seen, (counterfactual, effect, own)) in enumerate(
                 zip((*self.past_times, *self.times), observed, later, strict=True))
         ]  # fmt: skip
 

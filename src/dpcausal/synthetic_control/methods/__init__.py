@@ -1,4 +1,4 @@
-"""The short names of the ways to a synthetic control, and which of them ``"auto"`` is."""
+"""Short names of the methods of synthetic control, and the rule of ``"auto"``."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ MANY_DONORS = 22
 def chosen(method: object, panel: Panel, loss: Loss) -> SyntheticMethod:
     """Return the method that will answer; ``auto`` looks at n, T, the covariates' number and the budget only."""
     if not (isinstance(method, str) and method == "auto"):
-        found: SyntheticMethod = public.chosen(method, SyntheticMethod, METHODS)
-        return found
+        chosen_method: SyntheticMethod = public.chosen(method, SyntheticMethod, METHODS)
+        return chosen_method
     if isinstance(loss, NoPrivacy):
         return Simplex()
     mu = math.sqrt(2 * float(_rho(loss)))

@@ -248,11 +248,11 @@ def forecaster(model: FactorRelease, start: int) -> Forecaster:
     periods = len(model.mean)
     values, vectors = np.linalg.eigh((model.directions + model.directions.T) / 2)
     s = model.noise
-    kept = values > max(s * math.sqrt(2 * periods), 0.0)
-    shrunk = np.where(kept, np.sqrt(np.maximum(values * values - 2 * periods * s * s, 0)), 0)
+    retained = values > max(s * math.sqrt(2 * periods), 0.0)
+    shrunk = np.where(retained, np.sqrt(np.maximum(values * values - 2 * periods * s * s, 0)), 0)
     left = max(float(np.trace(model.directions)), 0.0) - float(shrunk.sum())
     # No smaller than a solve in floats can tell from 0 beside the largest eigenvalue; directions have length 1.
-    floor = max(left / max(periods - int(kept.sum()), 1), 1e-11 * float(shrunk.max()), 1e-15)
+    floor = max(left / max(periods - int(retained.sum()), 1), 1e-11 * float(shrunk.max()), 1e-15)
     whole = (vectors * np.maximum(shrunk - floor, 0)) @ vectors.T + floor * np.eye(periods)
     slopes = np.linalg.solve(whole[:start, :start], whole[:start, start:])
     level = np.full((start, 1), 1 / math.sqrt(start))
@@ -261,14 +261,15 @@ def forecaster(model: FactorRelease, start: int) -> Forecaster:
     values, vectors, factors = values[:0:-1], vectors[:, :0:-1], 0  # the least is the level's, 0
     while factors < (start - 1) // 2 and values[factors] > GAP * values[factors + 1 :].mean():
         factors += 1
-    own, found = float(values[factors:].mean()), vectors[:, :factors]
-    found = found * np.where(found[np.argmax(np.abs(found), axis=0), np.arange(factors)] < 0, -1.0, 1.0)
-    loadings = (whole[:, :start] @ found * np.sqrt(model.spread / values[:factors])).T
+    own, directions = float(values[factors:].mean()), vectors[:, :factors]
+    largest = directions[np.argmax(np.abs(directions), axis=0), np.arange(factors)]
+    directions = directions * np.where(largest < 0, -1.0, 1.0)
+    loadings = (whole[:, :start] @ directions * np.sqrt(model.spread / values[:factors])).T
     rest = max(FINENESS * round(own / FINENESS), 1e-15) * model.spread
-    basis = np.column_stack([level, found]).T
+    basis = np.column_stack([level, directions]).T
     mean = model.mean.astype(np.float64)
-    variances, beside = np.diag(whole)[:start], np.diag(whole, 1)[: start - 1]
-    moved = float((variances[1:] + variances[:-1] - 2 * beside).sum()) / max(start - 1, 1)
+    variances, neighbours = np.diag(whole)[:start], np.diag(whole, 1)[: start - 1]
+    moved = float((variances[1:] + variances[:-1] - 2 * neighbours).sum()) / max(start - 1, 1)
     common = float((np.diff(mean[:start]) ** 2).sum()) / max(start - 1, 1)
     swing = max(FINENESS * round(moved / FINENESS), 1e-15) * model.spread + common
     return Forecaster(

@@ -1,4 +1,4 @@
-"""Matched donors: each predicts the target's change by itself and counts by how well it followed the target before.
+"""Matched donors: each predicts the target's change, weighted by how closely it followed the target before.
 
 For few donors.  What a donor contributes is m + 1 numbers that depend on its own row and on public numbers only.
 """
@@ -133,8 +133,8 @@ def weights_and_changes(rows: Integers, covariates: Reals, by: Matching) -> tupl
     prior = T0 * by.kernel_width**2
     slope = np.clip((together + prior) / (varied + prior), 0, MOST_SLOPE)
     distance = ((own_squares - own * (own / T0)) - slope * (2 * together) + slope * slope * varied) / prior
-    apart = np.rint(covariates * COVARIATE_STEPS) - np.rint(by.covariates * COVARIATE_STEPS)
-    distance = distance + (apart * apart).sum(axis=1) / (COVARIATE_STEPS * COVARIATE_WIDTH) ** 2
+    differences = np.rint(covariates * COVARIATE_STEPS) - np.rint(by.covariates * COVARIATE_STEPS)
+    distance = distance + (differences * differences).sum(axis=1) / (COVARIATE_STEPS * COVARIATE_WIDTH) ** 2
     weights = (FULL - np.searchsorted(_DISTANCES, distance)).astype(np.int64)
     return weights, slope[:, None] * rows[:, by.start :], slope
 
