@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts_sensitivity
 from dpcausal.effects.did.release import cohort_bits
+from dpcausal.effects.estimators.residual_sums import residual_sums_sensitivity
 from dpcausal.effects.moments.ellipsoid import WHOLE, ellipse_bits
 from dpcausal.papers.effects.fold_split import GRID as FOLDED
 from dpcausal.papers.effects.fold_split import fold_split_sensitivity, reach
@@ -11,18 +12,26 @@ from dpcausal.privacy.sensitivity import Norm
 from tests.mutants import Case, by_falsifier
 from tests.registry.effects import (
     HIGH,
+    IN_BINS,
     LEAST,
+    OF_COLUMNS,
+    OF_PAIRS,
+    OF_SQUARES,
     RADIUS,
     TELLING,
     difference_of,
+    histograms_of,
     moments_of,
     of_folds,
     of_two_numbers,
     one_fold_apart,
+    pairs_of,
     paths_of,
+    residuals_of,
     scales_of,
     scores_of,
     shortened_apart,
+    squares_of,
     sums_by_cell,
 )
 
@@ -46,6 +55,15 @@ MUTANTS: list[Case] = [
     by_falsifier("folds by 0.95 of their bound", of_folds("aipw"),
                  lambda m: 0.95 * fold_split_sensitivity("aipw", m, m, LEAST).bound, norm=Norm.L1,
                  starts={"one fold apart": one_fold_apart}, **TELLING),
+    by_falsifier("histograms by the bound of one column", histograms_of, 2**0.5 * GRID, norm=Norm.L2, sizes=(5, 9),
+                 **OF_COLUMNS),
+    by_falsifier("residual sums by the bound of a record added", residuals_of, 2**0.5 * GRID, norm=Norm.L2,
+                 sizes=(5, 9), **IN_BINS),
+    by_falsifier("residual sums by 0.95 of their bound", residuals_of, 0.95 * residual_sums_sensitivity(2).bound,
+                 norm=Norm.L2, sizes=(5, 9), **IN_BINS),
+    by_falsifier("pair functions by the bound of one model", pairs_of, 2 * 2**0.5 * GRID, norm=Norm.L2, sizes=(5, 9),
+                 **OF_PAIRS),
+    by_falsifier("two squares by the bound of one", squares_of, GRID, norm=Norm.L2, sizes=(5, 9), **OF_SQUARES),
     by_falsifier("two numbers by the bound of one", of_two_numbers, 2 * GRID, norm=Norm.L1, **DOMAIN),
 ]
 

@@ -63,7 +63,7 @@ def found(kind: Any) -> Ask:
 
 
 def estimated(kind: Any) -> Ask:
-    gaussian = kind.name in ("moments", "partially-linear")
+    gaussian = kind.name in ("moments", "boosted-aipw", "partially-linear")
     loss, adjust = (APPROXIMATE, ["x"]) if gaussian else (PURE, ["b"])
     return lambda table: dpc.effect(table, treatment="a", outcome="y", adjust=adjust, method=kind(), loss=loss)
 

@@ -88,6 +88,7 @@ SUMS: dict[str, About] = {
     ),
     "`effect`, `cells`": effect("cells", "yes"),
     "`effect`, `moments`": effect("moments", "x"),
+    "`effect`, `boosted-aipw`": effect("boosted-aipw", "x"),
     "`effect`, `partially-linear`": effect("partially-linear", "x", "site"),
     "`effect`, `coin`": effect(M.Coin(probabilities=[0.5, 0.5])),
     "`effect`, `assigned`": effect(M.Assigned(sizes=[N - N // 2, N // 2])),

@@ -37,7 +37,8 @@ def asked(loss: Any, held: Any = None, **words: Any) -> Any:
 
 @pytest.mark.parametrize(("method", "loss", "adjust"), [
     ("cells", EXACT, ["site"]), ("cells", dpc.PureDP(1), ["site"]), ("moments", dpc.ApproxDP(2, 1e-6), ["x"]),
-    ("partially-linear", dpc.ApproxDP(2, 1e-6), ["x"]), (dpc.methods.Blocks(), dpc.PureDP(4), ["x"]),
+    ("partially-linear", dpc.ApproxDP(2, 1e-6), ["x"]), ("boosted-aipw", dpc.ApproxDP(2, 1e-6), ["x"]),
+    (dpc.methods.Blocks(), dpc.PureDP(4), ["x"]),
     (dpc.methods.Coin(probabilities=[0.5, 0.5]), dpc.PureDP(0.2), []),
 ])  # fmt: skip
 def test_the_level_that_is_counted_is_declared_named_and_may_be_either(method: Any, loss: Any, adjust: Any) -> None:

@@ -18,6 +18,16 @@ from dpcausal.effects.estimators.block_mean import PROOFS
 from dpcausal.effects.estimators.block_regression import Slope
 from dpcausal.effects.estimators.blocks import Blocks
 from dpcausal.effects.estimators.coin import centred_score, centred_score_sensitivity
+from dpcausal.effects.estimators.residual_sums import (
+    capped_squares,
+    capped_squares_sensitivity,
+    histograms,
+    histograms_sensitivity,
+    pair_functions,
+    pair_functions_sensitivity,
+    residual_sums,
+    residual_sums_sensitivity,
+)
 from dpcausal.effects.moments.ellipsoid import (
     WHOLE,
     ellipse_bits,
@@ -96,6 +106,35 @@ def paths_of(rows: Rows) -> Any:
     return cohort_sums(cohorts, 2, rows[:, :2].copy(), rows[:, 3] >= -2, RADIUS, bits)
 
 
+def masses_of(rows: Rows) -> Any:
+    """Return the mass of each row; a row below a half in the last column is left out."""
+    return np.where(rows[:, -1] >= 0.5, GRID, 0)
+
+
+def histograms_of(rows: Rows) -> Any:
+    """Return the counts of two columns by three bins."""
+    return histograms(np.rint(rows[:, :2]).astype(np.int64), 3, masses_of(rows)).ravel()
+
+
+def residuals_of(rows: Rows) -> Any:
+    """Return the sums of two residuals by three bins."""
+    return residual_sums(np.rint(rows[:, 0]).astype(np.int64), 3, rows[:, 1:3].copy(), masses_of(rows)).ravel()
+
+
+def pairs_of(rows: Rows) -> Any:
+    """Return the sums of two residuals times two functions."""
+    return pair_functions(rows[:, :2].copy(), rows[:, 2:4].copy(), masses_of(rows)).ravel()
+
+
+def squares_of(rows: Rows) -> Any:
+    return capped_squares(rows[:, :2].copy(), masses_of(rows))
+
+
+IN_BINS = {"columns": 4, "low": [0.0, -1.0, -1.0, 0.0], "high": [2.0, 1.0, 1.0, 1.0]}
+OF_PAIRS = {"columns": 5, "low": [-1.0, -1.0, -1.0, -1.0, 0.0], "high": [1.0] * 5}
+OF_SQUARES = {"columns": 3, "low": [-1.0, -1.0, 0.0], "high": [2.0, 2.0, 1.0]}
+OF_COLUMNS = {"columns": 3, "low": 0.0, "high": [2.0, 2.0, 1.0]}
+
 LEAST = 0.1
 TELLING = {"columns": 7, "low": [0.0, 0.0, -1.0, -1.0, -1.0, 0.0, 0.0], "high": [1.0] * 7}
 """Place, arm and outcome of a record, the two means and the probability that its fold's model says, whether kept."""
@@ -136,6 +175,14 @@ SENSITIVITIES = (
     SensitivityRow("cohort-sums", paths_of, lambda m: cohort_sums_sensitivity(2, 2, RADIUS, cohort_bits(m, RADIUS)),
                    (4, 9), 0.99, ("cohorts with what was lost for nothing",),
                    {"columns": 4, "low": -3.0, "high": 3.0, "starts": {"apart": shortened_apart}}),
+    SensitivityRow("histograms", histograms_of, lambda m: histograms_sensitivity(2), (4, 9), 0.99,
+                   ("histograms by the bound of one column",), OF_COLUMNS),
+    SensitivityRow("residual-sums", residuals_of, lambda m: residual_sums_sensitivity(2), (4, 9), 0.99,
+                   ("residual sums by the bound of a record added", "residual sums by 0.95 of their bound"), IN_BINS),
+    SensitivityRow("pair-functions", pairs_of, lambda m: pair_functions_sensitivity(2, 2), (4, 9), 0.99,
+                   ("pair functions by the bound of one model",), OF_PAIRS),
+    SensitivityRow("capped-squares", squares_of, lambda m: capped_squares_sensitivity(2), (4, 9), 0.99,
+                   ("two squares by the bound of one",), OF_SQUARES),
     SensitivityRow("scale-histograms", scales_of, lambda m: scale_histograms_sensitivity(2), (4, 9), 0.99,
                    ("several scales by the bound of one",), {"columns": 3, "low": -1.0, "high": 1.0}),
     SensitivityRow("ellipse-moments", moments_of,
@@ -219,6 +266,14 @@ def scored(table: dpc.Table, loss: Any) -> Any:
 
 def sloped(table: dpc.Table, loss: Any) -> Any:
     return dpc.effect(table, treatment="a", outcome="y", adjust=["x", "z"], loss=loss, method="partially-linear")
+
+
+def boosted(table: dpc.Table, loss: Any) -> Any:
+    return dpc.effect(table, treatment="a", outcome="y", adjust=["x"], loss=loss, method="boosted-aipw")
+
+
+def boosted_in_pairs(table: dpc.Table) -> Any:
+    return dpc.effect(table, treatment="a", outcome="y", adjust=["x", "z"], loss=APPROXIMATE, method="boosted-aipw")
 
 
 def assigned(table: dpc.Table, loss: Any) -> Any:
@@ -336,6 +391,13 @@ TASKS = (
             asked_on_neighbours(lambda table: plain_of(scored(table, APPROXIMATE)), APPROXIMATE),
             of_effect(scored, lambda epsilon: dpc.ApproxDP(epsilon, 1e-6), 6_000), 0.0,
             ("moments with free counts of shortened rows", "sums by cells by the bound of a record added"), 1e-6),
+    TaskRow("effect boosted-aipw", "effect",
+            ("scale-histograms", "ellipse-moments", "histograms", "residual-sums", "pair-functions", "capped-squares",
+             "gaussian"),
+            asked_on_neighbours(lambda table: plain_of(boosted_in_pairs(table)), APPROXIMATE),
+            of_effect(boosted, lambda epsilon: dpc.ApproxDP(epsilon, 1e-6), 6_000), 0.0,
+            ("residual sums by the bound of a record added", "pair functions by the bound of one model",
+             "moments with free counts of shortened rows"), 1e-6),
     TaskRow("effect partially-linear", "effect", ("scale-histograms", "ellipse-moments", "gaussian"),
             asked_on_neighbours(lambda table: plain_of(sloped(table, APPROXIMATE)), APPROXIMATE),
             of_effect(sloped, lambda epsilon: dpc.ApproxDP(epsilon, 1e-6), 6_000), 0.0,

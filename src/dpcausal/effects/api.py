@@ -66,6 +66,8 @@ def effect(
         * ``"cells"`` (``Stratified``): noisy sums by treatment and strata.  ``PureDP`` or ``ZCDP``.
         * ``"moments"`` (``Aipw``): a doubly robust score from noisy moments, for numbers that are adjusted for.
           ``ApproxDP`` or ``ZCDP``.
+        * ``"boosted-aipw"`` (``BoostedAipw``): a doubly robust score with boosted models, where confounders may bend.
+          ``ApproxDP`` or ``ZCDP``.
         * ``"partially-linear"`` (``PartiallyLinear``): one slope from noisy moments, for many columns or few rows.
           ``ApproxDP`` or ``ZCDP``.
         * ``"auto"``: moments if a bounded column without ``cuts`` is adjusted for and the loss allows Gaussian noise,

@@ -54,6 +54,34 @@ class Balance:
     deviation: float
 
 
+@storable("FitCheck")
+@dataclass(frozen=True)
+class FitCheck:
+    """Whether the two models fit, from fresh noise.
+
+    Attributes
+    ----------
+    correction, error : float
+        The bias that curvature leaves in the mean score, estimated without bias, and its standard error.
+    treatment_pvalue, outcome_pvalue : float
+        Of the hypothesis that the model fits but for what its noise leaves.
+    tail : float
+        The largest sum of the outcome's residuals in an outermost bin, in deviations; above 4 the tail is not fitted.
+    """
+
+    correction: float
+    error: float
+    treatment_pvalue: float
+    outcome_pvalue: float
+    tail: float
+
+    @property
+    def text(self) -> str:
+        """The check in one line."""
+        return (f"Curvature left: {self.correction:+.3g} ± {self.error:.2g} (bias, standard error). The models fit: "
+                f"treatment p = {self.treatment_pvalue:.2g}, outcome p = {self.outcome_pvalue:.2g}.")  # fmt: skip
+
+
 @storable("Effect")
 @dataclass(frozen=True, eq=False)
 class Effect(Result):
@@ -111,6 +139,8 @@ class Effect(Result):
     population : str
         Whose mean effect it is: ``"complete"``, of the records that lack no column of the question; ``"observed"``, of
         all that have treatment and confounders, whether or not their outcome is known; ``"imputed"``, of all records.
+    fit_check : FitCheck or None
+        Of method ``"boosted-aipw"``: whether its models fit.
     """
 
     treatment: str
@@ -146,6 +176,7 @@ class Effect(Result):
     cut: float | None = None
     event: str | None = None
     population: str = "complete"
+    fit_check: FitCheck | None = None
 
     @property
     def measured(self) -> str:
@@ -187,6 +218,8 @@ class Effect(Result):
             lines.append(f"Robustness value {self.robustness_value:.3g}{told}.")
         elif self.estimate is not None and self.interval is not None:
             lines.append("No E-value and robustness value: what they are made of was not released, or is mostly noise.")
+        if self.fit_check is not None:
+            lines.append(self.fit_check.text)
         lines += [f"Note: {note}." for note in self.notes]
         lines.append(
             f"Method {self.method}, {self.n} {self.guarantee.records} in all, "
@@ -202,6 +235,7 @@ class Effect(Result):
             told[name] = None if told[name] is None else vars(told[name])
         for name in ("by_group", "balance"):
             told[name] = [vars(one) for one in told[name]]
+        told["fit_check"] = None if self.fit_check is None else vars(self.fit_check)
         return {name: plain(value) for name, value in told.items() if name != "release"}
 
     def rows(self) -> list[dict[str, Any]]:

@@ -269,10 +269,10 @@ class Answer:
             lambda p: math.log(p / (1 - p)), lambda p: 1 / (p * (1 - p)), lambda p: min(p, 1 - p), odds_ratio
         )
 
-    def unmeasured(self) -> dict[str, float | None]:
+    def unmeasured(self) -> dict[str, Any]:
         """Return E-values and robustness values, of the estimate and of the interval's limit; none without it."""
         found, estimate, ends, risk = self.found, self.estimate, self.interval, self.risk_ratio()
-        told: dict[str, float | None] = dict.fromkeys(UNMEASURED)
+        told: dict[str, Any] = dict.fromkeys(UNMEASURED)
         if found is None or estimate is None or ends is None or not found.partial_r2 < 1:  # as no share is
             return told
         robust = robustness_value(found.partial_r2)

@@ -11,6 +11,7 @@ from dpcausal.effects.cells.release import levels_of
 from dpcausal.effects.estimators.aipw import Aipw
 from dpcausal.effects.estimators.assigned import Assigned
 from dpcausal.effects.estimators.blocks import Blocks
+from dpcausal.effects.estimators.boosted_aipw import BoostedAipw
 from dpcausal.effects.estimators.coin import Coin
 from dpcausal.effects.estimators.partially_linear import PartiallyLinear
 from dpcausal.effects.estimators.stratified import Stratified
@@ -18,9 +19,9 @@ from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.errors import DpCausalError
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 
-__all__ = ["Aipw", "Assigned", "Blocks", "Coin", "PartiallyLinear", "Stratified"]
+__all__ = ["Aipw", "Assigned", "Blocks", "BoostedAipw", "Coin", "PartiallyLinear", "Stratified"]
 
-ALL: tuple[type[EffectMethod[Any]], ...] = (Stratified, Aipw, PartiallyLinear, Blocks, Assigned, Coin)
+ALL: tuple[type[EffectMethod[Any]], ...] = (Stratified, Aipw, BoostedAipw, PartiallyLinear, Blocks, Assigned, Coin)
 METHODS: dict[str, type[EffectMethod[Any]]] = {kind.name: kind for kind in ALL}
 """Every method by its short name, beside ``"auto"``."""
 

@@ -1,0 +1,122 @@
+"""Sums of residuals by bins and times bounded functions, counts by bins, sums of numbers of [0, 1]: whole numbers.
+
+Each unit has the mass ``GRID``, or less if it is left out or weighted.  Proofs: ``residual_sums.md``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.effects.cells.corner_counts import GRID
+from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
+
+Reals = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+def histograms(cells: Integers, size: int, mass: Integers) -> Integers:
+    """Return the masses by bins of each column, shape (columns, size): exact.
+
+    Parameters
+    ----------
+    cells : int64 array, shape (n, columns)
+        The bin of each row in each column, from 0 to ``size`` − 1.
+    mass : int64 array, shape (n,)
+        Of each row, at least 0; those of a unit sum to at most ``GRID``.
+
+    Notes
+    -----
+    *Guarantee*: ``histograms_sensitivity(columns)``.
+    """
+    return np.stack([np.bincount(column, mass, size) for column in cells.T]).astype(np.int64)
+
+
+def histograms_sensitivity(columns: int) -> Sensitivity:
+    """Return the l2 sensitivity of ``histograms``: √(2 · columns) · ``GRID``."""
+    return _sensitivity(math.sqrt(2 * columns), "histograms")
+
+
+def residual_sums(cells: Integers, size: int, residuals: Reals, mass: Integers) -> Integers:
+    """Return the sum of each residual by bins, shape (residuals, size), in units of 1 / ``GRID``: exact.
+
+    Parameters
+    ----------
+    cells : int64 array, shape (n,)
+        The bin of each row.
+    residuals : float array, shape (n, M)
+        What lies outside [−1, 1] counts as the nearer end, what is no number as 0.
+    mass : int64 array, shape (n,)
+        As for ``histograms``.
+
+    Notes
+    -----
+    *Guarantee*: ``residual_sums_sensitivity(M)``.
+    """
+    whole = np.rint(_inside(residuals, -1.0) * mass[:, None])
+    return np.stack([np.bincount(cells, column, size) for column in whole.T]).astype(np.int64)
+
+
+def residual_sums_sensitivity(residuals: int) -> Sensitivity:
+    """Return the l2 sensitivity of ``residual_sums`` of M residuals: 2√M · ``GRID``.
+
+    Examples
+    --------
+    >>> residual_sums_sensitivity(1).bound / GRID
+    2.0
+    """
+    return _sensitivity(2 * math.sqrt(residuals), "residual-sums")
+
+
+def pair_functions(functions: Reals, residuals: Reals, mass: Integers) -> Integers:
+    """Return the sum of each residual times each function, shape (M, K), in units of 1 / ``GRID``: exact.
+
+    Parameters
+    ----------
+    functions : float array, shape (n, K)
+        In [−1, 1], as the residuals, shape (n, M).
+
+    Notes
+    -----
+    *Guarantee*: ``pair_functions_sensitivity(K, M)``.
+    """
+    functions, residuals = _inside(functions, -1.0), _inside(residuals, -1.0)
+    sums = [[np.rint(r * f * mass).sum() for f in functions.T] for r in residuals.T]
+    return np.array(sums, dtype=np.float64).astype(np.int64)
+
+
+def pair_functions_sensitivity(functions: int, residuals: int) -> Sensitivity:
+    """Return the l2 sensitivity of ``pair_functions``: 2√(K·M) · ``GRID``."""
+    return _sensitivity(2 * math.sqrt(functions * residuals), "pair-functions")
+
+
+def capped_squares(numbers: Reals, mass: Integers) -> Integers:
+    """Return the sum of each number of [0, 1], shape (M,), in units of 1 / ``GRID``: exact.
+
+    What lies outside counts as the nearer end, what is no number as 0.
+
+    Notes
+    -----
+    *Guarantee*: ``capped_squares_sensitivity(M)``.
+    """
+    whole = np.rint(_inside(numbers, 0.0) * mass[:, None])
+    sums: Integers = whole.sum(axis=0).astype(np.int64)
+    return sums
+
+
+def capped_squares_sensitivity(numbers: int) -> Sensitivity:
+    """Return the l2 sensitivity of ``capped_squares``: √M · ``GRID``."""
+    return _sensitivity(math.sqrt(numbers), "capped-squares")
+
+
+def _inside(values: Reals, low: float) -> Reals:
+    inside: Reals = np.clip(np.nan_to_num(values, nan=0.0), low, 1.0)
+    return inside
+
+
+def _sensitivity(factor: float, proof: str) -> Sensitivity:
+    """Return a bound of a factor times ``GRID``: rounded up, but for whole factors, which floats hold."""
+    bound = factor * GRID if factor.is_integer() else math.nextafter(factor * GRID, math.inf)
+    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, proof, symmetric=True)
