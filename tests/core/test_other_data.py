@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -209,3 +211,38 @@ def test_a_frame_of_each_back_end_is_itself_and_no_other(backend: str, tmp_path:
     del one
     gc.collect()
     assert second.is_other(own) and not (second.is_other(second))
+
+
+def test_two_tables_of_one_database_are_told_apart(tmp_path: Path) -> None:
+    """Seen to fail: the file was the same, so the second table was given the first one's answer."""
+    to, path, one, two = ledger(), tmp_path / "d.duckdb", frame(), frame(seed=2)
+    with duckdb.connect(str(path)) as connection:
+        for name, data in (("one", one), ("two", two)):
+            connection.register("given", data)
+            connection.sql(f"CREATE TABLE {name} AS SELECT * FROM given")
+    first, second = (f"duckdb:///{path}?table={name}" for name in ("one", "two"))
+    CALLS["cells"](table(first, to))
+    assert CALLS["cells"](table(first, to)).guarantee.kept
+    with pytest.raises(LedgerError):
+        CALLS["cells"](table(second, to))
+
+
+def test_a_panel_whose_file_changes_while_it_is_read_is_refused_unpaid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen to fail: the donors of the new file were asked with the old one's target, and kept as of the old."""
+    path, to = tmp_path / "p.csv", dpc.Ledger.in_memory(dpc.PureDP(9), unit="u")
+    lines = [f"{unit},{time},{(unit * 7 + time * 3) % 10}\n" for unit in range(40) for time in range(30)]
+    path.write_text("u,t,y\n" + "".join(lines))
+    panel = dpc.Panel(path, unit="u", time="t", outcome="y", target=1, start=25, bounds=dpc.Bounded(0, 10), ledger=to)
+    own = panel._cells.donor_rows
+
+    def changed(place: int) -> Any:
+        found, before = own(place), path.stat()
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+        return found
+
+    object.__setattr__(panel, "_cells", replace(panel._cells, donor_rows=changed))
+    with pytest.raises(SchemaError):
+        dpc.synthetic_control(panel, loss=dpc.PureDP(8), force=True)
+    assert not to.entries()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -134,3 +136,33 @@ def test_times_are_minutes_and_an_answer_has_its_spends(path: Path) -> None:
     assert all(len(stamp) == len("2026-01-01T00:00+00:00") for stamp in account.stamps)
     with Ledger.open(path) as ledger:
         assert ledger.charge(STEP, task="t").at[:16] == ledger.entries()[-1].at[:16]
+
+
+def test_a_witness_that_cannot_be_read_hides_no_other(path: Path, folder: Path) -> None:
+    """Seen to fail: a folder of that name ended the search, and a lost ledger could be made anew."""
+    spend(path)
+    (folder / "0.witness").mkdir()
+    path.unlink()
+    for call in (lambda: Ledger.open(path), lambda: Ledger.create(path, budget=PureDP(1))):
+        with pytest.raises(LedgerDamagedError):
+            call()
+
+
+def test_a_witness_that_can_only_be_read_still_refuses(
+    path: Path, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen to fail: a copy that was opened before the original went on could be spent from."""
+    spend(path)
+    shutil.copy(path, directory / "copy.ledger")
+    own = os.open
+
+    def read_only(name: Any, flags: int, *mode: int, **place: int) -> int:
+        if str(name).endswith(".witness") and flags & os.O_RDWR:
+            raise PermissionError
+        return own(name, flags, *mode, **place)
+
+    with Ledger.open(directory / "copy.ledger") as copy:
+        spend(path)
+        monkeypatch.setattr(os, "open", read_only)
+        with pytest.raises(LedgerDamagedError):
+            copy.charge(STEP, task="t")

@@ -73,7 +73,7 @@ class Witness:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             file: IO[bytes] = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "a+b", 0)
         except OSError:
-            yield Note()
+            yield Note(None, self.seen())
             return
         with file:
             seen = None
@@ -134,10 +134,12 @@ def check_lost(folder: Path | None, path: Path) -> None:
 def _at(folder: Path | None, path: Path) -> Path | None:
     """Return the witness of a ledger that was last seen under a path, and had more than its first line."""
     place = os.path.realpath(path)
+    found: list[Path] = []
     with suppress(OSError):
-        for one in sorted(folder.glob("*.witness")) if folder else ():
-            with one.open("rb") as file:
-                seen = _last(file)
+        found = sorted(folder.glob("*.witness")) if folder else []
+    for one in found:
+        with suppress(OSError), one.open("rb") as file:  # one that cannot be read hides none of the others
+            seen = _last(file)
             if seen is not None and seen.path == place and seen.lines > 1:
                 return one
     return None

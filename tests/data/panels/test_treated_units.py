@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import dpcausal as dpc
 from dpcausal.data.panels.treated_units import checked, membership
 from dpcausal.errors import ParameterError
 
@@ -50,3 +53,17 @@ def test_names_are_told_apart_as_a_frame_tells_them_apart() -> None:
     assert [membership(named, as_text)("3") for as_text in (False, True)] == [False, True]
     assert membership(named, False)(3) and not membership(named, True)(3)
     assert checked((), [3, 4]) == (3, 4)
+
+
+@pytest.mark.parametrize("targets", [(1, 1.0), (1e16, 10**16), (1, np.float64(1))])
+def test_numbers_of_one_name_are_one_unit_of_a_text_file(targets: tuple[Any, Any], tmp_path: Path) -> None:
+    """Seen to fail: the units "1" and "1.0" of a CSV file were each a public target under one declaration."""
+    path = tmp_path / "panel.csv"
+    units = [*(str(target) for target in targets), "2", "3"]
+    path.write_text("u,t,y\n" + "".join(f"{u},{t},{place}\n" for place, u in enumerate(units) for t in range(4)))
+    ledger, nine = dpc.Ledger.in_memory(dpc.PureDP(1), unit="u"), dpc.Bounded(0, 9)
+    found = [
+        dpc.Panel(path, unit="u", time="t", outcome="y", target=target, start=2, bounds=nine, ledger=ledger)
+        for target in targets
+    ]
+    assert [one.series(one.targets[0]).tolist() for one in found] == [[units.index(str(int(targets[0])))] * 4] * 2

@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
+from dpcausal.effects.cells import api as cells
+from dpcausal.effects.cells.release import NoisyCells
+from dpcausal.effects.estimators import stratified
+from dpcausal.errors import InfeasibleError
 
 LOWER, UPPER = 18.0, 98.0
 
@@ -117,3 +121,22 @@ def test_what_varies_within_parts_widens_the_interval_by_how_far_wider_parts_mov
     uncut, cut = found["y", True], found["y", False]
     wider = cut.interval[0] - uncut.interval[0]
     assert uncut.estimate == pytest.approx(cut.estimate) and wider >= 0.75 * abs(coarse - cut.estimate) - 1e-6
+
+
+def test_more_cells_than_are_released_are_refused_before_the_spend(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seen to fail: the number of sums was looked at after the spend, with levels and with parts of numbers."""
+    monkeypatch.setattr(cells, "MOST_CELLS", 1000)
+    monkeypatch.setattr(stratified, "MOST_CELLS", 1000)
+    ledger, place = dpc.Ledger.in_memory(dpc.PureDP(9)), np.arange(40_000)
+    numbers = dict.fromkeys("xy", dpc.Bounded(0, 1))
+    schema = dpc.Schema({"t": dpc.Levels([0, 1]), "s": dpc.Levels(range(200)), **numbers})
+    frame = {"t": place % 2, "s": place // 2 % 200, "x": place % 97 / 97, "y": place % 89 / 89}
+    table = dpc.Table(frame, schema, ledger)
+    with pytest.raises(InfeasibleError):
+        dpc.effect(table, treatment="t", outcome="y", adjust=["s"], method="cells", loss=dpc.PureDP(8))
+    assert not ledger.entries()
+    monkeypatch.setattr(cells, "MOST_CELLS", 200)
+    monkeypatch.setattr(stratified, "MOST_CELLS", 200)
+    with dpc.simulated_noise(1):
+        found = dpc.effect(table, treatment="t", outcome="y", adjust=["x"], method="cells", loss=dpc.PureDP(8))
+    assert isinstance(found.release, NoisyCells) and 150 < found.release.counts.size <= 200

@@ -14,6 +14,7 @@ from scipy.stats import foldnorm
 import dpcausal as dpc
 from dpcausal.effects.rdd.honest import SideFit, factor, line_within
 from dpcausal.errors import InfeasibleError, ParameterError, SchemaError
+from dpcausal.privacy.noise import generator_from_seed
 
 WEEKS = list(range(-20, 20))
 SCHEMA = dpc.Schema({"week": dpc.Levels(WEEKS), "y": dpc.Bounded(-4, 6), "took": dpc.Levels([0, 1])})
@@ -227,3 +228,14 @@ def test_a_subgroup_of_one_side_is_refused_unpaid_and_the_counted_level_is_named
     assert (first.event, last.event) == ("0", "1") and first.estimate == pytest.approx(-last.estimate, abs=1e-9)
     fuzzy = asked(weeks(), schema=dpc.Schema({**SCHEMA, "took": dpc.Bounded(0, 1)}), treatment="took")
     assert fuzzy.arms == ("0", "1") and fuzzy.estimate == asked(weeks(), treatment="took").estimate
+
+
+def test_bins_that_floats_cannot_tell_apart_end_no_paid_call() -> None:
+    """Seen to fail: records near to a cutoff of 1e11 narrowed the sides until two edges of bins were one number."""
+    coins, cutoff = generator_from_seed(1), 1e11
+    schema = dpc.Schema({"x": dpc.Bounded(cutoff - 1, cutoff + 1), "y": dpc.Bounded(-5, 5)})
+    frame = {"x": cutoff + 1e-3 * (2 * coins.random(20_000) - 1), "y": coins.random(20_000)}
+    table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(9)))
+    with dpc.simulated_noise(1):
+        found = dpc.discontinuity(table, running="x", outcome="y", cutoff=cutoff, bins=100, loss=dpc.PureDP(9))
+    assert len(found.release.lower) == 200

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dpcausal.data.coding import check_declared, check_name, without_codes
 from dpcausal.data.panels.period_order import declared_times, in_order
-from dpcausal.data.panels.periods import Label, coded, period_label, unit_name
+from dpcausal.data.panels.periods import Label, called, coded, period_label, unit_name
 from dpcausal.data.schema import Bounded
 from dpcausal.data.source import Collected, Kind, withheld
 from dpcausal.data.sources.fingerprint import confirm
@@ -144,7 +144,7 @@ def frame_cells(
     for name, bounds in columns.items():
         check_declared(name, bounds, source.declared(name))
     as_text = source.declared(unit).kind is Kind.FIELD
-    names = [str(target) if as_text else unit_name(target) for target in targets]
+    names = [called(target, as_text) for target in targets]
     if not names or None in names or len(set(names)) < len(names) or not _differ(targets):
         raise ParameterError("target must name one unit, or several different ones")
 

@@ -91,6 +91,12 @@ def unit_name(value: Any) -> str | int | float | None:
     return found  # type: ignore[no-any-return]
 
 
+def called(name: Any, as_text: bool) -> str | int | float | None:
+    """Return what a unit of a name is called in a frame, ``as_text`` in one of texts: there 1 and 1.0 are both "1"."""
+    own = unit_name(name)
+    return str(own) if as_text and own is not None else own
+
+
 def _name(value: Any) -> str | int | float | None:
     if isinstance(value, np.generic):
         value = value.item()

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dpcausal.data.panels.periods import unit_name
+from dpcausal.data.panels.periods import called, unit_name
 from dpcausal.data.subgroups.predicate_text import literal, parse_predicates
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.ledger import Ledger
@@ -62,7 +62,7 @@ def membership(treated: tuple[Any, ...] | str, as_text: bool) -> Callable[[Any],
     """Return whether a unit of a name is treated; ``as_text`` where the frame's names are all texts."""
     if isinstance(treated, str):
         return _holds(treated)
-    return {str(one) if as_text else unit_name(one) for one in treated}.__contains__
+    return {called(one, as_text) for one in treated}.__contains__
 
 
 def _parts(rule: str, unit: str) -> list[tuple[str, Any]]:

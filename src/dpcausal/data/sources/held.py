@@ -82,6 +82,7 @@ def held_table(table: Table, names: Sequence[str], at_once: bool) -> Table:
 def held_panel(panel: Panel) -> Panel:
     """Return the panel with its donors' columns in memory."""
     columns = [panel._cells.donor_rows(place) for place in range(1 + len(panel.covariates))]
+    panel._cells.confirm()  # the file may have changed while it was read
     return _with(panel, _cells=replace(panel._cells, donor_rows=columns.__getitem__, confirm=_nothing))
 
 

@@ -5,7 +5,7 @@ could be compared with guesses at one record.  So data are known by what they sa
 
 | made of | known by | where |
 |---|---|---|
-| files | number and time of writing of each, once links are followed | the ledger, beside the answer |
+| files | number and time of writing of each; of a database its table too | the ledger, beside the answer |
 | a cluster's table | its address | the ledger, beside the answer |
 | a frame in memory | the object itself, or each array of a mapping | this process alone |
 
@@ -25,7 +25,7 @@ from weakref import ref
 import narwhals.stable.v2 as nw
 
 from dpcausal.data.source import Source
-from dpcausal.data.sources.fingerprint import Stamp, absolute
+from dpcausal.data.sources.fingerprint import DATABASE, Stamp, absolute
 from dpcausal.data.sources.frame import source_of
 
 
@@ -60,7 +60,9 @@ class Origin:
             return ""
         # Neither the size, which tells of records, nor the device, whose number may change when a machine starts.
         files = [f"{inode} {written}" for _, _, inode, _, written in self.stamp.state]
-        return sha256("\n".join(files or [self.stamp.path]).encode()).hexdigest()
+        database = DATABASE.fullmatch(self.stamp.path)  # a file of many tables
+        table = [] if database is None else [database["table"]]
+        return sha256("\n".join([*(files or [self.stamp.path]), *table]).encode()).hexdigest()
 
     def is_other(self, earlier: Origin) -> bool:
         """Return whether this frame in memory is another object than an earlier one; of mappings, any common array."""

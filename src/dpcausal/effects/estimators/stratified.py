@@ -11,7 +11,16 @@ from typing import ClassVar
 from dpcausal.core import validate as public
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
-from dpcausal.effects.cells.api import CellSums, Paid, cell_claims, cell_variance, charge_cells, cut_note, noisy_cells
+from dpcausal.effects.cells.api import (
+    MOST_CELLS,
+    CellSums,
+    Paid,
+    cell_claims,
+    cell_variance,
+    charge_cells,
+    cut_note,
+    noisy_cells,
+)
 from dpcausal.effects.cells.effect import arms_of
 from dpcausal.effects.cells.occupied import FINE, equal_parts, histogram, is_clear, window
 from dpcausal.effects.cells.release import value_of
@@ -31,8 +40,6 @@ WINDOWS, ARMS = tuple(Fraction(part, 100) for part in range(2, 11, 2)), Fraction
 CLEAR, LEAST_DEVIATION = 32, 0.25
 """With four parts of each number, cells of so many deviations of their noise leave room for more parts."""
 
-
-MOST_CELLS = 2**53
 LEARNT = (
     "{} cut into parts of one width where released counts have records; what varies within a part is not adjusted for"
 )
@@ -63,11 +70,7 @@ class Stratified(EffectMethod[PureDP | ZCDP]):
     def plan(self, question: EffectQuestion, spent: Paid) -> Stratified:
         if self.population is not None:
             public.check_choice("population", self.population, ("complete", "observed"))
-        if question.cells > MOST_CELLS:
-            raise InfeasibleError(
-                "these columns make more than 2^53 cells of treatment and strata, which no number of rows fills: "
-                "adjust for fewer or coarser columns"
-            )
+        sums_of(question)  # refuses more cells than are released
         deviation = _deviation(question, spent)
         if self._observed(question):
             counted = math.sqrt(cell_variance(1, spent.part(OBSERVED)))
@@ -175,7 +178,8 @@ def _parts(question: EffectQuestion, spent: Paid, records: float) -> int:
     number = len(_cut_at_will(question))
     clear = records / (question.cells * CLEAR * max(_deviation(question, spent), LEAST_DEVIATION))
     growth = min(2.5 / (4 + number), 0.9 / max(number, 1))
-    return int(min(max(FEWEST_PARTS * clear**growth, FEWEST_PARTS), MOST_PARTS))
+    room = (MOST_CELLS / sums_of(question).entries) ** (1 / max(number, 1))
+    return int(min(max(FEWEST_PARTS * clear**growth, FEWEST_PARTS), FEWEST_PARTS * room, MOST_PARTS))
 
 
 def _equal(

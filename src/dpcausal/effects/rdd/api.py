@@ -269,7 +269,9 @@ def _occupied(question: RddQuestion, spent: Paid, allotment: CallBudget) -> tupl
     # An end that the bins would round to the cutoff, or to the bound, stays the bound.
     ends = question.border - sides[0] * far[0], question.border + sides[1] * far[1]
     ends = (column.lower if far[0] == 1 else ends[0], column.upper if far[1] == 1 else ends[1])
-    return ends, spent.part(1 - shown)
+    lower, upper = question.edges_within(ends)
+    is_distinct = bool((lower < upper).all())  # floats may not tell the ends of so narrow bins apart
+    return ends if is_distinct else question.ends, spent.part(1 - shown)
 
 
 def _foretold(question: RddQuestion, variance: float) -> float:
