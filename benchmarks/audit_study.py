@@ -27,7 +27,8 @@ def main() -> int:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
         questions = "".join(QUESTION.format(name=f"q{k}", epsilon=1 + k / 8) for k in range(8))
-        study = write(Path(folder), questions, n=2000, title="A study under fire", epsilon=99.0)
+        budget = "99, accept_large_epsilon = true"
+        study = write(Path(folder), questions, n=2000, title="A study under fire", epsilon=budget)
         found = run_under_fire(study, kills=asked.kills, seed=asked.seed)
     print(f"{found.kills} kills of a study of 8 questions, {found.restarts} whole runs between them")
     print(f"spends that a kill left without an answer, in the last ledger: {found.lost}, each shown as such")

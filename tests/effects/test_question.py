@@ -208,3 +208,16 @@ def test_the_population_is_refused_unpaid_where_it_is_none_and_said_of_imputed_t
     held = dpc.Table(columns, schema, dpc.Ledger.without_privacy(), missing="impute")
     found = dpc.effect(held, treatment="arm", outcome="y", adjust=[], loss=EXACT)
     assert found.population == "imputed"
+
+
+def test_an_imputed_level_is_no_event() -> None:
+    """Seen to fail: what is missing counted as the level that was not the event, whichever that was."""
+    place = np.arange(3000)
+    frame = {"t": place % 2, "y": np.where(place % 5 < 2, np.nan, place % 3 % 2)}
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(9))
+    table = dpc.Table(frame, dpc.Schema(dict.fromkeys("ty", dpc.Levels([0, 1]))), ledger, missing="impute")
+    with pytest.raises(ParameterError):
+        dpc.effect(table, treatment="t", outcome="y", adjust=[], event=0, loss=dpc.PureDP(8))
+    assert not ledger.entries()
+    with dpc.simulated_noise(1):
+        assert dpc.effect(table, treatment="t", outcome="y", adjust=[], event=1, loss=dpc.PureDP(8)).event == "1"

@@ -34,7 +34,7 @@ ASKED = (
 """One question of each kind of picture."""
 
 
-def write(folder: Path, questions: str, *, n: int, title: str = "A study", epsilon: float = 9.0) -> Path:
+def write(folder: Path, questions: str, *, n: int, title: str = "A study", epsilon: float | str = 9.0) -> Path:
     """Write a table of linked pairs, a to b and u to v, with a study of it, and return the study's path."""
     coins = generator_from_seed(1)
     a, u = coins.integers(0, 2, n), np.round(coins.normal(size=n), 3)

@@ -34,6 +34,11 @@ def counting(table: Table, name: str, event: object) -> Table:
         raise ParameterError(f"event must be a level of {name!r}, an outcome declared with two levels")
     if code == 1:
         return table
+    if table.missing == "impute":
+        raise ParameterError(
+            f"what is missing of {name!r} counts as its first level, so that level is no event: take the last one, or "
+            "make the table with missing='drop'"
+        )
     first, last = column.labels
     if column.other is not None and type(first) is not type(last):
         raise ParameterError(f"event must be the last level of {name!r}: its other= is of another type than its levels")
