@@ -109,7 +109,7 @@ def test_neighbours_of_one_odd_cell_have_the_same_spends_and_answers_of_one_form
 def test_an_odd_id_names_somebody_or_nobody_and_refuses_nothing(odd: Any) -> None:
     cells: list[Any] = [*range(30), odd]
     frame = made("numpy", cells, np.arange(31) % 2)
-    table = dpc.Table(frame, dpc.Schema({"a": dpc.Levels([0, 1])}), dpc.Ledger.in_memory(dpc.PureDP(2)), person="x")
+    table = dpc.Table(frame, dpc.Schema({"a": dpc.Levels([0, 1])}), dpc.Ledger.in_memory(dpc.PureDP(2), person="x"), person="x")
     assert table.n in (30, 31)
     with dpc.simulated_noise(1):
         dpc.cells(table, by=["a"], loss=dpc.PureDP(1))
@@ -132,7 +132,7 @@ def test_a_donors_odd_unit_or_time_leaves_the_panel_what_it_is(odd: Any) -> None
             frame["u"][place], frame["t"][place] = units[place], times[place]
         panel = dpc.Panel(
             frame, unit="u", time="t", outcome="y", target="t", start=4, bounds=dpc.Bounded(0, 20),
-            ledger=dpc.Ledger.in_memory(dpc.PureDP(1)),
+            ledger=dpc.Ledger.in_memory(dpc.PureDP(1), unit="u"),
         )  # fmt: skip
         assert panel.n == 2 and panel.donors().shape == (2, 6)
         column[-1] = kept

@@ -207,7 +207,7 @@ def test_halves_of_several_sizes_are_refused(monkeypatch: pytest.MonkeyPatch) ->
         share = 0.5 if question.score == "iqr" else 0.8
         return of_size(dataclasses.replace(self, training_share=share), question, spent)
 
-    monkeypatch.setattr(Holdout, "settle", settled)
+    monkeypatch.setattr(Holdout, "plan", settled)
     asked = table(protect="test")
     with pytest.raises(ParameterError, match="one half for all"):
         all_of(asked, protect="test", scores=["kendall", "iqr"])
@@ -296,7 +296,7 @@ def test_an_interrupt_after_the_spend_leaves_the_spend(monkeypatch: pytest.Monke
             raise KeyboardInterrupt
         return answer(*arguments, **named)
 
-    monkeypatch.setattr(many, "ask_all", gone)
+    monkeypatch.setattr(many, "run_many", gone)
     with pytest.raises(KeyboardInterrupt):
         all_of(asked)
     assert asked.ledger.remaining.epsilon == 0

@@ -60,7 +60,7 @@ def test_arithmetic_on_public_numbers_that_fails_is_a_refusal(
         raise error("canary")
 
     method = dpc.methods.Gcm()
-    monkeypatch.setattr(type(method), "settle", failing)
+    monkeypatch.setattr(type(method), "plan", failing)
     with pytest.raises(InfeasibleError) as caught:
         plan_call(None, method, dpc.PureDP(1))
     assert caught.value.__context__ is None and "canary" not in str(caught.value)

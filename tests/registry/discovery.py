@@ -137,7 +137,7 @@ SENSITIVITIES = (
 def sparse_vector(answer: Any, epsilon: float, size: int, share: float) -> list[int | None]:
     loss = PureDP(epsilon / share)
     whole = PureDP(loss.exact_epsilon * size)
-    allotment = Ledger.in_memory(PureDP(whole.exact_epsilon + 1)).charge(whole, task="audit")
+    allotment = Ledger.in_memory(PureDP(whole.exact_epsilon + 1), accept_large_epsilon=True).charge(whole, task="audit")
     claim = Sensitivity(1, Norm.LINF, Relation.REPLACE_ONE, "conditional-kendall-steps")
     query = Query(np.asarray(answer, dtype=np.int64), claim, "audited")
     return [first_above(query, allotment, loss, threshold=0) for _ in range(size)]
@@ -148,7 +148,7 @@ def _replication(answer: Any, epsilon: float, size: int, share: float) -> Any:
     claim = Sensitivity(1, Norm.LINF, Relation.REPLACE_ONE, "published-unproven")
     outputs = []
     for _ in range(size):
-        allotment = Ledger.in_memory(loss).charge(loss, task="audit", unproven=True)
+        allotment = Ledger.in_memory(loss, accept_large_epsilon=True).charge(loss, task="audit", unproven=True)
         outputs.append(replicate(Query(np.asarray(answer), claim, "audited"), allotment, lambda exact: int(exact[0])))
     return outputs
 
@@ -192,7 +192,7 @@ def asked_on_neighbours(name: str, **options: Any) -> Neighbours:
     loss = loss_of(way, LOSSES)
 
     def ask(rows: Rows) -> Any:
-        table = dpc.Table(columns(rows, discrete), schema, Ledger.in_memory(loss), missing=missing)
+        table = dpc.Table(columns(rows, discrete), schema, Ledger.in_memory(loss, accept_large_epsilon=True), missing=missing)
         found = dpc.discover(table, method=way, loss=loss)
         released = {} if found.release is None else found.release.numbers()
         return found.graph.to_dict(), released
@@ -223,7 +223,7 @@ def of_table(side: int, epsilon: float, size: int) -> list[Any]:
     loss = PureDP(epsilon)
     whole = PureDP(loss.exact_epsilon * size)
     schema = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1])})
-    table = dpc.Table({"a": a, "b": a}, schema, Ledger.in_memory(whole), missing="impute")
+    table = dpc.Table({"a": a, "b": a}, schema, Ledger.in_memory(whole, accept_large_epsilon=True), missing="impute")
     allotment = table.ledger.charge(whole, task="audit")
     question, way = DiscoveryQuestion.of(table, None, None, None), ContingencyTable(search="pc", max_order=0)
     outputs = []
@@ -238,7 +238,7 @@ def of_contrasts(side: int, epsilon: float, size: int, counted: bool = False) ->
     loss = ApproxDP(epsilon, 1e-6)
     outputs = []
     for _ in range(size):
-        allotment = Ledger.in_memory(loss).charge(loss, task="audit")
+        allotment = Ledger.in_memory(loss, accept_large_epsilon=True).charge(loss, task="audit")
         a = np.array([side - counted, *[0] * 9, *[1] * 10])
         joint = contingency([a[a >= 0]] * 2, (2, 2))
         releaser = Releaser(("a", "b"), len(a), (2, 2), partial(margins_of, joint), allotment, [rho_of(loss)], counted)
@@ -258,7 +258,7 @@ def of_whitened(
     a = np.array([side, *[0] * 9, *[1] * 10])
     outputs = []
     for _ in range(size):
-        table = dpc.Table({"a": a, "b": a}, schema, Ledger.in_memory(loss), missing="impute")
+        table = dpc.Table({"a": a, "b": a}, schema, Ledger.in_memory(loss, accept_large_epsilon=True), missing="impute")
         allotment = table.ledger.charge(loss, task="audit")
         question, rho = DiscoveryQuestion.of(table, None, None, None), rho_of(loss)
         terms = Triples(max_order=2).terms(None, dpc.Knowledge())
@@ -273,7 +273,7 @@ def of_moments(side: int, epsilon: float, size: int) -> list[float]:
     outputs = []
     x = np.array([1.0 if side else -1.0, *[-1.0] * 9, *[1.0] * 10])
     for _ in range(min(size, 200)):  # each fits a law to eight histograms
-        ledger = Ledger.in_memory(loss)
+        ledger = Ledger.in_memory(loss, accept_large_epsilon=True)
         table = dpc.Table(
             {"a": x, "b": x}, dpc.Schema({"a": dpc.Bounded(-1, 1), "b": dpc.Bounded(-1, 1)}), ledger, missing="impute"
         )
@@ -293,7 +293,7 @@ def of_decision(name: str, **options: Any) -> Callable[[int, float, int], list[A
         schema = dpc.Schema(dict.fromkeys("ab", dpc.Levels(range(22))))
         outputs = []
         for _ in range(size):
-            table = dpc.Table({"a": a, "b": b}, schema, Ledger.in_memory(loss), missing="impute")
+            table = dpc.Table({"a": a, "b": b}, schema, Ledger.in_memory(loss, accept_large_epsilon=True), missing="impute")
             outputs.append(str(dpc.discover(table, loss=loss, method=way).graph))
         return outputs
 

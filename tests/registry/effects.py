@@ -208,7 +208,7 @@ ROWS = 400
 def table_of(rows: Rows, loss: Any) -> dpc.Table:
     columns = {"a": np.rint(rows[:, 0]).astype(np.int64), "z": np.rint(rows[:, 1]).astype(np.int64)}
     columns |= {"y": rows[:, 2].copy(), "x": rows[:, 3].copy()}
-    return dpc.Table(columns, SCHEMA, dpc.Ledger.in_memory(loss))
+    return dpc.Table(columns, SCHEMA, dpc.Ledger.in_memory(loss, accept_large_epsilon=True))
 
 
 def asked_on_neighbours(
@@ -235,7 +235,7 @@ def of_cells(side: int, epsilon: float, size: int) -> list[Any]:
     a = np.array([side, *[0] * 9, *[1] * 10])
     schema = dpc.Schema({"a": dpc.Levels([0, 1])})
     for _ in range(size):
-        released = dpc.cells(dpc.Table({"a": a}, schema, dpc.Ledger.in_memory(loss)), by=["a"], loss=loss)
+        released = dpc.cells(dpc.Table({"a": a}, schema, dpc.Ledger.in_memory(loss, accept_large_epsilon=True)), by=["a"], loss=loss)
         outputs.append(float(min(released.counts[0, 0] - 10, 10 - released.counts[1, 0])))
     return outputs
 
@@ -343,7 +343,7 @@ def paths_table(rows: Rows, loss: Any) -> dpc.Table:
     levels = np.column_stack([np.zeros(n), rows[:, 2], np.where(rows[:, 1] > 1.5, np.nan, rows[:, 3])])
     columns = {"id": np.repeat(np.arange(n), 3), "t": np.tile(np.arange(3), n), "y": levels.ravel(),
                "g": np.repeat(np.where(rows[:, 0] >= 0.5, 1, 9), 3)}  # fmt: skip
-    return dpc.Table(columns, PERIODS, dpc.Ledger.in_memory(loss, person="id"), person="id")
+    return dpc.Table(columns, PERIODS, dpc.Ledger.in_memory(loss, person="id", accept_large_epsilon=True), person="id")
 
 
 def of_paths(side: int, epsilon: float, size: int) -> list[Any]:

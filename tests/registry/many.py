@@ -32,7 +32,7 @@ def asked_on_neighbours(loss: Any, protect: str, scores: tuple[str, ...]) -> Nei
     places = np.arange(size) if protect == "everyone" else halves(size)[1]
 
     def ask(rows: Any) -> Any:
-        asked = table(rows, Ledger.in_memory(loss, protect=protect))
+        asked = table(rows, Ledger.in_memory(loss, protect=protect, accept_large_epsilon=True))
         return dpc.direction_all(asked, scores=scores, loss=loss, protect=protect)  # type: ignore[arg-type]
 
     def audit(seed: int, answers: Any) -> GreyBoxAudit:
@@ -59,7 +59,7 @@ def on_one_block(loss_of: Callable[[float], Loss]) -> Callable[[int, float, int]
         plans, _ = planned(asked, None, loss_of(epsilon), scores, None, "everyone", way, 0.1, False)
         both = Columns(columns["x"], columns["y"], np.ones(9, dtype=np.bool_))
         whole = PureDP(PureDP(epsilon).exact_epsilon * size)
-        allotment = Ledger.in_memory(whole).charge(whole, task="audit")
+        allotment = Ledger.in_memory(whole, accept_large_epsilon=True).charge(whole, task="audit")
         with mock.patch.object(by_blocks, "vote", lambda x, y, score, seed: bool(x[0] > 0.5)):
             return [
                 min(plan.released(both, generator_from_seed(1), allotment)().margin or 0 for plan in plans)
@@ -74,7 +74,7 @@ def on_scored_rows(side: int, epsilon: float, size: int) -> list[Any]:
     from tests.registry.tasks import ONE_DOWN_ONE_UP  # that page makes its rows with this one
 
     part, whole = PureDP(epsilon).part(Fraction(1, 2)), PureDP(PureDP(epsilon).exact_epsilon * size)
-    allotment = Ledger.in_memory(whole, protect="test").charge(whole, task="audit", unit=Unit.TEST_ROW)
+    allotment = Ledger.in_memory(whole, protect="test", accept_large_epsilon=True).charge(whole, task="audit", unit=Unit.TEST_ROW)
     rules = [holdout.RULES[score].direction for score in TEST_SCORES]
     rest = ONE_DOWN_ONE_UP[side]
     return [all((rule(rest, allotment, part).margin or 0) > 0 for rule in rules) for _ in range(size)]

@@ -182,7 +182,7 @@ def dated(frame: pd.DataFrame) -> None:
     ],
 )
 def test_a_panel_that_changed_gives_its_ledger_to_no_question(change: Any, words: str) -> None:
-    frame, ledger = panel_frame(), dpc.Ledger.in_memory(dpc.PureDP(1))
+    frame, ledger = panel_frame(), dpc.Ledger.in_memory(dpc.PureDP(1), unit="state")
     panel = Panel(
         frame, unit="state", time="year", outcome="sales", target="A", start=2, bounds=dpc.Bounded(0, 12), ledger=ledger
     )
@@ -201,7 +201,7 @@ def test_a_panel_reads_units_and_values_together(columns: list[str]) -> None:
     frame = panel_frame()
     panel = Panel(
         frame, unit="state", time="year", outcome="sales", target="A", start=2, bounds=dpc.Bounded(0, 12),
-        ledger=dpc.Ledger.in_memory(dpc.PureDP(1), unit="unit"),
+        ledger=dpc.Ledger.in_memory(dpc.PureDP(1), unit="state"),
     )  # fmt: skip
     before = panel.donors()
     order = np.random.default_rng(5).permutation(len(frame))
@@ -214,7 +214,7 @@ def test_a_panel_with_units_that_it_did_not_have_is_refused_without_naming_them(
     frame = panel_frame()
     panel = Panel(
         frame, unit="state", time="year", outcome="sales", target="A", start=2, bounds=dpc.Bounded(0, 12),
-        ledger=dpc.Ledger.in_memory(dpc.PureDP(1), unit="unit"),
+        ledger=dpc.Ledger.in_memory(dpc.PureDP(1), unit="state"),
     )  # fmt: skip
     frame.loc[5, "state"] = CANARY
     with pytest.raises(SchemaError, match="no longer has the units") as caught:
@@ -225,7 +225,7 @@ def test_a_panel_with_units_that_it_did_not_have_is_refused_without_naming_them(
 def test_a_panel_whose_file_was_replaced_gives_its_ledger_to_no_question(tmp_path: Path) -> None:
     path = tmp_path / "panel.csv"
     panel_frame().to_csv(path, index=False)
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1), unit="state")
     panel = Panel(
         path, unit="state", time="year", outcome="sales", target="A", start=2, bounds=dpc.Bounded(0, 12), ledger=ledger
     )
