@@ -154,7 +154,9 @@ def by_grey_box(name: str, method: str, loss: Any, *patches: Any, schema: dpc.Sc
     def ask(rows: Rows) -> Callable[[], Any]:
         def run() -> Any:
             columns = {key: rows[:, place].copy() for place, key in enumerate("abc")}
-            found = dpc.discover(dpc.Table(columns, schema, Ledger.in_memory(loss, accept_large_epsilon=True)), method=method, loss=loss)
+            found = dpc.discover(
+                dpc.Table(columns, schema, Ledger.in_memory(loss, accept_large_epsilon=True)), method=method, loss=loss
+            )
             return None if found.release is None else found.release.numbers()
 
         return run

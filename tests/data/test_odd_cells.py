@@ -109,7 +109,9 @@ def test_neighbours_of_one_odd_cell_have_the_same_spends_and_answers_of_one_form
 def test_an_odd_id_names_somebody_or_nobody_and_refuses_nothing(odd: Any) -> None:
     cells: list[Any] = [*range(30), odd]
     frame = made("numpy", cells, np.arange(31) % 2)
-    table = dpc.Table(frame, dpc.Schema({"a": dpc.Levels([0, 1])}), dpc.Ledger.in_memory(dpc.PureDP(2), person="x"), person="x")
+    table = dpc.Table(
+        frame, dpc.Schema({"a": dpc.Levels([0, 1])}), dpc.Ledger.in_memory(dpc.PureDP(2), person="x"), person="x"
+    )
     assert table.n in (30, 31)
     with dpc.simulated_noise(1):
         dpc.cells(table, by=["a"], loss=dpc.PureDP(1))

@@ -38,7 +38,11 @@ def frame(name: str, seed: int, share: float = 0.3) -> Frame:
 def asked(columns: Frame, name: str, missing: str = "drop", loss: dpc.Loss | None = None) -> Any:
     schema, usual = METHODS[name]
     paid = usual if loss is None else loss
-    ledger = dpc.Ledger.without_privacy() if loss is not None else dpc.Ledger.in_memory(dpc.ZCDP(10), accept_large_epsilon=True)
+    ledger = (
+        dpc.Ledger.without_privacy()
+        if loss is not None
+        else dpc.Ledger.in_memory(dpc.ZCDP(10), accept_large_epsilon=True)
+    )
     with dpc.simulated_noise(5):
         return dpc.discover(dpc.Table(columns, schema, ledger, missing=missing), method=name, loss=paid)
 

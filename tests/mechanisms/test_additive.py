@@ -36,7 +36,9 @@ def query(answer: Any, norm: Norm, bound: Any = 1) -> Query:
 
 
 def granted(loss: Loss) -> CallBudget:
-    return Ledger.in_memory(ZCDP(10**6) if isinstance(loss, ZCDP) else PureDP(10**6), accept_large_epsilon=True).charge(loss, task="test")
+    return Ledger.in_memory(ZCDP(10**6) if isinstance(loss, ZCDP) else PureDP(10**6), accept_large_epsilon=True).charge(
+        loss, task="test"
+    )
 
 
 def released(mechanism: Mechanism, question: Query, loss: Any) -> tuple[Any, Any]:

@@ -192,7 +192,9 @@ def asked_on_neighbours(name: str, **options: Any) -> Neighbours:
     loss = loss_of(way, LOSSES)
 
     def ask(rows: Rows) -> Any:
-        table = dpc.Table(columns(rows, discrete), schema, Ledger.in_memory(loss, accept_large_epsilon=True), missing=missing)
+        table = dpc.Table(
+            columns(rows, discrete), schema, Ledger.in_memory(loss, accept_large_epsilon=True), missing=missing
+        )
         found = dpc.discover(table, method=way, loss=loss)
         released = {} if found.release is None else found.release.numbers()
         return found.graph.to_dict(), released
@@ -293,7 +295,9 @@ def of_decision(name: str, **options: Any) -> Callable[[int, float, int], list[A
         schema = dpc.Schema(dict.fromkeys("ab", dpc.Levels(range(22))))
         outputs = []
         for _ in range(size):
-            table = dpc.Table({"a": a, "b": b}, schema, Ledger.in_memory(loss, accept_large_epsilon=True), missing="impute")
+            table = dpc.Table(
+                {"a": a, "b": b}, schema, Ledger.in_memory(loss, accept_large_epsilon=True), missing="impute"
+            )
             outputs.append(str(dpc.discover(table, loss=loss, method=way).graph))
         return outputs
 

@@ -235,7 +235,9 @@ def of_cells(side: int, epsilon: float, size: int) -> list[Any]:
     a = np.array([side, *[0] * 9, *[1] * 10])
     schema = dpc.Schema({"a": dpc.Levels([0, 1])})
     for _ in range(size):
-        released = dpc.cells(dpc.Table({"a": a}, schema, dpc.Ledger.in_memory(loss, accept_large_epsilon=True)), by=["a"], loss=loss)
+        released = dpc.cells(
+            dpc.Table({"a": a}, schema, dpc.Ledger.in_memory(loss, accept_large_epsilon=True)), by=["a"], loss=loss
+        )
         outputs.append(float(min(released.counts[0, 0] - 10, 10 - released.counts[1, 0])))
     return outputs
 

@@ -74,7 +74,9 @@ def on_scored_rows(side: int, epsilon: float, size: int) -> list[Any]:
     from tests.registry.tasks import ONE_DOWN_ONE_UP  # that page makes its rows with this one
 
     part, whole = PureDP(epsilon).part(Fraction(1, 2)), PureDP(PureDP(epsilon).exact_epsilon * size)
-    allotment = Ledger.in_memory(whole, protect="test", accept_large_epsilon=True).charge(whole, task="audit", unit=Unit.TEST_ROW)
+    allotment = Ledger.in_memory(whole, protect="test", accept_large_epsilon=True).charge(
+        whole, task="audit", unit=Unit.TEST_ROW
+    )
     rules = [holdout.RULES[score].direction for score in TEST_SCORES]
     rest = ONE_DOWN_ONE_UP[side]
     return [all((rule(rest, allotment, part).margin or 0) > 0 for rule in rules) for _ in range(size)]

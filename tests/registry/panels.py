@@ -139,7 +139,10 @@ def objective(
     """Return weights, one row a release."""
     loss = dpc.ApproxDP(round(epsilon / share, 9), OBJECTIVE_DELTA)
     budget = dpc.ApproxDP(loss.exact_epsilon * size, loss.exact_delta * size)
-    allotment, query = dpc.Ledger.in_memory(budget, accept_large_epsilon=True).charge(budget, task="audit"), _weights(donors)
+    allotment, query = (
+        dpc.Ledger.in_memory(budget, accept_large_epsilon=True).charge(budget, task="audit"),
+        _weights(donors),
+    )
     y = np.asarray(target, dtype=np.float64)
     return np.array([
         objective_perturbation(query, allotment, loss, target=y, quadratic=quadratic) for _ in range(size)
@@ -201,7 +204,9 @@ def allotted(loss: Any, times: int) -> Any:
         budget = dpc.ApproxDP(loss.exact_epsilon * times, loss.exact_delta * times)
     else:
         budget = dpc.PureDP(loss.exact_epsilon * times)
-    return dpc.Ledger.in_memory(budget, unit="unit", accept_large_epsilon=True).charge(budget, task="audit", unit=Unit.DONOR, unit_column="unit")
+    return dpc.Ledger.in_memory(budget, unit="unit", accept_large_epsilon=True).charge(
+        budget, task="audit", unit=Unit.DONOR, unit_column="unit"
+    )
 
 
 def drawn(name: str) -> Callable[[int, float, int], list[float]]:

@@ -52,7 +52,9 @@ def call(columns: Columns, method: Any) -> Callable[[], float | None]:
     """Return the public call on a table, from an in-memory ledger of its own; it answers with the margin."""
 
     def margin() -> float | None:
-        table = dpc.Table(columns, SCHEMA, dpc.Ledger.in_memory(LOSS, protect="test", accept_large_epsilon=True), missing="impute")
+        table = dpc.Table(
+            columns, SCHEMA, dpc.Ledger.in_memory(LOSS, protect="test", accept_large_epsilon=True), missing="impute"
+        )
         answer = dpc.direction(
             table, "x", "y", score="iqr", protect="test", loss=LOSS, accept_unproven=True,
             method=method(training_share=SHARE),

@@ -68,7 +68,9 @@ def of_rule(release: Callable[..., Released], pair: tuple[Residuals, Residuals])
     def draw(side: int, epsilon: float, size: int) -> list[Any]:
         loss = PureDP(epsilon)
         whole = PureDP(loss.exact_epsilon * size)
-        allotment = Ledger.in_memory(whole, protect="test", accept_large_epsilon=True).charge(whole, task="audit", unit=Unit.TEST_ROW)
+        allotment = Ledger.in_memory(whole, protect="test", accept_large_epsilon=True).charge(
+            whole, task="audit", unit=Unit.TEST_ROW
+        )
         return [release(pair[side], allotment, loss).margin for _ in range(size)]
 
     return draw
@@ -95,7 +97,14 @@ def of_bits(side: int, epsilon: float, size: int) -> list[Any]:
         mock.patch.object(by_verdict, "claims_of", lambda counts, found, names: FREE),  # p-values, which cost time
     ):
         way = by_verdict.Verdict(blocks=3, rows_per_block=3)
-        question = Pair.of(table(np.zeros((9, 2)), Ledger.in_memory(loss, accept_large_epsilon=True)), "x", "y", "lsnm", "everyone", 0.1)
+        question = Pair.of(
+            table(np.zeros((9, 2)), Ledger.in_memory(loss, accept_large_epsilon=True)),
+            "x",
+            "y",
+            "lsnm",
+            "everyone",
+            0.1,
+        )
         return [
             min(way.release(columns_of(x), question, loss, generator_from_seed(1), allotment).counts or (0,))
             for _ in range(size)
@@ -115,7 +124,10 @@ def of_blocks(side: int, epsilon: float, size: int) -> list[Any]:
     whole = PureDP(loss.exact_epsilon * size)
     allotment = Ledger.in_memory(whole, accept_large_epsilon=True).charge(whole, task="audit")
     with mock.patch.object(by_blocks, "vote", lambda x, y, score, seed: bool(x[0] > 0.5)):
-        way, question = by_blocks.Votes(blocks=3), Pair.of(table(np.zeros((9, 2)), Ledger.in_memory(loss, accept_large_epsilon=True)), *ASKED)
+        way, question = (
+            by_blocks.Votes(blocks=3),
+            Pair.of(table(np.zeros((9, 2)), Ledger.in_memory(loss, accept_large_epsilon=True)), *ASKED),
+        )
         return [
             way.release(columns_of(x), question, loss, generator_from_seed(1), allotment).margin for _ in range(size)
         ]

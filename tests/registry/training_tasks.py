@@ -71,7 +71,9 @@ def of_ranks(side: int, epsilon: float, size: int) -> list[Any]:
     """Return whether rank scores are released at a distance of one step and of two."""
     loss = ApproxDP(epsilon, 1e-6)
     whole = ApproxDP(loss.exact_epsilon * size, loss.exact_delta * size)
-    allotment = Ledger.in_memory(whole, protect="training", accept_large_epsilon=True).charge(whole, task="audit", unit=Unit.TRAINING_ROW)
+    allotment = Ledger.in_memory(whole, protect="training", accept_large_epsilon=True).charge(
+        whole, task="audit", unit=Unit.TRAINING_ROW
+    )
     claim = Sensitivity(1, Norm.TESTED, published.published_hsic_sensitivity(9, 9, 1.0).relation, "training-ranks",
                         Unit.TRAINING_ROW)  # fmt: skip
     query = Query(np.array([1.0 + side, 0.5, 0.5]), claim, "rank scores")

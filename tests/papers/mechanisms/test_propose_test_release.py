@@ -194,4 +194,6 @@ def test_an_answer_that_is_no_proposal_is_refused_before_anything_is_spent(wrong
 @pytest.mark.parametrize("loss", [PureDP(1), ApproxDP(1, 0), NoPrivacy()])
 def test_a_loss_without_delta_is_refused(loss: Loss) -> None:
     with pytest.raises(LossError, match="ApproxDP with delta above 0"):
-        propose_test_release(proposed(9, 9, 0), Ledger.in_memory(LOSS, accept_large_epsilon=True).charge(LOSS, task="test"), loss)  # type: ignore[arg-type]
+        propose_test_release(
+            proposed(9, 9, 0), Ledger.in_memory(LOSS, accept_large_epsilon=True).charge(LOSS, task="test"), loss
+        )  # type: ignore[arg-type]

@@ -68,7 +68,9 @@ def test_noise_of_the_ball_has_a_gamma_length(dimension: int) -> None:
     """Kolmogorov–Smirnov at 1e-9; the length that the paper's equation (10) has, without the dimension, is refused."""
     loss, runs = dpc.PureDP(2), 200
     whole = dpc.PureDP(2 * runs)
-    allotment = dpc.Ledger.in_memory(whole, unit="unit", accept_large_epsilon=True).charge(whole, task="test", unit=Unit.DONOR, unit_column="unit")
+    allotment = dpc.Ledger.in_memory(whole, unit="unit", accept_large_epsilon=True).charge(
+        whole, task="test", unit=Unit.DONOR, unit_column="unit"
+    )
     claim = perturbation.row_sensitivity(1)
     lengths = [
         float(np.linalg.norm(l2_ball(Query(np.zeros(dimension), claim, "zeros"), allotment, loss)))
