@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts_sensitivity
-from dpcausal.effects.did.release import cohort_bits
+from dpcausal.effects.did.cohort_sums import cohort_bits
 from dpcausal.effects.estimators.residual_sums import residual_sums_sensitivity
 from dpcausal.effects.moments.ellipsoid import WHOLE, ellipse_bits
 from dpcausal.papers.effects.fold_split import GRID as FOLDED

@@ -11,7 +11,7 @@ import numpy as np
 import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit, compare
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
-from dpcausal.effects.did.release import cohort_bits, cohort_sums, cohort_sums_sensitivity
+from dpcausal.effects.did.cohort_sums import cohort_bits, cohort_sums, cohort_sums_sensitivity
 from dpcausal.effects.estimators import METHODS
 from dpcausal.effects.estimators.assigned import assigned_sum, assigned_sum_sensitivity
 from dpcausal.effects.estimators.block_mean import PROOFS

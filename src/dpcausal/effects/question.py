@@ -18,7 +18,7 @@ from dpcausal.data.schema import Bounded
 from dpcausal.data.subgroups.predicate import check_varies, codes_left
 from dpcausal.data.table import Table
 from dpcausal.effects.cells.effect import arms_of, level_text
-from dpcausal.effects.cells.release import levels_of, value_of
+from dpcausal.effects.cells.value import levels_of, value_of
 from dpcausal.effects.result import Effect
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.budget import CallBudget

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpcausal.codec import storable
+from dpcausal.core.validate import check_choice
+from dpcausal.plotting import axes, titled
+from dpcausal.releases.release import Release
 from dpcausal.result import Guarantee, Result, flat, plain
-
-if TYPE_CHECKING:
-    from dpcausal.releases.release import Release
 
 Interval = tuple[float, float]
 
@@ -247,9 +248,44 @@ class Effect(Result):
 
     def plot(self, ax: Any = None, *, what: str = "effect") -> Any:
         """Draw the effect and its groups with their intervals or, with ``what="balance"``, how the arms differ."""
-        from dpcausal.core.validate import check_choice
-        from dpcausal.effects.figures import draw_balance, draw_forest
-
         return {"effect": draw_forest, "balance": draw_balance}[check_choice("what", what, ("effect", "balance"))](
             self, ax
         )
+
+
+def draw_forest(effect: Effect, ax: Any) -> Any:
+    """Draw the effect and below it that of each group; a hollow point has no interval."""
+    groups = [(one.group, one.estimate, one.interval) for one in effect.by_group]
+    rows = [("all", effect.estimate, effect.interval), *groups]
+    return forest(rows, ax, f"effect of {effect.treatment} on {effect.measured}", effect.stamp())
+
+
+def forest(rows: Sequence[tuple[str, float | None, Interval | None]], ax: Any, label: str, stamp: str) -> Any:
+    """Draw one estimate a row with its interval, the first apart."""
+    ax = axes(ax, (6, 1.2 + 0.3 * len(rows)))
+    ax.axvline(0, color="0.6", linewidth=1)
+    for place, (_, estimate, interval) in enumerate(rows):
+        colour = "tab:blue" if place == 0 else "0.3"
+        if interval is not None:
+            ax.plot(list(interval), [place, place], color=colour, linewidth=2, solid_capstyle="butt")
+        if estimate is not None:
+            ax.plot([estimate], [place], marker="s" if place == 0 else "o", color=colour,
+                    fillstyle="none" if interval is None else "full")  # fmt: skip
+    ax.set_yticks(range(len(rows)), [name for name, _, _ in rows])
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.set_xlabel(label)
+    return titled(ax, stamp)
+
+
+def draw_balance(effect: Effect, ax: Any) -> Any:
+    """Draw how far treated and controls differ before the adjustment; the bars are twice the noise's deviation."""
+    ax = axes(ax, (6, 1.2 + 0.25 * len(effect.balance)))
+    ax.axvline(0, color="0.6", linewidth=1)
+    for place, one in enumerate(effect.balance):
+        ends = [one.difference - 2 * one.deviation, one.difference + 2 * one.deviation]
+        ax.plot(ends, [place, place], color="0.6", linewidth=2, solid_capstyle="butt")
+        ax.plot([one.difference], [place], marker="o", color="tab:blue")
+    ax.set_yticks(range(len(effect.balance)), [one.name for one in effect.balance])
+    ax.set_ylim(len(effect.balance) - 0.5, -0.5)
+    ax.set_xlabel("treated less control, in standard deviations, before the adjustment")
+    return titled(ax, effect.stamp())

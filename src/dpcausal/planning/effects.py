@@ -15,7 +15,7 @@ from dpcausal.data.schema import Bounded, Column, Levels, Schema
 from dpcausal.data.table import Table
 from dpcausal.effects.api import effect
 from dpcausal.effects.cells.effect import arms_of
-from dpcausal.effects.cells.release import levels_of
+from dpcausal.effects.cells.value import levels_of
 from dpcausal.effects.did.api import did
 from dpcausal.effects.estimators import METHODS
 from dpcausal.effects.estimators.stratified import Stratified

@@ -20,7 +20,8 @@ from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
-from dpcausal.effects.cells.release import COUNTS_ONLY, NoisyCells, Value, levels_of, value_of
+from dpcausal.effects.cells.release import NoisyCells
+from dpcausal.effects.cells.value import COUNTS_ONLY, Value, levels_of, value_of
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
 from dpcausal.privacy.budget import CallBudget

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +12,11 @@ import numpy.typing as npt
 from dpcausal.core import validate as public
 from dpcausal.effects.cells.rare_outcomes import ENOUGH, Risk, difference, odds_ratio, ratio, risks
 from dpcausal.effects.cells.standardise import ArmMeans, Sums, means, tail_quantile
+from dpcausal.effects.cells.value import Value
 from dpcausal.effects.result import Balance, Effect, GroupEffect, Interval, Ratio
 from dpcausal.effects.unmeasured import e_value, e_value_limit, ratio_of_difference, robustness_limit, robustness_value
 from dpcausal.errors import ParameterError
-
-if TYPE_CHECKING:
-    from dpcausal.effects.cells.release import NoisyCells, Value
+from dpcausal.result import Guarantee
 
 Reals = npt.NDArray[np.float64]
 
@@ -50,6 +49,26 @@ VOID = (
     "hardly any record counts: most lack a column of the call, or hold levels, weights or numbers that are not as "
     "declared; schema.check(frame) shows the curator which, before anything is paid"
 )
+
+
+class ReleasedCells(Protocol):
+    """What an effect is read off: noisy sums of values by the cells of some columns."""
+
+    @property
+    def by(self) -> tuple[str, ...]: ...
+    @property
+    def levels(self) -> tuple[tuple[str, ...], ...]: ...
+    @property
+    def cut(self) -> tuple[str, ...]: ...
+    @property
+    def observed(self) -> Reals | None: ...
+    @property
+    def n(self) -> int: ...
+    @property
+    def guarantee(self) -> Guarantee: ...
+    def value(self, name: str) -> Value: ...
+    def sums(self, value: Value, axes: Sequence[int]) -> tuple[Reals, Reals]: ...
+    def arms(self, value: Value, treatment: int, pair: tuple[int, int], strata: Sequence[int]) -> Sums: ...
 
 
 def checked_names(what: str, names: Any, known: Iterable[str]) -> tuple[str, ...]:
@@ -92,10 +111,10 @@ def arms_of(levels: tuple[str, ...], treatment: str, treated: object, control: o
 
 
 def standardized_effect(
-    release: NoisyCells, *, treatment: str, outcome: str, adjust: Any, groups: str | None, estimand: str,
+    release: ReleasedCells, *, treatment: str, outcome: str, adjust: Any, groups: str | None, estimand: str,
     treated: object, control: object, coverage: Any,
 ) -> Effect:  # fmt: skip
-    """Return ``NoisyCells.effect``."""
+    """Return ``NoisyCells.effect`` without its release."""
     from scipy.special import ndtri
 
     value = release.value(outcome)
@@ -133,7 +152,7 @@ def standardized_effect(
         by_group=tuple(by_group), balance=balance(release, axis, pair, strata, value),
         notes=(*notes(answer.share, share_treated), *answer.parts,
                *void(float(release.sums(value, ())[0][0]), release.n)),
-        method="cells", settings={}, n=release.n, release=release, guarantee=release.guarantee,
+        method="cells", settings={}, n=release.n, release=None, guarantee=release.guarantee,
         event=value.event, population="complete" if release.observed is None else "observed",
     )  # fmt: skip
 
@@ -296,7 +315,7 @@ def e_value_fields(estimate: float, ends: Interval, deviation: float) -> dict[st
 
 
 def balance(
-    release: NoisyCells, treatment: int, pair: tuple[int, int], strata: list[int], value: Value
+    release: ReleasedCells, treatment: int, pair: tuple[int, int], strata: list[int], value: Value
 ) -> tuple[Balance, ...]:
     """Return how the arms differ in each level of the strata's columns, the first level left out."""
     found = []

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.effects.cells.api import CellSums, Paid, cell_variance, noisy_cells
-from dpcausal.effects.cells.release import cut_text
+from dpcausal.effects.cells.value import cut_text
 from dpcausal.errors import LossError
 from dpcausal.privacy.budget import CallBudget
 

@@ -16,9 +16,10 @@ from dpcausal.core.method import Method
 from dpcausal.core.run import ask, asks
 from dpcausal.data.records import Rows
 from dpcausal.data.table import Table
-from dpcausal.effects.did.att import LEAST_COUNT, LEAST_RATIO, GroupTimeEffects
+from dpcausal.effects.did.att import LEAST_COUNT, LEAST_RATIO
+from dpcausal.effects.did.cohort_sums import cohort_bits, cohort_sums, cohort_sums_sensitivity, factors
 from dpcausal.effects.did.paths import DidQuestion
-from dpcausal.effects.did.release import NoisyPaths, cohort_bits, cohort_sums, cohort_sums_sensitivity, factors
+from dpcausal.effects.did.release import GroupTimeEffects, NoisyPaths
 from dpcausal.effects.moments.adaptive import (
     HISTOGRAM,
     Shape,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,6 @@ from dpcausal.effects.cells.effect import MOST_SKEW, void
 from dpcausal.effects.moments.adaptive import paths_radius, shrinkage
 from dpcausal.effects.result import Interval
 from dpcausal.privacy.noise import generator_from_seed
-from dpcausal.result import Guarantee, Result, flat, plain
-
-if TYPE_CHECKING:
-    from dpcausal.effects.did.release import NoisyPaths
 
 Reals = npt.NDArray[np.float64]
 
@@ -61,101 +57,43 @@ class PathEffect:
     band: Interval | None
 
 
-@storable("Staggered")
-@dataclass(frozen=True, eq=False)
-class GroupTimeEffects(Result):
-    """Differences in differences, as released.
+class ReleasedPaths(Protocol):
+    """What differences are read off: noisy counts, sums and squares of steps of paths by cohort."""
 
-    Attributes
-    ----------
-    outcome : str
-    control : str
-        ``"never"`` or ``"not-yet"``.
-    att : PathEffect or None
-        The mean effect over cohorts and treated periods, by persons; ``None``: see ``notes``.
-    event_study : tuple of PathEffect
-        By periods since treatment began; the period before it is 0 and left out.
-    by_cohort : tuple of PathEffect
-        ATT(g, t) for every cohort and period.
-    trend : PathEffect or None
-        By how much a period cohorts moved apart before treatment, the same for all of them: from every cohort and
-        period by generalised least squares.
-    pretrend : float or None
-        p-value of the test that cohorts moved alike before treatment, by that trend and, for a fifth of the level, by
-        all effects before treatment in the event study; ``None`` without such periods or intervals.
-    coverage : float
-    notes : tuple of str
-    n : int
-        Persons, public.
-    release : Release
-        Asked again free: ``did(control=..., coverage=...)``.
-    guarantee : Guarantee
-    share_counted : float
-        Share of the persons, noisy, who have an outcome in every period and one cohort: the answer is about these.
-    """
-
-    named = ("part", "name", "cohort", "time", "event", "estimate", "interval_low", "interval_high")
-
-    outcome: str
-    control: str
-    att: PathEffect | None
-    event_study: tuple[PathEffect, ...]
-    by_cohort: tuple[PathEffect, ...]
-    trend: PathEffect | None
-    pretrend: float | None
-    coverage: float
-    notes: tuple[str, ...]
-    n: int
-    release: NoisyPaths
-    guarantee: Guarantee
-    share_counted: float = 1.0
-
-    def headline(self) -> list[str]:
-        whom = "never treated" if self.control == "never" else "not yet treated"
-        lines = [f"Effect on {self.outcome}, against the {whom}: " + ("no answer." if self.att is None else "")]
-        for one in (*(() if self.att is None else (self.att,)), *self.event_study):
-            ends = "no interval" if one.interval is None else f"{one.interval[0]:.4g} to {one.interval[1]:.4g}"
-            band = "" if one.band is None else f", all at once {one.band[0]:.4g} to {one.band[1]:.4g}"
-            lines.append(f"  {one.name}: {one.estimate:+.4g} ({self.coverage:.0%}: {ends}{band})")
-        if self.trend is not None and self.trend.interval is not None:
-            ends = f"{self.trend.interval[0]:.3g} to {self.trend.interval[1]:.3g}"
-            lines.append(f"Before treatment cohorts moved apart by {self.trend.estimate:+.3g} a period ({ends}).")
-        if self.pretrend is not None:
-            apart = ": they moved apart before it, and the effects above are not to be believed"
-            lines.append(
-                f"Before treatment: p = {self.pretrend:.3g} that cohorts moved alike"
-                f"{apart if self.pretrend < 1 - self.coverage else ''}."
-            )
-        whole = f"{self.share_counted:.0%} have an outcome in every period; the others are left out"
-        return [*lines, *(f"Note: {note}." for note in self.notes), f"{self.n} persons. Of these {whole}."]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all but the released numbers as JSON's types; those are ``release.to_dict()``."""
-        told = {name: value for name, value in vars(self).items() if name != "release"}
-        for name in ("att", "trend"):
-            told[name] = None if told[name] is None else vars(told[name])
-        for name in ("event_study", "by_cohort"):
-            told[name] = [vars(one) for one in told[name]]
-        return {name: plain(value) for name, value in told.items()}
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the mean effect, the event study, every cohort and period, and the trend before treatment."""
-        parts = {"att": (self.att,), "event study": self.event_study, "cohort and period": self.by_cohort,
-                 "trend": (self.trend,)}  # fmt: skip
-        shared = {"outcome": self.outcome, "control": self.control, "coverage": self.coverage, "n": self.n}
-        return [{"part": part, **flat(vars(one)), **shared} for part, ones in parts.items() for one in ones if one]
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the mean effect, and the event study with the intervals that hold all at once."""
-        from dpcausal.effects.figures import forest
-
-        mean = [] if self.att is None else [("all", self.att.estimate, self.att.interval)]
-        rows = [*mean, *((one.name, one.estimate, one.band) for one in self.event_study)]
-        return forest(rows, ax, f"effect on {self.outcome}, by periods since it began", self.stamp())
+    @property
+    def times(self) -> tuple[str, ...]: ...
+    @property
+    def cohorts(self) -> tuple[str, ...]: ...
+    @property
+    def starts(self) -> tuple[int, ...]: ...
+    @property
+    def width(self) -> float: ...
+    @property
+    def middle(self) -> Reals: ...
+    @property
+    def spread(self) -> Reals: ...
+    @property
+    def counts(self) -> Reals: ...
+    @property
+    def sums(self) -> Reals: ...
+    @property
+    def squares(self) -> Reals: ...
+    @property
+    def lost(self) -> float: ...
+    @property
+    def radius(self) -> float: ...
+    @property
+    def deviation(self) -> float: ...
+    @property
+    def count_noise(self) -> float: ...
+    @property
+    def lost_noise(self) -> float: ...
+    @property
+    def n(self) -> int: ...
 
 
-def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> GroupTimeEffects:
-    """Return ``NoisyPaths.did`` of checked arguments."""
+def staggered(paths: ReleasedPaths, never_only: bool, coverage: float) -> dict[str, Any]:
+    """Return the fields of ``NoisyPaths.did`` of checked arguments, but those of the release itself."""
     from scipy.special import chdtrc, ndtri
 
     noisy = paths.deviation > 0
@@ -207,12 +145,11 @@ def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> GroupTime
         whole = float(chdtrc(len(before), float(values @ np.linalg.pinv(matrix, hermitian=True) @ values)))
         line = float(chdtrc(1, (trend.estimate / max(trend.standard_error, 1e-300)) ** 2))
         pretrend = min(line / LINE, whole / (1 - LINE), 1.0)
-    return GroupTimeEffects(
-        outcome=paths.names[1], control="never" if never_only else "not-yet", att=rows[len(told)] if after else None,
-        event_study=tuple(rows[first:]), by_cohort=tuple(rows[: len(told)]), trend=trend, pretrend=pretrend,
-        coverage=coverage, notes=notes, n=paths.n, release=paths, guarantee=paths.guarantee,
-        share_counted=float(np.clip(paths.counts.sum() / paths.n, 0.0, 1.0)),
-    )  # fmt: skip
+    return {
+        "att": rows[len(told)] if after else None, "event_study": tuple(rows[first:]),
+        "by_cohort": tuple(rows[: len(told)]), "trend": trend, "pretrend": pretrend, "notes": notes,
+        "share_counted": float(np.clip(paths.counts.sum() / paths.n, 0.0, 1.0)),
+    }  # fmt: skip
 
 
 def _trend(found: _CohortContrasts, since: list[int], reach: float, shown: bool) -> PathEffect | None:
@@ -232,7 +169,7 @@ def _trend(found: _CohortContrasts, since: list[int], reach: float, shown: bool)
     return PathEffect("trend", None, None, None, estimate, error, noise, ends, None)
 
 
-def _controls(paths: NoisyPaths, enough: list[int], never_only: bool, g: int, t: int) -> list[int]:
+def _controls(paths: ReleasedPaths, enough: list[int], never_only: bool, g: int, t: int) -> list[int]:
     """Return the cohorts that ATT(g, t) is measured against."""
     late = max(t, paths.starts[g] - 1)
     return [
@@ -245,7 +182,7 @@ class _CohortContrasts:
     """All ATT(g, t), then their means, with their covariance and that of the noise."""
 
     def __init__(
-        self, paths: NoisyPaths, enough: list[int], never_only: bool, told: list[tuple[int, int]],
+        self, paths: ReleasedPaths, enough: list[int], never_only: bool, told: list[tuple[int, int]],
         means: list[list[tuple[int, int]]],
     ) -> None:  # fmt: skip
         d, cohorts = len(paths.spread), len(paths.cohorts)
@@ -298,7 +235,7 @@ class _CohortContrasts:
             self.noise += noise @ noise.T
 
 
-def _skewed(paths: NoisyPaths) -> bool:
+def _skewed(paths: ReleasedPaths) -> bool:
     """Return whether shortening took more than it does of normal rows of the same spread, by what noise allows."""
     d, n = len(paths.spread), max(float(paths.counts.sum()), 1.0)
     # What is left of normal rows that are about as wide everywhere, undone.
@@ -309,7 +246,7 @@ def _skewed(paths: NoisyPaths) -> bool:
     return paths.lost - n * normal > max(MOST_LOST * math.sqrt(n), SURE * paths.lost_noise)
 
 
-def _long(paths: NoisyPaths, enough: list[int]) -> bool:
+def _long(paths: ReleasedPaths, enough: list[int]) -> bool:
     """Return whether a mean could be too skewed: its third cumulant is at most R times its variance.
 
     Asked only where rows were found to be longer than normal ones, which R was then made for.

@@ -15,9 +15,8 @@ from dpcausal.data.coding import size_of
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column, Levels
 from dpcausal.data.subgroups.predicate import codes_within
-from dpcausal.effects.did.att import GroupTimeEffects
 from dpcausal.effects.did.cohorts import Cohorts, Label, cohorts_of, never_levels
-from dpcausal.effects.did.release import NoisyPaths
+from dpcausal.effects.did.release import GroupTimeEffects, NoisyPaths
 from dpcausal.errors import ParameterError, SchemaError
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.sensitivity import Unit

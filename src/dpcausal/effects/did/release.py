@@ -11,14 +11,105 @@ import numpy.typing as npt
 
 from dpcausal.codec import storable
 from dpcausal.core import validate as public
-from dpcausal.effects.did.att import GroupTimeEffects, staggered
+from dpcausal.effects.did.att import PathEffect, staggered
+from dpcausal.effects.result import forest
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form
-from dpcausal.statistics.moments import clip_rows, grid_bits, scaled, second_moments
+from dpcausal.result import Guarantee, Result, flat, plain
 
 Reals = npt.NDArray[np.float64]
+
+
+@storable("Staggered")
+@dataclass(frozen=True, eq=False)
+class GroupTimeEffects(Result):
+    """Differences in differences, as released.
+
+    Attributes
+    ----------
+    outcome : str
+    control : str
+        ``"never"`` or ``"not-yet"``.
+    att : PathEffect or None
+        The mean effect over cohorts and treated periods, by persons; ``None``: see ``notes``.
+    event_study : tuple of PathEffect
+        By periods since treatment began; the period before it is 0 and left out.
+    by_cohort : tuple of PathEffect
+        ATT(g, t) for every cohort and period.
+    trend : PathEffect or None
+        By how much a period cohorts moved apart before treatment, the same for all of them: from every cohort and
+        period by generalised least squares.
+    pretrend : float or None
+        p-value of the test that cohorts moved alike before treatment, by that trend and, for a fifth of the level, by
+        all effects before treatment in the event study; ``None`` without such periods or intervals.
+    coverage : float
+    notes : tuple of str
+    n : int
+        Persons, public.
+    release : Release
+        Asked again free: ``did(control=..., coverage=...)``.
+    guarantee : Guarantee
+    share_counted : float
+        Share of the persons, noisy, who have an outcome in every period and one cohort: the answer is about these.
+    """
+
+    named = ("part", "name", "cohort", "time", "event", "estimate", "interval_low", "interval_high")
+
+    outcome: str
+    control: str
+    att: PathEffect | None
+    event_study: tuple[PathEffect, ...]
+    by_cohort: tuple[PathEffect, ...]
+    trend: PathEffect | None
+    pretrend: float | None
+    coverage: float
+    notes: tuple[str, ...]
+    n: int
+    release: NoisyPaths
+    guarantee: Guarantee
+    share_counted: float = 1.0
+
+    def headline(self) -> list[str]:
+        whom = "never treated" if self.control == "never" else "not yet treated"
+        lines = [f"Effect on {self.outcome}, against the {whom}: " + ("no answer." if self.att is None else "")]
+        for one in (*(() if self.att is None else (self.att,)), *self.event_study):
+            ends = "no interval" if one.interval is None else f"{one.interval[0]:.4g} to {one.interval[1]:.4g}"
+            band = "" if one.band is None else f", all at once {one.band[0]:.4g} to {one.band[1]:.4g}"
+            lines.append(f"  {one.name}: {one.estimate:+.4g} ({self.coverage:.0%}: {ends}{band})")
+        if self.trend is not None and self.trend.interval is not None:
+            ends = f"{self.trend.interval[0]:.3g} to {self.trend.interval[1]:.3g}"
+            lines.append(f"Before treatment cohorts moved apart by {self.trend.estimate:+.3g} a period ({ends}).")
+        if self.pretrend is not None:
+            apart = ": they moved apart before it, and the effects above are not to be believed"
+            lines.append(
+                f"Before treatment: p = {self.pretrend:.3g} that cohorts moved alike"
+                f"{apart if self.pretrend < 1 - self.coverage else ''}."
+            )
+        whole = f"{self.share_counted:.0%} have an outcome in every period; the others are left out"
+        return [*lines, *(f"Note: {note}." for note in self.notes), f"{self.n} persons. Of these {whole}."]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the released numbers as JSON's types; those are ``release.to_dict()``."""
+        told = {name: value for name, value in vars(self).items() if name != "release"}
+        for name in ("att", "trend"):
+            told[name] = None if told[name] is None else vars(told[name])
+        for name in ("event_study", "by_cohort"):
+            told[name] = [vars(one) for one in told[name]]
+        return {name: plain(value) for name, value in told.items()}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the mean effect, the event study, every cohort and period, and the trend before treatment."""
+        parts = {"att": (self.att,), "event study": self.event_study, "cohort and period": self.by_cohort,
+                 "trend": (self.trend,)}  # fmt: skip
+        shared = {"outcome": self.outcome, "control": self.control, "coverage": self.coverage, "n": self.n}
+        return [{"part": part, **flat(vars(one)), **shared} for part, ones in parts.items() for one in ones if one]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the mean effect, and the event study with the intervals that hold all at once."""
+        mean = [] if self.att is None else [("all", self.att.estimate, self.att.interval)]
+        rows = [*mean, *((one.name, one.estimate, one.band) for one in self.event_study)]
+        return forest(rows, ax, f"effect on {self.outcome}, by periods since it began", self.stamp())
 
 
 @storable("NoisyPaths")
@@ -71,7 +162,11 @@ class NoisyPaths(Release):
             Of the intervals, from .5 to .999.
         """
         chosen = public.check_choice("control", control, ("never", "not-yet"))
-        return staggered(self, chosen == "never", public.number("coverage", coverage, 0.5, 0.999))
+        share = public.number("coverage", coverage, 0.5, 0.999)
+        return GroupTimeEffects(
+            **staggered(self, chosen == "never", share), outcome=self.names[1], control=chosen, coverage=share,
+            n=self.n, release=self, guarantee=self.guarantee,
+        )  # fmt: skip
 
     @property
     def count_noise(self) -> float:
@@ -117,80 +212,3 @@ class NoisyPaths(Release):
         return cls(names, n, times, cohorts, starts, form.size("width"), **arrays,
                    lost=float(form.array("lost").reshape(-1)[0]), radius=form.size("radius"),
                    deviation=form.size("deviation"))  # fmt: skip
-
-
-Integers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
-
-
-def entries_of(columns: int) -> int:
-    """Return how many numbers a cohort has: count, sums, squares."""
-    return 1 + columns + columns * (columns + 1) // 2
-
-
-def cohort_bits(n: int, radius: float) -> int:
-    """Return the grid on which sums over n persons are exact."""
-    return grid_bits(n, radius)
-
-
-def factors(radius: float, bits: int) -> tuple[float, float]:
-    """Return what a person counts, and what a square is multiplied by, in units of 2^(−bits)."""
-    length = math.ldexp(radius, bits)
-    return float(math.floor(length / math.sqrt(2))), 1 / (math.sqrt(2) * length)
-
-
-def cohort_sums(
-    cohorts: Integers, number: int, rows: Reals, kept: Mask, radius: float, bits: int, weights: Reals | None = None
-) -> Reals:
-    """Return count, sums and squares of each cohort and last what was lost, as in ``cohort-sums``: units of 2^(−bits).
-
-    Parameters
-    ----------
-    cohorts : int64 array, shape (n,)
-        Each person's.
-    rows : float array, shape (n, d)
-    kept : bool array, shape (n,)
-        A person that is not kept has no sums.
-    weights : float array, shape (n,), optional
-        In [0, 1]: what part of a person each is.
-
-    Notes
-    -----
-    *Guarantee*: ``cohort_sums_sensitivity(number, d, radius, bits)``.
-    """
-    inside = clip_rows(rows, radius, bits)
-    squared = np.zeros(len(rows))
-    for column in rows.T:
-        squared += column * column
-    lost = np.trunc(math.ldexp(radius, bits) / 2 * np.clip(np.sqrt(squared) / radius - 1, 0.0, 1.0))
-    count, square = factors(radius, bits)
-    found = []
-    for cohort in range(number):
-        here = kept & (cohorts == cohort)
-        own, part = inside[here], None if weights is None else weights[here]
-        sums = [_total(np.full(len(own), count), part), *(_total(column, part) for column in own.T)]
-        found += [np.array(sums), square * (second_moments(own) if part is None else _squares(own, part))]
-    return np.concatenate([*found, [_total(lost[kept], None if weights is None else weights[kept])]])
-
-
-def _total(values: Reals, parts: Reals | None) -> float:
-    """Return the sum of whole numbers, or of a part of each, made whole person by person."""
-    return float(values.sum() if parts is None else np.rint(parts * values).sum())
-
-
-def _squares(own: Reals, parts: Reals) -> Reals:
-    """Return ``second_moments`` of parts of rows."""
-    upper = [(i, i) for i in range(own.shape[1])] + [*zip(*np.triu_indices(own.shape[1], 1), strict=True)]
-    return scaled(np.array([_total(own[:, i] * own[:, j], parts) for i, j in upper]), own.shape[1])
-
-
-def cohort_sums_sensitivity(number: int, columns: int, radius: float, bits: int) -> Sensitivity:
-    """Return the l2 sensitivity of ``cohort_sums``: √4.25 · 2^bits · radius; rounding is added.
-
-    Examples
-    --------
-    >>> round(float(cohort_sums_sensitivity(3, 2, 1.0, 16).bound) / 2**16, 3)
-    2.062
-    """
-    bound = math.sqrt(4.25) * math.ldexp(radius, bits) * (1 + 2.0**-50) + 2 * math.sqrt(number * entries_of(columns))
-    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "cohort-sums", symmetric=True)

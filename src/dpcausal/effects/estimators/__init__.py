@@ -7,7 +7,7 @@ from typing import Any
 
 from dpcausal.core import validate as public
 from dpcausal.data.schema import Bounded
-from dpcausal.effects.cells.release import levels_of
+from dpcausal.effects.cells.value import levels_of
 from dpcausal.effects.estimators.aipw import Aipw
 from dpcausal.effects.estimators.assigned import Assigned
 from dpcausal.effects.estimators.blocks import Blocks

@@ -30,7 +30,7 @@ from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts_sensitivity, functionals
 from dpcausal.effects.cells.effect import UNMEASURED, arms_of, e_value_fields, notes, void
-from dpcausal.effects.cells.release import levels_of
+from dpcausal.effects.cells.value import levels_of
 from dpcausal.effects.estimators.aipw_scores import TREATMENT, Design, Scores, lines_of, noise_of_sum
 from dpcausal.effects.estimators.clipping import cuts_of, times_as_wide
 from dpcausal.effects.estimators.polynomial import Pair, QuadraticTerms, drop_weak_terms, products_of, squares_of

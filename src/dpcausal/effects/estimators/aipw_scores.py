@@ -14,7 +14,7 @@ from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corners, functionals
 from dpcausal.effects.cells.effect import arms_of
-from dpcausal.effects.cells.release import levels_of
+from dpcausal.effects.cells.value import levels_of
 from dpcausal.effects.estimators.clipping import WIDER, TailCounts
 from dpcausal.effects.moments.release import JointMoments
 from dpcausal.effects.question import EffectQuestion

@@ -25,8 +25,9 @@ from dpcausal.data.table import Table
 from dpcausal.effects.cells.api import Paid, cell_claims, cell_variance, noisy_cells
 from dpcausal.effects.cells.corner_counts import GRID, functionals
 from dpcausal.effects.cells.effect import arms_of
-from dpcausal.effects.cells.release import NoisyCells, levels_of, value_of
+from dpcausal.effects.cells.release import NoisyCells
 from dpcausal.effects.cells.standardise import LEAST_COUNT, LEAST_EXACT, Sums
+from dpcausal.effects.cells.value import levels_of, value_of
 from dpcausal.effects.estimators.stratified import sums_of
 from dpcausal.effects.estimators.trial import TrialEstimate, parse_array
 from dpcausal.effects.question import EffectMethod, EffectQuestion, SimulatedDesign

@@ -21,7 +21,7 @@ from dpcausal.data.records import Rows
 from dpcausal.data.table import Table
 from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.cells.effect import UNMEASURED, arms_of, e_value_fields, notes, void
-from dpcausal.effects.cells.release import levels_of
+from dpcausal.effects.cells.value import levels_of
 from dpcausal.effects.estimators.aipw_scores import TREATMENT, Design
 from dpcausal.effects.estimators.boosted_fit import LEAST_SIGNAL, MOMENTS, SCORES, SQUARES, Fit, pairs_of
 from dpcausal.effects.estimators.boosted_models import Models

@@ -16,7 +16,7 @@ import numpy as np
 
 from dpcausal.data.table import Table
 from dpcausal.effects.cells.effect import arms_of, void
-from dpcausal.effects.cells.release import levels_of
+from dpcausal.effects.cells.value import levels_of
 from dpcausal.effects.estimators.aipw_scores import Design
 from dpcausal.effects.moments.adaptive import TAKEN, StreamedRows, adaptive_moments, foretold, undetectable_tail
 from dpcausal.effects.moments.api import check_rounds, times_as_wide
@@ -202,7 +202,7 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
             found, interval_reason=reason,
             notes=(*notes, *void(float(moments.sums[-1, -1]), question.n)), treatment=question.treatment,
             treated=levels[treated], control=levels[control], adjusted_for=question.strata,
-            balance=balance_of(moments), method=self.name,
+            balance=balance_of(moments), method=self.name, release=moments,
         )  # fmt: skip
 
 

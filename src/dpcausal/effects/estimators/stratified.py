@@ -23,8 +23,8 @@ from dpcausal.effects.cells.api import (
 )
 from dpcausal.effects.cells.effect import arms_of
 from dpcausal.effects.cells.occupied import FINE, equal_parts, histogram, is_clear, window
-from dpcausal.effects.cells.release import value_of
 from dpcausal.effects.cells.standardise import least_count
+from dpcausal.effects.cells.value import value_of
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
 from dpcausal.errors import InfeasibleError

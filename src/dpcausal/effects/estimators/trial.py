@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.effects.cells.effect import MOST_SKEW, SKEWED, UNMEASURED, WIDE, WIDEST, e_value_fields
-from dpcausal.effects.cells.release import NoisyCells, value_of
+from dpcausal.effects.cells.release import NoisyCells
 from dpcausal.effects.cells.standardise import UNSEEN, Sums, means, tail_quantile, third_cumulant
+from dpcausal.effects.cells.value import value_of
 from dpcausal.effects.question import EffectQuestion
 from dpcausal.effects.result import Effect
 from dpcausal.effects.unmeasured import robustness_limit, robustness_value

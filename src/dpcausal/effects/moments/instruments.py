@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,8 @@ from dpcausal.effects.moments.regression import (
     is_skewed,
     reason_for_no_interval,
 )
+from dpcausal.effects.moments.released import ReleasedMoments
 from dpcausal.effects.result import Interval
-
-if TYPE_CHECKING:
-    from dpcausal.effects.moments.release import JointMoments
 
 Reals = npt.NDArray[np.float64]
 
@@ -60,7 +58,7 @@ class Instrumented(Regression):
 
 
 def two_stage(
-    release: JointMoments, outcome: str, treatment: str, instruments: tuple[str, ...], given: tuple[str, ...],
+    release: ReleasedMoments, outcome: str, treatment: str, instruments: tuple[str, ...], given: tuple[str, ...],
     terms: Terms,
 ) -> Instrumented:  # fmt: skip
     """Return ``JointMoments.iv`` of checked arguments."""

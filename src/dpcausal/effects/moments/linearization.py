@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from dpcausal.effects.moments.release import JointMoments
+from dpcausal.effects.moments.released import ReleasedMoments
 
 Reals = npt.NDArray[np.float64]
 
@@ -36,7 +35,7 @@ class Centred:
     """Which columns of the release these are, shape (columns, d)."""
 
     @classmethod
-    def of(cls, release: JointMoments, names: Sequence[str]) -> Centred:
+    def of(cls, release: ReleasedMoments, names: Sequence[str]) -> Centred:
         """Return those of a release; however noisy, they are those of some rows, none of whose columns is a line of
         others."""
         places = [release.names.index(name) for name in names]

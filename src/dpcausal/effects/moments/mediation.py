@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +18,9 @@ from dpcausal.effects.moments.regression import (
     is_skewed,
     reason_for_no_interval,
 )
+from dpcausal.effects.moments.released import ReleasedMoments
 from dpcausal.effects.unmeasured import benchmark, robustness_value
 from dpcausal.privacy.noise import generator_from_seed
-
-if TYPE_CHECKING:
-    from dpcausal.effects.moments.release import JointMoments
 
 Reals = npt.NDArray[np.float64]
 
@@ -49,7 +46,7 @@ def correlated(moments: Centred, x: int, y: int, given: Sequence[int]) -> tuple[
 
 
 def partial(
-    release: JointMoments, x: str, y: str, given: tuple[str, ...], terms: Terms
+    release: ReleasedMoments, x: str, y: str, given: tuple[str, ...], terms: Terms
 ) -> Regression:
     """Return ``JointMoments.partial`` of checked arguments; the interval is Fisher's, on the scale of atanh."""
     moments = Centred.of(release, (x, y, *given))
@@ -70,7 +67,7 @@ def partial(
 
 
 def mediated(
-    release: JointMoments, treatment: str, mediator: str, outcome: str, given: tuple[str, ...], terms: Terms,
+    release: ReleasedMoments, treatment: str, mediator: str, outcome: str, given: tuple[str, ...], terms: Terms,
 ) -> Regression:  # fmt: skip
     """Return ``JointMoments.mediation`` of checked arguments.
 
@@ -107,7 +104,7 @@ def mediated(
 
 
 def sensitivity_table(
-    release: JointMoments, outcome: str, treatment: str, given: tuple[str, ...],
+    release: ReleasedMoments, outcome: str, treatment: str, given: tuple[str, ...],
     explains: tuple[float, float] | None, terms: Terms,
 ) -> Regression:  # fmt: skip
     """Return ``JointMoments.sensitivity`` of checked arguments.

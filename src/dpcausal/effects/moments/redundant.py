@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from dpcausal.effects.moments.release import JointMoments
+from dpcausal.effects.moments.released import ReleasedMoments
 
 Reals = npt.NDArray[np.float64]
+Released = TypeVar("Released", bound=ReleasedMoments)
 
 NOISE, OWN = 3.0, 0.05
 """A column is redundant if what others leave of it is within so many deviations of its noise, and that is at most such
@@ -55,7 +55,7 @@ class _Own:
         return self.constant or (within and self.left + NOISE * self.noise_left <= OWN * self.variance)
 
 
-def _own(moments: JointMoments, place: int, others: Sequence[int]) -> _Own:
+def _own(moments: ReleasedMoments, place: int, others: Sequence[int]) -> _Own:
     units = moments.halves[:, None] * moments.spread
     mean = moments.sums[:-1, -1] / moments.count
     covariance = units @ (moments.sums[:-1, :-1] / moments.count - np.outer(mean, mean)) @ units.T
@@ -74,7 +74,7 @@ def _own(moments: JointMoments, place: int, others: Sequence[int]) -> _Own:
     )  # fmt: skip
 
 
-def without_redundant(moments: JointMoments, first: int, enough: float) -> tuple[JointMoments, tuple[str, ...]]:
+def without_redundant(moments: Released, first: int, enough: float) -> tuple[Released, tuple[str, ...]]:
     """Return the moments without redundant columns from the first that may go on, and these columns.
 
     None go unless without them the moments have enough signal to noise.
@@ -92,7 +92,7 @@ def without_redundant(moments: JointMoments, first: int, enough: float) -> tuple
     return (found, tuple(gone)) if gone and found.signal_to_noise >= enough else (moments, ())
 
 
-def nearly(moments: JointMoments, first: int) -> str:
+def nearly(moments: ReleasedMoments, first: int) -> str:
     """Return the column that others nearly determine though noise does not hide what is left; empty if none does."""
     if not moments.deviation > 0 or moments.signal_to_noise >= CLEAR:
         return ""
@@ -104,7 +104,7 @@ def nearly(moments: JointMoments, first: int) -> str:
     return name if name and shares[name] < NEAR else ""
 
 
-def _of_others(moments: JointMoments, place: int, first: int) -> _Own:
+def _of_others(moments: ReleasedMoments, place: int, first: int) -> _Own:
     return _own(moments, place, [other for other in range(first, len(moments.names)) if other != place])
 
 

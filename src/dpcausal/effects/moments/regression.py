@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +13,10 @@ from dpcausal.codec import storable
 from dpcausal.effects.moments.adaptive import LEAST_SEEN, detectable_skew, shrinkage
 from dpcausal.effects.moments.linearization import MARGIN
 from dpcausal.effects.moments.redundant import COLLINEAR, without_redundant
-from dpcausal.effects.result import Interval
+from dpcausal.effects.moments.released import ReleasedMoments, line
+from dpcausal.effects.result import Interval, forest
 from dpcausal.effects.unmeasured import robustness_limit, robustness_value
 from dpcausal.result import Guarantee, Result, flat, plain
-
-if TYPE_CHECKING:
-    from dpcausal.effects.moments.release import JointMoments
 
 Reals = npt.NDArray[np.float64]
 
@@ -165,7 +163,7 @@ class Regression(Result):
 
     @staticmethod
     def told(
-        release: JointMoments, about: str, outcome: str, coefficients: tuple[Coefficient, ...], reason: str,
+        release: ReleasedMoments, about: str, outcome: str, coefficients: tuple[Coefficient, ...], reason: str,
         terms: Terms, assumed: str = ASSUMED, astray: bool = False,
     ) -> dict[str, Any]:  # fmt: skip
         """Return the fields of an answer about a release."""
@@ -203,40 +201,12 @@ class Regression(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the slopes with their intervals, the intercept left out."""
-        from dpcausal.effects.figures import forest
-
         rows = [(one.name, one.estimate, one.interval) for one in self.coefficients if one.name != "intercept"]
         return forest(rows, ax, self.about, self.stamp())
 
 
-@dataclass(frozen=True)
-class Line:
-    """Slopes about the released middle, the constant last; moments of outcome, regressors and constant."""
-
-    slopes: Reals
-    moments: Reals
-    lift: Reals
-    inverse: Reals
-    residual: float
-
-
-def line(release: JointMoments, outcome: str, regressors: tuple[str, ...]) -> Line:
-    """Return the least-squares line of noisy moments."""
-    places = [release.names.index(name) for name in (outcome, *regressors)]
-    # About the released middle, in the columns' units: slopes do not depend on it.
-    lift = np.zeros((len(places) + 1, len(release.names) + 1))
-    lift[:-1, :-1] = (release.halves[:, None] * release.spread)[places]
-    lift[-1, -1] = 1.0
-    moments = lift @ release.sums @ lift.T
-    inverse = np.asarray(np.linalg.pinv(moments[1:, 1:]), dtype=np.float64)
-    slopes = inverse @ moments[1:, 0]
-    contrast = np.concatenate([[1.0], -slopes])
-    residual = max(float(contrast @ moments @ contrast), 0.0) / max(release.count - len(slopes), 1.0)
-    return Line(slopes, moments, lift, inverse, residual)
-
-
 def regress(
-    release: JointMoments, outcome: str, regressors: tuple[str, ...], terms: Terms
+    release: ReleasedMoments, outcome: str, regressors: tuple[str, ...], terms: Terms
 ) -> Regression:
     """Return ``JointMoments.ols`` of checked arguments."""
     places = [release.names.index(name) for name in (outcome, *regressors)]
@@ -300,17 +270,17 @@ def coefficient(
     return Coefficient(name, estimate, error, noise, ends, robust, limit)
 
 
-def lost(release: JointMoments) -> bool:
+def lost(release: ReleasedMoments) -> bool:
     """Return whether more rows were shortened than any that the rounds have found."""
     return release.shortened > MOST_SHORTENED * release.count
 
 
-def has_signal(release: JointMoments, least: float = LEAST_TOLD) -> bool:
+def has_signal(release: ReleasedMoments, least: float = LEAST_TOLD) -> bool:
     """Return whether what is read off these moments has an error."""
     return release.signal_to_noise >= least and not lost(release)
 
 
-def far_out(release: JointMoments) -> bool:
+def far_out(release: ReleasedMoments) -> bool:
     """Return whether clearly more rows were shortened than normal ones would be: what was said of their law is no use
     there, as slopes are those of rows that were drawn in."""
     from scipy.special import chdtrc
@@ -324,7 +294,7 @@ def far_out(release: JointMoments) -> bool:
 
 
 def reason_for_no_interval(
-    release: JointMoments, terms: Terms, sided: bool, least: float, spread_known: bool = False, whole: bool = False
+    release: ReleasedMoments, terms: Terms, sided: bool, least: float, spread_known: bool = False, whole: bool = False
 ) -> str:  # fmt: skip
     """Return why what is read off these moments has no interval; empty if it has.
 
@@ -343,7 +313,7 @@ def reason_for_no_interval(
     return "" if terms.constant_spread or terms.normal_rows or spread_known else SPREAD
 
 
-def is_skewed(release: JointMoments, residuals: Reals, level: float = ONE_SIDED) -> bool:
+def is_skewed(release: ReleasedMoments, residuals: Reals, level: float = ONE_SIDED) -> bool:
     """Return whether the shortened rows' directions, along residuals, add up to more than noise and chance make.
 
     Shortening moves slopes by the products of regressors and residuals over the shortened rows.  In the metric of the
@@ -358,7 +328,7 @@ def is_skewed(release: JointMoments, residuals: Reals, level: float = ONE_SIDED)
     return variance > 0 and float(towards @ towards) / variance > float(chdtri(len(towards), level))
 
 
-def _misfit(release: JointMoments, residuals: Reals) -> float:
+def _misfit(release: ReleasedMoments, residuals: Reals) -> float:
     """Return by how large a part moments of the regressors may be too small: shortened rows lay on one side of them."""
     along = np.linalg.svd((residuals * release.halves) @ release.spread, full_matrices=False)[2][0]
     aside = release.towards - along * (along @ release.towards)

@@ -18,8 +18,8 @@ from dpcausal.effects.moments.adaptive import Moments, Noise, Shape
 from dpcausal.effects.moments.instruments import Instrumented, two_stage
 from dpcausal.effects.moments.mediation import mediated, partial, sensitivity_table
 from dpcausal.effects.moments.product import Product
-from dpcausal.effects.moments.regression import Regression, Terms, line, regress
-from dpcausal.effects.moments.sandwich import SandwichMeat
+from dpcausal.effects.moments.regression import Regression, Terms, regress
+from dpcausal.effects.moments.released import SandwichMeat, line
 from dpcausal.effects.moments.slope_effect import effect_of_line
 from dpcausal.effects.result import Effect
 from dpcausal.errors import ParameterError, with_signature_errors
@@ -157,7 +157,7 @@ class JointMoments(Release):
             raise ParameterError("outcome and treatment must be different columns")
         held = self._listed("adjust", adjust, 0, outcome, treatment)
         said = _terms(constant_spread, coverage, normal_rows, symmetric_errors)
-        return effect_of_line(self, moved, named, held, said)
+        return replace(effect_of_line(self, moved, named, held, said), release=self)
 
     @with_signature_errors
     def iv(

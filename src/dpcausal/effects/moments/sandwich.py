@@ -8,24 +8,17 @@ public length of its own, far out, so that β + G⁻¹ Σ x e is what least squa
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.codec import storable
 from dpcausal.data.records import Rows
 from dpcausal.effects.moments.adaptive import Noise, Shape, StreamedRows, noise_of, released, shrinkage
 from dpcausal.effects.moments.ellipsoid import whitened
-from dpcausal.effects.moments.regression import line
+from dpcausal.effects.moments.released import ReleasedMoments, SandwichMeat, Step, line
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, NoPrivacy
-
-if TYPE_CHECKING:
-    from dpcausal.effects.moments.release import JointMoments
-    from dpcausal.releases.saved import Form
 
 Reals = npt.NDArray[np.float64]
 
@@ -41,61 +34,6 @@ TAIL = 0.5
 """What a shortened ψ may have lost, in lengths: of the tails that were tried it is less."""
 
 
-@storable("Step")
-@dataclass(frozen=True, eq=False)
-class Step:
-    """By what slopes are off, the covariance that noise has in it, how far what was shortened could still move it."""
-
-    by: Reals
-    noise: Reals
-    unsure: Reals
-
-
-@storable("Meat")
-@dataclass(frozen=True, eq=False)
-class SandwichMeat:
-    """Noisy Σ x x′ e² of one regression, x about the released middle, the constant last; σ of it about standard.
-
-    ``step`` is of its slopes, the constant last; earlier versions released none.
-    """
-
-    outcome: str
-    regressors: tuple[str, ...]
-    sums: Reals
-    deviation: float
-    step: Step | None = None
-
-    def over(self, regressors: tuple[str, ...]) -> tuple[Reals, Step | None]:
-        """Return sums and step in the order of the regressors."""
-        order = [*(self.regressors.index(name) for name in regressors), len(regressors)]
-        both, step = np.ix_(order, order), self.step
-        return self.sums[both], step and Step(step.by[order], step.noise[both], step.unsure[order])
-
-    def told(self) -> dict[str, Any]:
-        """Return it as JSON's types."""
-        step = None if self.step is None else {name: one.tolist() for name, one in vars(self.step).items()}
-        return {"outcome": self.outcome, "regressors": list(self.regressors), "sums": self.sums.tolist(),
-                "deviation": self.deviation, "step": step}  # fmt: skip
-
-    @classmethod
-    def from_payload(cls, form: Form, names: tuple[str, ...]) -> SandwichMeat:
-        """Return it from JSON's types."""
-        outcome, regressors = form.word("outcome", names), form.words("regressors", different=True)
-        size = len(regressors) + 1
-
-        def array(part: Form, name: str, shape: tuple[int, ...]) -> Reals:
-            found: Reals = part.array(name)
-            if found.shape != shape or not set(regressors) <= set(names) - {outcome}:
-                raise part.refuse(name)
-            return found
-
-        step = None
-        if form.has("step"):
-            told = form.part("step")
-            step = Step(array(told, "by", (size,)), array(told, "noise", (size, size)), array(told, "unsure", (size,)))
-        return cls(outcome, regressors, array(form, "sums", (size, size)), form.size("deviation"), step)
-
-
 def noise_of_meat(columns: int, n: int, loss: ZCDP) -> Noise:
     """Return the length that ψ is shortened to and the noise: public."""
     mu = math.sqrt(2 * loss.rho)
@@ -109,7 +47,7 @@ def rows_for_step(loss: ZCDP) -> int:
 
 
 def release_sandwich(
-    release: JointMoments,
+    release: ReleasedMoments,
     of: tuple[str, tuple[str, ...]],
     summed: StreamedRows,
     allotment: CallBudget,

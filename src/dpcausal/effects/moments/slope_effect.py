@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from dpcausal.effects.moments.redundant import redundant_note, without_redundant
 from dpcausal.effects.moments.regression import LEAST_OF_A_LINE, Terms, regress
+from dpcausal.effects.moments.released import ReleasedMoments
 from dpcausal.effects.result import Balance, Effect
-
-if TYPE_CHECKING:
-    from dpcausal.effects.moments.release import JointMoments
 
 WEIGHTED = (
     "one unit more along a line; where the effect differs, records whose treatment varies more, given what is adjusted "
@@ -19,9 +16,9 @@ WEIGHTED = (
 
 
 def effect_of_line(
-    release: JointMoments, treatment: str, outcome: str, adjust: tuple[str, ...], terms: Terms
+    release: ReleasedMoments, treatment: str, outcome: str, adjust: tuple[str, ...], terms: Terms
 ) -> Effect:
-    """Return ``JointMoments.effect`` of checked arguments: the slope of ``ols``, nothing else is computed."""
+    """Return ``JointMoments.effect`` of checked arguments, without its release: the slope of ``ols``, nothing else."""
     whole = release.among((outcome, treatment, *adjust))
     kept, gone = without_redundant(whole, 2, LEAST_OF_A_LINE)
     held = tuple(name for name in adjust if name not in gone)
@@ -39,16 +36,17 @@ def effect_of_line(
         e_value=None, e_value_limit=None, robustness_value=slope.robustness_value,
         robustness_value_limit=slope.robustness_value_limit, by_group=(), balance=(),
         notes=(WEIGHTED, *redundant_note(gone), *((fit.assumed,) if fit.assumed else ())), method="ols", settings={},
-        n=release.n, release=release, guarantee=release.guarantee,
+        n=release.n, release=None, guarantee=release.guarantee,
     )  # fmt: skip
 
 
-def balance_of(moments: JointMoments) -> tuple[Balance, ...]:
+def balance_of(moments: ReleasedMoments) -> tuple[Balance, ...]:
     """Return how far the arms differ in each column, read off moments of outcome, treatment (0 or 1) and others."""
     _, arm, *others = moments.names
     treats, told = moments.mean(1), []
     for name in others:
-        slope, deep = moments.ols(name, [arm])[arm], math.sqrt(max(moments.residual(name, []), 1e-300))
+        slope = regress(moments, name, (arm,), Terms(False, False, 0.95))[arm]
+        deep = math.sqrt(max(moments.residual(name, []), 1e-300))
         mean = moments.mean(moments.names.index(name))
         told.append(
             Balance(name, mean + (1 - treats) * slope.estimate, mean - treats * slope.estimate, slope.estimate / deep,

@@ -22,11 +22,10 @@ from dpcausal.data.subgroups.predicate import check_varies, codes_within, range_
 from dpcausal.data.table import Table
 from dpcausal.effects.cells.api import CellSums, Paid, cell_claims, cell_variance, charge_cells, noisy_cells
 from dpcausal.effects.cells.occupied import FINE, histogram, is_clear, window
-from dpcausal.effects.cells.release import value_of
+from dpcausal.effects.cells.value import value_of
 from dpcausal.effects.question import alike
-from dpcausal.effects.rdd.estimate import Discontinuity
 from dpcausal.effects.rdd.honest import line_within, sides
-from dpcausal.effects.rdd.release import NoisyBins
+from dpcausal.effects.rdd.release import Discontinuity, NoisyBins
 from dpcausal.errors import InfeasibleError, ParameterError, SchemaError
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcausal.codec import storable
-from dpcausal.data.columns import exact_number
+from dpcausal.effects.cells.value import Value
 from dpcausal.effects.rdd.honest import LEAST_RECORDS, LEAST_STRENGTH, Line, Score, SideFit, bend, factor, line_within
 from dpcausal.effects.result import Interval
-from dpcausal.result import Guarantee, Result, flat, plain
-
-if TYPE_CHECKING:
-    from dpcausal.effects.rdd.release import NoisyBins
 
 Reals = npt.NDArray[np.float64]
 
 Y, A = Score(), Score(0.0, 1.0)
 WIDTHS = 30
 """Bandwidths that are tried, the squares of even steps up to the whole of a side."""
-BUNCHED = 0.05
 LEAST_BINS = 3.2
 """No interval by a curvature that was read off fewer bins on a side, counted as 1 / Σ p² of their shares p."""
 
@@ -38,6 +33,30 @@ RARE = "too few near the cutoff have the rarer outcome for an interval to hold"
 WEAK = "the cutoff moves the treatment too little: the Anderson–Rubin set is unbounded"
 
 
+class ReleasedBins(Protocol):
+    """What a jump is read off: noisy counts and sums of an outcome by bins of a running number."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def cutoff(self) -> float: ...
+    @property
+    def at_cutoff(self) -> str: ...
+    @property
+    def lower(self) -> Reals: ...
+    @property
+    def upper(self) -> Reals: ...
+    @property
+    def value(self) -> Value: ...
+    @property
+    def counts(self) -> Reals: ...
+    @property
+    def variance(self) -> float: ...
+    @property
+    def bins(self) -> Reals: ...
+    def sides(self, hole: float) -> tuple[SideFit, SideFit]: ...
+
+
 @storable("Bin")
 @dataclass(frozen=True)
 class Bin:
@@ -47,130 +66,6 @@ class Bin:
     upper: float
     count: float
     mean: float | None
-
-
-@storable("Discontinuity")
-@dataclass(frozen=True, eq=False)
-class Discontinuity(Result):
-    """By how much the mean outcome jumps at a cutoff of a running number, as released.
-
-    Attributes
-    ----------
-    running, outcome : str
-    treatment : str or None
-        Named where the cutoff moves the treatment without deciding it.
-    cutoff : float
-        From it on: the right side, unless ``at_cutoff`` says that it counts left.
-    estimand : str
-        ``"jump"``, right less left, in the outcome's unit; ``"ratio"``, that over the jump of the share of treated: the
-        effect on those whom the cutoff moves.
-    estimate : float or None
-    interval : tuple of two floats, or None
-        It counts sampling, noise and curvature; of a ratio the Anderson–Rubin set, where that is one bounded interval.
-    interval_reason : str
-    coverage : float
-    standard_error, noise_error, bias : float or None
-        Of the jump in the outcome: sampling and noise, noise alone, and how far curvature can move it at most.
-    bandwidth : float or None
-    curvature : float or None
-        The second derivative of the mean outcome that the interval allows for, on either side.
-    curvature_told : bool
-        Whether the caller said so; else it is that of polynomials of fourth degree through the noisy bins.
-    share_moved : float or None
-        Jump of the share of treated.
-    anderson_rubin : tuple of intervals, or None
-        Of a ratio: what the bins do not refute, right however little the treatment jumps.
-    density : float or None
-        p-value that records do not bunch at the cutoff.
-    bins : tuple of Bin
-    signal_to_noise : float
-        How far the counts that the weaker side's line rests on stand above their noise.
-    notes : tuple of str
-    n : int
-        Rows, public.
-    release : Release
-        Asked again free: ``discontinuity(bandwidth=..., curvature=..., donut=...)``.
-    guarantee : Guarantee
-    at_cutoff : str
-        The side on which records at the cutoff itself count.
-    event : str or None
-        The level of an outcome of two levels whose frequency is compared.
-    arms : tuple of str
-        The levels of untreated and treated, if a treatment was named.
-    """
-
-    running: str
-    outcome: str
-    treatment: str | None
-    cutoff: float
-    estimand: str
-    estimate: float | None
-    interval: Interval | None
-    interval_reason: str
-    coverage: float
-    standard_error: float | None
-    noise_error: float | None
-    bias: float | None
-    bandwidth: float | None
-    curvature: float | None
-    curvature_told: bool
-    share_moved: float | None
-    anderson_rubin: tuple[Interval, ...] | None
-    density: float | None
-    bins: tuple[Bin, ...]
-    signal_to_noise: float
-    notes: tuple[str, ...]
-    n: int
-    release: NoisyBins
-    guarantee: Guarantee
-    at_cutoff: str = "right"
-    event: str | None = None
-    arms: tuple[str, ...] = ()
-
-    @property
-    def measured(self) -> str:
-        """What the means are of: the outcome, or how often it has the level that is counted."""
-        return self.outcome if self.event is None else f"{self.outcome} = {self.event}"
-
-    def headline(self) -> list[str]:
-        what = f"{self.measured} at {self.running} = {exact_number(self.cutoff)}"
-        arms = f" ({self.arms[1]} against {self.arms[0]})" if self.arms else ""
-        head = f"Jump of {what}" if self.treatment is None else f"Effect of {self.treatment}{arms} on {what}"
-        lines = [f"{head}: no answer." if self.estimate is None else f"{head}: {self.estimate:+.4g}."]
-        if self.interval is not None:
-            lines.append(f"{self.coverage:.0%} interval: {self.interval[0]:.4g} to {self.interval[1]:.4g}.")
-        else:
-            lines.append(f"No interval: {self.interval_reason}.")
-        if self.bandwidth is not None and self.curvature is not None:
-            said = "as told" if self.curvature_told else "that of polynomials through the noisy bins"
-            lines.append(
-                f"Records within {self.bandwidth:.4g} of the cutoff; a curvature of {self.curvature:.4g} is "
-                f"allowed for, {said}."
-            )
-        if self.share_moved is not None:
-            lines.append(f"The share of treated jumps by {self.share_moved:+.3g}.")
-        if self.density is not None:
-            bunched = ": they do, and may have been moved over it" if self.density < BUNCHED else ""
-            lines.append(f"p = {self.density:.3g} that records do not bunch at the cutoff{bunched}.")
-        lines += [f"Note: {note}." for note in self.notes]
-        return [*lines, f"{self.n} {self.guarantee.records} in all, signal to noise {self.signal_to_noise:.3g}."]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all but the released numbers as JSON's types; those are ``release.to_dict()``."""
-        told = {name: value for name, value in vars(self).items() if name != "release"}
-        told["bins"] = [vars(one) for one in told["bins"]]
-        return {name: plain(value) for name, value in told.items()}
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the jump, with all scalars, and the bins."""
-        (whole,) = super().rows()
-        return [{"part": "cutoff"} | whole, *({"part": "bin"} | flat(vars(one)) for one in self.bins)]
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the mean outcome of the bins on both sides of the cutoff."""
-        from dpcausal.effects.figures import draw_bins
-
-        return draw_bins(self, ax)
 
 
 @dataclass(frozen=True)
@@ -207,9 +102,10 @@ class _Cutoff:
 
 
 def estimate_discontinuity(
-    release: NoisyBins, bandwidth: float | None, told: tuple[float | None, float | None], hole: float, coverage: float
-) -> Discontinuity:
-    """Return ``NoisyBins.discontinuity`` of checked arguments."""
+    release: ReleasedBins, bandwidth: float | None, told: tuple[float | None, float | None], hole: float,
+    coverage: float,
+) -> dict[str, Any]:
+    """Return the fields of ``NoisyBins.discontinuity`` of checked arguments, but those of the release itself."""
     left, right = both = release.sides(hole)
     width, fuzzy = release.value.width, len(release.counts) == 2
     enough = all(len(side.near) >= 2 for side in both)
@@ -295,7 +191,7 @@ def _invert_test(cutoff: _Cutoff, coverage: float) -> tuple[Interval, ...]:
     return tuple(zip(edges[::2], edges[1::2], strict=True))
 
 
-def _density(release: NoisyBins, both: tuple[SideFit, SideFit]) -> float | None:
+def _density(release: ReleasedBins, both: tuple[SideFit, SideFit]) -> float | None:
     """Return the p-value that the density has no jump: polynomials of second degree in the half next to the cutoff."""
     from scipy.special import ndtr
 
@@ -313,7 +209,7 @@ def _density(release: NoisyBins, both: tuple[SideFit, SideFit]) -> float | None:
     return float(2 * ndtr(-abs(ends[1] - ends[0]) / math.sqrt(max(variance, 1e-300))))
 
 
-def _answer(release: NoisyBins, both: tuple[SideFit, SideFit], **found: Any) -> Discontinuity:
+def _answer(release: ReleasedBins, both: tuple[SideFit, SideFit], **found: Any) -> dict[str, Any]:
     """Return the answer of what was found, the rest empty, and the bins that noise does not hide."""
     read, value = release.bins, release.value
     clear = max(LEAST_STRENGTH * math.sqrt(len(read) * float(both[0].noise[0, 0])), 1.0)
@@ -328,10 +224,9 @@ def _answer(release: NoisyBins, both: tuple[SideFit, SideFit], **found: Any) -> 
         ("estimate", "interval", "standard_error", "noise_error", "bias", "bandwidth", "share_moved", "anderson_rubin")
     )
     empty |= {"interval_reason": "", "signal_to_noise": 0.0}
-    return Discontinuity(**{
+    return {
         **empty, "running": running, "outcome": outcome, "treatment": treatment[0] if treatment else None,
         "cutoff": release.cutoff if release.at_cutoff == "right" else math.nextafter(release.cutoff, -math.inf),
-        "at_cutoff": release.at_cutoff, "event": value.event, "arms": release.arms,
-        "estimand": "ratio" if treatment else "jump", "bins": bins, "n": release.n,
-        "release": release, "guarantee": release.guarantee, **found,
-    })  # fmt: skip
+        "at_cutoff": release.at_cutoff, "event": value.event,
+        "estimand": "ratio" if treatment else "jump", "bins": bins, **found,
+    }  # fmt: skip

@@ -10,18 +10,145 @@ import numpy.typing as npt
 
 from dpcausal.codec import storable
 from dpcausal.core import validate as public
+from dpcausal.data.columns import exact_number
 from dpcausal.effects.cells.corner_counts import functionals
-from dpcausal.effects.cells.release import Value
-from dpcausal.effects.rdd.estimate import Discontinuity, estimate_discontinuity
+from dpcausal.effects.cells.value import Value
+from dpcausal.effects.rdd.estimate import Bin, estimate_discontinuity
 from dpcausal.effects.rdd.honest import SideFit, sides
+from dpcausal.effects.result import Interval
 from dpcausal.errors import ParameterError, with_signature_errors
+from dpcausal.plotting import axes, titled
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form
+from dpcausal.result import Guarantee, Result, flat, plain
 
 Reals = npt.NDArray[np.float64]
 
 LARGEST = 1e300
+BUNCHED = 0.05
+
+
+@storable("Discontinuity")
+@dataclass(frozen=True, eq=False)
+class Discontinuity(Result):
+    """By how much the mean outcome jumps at a cutoff of a running number, as released.
+
+    Attributes
+    ----------
+    running, outcome : str
+    treatment : str or None
+        Named where the cutoff moves the treatment without deciding it.
+    cutoff : float
+        From it on: the right side, unless ``at_cutoff`` says that it counts left.
+    estimand : str
+        ``"jump"``, right less left, in the outcome's unit; ``"ratio"``, that over the jump of the share of treated: the
+        effect on those whom the cutoff moves.
+    estimate : float or None
+    interval : tuple of two floats, or None
+        It counts sampling, noise and curvature; of a ratio the Anderson–Rubin set, where that is one bounded interval.
+    interval_reason : str
+    coverage : float
+    standard_error, noise_error, bias : float or None
+        Of the jump in the outcome: sampling and noise, noise alone, and how far curvature can move it at most.
+    bandwidth : float or None
+    curvature : float or None
+        The second derivative of the mean outcome that the interval allows for, on either side.
+    curvature_told : bool
+        Whether the caller said so; else it is that of polynomials of fourth degree through the noisy bins.
+    share_moved : float or None
+        Jump of the share of treated.
+    anderson_rubin : tuple of intervals, or None
+        Of a ratio: what the bins do not refute, right however little the treatment jumps.
+    density : float or None
+        p-value that records do not bunch at the cutoff.
+    bins : tuple of Bin
+    signal_to_noise : float
+        How far the counts that the weaker side's line rests on stand above their noise.
+    notes : tuple of str
+    n : int
+        Rows, public.
+    release : Release
+        Asked again free: ``discontinuity(bandwidth=..., curvature=..., donut=...)``.
+    guarantee : Guarantee
+    at_cutoff : str
+        The side on which records at the cutoff itself count.
+    event : str or None
+        The level of an outcome of two levels whose frequency is compared.
+    arms : tuple of str
+        The levels of untreated and treated, if a treatment was named.
+    """
+
+    running: str
+    outcome: str
+    treatment: str | None
+    cutoff: float
+    estimand: str
+    estimate: float | None
+    interval: Interval | None
+    interval_reason: str
+    coverage: float
+    standard_error: float | None
+    noise_error: float | None
+    bias: float | None
+    bandwidth: float | None
+    curvature: float | None
+    curvature_told: bool
+    share_moved: float | None
+    anderson_rubin: tuple[Interval, ...] | None
+    density: float | None
+    bins: tuple[Bin, ...]
+    signal_to_noise: float
+    notes: tuple[str, ...]
+    n: int
+    release: NoisyBins
+    guarantee: Guarantee
+    at_cutoff: str = "right"
+    event: str | None = None
+    arms: tuple[str, ...] = ()
+
+    @property
+    def measured(self) -> str:
+        """What the means are of: the outcome, or how often it has the level that is counted."""
+        return self.outcome if self.event is None else f"{self.outcome} = {self.event}"
+
+    def headline(self) -> list[str]:
+        what = f"{self.measured} at {self.running} = {exact_number(self.cutoff)}"
+        arms = f" ({self.arms[1]} against {self.arms[0]})" if self.arms else ""
+        head = f"Jump of {what}" if self.treatment is None else f"Effect of {self.treatment}{arms} on {what}"
+        lines = [f"{head}: no answer." if self.estimate is None else f"{head}: {self.estimate:+.4g}."]
+        if self.interval is not None:
+            lines.append(f"{self.coverage:.0%} interval: {self.interval[0]:.4g} to {self.interval[1]:.4g}.")
+        else:
+            lines.append(f"No interval: {self.interval_reason}.")
+        if self.bandwidth is not None and self.curvature is not None:
+            said = "as told" if self.curvature_told else "that of polynomials through the noisy bins"
+            lines.append(
+                f"Records within {self.bandwidth:.4g} of the cutoff; a curvature of {self.curvature:.4g} is "
+                f"allowed for, {said}."
+            )
+        if self.share_moved is not None:
+            lines.append(f"The share of treated jumps by {self.share_moved:+.3g}.")
+        if self.density is not None:
+            bunched = ": they do, and may have been moved over it" if self.density < BUNCHED else ""
+            lines.append(f"p = {self.density:.3g} that records do not bunch at the cutoff{bunched}.")
+        lines += [f"Note: {note}." for note in self.notes]
+        return [*lines, f"{self.n} {self.guarantee.records} in all, signal to noise {self.signal_to_noise:.3g}."]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the released numbers as JSON's types; those are ``release.to_dict()``."""
+        told = {name: value for name, value in vars(self).items() if name != "release"}
+        told["bins"] = [vars(one) for one in told["bins"]]
+        return {name: plain(value) for name, value in told.items()}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the jump, with all scalars, and the bins."""
+        (whole,) = super().rows()
+        return [{"part": "cutoff"} | whole, *({"part": "bin"} | flat(vars(one)) for one in self.bins)]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the mean outcome of the bins on both sides of the cutoff."""
+        return draw_bins(self, ax)
 
 
 @storable("NoisyBins")
@@ -90,7 +217,8 @@ class NoisyBins(Release):
         if told == 0:
             raise ParameterError("bandwidth must be above 0")
         within = public.number("coverage", coverage, 0.5, 0.999)
-        return estimate_discontinuity(self, told, (bent, moved), hole, within)
+        found = estimate_discontinuity(self, told, (bent, moved), hole, within)
+        return Discontinuity(**found, n=self.n, arms=self.arms, release=self, guarantee=self.guarantee)
 
     @property
     def bins(self) -> Reals:
@@ -126,3 +254,19 @@ class NoisyBins(Release):
         if arms and (len(arms) != 2 or len(names) != 3):
             raise form.refuse("arms")
         return cls(names, n, cutoff, lower, upper, value, counts, form.size("variance"), side, arms)
+
+
+def draw_bins(found: Discontinuity, ax: Any) -> Any:
+    """Draw the mean outcome of each bin that noise does not hide, larger where there are more records."""
+    ax = axes(ax, (6, 3.5))
+    shown = [one for one in found.bins if one.mean is not None]
+    most = max((one.count for one in shown), default=1.0)
+    for one in shown:
+        right = one.lower >= found.release.cutoff
+        ax.plot([one.lower, one.upper], [one.mean, one.mean], color="0.7", linewidth=1)
+        ax.plot([(one.lower + one.upper) / 2], [one.mean], marker="o", color="tab:blue" if right else "0.3",
+                markersize=3 + 5 * (one.count / most) ** 0.5)  # fmt: skip
+    ax.axvline(found.cutoff, color="0.6", linewidth=1, linestyle="--")
+    ax.set_xlabel(found.running)
+    ax.set_ylabel(f"mean {found.outcome}" if found.event is None else f"share of {found.measured}")
+    return titled(ax, found.stamp())

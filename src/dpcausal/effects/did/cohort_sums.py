@@ -1,0 +1,88 @@
+"""Sums of persons' paths by cohort, and by how much one person moves them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
+from dpcausal.statistics.moments import clip_rows, grid_bits, scaled, second_moments
+
+Reals = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+def entries_of(columns: int) -> int:
+    """Return how many numbers a cohort has: count, sums, squares."""
+    return 1 + columns + columns * (columns + 1) // 2
+
+
+def cohort_bits(n: int, radius: float) -> int:
+    """Return the grid on which sums over n persons are exact."""
+    return grid_bits(n, radius)
+
+
+def factors(radius: float, bits: int) -> tuple[float, float]:
+    """Return what a person counts, and what a square is multiplied by, in units of 2^(−bits)."""
+    length = math.ldexp(radius, bits)
+    return float(math.floor(length / math.sqrt(2))), 1 / (math.sqrt(2) * length)
+
+
+def cohort_sums(
+    cohorts: Integers, number: int, rows: Reals, kept: Mask, radius: float, bits: int, weights: Reals | None = None
+) -> Reals:
+    """Return count, sums and squares of each cohort and last what was lost, as in ``cohort-sums``: units of 2^(−bits).
+
+    Parameters
+    ----------
+    cohorts : int64 array, shape (n,)
+        Each person's.
+    rows : float array, shape (n, d)
+    kept : bool array, shape (n,)
+        A person that is not kept has no sums.
+    weights : float array, shape (n,), optional
+        In [0, 1]: what part of a person each is.
+
+    Notes
+    -----
+    *Guarantee*: ``cohort_sums_sensitivity(number, d, radius, bits)``.
+    """
+    inside = clip_rows(rows, radius, bits)
+    squared = np.zeros(len(rows))
+    for column in rows.T:
+        squared += column * column
+    lost = np.trunc(math.ldexp(radius, bits) / 2 * np.clip(np.sqrt(squared) / radius - 1, 0.0, 1.0))
+    count, square = factors(radius, bits)
+    found = []
+    for cohort in range(number):
+        here = kept & (cohorts == cohort)
+        own, part = inside[here], None if weights is None else weights[here]
+        sums = [_total(np.full(len(own), count), part), *(_total(column, part) for column in own.T)]
+        found += [np.array(sums), square * (second_moments(own) if part is None else _squares(own, part))]
+    return np.concatenate([*found, [_total(lost[kept], None if weights is None else weights[kept])]])
+
+
+def _total(values: Reals, parts: Reals | None) -> float:
+    """Return the sum of whole numbers, or of a part of each, made whole person by person."""
+    return float(values.sum() if parts is None else np.rint(parts * values).sum())
+
+
+def _squares(own: Reals, parts: Reals) -> Reals:
+    """Return ``second_moments`` of parts of rows."""
+    upper = [(i, i) for i in range(own.shape[1])] + [*zip(*np.triu_indices(own.shape[1], 1), strict=True)]
+    return scaled(np.array([_total(own[:, i] * own[:, j], parts) for i, j in upper]), own.shape[1])
+
+
+def cohort_sums_sensitivity(number: int, columns: int, radius: float, bits: int) -> Sensitivity:
+    """Return the l2 sensitivity of ``cohort_sums``: √4.25 · 2^bits · radius; rounding is added.
+
+    Examples
+    --------
+    >>> round(float(cohort_sums_sensitivity(3, 2, 1.0, 16).bound) / 2**16, 3)
+    2.062
+    """
+    bound = math.sqrt(4.25) * math.ldexp(radius, bits) * (1 + 2.0**-50) + 2 * math.sqrt(number * entries_of(columns))
+    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "cohort-sums", symmetric=True)
