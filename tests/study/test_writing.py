@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import dpcausal as dpc
 from dpcausal.cli import app
 from dpcausal.errors import HiddenAnswerError, LedgerError, ParameterError
-from dpcausal.study.report.build import collect_report_inputs, mark_of
+from dpcausal.study.report.build import mark_of
 from dpcausal.study.writing import replace_files, write_new
 from tests.study.made import write
 
@@ -113,7 +113,7 @@ def test_a_file_that_is_there_is_never_made_anew(tmp_path: Path) -> None:
 
 
 def test_what_stands_in_a_title_is_no_mark_of_a_report(study: dpc.Study) -> None:
-    mark = mark_of(collect_report_inputs(study))
+    mark = mark_of(study._report_inputs())
     other = study.path.parent / "other.toml"
     other.write_text(study.path.read_text().replace("A study", mark).replace("s.ledger", "other.ledger"))
     second = dpc.Study.open(other)

@@ -33,6 +33,8 @@ from dpcausal.privacy.process_local import Uncopyable
 from dpcausal.privacy.witness import check_lost, folder_of
 from dpcausal.study import tasks
 from dpcausal.study.plan import StudyPlan
+from dpcausal.study.report.build import write_report
+from dpcausal.study.report.content import ReportInputs
 from dpcausal.study.spelling import as_toml_wording
 from dpcausal.study.status import (
     ANSWERED,
@@ -236,9 +238,21 @@ class Study(Uncopyable):
 
         It is made from the ledger alone: nothing is spent and no record is read.
         """
-        from dpcausal.study.report.build import write_report
+        return write_report(self._report_inputs(), self.path.parent / path)
 
-        return write_report(self, self.path.parent / path)
+    def _report_inputs(self) -> ReportInputs:
+        """Return what the report is made of; the ledger is looked at only, and must be there."""
+        if not self.ledger_path.exists():
+            raise LedgerError(
+                f"there is no ledger {self.told.ledger!r}, so there is nothing to report: a run with "
+                "new_ledger=True makes it; if it was moved, put it back"
+            )
+        plan = self.plan(accuracy=False)
+        with Ledger.open(self.ledger_path, read_only=True) as ledger:
+            return ReportInputs(
+                self.path, self.told, self.schema, plan.n, plan.standings, tuple(ledger.entries()), ledger.head,
+                ledger.budget, ledger.remaining,
+            )  # fmt: skip
 
     def _standings(
         self, subject: Table | Panel, ledger: Ledger | None, again: Collection[str] = ()

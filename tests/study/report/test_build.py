@@ -12,7 +12,6 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.claims import claims
-from dpcausal.study.report.build import collect_report_inputs
 from dpcausal.study.report.content import document
 from dpcausal.study.report.figures import budget_label, drawn
 from dpcausal.study.report.html import html, levels_in_order, markdown
@@ -71,7 +70,7 @@ def test_the_page_is_whole_loads_nothing_and_can_be_read_aloud(study: dpc.Study)
 
 
 def test_every_answer_its_cost_its_assumptions_and_the_ledger_are_told(study: dpc.Study) -> None:
-    facts = collect_report_inputs(study)
+    facts = study._report_inputs()
     text = markdown(document(facts))
     for one in facts.standings:
         assert f"### {one.question.name}" in text
@@ -120,7 +119,7 @@ CHOICES = {
 
 
 def test_the_registry_record_has_the_fields_of_the_third_tier_and_no_others(study: dpc.Study) -> None:
-    made = record(collect_report_inputs(study))
+    made = record(study._report_inputs())
     assert set(made) == {"url_slug", "status", "tier", "deployment"} and (made["tier"], made["status"]) == (3, "Draft")
     assert {room: set(fields) for room, fields in made["deployment"].items()} == TIER
     for fields in made["deployment"].values():
@@ -142,7 +141,7 @@ def test_a_picture_of_released_numbers_stays_on_its_fixed_scale() -> None:
 
 
 def test_pictures_of_counts_and_paths_are_drawn_of_what_was_released(study: dpc.Study) -> None:
-    way = next(one for one in collect_report_inputs(study).answers if isinstance(one, dpc.Direction))
+    way = next(one for one in study._report_inputs().answers if isinstance(one, dpc.Direction))
     picture = drawn(replace(way, counts=(36, 10, 62, 250), settings={"blocks": 100}))
     assert picture is not None and "linked 36" in picture[1]
     wide = [float(x) for x in re.findall(r'class="one" x="12" y="\d+" width="([\d.]+)"', picture[0])]

@@ -5,50 +5,30 @@ from __future__ import annotations
 import re
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dpcausal.errors import LedgerError, ParameterError
-from dpcausal.privacy.ledger import Ledger
 from dpcausal.study.report.content import ReportInputs, document
 from dpcausal.study.report.html import html, markdown
 from dpcausal.study.report.registry import record, yaml
 from dpcausal.study.writing import replace_files
 
-if TYPE_CHECKING:
-    from dpcausal.study.study import Study
-
 MARK = re.compile(r"dpcausal study ([0-9a-f]{32}), (\d{1,9}) spends")
-
-
-def collect_report_inputs(study: Study) -> ReportInputs:
-    """Return what a study's report is made of; its ledger is looked at only, and must be there."""
-    if not study.ledger_path.exists():
-        raise LedgerError(
-            f"there is no ledger {study.told.ledger!r}, so there is nothing to report: a run with "
-            "new_ledger=True makes it; if it was moved, put it back"
-        )
-    plan = study.plan(accuracy=False)
-    with Ledger.open(study.ledger_path, read_only=True) as ledger:
-        return ReportInputs(
-            study, plan.n, plan.standings, tuple(ledger.entries()), ledger.head, ledger.budget, ledger.remaining
-        )
 
 
 def mark_of(facts: ReportInputs) -> str:
     """Return the line by which a report is known again: its study's file and ledger, and how many spends it tells."""
     first = facts.entries[0].previous if facts.entries else facts.head
-    whose = sha256(f"{facts.study.path.name}\n{first}".encode()).hexdigest()[:32]
+    whose = sha256(f"{facts.path.name}\n{first}".encode()).hexdigest()[:32]
     return f"dpcausal study {whose}, {len(facts.entries)} spends"
 
 
-def write_report(study: Study, path: Path) -> Path:
+def write_report(facts: ReportInputs, path: Path) -> Path:
     """Write the HTML with the Markdown and the registry's record beside it, and return the HTML's path.
 
     A file that is there is replaced by a newer report of the same study and ledger, and by nothing else.
     """
     if path.suffix != ".html" or not path.parent.is_dir():
         raise ParameterError("the report is a file NAME.html in a folder that exists")
-    facts = collect_report_inputs(study)
     blocks, mark = document(facts), mark_of(facts)
     texts = {
         path: html(blocks, mark),

@@ -8,13 +8,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from dpcausal.data.columns import exact_number
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.privacy.ledger import Entry
 from dpcausal.privacy.loss import ZCDP, Loss, PureDP, parse_loss
 from dpcausal.result import Guarantee, explain_terms
+from dpcausal.study.file import StudyFile
 from dpcausal.study.report.figures import budget_label, drawn
 from dpcausal.study.report.wording import (
     assumptions,
@@ -26,9 +28,6 @@ from dpcausal.study.report.wording import (
     unit_in_words,
 )
 from dpcausal.study.status import ANSWERED, CANNOT, EARLIER, SPENT, QuestionStatus
-
-if TYPE_CHECKING:
-    from dpcausal.study.study import Study
 
 FILL = "[for a person to fill: {}]"
 
@@ -47,9 +46,11 @@ class Block:
 
 @dataclass(frozen=True)
 class ReportInputs:
-    """What a report is made of: the study, how its questions stand, and what its ledger says."""
+    """What a report is made of: the study's file and schema, how its questions stand, and what its ledger says."""
 
-    study: Study
+    path: Path
+    told: StudyFile
+    schema: Schema | None
     n: int
     standings: tuple[QuestionStatus, ...]
     entries: tuple[Entry, ...]
@@ -76,7 +77,7 @@ class ReportInputs:
 
 def document(facts: ReportInputs) -> list[Block]:
     """Return the whole report."""
-    told, said = facts.study.told, facts.study.told.disclosure
+    told, said = facts.told, facts.told.disclosure
     blocks = [Block("title", told.title)]
     if said.description:
         blocks.append(Block("text", said.description))
@@ -104,7 +105,7 @@ LEFT_OUT = {
 
 
 def _population(facts: ReportInputs) -> list[Block]:
-    told = facts.study.told
+    told = facts.told
     public = public_in_words(words for one in facts.guarantees for words in one.public)
     units = dict.fromkeys(unit_in_words(one.unit, one.relation.value) for one in facts.guarantees)
     ids = "" if told.person is None else f"A person is named by the column {told.person}; who is in the data is " \
@@ -118,8 +119,8 @@ def _population(facts: ReportInputs) -> list[Block]:
             "Not defended: who may run code in the curator's process, timing, and an older ledger put back.",
         ) if part)),
     ]  # fmt: skip
-    if facts.study.schema is not None:
-        blocks.append(Block("table", "Columns, as declared in public", rows=_columns(facts.study.schema)))
+    if facts.schema is not None:
+        blocks.append(Block("table", "Columns, as declared in public", rows=_columns(facts.schema)))
     return blocks
 
 
@@ -190,7 +191,7 @@ def amounts(facts: ReportInputs) -> tuple[float, float, str]:
 
 
 def _methods(facts: ReportInputs) -> list[Block]:
-    told = facts.study.told
+    told = facts.told
     answered = [one for one in facts.standings if one.state == ANSWERED]
     asked = "; ".join(
         f"({number}) {question_in_words(one.question).rstrip('?')}? By {one.question.task}, method {one.method}, at "
@@ -213,7 +214,7 @@ def _methods(facts: ReportInputs) -> list[Block]:
 
 
 def _software(facts: ReportInputs) -> list[Block]:
-    said = facts.study.told.disclosure
+    said = facts.told.disclosure
     versions = [f"Python {platform.python_version()}"]
     for package in ("dpcausal", "opendp", "numpy", "scipy", "scikit-learn"):
         try:
@@ -240,7 +241,7 @@ def _said(words: str | None, what: str) -> str:
 
 def told_path(facts: ReportInputs) -> str:
     """Return the ledger's path as the study names it."""
-    return facts.study.told.ledger
+    return facts.told.ledger
 
 
 def _lines(lines: Iterable[str]) -> list[str]:

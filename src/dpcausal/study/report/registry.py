@@ -15,7 +15,7 @@ from dpcausal.study.report.wording import loss_in_words, public_in_words, questi
 
 def record(facts: ReportInputs) -> dict[str, Any]:
     """Return the record."""
-    told, said = facts.study.told, facts.study.told.disclosure
+    told, said = facts.told, facts.told.disclosure
     guarantees, budget = facts.guarantees, facts.budget
     units = sorted({one.unit.value for one in guarantees}) or ["person" if told.person else "row"]
     details = dict.fromkeys(unit_in_words(one.unit, one.relation.value) for one in guarantees)
