@@ -187,7 +187,7 @@ def test_calls_of_one_form_read_the_same_columns_and_release_the_same(
     read, forms, answers = list[set[str]](), list[str](), list[Any]()
     plain = Reading.of.__func__  # type: ignore[attr-defined]
 
-    def recording(cls: Any, table: dpc.Table, names: tuple[str, ...]) -> Reading:
+    def recording(cls: Any, table: Any, names: tuple[str, ...]) -> Reading:
         found: Reading = plain(cls, table, names)
         read.append(set(found.needed))
         return found

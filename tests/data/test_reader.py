@@ -19,7 +19,7 @@ from dpcausal.data import remote_blocks as apart
 from dpcausal.data.reader import Records
 from dpcausal.data.records import Rows
 from dpcausal.data.remote_blocks import WorkerBlocks
-from dpcausal.data.sources.frame import source_of
+from dpcausal.data.sources.engines import source_of
 from dpcausal.data.table import Table
 from dpcausal.errors import SchemaError
 from tests.data.every_task import SUMS, outcome

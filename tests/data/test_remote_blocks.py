@@ -17,7 +17,7 @@ from dpcausal.data import source
 from dpcausal.data.reader import Reading
 from dpcausal.data.records import Rows
 from dpcausal.data.remote_blocks import BlockAssigner, BlockReducer, WorkerBlocks
-from dpcausal.data.sources.frame import source_of
+from dpcausal.data.sources.engines import source_of
 from dpcausal.data.sources.spark import Dealer, Gatherer, _unpacked
 from dpcausal.errors import SchemaError
 from dpcausal.mechanisms.blocks import assign_blocks
@@ -88,7 +88,7 @@ def same(rows: Rows) -> Rows:
 
 def by_workers(table: dpc.Table, rows: pa.Table, blocks: int, each: Any, groups: int = 5) -> Any:
     """Deal and gather as Spark's workers do, in pieces of 70 rows that come in any order."""
-    deal = BlockAssigner(Reading.of(table, ("z",)), "id", False, blocks, 17, groups)
+    deal = BlockAssigner(Reading.of(table.spec, ("z",)), "id", False, blocks, 17, groups)
     gather = BlockReducer(deal, True, 2, same, each)
     dealer, gatherer = (pickle.loads(pickle.dumps(one)) for one in (Dealer(("z", "id"), deal), Gatherer(gather)))
     parts = rows.select(["z", "id"]).rename_columns(["c0", "c1"]).to_batches(max_chunksize=70)
@@ -142,7 +142,7 @@ def test_a_person_of_another_id_moves_two_blocks_and_of_other_values_one() -> No
 
 def test_blocks_that_nobody_is_in_say_what_they_say_in_memory(few_held: None) -> None:
     rows = people(150)
-    asked = WorkerBlocks(made(moved(rows)), ("z",), same).each(400, 17, 2, Rank())
+    asked = WorkerBlocks(made(moved(rows)).spec, ("z",), same).each(400, 17, 2, Rank())
     assert asked.shape == (400, 2)
     assert (asked[asked[:, 0] == 0] == 0).all() and asked[:, 0].sum() == made(rows).n
 

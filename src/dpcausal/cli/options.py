@@ -77,8 +77,12 @@ class Records:
             table = table.where(column, **condition)
         return table
 
-METHODS_OF = {"effects": "effects.estimators"}
-"""Where a room has its methods, if not in ``methods``."""
+METHODS_OF = {
+    "direction": "dpcausal.direction.methods", "discovery": "dpcausal.discovery.methods",
+    "effects": "dpcausal.effects.estimators", "independence": "dpcausal.independence.methods",
+    "synthetic_control": "dpcausal.synthetic_control.methods",
+}  # fmt: skip
+"""Where a room has its methods."""
 
 
 def weight_of(text: str) -> tuple[str, float]:
@@ -160,7 +164,7 @@ def of(room: str) -> Callable[[], Kinds]:
     def kinds() -> Kinds:
         from dpcausal.papers import ASKED
 
-        return {**import_module(f"dpcausal.{METHODS_OF.get(room, room + '.methods')}").METHODS, **ASKED.get(room, {})}
+        return {**import_module(METHODS_OF[room]).METHODS, **ASKED.get(room, {})}
 
     return kinds
 

@@ -22,7 +22,7 @@ from dpcausal.privacy.sandbox import isolated
 
 MODULES = (
     "scipy.linalg", "scipy.optimize", "scipy.special", "scipy.stats", "sklearn.base", "sklearn.ensemble",
-    "threadpoolctl", "dpcausal.api",
+    "threadpoolctl",
 )  # fmt: skip
 """What functions below here import when they are called; the sampler's package brings most of them anyway."""
 

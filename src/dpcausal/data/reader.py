@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.coding import cleaned
 from dpcausal.data.records import Rows
-from dpcausal.data.schema import Bounded, Column
-from dpcausal.data.source import Collected, Kind, withheld
-from dpcausal.data.sources.fingerprint import was_modified
+from dpcausal.data.schema import Bounded, Column, Schema
+from dpcausal.data.source import Collected, Kind, Source, withheld
+from dpcausal.data.sources.fingerprint import Stamp, was_modified
 from dpcausal.data.subgroups.predicate import Predicate
 from dpcausal.errors import SchemaError
+from dpcausal.privacy.process_local import Uncopyable
 from dpcausal.privacy.sensitivity import Unit
-
-if TYPE_CHECKING:
-    from dpcausal.data.table import Table
 
 Integers = NDArray[np.int64]
 Kernel = Callable[[Rows], Integers]
@@ -37,6 +34,34 @@ HELD = 1 << 20
 
 
 @dataclass(frozen=True)
+class TableSpec(Uncopyable):
+    """What a table reads its rows by: its source, which is private, and the public rules that make records of rows."""
+
+    confined = "what reads private records cannot be pickled"
+
+    source: Source = field(repr=False)
+    schema: Schema
+    missing: str
+    person: str | None
+    weight: tuple[str, Bounded] | None
+    inside: tuple[Predicate, ...]
+    unit: Unit
+    n: int
+    rows: int
+    stamp: Stamp | None
+
+    @property
+    def changed(self) -> bool:
+        """Whether a file of the source was written to."""
+        return was_modified(self.stamp)
+
+    @property
+    def held(self) -> bool:
+        """Whether a sum keeps all records in memory: of persons, or of few rows."""
+        return self.unit is not Unit.ROW or (self.n <= HELD and not self.source.afar)
+
+
+@dataclass(frozen=True)
 class Reading:
     """What makes records of collected columns: public, so an engine's workers may have it."""
 
@@ -49,13 +74,13 @@ class Reading:
     weight: tuple[str, Bounded] | None
 
     @classmethod
-    def of(cls, table: Table, names: tuple[str, ...]) -> Reading:
+    def of(cls, table: TableSpec, names: tuple[str, ...]) -> Reading:
         """Return the reading of some columns of a table."""
-        both = dict.fromkeys([*names, *(one.name for one in table._inside)])
-        read = both if table._weight is None else [*both, table._weight[0]]
-        fields = frozenset(name for name in read if table._source.declared(name).kind is Kind.FIELD)
+        both = dict.fromkeys([*names, *(one.name for one in table.inside)])
+        read = both if table.weight is None else [*both, table.weight[0]]
+        fields = frozenset(name for name in read if table.source.declared(name).kind is Kind.FIELD)
         columns = {name: table.schema[name] for name in both}
-        return cls(names, columns, fields, table._inside, table.missing, table._weight)
+        return cls(names, columns, fields, table.inside, table.missing, table.weight)
 
     def none(self) -> Rows:
         """Return no records of these columns."""
@@ -103,10 +128,8 @@ class RowSum:
 class Records:
     """The records of a question, summed over as often as it asks; each sum is exact, so no order or batch shows."""
 
-    def __init__(self, table: Table, names: tuple[str, ...], parts: bool) -> None:
-        self._table, self._names = table, names
-        held = table.unit is not Unit.ROW or (table.n <= HELD and not table._source.afar)
-        self._rows = table.to_sum(names, parts) if held else None
+    def __init__(self, table: TableSpec, names: tuple[str, ...], rows: Rows | None) -> None:
+        self._table, self._names, self._rows = table, names, rows
         self._mark: int | None = None
 
     def sum(self, kernel: Kernel) -> Integers:
@@ -114,14 +137,14 @@ class Records:
         if self._rows is not None:
             return kernel(self._rows)
         table, reading = self._table, Reading.of(self._table, self._names)
-        source = table._source
+        source = table.source
         rows, total = withheld(
             lambda: source.summed(reading.needed, RowSum(reading, kernel)),
             f"the {source.backend} columns cannot be read",
         )
         if rows < 0:
             raise SchemaError(f"the {source.backend} columns cannot be read")
-        if rows != table._rows or total is None or was_modified(table.origin.stamp):
+        if rows != table.rows or total is None or table.changed:
             raise SchemaError(CHANGED)
         mark = int(total[-1])
         if self._mark not in (None, mark):

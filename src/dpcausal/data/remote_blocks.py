@@ -8,23 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.persons import Persons, texts_of
-from dpcausal.data.reader import CHANGED, HELD, Reading
+from dpcausal.data.reader import CHANGED, HELD, Reading, TableSpec
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Schema
 from dpcausal.data.source import Collected, Kind, Sums, withheld
-from dpcausal.data.sources.fingerprint import was_modified
 from dpcausal.errors import SchemaError
 from dpcausal.privacy.process_local import hashed, mixed
 from dpcausal.privacy.sensitivity import Unit
-
-if TYPE_CHECKING:
-    from dpcausal.data.table import Table
 
 Integers = NDArray[np.int64]
 Parts = list[tuple[int, Integers]]
@@ -102,14 +98,14 @@ def blocks_of(keys: Integers, salt: int, blocks: int) -> Integers:
 class WorkerBlocks:
     """The records of persons in blocks, where they are."""
 
-    def __init__(self, table: Table, names: tuple[str, ...], made: Callable[[Rows], Any]) -> None:
+    def __init__(self, table: TableSpec, names: tuple[str, ...], made: Callable[[Rows], Any]) -> None:
         self._table, self._names, self._made = table, names, made
 
     @staticmethod
-    def of(table: Table) -> bool:
+    def of(table: TableSpec) -> bool:
         """Whether blocks of a table are made up by workers: from public facts."""
-        source = table._source
-        many = table._rows > HELD and (source.has_workers or not source.ordered)
+        source = table.source
+        many = table.rows > HELD and (source.has_workers or not source.ordered)
         return table.unit is Unit.PERSON and (source.afar or many)
 
     def each(self, blocks: int, salt: int, width: int, each: Each) -> Integers:
@@ -127,17 +123,17 @@ class WorkerBlocks:
         return found[:, 1:]
 
 
-def persons_in(table: Table) -> int:
+def persons_in(table: TableSpec) -> int:
     """Return how many persons there are: groups of ids are counted where they are."""
     reading = Reading((), {}, frozenset(), (), "drop", None)
-    return int(_gathered(table, reading, table._rows, 0, 0, _same, _nothing)[0])
+    return int(_gathered(table, reading, table.rows, 0, 0, _same, _nothing)[0])
 
 
 def _gathered(
-    table: Table, reading: Reading, blocks: int, salt: int, width: int, made: Callable[[Rows], Any], each: Each
+    table: TableSpec, reading: Reading, blocks: int, salt: int, width: int, made: Callable[[Rows], Any], each: Each
 ) -> Integers:
-    source, person = table._source, str(table._person)
-    groups = max(1, min(blocks, -(-table._rows // GROUP)))
+    source, person = table.source, str(table.person)
+    groups = max(1, min(blocks, -(-table.rows // GROUP)))
     deal = BlockAssigner(reading, person, source.declared(person).kind is Kind.FIELD, blocks, salt, groups)
     gather = BlockReducer(deal, not source.ordered, width, made, each) if width else Count()
     names = tuple(dict.fromkeys([*reading.needed, person]))
@@ -145,7 +141,7 @@ def _gathered(
     rows, total = withheld(lambda: source.grouped(names, deal, gather, groups), unread)
     if rows < 0:
         raise SchemaError(unread)
-    if rows != table._rows or total is None or was_modified(table.origin.stamp):
+    if rows != table.rows or total is None or table.changed:
         raise SchemaError(CHANGED)
     return total
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpcausal.data.coding import check_declared, check_name, check_named
 from dpcausal.data.persons import Persons, check_id, check_most, check_number, check_order, many
-from dpcausal.data.reader import CHANGED, Reading, Records
+from dpcausal.data.reader import CHANGED, Reading, Records, TableSpec
 from dpcausal.data.records import Rows, checked_name, checked_rule, levelled
 from dpcausal.data.remote_blocks import WorkerBlocks, persons_in
 from dpcausal.data.schema import Bounded, Schema
@@ -155,8 +155,7 @@ class Table(Uncopyable):
             check_id(check_name(person), source.declared(person), ids)
             check_most(most)
         elif ids != "private" or most is not None:
-            word = "ids" if ids != "private" else "most"
-            raise ParameterError(f"{word} goes with person=, the column that names the persons")
+            raise ParameterError(f"{'most' if ids == 'private' else 'ids'} goes with person=, the persons' column")
         weighed = None if weight is None else checked_weight(weight, source)
         rows = source.count()
         check_number(rows, max_rows if person is None else None)
@@ -167,7 +166,7 @@ class Table(Uncopyable):
             most=most, weight=weighed, inside=(), share=1.0, rows=rows, n=rows, origin=origin, max_rows=int(limit),
         )  # fmt: skip
         if person is not None:
-            self._settle(n=persons_in(self) if WorkerBlocks.of(self) else many(source, person))
+            self._settle(n=persons_in(self.spec) if WorkerBlocks.of(self.spec) else many(source, person))
             check_number(self._n, int(limit))
 
     def _settle(self, **fields: Any) -> None:
@@ -293,6 +292,12 @@ class Table(Uncopyable):
         return self._ledger
 
     @property
+    def spec(self) -> TableSpec:
+        """What its rows are read by.  *Private*, as it has the source."""
+        return TableSpec(self._source, self._schema, self._missing, self._person, self._weight, self._inside,
+                         self.unit, self._n, self._rows, self._origin.stamp)  # fmt: skip
+
+    @property
     def _besides(self) -> list[str]:
         """Columns that are read beside those of the schema."""
         weight = [] if self._weight is None else [self._weight[0]]
@@ -344,7 +349,7 @@ class Table(Uncopyable):
         return found
 
     def _read(self, names: tuple[str, ...], parts: bool) -> Rows | None:
-        reading = Reading.of(self, names)
+        reading = Reading.of(self.spec, names)
         needed = (*reading.needed, *([] if self._person is None or self._person in reading.needed else [self._person]))
         if not needed:
             return Rows.of({}, np.ones(self._n, dtype=np.bool_), self._missing)
@@ -367,7 +372,8 @@ class Table(Uncopyable):
 
     def records(self, names: Iterable[str], *, parts: bool = False) -> Records:
         """Return the ``rows``, or ``parts``, to be summed over: many are read a batch at a time.  *Private.*"""
-        return Records(self, tuple(dict.fromkeys(names)), parts)
+        spec, listed = self.spec, tuple(dict.fromkeys(names))
+        return Records(spec, listed, self.to_sum(listed, parts) if spec.held else None)
 
     def check_memory(self) -> None:
         """Refuse, before a spend, a question that needs all rows at once of a table that cannot bring them."""

@@ -169,10 +169,10 @@ class Pair(TableQuestion[Direction]):
 
     def apart(self) -> Columns | WorkerBlocks:
         """Bring the rows, or leave them with an engine's workers to be dealt to blocks there."""
-        if not WorkerBlocks.of(self.table):
+        if not WorkerBlocks.of(self.table.spec):
             return self.read()
         told: Pair = replace(self, table=PublicTableInfo(self.table.schema))  # type: ignore[arg-type]
-        return WorkerBlocks(self.table, (self.first, self.second), told.columns_of)
+        return WorkerBlocks(self.table.spec, (self.first, self.second), told.columns_of)
 
     def shown(self) -> AbstractContextManager[Any]:
         return progress(1, f"{self.first}, {self.second}")

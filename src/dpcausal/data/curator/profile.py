@@ -21,7 +21,7 @@ from dpcausal.data.curator.misread import likely_forms
 from dpcausal.data.curator.suspects import suspects_of_levels, suspects_of_numbers, suspects_of_texts
 from dpcausal.data.persons import Persons
 from dpcausal.data.source import Collected, Kind, Source, withheld
-from dpcausal.data.sources.frame import source_of
+from dpcausal.data.sources.engines import source_of
 from dpcausal.data.weights import checked_weight
 from dpcausal.errors import HiddenAnswerError, SchemaError
 

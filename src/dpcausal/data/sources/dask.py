@@ -19,7 +19,7 @@ from dpcausal.data.source import (
     nothing,
     withheld,
 )
-from dpcausal.data.sources.frame import source_of
+from dpcausal.data.sources.frame import frame_source
 from dpcausal.errors import ParameterError, SchemaError
 from dpcausal.privacy.sandbox import isolated_or_default, isolated_process_wide
 
@@ -36,7 +36,7 @@ class DaskSource(Streaming):
         if not hasattr(frame, "map_partitions") or not hasattr(frame, "columns"):
             raise ParameterError("of Dask a frame must be a dask.dataframe.DataFrame")
         self._frame = frame
-        self._typed = source_of(frame._meta)
+        self._typed = frame_source(frame._meta)
         self.names = self._typed.names
         self.ordered = isolated_or_default(lambda: _ordered(frame), False)
 
@@ -60,11 +60,11 @@ class DaskSource(Streaming):
 
     def collect(self, names: Sequence[str]) -> Collected:
         frame = withheld(lambda: isolated_process_wide(self._frame[list(names)].compute), _UNREAD)
-        return source_of(frame).collect(names)
+        return frame_source(frame).collect(names)
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
         for part in self._frame[list(names)].to_delayed():
-            yield source_of(part.compute()).collect(names)
+            yield frame_source(part.compute()).collect(names)
 
     def summed(self, names: Sequence[str], function: StreamedRows) -> Sums:
         """Return how many rows there were, and the sum of a function of their batches: each where its rows are."""
@@ -108,7 +108,7 @@ class Partition:
 
     def __call__(self, frame: Any) -> Sums:
         def summed() -> Sums:
-            source = source_of(frame)
+            source = frame_source(frame)
             # One null makes floats of a partition's integers, if nobody holds it to its declaration: others change.
             same = tuple(map(source.declared, self.names)) == self.types
             return source.summed(self.names, self.function) if same else FAILED
@@ -119,7 +119,7 @@ class Partition:
         """Return a partition's piece for each group, or what stands for a failure in all of them."""
 
         def pieces() -> Any:
-            source = source_of(frame)
+            source = frame_source(frame)
             same = tuple(map(source.declared, self.names)) == self.types
             return deal(source.collect(self.names)) if same else _Failed()
 

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from dpcausal.data.source import BATCH, Collected, Declared, Distinct, Kind, Source, Streaming, withheld
 from dpcausal.data.sources.arrays import ACCEPTED
 from dpcausal.data.sources.fingerprint import CLUSTER, DATABASE, absolute, files_of
-from dpcausal.data.sources.frame import source_of
+from dpcausal.data.sources.frame import frame_source
 from dpcausal.data.sources.stat_packages import READERS, PackageSource
 from dpcausal.data.sources.text_fields import FieldColumns
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
@@ -90,7 +90,7 @@ def _database(path: str, table: str) -> Source:
     import duckdb
 
     rule = f"table {table!r} of the DuckDB file {path!r} cannot be opened to be read"
-    return source_of(withheld(lambda: duckdb.connect(path, read_only=True).table(table), rule))
+    return frame_source(withheld(lambda: duckdb.connect(path, read_only=True).table(table), rule))
 
 
 def _cluster(master: str, what: str, name: str) -> Source:
@@ -102,10 +102,10 @@ def _cluster(master: str, what: str, name: str) -> Source:
         )
     if importlib.util.find_spec("pyspark") is None:
         raise MissingDependencyError("pyspark", "spark")
-    from dpcausal.data.sources.spark import opened
+    from dpcausal.data.sources.spark import opened, source
 
     rule = f"Spark cannot read the {what} {name!r} by {master!r} (it needs a Java, by JAVA_HOME)"
-    return source_of(withheld(lambda: opened(master, what, name), rule))
+    return source(withheld(lambda: opened(master, what, name), rule))
 
 
 class ParquetSource(Streaming):
@@ -117,7 +117,7 @@ class ParquetSource(Streaming):
         self._path = path
         self._unread = f"file {str(path)!r} cannot be read as Parquet"
         empty = withheld(lambda: self._read(lambda file: file.schema_arrow.empty_table()), self._unread)
-        self._typed = source_of(empty)
+        self._typed = frame_source(empty)
         self.names = self._typed.names
 
     def _read(self, part: Callable[[Any], Any]) -> Any:
@@ -143,7 +143,7 @@ class ParquetSource(Streaming):
         withheld(lambda: deque(self.stream(names), maxlen=0), self._unread)
 
     def collect(self, names: Sequence[str]) -> Collected:
-        return source_of(self.table(names)).collect(names)
+        return frame_source(self.table(names)).collect(names)
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
         from pyarrow import Table
@@ -151,7 +151,7 @@ class ParquetSource(Streaming):
 
         with ParquetFile(self._path) as file:
             for batch in file.iter_batches(BATCH, columns=list(names)):
-                yield source_of(Table.from_batches([batch]).select(list(names))).collect(names)
+                yield frame_source(Table.from_batches([batch]).select(list(names))).collect(names)
 
 
 class FolderSource(Streaming):

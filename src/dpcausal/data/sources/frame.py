@@ -35,25 +35,21 @@ _BACKENDS = {
     nw.Implementation.PYARROW: "pyarrow",
     nw.Implementation.DUCKDB: "duckdb",
 }
-_ENGINES = {"pyspark": "spark", "dask": "dask"}
-"""Those that have a source of their own, by the package of the frame's type."""
+_HELPERS = {"polars": "dpcausal.data.sources.polars", "duckdb": "dpcausal.data.sources.duckdb"}
+"""What lazy frames of an engine need beside narwhals."""
 
 Cells = NDArray[np.int64]
 
 _WIDE = {"Int128", "UInt128"}
 """Integers that numpy has no type for."""
 
-def source_of(frame: object) -> Source:
+def frame_source(frame: object) -> Source:
     """Return the source behind a frame that is in memory or lazy."""
     if isinstance(frame, Mapping):
         return ArraySource(frame)
     reason = ""
     try:
-        native: Any = nw.to_native(frame, pass_through=True)
-        if (engine := _ENGINES.get(type(native).__module__.partition(".")[0])) is not None:
-            found: Source = importlib.import_module(f"dpcausal.data.sources.{engine}").source(native)
-            return found
-        return FrameSource(nw.from_native(native))
+        return FrameSource(nw.from_native(nw.to_native(frame, pass_through=True)))
     except TypeError:
         reason = f"{ACCEPTED}, got {type(frame).__name__}"
     except nw.exceptions.DuplicateError:
@@ -101,7 +97,7 @@ class FrameSource(Streaming):
 
     @property
     def _engine(self) -> Any:
-        return importlib.import_module(f"dpcausal.data.sources.{self.backend}")
+        return importlib.import_module(_HELPERS[self.backend])
 
     def declared(self, name: str) -> Declared:
         if self.backend in {"polars", "duckdb"} and (name == "*" or (name.startswith("^") and name.endswith("$"))):

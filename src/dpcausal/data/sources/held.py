@@ -60,14 +60,14 @@ def held_table(table: Table, names: Sequence[str], at_once: bool) -> Table:
     ``at_once``: the question needs all of them in memory.  A SchemaError where they are no longer those that were
     counted.
     """
-    source = table._source
-    stays = source.afar or WorkerBlocks.of(table) or (table.unit is Unit.ROW and table.n > reading.HELD and not at_once)
+    source, spec = table._source, table.spec
+    stays = source.afar or WorkerBlocks.of(spec) or (table.unit is Unit.ROW and table.n > reading.HELD and not at_once)
     if stays:
         if source.lazy and source.count() != table._rows:
             raise SchemaError(OTHER_ROWS)
         return table
     person = [] if table._person is None else [table._person]
-    needed = tuple(dict.fromkeys([*reading.Reading.of(table, tuple(names)).needed, *person]))
+    needed = tuple(dict.fromkeys([*reading.Reading.of(spec, tuple(names)).needed, *person]))
     if not needed:
         return table
     collected = source.collect(needed)

@@ -25,8 +25,8 @@ from weakref import ref
 import narwhals.stable.v2 as nw
 
 from dpcausal.data.source import Source
+from dpcausal.data.sources.engines import source_of
 from dpcausal.data.sources.fingerprint import DATABASE, Stamp, absolute
-from dpcausal.data.sources.frame import source_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -38,7 +38,7 @@ from dpcausal.data.source import (
     nothing,
     withheld,
 )
-from dpcausal.data.sources.frame import source_of
+from dpcausal.data.sources.frame import frame_source
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
 from dpcausal.privacy.sandbox import isolated_or_default
 
@@ -124,7 +124,7 @@ class SparkSource(Streaming):
                 found = Table.from_batches(chosen._collect_as_arrow(), to_arrow_schema(chosen.schema))
             return found.rename_columns(list(names))
 
-        return source_of(withheld(lambda: self._quietly(table), _UNREAD)).collect(names)
+        return frame_source(withheld(lambda: self._quietly(table), _UNREAD)).collect(names)
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
         """Yield all at once: a sum never asks for it."""
@@ -185,7 +185,7 @@ class Partition:
         yield _row(isolated_or_default(lambda: added(map(self._summed, _joined(batches))), FAILED))
 
     def _summed(self, table: Any) -> Sums:
-        collected = source_of(table.rename_columns(list(self.names))).collect(self.names)
+        collected = frame_source(table.rename_columns(list(self.names))).collect(self.names)
         return table.num_rows, self.function(collected)
 
 
@@ -209,7 +209,7 @@ class Dealer:
     def _next(self, tables: Iterator[Any]) -> list[tuple[int, bytes]]:
         if (table := next(tables, None)) is None:
             return []
-        collected = source_of(table.rename_columns(list(self.names))).collect(self.names)
+        collected = frame_source(table.rename_columns(list(self.names))).collect(self.names)
         return [
             (group, pickle.dumps(piece, protocol=5))
             for group, piece in enumerate(self.deal(collected)) if piece is not None

@@ -271,8 +271,8 @@ class Blocks(EffectMethod[PureDP]):
         return isolated_or_default(found, None)
 
     def read(self, question: EffectQuestion) -> Any:
-        if WorkerBlocks.of(question.table):
-            return WorkerBlocks(question.table, _names(question), Answers(self, _told(question)).made)
+        if WorkerBlocks.of(question.table.spec):
+            return WorkerBlocks(question.table.spec, _names(question), Answers(self, _told(question)).made)
         return Sample.of(question, question.table.rows(_names(question)))
 
     def release(

@@ -158,9 +158,9 @@ class BlockTest(PureTest):
         return replace(self, **counts)
 
     def read(self, question: IndependenceQuestion) -> Sample | WorkerBlocks:
-        if not WorkerBlocks.of(question.table):
+        if not WorkerBlocks.of(question.table.spec):
             return question.read()
-        return WorkerBlocks(question.table, question.names, Blocks(self, question.without_table).made)
+        return WorkerBlocks(question.table.spec, question.names, Blocks(self, question.without_table).made)
 
     def release(
         self,
