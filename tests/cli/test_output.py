@@ -10,11 +10,13 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import dpcausal as dpc
 from dpcausal.cli import app
+from dpcausal.data.toml_text import CONTROL
 from tests.study.made import write
 
 LINKED = "".join(
@@ -123,6 +125,48 @@ def test_a_name_of_the_data_moves_no_terminal(tmp_path: Path) -> None:
     data, out = tmp_path / "d.csv", tmp_path / "new.toml"
     data.write_text("a\x1b[31m,b\u202e\n0,1\n")
     done = CliRunner().invoke(app, ["init", str(data), "--out", str(out)], input="T\n\n\n\n1\n1e-6\n")
-    assert done.exit_code == 0 and "\x1b" not in done.output and "\u202e" not in done.output
+    assert done.exit_code == 2 and not CONTROL.search(done.output) and not out.exists()
     for place in ("nowhere/new.toml", "new.toml/x", "new.toml"):
         assert CliRunner().invoke(app, ["init", str(data), "--out", str(tmp_path / place)]).exit_code == 2
+
+
+HOSTILE = "a\x1b[31m\x9b2J\u202e"
+
+
+def printed(*words: str) -> str:
+    """Return what a command prints, which moves no terminal."""
+    done = CliRunner().invoke(app, [*words])
+    assert done.output and not CONTROL.search(done.output), (words, done.output)
+    return done.stdout
+
+
+def test_what_others_wrote_in_a_ledger_moves_no_terminal_and_json_reads_it_back(tmp_path: Path) -> None:
+    path = str(tmp_path / "l")
+    with dpc.Ledger.create(path, budget=dpc.PureDP(1), unit="state") as ledger:
+        unit = {"unit": dpc.Unit.DONOR, "unit_column": "state"}
+        ledger.declare({"targets of panels": [HOSTILE], "values": {HOSTILE: 1.5}}, **unit)
+        ledger.charge(dpc.PureDP(0.5), task="t", detail={"targets": [HOSTILE], "table": HOSTILE}, **unit)
+    assert "targets of panels" in printed("ledger", "show", path)
+    shown = json.loads(printed("ledger", "show", path, "--json"))
+    assert shown["declared"] == {"targets of panels": [HOSTILE], "values": {HOSTILE: 1.5}}
+    (line,) = printed("ledger", "show", path, "--jsonl").splitlines()
+    assert json.loads(line) == shown["entries"][0] and shown["entries"][0]["detail"]["table"] == HOSTILE
+    printed("ledger", "verify", path)
+
+
+def test_names_in_data_releases_and_options_move_no_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("s.toml").write_text("[v]\nlower = 0\nupper = 110\n")
+    Path("d.csv").write_text("v\n" + "\n".join(HOSTILE if k % 9 == 0 else str(k % 80) for k in range(900)))
+    for form in ((), ("--json",)):
+        printed("check", "d.csv", "--schema", "s.toml", *form)
+        printed("check", HOSTILE, "--schema", "s.toml", *form)
+    frame = {name: np.tile([0, 1, 1, 0], 200) for name in "xy"}
+    schema = dpc.Schema(dict.fromkeys("xy", dpc.Levels([0, 1])))
+    table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    text = dpc.discover(table, loss=dpc.PureDP(1), method="table").release.to_json()
+    Path("r.json").write_text(text.replace('"x"', json.dumps(HOSTILE)), encoding="utf-8")
+    for form in ((), ("--json",)):
+        printed("ask", "r.json", "discover", *form)
+        printed("plan", "ci-test", "--n", "1000", "--epsilon", "1", "--method", HOSTILE, *form)
+    printed("plan", "effect", "--n", "1000", "--epsilon", "1", "--method", "cells")

@@ -41,7 +41,11 @@ def test_bijections_of_discrete_columns_are_one_column_and_hide_no_edge(method: 
     assert found.graph.skeleton == lines | {frozenset(arc) for arc in CHAIN}
     assert {frozenset((row["from"], row["to"])) for row in found.edges() if row["copy"]} == lines
     assert found.to_dict()["copies"] == found.copies
-    assert found.release is not None and found.release.discover().copies == found.copies
+    assert found.release is not None
+    again = found.release.discover()
+    assert again.copies == found.copies
+    for one in (found, again):
+        assert [sum(copy in caveat for caveat in one.guarantee.caveats) for copy in COPIED.values()] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("loss", [dpc.PureDP(2), dpc.NoPrivacy()])

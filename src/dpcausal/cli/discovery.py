@@ -8,7 +8,7 @@ import typer
 
 from dpcausal.cli.options import Call, of, task_command
 from dpcausal.cli.release import KnowledgeOption, knowledge_in
-from dpcausal.cli.shared import DataArgument, SchemaOption, names_in, show
+from dpcausal.cli.shared import DataArgument, SchemaOption, echo, names_in, show
 
 
 @task_command("discover", of("discovery"), of_records=True, files=("save_release",))
@@ -45,7 +45,7 @@ def discover_command(
     if redraws and result.release is not None:
         result = result.with_support(redraws)
     if texts[form] and not call.as_json:
-        print(getattr(result.graph, str(texts[form]))(), end="")
+        echo(getattr(result.graph, str(texts[form]))().rstrip("\n"))
     else:
         show(result, call.ledger, call.as_json)
 

@@ -15,6 +15,7 @@ from dpcausal.cli.shared import (
     JsonOption,
     LargeOption,
     RhoOption,
+    echo,
     exit_codes,
     ledger_app,
     loss_from,
@@ -45,9 +46,9 @@ def ledger_create(
         budget = loss_from(epsilon, delta, rho, "how large the budget is")
         with Ledger.create(path, budget=budget, person=person, unit=unit, ids=ids, protect=protect,
                            accept_large_epsilon=accept_large_epsilon) as ledger:  # fmt: skip
-            print(f"{path.name}: protects {ledger.protects}, budget {ledger.budget}, remaining {ledger.remaining}")
+            echo(f"{path.name}: protects {ledger.protects}, budget {ledger.budget}, remaining {ledger.remaining}")
             if isinstance(ledger.budget, PureDP):
-                print("It pays for no method with Gaussian noise, as wide tables need: with --delta 1e-6 it would.")
+                echo("It pays for no method with Gaussian noise, as wide tables need: with --delta 1e-6 it would.")
 
 
 def _opened(path: Path, head: str | None = None) -> Ledger:
@@ -63,29 +64,32 @@ def ledgershow(
     as_json: JsonOption = False,
     lines: Annotated[bool, typer.Option("--jsonl", help="Print one JSON object an entry.")] = False,
 ) -> None:
-    """Show the budget, what is left, and every spend.  The ledger need not be writable."""
+    """Show the budget, what is left, what was declared public, and every spend.  The ledger need not be writable."""
     with exit_codes(), _opened(path) as ledger:
         entries = ledger.entries()
         left = ledger.remaining
         if lines:
             for entry in entries:
-                print(json.dumps(entry.to_dict(), allow_nan=False, ensure_ascii=False))
+                echo(json.dumps(entry.to_dict(), allow_nan=False, ensure_ascii=False))
         elif as_json:
             answer = {
                 "budget": repr(ledger.budget),
                 "protects": str(ledger.protects),
                 "remaining": vars(left),
                 "head": ledger.head,
+                "declared": ledger.declared,
                 "entries": [entry.to_dict() for entry in entries],
             }
-            print(json.dumps(answer, allow_nan=False, ensure_ascii=False))
+            echo(json.dumps(answer, allow_nan=False, ensure_ascii=False))
         else:
             whole = f"protects {ledger.protects}, budget {ledger.budget}, remaining {left}"
-            print(f"{path.name}: {whole}, head {ledger.head}")
+            echo(f"{path.name}: {whole}, head {ledger.head}")
+            for name, value in ledger.declared.items():
+                echo(f"Declared public: {name}: {f'{len(value)} values' if isinstance(value, dict) else value}")
             for entry in entries:
                 cached = "" if ledger.answer(entry.number) is None else "  answer kept"
                 what = question_text(json.loads(entry.detail))
-                print(f"{entry.number:>6}  {entry.at[:19]}  {entry.task} {what}  {entry.loss}  {entry.unit}{cached}")
+                echo(f"{entry.number:>6}  {entry.at[:19]}  {entry.task} {what}  {entry.loss}  {entry.unit}{cached}")
 
 
 def question_text(detail: dict[str, Any]) -> str:
@@ -123,12 +127,12 @@ def ledger_verify(
         verification = ledger.verify()
         if not verification.ok:
             raise LedgerDamagedError(f"{path.name}: {'; '.join(verification.problems)}")
-        print(f"{path.name}: {verification.entries} entries verified, head {verification.head}")
+        echo(f"{path.name}: {verification.entries} entries verified, head {verification.head}")
         if verification.torn:
-            print(f"Left out: {verification.torn} bytes after the last line, of a write that failed.")
-        print(_witnessed(verification))
+            echo(f"Left out: {verification.torn} bytes after the last line, of a write that failed.")
+        echo(_witnessed(verification))
         if fingerprint is None:
-            print("Whether both were put back shows only against a head noted elsewhere: --fingerprint.")
+            echo("Whether both were put back shows only against a head noted elsewhere: --fingerprint.")
 
 
 def _witnessed(verification: Verification) -> str:

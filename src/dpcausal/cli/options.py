@@ -26,6 +26,7 @@ from dpcausal.cli.shared import (
     NameOption,
     RhoOption,
     app,
+    echo,
     exit_codes,
     loss_from,
     show,
@@ -145,7 +146,7 @@ class Call:
         except ParameterError as error:
             message = f"the answer is paid for and lost, unless --name kept it: {error}"
         with suppress(OSError):
-            print(f"dpcausal: {message}", file=sys.stderr, flush=True)
+            echo(f"dpcausal: {message}", error=True)
 
     def save(self, result: Any) -> None:
         """Write the released numbers of a result to their file, if it has any."""

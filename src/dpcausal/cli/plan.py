@@ -26,6 +26,7 @@ from dpcausal.cli.shared import (
     JsonOption,
     LargeOption,
     RhoOption,
+    echo,
     exit_codes,
     loss_from,
 )
@@ -69,7 +70,7 @@ def _plan(
     loss: Loss | None = None if epsilon is None and rho is None else loss_from(epsilon, delta, rho)
     result = plan(task, n=n, loss=loss, accuracy=target, delta=delta if loss is None else None,
                  accept_large_epsilon=accept_large_epsilon, **stated)  # fmt: skip
-    print(result.to_json() if as_json else result.summary())
+    echo(result.to_json() if as_json else result.summary())
     if plot is not None:
         result.plot(over=over).figure.savefig(plot)
     return None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpcausal.cli.shared import JsonOption, app, exit_codes, names_in
+from dpcausal.cli.shared import JsonOption, app, echo, exit_codes, names_in
 from dpcausal.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -61,9 +61,9 @@ def ask_command(
         stated = {name: value for name, value in given.items() if value is not None}
         result = _analysis(opened(release), question, stated)
         if as_json:
-            print(result.to_json())
+            echo(result.to_json())
         else:
-            print(f"{result.summary()}\nCost nothing: computed from what was released before.")
+            echo(f"{result.summary()}\nCost nothing: computed from what was released before.")
 
 
 def opened(path: Path) -> Release:

@@ -42,7 +42,7 @@ def _version(requested: bool) -> None:
     if requested:
         from dpcausal import __version__
 
-        print(f"dpcausal {__version__}")
+        echo(f"dpcausal {__version__}")
         raise typer.Exit
 
 
@@ -95,6 +95,11 @@ AgainOption = Annotated[bool, typer.Option("--again", help="Pay anew for what wa
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
+def echo(text: object, *, error: bool = False) -> None:
+    """Print a text with its control characters escaped: names and saved files are written by others."""
+    print(shown(str(text)), file=sys.stderr if error else sys.stdout, flush=error)
+
+
 @contextmanager
 def exit_codes() -> Iterator[None]:
     """Turn the library's errors into one line on standard error and an exit code; nothing else is shown.
@@ -106,7 +111,7 @@ def exit_codes() -> Iterator[None]:
             yield from _failures()
         finally:
             for message in lost:
-                print(f"dpcausal: {message}", file=sys.stderr)
+                echo(f"dpcausal: {message}", error=True)
     if lost:
         raise typer.Exit(DAMAGED)
 
@@ -131,8 +136,8 @@ def _failures() -> Iterator[None]:
     try:
         yield
     except BudgetExceededError as error:
-        print("A budget is never refilled; what was released is asked again for nothing: kept answers, dpcausal ask.",
-              file=sys.stderr)  # fmt: skip
+        echo("A budget is never refilled; what was released is asked again for nothing: kept answers, dpcausal ask.",
+             error=True)  # fmt: skip
         _fail(error, REFUSED)
     except LedgerDamagedError as error:
         _fail(error, DAMAGED)
@@ -147,7 +152,7 @@ def _fail(error: DpCausalError, code: int) -> None:
     keyword = r"\b(accept_large_epsilon|again|force|new_ledger|partial)=True"
     message = re.sub(keyword, lambda m: "--" + m[1].replace("_", "-"), str(error))
     with suppress(OSError):
-        print(f"dpcausal: {shown(message)}", file=sys.stderr, flush=True)
+        echo(f"dpcausal: {message}", error=True)
     raise typer.Exit(code)
 
 
@@ -181,15 +186,15 @@ def show(result: Result, ledger: Ledger, as_json: bool) -> None:
     if as_json:
         left = ledger.remaining
         answer = result.to_dict() | {"remaining": vars(left), "ledger_head": ledger.head}
-        print(shown(json.dumps(answer, allow_nan=False, ensure_ascii=False)))
+        echo(json.dumps(answer, allow_nan=False, ensure_ascii=False))
         return
     cost = "Cost nothing, a kept answer" if result.guarantee.kept else f"Cost {result.guarantee.loss}"
-    text = shown(f"{result.summary()}\n{cost}; remaining budget: {ledger.remaining}.")
+    text = f"{result.summary()}\n{cost}; remaining budget: {ledger.remaining}."
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.panel import Panel
         from rich.text import Text
 
-        Console().print(Panel(Text(text), title=type(result).__name__.lower(), expand=False))
+        Console().print(Panel(Text(shown(text)), title=type(result).__name__.lower(), expand=False))
     else:
-        print(text)
+        echo(text)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dpcausal.cli.options import WeightOption, weight_of
-from dpcausal.cli.shared import DATA, JsonOption, app, exit_codes
+from dpcausal.cli.shared import DATA, JsonOption, app, echo, exit_codes
 from dpcausal.errors import ParameterError
 
 DEMO = Path("rand-study")
@@ -27,10 +27,10 @@ def demo_command(
 
         result, report = run(folder, announce)
         if as_json:
-            print(result.to_json())
+            echo(result.to_json())
             return
-        print("\n".join([*answers(result), "", *compared(result), ""]))
-        print(f"The study: {folder / 'study.toml'}; left of its budget: {result.remaining}. Its report:\n{report}")
+        echo("\n".join([*answers(result), "", *compared(result), ""]))
+        echo(f"The study: {folder / 'study.toml'}; left of its budget: {result.remaining}. Its report:\n{report}")
 
 
 @app.command("check")
@@ -51,7 +51,7 @@ def check_command(
             check = Study.open(data).check()
         else:
             check = Schema.from_toml(schema).check(data, weight=None if weight is None else weight_of(weight))
-        print(json.dumps(check.to_dict(), allow_nan=False, ensure_ascii=False) if as_json else check.summary())
+        echo(json.dumps(check.to_dict(), allow_nan=False, ensure_ascii=False) if as_json else check.summary())
         if check.notes:
             raise typer.Exit(1)
 
@@ -66,7 +66,7 @@ def explain_command(
 
         if proof is not None and proof not in claims():
             _check_no_method(proof)
-        print("\n".join(sorted(claims())) if proof is None else explain(proof))
+        echo("\n".join(sorted(claims())) if proof is None else explain(proof))
 
 
 def _check_no_method(name: str) -> None:

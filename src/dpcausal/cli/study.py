@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpcausal.cli.shared import BAD_INPUT, REFUSED, DataArgument, JsonOption, app, exit_codes
+from dpcausal.cli.shared import BAD_INPUT, REFUSED, DataArgument, JsonOption, app, echo, exit_codes
 from dpcausal.data.toml_text import shown
 
 if TYPE_CHECKING:
@@ -43,16 +42,16 @@ def init_command(
         if not out.absolute().parent.is_dir():
             raise ParameterError(f"{str(out)!r} is not in a folder that exists")
         names, path_in_study = names_of(data, header), seen_from(out.parent, data)
-        print("What may stand in each column is public and yours to say; it is never read off the data.")
+        echo("What may stand in each column is public and yours to say; it is never read off the data.")
         entries: dict[str, Any] = {"title": "Untitled", "columns": {}, "person": None, "epsilon": 1.0, "delta": 1e-6}
         try:
             _interview(names, entries)
         except typer.Abort:  # Ctrl-C or Ctrl-D: what was answered is not lost
             write_new(out, draft(path_in_study, file=out.name, **entries))
-            print(f"\nNot finished: {out} holds what you answered; go on in it by hand.", file=sys.stderr)
+            echo(f"\nNot finished: {out} holds what you answered; go on in it by hand.", error=True)
             raise
         write_new(out, draft(path_in_study, file=out.name, **entries))
-        print(f"Written: {out}. Add your questions at its end, then: dpcausal plan {out}")
+        echo(f"Written: {out}. Add your questions at its end, then: dpcausal plan {out}")
 
 
 def _interview(names: list[str], entries: dict[str, Any]) -> None:
@@ -68,16 +67,16 @@ def _interview(names: list[str], entries: dict[str, Any]) -> None:
         if person in names:
             entries["person"] = person
             break
-        print(f"    there is no column {person!r}{nearest(person, names)}")
+        echo(f"    there is no column {person!r}{nearest(person, names)}")
     for name in names:
         while name != entries["person"]:
             try:
                 column = declared(typer.prompt(PROMPT.format(name=shown(name)), default="", show_default=False))
             except ParameterError as error:
-                print(f"    {error}")
+                echo(f"    {error}")
                 continue
             if column is not None and not name:
-                print("    a column without a name cannot be asked about: it is left out")
+                echo("    a column without a name cannot be asked about: it is left out")
             elif column is not None:
                 entries["columns"][name] = column
             break
@@ -87,7 +86,7 @@ def _interview(names: list[str], entries: dict[str, Any]) -> None:
         try:
             check_budget(ApproxDP(epsilon, delta))
         except LossError as error:
-            print(f"    {error}")
+            echo(f"    {error}")
             continue
         entries["epsilon"], entries["delta"] = epsilon, delta
         return
@@ -112,8 +111,8 @@ def run_command(
         if as_json:
             show_plan(plan, as_json)
         else:
-            print(shown("\n".join(answers(plan))))
-            print(f"Left of the budget: {plan.remaining}. The report: dpcausal report {study}")
+            echo("\n".join(answers(plan)))
+            echo(f"Left of the budget: {plan.remaining}. The report: dpcausal report {study}")
         end(plan, {"answered"})
 
 
@@ -123,7 +122,7 @@ def schema_command() -> None:
     with exit_codes():
         from dpcausal.study.file import json_schema
 
-        print(json.dumps(json_schema(), indent=2), flush=True)
+        echo(json.dumps(json_schema(), indent=2))
 
 
 @app.command("report")
@@ -135,13 +134,13 @@ def report_command(
     with exit_codes():
         from dpcausal.study.study import Study
 
-        print(Study.open(study).report(out.absolute()))
+        echo(Study.open(study).report(out.absolute()))
 
 
 def announce(done: int, many: int, text: str) -> None:
     """Tell on standard error that a question was asked; where nobody reads it, the run goes on."""
     with suppress(OSError):
-        print(f"[{done}/{many}] {shown(text)}", file=sys.stderr, flush=True)
+        echo(f"[{done}/{many}] {text}", error=True)
 
 
 def answers(plan: StudyPlan) -> list[str]:
@@ -160,7 +159,7 @@ def answers(plan: StudyPlan) -> list[str]:
 
 def show_plan(plan: StudyPlan, as_json: bool) -> None:
     text = plan.summary().replace("partial=True", "--partial").replace("new_ledger=True", "--new-ledger")
-    print(shown(plan.to_json() if as_json else text))
+    echo(plan.to_json() if as_json else text)
 
 
 def end(plan: StudyPlan, well: set[str]) -> None:

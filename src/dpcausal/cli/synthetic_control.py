@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from dpcausal.cli.options import Call, of, task_command
-from dpcausal.cli.shared import DATA
+from dpcausal.cli.shared import DATA, echo
 
 
 @task_command("synthetic-control", of("synthetic_control"))
@@ -43,7 +43,7 @@ def synthetic_control_command(
     arguments: dict[str, Any] = {"start": placebo or None, "coverage": coverage}
     if plan:
         settings = {name: call.settings[name] for name in ("loss", "method")}
-        print(plan_synthetic_control(panel, **arguments, **settings))
+        echo(plan_synthetic_control(panel, **arguments, **settings))
     else:
         call.show(synthetic_control(panel, force=force, **arguments, **call.settings))
 

@@ -126,13 +126,18 @@ def discovered(
     redraws = usual_redraws(len(result.graph.nodes), result.tests)
     if shares is None and redraws and release is not None and not without_noise(release):
         shares = support(release, terms, redraws)
+    copies = [
+        f"{copy} is a copy of {own}, as far as the noise tells: an edge of {own} may be one of {copy}"
+        for copy, own in sorted(result.copies.items())
+    ]
     return Discovery(
         graph=supported(result.graph, shares, terms.knowledge), as_found=result.graph,
         method=method.name,
         settings=method.options(), terms=terms, margin=result.margin,
         untested=result.untested, copies=result.copies, support=shares, tests=result.tests, n=n,
         reported=outcome.reported, seed=seed,
-        release=None if release is None else release.under(guarantee), guarantee=guarantee,
+        release=None if release is None else release.under(guarantee),
+        guarantee=replace(guarantee, caveats=(*guarantee.caveats, *copies)),
     )  # fmt: skip
 
 

@@ -213,10 +213,6 @@ class Discovery(Result):
             f"{self.guarantee.records}, method {self.method}, search {self.search}, "
             f"{self.tests} {'test' if self.tests == 1 else 'tests'} at level {self.alpha:g}."
         )
-        lines += [
-            f"{copy} is a copy of {own}, as far as the noise tells: an edge of {own} may be one of {copy}."
-            for copy, own in sorted(self.copies.items())
-        ]
         untested = len(self.untested - self.graph.skeleton)
         if untested:
             pairs = "pair" if untested == 1 else "pairs"

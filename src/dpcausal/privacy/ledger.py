@@ -340,9 +340,9 @@ class Ledger(Uncopyable):
             store.append("declaration", {"unit": unit.value, "column": unit_column, "once": plainly})
 
     @property
-    def declared(self) -> frozenset[str]:
-        """The names of what was declared for the ledger's life."""
-        return frozenset(name for name, _ in self._open().account().once)
+    def declared(self) -> dict[str, Any]:
+        """What was declared public for the ledger's life, by name; of a mapping its parts by theirs."""
+        return self._open().account().declared
 
     def keep(self, number: int, answer: Mapping[str, Any]) -> None:
         """Write what was released under a spend beside it, once; a LedgerError where there is no such spend.

@@ -78,6 +78,17 @@ class Account:
     def lines(self) -> int:
         return len(self.heads)
 
+    @property
+    def declared(self) -> dict[str, Any]:
+        """What was declared for the whole ledger, by name; of a mapping its parts by theirs."""
+        found: dict[str, Any] = {}
+        for (name, key), text in self.once.items():
+            if key:
+                found.setdefault(name, {})[key] = json.loads(text)
+            else:
+                found[name] = json.loads(text)
+        return found
+
     def after(self) -> Account:
         """Return a copy that goes on by itself."""
         own = "once", "answers", "asked", "stamps", "heads"

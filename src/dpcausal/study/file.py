@@ -298,7 +298,8 @@ def names_of(data: str | PathLike[str], header: bool = False) -> list[str]:
     names = list(source.names)
     if not all(map(is_writable, names)):
         raise ParameterError(
-            f"the columns' names in {fspath(data)!r} are no UTF-8 text, or have line breaks: save the file as UTF-8"
+            f"the columns' names in {fspath(data)!r} are no UTF-8 text, or have control characters or line breaks: "
+            "rename them, or save the file as UTF-8"
         )
     if not fspath(data).lower().endswith(TEXTS):
         return names
