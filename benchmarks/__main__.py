@@ -20,7 +20,7 @@ BENCHMARKS = (
     "engines", "engines_order", "engines_spark", "igci",
     "paper1_tables", "training_privacy",
     "effects", "effects_readings", "effects_literature", "effects_real", "effects_shapes", "effects_tails",
-    "effects_fresh", "effects_slope", "effects_bends", "effects_blocks",
+    "effects_fresh", "effects_slope", "effects_bends", "effects_bends_boosted", "effects_blocks",
     "effects_rare", "effects_parts", "effects_coin", "shown",
     "effects_did", "effects_cutoff", "rows",
     "discovery", "discovery_level", "discovery_scale", "discovery_wide", "discovery_mixed", "discovery_support",
