@@ -145,10 +145,10 @@ def _shortfall(d: int, n: int, rho: ZCDP) -> float:
 def _mean_score(fit: Fit, models: Models) -> tuple[float, float, float, float, float]:
     """Release the mean score less the slope, and return it, its spread, its noise, its cut and the share inside."""
     foreseen = models.spread / math.sqrt(fit.chance)
-    first = FIRST_CUT * foreseen
+    first, raw = FIRST_CUT * foreseen, fit.columns
 
     def squares(unit: Reals, rows: Rows) -> Integers:
-        scores, inside = models.scores(fit.raw(unit), unit)
+        scores, inside = models.scores(raw(unit), unit)
         return capped_squares(np.column_stack([np.minimum((scores / first) ** 2, 1.0), inside]), rows.masses(GRID))
 
     claim = capped_squares_sensitivity(2)
@@ -157,7 +157,7 @@ def _mean_score(fit: Fit, models: Models) -> tuple[float, float, float, float, f
     cut = SPREADS_KEPT * spread * max(1.0, min(fit.size, 1e9) / GROWS_FROM) ** 0.25
 
     def scores_of(unit: Reals, rows: Rows) -> Integers:
-        scores = models.scores(fit.raw(unit), unit)[0] / cut
+        scores = models.scores(raw(unit), unit)[0] / cut
         return residual_sums(np.zeros(len(unit), dtype=np.int64), 1, scores[:, None], rows.masses(GRID))
 
     noisy, noise = fit.release(fit.rows.over(scores_of), residual_sums_sensitivity(1), "scores", SCORES)

@@ -81,6 +81,18 @@ SHOWN = 5.0
 
 
 @dataclass(frozen=True)
+class Columns:
+    """What makes the lines' columns, in their units, of rows on [−1, 1]; it can be sent to where the rows are."""
+
+    terms: QuadraticTerms
+    middles: Reals
+    halves: Reals
+
+    def __call__(self, unit: Reals) -> Reals:
+        return self.middles + self.halves * self.terms(unit)
+
+
+@dataclass(frozen=True)
 class Fit:
     """Noisy moments of a question's columns, and what pays for what is released beside them; without privacy no ρ."""
 
@@ -148,10 +160,11 @@ class Fit:
         noisy = gaussian(Query(answer, claim, label), self.budget, loss)
         return np.asarray(noisy, dtype=np.float64) / GRID, gaussian_scale(float(claim.bound), loss) / GRID
 
-    def raw(self, unit: Reals) -> Reals:
-        """Return the lines' columns in their units."""
+    @property
+    def columns(self) -> Columns:
+        """What makes the lines' columns of a row."""
         whole = self.terms.design(self.design)
-        return whole.middles + whole.halves * self.terms(unit)
+        return Columns(self.terms, whole.middles, whole.halves)
 
     def lines(self) -> Models:
         """Return the models that are lines."""
@@ -245,10 +258,10 @@ class Fit:
 
     def _boosted(self, models: Models, step: tuple[int, ...], share: Fraction) -> Models:
         """Return the models with one feature's table, or the grid of two."""
-        sides = models.sides(step, FINE)
+        sides, raw = models.sides(step, FINE), self.columns
 
         def kernel(unit: Reals, rows: Rows) -> Integers:
-            codes, residuals = models.codes(unit, step, sides), models.residuals(self.raw(unit), unit)
+            codes, residuals = models.codes(unit, step, sides), models.residuals(raw(unit), unit)
             return residual_sums(codes, math.prod(sides), residuals, rows.masses(GRID))
 
         noisy, noise = self.release(self.rows.over(kernel), residual_sums_sensitivity(2), "residual sums", share)
@@ -259,9 +272,11 @@ class Fit:
         return replace(models, tables=(*models.tables, table))
 
     def _along(self, models: Models, functions: Sequence[PairFunction]) -> Integers:
+        raw = self.columns
+
         def kernel(unit: Reals, rows: Rows) -> Integers:
             values = np.stack([models.values(unit, one) for one in functions], axis=1)
-            return pair_functions(values, models.residuals(self.raw(unit), unit), rows.masses(GRID))
+            return pair_functions(values, models.residuals(raw(unit), unit), rows.masses(GRID))
 
         return self.rows.over(kernel)
 
@@ -270,10 +285,10 @@ class Fit:
         steps = [table.features for table in models.tables]
         sides = [models.sides(step, CHECKED_BINS) for step in steps]
         cells = [math.prod(one) for one in sides]
-        scales, found = np.array(models.scales)[:, None], []
+        scales, found, raw = np.array(models.scales)[:, None], [], self.columns
 
         def kernel(unit: Reals, rows: Rows) -> Integers:
-            residuals, mass = models.residuals(self.raw(unit), unit), rows.masses(GRID)
+            residuals, mass = models.residuals(raw(unit), unit), rows.masses(GRID)
             sums = [residual_sums(models.codes(unit, step, side), size, residuals, mass)
                     for step, side, size in zip(steps, sides, cells, strict=True)]  # fmt: skip
             return np.concatenate(sums, axis=1)
