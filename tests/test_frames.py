@@ -82,7 +82,8 @@ def test_pairs_and_hypotheses_have_a_row_each(answers: dict[str, Any]) -> None:
 def test_a_graph_without_an_edge_has_the_columns_of_one(answers: dict[str, Any]) -> None:
     frame = answers["discover"].to_frame()
     supports = {"support", "arrow_support", "tested"}
-    assert frame.empty and set(frame.columns) == {"from", "to", "directed", "margin", *supports, *ALONE}
+    assert frame.empty and set(frame.columns) == {"from", "to", "directed", "margin", "copy", "weak", *supports,
+                                                  *ALONE}  # fmt: skip
 
 
 def test_golden_ledgers_are_whole() -> None:

@@ -182,7 +182,7 @@ BAD: dict[str, tuple[Callable[[], Result], str]] = {
     "an even number of blocks": (
         lambda: ask("--epsilon", "0.1", "--method", "votes", "--blocks", "4"), "odd number"
     ),
-    "no such data": (lambda: ask("--epsilon", "0.1", data="nothing.csv"), "no file 'nothing.csv'"),
+    "no such data": (lambda: ask("--epsilon", "0.1", data="nothing.csv"), "nothing.csv"),
     "data of another kind": (lambda: ask("--epsilon", "0.1", data="schema.toml"), "schema.toml"),
     "no such schema": (lambda: ask("--epsilon", "0.1", schema="no.toml"), "there is no file 'no.toml'"),
     "no such ledger": (lambda: ask("--epsilon", "0.1", ledger="no.ledger"), "dpcausal ledger create"),

@@ -17,7 +17,7 @@ COLLECTED = {
     "discover": {"--columns", "--forbid", "--require"},
     "effect": {"--adjust"},
     "ask": {"--adjust", "--given", "--regressors"},
-    "run": {"--again"},
+    "run": {"--again"}, "did": {"--never"},
     "direction-all": {"--pair", "--scores", "--shares"},
 }
 """The options that hold a list; every other holds one value."""
@@ -73,7 +73,7 @@ def test_the_walk_meets_every_command_and_no_other_option_lies_above_them() -> N
         "ask", "init", "plan", "run", "report", "schema", "ledger create", "ledger show", "ledger verify",
     }  # fmt: skip
     assert {"ci-test --epsilon", "ledger create --rho", "demo --json", "synthetic-control --lower"} <= set(OPTIONS)
-    assert [option.name for option in PROGRAM.params] == ["version"]
+    assert [option.name for option in PROGRAM.params] == ["version", "witness"]
     for name, command in PROGRAM.commands.items():  # type: ignore[attr-defined]
         assert not hasattr(command, "commands") or not command.params, name
 

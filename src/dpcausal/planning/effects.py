@@ -23,7 +23,7 @@ from dpcausal.effects.moments.api import moments
 from dpcausal.effects.question import EffectMethod
 from dpcausal.effects.result import Effect
 from dpcausal.errors import ParameterError
-from dpcausal.planning.task_plan import REACH, Forecast, TablePlan, TaskPlan, is_valid_loss, normal, simulate_runs
+from dpcausal.planning.task_plan import REACH, Forecast, TablePlan, TaskPlan, unlimited_ledger, normal, simulate_runs
 from dpcausal.planning.tests import levels
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
@@ -357,7 +357,7 @@ class DidPlan(IntervalWidthPlan):
                          "outcome": Bounded(-half, half)})  # fmt: skip
         frame = {"person": person, "time": time, "cohort": cohort, "outcome": np.clip(outcome, -half, half)}
         result = did(
-            Table(frame, schema, is_valid_loss(), person="person"), time="time",
+            Table(frame, schema, unlimited_ledger(person="person"), person="person"), time="time",
             outcome="outcome", cohort="cohort", loss=loss, coverage=self.coverage, accept_large_epsilon=True,
         )  # fmt: skip
         return (None if result.att is None else result.att.interval), ""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from dpcausal.core import validate as public
 from dpcausal.data.panels.panel import Panel
 from dpcausal.planning.effects import IntervalWidthPlan
-from dpcausal.planning.task_plan import is_valid_loss
+from dpcausal.planning.task_plan import unlimited_ledger
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.simulate import factor_panel
@@ -64,7 +64,7 @@ class PanelPlan(IntervalWidthPlan):
             n, before=self.before, after=self.after, shock=2 * self.shock, noise=2 * self.spread,
             seed=int(rng.integers(2**62)),
         )  # fmt: skip
-        ledger = is_valid_loss(unit="unit")
+        ledger = unlimited_ledger(unit="unit")
         panel = Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds, ledger=ledger)
         result = synthetic_control(
             panel, loss=loss, method=self.method, coverage=self.coverage, accept_large_epsilon=True

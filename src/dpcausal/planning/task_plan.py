@@ -87,10 +87,10 @@ class TablePlan(TaskPlan):
         if self.persons:
             columns = columns | {"person": np.arange(len(next(iter(columns.values()))))}
         person = "person" if self.persons else None
-        return Table(columns, Schema(schema), is_valid_loss(person=person), person=person)
+        return Table(columns, Schema(schema), unlimited_ledger(person=person), person=person)
 
 
-def is_valid_loss(**unit: Any) -> Ledger:
+def unlimited_ledger(**unit: Any) -> Ledger:
     """Return a ledger for made-up records, which protects this unit, by default rows."""
     return Ledger.in_memory(ApproxDP(1_000_000, 0.5), **unit, accept_large_epsilon=True)
 
