@@ -23,7 +23,7 @@ from dpcausal.effects.moments.api import moments
 from dpcausal.effects.question import EffectMethod
 from dpcausal.effects.result import Effect
 from dpcausal.errors import ParameterError
-from dpcausal.planning.task_plan import REACH, Forecast, TablePlan, TaskPlan, unlimited_ledger, normal, simulate_runs
+from dpcausal.planning.task_plan import REACH, Forecast, TablePlan, TaskPlan, normal, simulate_runs, unlimited_ledger
 from dpcausal.planning.tests import levels
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
