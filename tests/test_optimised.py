@@ -27,7 +27,8 @@ schema = dpc.Schema({"x": dpc.Bounded(-1, 1), "y": dpc.Bounded(-1, 1)})
 x = np.linspace(-1, 1, 24)
 ledger = dpc.Ledger.create(path, budget=dpc.PureDP(2), protect="test")
 table = dpc.Table({"x": x, "y": x**3}, schema, ledger, missing="impute")
-ask = lambda **arguments: dpc.direction(table, "x", "y", **({"score": "spearman", "loss": dpc.PureDP(1)} | arguments))
+usual = {"score": "spearman", "loss": dpc.PureDP(1), "protect": "test"}
+ask = lambda **arguments: dpc.direction(table, "x", "y", **(usual | arguments))
 claim = Sensitivity(1, Norm.L1, Relation.REPLACE_ONE, "example")
 other = Sensitivity(1, Norm.L1, Relation.ADD_OR_REMOVE_ONE, "example")
 memory = dpc.Ledger.in_memory(dpc.PureDP(100), accept_large_epsilon=True)
@@ -53,7 +54,7 @@ refusals = [
     (errors.LossError, lambda: dpc.ApproxDP(1, 1)),
     (errors.LossError, lambda: ask(loss=dpc.NoPrivacy())),
     (errors.LossError, lambda: ask(loss=dpc.PureDP(21))),
-    (errors.UnprovenError, lambda: ask(score="iqr", protect="test", loss=dpc.ApproxDP(1, 1e-6),
+    (errors.UnprovenError, lambda: ask(score="iqr", loss=dpc.ApproxDP(1, 1e-6),
                                        method=dpc.papers.AnmTestPrivacyIqr())),
     (errors.LedgerError, simulated_on_file),
     (errors.FenceError, simulated_on_real_allotment),
@@ -85,12 +86,12 @@ if ledger.entries():
     raise SystemExit("a refusal spent")
 
 try:
-    ask()
+    ask(protect="everyone")
 except errors.LedgerError:
     pass
 else:
     raise SystemExit("a spend of another unit was granted")
-answers = [ask(protect="test").margin for _ in range(2)]
+answers = [ask().margin for _ in range(2)]
 if answers[0] == answers[1]:
     raise SystemExit("the same noise twice")
 if ledger.remaining.epsilon != 0 or [entry.number for entry in ledger.entries()] != [1, 2]:

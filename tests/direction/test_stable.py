@@ -50,7 +50,8 @@ class Many(Pair):
 
 def ask(columns: Any = PAIR.columns, schema: dpc.Schema = PAIR.schema, **arguments: Any) -> dpc.Direction:
     arguments = {"protect": "training", "loss": dpc.PureDP(1)} | arguments
-    table = dpc.Table(columns, schema, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1), protect=arguments["protect"])
+    table = dpc.Table(columns, schema, ledger, missing="impute")
     return dpc.direction(table, "x", "y", **spelled(arguments))
 
 
