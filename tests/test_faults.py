@@ -30,6 +30,8 @@ from dpcausal.errors import (
     ParameterError,
     SchemaError,
 )
+from dpcausal.privacy.ledger_lines import FORMAT
+from dpcausal.privacy.sensitivity import Unit
 from tests.strategies import JUNK, observe
 
 SCHEMA = dpc.Schema({"x": dpc.Bounded(-1, 1), "y": dpc.Bounded(-1, 1)})
@@ -76,14 +78,14 @@ def columns_without_information(directory: Path) -> None:
         for score in ("hsic", "spearman", "kendall", "iqr"):
             scores = dpc.methods.Holdout(release_scores=score != "iqr")
             for arguments in ({"protect": "everyone"}, {"protect": "test"}, {"protect": "test", "method": scores}):
-                table = table_of(dpc.Ledger.in_memory(dpc.PureDP(1)), x=x, y=y)
+                table = table_of(dpc.Ledger.in_memory(dpc.PureDP(1), protect=arguments["protect"]), x=x, y=y)  # type: ignore[arg-type]
                 with dpc.simulated_noise(1):
                     outcome = observe(lambda: ask(table, score=score, **arguments))  # noqa: B023
                 assert outcome.error is None, (score, outcome.error)
                 assert not outcome.warned
                 assert outcome.answer.margin is not None
         for protected in ({"protect": "training"}, {"protect": "training", "score": "iqr"}):
-            table = table_of(dpc.Ledger.in_memory(dpc.PureDP(1)), x=x, y=y)
+            table = table_of(dpc.Ledger.in_memory(dpc.PureDP(1), protect="training"), x=x, y=y)
             outcome = observe(lambda: ask(table, **({"score": "hsic"} | protected)))  # noqa: B023
             assert outcome.error is None and not outcome.warned and outcome.answer.margin is not None
 
@@ -160,8 +162,8 @@ def a_budget_too_small(directory: Path) -> None:
 
 
 def an_interrupt_after_the_spend(directory: Path) -> None:
-    path = directory / "study.ledger"
     for raised in (KeyboardInterrupt, MemoryError):
+        path = directory / f"{raised.__name__}.ledger"
         with dpc.Ledger.create(path, budget=dpc.PureDP(1)) as ledger, pytest.MonkeyPatch.context() as patch:
 
             def stop(*_: object, raised: type[BaseException] = raised) -> None:
@@ -175,7 +177,6 @@ def an_interrupt_after_the_spend(directory: Path) -> None:
             ask(table_of(ledger))  # asked again, it pays again
             assert [entry.number for entry in ledger.entries()] == [1, 2]
             assert ledger.remaining.epsilon == 0.5
-        path.unlink()
 
 
 def threads_and_processes_on_one_ledger(directory: Path) -> None:
@@ -221,7 +222,7 @@ def a_fork_with_a_live_ledger(directory: Path) -> None:
     first, second = os.read(reading, 4096).decode().splitlines()
     assert first != second
     assert ledger.remaining.epsilon == 2
-    assert ledger.charge(LOSS, task="t").number == 7
+    assert ledger.charge(LOSS, task="t", unit=Unit.TEST_ROW).number == 7
     os.close(reading)
     os.close(writing)
 
@@ -232,14 +233,16 @@ def a_damaged_foreign_or_unwritable_ledger(directory: Path) -> None:
         ledger.charge(LOSS, task="t")
     whole = path.read_bytes()
     cases = {
-        "truncated": whole[:100],  # a file cut after its first line is an older copy: only a noted head tells
+        "truncated": whole[:100],
+        "cut after its first line": whole[: whole.index(b"\n") + 1],  # an older copy, by its witness
         "empty": b"",
         "foreign": b"x,y\n1,2\n",
         "altered": whole.replace(b"replace-one", b"Replace-one"),
-        "newer": whole.replace(b'"format":2', b'"format":3'),
+        "newer": whole.replace(b'"format":%d' % FORMAT, b'"format":%d' % (FORMAT + 1)),
         "of an older version": b"SQLite format 3\0" + bytes(4080),
     }
     for content in cases.values():
+        assert content != whole
         for beside in directory.iterdir():
             beside.unlink()
         path.write_bytes(content)
