@@ -149,7 +149,7 @@ def _to_json_key(value: Any) -> Any:
         return sorted((_to_json_key(part) for part in value), key=json_text)
     if isinstance(value, np.ndarray):
         return _to_json_key(value.tolist())
-    if getattr(value, "words", None) is not None:  # a law of x that was stated
+    if getattr(value, "mapping", None) is not None:  # a stated distribution of x
         return {"stated": _to_json_key(value.mapping)}
     if isinstance(value, dict) and all(isinstance(name, str) for name in value):
         return {name: _to_json_key(part) for name, part in value.items()}

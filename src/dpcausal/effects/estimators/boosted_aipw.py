@@ -81,7 +81,7 @@ class BoostedAipw(EffectMethod[ApproxDP | ZCDP]):
     name: ClassVar[str] = "boosted-aipw"
     about: ClassVar[str] = "a doubly robust score with boosted models"
     at_once: ClassVar[bool] = False
-    uses_coins: ClassVar[bool] = False
+    uses_public_randomness: ClassVar[bool] = False
 
     def charge(self, loss: Loss, question: EffectQuestion) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
         return as_gaussian(loss, f"method {self.name!r}")
