@@ -69,13 +69,13 @@ def names(rows: Any) -> list[str]:
 def public_mechanisms() -> set[str]:
     """Return ``module:function`` of all public functions of mechanisms and papers of a query and an allotment."""
     found = set()
-    places = [(room, info.name) for room in (mechanisms, papers) for info in pkgutil.iter_modules(room.__path__)]
-    for room, place in places:
-        module = importlib.import_module(f"{room.__name__}.{place}")
-        for name, function in inspect.getmembers(module, inspect.isfunction):
-            own = function.__module__ == module.__name__ and not name.startswith("_")
-            if own and {"query", "allotment"} <= set(inspect.signature(function).parameters):
-                found.add(f"{place}:{name}")
+    for room in (mechanisms, papers):
+        for info in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
+            module, place = importlib.import_module(info.name), info.name.rsplit(".", 1)[1]
+            for name, function in inspect.getmembers(module, inspect.isfunction):
+                own = function.__module__ == module.__name__ and not name.startswith("_")
+                if own and {"query", "allotment"} <= set(inspect.signature(function).parameters):
+                    found.add(f"{place}:{name}")
     return found
 
 

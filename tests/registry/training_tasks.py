@@ -43,7 +43,7 @@ def of_margins(bound: Sensitivity) -> Any:
         margin = side * float(bound.bound) * (1 - 1e-12)
         loss = PureDP(epsilon)
         whole = PureDP(loss.exact_epsilon * size)
-        allotment = Ledger.in_memory(whole, **PrivacyUnit(bound.unit).words).charge(
+        allotment = Ledger.in_memory(whole, **PrivacyUnit(bound.unit).words, accept_large_epsilon=True).charge(
             whole, task="audit", unit=bound.unit
         )
         return [
@@ -60,7 +60,9 @@ def of_scores(both: Sensitivity) -> Any:
     def draw(side: int, epsilon: float, size: int) -> list[Any]:
         loss = PureDP(epsilon)
         whole = PureDP(loss.exact_epsilon * size)
-        allotment = Ledger.in_memory(whole, **PrivacyUnit(both.unit).words).charge(whole, task="audit", unit=both.unit)
+        allotment = Ledger.in_memory(whole, **PrivacyUnit(both.unit).words, accept_large_epsilon=True).charge(
+            whole, task="audit", unit=both.unit
+        )
         query = Query(np.array([side * float(both.bound) * (1 - 1e-12), 0.0]), both, "scores")
         return [float(laplace(query, allotment, loss)[0]) / float(both.bound) for _ in range(size)]
 
