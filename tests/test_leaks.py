@@ -187,7 +187,7 @@ def test_nothing_planted_comes_out_of_a_result(backend: str, protect: str, tmp_p
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: " ".join(str(value) for value in call.values()))
 def test_nothing_planted_comes_out_of_any_way_to_ask(call: dict[str, Any], quiet: None) -> None:
     exact = isinstance(call.get("loss"), dpc.NoPrivacy)
-    result = ask(made(TABLE, dpc.Ledger.without_privacy() if exact else None), **call)
+    result = ask(made(TABLE, dpc.Ledger.without_privacy() if exact else None, call.get("protect", "everyone")), **call)
     clean(shown(result))
 
 
@@ -199,7 +199,7 @@ def test_nothing_planted_comes_out_of_many_answers(
     if terminal:  # what is shown there is heard by ``quiet`` like all else
         monkeypatch.setattr(progress, "is_terminal", lambda: True)
     exact = isinstance(call.get("loss"), dpc.NoPrivacy)
-    table = made(TABLE, dpc.Ledger.without_privacy() if exact else None)
+    table = made(TABLE, dpc.Ledger.without_privacy() if exact else None, call.get("protect", "everyone"))
     result = run_many(table, **call)
     clean(shown(result))
     clean([repr(result.arrows)])
@@ -253,7 +253,7 @@ def holds_data(start: Any) -> list[str]:
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: " ".join(str(value) for value in call.values()))
 def test_a_result_leads_to_no_data(call: dict[str, Any]) -> None:
     exact = isinstance(call.get("loss"), dpc.NoPrivacy)
-    result = ask(made(TABLE, dpc.Ledger.without_privacy() if exact else None), **call)
+    result = ask(made(TABLE, dpc.Ledger.without_privacy() if exact else None, call.get("protect", "everyone")), **call)
     assert not holds_data(result)
     assert not holds_data(vars(result))
 
@@ -273,7 +273,7 @@ def test_the_arrays_are_gone_when_the_table_is(call: dict[str, Any], monkeypatch
     monkeypatch.setattr(dpc.Table, "rows", watched)
     raw = {"x": X.copy(), "y": Y.copy(), "z": np.array(Z)}
     alive.append(weakref.ref(raw["x"]))
-    table = made(raw)
+    table = made(raw, protect=call.get("protect", "everyone"))
     del raw
     result = (run_many if "scores" in call else ask)(table, **call)
     del table
@@ -362,7 +362,7 @@ FAILURES: dict[str, Callable[[Path], Any]] = {
     "values as shares": lambda path: run_many(made(TABLE), shares={"hsic": Z[0]}),
     "shares of values": lambda path: run_many(made(TABLE), shares={X[0]: 1}),
     "a value as the level": lambda path: run_many(made(TABLE), alpha=X[0]),
-    "no consent": lambda path: ask(made(TABLE), score="iqr", protect="test", published=True),
+    "no consent": lambda path: ask(made(TABLE, protect="test"), score="iqr", protect="test", published=True),
     "a pickled table": lambda path: pickle.dumps(made(TABLE)),
     "a query that is not finite": lambda path: Query(np.append(X, np.nan), claim(), "step"),
     "a pickled query": lambda path: pickle.dumps(Query(X, claim(), "step")),
@@ -429,17 +429,20 @@ def test_nothing_planted_comes_out_of_the_command(backend: str, json: list[str],
     from dpcausal.cli import app
 
     data = str(BACKENDS[backend](TABLE, tmp_path))
-    schema, ledger = tmp_path / "schema.toml", tmp_path / "study.ledger"
+    schema, ledger, half = tmp_path / "schema.toml", tmp_path / "study.ledger", tmp_path / "half.ledger"
     schema.write_text('[x]\nlower = 0\nupper = 100\n[y]\nlower = 0\nupper = 100\n[z]\nlevels = ["no", "yes"]\n')
     wrong = tmp_path / "wrong.toml"
     wrong.write_text('[x]\nlevels = [1]\n[w]\nlower = 0\nupper = 100\n[y]\nlower = 0\nupper = 1\n')
     asked = ["--ledger", str(ledger), "--epsilon", "1", "--score", "spearman", *json]
     ask_first = ["direction", data, "x", "y", "--schema", str(schema), *asked]
+    ask_half = [str(half) if word == str(ledger) else word for word in ask_first] + ["--protect", "test"]
     steps: list[tuple[list[str], int]] = [
-        (["ledger", "create", str(ledger), "--epsilon", "2.5"], 0),
+        (["ledger", "create", str(ledger), "--epsilon", "1.5"], 0),
+        (["ledger", "create", str(half), "--epsilon", "1", "--protect", "test"], 0),
         (ask_first, 0),
-        ([*ask_first, "--protect", "test"], 2),  # which leaves out no row
-        ([*ask_first, "--protect", "test", "--missing", "impute"], 0),
+        (ask_half, 2),  # which leaves out no row
+        ([*ask_half, "--missing", "impute"], 0),
+        ([*ask_first, "--protect", "test", "--missing", "impute"], 2),  # the ledger protects all rows
         (["direction-all", data, *ask_first[4:6], *asked[:2], "--epsilon", "0.25", "--scores", "igci", *json], 0),
         (["direction-all", data, *ask_first[4:6], *asked[:2], "--epsilon", "0.25", "--pair", "x,z", *json], 2),
         (ask_first, 3),
