@@ -147,10 +147,17 @@ def check_ledger(case: tuple[Any, list[Any]], directory: Path) -> None:
 # ---------------------------------------------------------------------------------------- direction
 
 
+def paid(budget: Any, arguments: dict[str, Any]) -> dpc.Ledger:
+    """Return a ledger that protects what a question says that it does, if it says that well."""
+    protect = arguments.get("protect", "everyone")
+    named = isinstance(protect, str) and protect in ("test", "training")
+    return dpc.Ledger.in_memory(budget, protect=protect if named else "everyone")
+
+
 def check_direction(case: tuple[Any, ...], directory: Path) -> None:
     (table, schema), backend, budget, names, arguments = case
     frame = in_backend(backend, table, directory)
-    ledger = dpc.Ledger.without_privacy() if budget is None else dpc.Ledger.in_memory(budget)
+    ledger = dpc.Ledger.without_privacy() if budget is None else paid(budget, arguments)
     if budget is None:
         arguments = arguments | {"loss": dpc.NoPrivacy()}
     made = demand(observe(lambda: dpc.Table(frame, schema, ledger, missing="impute"))).answer
@@ -178,7 +185,7 @@ def check_direction(case: tuple[Any, ...], directory: Path) -> None:
 def check_many(case: tuple[Any, ...], directory: Path) -> None:
     (table, schema), budget, pairs, arguments = case
     frame = in_backend("numpy", table, directory)
-    ledger = dpc.Ledger.without_privacy() if budget is None else dpc.Ledger.in_memory(budget)
+    ledger = dpc.Ledger.without_privacy() if budget is None else paid(budget, arguments)
     if budget is None:
         arguments = arguments | {"loss": dpc.NoPrivacy()}
     made = demand(observe(lambda: dpc.Table(frame, schema, ledger, missing="impute"))).answer
@@ -247,7 +254,9 @@ def check_command(case: list[str], directory: Path) -> None:
 
     from dpcausal.cli import app
 
-    with contextlib.chdir(directory):
+    with contextlib.chdir(directory), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPCAUSAL_WITNESS", "witnesses")  # each case begins with a ledger that nobody saw
+        shutil.rmtree("witnesses", ignore_errors=True)
         if not Path("table.csv").exists() or not Path("schema.toml").exists():
             Path("schema.toml").write_text("[x]\nlower = -1\nupper = 1\n[y]\nlower = -1\nupper = 1\n")
             Path("table.csv").write_text("x,y\n" + "0.5,NaN\n-1,zz\n,7\n" * 4)
