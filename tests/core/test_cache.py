@@ -139,10 +139,10 @@ def test_whatever_is_public_and_differs_is_another_question() -> None:
 
 
 def test_persons_and_outcomes_of_panels_tell_tables_apart() -> None:
-    ledger = dpc.Ledger.in_memory(BUDGET)
-    first = panel(ledger)
+    first = panel(dpc.Ledger.in_memory(BUDGET, unit="state"))
     frame = {"id": np.arange(N), **COLUMNS}
-    rows, persons = dpc.Table(frame, SCHEMA, ledger, name="s"), dpc.Table(frame, SCHEMA, ledger, name="s", person="id")
+    rows = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(BUDGET), name="s")
+    persons = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(BUDGET, person="id"), name="s", person="id")
     assert rows.identity != persons.identity
     assert first.identity["_named"] == ("state", "year", "sales") and [*first.identity["_series"]] == [0]
 
@@ -306,6 +306,6 @@ def test_each_part_of_a_table_or_panel_is_public_or_is_left_out() -> None:
     assert set(table(ledger).identity) == {
         "_ids", "_inside", "_missing", "_most", "_n", "_name", "_person", "_schema", "_share", "_weight",
     }  # fmt: skip
-    assert set(panel(ledger).identity) == {
+    assert set(panel(dpc.Ledger.in_memory(BUDGET, unit="state")).identity) == {
         "_bounds", "_covariates", "_missing", "_n", "_name", "_named", "_series", "_starts", "_times", "_treated",
     }  # fmt: skip

@@ -165,7 +165,8 @@ def test_each_option_of_each_method_is_in_the_form_with_its_exact_value_and_orde
 
 @pytest.mark.parametrize("name", list(golden.CALLS))
 def test_each_argument_of_each_question_is_in_the_form_with_its_exact_value_and_order(name: str) -> None:
-    plan = approximate_power(lambda: golden.CALLS[name](LEDGER)).plans[0]
+    ledger = dpc.Ledger.in_memory(golden.BUDGET, **golden.unit_of(name))
+    plan = approximate_power(lambda: golden.CALLS[name](ledger)).plans[0]
     for argument in ARGUMENTS[plan.question.task]:
         whole, _, part = argument.partition(".")
         forms = set()

@@ -100,7 +100,6 @@ def test_what_is_no_file_is_named_and_refused(directory: Path, make: Callable[[P
 SPENDER = """
 import sys
 from dpcausal.errors import BudgetExceededError
-from dpcausal.privacy import ledger_file
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
 

@@ -425,8 +425,8 @@ def test_interrupts_at_any_moment_leave_nobody_silent() -> None:
     # In a process of its own, whose lines outside of a try no interrupt ends.
     program = (
         "import os, signal, sys, threading, time\n"
-        "from dpcausal.privacy import unheard as region\n"
-        "from dpcausal.privacy.sandbox import alone, contained, silent, unheard\n"
+        "from dpcausal.privacy import sandbox as region\n"
+        "from dpcausal.privacy.sandbox import alone, isolated, isolated_or_default, silent\n"
         "caught, raised, guarded = 0, 0, False\n"
         "def press(*_):\n"
         "    global raised, guarded\n"
@@ -442,13 +442,13 @@ def test_interrupts_at_any_moment_leave_nobody_silent() -> None:
         "    try:\n"
         "        guarded = True\n"
         "        while thread.is_alive():\n"
-        "            contained(lambda: alone(lambda: unheard(lambda: sum(range(50)))), None)\n"
+        "            isolated_or_default(lambda: alone(lambda: isolated(lambda: sum(range(50)))), None)\n"
         "            if silent(): print('silent'); sys.exit(1)\n"
         "        guarded = False\n"
         "    except KeyboardInterrupt:\n"
         "        caught += 1\n"
         "        if silent(): os.write(1, b'silent'); os._exit(1)\n"
-        "unheard(lambda: None)\n"
+        "isolated(lambda: None)\n"
         "kept = signal.getsignal(signal.SIGINT) is press\n"
         "print(raised == caught > 9, silent(), region._open, region._hooks, region._filtered, kept)\n"
     )

@@ -225,10 +225,11 @@ def test_duckdb_enums_match_by_their_text(ledger: Ledger) -> None:
     assert Table(relation, Schema({"t": Levels(["a", "b"])}), ledger).columns(["t"])["t"].tolist() == [1, 0, 0, 0]
 
 
-def test_objects_match_by_value_and_type(ledger: Ledger) -> None:
+def test_objects_match_by_value_numbers_and_booleans_alike_and_text_apart(ledger: Ledger) -> None:
+    ones = {0, 1, 3, 7, 8}
     values = np.array([1, True, "1", 1.0, None, [1], {1: 2}, np.int8(1), np.True_, 2**70, math.nan, 1.5], dtype=object)
     for frame in ({"o": values}, pd.DataFrame({"o": values}), pl.DataFrame({"o": pl.Series(values, dtype=pl.Object)})):
-        for levels, members in (([0, 1], {0, 3, 7}), ([False, True], {1, 8}), (["0", "1"], {2})):
+        for levels, members in (([0, 1], ones), ([False, True], ones), (["0", "1"], {2})):
             codes = Table(frame, Schema({"o": Levels(levels)}), ledger).columns(["o"])["o"]
             assert set(np.flatnonzero(codes)) == members
 
@@ -286,12 +287,9 @@ def test_a_bounded_column_refuses_numpy_types_that_are_no_number(array: np.ndarr
         (["a"], pa.array(STAMPS)),
         (["a"], pa.array([1, 2]).dictionary_encode()),
         ([1], pa.array(["1"])),
-        ([1], pa.array([True])),
         ([1], pa.array(STAMPS)),
         ([1], pa.array(["1"]).dictionary_encode()),
         ([1], pa.array([Decimal(1)])),
-        ([True], pa.array([1])),
-        ([True], pa.array([1.0])),
         ([True], pa.array(["True"])),
     ],
 )
@@ -302,6 +300,23 @@ def test_levels_refuse_a_declared_type_that_is_not_theirs(levels: list, values: 
             continue  # polars has categories of text only
         with pytest.raises(SchemaError, match=f"column 'v': Levels of {Levels(levels).kind} values needs"):
             Table(kind, Schema({"v": Levels(levels)}), ledger)
+
+
+@pytest.mark.parametrize(
+    ("levels", "values"),
+    [
+        ([0, 1], pa.array([False, True])),
+        ([False, True], pa.array([0, 1])),
+        ([False, True], pa.array([0.0, 1.0])),
+        ([0, 1], pa.array([0.0, 1.0])),
+    ],
+)
+def test_numbers_and_booleans_match_by_number_whichever_is_declared(
+    levels: list, values: pa.Array, ledger: Ledger
+) -> None:
+    frame = pa.table({"v": values})
+    for kind in (frame, frame.to_pandas(types_mapper=pd.ArrowDtype), pl.from_arrow(frame)):
+        assert Table(kind, Schema({"v": Levels(levels)}), ledger).columns(["v"])["v"].tolist() == [0, 1]
 
 
 def test_the_words_of_a_type_error_quote_no_category(ledger: Ledger) -> None:
