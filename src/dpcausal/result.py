@@ -152,7 +152,7 @@ def explain_terms(text: str) -> list[str]:
 
     Examples
     --------
-    >>> meanings("a -> b (margin 3 nats)")
+    >>> explain_terms("a -> b (margin 3 nats)")
     ['Nats: a difference of log-likelihoods: 1 is odds of 2.7 to 1, 5 are 150 to 1.']
     """
     return [f"{word[0].upper()}{word[1:]}: {told}." for word, told in MEANS.items() if word in text]

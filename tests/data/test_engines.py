@@ -130,7 +130,7 @@ def test_rows_that_are_no_longer_those_counted_give_no_figure(tmp_path: Path) ->
     ledger = dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4), accept_large_epsilon=True)
     table = dpc.Table(relation, SCHEMA, ledger)
     connection.sql("INSERT INTO people SELECT * FROM people LIMIT 1")
-    with pytest.raises(SchemaError, match="no longer has the number of rows"):
+    with pytest.raises(SchemaError, match="no longer has the"):
         dpc.moments(table, ["x", "y"], loss=loss)
     assert len(ledger.entries()) == 1
 

@@ -200,7 +200,7 @@ def test_blocks_whose_coins_follow_the_number_of_kept_rows_are_caught(monkeypatc
     kept = []
 
     def counted(rows: Any) -> Any:
-        kept[:] = [int(rows.kept.sum())]
+        kept[:] = [int(rows.is_complete.sum())]
         return rows
 
     monkeypatch.setattr(blocks, "generator_from_seed", lambda seed: generator_from_seed(seed // 2 + kept[0]))

@@ -97,7 +97,7 @@ def question_text(detail: dict[str, Any]) -> str:
 
     Examples
     --------
-    >>> asked_in_words({"columns": ["x", "y", "z"], "x": ["x"], "y": ["y"], "given": ["z"], "method": "gcm"})
+    >>> question_text({"columns": ["x", "y", "z"], "x": ["x"], "y": ["y"], "given": ["z"], "method": "gcm"})
     'x, y | z, by gcm'
     """
     def named(*keys: str) -> list[str]:

@@ -98,7 +98,7 @@ def together(names: tuple[str, ...]) -> str:
 def pvalue_text(pvalue: float, name: str = "p") -> str:
     """Return a p-value as text; one that is too small to compute is reported as below the least.
 
-    >>> said(0.0123), said(1e-12)
+    >>> pvalue_text(0.0123), pvalue_text(1e-12)
     ('p = 0.0123', 'p < 1e-12')
     """
     return f"{name} < {LEAST_PVALUE:g}" if pvalue <= LEAST_PVALUE else f"{name} = {pvalue:.3g}"

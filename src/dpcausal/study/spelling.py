@@ -30,11 +30,11 @@ def as_toml_wording(message: str) -> str:
 
     Examples
     --------
-    >>> in_toml("blocks= belongs to the method: method=dpc.methods.Gcm(blocks=40)")
+    >>> as_toml_wording("blocks= belongs to the method: method=dpc.methods.Gcm(blocks=40)")
     'blocks belongs to the method: method = { name = "gcm", blocks = 40 }'
-    >>> in_toml("ApproxDP(0.5, 1e-06) is too much: above it say accept_large_epsilon=True")
+    >>> as_toml_wording("ApproxDP(0.5, 1e-06) is too much: above it say accept_large_epsilon=True")
     'epsilon = 0.5, delta = 1e-06 is too much: above it say accept_large_epsilon = true'
-    >>> in_toml("declare Levels([...], other='never'), or take missing='drop'")
+    >>> as_toml_wording("declare Levels([...], other='never'), or take missing='drop'")
     'declare levels = [...], other = "never", or take missing = "drop"'
     """
     told = re.sub(r"method=dpc\.\w+\.(\w+)\((.*?)\)", _method, message)

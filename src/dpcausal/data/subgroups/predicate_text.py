@@ -36,9 +36,9 @@ _TRUTHS = {"true": True, "True": True, "false": False, "False": False}
 def parse_predicates(text: str) -> list[tuple[str, dict[str, Any]]]:
     """Return the predicates of a text, each a column's name with the arguments of ``Table.where``.
 
-    >>> clauses_of("age >= 20 and sex == 'f'")
+    >>> parse_predicates("age >= 20 and sex == 'f'")
     [('age', {'at_least': 20}), ('sex', {'among': ['f']})]
-    >>> clauses_of("`blood pressure` <= 140 and \\"it's\\" in [0, 1]")
+    >>> parse_predicates("`blood pressure` <= 140 and \\"it's\\" in [0, 1]")
     [('blood pressure', {'at_most': 140}), ("it's", {'among': [0, 1]})]
     """
     reader = _Reader(text)

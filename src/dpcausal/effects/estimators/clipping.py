@@ -52,7 +52,7 @@ def detection_threshold(n: int) -> float:
 
     A tail with a third moment has taken n/cut² there, no more than chance, √n, hides.
 
-    >>> edge_of(10_000)
+    >>> detection_threshold(10_000)
     10.0
     """
     return float(max(n**0.25, 1.3 * NEAREST))
@@ -130,7 +130,7 @@ class TailCounts:
     def unseen(self, place: int, reach: float) -> float:
         """Return how many scores may lie beyond the cut at a place: what counts show and so many deviations of noise.
 
-        >>> Tails(np.array([2.0, 4.0]), np.array([0.0, 0.0, 900.0, 60.0, 40.0]), 6.0).unseen(1, 2.0)
+        >>> TailCounts(np.array([2.0, 4.0]), np.array([0.0, 0.0, 900.0, 60.0, 40.0]), 6.0).unseen(1, 2.0)
         56.97...
         """
         count = max(float(sum(side[place:].sum() for side in self.sides)), 0.0)
@@ -145,7 +145,7 @@ class TailCounts:
     def taken(self, place: int, edge: int | None) -> ClippingLoss:
         """Return what the cut at a place may have taken; no edge stands for tails that are said to be short.
 
-        >>> tails = Tails(np.array([2.0, 4.0]), np.array([0.0, 0.0, 900.0, 60.0, 40.0]), 0.0)
+        >>> tails = TailCounts(np.array([2.0, 4.0]), np.array([0.0, 0.0, 900.0, 60.0, 40.0]), 0.0)
         >>> tails.taken(1, None).above, tails.taken(1, 1).above
         (61.02..., 67.35...)
         """
