@@ -51,7 +51,8 @@ class MeteredCiTest:
     --------
     >>> import dpcausal as dpc
     >>> rows = dpc.simulate.smooth_design(3000, effect=0.5, seed=1)
-    >>> test = MeteredCiTest(dpc.Table(rows.columns, rows.schema, dpc.Ledger.in_memory(dpc.PureDP(2))), loss=dpc.PureDP(1))
+    >>> table = dpc.Table(rows.columns, rows.schema, dpc.Ledger.in_memory(dpc.PureDP(2)))
+    >>> test = MeteredCiTest(table, loss=dpc.PureDP(1))
     >>> with dpc.simulated_noise(2):
     ...     print(test("x", "y", ["z1"], significance_level=0.05), test("y", "x", ["z1"]), len(test.answers))
     False False 1
