@@ -126,7 +126,7 @@ fit_column = st.one_of(
     st.just(dpc.Levels(["no"], other="other")),
 )
 schemas: st.SearchStrategy[dpc.Schema] = st.dictionaries(
-    often(st.sampled_from(NAMES), text), fit_column, min_size=1, max_size=3
+    often(st.sampled_from(NAMES), text.filter(str.isprintable)), fit_column, min_size=1, max_size=3
 ).map(lambda columns: dpc.Schema({name or "x": column for name, column in columns.items()}))
 """Schemas that can be made, which need not fit a table."""
 
