@@ -255,7 +255,8 @@ def drawn(name: str) -> Callable[[int, float, int], list[float]]:
 def as_published(rows: Any, loss: Any, allotment: Any) -> Any:
     """Return the path of the published system with λ = 6."""
     way = dpc.papers.DpscOut(penalty=6.0)
-    question = Treated.of(panel(rows, dpc.Ledger.in_memory(loss, accept_large_epsilon=True)), None, 0.9, True, True)
+    ledger = dpc.Ledger.in_memory(loss, unit="unit", accept_large_epsilon=True)
+    question = Treated.of(panel(rows, ledger), None, 0.9, True, True)
     return way.path(rows, question, way.plans(question, loss)[0], loss, allotment).values
 
 
