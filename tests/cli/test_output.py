@@ -114,6 +114,16 @@ def test_a_first_line_that_looks_like_a_record_is_never_shown(line: str, tmp_pat
         assert sure.exit_code == 0 and out.exists()
 
 
+def test_fields_apart_by_tabs_are_told_from_names_that_cannot_be_written(tmp_path: Path) -> None:
+    data, refusals = tmp_path / "d.csv", []
+    for line in ("age\tsick", "age\x1bsick"):
+        data.write_text(f"{line}\n1\t0\n")
+        done = CliRunner().invoke(app, ["init", str(data), "--out", str(tmp_path / "new.toml")], input="T\n")
+        assert done.exit_code == 2 and not CONTROL.search(done.output)
+        refusals.append(done.output)
+    assert refusals[0] != refusals[1]
+
+
 def test_a_column_without_a_name_is_left_out(tmp_path: Path) -> None:
     data, out = tmp_path / "d.csv", tmp_path / "new.toml"
     data.write_text(",a\n" + "1,0\n" * 20)

@@ -296,20 +296,21 @@ def names_of(data: str | PathLike[str], header: bool = False) -> list[str]:
 
     source: Source = file_source(data)
     names = list(source.names)
-    if not all(map(is_writable, names)):
-        raise ParameterError(
-            f"the columns' names in {fspath(data)!r} are no UTF-8 text, or have control characters or line breaks: "
-            "rename them, or save the file as UTF-8"
-        )
-    if not fspath(data).lower().endswith(TEXTS):
-        return names
+    of_text = fspath(data).lower().endswith(TEXTS)
     others = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
-    told = next((word for mark, word in others.items() if len(names) == 1 and mark in names[0]), None)
+    told = next((word for mark, word in others.items() if of_text and len(names) == 1 and mark in names[0]), None)
     if told is not None:
         raise ParameterError(
             f"the first line of {fspath(data)!r} is one field with {told} in it: fields of a CSV file are separated by "
             "commas, of a TSV file by tabs; save it so"
         )
+    if not all(map(is_writable, names)):
+        raise ParameterError(
+            f"the columns' names in {fspath(data)!r} are no UTF-8 text, or have control characters or line breaks: "
+            "rename them, or save the file as UTF-8"
+        )
+    if not of_text:
+        return names
     named = names[1:] if len(names) > 1 and not names[0] else names
     if not header and any(NO_NAME.fullmatch(name.strip()) for name in named):
         raise ParameterError(
