@@ -193,7 +193,7 @@ def pair(method: str, side: int) -> Rows:
     of_blocks = method in BLOCKS
     rows = np.tile([0.5, 1.0, 0.0, 0.0], (120 if of_blocks else ROWS, 1))
     if of_blocks:
-        rows[:, 0] = -0.5  # all blocks speak against it, or all but one
+        rows[:, 0] = np.linspace(-0.9, -0.1, 120)  # all blocks speak against it, or all but one
     rows[0] = [1.0, 3.0, 0.0, 1.0] if side else [-1.0, 3.0, 0.0, 1.0]
     return rows
 
