@@ -12,6 +12,7 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit, compare
+from dpcausal.core.method import PlannedCall
 from dpcausal.data.counts import margins_of
 from dpcausal.discovery.methods import METHODS
 from dpcausal.discovery.methods.contingency_table import ContingencyTable
@@ -230,7 +231,7 @@ def of_table(side: int, epsilon: float, size: int) -> list[Any]:
     question, way = DiscoveryQuestion.of(table, None, None, None), ContingencyTable(search="pc", max_order=0)
     outputs = []
     for _ in range(size):
-        counts = way.release(table, question, loss, None, allotment).release.counts  # type: ignore[arg-type,union-attr]
+        counts = PlannedCall(question, way, loss).released(table, None, allotment)().release.counts
         outputs.append(int(min(counts[0, 0] - 10, 10 - counts[1, 1])))
     return outputs
 

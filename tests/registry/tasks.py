@@ -9,6 +9,7 @@ from unittest import mock
 
 import numpy as np
 
+from dpcausal.core.run_context import Run
 from dpcausal.direction import holdout
 from dpcausal.direction.methods import verdict as by_verdict
 from dpcausal.direction.methods import votes as by_blocks
@@ -106,7 +107,7 @@ def of_bits(side: int, epsilon: float, size: int) -> list[Any]:
             0.1,
         )
         return [
-            min(way.release(columns_of(x), question, loss, generator_from_seed(1), allotment).counts or (0,))
+            min(way.release(Run(question, loss, allotment, generator_from_seed(1), columns_of(x))).counts or (0,))
             for _ in range(size)
         ]
 
@@ -129,7 +130,8 @@ def of_blocks(side: int, epsilon: float, size: int) -> list[Any]:
             Pair.of(table(np.zeros((9, 2)), Ledger.in_memory(loss, accept_large_epsilon=True)), *ASKED),
         )
         return [
-            way.release(columns_of(x), question, loss, generator_from_seed(1), allotment).margin for _ in range(size)
+            way.release(Run(question, loss, allotment, generator_from_seed(1), columns_of(x))).margin
+            for _ in range(size)
         ]
 
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from dpcausal.errors import CallError, ParameterError, nearest
+from dpcausal.core.run_context import Run
+from dpcausal.errors import CallError, nearest
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss, NoPrivacy
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Unit
 
 Answer = TypeVar("Answer")
@@ -87,7 +87,7 @@ class Question(ABC, Generic[Answer]):
 class Method(ABC, Generic[Asked, Paid]):
     """One way to answer a question, with its options as fields; ``None`` stands for a public rule.
 
-    ``release`` and ``exact`` are total: nothing in them may fail or warn for a reason that lies in a value.
+    ``release`` is total: nothing in it may fail or warn for a reason that lies in a value.
     """
 
     def __new__(cls, *arguments: Any, **options: Any) -> Self:
@@ -116,6 +116,9 @@ class Method(ABC, Generic[Asked, Paid]):
 
     uses_public_randomness: ClassVar[bool] = True
     """Whether it draws public coins, for blocks, splits, features or copies: their seed is public and in the result."""
+
+    supports_no_privacy: ClassVar[bool] = False
+    """Whether its answer without noise is the exact one, so that a ledger without privacy can take it."""
 
     @abstractmethod
     def charge(self, loss: Loss, question: Asked) -> tuple[Paid | NoPrivacy, str]:
@@ -150,19 +153,12 @@ class Method(ABC, Generic[Asked, Paid]):
         return question.read()
 
     @abstractmethod
-    def release(
-        self, private: Any, question: Asked, spent: Paid, coins: PublicGenerator, allotment: CallBudget
-    ) -> Any:
-        """Release the answer within an allotment."""
+    def release(self, run: Run[Asked]) -> Any:
+        """Release the answer; the exact one where ``NoPrivacy`` was charged."""
 
-    def exact(self, private: Any, question: Asked, coins: PublicGenerator, allotment: CallBudget) -> Any:
-        """Answer without privacy; a method that does not say how has no such form."""
-        raise ParameterError(f"method {self.name} has no form without privacy")
-
-    @property
-    def supports_no_privacy(self) -> bool:
-        """Whether it has a form without privacy."""
-        return type(self).exact is not Method.exact
+    def exact(self, run: Run[Asked]) -> Any:
+        """Return the exact answer, where it is found by another way than ``release``."""
+        return self.release(run)
 
     def options(self) -> dict[str, Any]:
         """Return its options as plain values: a method inside by its name and options, another object by its kind."""
@@ -214,11 +210,10 @@ class PlannedCall(Generic[Asked]):
         """Bring the private rows, after the spend."""
         return self.question.read() if self.exactly else self.method.read(self.question)
 
-    def released(self, private: Any, coins: Any, allotment: CallBudget) -> Callable[[], Any]:
+    def released(self, data: Any, rng: Any, budget: CallBudget) -> Callable[[], Any]:
         """Return the call that releases what the method makes of rows."""
-        if self.exactly:
-            return partial(self.method.exact, private, self.question, coins, allotment)
-        return partial(self.method.release, private, self.question, self.spent, coins, allotment)
+        run = Run(self.question, self.spent, budget, rng, data)
+        return partial(self.method.exact if self.exactly else self.method.release, run)
 
 
 def _plain(value: Any) -> Any:

@@ -13,6 +13,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from dpcausal.core.run_context import Run
 from dpcausal.direction.calculators import flip_draw_tail, one_draw_tail, two_draws_tail
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, Spent, pay_pure
 from dpcausal.direction.scores.anm import SCORES, Residuals, fit_halves, half_sizes, reaches, split_rows
@@ -208,10 +209,7 @@ class Holdout(Halving[PureDP]):
             raise ParameterError(f"the {question.score} scores are not released as values, only which is smaller")
         return ready
 
-    def release(
-        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
-        allotment: CallBudget,
-    ) -> Released:  # fmt: skip
-        rule = RULES[question.score]
+    def release(self, run: Run[Pair]) -> Released:
+        rule = RULES[run.question.score]
         release = rule.scores if self.release_scores and rule.scores else rule.direction
-        return release(self.halves(private, question, coins), allotment, spent)
+        return release(self.halves(run.data, run.question, run.rng), run.budget, run.loss)

@@ -16,16 +16,16 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from dpcausal.core.run_context import Run
 from dpcausal.direction import stable
 from dpcausal.direction.calculators import two_draws_tail
-from dpcausal.direction.question import Columns, Pair, Released, pay_pure
+from dpcausal.direction.question import Pair, Released, pay_pure
 from dpcausal.direction.scores.anm import Column
 from dpcausal.direction.stable import Halves, Setting, StableFit
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.regression.stability import prediction_sensitivity
 from dpcausal.statistics.iqr import interquartile_range
@@ -142,11 +142,9 @@ class TrainingPrivacy(StableFit[PureDP]):
             raise ParameterError("release_scores must be True or False")
         return super().plan(question, spent)
 
-    def release(
-        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
-        allotment: CallBudget,
-    ) -> Released:  # fmt: skip
-        halves, setting = self.halved(private, question, coins), self.setting
+    def release(self, run: Run[Pair]) -> Released:
+        question = run.question
+        halves, setting = self.halved(run.data, question, run.rng), self.setting
         if self.release_scores:
-            return BOTH_SCORES[question.score](halves, setting, allotment, spent)
-        return stable.release_margin(*MARGINS[question.score](halves, setting), setting, allotment, spent)
+            return BOTH_SCORES[question.score](halves, setting, run.budget, run.loss)
+        return stable.release_margin(*MARGINS[question.score](halves, setting), setting, run.budget, run.loss)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from dpcausal.core import validate as public
 from dpcausal.core.method import Method, PlannedCall
 from dpcausal.core.question import TableQuestion
+from dpcausal.core.run_context import Run
 from dpcausal.data.counts import sizes_of
 from dpcausal.data.schema import Bounded
 from dpcausal.data.subgroups.predicate import check_varies
@@ -28,7 +29,6 @@ from dpcausal.mechanisms.additive import gaussian_scale
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.checks import as_pure
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.release import Release
 from dpcausal.result import Guarantee
 from dpcausal.statistics.wald import Strength, chance_of
@@ -151,6 +151,7 @@ class GraphSearch(Method[DiscoveryQuestion, Spent]):
         Largest conditioning set, 0 to 8.
     """
 
+    supports_no_privacy: ClassVar[bool] = True
     usual_alpha: ClassVar[float] = 0.01
     cuts: ClassVar[bool] = True
     """Whether bounded columns are cut into parts."""
@@ -209,20 +210,8 @@ class GraphSearch(Method[DiscoveryQuestion, Spent]):
         return (*notes, self.feasibility_note(question, spent))
 
     @abstractmethod
-    def release(
-        self,
-        private: Table,
-        question: DiscoveryQuestion,
-        spent: Spent | NoPrivacy,
-        rng: PublicGenerator,
-        allotment: CallBudget,
-    ) -> SearchOutcome:
+    def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
         """Read, release and search within an allotment; one of ``NoPrivacy`` gives the exact answer."""
-
-    def exact(
-        self, private: Table, question: DiscoveryQuestion, rng: PublicGenerator, allotment: CallBudget
-    ) -> SearchOutcome:
-        return self.release(private, question, NoPrivacy(), rng, allotment)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -159,6 +159,7 @@ class SimulatedDesign(NamedTuple):
 class EffectMethod(Method[EffectQuestion, Spent]):
     """One way to release an effect, from sums in which nobody's place counts."""
 
+    supports_no_privacy: ClassVar[bool] = True
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     is_trial: ClassVar[bool] = False

@@ -12,10 +12,10 @@ import numpy as np
 
 from dpcausal.core import validate as public
 from dpcausal.core.method import Method
+from dpcausal.core.run_context import Run
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
-from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.loss import ApproxDP, Loss, PureDP, affordable_zcdp
 from dpcausal.synthetic_control import placebo
 from dpcausal.synthetic_control.design import MOST_NOISE, Base, Plan
 from dpcausal.synthetic_control.donor_rows import Reals
@@ -65,6 +65,7 @@ def still(past: Reals) -> bool:
 class SyntheticMethod(Method[Treated, Any]):
     """One way to predict what would have happened."""
 
+    supports_no_privacy: ClassVar[bool] = True
     uses_public_randomness: ClassVar[bool] = False
     takes_covariates: ClassVar[bool] = False
     shared: ClassVar[bool] = False
@@ -186,16 +187,15 @@ class SyntheticMethod(Method[Treated, Any]):
     def path(self, begun: Any, question: Treated, plan: Plan, spent: Loss, allotment: CallBudget) -> Path:
         """Release the path of one plan."""
 
-    def release(
-        self, private: Reals, question: Treated, spent: Loss, rng: PublicGenerator, allotment: CallBudget
-    ) -> list[Answer]:
+    def release(self, run: Run[Treated]) -> list[Answer]:
         """Release a path for each target, then its placebos; targets of one start share what they can."""
-        plans = self.plans(question, spent)
-        begun = self.begun(private, question, plans[0], allotment)
+        question, allotment = run.question, run.budget
+        plans = self.plans(question, run.loss)
+        begun = self.begun(run.data, question, plans[0], allotment)
         known: dict[int, tuple[float, float | None, float]] = {}
         answers = []
         for plan in plans:
-            path = self.path(begun, question, plan, spent, allotment)
+            path = self.path(begun, question, plan, run.loss, allotment)
             if path.donors is None or path.own is None or path.weights is None:
                 reasons = plan.interval_reason, plan.pvalue_reason
                 answers.append(Answer(plan, path, path.values, 1.0, None, None, *reasons))
@@ -237,6 +237,3 @@ class SyntheticMethod(Method[Treated, Any]):
             values = path.values if mixing == 1 else mixing * path.values + (1 - mixing) * plan.free.path
             answers.append(Answer(plan, path, values, mixing, half, pvalue, reason, no_pvalue))
         return answers
-
-    def exact(self, private: Reals, question: Treated, rng: PublicGenerator, allotment: CallBudget) -> list[Answer]:
-        return self.release(private, question, NoPrivacy(), rng, allotment)

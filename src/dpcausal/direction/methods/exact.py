@@ -6,14 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from dpcausal.core.run_context import Run
 from dpcausal.direction.holdout import Halving
 from dpcausal.direction.question import Columns, Pair, Released
 from dpcausal.direction.scores import NAMES, anm, of_block
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sandbox import isolated_or_default
 
 
@@ -23,6 +22,7 @@ class Exact(Halving[PureDP]):
 
     name: ClassVar[str] = "exact"
     about: ClassVar[str] = "the exact scores, without privacy"
+    supports_no_privacy: ClassVar[bool] = True
     leaves_out: ClassVar[bool] = True
     scores: ClassVar[tuple[str, ...]] = NAMES
 
@@ -39,22 +39,18 @@ class Exact(Halving[PureDP]):
             return self
         return self.settled_share(question)
 
-    def release(
-        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator,
-        allotment: CallBudget,
-    ) -> Released:  # fmt: skip
-        return self.exact(private, question, coins, allotment)
+    def release(self, run: Run[Pair]) -> Released:
+        return self.exact(run)
 
-    def exact(
-        self, private: Columns, question: Pair, coins: PublicGenerator, allotment: CallBudget
-    ) -> Released:
-        book_exact("scores", allotment)
+    def exact(self, run: Run[Pair]) -> Released:
+        private, question = run.data, run.question
+        book_exact("scores", run.budget)
         x, y = private.complete()
         if question.score in anm.SCORES:
             whole = Columns(x, y, private.kept[private.kept])
-            forward, backward = anm.SCORES[question.score](self.halves(whole, question, coins))
+            forward, backward = anm.SCORES[question.score](self.halves(whole, question, run.rng))
         else:
-            seed = int(coins.integers(2**63))
+            seed = int(run.rng.integers(2**63))
             forward, backward = isolated_or_default(lambda: of_block(question.score, x, y, seed), (0.0, 0.0))
             forward, backward = (value if math.isfinite(value) else 0.0 for value in (forward, backward))
         return Released(backward - forward, "score", (forward, backward))

@@ -17,6 +17,7 @@ import numpy as np
 
 from dpcausal.core import validate as public
 from dpcausal.core.progress import told
+from dpcausal.core.run_context import Run
 from dpcausal.data.remote_blocks import Parts, WorkerBlocks
 from dpcausal.direction.block_counts import AT_LEAST, AT_MOST, CLEAR, MOSTLY, Counts, cube_tail, least, no_noise
 from dpcausal.direction.block_decisions import ADDITIVE, MODELS, Bits, coins_of, failed, of_block
@@ -25,7 +26,6 @@ from dpcausal.direction.scores.anm import Column
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import cube, laplace_scale
 from dpcausal.mechanisms.blocks import bit_counts, equal_blocks, salt_of
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator, add_cube
 from dpcausal.privacy.sandbox import isolated_or_default
@@ -164,6 +164,7 @@ class Verdict(DirectionMethod[PureDP]):
 
     name: ClassVar[str] = "verdict"
     about: ClassVar[str] = "four noisy counts of blocks: linked, lean, and which direction misfits"
+    supports_no_privacy: ClassVar[bool] = True
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     protect: ClassVar[str] = "everyone"
@@ -219,15 +220,13 @@ class Verdict(DirectionMethod[PureDP]):
     def read(self, question: Pair) -> Columns | WorkerBlocks:
         return question.apart()
 
-    def release(
-        self, private: Columns | WorkerBlocks, question: Pair, spent: PureDP | NoPrivacy, coins: PublicGenerator,
-        allotment: CallBudget,
-    ) -> Released:  # fmt: skip
+    def release(self, run: Run[Pair]) -> Released:
         """Return the four noisy counts, what they show at which p-value, and the verdict."""
-        query = bit_counts(self._bits(private, coins), "linked, leaning and misfitting blocks", question.unit)
-        found: tuple[int, int, int, int] = tuple(cube(query, allotment, spent).tolist())
+        question = run.question
+        query = bit_counts(self._bits(run.data, run.rng), "linked, leaning and misfitting blocks", question.unit)
+        found: tuple[int, int, int, int] = tuple(cube(query, run.budget, run.loss).tolist())
         names, blocks = (question.first, question.second), self.blocks or 1
-        pvalues, lead = claims_of(self._counts(question, spent), found, names), 2 * found[1] - blocks
+        pvalues, lead = claims_of(self._counts(question, run.loss), found, names), 2 * found[1] - blocks
         lean, other = names if lead >= 0 else names[::-1]
         said = verdict_of(pvalues, lean, names, question.alpha)
         pvalue = arrow_pvalue(pvalues, lean, other)
@@ -249,9 +248,6 @@ class Verdict(DirectionMethod[PureDP]):
             lean = names[0] if 2 * four[1] >= blocks else names[1]
             found[verdict_of(claims_of(counts, four, names), lean, names, question.alpha)] += 1
         return found
-
-    def exact(self, private: Columns, question: Pair, coins: PublicGenerator, allotment: CallBudget) -> Released:
-        return self.release(private, question, NoPrivacy(), coins, allotment)
 
     def _counts(self, question: Pair, spent: PureDP | NoPrivacy) -> Counts:
         if isinstance(spent, NoPrivacy):

@@ -12,6 +12,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from dpcausal.core.run_context import Run
 from dpcausal.data.remote_blocks import Parts, WorkerBlocks
 from dpcausal.direction.block_counts import Counts, geometric_tail
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, pay_pure
@@ -21,9 +22,7 @@ from dpcausal.direction.scores.anm import Column
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.blocks import assign_blocks, salt_of, vote_count
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sandbox import isolated_or_default
 from dpcausal.statistics.hsic import MOST_RECORDS
 
@@ -128,20 +127,15 @@ class Votes(DirectionMethod[PureDP]):
     def read(self, question: Pair) -> Columns | WorkerBlocks:
         return question.apart()
 
-    def release(
-        self,
-        private: Columns | WorkerBlocks,
-        question: Pair,
-        spent: PureDP,
-        coins: PublicGenerator,
-        allotment: CallBudget,
-    ) -> Released:
+    def release(self, run: Run[Pair]) -> Released:
         """Return the noisy lead of "x causes y" over the blocks, in votes.
 
         lead = 2(count + k) − M,  P(k) ∝ e^{−ε|k|}
 
         where M is the public number of blocks, odd; e^{−ε|k|/2} for persons of private ids.
         """
+        private: Columns | WorkerBlocks = run.data
+        question, coins = run.question, run.rng
         blocks = self.blocks or 1
         # All rows are dealt; one that lacks a column is left out inside its block.
         if isinstance(private, WorkerBlocks):
@@ -151,8 +145,8 @@ class Votes(DirectionMethod[PureDP]):
             parts = list(enumerate(assign_blocks(len(private.x), blocks, coins, private.keys)))
             ballots = BlockVotes(question.score, tuple(coins.integers(2**63, size=blocks).tolist()))
             votes = [ballot[0] for ballot in ballots(private, parts)]
-        count = geometric(vote_count(votes, "votes for the first as cause", question.unit), allotment, spent)
-        pvalue = Counts(blocks, geometric_tail(spent.epsilon / question.blocks_moved)).coins(count)
+        count = geometric(vote_count(votes, "votes for the first as cause", question.unit), run.budget, run.loss)
+        pvalue = Counts(blocks, geometric_tail(run.loss.epsilon / question.blocks_moved)).coins(count)
         return Released(
             float(2 * count - blocks), "votes", coins=pvalue, named=pvalue <= question.alpha, arrow=pvalue
         )

@@ -15,16 +15,14 @@ from dpcausal.core import validate as public
 from dpcausal.core.method import PlannedCall
 from dpcausal.core.progress import progress
 from dpcausal.core.run import plan_call, run_many
-from dpcausal.data.table import Table
+from dpcausal.core.run_context import Run
 from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, SearchOutcome, pure_pay
 from dpcausal.discovery.search.pc import Test, Verdict, find_skeleton
 from dpcausal.discovery.search.release_search import by_tests
 from dpcausal.errors import DpCausalError, LossError
 from dpcausal.independence.methods import METHODS, Auto
 from dpcausal.independence.question import IndependenceQuestion, IndependenceTest
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,14 +104,8 @@ class CiTest(GraphSearch[PureDP]):
     def claims(self, question: DiscoveryQuestion, spent: PureDP) -> tuple[str, ...]:
         return Auto.CLAIMS if isinstance(self.chosen, Auto) else self.simulate_once(question, spent).claims
 
-    def release(
-        self,
-        private: Table,
-        question: DiscoveryQuestion,
-        spent: PureDP | NoPrivacy,
-        rng: PublicGenerator,
-        allotment: CallBudget,
-    ) -> SearchOutcome:
+    def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
+        question, spent, allotment = run.question, run.loss, run.budget
         terms = self.terms(question.alpha, question.knowledge)
         each, step, progress_stack = spent, None, ExitStack()
 

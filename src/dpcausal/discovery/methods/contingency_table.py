@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar, NamedTuple
 
+from dpcausal.core.run_context import Run
 from dpcausal.data.counts import counts_of
-from dpcausal.data.table import Table
 from dpcausal.discovery.question import (
     STRONG,
     DiscoveryQuestion,
@@ -22,9 +22,7 @@ from dpcausal.discovery.question import (
 from dpcausal.discovery.search.exact_score import MOST_COLUMNS, form_of
 from dpcausal.discovery.search.release_search import search
 from dpcausal.mechanisms.additive import gaussian, geometric, laplace_scale
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.releases.counts import Law, NoisyTable, geometric_variance
 from dpcausal.statistics.strata import contingency_sensitivity
@@ -88,13 +86,12 @@ class ContingencyTable(ScoreSearch[PureDP | ZCDP]):
         pairs = [of_levels(a, b, question.n, whole / (a * b), STRONG) for a, b in levels]
         return too_few(pairs, question.n, self.terms(question.alpha, question.knowledge).alpha)
 
-    def release(
-        self, private: Table, question: DiscoveryQuestion, spent: PureDP | ZCDP | NoPrivacy, rng: PublicGenerator,
-        allotment: CallBudget,
-    ) -> SearchOutcome:  # fmt: skip
+    def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
+        question, spent = run.question, run.loss
         noise = cell_noise(spent)
-        query = Query(counts_of(private, question.names), noise.sensitivity, "table of counts")
-        counts = geometric(query, allotment, spent) if isinstance(spent, PureDP) else gaussian(query, allotment, spent)
+        query = Query(counts_of(run.data, question.names), noise.sensitivity, "table of counts")
+        mechanism = geometric if isinstance(spent, PureDP) else gaussian
+        counts = mechanism(query, run.budget, spent)
         released = NoisyTable(question.names, question.n, counts, noise.variance, noise.law, cut=question.cut)
         terms = self.terms(question.alpha, question.knowledge)
         return SearchOutcome(search(released, terms), terms, released)

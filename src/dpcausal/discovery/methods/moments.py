@@ -16,6 +16,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.core.run_context import Run
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Levels
 from dpcausal.data.table import Table
@@ -35,7 +36,6 @@ from dpcausal.mechanisms.additive import gaussian
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query, Sensitivity
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.statistics.moments import (
@@ -225,11 +225,9 @@ class Moments(ScoreSearch[ApproxDP | ZCDP]):
         pairs = [of_numbers(n, variance)] * math.comb(columns, 2)
         return too_few(pairs, n, self.terms(question.alpha, question.knowledge).alpha)
 
-    def release(
-        self, private: Table, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy, rng: PublicGenerator,
-        allotment: CallBudget,
-    ) -> SearchOutcome:  # fmt: skip
-        released = noisy_moments(private, question.names, allotment, rho_of(spent))
+    def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
+        question = run.question
+        released = noisy_moments(run.data, question.names, run.budget, rho_of(run.loss))
         terms = self.terms(question.alpha, question.knowledge)
         return SearchOutcome(search(released, terms), terms, released)
 

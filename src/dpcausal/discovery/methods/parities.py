@@ -15,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.core.run_context import Run
 from dpcausal.data.counts import JointCounts, counts_of, margins_of, sizes_of
 from dpcausal.data.table import Table
 from dpcausal.discovery.copies import copies_of, joined, without
@@ -35,7 +36,6 @@ from dpcausal.mechanisms.additive import gaussian
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query, Sensitivity
 from dpcausal.releases.contrasts import Columns, NoisyContrasts
 from dpcausal.statistics.contrasts import ROUNDING, contrast_of, contrasts_sensitivity
@@ -103,16 +103,14 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
         strengths = [of_levels(a, b, question.n, deviation**2, STRONG) for a, b in levels]
         return too_few(strengths, question.n, self.terms(question.alpha, question.knowledge).alpha)
 
-    def release(
-        self, private: Table, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy, rng: PublicGenerator,
-        allotment: CallBudget,
-    ) -> SearchOutcome:  # fmt: skip
+    def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
+        question, budget = run.question, run.budget
         terms = self.terms(question.alpha, question.knowledge)
-        losses = [rho_of(spent).part(share) for share in self.shares]
+        losses = [rho_of(run.loss).part(share) for share in self.shares]
         # What lacks a column is left out of every sum; then the number of the others is not n, and is released.
-        counted = private.missing != "impute"
-        joint = joint_of(private, question.names)
-        releaser = Releaser(question.names, question.n, question.sizes, joint, allotment, losses, counted, question.cut)
+        counted = run.data.missing != "impute"
+        joint = joint_of(run.data, question.names)
+        releaser = Releaser(question.names, question.n, question.sizes, joint, budget, losses, counted, question.cut)
         names, known = question.names, question.knowledge
         free = [pair for pair in combinations(names, 2) if not (known.forbids_edge(*pair) or known.joined(*pair))]
         releaser.begin(0, [(x, y, ()) for x, y in free])

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpcausal.core.run_context import Run
 from dpcausal.data.counts import JointCounts
 from dpcausal.data.table import Table
 from dpcausal.discovery.copies import copies_of, without
@@ -24,7 +25,6 @@ from dpcausal.discovery.search.second_order import candidates, needed_triples
 from dpcausal.mechanisms.additive import gaussian
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
 from dpcausal.releases.third_moments import NoisyTriples
 from dpcausal.statistics.level_moments import (
@@ -75,12 +75,10 @@ class Triples(Whitened):
             deviation_of(times * length_of(entries, last), last)
         return super().feasibility_note(question, spent)
 
-    def release(
-        self, private: Table, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy, rng: PublicGenerator,
-        allotment: CallBudget,
-    ) -> SearchOutcome:  # fmt: skip
+    def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
+        question = run.question
         terms = self.terms(question.alpha, question.knowledge)
-        released = noisy_triples(private, question, allotment, rho_of(spent), terms)
+        released = noisy_triples(run.data, question, run.budget, rho_of(run.loss), terms)
         return SearchOutcome(search(released, terms), terms, released)
 
 

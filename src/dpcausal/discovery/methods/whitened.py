@@ -17,6 +17,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.core.run_context import Run
 from dpcausal.data.counts import JointCounts
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
@@ -29,7 +30,6 @@ from dpcausal.mechanisms.additive import gaussian
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
 from dpcausal.releases.level_moments import NoisyWhitened
 from dpcausal.statistics.level_moments import (
@@ -236,11 +236,9 @@ class Whitened(GraphSearch[ApproxDP | ZCDP]):
         ]
         return too_few(pairs, n, self.terms(question.alpha, question.knowledge).alpha)
 
-    def release(
-        self, private: Table, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy, rng: PublicGenerator,
-        allotment: CallBudget,
-    ) -> SearchOutcome:  # fmt: skip
-        released = noisy_whitened(private, question, allotment, rho_of(spent))
+    def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
+        question = run.question
+        released = noisy_whitened(run.data, question, run.budget, rho_of(run.loss))
         terms = self.terms(question.alpha, question.knowledge)
         return SearchOutcome(search(released, terms), terms, released)
 

@@ -15,6 +15,7 @@ from dpcausal.core import validate as public
 from dpcausal.core.method import Method, PlannedCall
 from dpcausal.core.question import TableQuestion
 from dpcausal.core.run import ask, asks
+from dpcausal.core.run_context import Run
 from dpcausal.data.coding import bin_codes, size_of
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column
@@ -27,7 +28,6 @@ from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, la
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.checks import as_pure
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Unit
 from dpcausal.releases.counts import geometric_variance
 
@@ -103,6 +103,7 @@ class CellQuery(Method[CellSums, PureDP | ZCDP]):
 
     name: ClassVar[str] = "cells"
     about: ClassVar[str] = "noisy sums by cells"
+    supports_no_privacy: ClassVar[bool] = True
     at_once: ClassVar[bool] = False
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
@@ -121,13 +122,11 @@ class CellQuery(Method[CellSums, PureDP | ZCDP]):
     def caveats(self, question: CellSums, spent: Paid) -> tuple[str, ...]:
         return cut_note((name, question.column(name)) for name in question.by)
 
-    def release(
-        self, private: Table, question: CellSums, spent: Paid, coins: PublicGenerator, allotment: CallBudget
-    ) -> NoisyCells:
-        return noisy_cells(question, spent, allotment)
+    def release(self, run: Run[CellSums]) -> NoisyCells:
+        return noisy_cells(run.question, run.loss, run.budget)
 
-    def exact(self, private: Table, question: CellSums, coins: PublicGenerator, allotment: CallBudget) -> NoisyCells:
-        return noisy_cells(question, NoPrivacy(), allotment)
+    def exact(self, run: Run[CellSums]) -> NoisyCells:
+        return noisy_cells(run.question, NoPrivacy(), run.budget)
 
 
 @asks

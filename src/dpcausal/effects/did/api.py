@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from dpcausal.core.method import Method
 from dpcausal.core.run import ask, asks
+from dpcausal.core.run_context import Run
 from dpcausal.data.records import Rows
 from dpcausal.data.table import Table
 from dpcausal.effects.did.att import LEAST_COUNT, LEAST_RATIO
@@ -38,7 +39,6 @@ from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
 from dpcausal.statistics.moments import unpacked
 
@@ -64,6 +64,7 @@ class CohortQuery(Method[DidQuestion, ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "paths"
     about: ClassVar[str] = "noisy sums of paths by cohort"
+    supports_no_privacy: ClassVar[bool] = True
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     uses_public_randomness: ClassVar[bool] = False
@@ -100,16 +101,10 @@ class CohortQuery(Method[DidQuestion, ApproxDP | ZCDP]):
         tested = "which no earlier period tests" if len(question.times) == 2 else "which the test before it cannot show"
         return f"right if cohorts would have moved alike without treatment, {tested}", alike(question.unit)
 
-    def release(
-        self,
-        private: Table,
-        question: DidQuestion,
-        spent: ApproxDP | ZCDP,
-        coins: PublicGenerator,
-        allotment: CallBudget,
-    ) -> NoisyPaths:
+    def release(self, run: Run[DidQuestion]) -> NoisyPaths:
+        question, allotment = run.question, run.budget
         steps, cohorts, rows = question.steps()
-        d, n, rho = steps.shape[1], question.table.n, affordable_zcdp(spent)
+        d, n, rho = steps.shape[1], question.table.n, affordable_zcdp(run.loss)
         shape = estimate_location_scale(StreamedRows.held(steps, rows), d, n, allotment, rho, (SHAPING,))
         shape = Shape(np.tile(shape.middle, (len(question.cohorts), 1)), shape.spread)
         found = _summed(question, shape, steps, cohorts, rows, tail_radius(d, FIRST_TAIL), allotment, rho.part(CENTRES))
@@ -118,8 +113,9 @@ class CohortQuery(Method[DidQuestion, ApproxDP | ZCDP]):
         radius = _reach(shape, seen, rows, least, allotment, rho.part(LENGTHS))
         return _summed(question, shape, steps, cohorts, rows, radius, allotment, rho.part(LAST))
 
-    def exact(self, private: Table, question: DidQuestion, coins: PublicGenerator, allotment: CallBudget) -> NoisyPaths:
-        book_exact("did", allotment)
+    def exact(self, run: Run[DidQuestion]) -> NoisyPaths:
+        question = run.question
+        book_exact("did", run.budget)
         steps, cohorts, rows = question.steps()
         d, number = steps.shape[1], len(question.cohorts)
         masses = rows.kept * (np.ones(len(steps)) if rows.weights is None else rows.weights)

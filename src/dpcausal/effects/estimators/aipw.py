@@ -26,8 +26,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.core.run_context import Run
 from dpcausal.data.schema import Bounded
-from dpcausal.data.table import Table
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts_sensitivity, functionals
 from dpcausal.effects.cells.effect import UNMEASURED, arms_of, e_value_fields, notes, void
 from dpcausal.effects.cells.value import levels_of
@@ -54,10 +54,8 @@ from dpcausal.effects.unmeasured import robustness_limit
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query
 
 Reals = npt.NDArray[np.float64]
@@ -215,16 +213,10 @@ class Aipw(EffectMethod[ApproxDP | ZCDP]):
         wide = times_as_wide(n, self._noise(columns, n, rho), False, farthest)
         return (n < SEEN_FROM or wide > MOST_WIDE) and not self.short_tails
 
-    def release(
-        self,
-        private: Table,
-        question: EffectQuestion,
-        spent: ApproxDP | ZCDP,
-        coins: PublicGenerator,
-        allotment: CallBudget,
-    ) -> Effect:
-        design, n, rho = Design.of(question), question.n, affordable_zcdp(spent)
-        bent = self._bent(design, question, spent)
+    def release(self, run: Run[EffectQuestion]) -> Effect:
+        question, allotment = run.question, run.budget
+        design, n, rho = Design.of(question), question.n, affordable_zcdp(run.loss)
+        bent = self._bent(design, question, run.loss)
         summed, d = StreamedRows.of(question.table, _names(question, design), design.units), len(design.names)
         share = moments_share(d + len(bent), n, rho)
         scores, part = 1 - share - self._counts, rho.part(share)
@@ -251,8 +243,9 @@ class Aipw(EffectMethod[ApproxDP | ZCDP]):
         blind = self._blind(len(whole.names), n, rho, tally.farthest)
         return _answer(question, moments, tally, noisy, deviations, blind, gone)
 
-    def exact(self, private: Table, question: EffectQuestion, coins: PublicGenerator, allotment: CallBudget) -> Effect:
-        book_exact("effect", allotment)
+    def exact(self, run: Run[EffectQuestion]) -> Effect:
+        question = run.question
+        book_exact("effect", run.budget)
         design = Design.of(question)
         rows = question.table.parts(_names(question, design))
         unit = design.units(rows)

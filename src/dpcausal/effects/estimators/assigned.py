@@ -18,10 +18,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.core.run_context import Run
 from dpcausal.data.coding import bin_codes
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column
-from dpcausal.data.table import Table
 from dpcausal.effects.cells.api import Paid, cell_claims, cell_variance, noisy_cells
 from dpcausal.effects.cells.corner_counts import GRID, functionals
 from dpcausal.effects.cells.effect import arms_of
@@ -34,7 +34,6 @@ from dpcausal.effects.question import EffectMethod, EffectQuestion, SimulatedDes
 from dpcausal.effects.result import Effect
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import geometric, laplace_scale
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.checks import as_pure
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
@@ -182,9 +181,8 @@ class Assigned(EffectMethod[PureDP]):
         return ("right if arms have the sizes that were told and every row its outcome: one that lacks a column counts "
                 "as the middle of the range",)  # fmt: skip
 
-    def release(
-        self, private: Table, question: EffectQuestion, spent: Paid, coins: PublicGenerator, allotment: CallBudget
-    ) -> Effect:
+    def release(self, run: Run[EffectQuestion]) -> Effect:
+        question, spent = run.question, run.loss
         arms = _Arms.of(question, self.sizes)
         by, outcome = arms.of_rows(), question.outcome
         value = value_of(outcome, question.column(outcome))
@@ -205,12 +203,9 @@ class Assigned(EffectMethod[PureDP]):
         names = (treatment, outcome, *question.strata)
         total = question.table.records(names, parts=True).sum(added)
         query = Query(total, assigned_sum_sensitivity(), "the difference of arms")
-        noisy = float(geometric(query, allotment, spent.part(DIFFERENCE))[0]) / GRID  # type: ignore[arg-type]
-        cells = noisy_cells(sums_of(question), spent.part(1 - DIFFERENCE), allotment)
+        noisy = float(geometric(query, run.budget, spent.part(DIFFERENCE))[0]) / GRID
+        cells = noisy_cells(sums_of(question), spent.part(1 - DIFFERENCE), run.budget)
         return _answer(question, arms, noisy * float(arms.shares.max()) / 2, _deviation(arms, spent), cells)
-
-    def exact(self, private: Table, question: EffectQuestion, coins: PublicGenerator, allotment: CallBudget) -> Effect:
-        return self.release(private, question, NoPrivacy(), coins, allotment)
 
     def rehearsal(self, n: int, strata: int, share: float, coins: PublicGenerator) -> SimulatedDesign:
         """Return n made-up records in arms whose sizes are in the proportions of ``sizes``."""

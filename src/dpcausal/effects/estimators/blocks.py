@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.core.run_context import Run
 from dpcausal.core.validate import check_choice, whole
 from dpcausal.data.coding import bin_codes
 from dpcausal.data.records import Rows
@@ -49,7 +50,6 @@ from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterErr
 from dpcausal.mechanisms.additive import laplace_scale
 from dpcausal.mechanisms.blocks import assign_blocks, blocks_moved, salt_of
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.checks import as_pure
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
@@ -275,14 +275,9 @@ class Blocks(EffectMethod[PureDP]):
             return WorkerBlocks(question.table.spec, _names(question), Answers(self, _told(question)).made)
         return Sample.of(question, question.table.rows(_names(question)))
 
-    def release(
-        self,
-        private: Sample | WorkerBlocks,
-        question: EffectQuestion,
-        spent: PureDP,
-        coins: PublicGenerator,
-        allotment: CallBudget,
-    ) -> Effect:
+    def release(self, run: Run[EffectQuestion]) -> Effect:
+        private: Sample | WorkerBlocks = run.data
+        question, coins = run.question, run.rng
         blocks = self.blocks or 1
         if isinstance(private, WorkerBlocks):
             salt = salt_of(coins)
@@ -293,14 +288,15 @@ class Blocks(EffectMethod[PureDP]):
             seeds = tuple(coins.integers(2**63, size=blocks).tolist())
             said = [one for (one,) in Answers(self, question, seeds)(private, list(enumerate(parts)))]
         answers = [None if one == NO_ANSWER else one for one in said]
-        found = block_mean(answers, question.table.expected / blocks, question.unit, spent, allotment)
+        found = block_mean(answers, question.table.expected / blocks, question.unit, run.loss, run.budget)
         return self._effect(question, found, blocks)
 
-    def exact(self, private: Any, question: EffectQuestion, coins: PublicGenerator, allotment: CallBudget) -> Effect:
+    def exact(self, run: Run[EffectQuestion]) -> Effect:
         """Return the effect in all rows as one block, with the error of its slope."""
-        book_exact("effect", allotment)
+        question = run.question
+        book_exact("effect", run.budget)
         with one_thread():
-            found = self.answer(Sample.of(question, question.table.rows(_names(question))), coins)
+            found = self.answer(Sample.of(question, question.table.rows(_names(question))), run.rng)
         told = BlockAggregate(None, 0.0, 0.0) if found is None else BlockAggregate(found.effect, found.error**2, 0.0)
         return self._effect(question, told, 0)
 

@@ -17,8 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.core.run_context import Run
 from dpcausal.data.records import Rows
-from dpcausal.data.table import Table
 from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.cells.effect import UNMEASURED, arms_of, e_value_fields, notes, void
 from dpcausal.effects.cells.value import levels_of
@@ -41,10 +41,8 @@ from dpcausal.effects.unmeasured import robustness_limit
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
-from dpcausal.privacy.noise import PublicGenerator
 
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -123,15 +121,12 @@ class BoostedAipw(EffectMethod[ApproxDP | ZCDP]):
         return ("right if the outcome, or the probability of treatment, is a sum of functions of one confounder and "
                 "coarse functions of two; fit_check tests this",)  # fmt: skip
 
-    def release(
-        self, private: Table, question: EffectQuestion, spent: ApproxDP | ZCDP, coins: PublicGenerator,
-        allotment: CallBudget,
-    ) -> Effect:  # fmt: skip
-        return _estimate(question, Fit.of(question, affordable_zcdp(spent), allotment))
+    def release(self, run: Run[EffectQuestion]) -> Effect:
+        return _estimate(run.question, Fit.of(run.question, affordable_zcdp(run.loss), run.budget))
 
-    def exact(self, private: Table, question: EffectQuestion, coins: PublicGenerator, allotment: CallBudget) -> Effect:
-        book_exact("effect", allotment)
-        return _estimate(question, Fit.of(question, None, allotment))
+    def exact(self, run: Run[EffectQuestion]) -> Effect:
+        book_exact("effect", run.budget)
+        return _estimate(run.question, Fit.of(run.question, None, run.budget))
 
 
 def _shortfall(d: int, n: int, rho: ZCDP) -> float:

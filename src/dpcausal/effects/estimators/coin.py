@@ -19,10 +19,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.core.run_context import Run
 from dpcausal.data.coding import bin_codes
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column
-from dpcausal.data.table import Table
 from dpcausal.effects.cells.api import Paid, cell_claims, cell_variance, noisy_cells
 from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.cells.effect import arms_of
@@ -35,7 +35,6 @@ from dpcausal.effects.question import EffectMethod, EffectQuestion, SimulatedDes
 from dpcausal.effects.result import Effect
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import geometric, laplace_scale
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.checks import as_pure
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
@@ -302,12 +301,11 @@ class Coin(EffectMethod[PureDP]):
         gains = _Design.of(question, self.probabilities).gains(question.n, spent)
         return (told,) if gains else (told, NO_GAIN)
 
-    def release(
-        self, private: Table, question: EffectQuestion, spent: Paid, coins: PublicGenerator, allotment: CallBudget
-    ) -> Effect:
+    def release(self, run: Run[EffectQuestion]) -> Effect:
+        question, spent = run.question, run.loss
         design = _Design.of(question, self.probabilities)
         share = design.share(question.n, spent)
-        cells = noisy_cells(sums_of(question), spent.part(1 - share), allotment)
+        cells = noisy_cells(sums_of(question), spent.part(1 - share), run.budget)
         centred = _CentredScores.of(design, cells, question)
         low, high = centred.ends
         outcome, value = question.outcome, value_of(question.outcome, question.column(question.outcome))
@@ -329,14 +327,11 @@ class Coin(EffectMethod[PureDP]):
         names = (question.treatment, outcome, *question.strata)
         total = question.table.records(names, parts=True).sum(scored)
         query = Query(total, centred_score_sensitivity(), "the sum of centred scores")
-        noisy = float(geometric(query, allotment, spent.part(share))[0]) / GRID  # type: ignore[arg-type]
+        noisy = float(geometric(query, run.budget, spent.part(share))[0]) / GRID
         n, reach = centred.counted(question.n), high - low
         found = centred.answer(noisy * reach / n, _deviation(spent, share) * reach / n, n)
         known = Sums(centred.N, centred.T, centred.Q, centred.noise[:2, :2].max(axis=(2, 3)))
         return found.told(question, cells, known, self.name)
-
-    def exact(self, private: Table, question: EffectQuestion, coins: PublicGenerator, allotment: CallBudget) -> Effect:
-        return self.release(private, question, NoPrivacy(), coins, allotment)
 
     def rehearsal(self, n: int, strata: int, share: float, coins: PublicGenerator) -> SimulatedDesign:
         """Return n made-up records, each assigned by the told coin."""

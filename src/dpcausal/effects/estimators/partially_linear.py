@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpcausal.data.table import Table
+from dpcausal.core.run_context import Run
 from dpcausal.effects.cells.effect import arms_of, void
 from dpcausal.effects.cells.value import levels_of
 from dpcausal.effects.estimators.aipw_scores import Design
@@ -29,10 +29,8 @@ from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
 from dpcausal.errors import InfeasibleError, ParameterError
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
-from dpcausal.privacy.noise import PublicGenerator
 
 Paid = ApproxDP | ZCDP | NoPrivacy
 
@@ -149,35 +147,30 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
     def _said(self) -> bool:
         return self.constant_spread or self.symmetric_errors or self.normal_errors
 
-    def release(
-        self,
-        private: Table,
-        question: EffectQuestion,
-        spent: ApproxDP | ZCDP,
-        coins: PublicGenerator,
-        allotment: CallBudget,
-    ) -> Effect:
+    def release(self, run: Run[EffectQuestion]) -> Effect:
+        question = run.question
         design, n = Design.of(question), question.n
         d, summed = len(design.names), StreamedRows.of(question.table, dict.fromkeys(design.sources), design.units)
-        rho, own = self._parts(d, n, affordable_zcdp(spent))
-        found = adaptive_moments(summed, d, n, allotment, rho, undetectable_tail(d, n, rho))
+        rho, own = self._parts(d, n, affordable_zcdp(run.loss))
+        found = adaptive_moments(summed, d, n, run.budget, rho, undetectable_tail(d, n, rho))
         whole = JointMoments.of_rounds(design.names, n, (design.middles, design.halves), found)
         moments, gone = without_redundant(whole, 2, LEAST_OF_A_LINE)
         if own is not None:
             places = [design.names.index(name) for name in moments.names]
             seen = summed.with_terms(lambda unit: unit[:, places])
             of = (moments.names[0], moments.names[1:])
-            moments = replace(moments, meat=release_sandwich(moments, of, seen, allotment, own))
+            moments = replace(moments, meat=release_sandwich(moments, of, seen, run.budget, own))
         return self._told(question, moments, gone)
 
-    def exact(self, private: Table, question: EffectQuestion, coins: PublicGenerator, allotment: CallBudget) -> Effect:
-        book_exact("effect", allotment)
+    def exact(self, run: Run[EffectQuestion]) -> Effect:
+        question = run.question
+        book_exact("effect", run.budget)
         design = Design.of(question)
         rows = question.table.parts(dict.fromkeys(design.sources))
         unit, ranges = design.units(rows), (design.middles, design.halves)
         moments = JointMoments.exact(design.names, question.n, ranges, unit, rows)
         of = (design.names[0], design.names[1:])
-        meat = release_sandwich(moments, of, StreamedRows.held(unit, rows), allotment, NoPrivacy())
+        meat = release_sandwich(moments, of, StreamedRows.held(unit, rows), run.budget, NoPrivacy())
         return self._told(question, replace(moments, meat=None if self.constant_spread or self.normal_errors else meat))
 
     def _told(self, question: EffectQuestion, moments: JointMoments, gone: tuple[str, ...] = ()) -> Effect:

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 from dpcausal.core import validate as public
+from dpcausal.core.run_context import Run
 from dpcausal.data.schema import Bounded
-from dpcausal.data.table import Table
 from dpcausal.effects.cells.api import (
     MOST_CELLS,
     CellSums,
@@ -29,8 +29,7 @@ from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
 from dpcausal.errors import InfeasibleError
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.loss import ZCDP, Loss, PureDP
 
 FEWEST_PARTS, MOST_PARTS = 4, 128
 OBSERVED = Fraction(1, 10)
@@ -96,14 +95,13 @@ class Stratified(EffectMethod[PureDP | ZCDP]):
         finer = dict(_equal(numbers, _parts(question, spent, question.table.expected)))
         return cut_note((name, finer.get(name, question.column(name))) for name in question.strata)
 
-    def release(
-        self, private: Table, question: EffectQuestion, spent: Paid, coins: PublicGenerator, allotment: CallBudget
-    ) -> Effect:
-        finer, rest = learnt_cuts(question, self._own(question, spent), allotment)
+    def release(self, run: Run[EffectQuestion]) -> Effect:
+        question, allotment = run.question, run.budget
+        finer, rest = learnt_cuts(question, self._own(question, run.loss), allotment)
         cells = noisy_cells(sums_of(question, finer), rest, allotment)
         if self._observed(question):
             by = (question.treatment, *question.strata)
-            counted = noisy_cells(CellSums.of(question.table, by, (), finer), spent.part(OBSERVED), allotment)
+            counted = noisy_cells(CellSums.of(question.table, by, (), finer), run.loss.part(OBSERVED), allotment)
             cells = replace(cells, observed=counted.counts[..., 0], observed_variance=counted.variance)
         return cells.effect(
             treatment=question.treatment, outcome=question.outcome, adjust=question.adjust, groups=question.groups,
@@ -118,9 +116,6 @@ class Stratified(EffectMethod[PureDP | ZCDP]):
     def _own(self, question: EffectQuestion, spent: Paid) -> Paid:
         """Return what the sums of outcomes have of a loss."""
         return spent.part(1 - OBSERVED) if self._observed(question) else spent
-
-    def exact(self, private: Table, question: EffectQuestion, coins: PublicGenerator, allotment: CallBudget) -> Effect:
-        return self.release(private, question, NoPrivacy(), coins, allotment)
 
 
 def sums_of(question: EffectQuestion, finer: tuple[tuple[str, Bounded], ...] = ()) -> CellSums:

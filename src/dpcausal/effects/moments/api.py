@@ -14,6 +14,7 @@ from dpcausal.core import validate as public
 from dpcausal.core.method import Method, PlannedCall
 from dpcausal.core.question import TableQuestion
 from dpcausal.core.run import ask, asks
+from dpcausal.core.run_context import Run
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Levels
 from dpcausal.data.subgroups.predicate import check_varies
@@ -38,7 +39,6 @@ from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
-from dpcausal.privacy.noise import PublicGenerator
 
 MOST_COLUMNS = 40
 LEAST_ROWS = 20
@@ -120,6 +120,7 @@ class MomentQuery(Method[JointSums, ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "moments"
     about: ClassVar[str] = "noisy moments in a learnt shape"
+    supports_no_privacy: ClassVar[bool] = True
     at_once: ClassVar[bool] = False
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
@@ -151,21 +152,21 @@ class MomentQuery(Method[JointSums, ApproxDP | ZCDP]):
             )
         return tuple(told)
 
-    def release(
-        self, private: Table, question: JointSums, spent: ApproxDP | ZCDP, coins: PublicGenerator, allotment: CallBudget
-    ) -> JointMoments:
+    def release(self, run: Run[JointSums]) -> JointMoments:
+        question = run.question
         summed = StreamedRows.of(question.table, question.names, _Units(question.names, *question.ranges()))
-        rho, own = question.parts(affordable_zcdp(spent))
+        rho, own = question.parts(affordable_zcdp(run.loss))
         d, n = len(question.names), question.table.n
-        found = adaptive_moments(summed, d, n, allotment, rho, undetectable_tail(d, n, rho))
+        found = adaptive_moments(summed, d, n, run.budget, rho, undetectable_tail(d, n, rho))
         moments = JointMoments.of_rounds(question.names, question.table.n, question.ranges(), found)
         moments = replace(moments, levels=question.levels)
         if question.meat is None or own is None:
             return moments
-        return replace(moments, meat=release_sandwich(moments, question.meat, summed, allotment, own))
+        return replace(moments, meat=release_sandwich(moments, question.meat, summed, run.budget, own))
 
-    def exact(self, private: Table, question: JointSums, coins: PublicGenerator, allotment: CallBudget) -> JointMoments:
-        book_exact("moments", allotment)
+    def exact(self, run: Run[JointSums]) -> JointMoments:
+        question = run.question
+        book_exact("moments", run.budget)
         rows = question.table.parts(question.names)
         unit = _Units(question.names, *question.ranges())(rows)
         moments = JointMoments.exact(question.names, question.table.n, question.ranges(), unit, rows)
@@ -174,7 +175,7 @@ class MomentQuery(Method[JointSums, ApproxDP | ZCDP]):
             return moments
         return replace(
             moments,
-            meat=release_sandwich(moments, question.meat, StreamedRows.held(unit, rows), allotment, NoPrivacy()),
+            meat=release_sandwich(moments, question.meat, StreamedRows.held(unit, rows), run.budget, NoPrivacy()),
         )
 
 

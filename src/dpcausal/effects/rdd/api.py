@@ -15,6 +15,7 @@ from dpcausal.core import validate as public
 from dpcausal.core.method import Method, PlannedCall
 from dpcausal.core.question import TableQuestion
 from dpcausal.core.run import ask, asks
+from dpcausal.core.run_context import Run
 from dpcausal.data.columns import exact_number
 from dpcausal.data.recoded import as_levels, counting
 from dpcausal.data.schema import Bounded, Column, Levels
@@ -28,8 +29,7 @@ from dpcausal.effects.rdd.honest import line_within, sides
 from dpcausal.effects.rdd.release import Discontinuity, NoisyBins
 from dpcausal.errors import InfeasibleError, ParameterError, SchemaError
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.loss import ZCDP, Loss, PureDP
 
 Reals = npt.NDArray[np.float64]
 
@@ -196,6 +196,7 @@ class BinQuery(Method[RddQuestion, PureDP | ZCDP]):
 
     name: ClassVar[str] = "bins"
     about: ClassVar[str] = "noisy sums by bins"
+    supports_no_privacy: ClassVar[bool] = True
     at_once: ClassVar[bool] = False
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
@@ -222,11 +223,10 @@ class BinQuery(Method[RddQuestion, PureDP | ZCDP]):
         even = (EVEN,) if isinstance(question.table.schema.column(question.running), Bounded) else ()
         return SHARP if question.treatment is None else FUZZY, *even, alike(question.unit)
 
-    def release(
-        self, private: Table, question: RddQuestion, spent: Paid, coins: PublicGenerator, allotment: CallBudget
-    ) -> NoisyBins:
-        ends, spent = _occupied(question, spent, allotment)
-        cells, (lower, upper) = noisy_cells(question.sums_within(ends), spent, allotment), question.edges_within(ends)
+    def release(self, run: Run[RddQuestion]) -> NoisyBins:
+        question, spent = run.question, run.loss
+        ends, spent = _occupied(question, spent, run.budget)
+        cells, (lower, upper) = noisy_cells(question.sums_within(ends), spent, run.budget), question.edges_within(ends)
         beyond = int(question.ends[0] < lower[0])
         counts = cells.counts if question.treatment is not None else cells.counts[None]
         counts = counts[:, beyond : beyond + len(lower)]
@@ -236,9 +236,6 @@ class BinQuery(Method[RddQuestion, PureDP | ZCDP]):
             names, cells.n, question.border, lower, upper, cells.values[0], counts, cells.variance,
             question.at_cutoff or "right", arms,
         )  # fmt: skip
-
-    def exact(self, private: Table, question: RddQuestion, coins: PublicGenerator, allotment: CallBudget) -> NoisyBins:
-        return self.release(private, question, NoPrivacy(), coins, allotment)
 
 
 def _ends(running: str, column: Column) -> tuple[float, float]:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from dpcausal.core.run_context import Run
 from dpcausal.data.schema import Levels
 from dpcausal.independence.methods.counts import MOST_CELLS, NoisyCounts, reaches
 from dpcausal.independence.methods.crt import Cpt, Crt
@@ -16,10 +17,8 @@ from dpcausal.independence.methods.kendall import Kendall
 from dpcausal.independence.methods.neighbours import LEAST_ROWS, Neighbours
 from dpcausal.independence.methods.strata import StrataCovariance
 from dpcausal.independence.null_laws import MISSED
-from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, PureTest, Released, Sample
-from dpcausal.privacy.budget import CallBudget
+from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, PureTest, Released
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Unit
 
 LEAST_CELL = 60
@@ -37,6 +36,7 @@ class Auto(PureTest):
 
     name: ClassVar[str] = "auto"
     about: ClassVar[str] = "by schema, rows and epsilon"
+    supports_no_privacy: ClassVar[bool] = True
     leaves_out: ClassVar[bool] = True
 
     def charge(self, loss: Loss, question: IndependenceQuestion) -> tuple[PureDP | NoPrivacy, str]:
@@ -54,22 +54,11 @@ class Auto(PureTest):
     )  # fmt: skip
     """Of all tests that it may take, where one call asks many questions that are not known before."""
 
-    @property
-    def supports_no_privacy(self) -> bool:
-        return True
-
     def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
         return choice(question, spent)[0].claims(question, spent)
 
-    def release(
-        self,
-        private: Sample,
-        question: IndependenceQuestion,
-        spent: PureDP,
-        rng: PublicGenerator,
-        allotment: CallBudget,
-    ) -> Released:
-        released: Released = self.plan(question, spent).release(private, question, spent, rng, allotment)
+    def release(self, run: Run[IndependenceQuestion]) -> Released:
+        released: Released = self.plan(run.question, run.loss).release(run)
         return released
 
 

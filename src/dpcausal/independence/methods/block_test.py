@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.core.run_context import Run
 from dpcausal.core.validate import whole
 from dpcausal.data.records import Rows
 from dpcausal.data.remote_blocks import Parts, WorkerBlocks
@@ -26,7 +27,6 @@ from dpcausal.independence.question import SIGNED, IndependenceQuestion, PureTes
 from dpcausal.independence.residuals import checked_regression
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.blocks import assign_blocks, block_sum, salt_of
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
 from dpcausal.privacy.sandbox import isolated_or_default
@@ -162,22 +162,17 @@ class BlockTest(PureTest):
             return question.read()
         return WorkerBlocks(question.table.spec, question.names, Blocks(self, question.without_table).made)
 
-    def release(
-        self,
-        private: Sample | WorkerBlocks,
-        question: IndependenceQuestion,
-        spent: PureDP,
-        rng: PublicGenerator,
-        allotment: CallBudget,
-    ) -> Released:
+    def release(self, run: Run[IndependenceQuestion]) -> Released:
         """Return the noisy sum of the blocks' terms over √M, and its p-value under the exact null law."""
+        private: Sample | WorkerBlocks = run.data
+        question = run.question
         reach = reach_of(self.blocks or 1)
         if isinstance(private, WorkerBlocks):
-            terms = block_terms(self, private, question, rng)
+            terms = block_terms(self, private, question, run.rng)
         else:
-            terms = [term(score, reach) for score in block_scores(self, private, question, rng)]
-        noisy = geometric(block_sum(terms, reach, "sum of block scores", question.unit), allotment, spent)
-        pvalue = block_pvalue(noisy, len(terms), spent.epsilon / question.blocks_moved, self.two_sided(question))
+            terms = [term(score, reach) for score in block_scores(self, private, question, run.rng)]
+        noisy = geometric(block_sum(terms, reach, "sum of block scores", question.unit), run.budget, run.loss)
+        pvalue = block_pvalue(noisy, len(terms), run.loss.epsilon / question.blocks_moved, self.two_sided(question))
         return Released(noisy / STEPS_PER_UNIT / math.sqrt(len(terms)), pvalue)
 
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpcausal.core import validate as public
+from dpcausal.core.run_context import Run
 from dpcausal.data.reader import Records
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Levels
@@ -32,7 +33,6 @@ from dpcausal.independence.question import (
 )
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
@@ -61,6 +61,7 @@ class NoisyCounts(PureTest):
 
     name: ClassVar[str] = "counts"
     about: ClassVar[str] = "a noisy table of counts of levels"
+    supports_no_privacy: ClassVar[bool] = True
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
 
@@ -107,19 +108,14 @@ class NoisyCounts(PureTest):
         variance = geometric_variance(laplace_scale(contingency_sensitivity().bound, spent))
         return chance_of(of_levels(x, y, question.n, variance, correlation), question.alpha)
 
-    def release(
-        self, private: Sample | Records, question: IndependenceQuestion, spent: PureDP, rng: PublicGenerator,
-        allotment: CallBudget,
-    ) -> Released:  # fmt: skip
+    def release(self, run: Run[IndependenceQuestion]) -> Released:
         bound = contingency_sensitivity()
-        noisy = geometric(Query(self.table(private, question), bound, "table of counts"), allotment, spent)
-        return _decision(noisy, laplace_scale(bound.bound, spent), rng)
+        noisy = geometric(Query(self.table(run.data, run.question), bound, "table of counts"), run.budget, run.loss)
+        return _decision(noisy, laplace_scale(bound.bound, run.loss), run.rng)
 
-    def exact(
-        self, private: Sample | Records, question: IndependenceQuestion, rng: PublicGenerator, allotment: CallBudget
-    ) -> Released:
-        book_exact("table of counts", allotment)
-        return _decision(self.table(private, question), 0.0, rng)
+    def exact(self, run: Run[IndependenceQuestion]) -> Released:
+        book_exact("table of counts", run.budget)
+        return _decision(self.table(run.data, run.question), 0.0, run.rng)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from dpcausal.core.run_context import Run
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.block_test import LEAST_BLOCK, LEAST_COMPLETE, BlockTest
@@ -23,7 +24,6 @@ from dpcausal.independence.null_laws import score_of_rank
 from dpcausal.independence.question import IndependenceQuestion, Integers, Reals, Released, Sample, values_of, width_of
 from dpcausal.independence.residuals import residuals
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.regression.external import uses_external_code
@@ -140,6 +140,7 @@ class Crt(BlockTest):
 
     name: ClassVar[str] = "crt"
     about: ClassVar[str] = "ranks among copies of x, in blocks"
+    supports_no_privacy: ClassVar[bool] = True
 
     regression: Any = None
     resamples: int | None = None
@@ -187,17 +188,16 @@ class Crt(BlockTest):
         fitted = (FITTED,) if self.model_x == "fit" else ()
         return (*fitted, *super().caveats(question, spent))
 
-    def exact(
-        self, private: Sample, question: IndependenceQuestion, rng: PublicGenerator, allotment: CallBudget
-    ) -> Released:
+    def exact(self, run: Run[IndependenceQuestion]) -> Released:
         """Return the test of all rows: the score of the rank among 999 copies, two-sided."""
+        private = run.data
         from scipy.special import ndtr
 
-        book_exact("rank among copies", allotment)
+        book_exact("rank among copies", run.budget)
         private = private.complete()
         if private.n < LEAST_COMPLETE:
             return Released(0.0, 1.0)
-        score = self.ranked(private, question, EXACT_RESAMPLES, rng)
+        score = self.ranked(private, run.question, EXACT_RESAMPLES, run.rng)
         return Released(score, float(2 * ndtr(-abs(score))))
 
 

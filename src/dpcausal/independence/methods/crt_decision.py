@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpcausal.core import validate as public
+from dpcausal.core.run_context import Run
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.crt import bounds_of, checked_model
@@ -30,7 +31,6 @@ from dpcausal.independence.question import (
 )
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.selection import margin_sensitivity, rank_margin
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Sensitivity
@@ -243,20 +243,15 @@ class CrtDecision(GlobalCrt):
     def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
         return "resample-product-sum", "residual-rounding", "noisy-rank", "laplace"
 
-    def release(
-        self,
-        private: Sample,
-        question: IndependenceQuestion,
-        spent: PureDP,
-        rng: PublicGenerator,
-        allotment: CallBudget,
-    ) -> Released:
+    def release(self, run: Run[IndependenceQuestion]) -> Released:
+        question, spent = run.question, run.loss
         each = self.sensitivity(question)
         claim = margin_sensitivity(each, each, spent.epsilon)
-        statistics = np.abs(self.statistics(private, question, rng))
+        statistics = np.abs(self.statistics(run.data, question, run.rng))
         rank = largest_rank(question.alpha, self.resamples or 0)
         scale = laplace_scale(claim.bound, spent)
-        margin = laplace(rank_margin(statistics, rank, scale, claim, rng, "margin over the copies"), allotment, spent)
+        query = rank_margin(statistics, rank, scale, claim, run.rng, "margin over the copies")
+        margin = laplace(query, run.budget, spent)
         return Released(margin, None, margin > 0)
 
 

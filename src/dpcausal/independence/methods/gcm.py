@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from dpcausal.core.run_context import Run
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.block_test import BELOW_NOISE, LEAST_COMPLETE, BlockTest
 from dpcausal.independence.null_laws import (
@@ -28,7 +29,6 @@ from dpcausal.independence.null_laws import (
 from dpcausal.independence.question import IndependenceQuestion, Reals, Released, Sample
 from dpcausal.independence.residuals import residuals
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
 
@@ -78,6 +78,7 @@ class Gcm(BlockTest):
 
     name: ClassVar[str] = "gcm"
     about: ClassVar[str] = "the covariance of residuals in blocks"
+    supports_no_privacy: ClassVar[bool] = True
 
     regression: Any = None
     resamples: int | None = None
@@ -134,22 +135,21 @@ class Gcm(BlockTest):
         unlearnt = ((JUMPS if question.numbers > 1 else CURVES),) if learns else ()
         return (*caveats, *unlearnt)
 
-    def exact(
-        self, private: Sample, question: IndependenceQuestion, rng: PublicGenerator, allotment: CallBudget
-    ) -> Released:
+    def exact(self, run: Run[IndependenceQuestion]) -> Released:
         """Return the measure of all rows: normal for one pair of columns, by permutations for more."""
-        book_exact("covariance of residuals", allotment)
+        private = run.data
+        book_exact("covariance of residuals", run.budget)
         private = private.complete()
         if private.n < LEAST_COMPLETE:
             return Released(0.0, 1.0)
-        left, right, spread = self.residuals(private, rng)
+        left, right, spread = self.residuals(private, run.rng)
         observed = float(np.abs(studentised(left, right)).max()) / math.sqrt(spread)
         if left.shape[1] == right.shape[1] == 1:
             signed = float(studentised(left, right)[0, 0]) / math.sqrt(spread)
             return Released(signed, max(LEAST_PVALUE, 2 * NormalDist().cdf(-observed)))
         above = 0
         for _ in range(EXACT_PERMUTATIONS):
-            above += float(np.abs(studentised(left[rng.permutation(private.n)], right)).max()) >= observed
+            above += float(np.abs(studentised(left[run.rng.permutation(private.n)], right)).max()) >= observed
         return Released(observed, (1 + above) / (1 + EXACT_PERMUTATIONS))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core import validate as public
+from dpcausal.core.run_context import Run
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.crt import bounds_of
 from dpcausal.independence.methods.crt_decision import largest_rank, planned_copies
@@ -27,9 +28,7 @@ from dpcausal.independence.question import (
 )
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.selection import margin_sensitivity, rank_margin
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Sensitivity
 from dpcausal.statistics.hsic import MOST_RECORDS, permuted_root_hsic_sensitivity, root_hsic, root_hsic_sensitivity
 
@@ -102,19 +101,14 @@ class PermutedHsic(PureTest):
     def load(self) -> None:
         root_hsic(np.arange(4.0), np.arange(4.0), width_x=1.0, width_y=1.0, range_x=(0.0, 4.0), range_y=(0.0, 4.0))
 
-    def release(
-        self,
-        private: Sample,
-        question: IndependenceQuestion,
-        spent: PureDP,
-        rng: PublicGenerator,
-        allotment: CallBudget,
-    ) -> Released:
+    def release(self, run: Run[IndependenceQuestion]) -> Released:
+        private: Sample = run.data
+        question, spent = run.question, run.loss
         claim = margin_sensitivity(*sensitivities(question.n), spent.epsilon)
         x, y = values_of(private.x), values_of(private.y)
         range_x, range_y = bounds_of(question.schema, question.x[0]), bounds_of(question.schema, question.y[0])
         widths = [(self.width or WIDTH) * (high - low) / 2 for low, high in (range_x, range_y)]
-        orders = [np.arange(private.n), *(rng.permutation(private.n) for _ in range(self.resamples or 0))]
+        orders = [np.arange(private.n), *(run.rng.permutation(private.n) for _ in range(self.resamples or 0))]
         complete = np.flatnonzero(private.is_complete)
 
         def scaled(order: Integers) -> float:
@@ -128,6 +122,7 @@ class PermutedHsic(PureTest):
 
         statistics = np.array([scaled(order) for order in orders])
         rank = largest_rank(question.alpha, self.resamples or 0)
-        query = rank_margin(statistics, rank, laplace_scale(claim.bound, spent), claim, rng, "margin over permutations")
-        margin = laplace(query, allotment, spent)
+        scale = laplace_scale(claim.bound, spent)
+        query = rank_margin(statistics, rank, scale, claim, run.rng, "margin over permutations")
+        margin = laplace(query, run.budget, spent)
         return Released(margin, None, margin > 0)

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpcausal.core import validate as public
+from dpcausal.core.run_context import Run
 from dpcausal.data.schema import Bounded, Levels
 from dpcausal.errors import ParameterError
 from dpcausal.independence.null_laws import (
@@ -38,9 +39,7 @@ from dpcausal.independence.question import (
 )
 from dpcausal.mechanisms.additive import geometric, laplace, laplace_scale
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query, Sensitivity
 from dpcausal.statistics.rank import (
     conditional_kendall,
@@ -138,19 +137,14 @@ class RankTest(PureTest):
                 parts *= len(declared)
         return parts
 
-    def release(
-        self,
-        private: Sample,
-        question: IndependenceQuestion,
-        spent: PureDP,
-        rng: PublicGenerator,
-        allotment: CallBudget,
-    ) -> Released:
+    def release(self, run: Run[IndependenceQuestion]) -> Released:
+        question = run.question
         strata = self.strata_in(question)
         claim, deviation = self.sensitivity(question.n, strata), self.deviation(question.n, strata)
-        noisy = laplace(Query(self.value(private, question), claim, f"{self.name} within strata"), allotment, spent)
+        query = Query(self.value(run.data, question), claim, f"{self.name} within strata")
+        noisy = laplace(query, run.budget, run.loss)
         return Released(
-            noisy / deviation, normal_laplace_pvalue(noisy, deviation, laplace_scale(claim.bound, spent))
+            noisy / deviation, normal_laplace_pvalue(noisy, deviation, laplace_scale(claim.bound, run.loss))
         )
 
     def value(self, rows: Sample, question: IndependenceQuestion) -> float:
@@ -162,6 +156,7 @@ class RankTest(PureTest):
 class Kendall(RankTest):
     """Kendall's tau within strata; where x or y has two levels, part of ε goes to how often each occurs there."""
 
+    supports_no_privacy: ClassVar[bool] = True
     name: ClassVar[str] = "kendall"
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
@@ -221,19 +216,13 @@ class Kendall(RankTest):
         rows = math.ceil(min(max(complete, 1.0), question.n))
         return self.deviation(rows, self.strata_in(question)) * rows / question.n
 
-    def release(
-        self,
-        private: Sample,
-        question: IndependenceQuestion,
-        spent: PureDP,
-        rng: PublicGenerator,
-        allotment: CallBudget,
-    ) -> Released:
+    def release(self, run: Run[IndependenceQuestion]) -> Released:
+        private, question, allotment = run.data, run.question, run.budget
         tied = self.tied(question) is not None
         if not tied and not question.leaves_out:
-            return super().release(private, question, spent, rng, allotment)
+            return super().release(run)
         share = TAU_SHARE if tied else COUNTED_SHARE
-        rest, first = spent.part(1 - share), spent.part(share)
+        rest, first = run.loss.part(1 - share), run.loss.part(share)
         bounding: Callable[[float, IndependenceQuestion], float]
         if tied:
             bound, bounding = spread_sensitivity(), self.tied_deviation
@@ -253,10 +242,9 @@ class Kendall(RankTest):
         p = bounded_pvalue(tau, laplace_scale(claim.bound, first), at_most)
         return Released(tau / at_most(MISSED * question.alpha), p)
 
-    def exact(
-        self, private: Sample, question: IndependenceQuestion, rng: PublicGenerator, allotment: CallBudget
-    ) -> Released:
-        book_exact("kendall within strata", allotment)
+    def exact(self, run: Run[IndependenceQuestion]) -> Released:
+        private, question = run.data, run.question
+        book_exact("kendall within strata", run.budget)
         tied = self.tied(question) is not None
         deviation = (self.tied_deviation(self.spread(private, question), question) if tied
                      else self.complete_deviation(float(private.is_complete.sum()), question))  # fmt: skip

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 from dpcausal.core import validate as public
+from dpcausal.core.run_context import Run
 from dpcausal.data.schema import Bounded
 from dpcausal.errors import ParameterError
 from dpcausal.independence.null_laws import (
@@ -32,7 +33,6 @@ from dpcausal.independence.question import (
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.mechanisms.blocks import dealt_order
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
@@ -109,6 +109,7 @@ class Neighbours(PureTest):
 
     name: ClassVar[str] = "neighbours"
     about: ClassVar[str] = "sign products of neighbours in z"
+    supports_no_privacy: ClassVar[bool] = True
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
 
@@ -149,24 +150,18 @@ class Neighbours(PureTest):
             dealt_order(rows.n, rng, rows.keys), rows.is_complete, self.neighbours or 1, self.ends or ENDS,
         )  # fmt: skip
 
-    def release(
-        self,
-        private: Sample,
-        question: IndependenceQuestion,
-        spent: PureDP,
-        rng: PublicGenerator,
-        allotment: CallBudget,
-    ) -> Released:
-        sums, k = self.sums(private, question, rng), self.neighbours or 1
+    def release(self, run: Run[IndependenceQuestion]) -> Released:
+        question, spent = run.question, run.loss
+        sums, k = self.sums(run.data, question, run.rng), self.neighbours or 1
         signed, untied = signed_sensitivity(k, question.unit), untied_sensitivity(k, question.unit)
         first = spent.part(SIGNED_SHARE) if self.tied(question) else spent
-        noisy = geometric(Query(sums.signed, signed, "sign products"), allotment, first)
+        noisy = geometric(Query(sums.signed, signed, "sign products"), run.budget, first)
         scale = laplace_scale(signed.bound, first)
         if not self.tied(question):
             deviation = self.deviation(question)
             return Released(noisy / deviation, normal_laplace_pvalue(noisy, deviation, scale))
         rest = spent.part(1 - SIGNED_SHARE)
-        count = geometric(Query(sums.untied, untied, "untied pairs"), allotment, rest)
+        count = geometric(Query(sums.untied, untied, "untied pairs"), run.budget, rest)
 
         def at_most(miss: float) -> float:
             return self.deviation(question, upper_bound(count, laplace_scale(untied.bound, rest), miss))
@@ -187,10 +182,9 @@ class Neighbours(PureTest):
         """Return the deviation of the signed sum under independence, at most."""
         return math.sqrt(max(1.0, null_variance(question.n, self.neighbours or 1, untied, self.ends or ENDS)))
 
-    def exact(
-        self, private: Sample, question: IndependenceQuestion, rng: PublicGenerator, allotment: CallBudget
-    ) -> Released:
-        book_exact("sign products", allotment)
-        sums = self.sums(private, question, rng)
+    def exact(self, run: Run[IndependenceQuestion]) -> Released:
+        question = run.question
+        book_exact("sign products", run.budget)
+        sums = self.sums(run.data, question, run.rng)
         deviation = self.deviation(question, float(sums.untied) if self.tied(question) else None)
         return Released(sums.signed / deviation, normal_laplace_pvalue(sums.signed, deviation, 1e-9))

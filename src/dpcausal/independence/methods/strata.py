@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from dpcausal.core import validate as public
+from dpcausal.core.run_context import Run
 from dpcausal.data.reader import Records
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column
@@ -28,9 +29,7 @@ from dpcausal.independence.question import (
 )
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
 from dpcausal.statistics.strata import (
     GRID,
@@ -65,6 +64,7 @@ class StrataCovariance(PureTest):
 
     name: ClassVar[str] = "strata-covariance"
     about: ClassVar[str] = "the covariance inside the strata of given levels"
+    supports_no_privacy: ClassVar[bool] = True
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     uses_public_randomness: ClassVar[bool] = False
@@ -95,15 +95,13 @@ class StrataCovariance(PureTest):
             return of_sums(rows.sum(Sums(question.without_table)), units)
         return stratum_moments(*_complete(rows, question), units)
 
-    def release(
-        self, private: Sample | Records, question: IndependenceQuestion, spent: PureDP, rng: PublicGenerator,
-        allotment: CallBudget,
-    ) -> Released:  # fmt: skip
-        moments = self.moments(private, question)
-        first, rest = spent.part(COVARIANCE_SHARE), spent.part(1 - COVARIANCE_SHARE)
+    def release(self, run: Run[IndependenceQuestion]) -> Released:
+        question = run.question
+        moments = self.moments(run.data, question)
+        first, rest = run.loss.part(COVARIANCE_SHARE), run.loss.part(1 - COVARIANCE_SHARE)
         of_sum, of_variance = covariance_sensitivity(question.cells), variance_sensitivity()
-        noisy = geometric(Query(moments.covariance, of_sum, "covariance inside strata"), allotment, first)
-        spread = geometric(Query(moments.variance, of_variance, "variance inside strata"), allotment, rest)
+        noisy = geometric(Query(moments.covariance, of_sum, "covariance inside strata"), run.budget, first)
+        spread = geometric(Query(moments.variance, of_variance, "variance inside strata"), run.budget, rest)
         scale = laplace_scale(of_variance.bound, rest)
 
         def at_most(miss: float) -> float:
@@ -112,11 +110,9 @@ class StrataCovariance(PureTest):
         p = bounded_pvalue(noisy / GRID, laplace_scale(of_sum.bound, first) / GRID, at_most)
         return Released(noisy / GRID / at_most(MISSED * question.alpha), p)
 
-    def exact(
-        self, private: Sample, question: IndependenceQuestion, rng: PublicGenerator, allotment: CallBudget
-    ) -> Released:
-        book_exact("covariance inside strata", allotment)
-        moments = self.moments(private, question)
+    def exact(self, run: Run[IndependenceQuestion]) -> Released:
+        book_exact("covariance inside strata", run.budget)
+        moments = self.moments(run.data, run.question)
         deviation = max(1e-3, math.sqrt(moments.variance / GRID))
         return Released(
             moments.covariance / GRID / deviation, normal_laplace_pvalue(moments.covariance / GRID, deviation, 1e-9)

@@ -12,14 +12,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpcausal.core.run_context import Run
 from dpcausal.direction.calculators import two_draws_tail
 from dpcausal.direction.holdout import Halving
-from dpcausal.direction.question import Columns, Pair, Released, pay_pure
+from dpcausal.direction.question import Pair, Released, pay_pure
 from dpcausal.direction.scores.anm import Residuals
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.statistics import hsic as hsic_scores
 from dpcausal.statistics import rank
@@ -97,7 +97,5 @@ class AnmTestPrivacy(Halving[PureDP]):
     def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
         return CLAIMS[question.score]
 
-    def release(
-        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator, allotment: CallBudget
-    ) -> Released:
-        return release(self.halves(private, question, coins), question.score, allotment, spent)
+    def release(self, run: Run[Pair]) -> Released:
+        return release(self.halves(run.data, run.question, run.rng), run.question.score, run.budget, run.loss)

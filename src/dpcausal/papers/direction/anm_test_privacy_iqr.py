@@ -12,8 +12,9 @@ from fractions import Fraction
 from typing import ClassVar, Literal, Self
 
 from dpcausal.core import validate as public
+from dpcausal.core.run_context import Run
 from dpcausal.direction.holdout import Halving
-from dpcausal.direction.question import Columns, Pair, Released
+from dpcausal.direction.question import Pair, Released
 from dpcausal.direction.scores.anm import Column, Interval, Residuals
 from dpcausal.errors import FenceError
 from dpcausal.papers.direction.anm_training_privacy import pay_with_delta
@@ -21,7 +22,6 @@ from dpcausal.papers.mechanisms.iqr_intervals import proposal, proposal_sensitiv
 from dpcausal.papers.mechanisms.propose_test_release import Calibration, propose_test_release, tested
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.statistics.iqr import IqrReach
 
@@ -138,8 +138,6 @@ class AnmTestPrivacyIqr(Halving[ApproxDP]):
         public.check_choice("constants", self.constants, ("published", "corrected"))
         return super().plan(question, spent)
 
-    def release(
-        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator, allotment: CallBudget
-    ) -> Released:
+    def release(self, run: Run[Pair]) -> Released:
         way = as_printed if self.unproven else corrected
-        return way(self.halves(private, question, coins), allotment, spent)
+        return way(self.halves(run.data, run.question, run.rng), run.budget, run.loss)

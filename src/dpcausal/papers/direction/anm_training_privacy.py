@@ -15,17 +15,16 @@ from typing import ClassVar, Self
 import numpy as np
 
 from dpcausal.core import validate as public
+from dpcausal.core.run_context import Run
 from dpcausal.direction import stable
 from dpcausal.direction.calculators import two_draws_tail
-from dpcausal.direction.question import LEAST_EPSILON, Columns, Pair, Released, Spent, pay_pure
+from dpcausal.direction.question import LEAST_EPSILON, Pair, Released, Spent, pay_pure
 from dpcausal.direction.scores.anm import Column
 from dpcausal.direction.stable import StableFit
 from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.papers.mechanisms.stable_value import stable_value
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.statistics.hsic import hsic
 from dpcausal.statistics.rank import kendall, spearman
@@ -101,10 +100,8 @@ class AnmTrainingPrivacy(PublishedFit[PureDP]):
             raise LossError("the published bound needs more noise than can be drawn: give a larger penalty") from None
         return ready
 
-    def release(
-        self, private: Columns, question: Pair, spent: PureDP, coins: PublicGenerator, allotment: CallBudget
-    ) -> Released:
-        halves, setting = self.halved(private, question, coins), self.setting
+    def release(self, run: Run[Pair]) -> Released:
+        halves, setting = self.halved(run.data, run.question, run.rng), self.setting
         each = published_hsic_sensitivity(halves.n, halves.m, setting.penalty)
         both = Sensitivity(2 * Fraction(each.bound), each.norm, each.relation, each.proof, each.unit)
         in_paper = (halves.m / (halves.m - 1)) ** 2
@@ -116,9 +113,9 @@ class AnmTrainingPrivacy(PublishedFit[PureDP]):
             )
             for regressor, left in ((halves.x, left_y), (halves.y, left_x))
         ]  # fmt: skip
-        forward, backward = map(float, laplace(Query(np.array(scores), both, "scores"), allotment, spent))
+        forward, backward = map(float, laplace(Query(np.array(scores), both, "scores"), run.budget, run.loss))
         margin = backward - forward
-        tail = two_draws_tail(margin, laplace_scale(both.bound, spent))
+        tail = two_draws_tail(margin, laplace_scale(both.bound, run.loss))
         return Released(margin, "score", (forward, backward), setting.penalty, setting.width, coins=tail)
 
 
@@ -142,16 +139,14 @@ class AnmTrainingRanks(PublishedFit[ApproxDP]):
     def claims(self, question: Pair, spent: ApproxDP) -> tuple[str, ...]:
         return "training-ranks", "stable-value"
 
-    def release(
-        self, private: Columns, question: Pair, spent: ApproxDP, coins: PublicGenerator, allotment: CallBudget
-    ) -> Released:
-        halves, setting = self.halved(private, question, coins), self.setting
+    def release(self, run: Run[Pair]) -> Released:
+        halves, setting = self.halved(run.data, run.question, run.rng), self.setting
         left_y, left_x = halves.residuals(setting)
-        correlation = spearman if question.score == "spearman" else kendall
+        correlation = spearman if run.question.score == "spearman" else kendall
         scores = abs(correlation(halves.x, left_y)), abs(correlation(halves.y, left_x))
         distance = rank_distance(rank_gap(left_y, left_x), halves.n, setting.penalty)
         claim = Sensitivity(1, Norm.TESTED, Relation.REPLACE_ONE, "training-ranks", Unit.TRAINING_ROW)
-        stated = stable_value(Query(np.array([float(distance), *scores]), claim, "rank scores"), allotment, spent)
+        stated = stable_value(Query(np.array([float(distance), *scores]), claim, "rank scores"), run.budget, run.loss)
         if stated is None:
             return Released(None, "score", None, setting.penalty, setting.width)
         forward, backward = map(float, stated)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.core.run_context import Run
 from dpcausal.data.counts import counts_of
 from dpcausal.data.table import Table
 from dpcausal.discovery.question import (
@@ -27,7 +28,6 @@ from dpcausal.discovery.search.pc import Ask, Edge, Skeleton, Terms, Test, orien
 from dpcausal.discovery.search.release_search import SearchResult
 from dpcausal.papers.direction.rank_scores import RankScores, claimed_sensitivity, published_score
 from dpcausal.papers.mechanisms.replication import replicate
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
@@ -71,23 +71,20 @@ class PcSystem(GraphSearch[Any]):
     def check(self, question: DiscoveryQuestion) -> None:
         check_cells(question)
 
-    def release(
-        self, private: Table, question: DiscoveryQuestion, spent: Any, coins: PublicGenerator, allotment: CallBudget
-    ) -> SearchOutcome:
-        return self.replicated(self.counts(private, question, coins), question, spent, coins, allotment)
+    def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
+        return self.replicated(self.counts(run.data, run.question, run.rng), run)
 
-    def replicated(
-        self, counts: Counts, question: DiscoveryQuestion, spent: Any, coins: PublicGenerator, allotment: CallBudget
-    ) -> SearchOutcome:
+    def replicated(self, counts: Counts, run: Run[DiscoveryQuestion]) -> SearchOutcome:
         """Run the published system; ε is the paper's own parameter, 1 without privacy."""
+        question, rng = run.question, run.rng
         terms = self.terms(question.alpha, question.knowledge)
-        epsilon = spent.epsilon if isinstance(spent, (PureDP, ApproxDP)) else 1.0
+        epsilon = run.loss.epsilon if isinstance(run.loss, (PureDP, ApproxDP)) else 1.0
         claim = Sensitivity(claimed_sensitivity(question.n), Norm.LINF, Relation.REPLACE_ONE, UNPROVEN)
 
-        def run(exact: Counts) -> tuple[Skeleton, str]:
-            return self.as_published(Replica(question.names, np.maximum(exact, 0), epsilon, terms, coins))
+        def published(exact: Counts) -> tuple[Skeleton, str]:
+            return self.as_published(Replica(question.names, np.maximum(exact, 0), epsilon, terms, rng))
 
-        skeleton, reported = replicate(Query(counts, claim, self.name), allotment, run)
+        skeleton, reported = replicate(Query(counts, claim, self.name), run.budget, published)
         return self.outcome(skeleton, terms, question, reported)
 
     def outcome(

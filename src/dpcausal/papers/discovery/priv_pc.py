@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
 
 from dpcausal.core import validate as public
-from dpcausal.data.table import Table
+from dpcausal.core.run_context import Run
 from dpcausal.discovery.question import DiscoveryQuestion, SearchOutcome
 from dpcausal.discovery.search.pc import (
     Edge,
@@ -36,7 +36,6 @@ from dpcausal.papers.discovery.sieve_and_examine import advanced_composition, op
 from dpcausal.papers.mechanisms.sparse_vector import first_above
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query
 
 TWEAK = 0.02
@@ -89,18 +88,17 @@ class PrivPc(PcSystem):
             laplace_scale(4 * bound * 1.01, each.part(HALF))
         return ""
 
-    def release(
-        self, private: Table, question: DiscoveryQuestion, spent: Any, coins: PublicGenerator, allotment: CallBudget
-    ) -> SearchOutcome:
-        counts = self.counts(private, question, coins)
+    def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
+        question = run.question
+        counts = self.counts(run.data, question, run.rng)
         if self.printed:
-            return self.replicated(counts, question, spent, coins, allotment)
+            return self.replicated(counts, run)
         terms = self.terms(question.alpha, question.knowledge)
         scores = RankScores(question.names, counts)
         threshold = scores.threshold(question.n, terms.alpha)
         rounds = default_rounds(len(question.names))
-        each = spent.part(Fraction(1, rounds))
-        sieve = Sieve(scores, terms, allotment, each, rounds, threshold, self.examines)
+        each = run.loss.part(Fraction(1, rounds))
+        sieve = Sieve(scores, terms, run.budget, each, rounds, threshold, self.examines)
         return self.outcome(find_skeleton(question.names, sieve.ask, terms, sieve.begin), terms, question)
 
     def as_published(self, replica: Replica) -> tuple[Skeleton, str]:

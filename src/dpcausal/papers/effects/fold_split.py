@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core import validate as public
-from dpcausal.data.table import Table
+from dpcausal.core.run_context import Run
 from dpcausal.effects.cells.effect import UNMEASURED, arms_of
 from dpcausal.effects.cells.value import levels_of
 from dpcausal.effects.estimators.aipw_scores import OUTCOME, TREATMENT, Design
@@ -26,10 +26,8 @@ from dpcausal.effects.result import Effect
 from dpcausal.errors import FenceError, LossError, ParameterError
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.mechanisms.blocks import assign_blocks, blocks_moved
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.checks import as_pure
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.regression.external import one_thread
 from dpcausal.regression.kernel_ridge import solved
@@ -225,24 +223,22 @@ class FoldSplit(EffectMethod[PureDP]):
         bound = fold_split_sensitivity(self.estimator, question.n, self.folds or 2, self.least, question.unit).bound
         return math.sqrt(geometric_variance(laplace_scale(bound, spent))) / GRID / question.n
 
-    def release(
-        self, private: Table, question: EffectQuestion, spent: PureDP | NoPrivacy, coins: PublicGenerator,
-        allotment: CallBudget,
-    ) -> Effect:  # fmt: skip
+    def release(self, run: Run[EffectQuestion]) -> Effect:
+        question = run.question
         design, folds, n = Design.of(question), self.folds or 2, question.n
-        rows = private.rows(dict.fromkeys(design.sources))
+        rows = run.data.rows(dict.fromkeys(design.sources))
         unit = design.units(rows)
         y, a, x = unit[:, OUTCOME], unit[:, TREATMENT] > 0, unit[:, TREATMENT + 1 :]
-        parts = assign_blocks(n, folds, coins, rows.keys)
+        parts = assign_blocks(n, folds, run.rng, rows.keys)
         means = averages(x, a, y, rows.kept, parts, self.least)
         bound = fold_split_sensitivity(self.estimator, n, folds, self.least, question.unit)
         total = fold_split(self.estimator, means, a, y, rows.kept, self.least)
-        noisy, counted = np.asarray(geometric(Query(total, bound, "the mean of scores"), allotment, spent)) / GRID
+        noisy, counted = np.asarray(geometric(Query(total, bound, "the mean of scores"), run.budget, run.loss)) / GRID
         far = reach(self.estimator, self.least)
         count = min(max(float(counted) / far, 1.0), float(n)) if question.leaves_out else float(n)
         mean, half = float(np.clip(noisy / count, -2.0, 2.0)), float(design.halves[OUTCOME])
         of_count = mean / far if question.leaves_out else 0.0
-        noise = self._noise(question, spent) * n / count * math.hypot(1.0, of_count) * half
+        noise = self._noise(question, run.loss) * n / count * math.hypot(1.0, of_count) * half
         unmeasured: dict[str, Any] = dict.fromkeys(UNMEASURED)
         levels = levels_of(question.column(question.treatment))
         control, treated = arms_of(levels, question.treatment, question.treated, question.control)
@@ -255,7 +251,4 @@ class FoldSplit(EffectMethod[PureDP]):
             **unmeasured, by_group=(), balance=(), notes=(), method=self.name, settings={}, n=n,
             release=None, guarantee=UNSTATED,
         )  # fmt: skip
-
-    def exact(self, private: Table, question: EffectQuestion, coins: PublicGenerator, allotment: CallBudget) -> Effect:
-        return self.release(private, question, NoPrivacy(), coins, allotment)
 

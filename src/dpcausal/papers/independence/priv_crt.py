@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
 from dpcausal.core import validate as public
+from dpcausal.core.run_context import Run
 from dpcausal.independence.methods.crt_decision import GlobalCrt
-from dpcausal.independence.question import IndependenceQuestion, Released, Sample
+from dpcausal.independence.question import IndependenceQuestion, Released
 from dpcausal.mechanisms.selection import noisy_max, rank_scores
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator
 
 RESAMPLES = 19
 """As in the paper: with more copies its noisy maximum loses power."""
@@ -57,18 +56,11 @@ class PrivCrt(GlobalCrt):
     def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         return (*super().caveats(question, spent), NO_LEVEL)
 
-    def release(
-        self,
-        private: Sample,
-        question: IndependenceQuestion,
-        spent: PureDP,
-        coins: PublicGenerator,
-        allotment: CallBudget,
-    ) -> Released:
-        each = self.sensitivity(question)
+    def release(self, run: Run[IndependenceQuestion]) -> Released:
+        each = self.sensitivity(run.question)
         bound = each.rounded_up
         if self.constants == "published":
             bound = max(bound, published_resample_bound(self.penalty or 0))
-        found = self.statistics(private, question, coins)
-        place = noisy_max(rank_scores(found, bound, "scores of ranks", each), allotment, spent)
+        found = self.statistics(run.data, run.question, run.rng)
+        place = noisy_max(rank_scores(found, bound, "scores of ranks", each), run.budget, run.loss)
         return Released(float(place), (1 + place) / found.size)

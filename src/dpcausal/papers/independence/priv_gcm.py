@@ -13,12 +13,11 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from dpcausal.core import validate as public
+from dpcausal.core.run_context import Run
 from dpcausal.independence.methods.crt_decision import features, planned_ridge, unit_column
 from dpcausal.independence.question import IndependenceQuestion, PureTest, Reals, Released, Sample, values_of
 from dpcausal.mechanisms.additive import laplace
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
 from dpcausal.regression.residual_products import Chunks, fit_weights, fitted_residuals, products_sensitivity
 
@@ -75,22 +74,16 @@ class PrivGcm(PureTest):
         penalty, width = planned_ridge(self.name, question, self.penalty, self.width, PENALTY)
         return replace(self, penalty=penalty, width=width)
 
-    def release(
-        self,
-        private: Sample,
-        question: IndependenceQuestion,
-        spent: PureDP,
-        coins: PublicGenerator,
-        allotment: CallBudget,
-    ) -> Released:
+    def release(self, run: Run[IndependenceQuestion]) -> Released:
+        question = run.question
         from scipy.special import ndtr
 
         penalty = self.penalty or PENALTY
-        R = products(features(private, question, self.width, coins), responses(private, question), penalty)
+        R = products(features(run.data, question, self.width, run.rng), responses(run.data, question), penalty)
         claim = products_sensitivity(question.n, penalty)
         if self.constants == "published":
             claim = replace(claim, bound=max(float(claim.bound), published_products_bound(penalty)))
-        noisy = laplace(Query(R, claim, "products of residuals"), allotment, spent)
+        noisy = laplace(Query(R, claim, "products of residuals"), run.budget, run.loss)
         spread = float(noisy.std())
         statistic = math.sqrt(question.n) * float(noisy.mean()) / spread if spread > 0 else 0.0
         return Released(statistic, float(2 * ndtr(-abs(statistic))))

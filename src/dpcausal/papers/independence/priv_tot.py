@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from dpcausal.core.run_context import Run
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.block_test import LEAST_BLOCK, block_scores, planned_blocks
 from dpcausal.independence.null_laws import LEAST_PVALUE, geometric_tail, studentised
@@ -19,7 +20,6 @@ from dpcausal.independence.question import IndependenceQuestion, PureTest, Relea
 from dpcausal.independence.residuals import checked_regression, residuals
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.blocks import vote_count
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 
@@ -64,15 +64,8 @@ class PrivToT(PureTest):
         blocks = planned_blocks(self.name, self.blocks, min(BLOCKS, question.n // LEAST_BLOCK), question.n)
         return replace(self, blocks=blocks, regression=checked_regression(self.regression, question, blocks))
 
-    def release(
-        self,
-        private: Sample,
-        question: IndependenceQuestion,
-        spent: PureDP,
-        coins: PublicGenerator,
-        allotment: CallBudget,
-    ) -> Released:
+    def release(self, run: Run[IndependenceQuestion]) -> Released:
         critical = NormalDist().inv_cdf(1 - LEVEL / 2)
-        votes = [found > critical for found in block_scores(self, private, question, coins)]
-        noisy = geometric(vote_count(votes, "blocks that reject"), allotment, spent)
-        return Released(float(noisy), count_pvalue(noisy, self.blocks or 0, spent.epsilon))
+        votes = [found > critical for found in block_scores(self, run.data, run.question, run.rng)]
+        noisy = geometric(vote_count(votes, "blocks that reject"), run.budget, run.loss)
+        return Released(float(noisy), count_pvalue(noisy, self.blocks or 0, run.loss.epsilon))

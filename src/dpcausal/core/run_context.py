@@ -1,0 +1,26 @@
+"""What a method works with: the question, what is charged for it, the rows, and the call's budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.noise import PublicGenerator
+
+Asked = TypeVar("Asked")
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Generic[Asked]):
+    """One run of a method, after the charge: the one object through which it sees private rows.
+
+    ``loss`` is what was charged, ``NoPrivacy`` for the exact answer; ``rng`` draws public randomness, for a method that
+    uses it; ``data`` is *private*.  What goes to an engine's workers must not hold it.
+    """
+
+    question: Asked
+    loss: Any
+    budget: CallBudget
+    rng: PublicGenerator
+    data: Any = field(repr=False)
