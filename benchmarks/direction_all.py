@@ -54,7 +54,7 @@ def made(pairs: int, rows: int) -> Wide:
     return Wide(columns, dpc.Schema(declared), causes)
 
 
-def in_one_call(wide: Wide, budget: Budget) -> tuple[float, dpc.Directions, dpc.Table]:
+def in_one_call(wide: Wide, budget: Budget) -> tuple[float, dpc.DirectionSet, dpc.Table]:
     table = wide.table(budget)
     start = time.perf_counter()
     answers = dpc.direction_all(table, list(wide.causes), loss=budget)

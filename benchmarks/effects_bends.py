@@ -1,4 +1,4 @@
-"""Causes that bend: bias and coverage of ``moments`` with squares and products, where they are cheap, and without.
+"""Causes that bend: bias and coverage of ``aipw`` with squares and products, where they are cheap, and without.
 
     python -m benchmarks effects_bends                   100 runs a cell, 30 from 100,000 rows on, ε = 1, δ = 1e-6
     python -m benchmarks effects_bends --rows 5000,10000 --shapes "square;abs"

@@ -1,4 +1,4 @@
-"""Confounders that bend: error, coverage and width of ``boosted-aipw`` beside those of ``moments``.
+"""Confounders that bend: error, coverage and width of ``boosted-aipw`` beside those of ``aipw``.
 
     python -m benchmarks effects_bends_boosted                    20 runs a design, 10,000 rows, ε = 1, δ = 1e-6
     python -m benchmarks effects_bends_boosted --runs 60 --json benchmarks/effects_bends_boosted.json
@@ -100,7 +100,7 @@ def main(arguments: list[str]) -> int:
     asked = options.parse_args(arguments)
     found = []
     for name in asked.designs.split(";"):
-        for method in ("boosted-aipw", "moments"):
+        for method in ("boosted-aipw", "aipw"):
             found.append(cell(name, asked.rows, asked.epsilon, asked.runs, method))
             print(json.dumps(found[-1]), flush=True)
     if asked.json:

@@ -1,4 +1,4 @@
-"""Eight designs of confounding named by somebody who had not seen how `moments` adjusts for bends,
+"""Eight designs of confounding named by somebody who had not seen how `aipw` adjusts for bends,
 published as they came.
 """
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Effects in blocks: error, coverage and width against ``moments`` and against the same learner on all rows.
+"""Effects in blocks: error, coverage and width against ``aipw`` and against the same learner on all rows.
 
     python -m benchmarks effects_blocks                                  series, designs where moments fails among them
     python -m benchmarks effects_blocks --designs step --learner boosting --rows 100000 --runs 20
     python -m benchmarks effects_blocks --way blocks --overlap
 
-*linear* and *nonlinear* are those of ``effects_literature``, without the squares and cubes that ``moments`` is given
+*linear* and *nonlinear* are those of ``effects_literature``, without the squares and cubes that ``aipw`` is given
 there.  In the others treatment and outcome go alike: *square* with x0², *product* with x0·x1 and x2², *step* with two
 jumps, *wave* with sin 6x0.  *varied*: the effect is .4 + .4 x0 + .6 (x1² − 1/3), treatment goes with both.  *skewed*:
 log-normal errors; *rare*: 6 % are treated; *jumpy*: the effect is 0 or .8 by the sign of x0, which treatment goes with.
@@ -85,7 +85,7 @@ def ask(columns: tuple[Any, Any, Any], loss: Any, method: Any) -> Any:
 
 
 def line_of(kind: str, n: int, epsilon: float, runs: int, way: str, options: dict[str, Any]) -> str:
-    method: Any = dpc.methods.Blocks(**options)
+    method: Any = dpc.methods.SampleAggregate(**options)
     loss: Any = dpc.PureDP(epsilon) if math.isfinite(epsilon) else dpc.NoPrivacy()
     if way.startswith("moments"):
         method = dpc.methods.Aipw(short_tails=way != "moments", lines_only=way == "moments-lines")

@@ -2,8 +2,8 @@
 
     python -m benchmarks effects_coin                       1,000 runs a line
 
-Each line, of ``Coin`` and of ``cells``: root mean square error, coverage, the share of runs with an interval, half its
-width.  The truth is that of the law the rows are drawn from.
+Each line, of ``Coin`` and of ``stratified``: root mean square error, coverage, the share of runs with an interval, half
+its width.  The truth is that of the law the rows are drawn from.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def line(shape: str, n: int, epsilon: float, share: float, runs: int, start: int
     told = [(1 - chances).tolist(), chances.tolist()] if sites else [1 - share, share]
     schema = {"a": dpc.Levels([0, 1]), "y": dpc.Levels([0, 1]) if levels else dpc.Bounded(0, 1)}
     schema |= {"s": dpc.Levels(range(4))} if sites else {}
-    ways: dict[str, Any] = {"coin": dpc.methods.Coin(probabilities=told), "cells": "cells"}
+    ways: dict[str, Any] = {"coin": dpc.methods.Coin(probabilities=told), "stratified": "stratified"}
     errors, held, wide = ({name: [] for name in ways} for _ in range(3))
     for seed in range(start, start + runs):
         rng = np.random.default_rng(seed)

@@ -110,7 +110,7 @@ def told(title: str, study: tuple[Any, Any, dict[str, Any]], loss: Any, runs: in
     held = float(np.mean([low <= aim <= high for low, high in shown])) if shown else math.nan
     reasons = {re.sub(r" \(.*?\)", "", one.interval_reason) for one in found if one.interval is None}
     rest = f"holds it in {held:.2f}, shown in {len(shown) / runs:.2f}"
-    if found[0].method == "moments":
+    if found[0].method == "aipw":
         rest += f", signal to noise {np.median([one.signal_to_noise for one in found]):.2f}"
         rest += "".join(f" ({caveat})" for caveat in found[0].guarantee.caveats if "foretell" in caveat)
     print(f"  half-width {half:.4g}, {rest}", *sorted(reasons), flush=True)

@@ -197,7 +197,7 @@ def beside(n: int, epsilons: list[float], runs: int) -> Iterator[str]:
     peers = folded(n, epsilons, max(min(runs, 100_000 // n), 3))
     said = dpc.methods.PartiallyLinear
     ways = {"one slope": "partially-linear", "one slope, errors said symmetric": said(symmetric_errors=True),
-            "one slope, of one law": said(constant_spread=True), "moments": "moments", "moments, tails said short":
+            "one slope, of one law": said(constant_spread=True), "aipw": "aipw", "moments, tails said short":
             dpc.methods.Aipw(short_tails=True)}  # fmt: skip
     for epsilon, peer in zip(epsilons, peers, strict=True):
         for name, way in ways.items():

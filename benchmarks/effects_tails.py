@@ -303,7 +303,7 @@ def by_cells(name: str, n: int, epsilon: float, runs: int) -> str:
             ledger = dpc.Ledger.without_privacy() if loss.exact else dpc.Ledger.in_memory(loss)
             table = dpc.Table({**adjust, "a": a, "y": np.where(a == 1, y1, y0)}, schema, ledger)
             with dpc.simulated_noise(seed):
-                found = dpc.effect(table, treatment="a", outcome="y", adjust=list(X), loss=loss, method="cells")
+                found = dpc.effect(table, treatment="a", outcome="y", adjust=list(X), loss=loss, method="stratified")
             if loss.exact:
                 plain.append(3.92 * (found.standard_error or math.nan))
             elif found.interval is not None:

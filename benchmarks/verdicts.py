@@ -6,7 +6,7 @@ A pair's blocks are those of the public call; what noise makes of their exact co
 cost time and the noise does not.  Half of the pairs are named effect first.  ± is one standard error over the pairs.
 
 * ``right``, ``wrong``: an arrow; where no arrow is right, every arrow is wrong.  ``answered``: all but undecided.
-* ``lean``: the forced choice of ``method="votes"`` by ``lsnm``, the whole ε on one count, and by ``hsic``;
+* ``lean``: the forced choice of ``method="majority-vote"`` by ``lsnm``, the whole ε on one count, and by ``hsic``;
   not with ``--no-votes``.
 * ``--model location-scale``: the verdict's other model.
 * ``--fresh``: six times five designs that were named after all defaults were set.
@@ -197,7 +197,7 @@ def of_pair(
         if not votes:
             shares.append(math.nan)
             continue
-        count, blocks, _ = exact_counts(named, epsilons[0], place, method="votes", score=score)
+        count, blocks, _ = exact_counts(named, epsilons[0], place, method="majority-vote", score=score)
         first = leans_right(int(count), blocks, epsilons[1], noises)
         shares.append(1 - first if turned else first)
     return shares

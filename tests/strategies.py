@@ -198,7 +198,7 @@ many_arguments = st.fixed_dictionaries(
             st.sampled_from([None, {}, {("x", "y"): 2}, {"spearman": 0.1}, {"igci": 1e-300}, {"iqr": 1e300}]), junk
         ),
         "protect": often(st.sampled_from(["everyone", "test"]), junk),
-        "method": often(st.builds(METHODS["votes"], blocks=OPTIONS["blocks"]), junk),
+        "method": often(st.builds(METHODS["majority-vote"], blocks=OPTIONS["blocks"]), junk),
         "alpha": often(st.sampled_from([0.1, 0.1, 0.25]), junk),
         "accept_large_epsilon": often(st.booleans(), junk),
     },

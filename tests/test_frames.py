@@ -44,7 +44,7 @@ def test_an_effect_has_a_row_for_all_and_for_each_group(answers: dict[str, Any])
     ends = [effect.interval, *(one.interval for one in effect.by_group)]
     assert frame["interval_low"].tolist() == [None if one is None else one[0] for one in ends]
     assert frame["interval_high"].tolist() == [None if one is None else one[1] for one in ends]
-    assert set(frame["treatment"]) == {"a"} and set(frame["method"]) == {"cells"}
+    assert set(frame["treatment"]) == {"a"} and set(frame["method"]) == {"stratified"}
 
 
 def test_differences_in_differences_have_every_cohort_and_period(answers: dict[str, Any]) -> None:

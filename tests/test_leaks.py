@@ -165,7 +165,7 @@ MANY: list[dict[str, Any]] = [
 """Ways to ask for several directions."""
 
 
-def run_many(table: dpc.Table, **arguments: Any) -> dpc.Directions:
+def run_many(table: dpc.Table, **arguments: Any) -> dpc.DirectionSet:
     with dpc.simulated_noise(3):
         return dpc.direction_all(table, [("x", "y")], **({"loss": dpc.PureDP(1)} | arguments))
 

@@ -81,7 +81,7 @@ def outside(frame: Any, ask: Callable[[dpc.Table], Any], budget: dpc.PureDP | No
             answer.score, answer.method,
             answer.protect, answer.columns, answer.n, answer.settings, guarantee,
         )  # fmt: skip
-    elif isinstance(outcome.answer, dpc.Directions):
+    elif isinstance(outcome.answer, dpc.DirectionSet):
         many = outcome.answer
         parts = [(one.columns, one.score, one.blocks, one.spent, one.margin_unit) for one in many.directions]
         public = (parts, many.pairs, many.scores, many.n, many.guarantee.to_dict() | {"ledger_head": None})

@@ -63,7 +63,7 @@ def found(kind: Any) -> Ask:
 
 
 def estimated(kind: Any) -> Ask:
-    gaussian = kind.name in ("moments", "boosted-aipw", "partially-linear")
+    gaussian = kind.name in ("aipw", "boosted-aipw", "partially-linear")
     loss, adjust = (APPROXIMATE, ["x"]) if gaussian else (PURE, ["b"])
     return lambda table: dpc.effect(table, treatment="a", outcome="y", adjust=adjust, method=kind(), loss=loss)
 
@@ -76,9 +76,9 @@ WAYS: dict[str, Ask] = {
     "effect assigned": lambda table: dpc.effect(
         table, treatment="a", outcome="y", adjust=["b"], loss=PURE,
         method=dpc.methods.Assigned(sizes=[[PERSONS // 4] * 2] * 2)),
-    "effect blocks": lambda table: dpc.effect(
+    "effect sample-aggregate": lambda table: dpc.effect(
         table, treatment="a", outcome="y", adjust=["x"], loss=PURE,
-        method=dpc.methods.Blocks(blocks=20, terms="lines")),
+        method=dpc.methods.SampleAggregate(blocks=20, terms="lines")),
     "effect coin": lambda table: dpc.effect(
         table, treatment="a", outcome="y", adjust=["b"], loss=PURE,
         method=dpc.methods.Coin(probabilities=[0.5, 0.5])),
@@ -91,7 +91,7 @@ WAYS: dict[str, Ask] = {
 
 BY_PLACE = {"ci_test hsic", "ci_test crt-decision"}
 """Refused where ids are private: coins, or sums whose rounding may differ, go by a person's place."""
-NEVER = {f"direction {name}" for name in DIRECTION if name not in ("votes", "verdict")}
+NEVER = {f"direction {name}" for name in DIRECTION if name not in ("majority-vote", "verdict")}
 """Refused for every table that leaves rows out, or for persons: halves and published forms."""
 OF_ALL_ROWS = {"effect assigned"}
 """Refused for a subgroup: the sizes of the arms were fixed for all rows."""

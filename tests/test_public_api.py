@@ -14,8 +14,8 @@ import pytest
 import dpcausal as dpc
 
 NAMES = {
-    "ApproxDP", "Bounded", "Cpdag", "Direction", "Directions", "Discovery", "Effect", "Guarantee", "Knowledge",
-    "Ledger", "Independence", "Independences", "Levels", "moments", "ModelX", "NoPrivacy", "Panel", "Power", "PureDP",
+    "ApproxDP", "Bounded", "Cpdag", "Direction", "DirectionSet", "Discovery", "Effect", "Guarantee", "Knowledge",
+    "Ledger", "Independence", "IndependenceSet", "Levels", "moments", "ModelX", "NoPrivacy", "Panel", "Power", "PureDP",
     "ci_test",
     "ci_tests", "Relation", "Release", "Schema", "Study", "SyntheticControl", "Table", "Unit", "ZCDP",
     "average_effect", "calculators",

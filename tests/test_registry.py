@@ -133,7 +133,7 @@ def test_a_claim_without_a_falsifier_row_says_why() -> None:
 
 def test_every_call_that_spends_has_rows_for_all_its_ways() -> None:
     assert spending_calls() == {row.function for row in TASKS}
-    ways = {"direction verdict", "direction votes", "direction_all by epsilon", "direction_all by rho"}
+    ways = {"direction verdict", "direction majority-vote", "direction_all by epsilon", "direction_all by rho"}
     ways |= {"direction_all test half"}
     ways |= {f"direction holdout {score}" for score in holdout.RULES}
     ways |= {f"direction holdout {score} scores" for score, rule in holdout.RULES.items() if rule.scores}

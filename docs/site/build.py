@@ -137,7 +137,7 @@ GROUPS = {
         "synthetic_control", "synthetic_controls", "power", "plan_synthetic_control", "Study",
     ),
     "Answers": (
-        "Direction", "Directions", "Independence", "Independences", "Discovery", "Cpdag", "Knowledge", "Effect",
+        "Direction", "DirectionSet", "Independence", "IndependenceSet", "Discovery", "Cpdag", "Knowledge", "Effect",
         "Power", "ModelX", "SyntheticControl",
     ),
 }  # fmt: skip

@@ -15,7 +15,7 @@ from dpcausal.direction import calculators as calculators
 from dpcausal.direction.api import direction as direction
 from dpcausal.direction.many import direction_all as direction_all
 from dpcausal.direction.result import Direction as Direction
-from dpcausal.direction.result_set import Directions as Directions
+from dpcausal.direction.result_set import DirectionSet as DirectionSet
 from dpcausal.discovery.api import discover as discover
 from dpcausal.discovery.graph import Cpdag as Cpdag
 from dpcausal.discovery.knowledge import Knowledge as Knowledge
@@ -32,7 +32,7 @@ from dpcausal.independence.methods.model_x import ModelX as ModelX
 from dpcausal.independence.power import Power as Power
 from dpcausal.independence.power import power as power
 from dpcausal.independence.result import Independence as Independence
-from dpcausal.independence.result import Independences as Independences
+from dpcausal.independence.result import IndependenceSet as IndependenceSet
 from dpcausal.planning.plan import Plan as Plan
 from dpcausal.planning.plan import plan as plan
 from dpcausal.privacy.ledger import Ledger as Ledger

@@ -180,7 +180,7 @@ BAD: dict[str, tuple[Callable[[], Result], str]] = {
     "no amount": (lambda: ask(), "say what the call may cost"),
     "delta alone": (lambda: ask("--delta", "1e-6"), "say what the call may cost"),
     "an even number of blocks": (
-        lambda: ask("--epsilon", "0.1", "--method", "votes", "--blocks", "4"), "odd number"
+        lambda: ask("--epsilon", "0.1", "--method", "majority-vote", "--blocks", "4"), "odd number"
     ),
     "no such data": (lambda: ask("--epsilon", "0.1", data="nothing.csv"), "nothing.csv"),
     "data of another kind": (lambda: ask("--epsilon", "0.1", data="schema.toml"), "schema.toml"),

@@ -179,4 +179,4 @@ def test_names_in_data_releases_and_options_move_no_terminal(tmp_path: Path, mon
     for form in ((), ("--json",)):
         printed("ask", "r.json", "discover", *form)
         printed("plan", "ci-test", "--n", "1000", "--epsilon", "1", "--method", HOSTILE, *form)
-    printed("plan", "effect", "--n", "1000", "--epsilon", "1", "--method", "cells")
+    printed("plan", "effect", "--n", "1000", "--epsilon", "1", "--method", "stratified")

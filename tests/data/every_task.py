@@ -86,8 +86,8 @@ SUMS: dict[str, About] = {
     "`discontinuity`": lambda table: dpc.discontinuity(
         table, running="x", outcome="y", cutoff=0.5, bins=5, loss=dpc.PureDP(10)
     ),
-    "`effect`, `cells`": effect("cells", "yes"),
-    "`effect`, `moments`": effect("moments", "x"),
+    "`effect`, `stratified`": effect("stratified", "yes"),
+    "`effect`, `aipw`": effect("aipw", "x"),
     "`effect`, `boosted-aipw`": effect("boosted-aipw", "x"),
     "`effect`, `partially-linear`": effect("partially-linear", "x", "site"),
     "`effect`, `coin`": effect(M.Coin(probabilities=[0.5, 0.5])),
@@ -103,9 +103,9 @@ BLOCKS: dict[str, About] = {
     "`ci_test`, `gcm`": tested(M.Gcm(blocks=5)),
     "`ci_test`, `gcm-weighted`": tested("gcm-weighted"),
     "`ci_test`, `crt`": tested(M.Crt(model_x="fit")),
-    "`effect`, `blocks`": effect(M.Blocks(blocks=20, terms="lines"), "x", "site"),
+    "`effect`, `sample-aggregate`": effect(M.SampleAggregate(blocks=20, terms="lines"), "x", "site"),
     "`direction`, `verdict`": arrow(M.Verdict(blocks=5)),
-    "`direction`, `votes`": arrow(M.Votes(blocks=5)),
+    "`direction`, `majority-vote`": arrow(M.MajorityVote(blocks=5)),
 }
 WHOLE: dict[str, About] = {
     "`ci_test`, `neighbours`": tested("neighbours"),

@@ -93,8 +93,8 @@ def released(frame: Any, seed: int = 5) -> list[Any]:
         found = [
             dpc.moments(table, ["x", "y", "arm"], loss=loss, meat=("y", ["x"])),
             dpc.cells(table, by=["arm", "site"], values=["y"], loss=dpc.PureDP(4)),
-            dpc.effect(**about, adjust=["x"], method="moments", loss=loss).release,
-            dpc.effect(**about, adjust=["yes"], method="cells", loss=dpc.PureDP(4), groups="day").release,
+            dpc.effect(**about, adjust=["x"], method="aipw", loss=loss).release,
+            dpc.effect(**about, adjust=["yes"], method="stratified", loss=dpc.PureDP(4), groups="day").release,
             dpc.discover(table, columns=["x", "y", "arm"], method="moments", loss=loss).release,
         ]
         for trial in (dpc.methods.Coin(probabilities=[0.5, 0.5]), dpc.methods.Assigned(sizes=[N // 2, N // 2])):

@@ -56,10 +56,10 @@ def released(table: dpc.Table) -> list[Any]:
     with dpc.simulated_noise(3):
         some = table.where("z", at_least=-1.0)
         test = dpc.ci_test(table, "x", "y", given=["z"], loss=dpc.PureDP(1), method=dpc.methods.Gcm(blocks=9))
-        votes = dpc.direction(table, "x", "y", loss=dpc.PureDP(1), method=dpc.methods.Votes(blocks=9))
+        votes = dpc.direction(table, "x", "y", loss=dpc.PureDP(1), method=dpc.methods.MajorityVote(blocks=9))
         bits = dpc.direction(some, "x", "y", loss=dpc.PureDP(1), method=dpc.methods.Verdict(blocks=9))
         slopes = dpc.effect(table, treatment="a", outcome="y", adjust=["x"], loss=dpc.PureDP(15),
-                            method=dpc.methods.Blocks(blocks=20, terms="lines"))  # fmt: skip
+                            method=dpc.methods.SampleAggregate(blocks=20, terms="lines"))  # fmt: skip
         return [test.statistic, test.pvalue, votes.margin, bits.to_dict()["counts"], slopes.estimate, slopes.interval]
 
 

@@ -17,7 +17,7 @@ from dpcausal.direction.scores import anm
 from dpcausal.direction.scores.anm import split_rows
 from dpcausal.mechanisms.blocks import assign_blocks
 from dpcausal.mechanisms.gate import recording_gate
-from dpcausal.methods import Votes
+from dpcausal.methods import MajorityVote
 from dpcausal.papers import AnmTestPrivacy, AnmTestPrivacyIqr, AnmTrainingPrivacy, AnmTrainingRanks
 from dpcausal.privacy.noise import public_generator
 from tests.conformance import STARTS
@@ -61,7 +61,7 @@ def spelled(arguments: dict[str, Any]) -> dict[str, Any]:
         return words | {"method": special.get((protect, score), halves.get(protect))(**own)}  # type: ignore[misc]
     if not own or not isinstance(method, str):
         return words
-    kind = METHODS.get(method, {**HALVES, "everyone": Votes}.get(protect))
+    kind = METHODS.get(method, {**HALVES, "everyone": MajorityVote}.get(protect))
     return words | {"method": kind(**own)}  # type: ignore[misc]
 
 

@@ -187,9 +187,9 @@ def test_what_plays_no_part_without_privacy_is_said_to() -> None:
     assert "had no effect" in told.summary().splitlines()[0]
     assert not any("no effect" in caveat for caveat in ask(rows, loss=dpc.NoPrivacy()).guarantee.caveats)
     asked = table(rows, dpc.Ledger.without_privacy())
-    many = dpc.direction_all(asked, loss=dpc.NoPrivacy(), method="votes", scores="hsic")
+    many = dpc.direction_all(asked, loss=dpc.NoPrivacy(), method="majority-vote", scores="hsic")
     for one in (many, *many):
-        assert "method='votes' had no effect" in one.guarantee.caveats[-1]
+        assert "method='majority-vote' had no effect" in one.guarantee.caveats[-1]
 
 
 def test_the_variance_score_is_answered_exactly_and_in_blocks() -> None:

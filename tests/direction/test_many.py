@@ -39,7 +39,7 @@ def table(budget: Any = None, n: int = 80, protect: str = "everyone", **other: A
     return dpc.Table(columns(n) | other, SCHEMA, ledger, missing="impute")
 
 
-def all_of(asked: dpc.Table, pairs: Any = None, **arguments: Any) -> dpc.Directions:
+def all_of(asked: dpc.Table, pairs: Any = None, **arguments: Any) -> dpc.DirectionSet:
     return dpc.direction_all(asked, pairs, **({"loss": dpc.PureDP(1), "scores": ["spearman"]} | spelled(arguments)))
 
 
@@ -309,7 +309,7 @@ def test_the_entry_holds_what_was_asked() -> None:
     assert json.loads(entry.detail) == {
         "columns": ["d", "a", "b"], "pairs": [[0, 1], [1, 2]], "scores": ["kendall", "igci"],
         "epsilons": [0.125, 0.375, 0.125, 0.375], "divided_by": "epsilon", "protect": "everyone",
-        "methods": [{"method": "votes", "blocks": 1}], "alpha": 0.52, "correction": "holm",
+        "methods": [{"method": "majority-vote", "blocks": 1}], "alpha": 0.52, "correction": "holm",
     }  # fmt: skip
 
 

@@ -27,7 +27,7 @@ def asked(columns: Frame, loss: dpc.Loss | None = None) -> dpc.Direction:
     ledger = dpc.Ledger.in_memory(dpc.PureDP(10)) if loss is None else dpc.Ledger.without_privacy()
     table = dpc.Table(columns, SCHEMA, ledger)
     with dpc.simulated_noise(3):
-        return dpc.direction(table, "x", "y", method="votes" if loss is None else "auto", loss=paid)
+        return dpc.direction(table, "x", "y", method="majority-vote" if loss is None else "auto", loss=paid)
 
 
 def test_what_a_row_that_lacks_a_column_holds_elsewhere_does_not_count() -> None:
@@ -61,7 +61,7 @@ def test_an_empty_block_votes_by_its_own_coin() -> None:
     for seed in range(40):
         with dpc.simulated_noise(seed):
             table = dpc.Table(empty, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(10)))
-            found = dpc.direction(table, "x", "y", method=dpc.methods.Votes(blocks=9), loss=dpc.PureDP(5))
+            found = dpc.direction(table, "x", "y", method=dpc.methods.MajorityVote(blocks=9), loss=dpc.PureDP(5))
             margins.append(found.margin)
     assert all(margin is not None for margin in margins) and len(set(margins)) > 3
 

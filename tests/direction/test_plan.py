@@ -21,7 +21,7 @@ from dpcausal.errors import (
     SchemaError,
     UnprovenError,
 )
-from dpcausal.methods import Holdout, Verdict, Votes
+from dpcausal.methods import Holdout, MajorityVote, Verdict
 from dpcausal.papers import AnmTestPrivacy
 from dpcausal.statistics import hsic
 from tests.direction.neighbours import spelled
@@ -54,9 +54,9 @@ REFUSED: dict[str, tuple[dict[str, Any], type[DpCausalError], str]] = {
         {"protect": "test", "release_scores": "no"}, ParameterError, "True or False"
     ),
     "published blocks": ({"method": AnmTestPrivacy()}, ParameterError, "goes with protect='test'"),
-    "blocks for the test half": ({"protect": "test", "method": "votes"}, ParameterError, "protect='everyone'"),
+    "blocks for the test half": ({"protect": "test", "method": "majority-vote"}, ParameterError, "protect='everyone'"),
     "a number of blocks for the test half": (
-        {"protect": "test", "method": Votes(blocks=3)}, ParameterError, "protect='everyone'"
+        {"protect": "test", "method": MajorityVote(blocks=3)}, ParameterError, "protect='everyone'"
     ),
     "the variance of a test half": ({"protect": "test", "score": "variance"}, ParameterError, "bounded sensitivity"),
     "an even number of blocks": ({"blocks": 4}, ParameterError, "odd number between 1 and n/8 = 7"),

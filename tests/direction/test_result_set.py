@@ -18,7 +18,7 @@ from tests.direction.test_many import all_of, table
 PAIRS = [("a", "b"), ("c", "a")]
 
 
-def answers(counts: Any = (4, 0, 3, 5), **arguments: Any) -> dpc.Directions:
+def answers(counts: Any = (4, 0, 3, 5), **arguments: Any) -> dpc.DirectionSet:
     """Return four answers of five blocks with the given noisy counts of votes."""
     told = iter(counts)
     with recording_gate(lambda event, value: np.full_like(value, next(told))):

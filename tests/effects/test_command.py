@@ -93,13 +93,13 @@ def test_from_a_file_to_a_forest_plot_and_a_release_to_ask_again() -> None:
 
 def test_json_has_all_that_the_answer_says() -> None:
     told = json.loads(ask("--epsilon", "1", "--adjust", "site", "--estimand", "att", "--json").stdout)
-    assert told["estimand"] == "att" and told["adjusted_for"] == ["site"] and told["method"] == "cells"
+    assert told["estimand"] == "att" and told["adjusted_for"] == ["site"] and told["method"] == "stratified"
     assert told["interval"][0] < told["estimate"] < told["interval"][1]
     assert [one["name"] for one in told["balance"]] == ["site = south"]
 
 
 def test_effects_in_blocks_take_their_options_and_an_answer_without_released_numbers_is_shown_all_the_same() -> None:
-    asked = ("--epsilon", "2", "--adjust", "site", "--method", "blocks", "--terms", "lines", "--overlap")
+    asked = ("--epsilon", "2", "--adjust", "site", "--method", "sample-aggregate", "--terms", "lines", "--overlap")
     refused = ask("--epsilon", "1", *asked[2:], "--outcome-model", "trees")
     assert refused.exit_code == 2 and "boosting, forest" in refused.stderr
     answered = ask(*asked, "--release", "none.json")

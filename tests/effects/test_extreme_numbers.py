@@ -26,7 +26,7 @@ ASKED: dict[str, Callable[..., Any]] = {
         f"effect, {method}": lambda table, names, loss, method=method: dpc.effect(
             table, treatment="arm", outcome="y", adjust=names, loss=loss, method=method
         )
-        for method in ("auto", "cells", "moments", "boosted-aipw", "partially-linear", "blocks")
+        for method in ("auto", "stratified", "aipw", "boosted-aipw", "partially-linear", "sample-aggregate")
     },
 }
 

@@ -151,12 +151,12 @@ def test_a_weighted_effect_is_about_the_population_that_the_weights_stand_for() 
     columns = {"a": a, "y": y, "x": rng.uniform(-5, 5, n), "w": np.where(rare, 10.0, 1.0)}
     answers = {}
     for how in ({}, {"weight": ("w", 10.0)}):
-        for method, adjust, loss in (("cells", [], dpc.PureDP(1)), ("moments", ["x"], dpc.ApproxDP(2, 1e-6))):
+        for method, adjust, loss in (("stratified", [], dpc.PureDP(1)), ("aipw", ["x"], dpc.ApproxDP(2, 1e-6))):
             with dpc.simulated_noise(5):
                 asked = table(columns, dpc.Ledger.in_memory(loss), **how)
                 found = dpc.effect(asked, treatment="a", outcome="y", adjust=adjust, method=method, loss=loss)
             answers[method, bool(how)] = found
-    for method in ("cells", "moments"):
+    for method in ("stratified", "aipw"):
         low, high = answers[method, True].interval
         assert low < 2 < high and high - low < 0.5, (method, low, high)
         assert answers[method, False].estimate < 0.6

@@ -36,9 +36,9 @@ def asked(loss: Any, held: Any = None, **words: Any) -> Any:
 
 
 @pytest.mark.parametrize(("method", "loss", "adjust"), [
-    ("cells", EXACT, ["site"]), ("cells", dpc.PureDP(1), ["site"]), ("moments", dpc.ApproxDP(2, 1e-6), ["x"]),
+    ("stratified", EXACT, ["site"]), ("stratified", dpc.PureDP(1), ["site"]), ("aipw", dpc.ApproxDP(2, 1e-6), ["x"]),
     ("partially-linear", dpc.ApproxDP(2, 1e-6), ["x"]), ("boosted-aipw", dpc.ApproxDP(2, 1e-6), ["x"]),
-    (dpc.methods.Blocks(), dpc.PureDP(4), ["x"]),
+    (dpc.methods.SampleAggregate(), dpc.PureDP(4), ["x"]),
     (dpc.methods.Coin(probabilities=[0.5, 0.5]), dpc.PureDP(0.2), []),
 ])  # fmt: skip
 def test_the_level_that_is_counted_is_declared_named_and_may_be_either(method: Any, loss: Any, adjust: Any) -> None:
@@ -195,7 +195,7 @@ def test_where_outcomes_are_missing_by_what_is_adjusted_for_the_interval_of_all_
         columns, truth = lacking(seed)
         found = of_all(columns, dpc.PureDP(1) if seed % 2 else dpc.ZCDP(0.1), seed)
         held += found.interval[0] <= truth <= found.interval[1]
-        complete = of_all(columns, dpc.PureDP(1), seed, method="cells")
+        complete = of_all(columns, dpc.PureDP(1), seed, method="stratified")
         assert complete.population == "complete" and complete.interval[1] < 2
     assert held >= 27
 

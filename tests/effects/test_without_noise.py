@@ -81,5 +81,5 @@ def test_a_score_of_a_rare_arm_has_an_interval() -> None:
     y = np.clip(a + x + coins.normal(size=n), -10, 10)
     schema = {"a": dpc.Levels([0, 1]), "x": dpc.Bounded(-4, 4), "y": dpc.Bounded(-10, 10)}
     rows = table({"a": a, "x": x, "y": y}, schema)
-    found = dpc.effect(rows, treatment="a", outcome="y", adjust=["x"], loss=EXACT, method="moments")
+    found = dpc.effect(rows, treatment="a", outcome="y", adjust=["x"], loss=EXACT, method="aipw")
     assert found.interval is not None and found.interval[0] < 1 < found.interval[1]

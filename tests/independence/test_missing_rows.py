@@ -35,7 +35,7 @@ METHODS: dict[str, tuple[Any, list[str]]] = {
     "neighbours": (dpc.methods.Neighbours(), ["z"]),
     "kendall with levels": (dpc.methods.Kendall(), ["g"]),
     "strata-covariance": (dpc.methods.StrataCovariance(), ["g"]),
-    "hsic": (dpc.methods.PermutedHsic(resamples=19), []),
+    "hsic": (dpc.methods.Hsic(resamples=19), []),
 }
 Frame = dict[str, np.ndarray]
 

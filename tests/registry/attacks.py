@@ -276,7 +276,7 @@ def _assigned(table: dpc.Table) -> Any:
 def _in_blocks(table: dpc.Table) -> Any:
     parts = levels_of(table.schema["x"])
     return dpc.effect(table, treatment="x", outcome="y", adjust=[], treated=parts[-1], control=parts[0], loss=PURE,
-                      method=dpc.methods.Blocks(blocks=20))  # fmt: skip
+                      method=dpc.methods.SampleAggregate(blocks=20))  # fmt: skip
 
 
 def _of_bins() -> Way:
@@ -330,10 +330,10 @@ WAYS = (
         of, "x", "y", loss=PURE, score="iqr", protect="test"), protect="test"),
     _of_table("direction", "hsic", lambda of: dpc.direction(
         of, "x", "y", loss=PURE, score="hsic", protect="test"), protect="test"),
-    _of_table("direction", "votes", lambda of: dpc.direction(
-        of, "x", "y", loss=PURE, method=dpc.methods.Votes(blocks=3))),
-    _of_table("direction", "votes, last column constant", lambda of: dpc.direction(
-        of, "x", list(of.schema)[-1], loss=PURE, method=dpc.methods.Votes(blocks=3)), constant=True),
+    _of_table("direction", "majority-vote", lambda of: dpc.direction(
+        of, "x", "y", loss=PURE, method=dpc.methods.MajorityVote(blocks=3))),
+    _of_table("direction", "majority-vote, last column constant", lambda of: dpc.direction(
+        of, "x", list(of.schema)[-1], loss=PURE, method=dpc.methods.MajorityVote(blocks=3)), constant=True),
     _of_table("direction_all", "all pairs, one column constant", lambda of: dpc.direction_all(
         of, loss=PURE, scores=("igci", "igci-slope")), constant=True),
     _of_table("ci_test", "kendall", lambda of: dpc.ci_test(of, "x", "y", given=["z"], loss=PURE, method="kendall")),
@@ -347,9 +347,9 @@ WAYS = (
     _of_table("moments", "in rounds", lambda of: dpc.moments(of, ["x", "y"], loss=LARGE), LARGE),
     _of_levels("cells", "counts", lambda of: dpc.cells(of, by=["a", "b"], loss=PURE)),
     _of_table("cells", "sums", lambda of: dpc.cells(of, by=["x"], values=["y"], loss=PURE)),
-    _of_table("effect", "cells", _effect),
+    _of_table("effect", "stratified", _effect),
     _of_table("effect", "assigned", _assigned),
-    _of_table("effect", "blocks", _in_blocks),
+    _of_table("effect", "sample-aggregate", _in_blocks),
     _of_bins(),
     _of_table("effect", "coin", _by_coin),
     _of_paths(),

@@ -16,7 +16,7 @@ from dpcausal.effects.estimators import METHODS
 from dpcausal.effects.estimators.assigned import assigned_sum, assigned_sum_sensitivity
 from dpcausal.effects.estimators.block_mean import PROOFS
 from dpcausal.effects.estimators.block_regression import Slope
-from dpcausal.effects.estimators.blocks import Blocks
+from dpcausal.effects.estimators.blocks import SampleAggregate
 from dpcausal.effects.estimators.coin import centred_score, centred_score_sensitivity
 from dpcausal.effects.estimators.residual_sums import (
     capped_squares,
@@ -259,11 +259,11 @@ def of_effect(
 
 
 def stratified(table: dpc.Table, loss: Any) -> Any:
-    return dpc.effect(table, treatment="a", outcome="y", adjust=["z"], loss=loss, method="cells")
+    return dpc.effect(table, treatment="a", outcome="y", adjust=["z"], loss=loss, method="stratified")
 
 
 def scored(table: dpc.Table, loss: Any) -> Any:
-    return dpc.effect(table, treatment="a", outcome="y", adjust=["x"], groups="z", loss=loss, method="moments")
+    return dpc.effect(table, treatment="a", outcome="y", adjust=["x"], groups="z", loss=loss, method="aipw")
 
 
 def sloped(table: dpc.Table, loss: Any) -> Any:
@@ -297,13 +297,15 @@ PURE = dpc.PureDP(1)
 
 def in_blocks(table: dpc.Table, loss: Any) -> Any:
     return dpc.effect(table, treatment="a", outcome="y", adjust=["x", "z"], loss=loss,
-                      method=dpc.methods.Blocks(blocks=20, terms="lines"))  # fmt: skip
+                      method=dpc.methods.SampleAggregate(blocks=20, terms="lines"))  # fmt: skip
 
 
 def of_blocks(side: int, epsilon: float, size: int) -> list[Any]:
     """Return the mean over blocks, one of whose answers goes from one end to the other."""
     loss, outputs = dpc.PureDP(epsilon), []
-    with mock.patch.object(Blocks, "answer", lambda self, rows, coins: Slope(2 * float(rows.outcome.max()) - 1, 0.0)):
+    with mock.patch.object(
+        SampleAggregate, "answer", lambda self, rows, coins: Slope(2 * float(rows.outcome.max()) - 1, 0.0)
+    ):
         for _ in range(min(size, 200)):
             rows = np.zeros((ROWS, 4))
             rows[0, 2] = 2 * side - 1
@@ -388,7 +390,7 @@ TASKS = (
             ("moments with free counts of shortened rows", "several scales by the bound of one"), 1e-6),
     TaskRow("cells", "cells", ("corner-counts", "geometric"), asked_on_neighbours(sums, PURE), of_cells, 0.4,
             ("sums by cells by the bound of a record added", "two numbers by the bound of one")),
-    TaskRow("effect moments", "effect",
+    TaskRow("effect aipw", "effect",
             ("scale-histograms", "ellipse-moments", "corner-counts", "gaussian"),
             asked_on_neighbours(lambda table: plain_of(scored(table, APPROXIMATE)), APPROXIMATE),
             of_effect(scored, lambda epsilon: dpc.ApproxDP(epsilon, 1e-6), 6_000), 0.0,
@@ -404,10 +406,10 @@ TASKS = (
             asked_on_neighbours(lambda table: plain_of(sloped(table, APPROXIMATE)), APPROXIMATE),
             of_effect(sloped, lambda epsilon: dpc.ApproxDP(epsilon, 1e-6), 6_000), 0.0,
             ("moments with free counts of shortened rows", "several scales by the bound of one"), 1e-6),
-    TaskRow("effect cells", "effect", ("corner-counts", "geometric"),
+    TaskRow("effect stratified", "effect", ("corner-counts", "geometric"),
             asked_on_neighbours(lambda table: plain_of(stratified(table, PURE)), PURE),
             of_effect(stratified, dpc.PureDP), 0.0, ("sums by cells by the bound of a record added",)),
-    TaskRow("effect blocks", "effect", PROOFS,
+    TaskRow("effect sample-aggregate", "effect", PROOFS,
             asked_on_neighbours(lambda table: plain_of(in_blocks(table, PURE)), PURE), of_blocks, 0.0,
             ("windows by the bound of a count", "windows about the mean of all rows",
              "block terms that are not clipped", "a failed block is left out", "blocks made by value")),

@@ -55,7 +55,7 @@ def on_one_block(loss_of: Callable[[float], Loss]) -> Callable[[int, float, int]
         columns = {name: np.full(9, 0.8 if side else 0.2) for name in ("x", "y")}
         asked = dpc.Table(columns, SCHEMA, Ledger.in_memory(PureDP(1)), missing="impute")
         scores = ("igci", "igci-slope")
-        way = by_blocks.Votes(blocks=1)
+        way = by_blocks.MajorityVote(blocks=1)
         plans, _ = planned(asked, None, loss_of(epsilon), scores, None, "everyone", way, 0.1, False)
         both = Columns(columns["x"], columns["y"], np.ones(9, dtype=np.bool_))
         whole = PureDP(PureDP(epsilon).exact_epsilon * size)

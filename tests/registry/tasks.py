@@ -126,7 +126,7 @@ def of_blocks(side: int, epsilon: float, size: int) -> list[Any]:
     allotment = Ledger.in_memory(whole, accept_large_epsilon=True).charge(whole, task="audit")
     with mock.patch.object(by_blocks, "vote", lambda x, y, score, seed: bool(x[0] > 0.5)):
         way, question = (
-            by_blocks.Votes(blocks=3),
+            by_blocks.MajorityVote(blocks=3),
             Pair.of(table(np.zeros((9, 2)), Ledger.in_memory(loss, accept_large_epsilon=True)), *ASKED),
         )
         return [
@@ -149,7 +149,7 @@ TASKS = (
             asked_on_neighbours("everyone", 156, method="verdict", blocks=3, rows_per_block=50), of_bits, 0.2,
             ("a row in two blocks", "bits of the rows that lack nothing, dealt afresh",
              "four draws, each at the full ε")),
-    TaskRow("direction votes", "direction", by_blocks.PROOFS,
+    TaskRow("direction majority-vote", "direction", by_blocks.PROOFS,
             asked_on_neighbours("everyone", score="spearman", blocks=1), of_blocks, 0.6,
             ("blocks made by value", "votes against a median of all blocks", "constant blocks are skipped")),
     *(

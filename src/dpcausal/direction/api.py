@@ -63,8 +63,8 @@ def direction(
         half is NOT protected; scores ``"hsic"`` and ``"iqr"``.  Halves have no verdict: a forced choice.
     method : str or method
         A short name, or an object of ``dpcausal.methods`` with its options, as ``Verdict(blocks=51)``.  For everyone:
-        ``"verdict"``, four noisy counts of blocks, or ``"votes"``, the whole ε on one count: a forced choice, which is
-        ``"auto"`` for other scores and below 144 rows.  For a test half ``"holdout"``, for a training half
+        ``"verdict"``, four noisy counts of blocks, or ``"majority-vote"``, the whole ε on one count: a forced choice,
+        which is ``"auto"`` for other scores and below 144 rows.  For a test half ``"holdout"``, for a training half
         ``"training"``.  The papers' systems are objects of ``dpcausal.papers``.
     alpha : float
         Level of each claim that a verdict is made of; of votes, the largest ``p_coins`` at which a cause is named.
@@ -88,8 +88,8 @@ def direction(
     Notes
     -----
     *Guarantee*: ε-DP under replace-one for every row (``protect="everyone"``: claims block-bits, cube, verdict-level;
-    with ``method="votes"`` block-votes, geometric), or for the rows of one half.  The level of a verdict speaks of
-    blocks of so many rows, not of causation.
+    with ``method="majority-vote"`` block-votes, geometric), or for the rows of one half.  The level of a verdict speaks
+    of blocks of so many rows, not of causation.
     *Source*: verdict and ``lsnm`` are this library's; forced choice: Kusner, Sun, Sridharan & Weinberger (2016),
     Algorithm 1, with this library's blocks, flip distances and constants.
 

@@ -20,7 +20,7 @@ from dpcausal.direction.methods import METHODS, chosen
 from dpcausal.direction.question import DEFAULT_SCORES, DirectionMethod
 from dpcausal.direction.question import Pair as PairQuestion
 from dpcausal.direction.result import Direction
-from dpcausal.direction.result_set import Directions
+from dpcausal.direction.result_set import DirectionSet
 from dpcausal.direction.scores import rehearse, shared_fits
 from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.privacy.checks import check_epsilon_consent
@@ -48,7 +48,7 @@ def direction_all(
     accept_large_epsilon: bool = False,
     again: bool = False,
     **misplaced: Any,
-) -> Directions:
+) -> DirectionSet:
     """Release what the rows say of many pairs, by one score or several, under one loss.
 
     One entry in the ledger pays for all of them.  Each answer is paid a pure part
@@ -82,7 +82,7 @@ def direction_all(
 
     Returns
     -------
-    Directions
+    DirectionSet
         With ``directions``, ``arrows``, ``adjusted``, ``guarantee``, ``to_frame()``.
 
     Raises
@@ -120,7 +120,7 @@ def direction_all(
         "direction_all", plans, division, loss, detail(plans, scores), correction=correction, again=again
     )
     if not isinstance(paid, JointRun):
-        return cast(Directions, paid)
+        return cast(DirectionSet, paid)
     _, seed = public_generator()
     plans = list(paid.plans)
     rows = plans[0].question.table.rows(dict.fromkeys(name for plan in plans for name in _named(plan)))
@@ -133,7 +133,7 @@ def direction_all(
                     found += run_many([plan], paid.allotment, read=lambda asked: asked.columns_of(rows), seed=seed)
                     step(f"{', '.join(names)}: {plan.question.score}")
     claims = ("divided-loss", *(("one-half-for-all",) if protect != "everyone" else ()))
-    return paid.kept(Directions(
+    return paid.kept(DirectionSet(
         directions=tuple(found), adjusted=_adjusted(found, correction), correction=correction,
         alpha=plans[0].question.alpha, pairs=tuple(dict.fromkeys(map(_named, plans))), scores=tuple(scores),
         n=table.n, seed=seed, guarantee=paid.guarantee(found, claims),

@@ -45,7 +45,7 @@ class Direction(Result):
         ``"a causes b"`` with the columns' names, ``"not linked"``, ``"neither fits"``, ``"both fit"`` or
         ``"undecided"``; ``None`` from methods that only choose between the two directions.
     cause, effect : str or None
-        The arrow; ``None`` unless the verdict is one, or, from ``votes``, unless ``p_coins`` ≤ ``alpha``.
+        The arrow; ``None`` unless the verdict is one, or, from ``majority-vote``, unless ``p_coins`` ≤ ``alpha``.
     lean : str or None
         The column that the margin points at as the cause: a forced choice, no finding by itself.
     p_coins : float or None

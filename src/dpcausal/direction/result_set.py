@@ -16,9 +16,9 @@ from dpcausal.result import Guarantee, Result, plain
 NAMED = "adjusted", "correction", "alpha", "pairs", "scores", "n", "seed", "guarantee"
 
 
-@storable("Directions")
+@storable("DirectionSet")
 @dataclass(frozen=True)
-class Directions(Result):
+class DirectionSet(Result):
     """Directions of several pairs, or by several scores, released under one loss: a sequence of ``Direction``.
 
     Attributes
@@ -125,7 +125,7 @@ class Directions(Result):
         return draw_graph(self, ax)
 
 
-def draw_graph(many: Directions, ax: Any = None) -> Any:
+def draw_graph(many: DirectionSet, ax: Any = None) -> Any:
     """Draw the columns on a circle: arrows that stand in blue, linked pairs without one grey, with their verdicts."""
     names = list(dict.fromkeys(name for pair in many.pairs for name in pair))
     ax = axes(ax, (5, 5))

@@ -63,8 +63,8 @@ def effect(
     method : str or method
         A short name, or an object of ``dpcausal.methods``.
 
-        * ``"cells"`` (``Stratified``): noisy sums by treatment and strata.  ``PureDP`` or ``ZCDP``.
-        * ``"moments"`` (``Aipw``): a doubly robust score from noisy moments, for numbers that are adjusted for.
+        * ``"stratified"`` (``Stratified``): noisy sums by treatment and strata.  ``PureDP`` or ``ZCDP``.
+        * ``"aipw"`` (``Aipw``): a doubly robust score from noisy moments, for numbers that are adjusted for.
           ``ApproxDP`` or ``ZCDP``.
         * ``"boosted-aipw"`` (``BoostedAipw``): a doubly robust score with boosted models, where confounders may bend.
           ``ApproxDP`` or ``ZCDP``.

@@ -16,7 +16,7 @@ from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.independence.methods import ALL, METHODS
 from dpcausal.independence.question import IndependenceQuestion, IndependenceTest
-from dpcausal.independence.result import Independence, Independences
+from dpcausal.independence.result import Independence, IndependenceSet
 from dpcausal.privacy.checks import check_epsilon_consent
 from dpcausal.privacy.loss import Loss, exact_amount
 from dpcausal.privacy.split import divided
@@ -122,7 +122,7 @@ def ci_tests(
     accept_large_epsilon: bool = False,
     again: bool = False,
     **misplaced: Any,
-) -> Independences:
+) -> IndependenceSet:
     """Test many hypotheses "x is independent of y given z" under one loss.
 
     One entry in the ledger pays for all.  Test i is paid εᵢ = c·wᵢ, the shares wᵢ equal by default: a ``PureDP`` loss
@@ -149,7 +149,7 @@ def ci_tests(
 
     Returns
     -------
-    Independences
+    IndependenceSet
         With ``tests``, ``adjusted``, ``decisions``, ``guarantee``.
 
     Raises
@@ -190,11 +190,11 @@ def ci_tests(
         raise ParameterError("a hypothesis is named twice: each would be paid for, and may answer otherwise")
     paid = charge_jointly("ci_tests", plans, division, loss, _detail(plans), correction=correction, again=again)
     if not isinstance(paid, JointRun):
-        return cast(Independences, paid)
+        return cast(IndependenceSet, paid)
     tests = run_many(paid.plans, paid.allotment, told=progress)
     pvalues = [1.0 if test.pvalue is None else test.pvalue for test in tests]
     claims = ("allotment", "cost-accounts") if division.by_rho else ("allotment",)
-    return paid.kept(Independences(
+    return paid.kept(IndependenceSet(
         tests=tuple(tests), adjusted=tuple(adjusted(pvalues, correction)), correction=correction,
         alpha=plans[0].question.alpha, n=table.n,
         guarantee=paid.guarantee(tests, claims, division.note, but=(ONE_OF_MANY,)),

@@ -14,7 +14,7 @@ from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.independence.api import ci_test
 from dpcausal.independence.methods import METHODS
-from dpcausal.independence.methods.hsic import PermutedHsic
+from dpcausal.independence.methods.hsic import Hsic
 from dpcausal.independence.methods.model_x import ModelX
 from dpcausal.independence.question import IndependenceTest
 from dpcausal.privacy.checks import check_epsilon_consent
@@ -137,7 +137,7 @@ def power(
         ledger = Ledger.without_privacy() if loss.exact else Ledger.in_memory(loss, accept_large_epsilon=True)
         missing = "drop" if way.leaves_out else "impute"  # as a table would have to be that it is asked of
         table = Table(data.columns, data.schema, ledger, person=getattr(data, "person", None), missing=missing)
-        given = [] if isinstance(way, PermutedHsic) and design is None else list(data.given)
+        given = [] if isinstance(way, Hsic) and design is None else list(data.given)
         with simulated_noise(for_noise):
             test = ci_test(
                 table, "x", "y", given=given, loss=loss, method=way, alpha=alpha, accept_unproven=accept_unproven,

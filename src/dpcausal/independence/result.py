@@ -104,9 +104,9 @@ def pvalue_text(pvalue: float, name: str = "p") -> str:
     return f"{name} < {LEAST_PVALUE:g}" if pvalue <= LEAST_PVALUE else f"{name} = {pvalue:.3g}"
 
 
-@storable("Independences")
+@storable("IndependenceSet")
 @dataclass(frozen=True)
-class Independences(Result):
+class IndependenceSet(Result):
     """Many tests under one budget.
 
     Attributes

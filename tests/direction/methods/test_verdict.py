@@ -390,7 +390,7 @@ def test_each_verdict_is_that_of_its_counts(found: tuple[int, int, int, int], sa
 # The call.
 
 VOTING: dict[str, Any] = {
-    "verdict": dpc.methods.Verdict(blocks=7, rows_per_block=50), "votes": dpc.methods.Votes(blocks=7),
+    "verdict": dpc.methods.Verdict(blocks=7, rows_per_block=50), "majority-vote": dpc.methods.MajorityVote(blocks=7),
 }  # fmt: skip
 
 
@@ -398,7 +398,7 @@ def test_persons_who_are_known_to_be_in_the_data_move_one_block_and_others_two()
     rows = np.repeat(cubic(400), 2, axis=0)
     frame = {"x": rows[:, 0], "y": rows[:, 1], "id": np.repeat(np.arange(400), 2)}
     schema = dpc.Schema({"x": dpc.Bounded(-1, 1), "y": dpc.Bounded(-1, 3)})
-    for method in ("verdict", "votes"):
+    for method in ("verdict", "majority-vote"):
         coins = {}
         for ids, blocks in (("public", 1), ("private", 2)):
             ledger = dpc.Ledger.in_memory(dpc.PureDP(2), person="id", ids=ids)
@@ -407,7 +407,7 @@ def test_persons_who_are_known_to_be_in_the_data_move_one_block_and_others_two()
                 r = dpc.direction(table, "x", "y", loss=dpc.PureDP(blocks), method=VOTING[method])
             assert r.n == 400 and r.guarantee.unit is table.unit and recording.passages[0].bound == blocks
             coins[ids] = r.p_coins
-            assert method == "votes" or ("7 blocks of at most 50 rows" in r.summary()) == (ids == "private")
+            assert method == "majority-vote" or ("7 blocks of at most 50 rows" in r.summary()) == (ids == "private")
         assert coins["private"] == coins["public"]  # the law of twice the noise at twice the epsilon
 
 
@@ -419,8 +419,8 @@ def test_the_default_for_everyone_is_a_verdict_with_its_claims_and_of_few_rows_v
     assert (r.method, r.score) == ("verdict", "lsnm") and r.guarantee.proofs == ("block-bits", "cube", "verdict-level")
     assert r.guarantee.private and r.guarantee.loss == dpc.PureDP(1) and "not of causation" in r.guarantee.caveats[-1]
     assert any("noise leaves a clear arrow a chance of" in caveat for caveat in r.guarantee.caveats)
-    assert ask(cubic(143), score=None).method == "votes" and ask(cubic(144), score=None).method == "verdict"
-    assert ask(cubic(300), score="hsic").method == "votes"
+    assert ask(cubic(143), score=None).method == "majority-vote" and ask(cubic(144), score=None).method == "verdict"
+    assert ask(cubic(300), score="hsic").method == "majority-vote"
 
 
 def test_an_easy_pair_gets_its_arrow_in_either_order_and_an_unlinked_one_none() -> None:
@@ -455,7 +455,7 @@ def test_without_privacy_the_counts_are_exact_and_the_p_values_those_of_coins() 
         ({"share": 0.0}, "share must be between"),
         ({"model": "scale"}, "model must be one of additive, location-scale"),
         ({"share": 1.5}, "share must be between"),
-        ({"blocks": 20, "share": 0.4}, "below 30: fewer blocks, or method='votes'"),
+        ({"blocks": 20, "share": 0.4}, "below 30: fewer blocks, or method='majority-vote'"),
     ],
 )
 def test_options_that_leave_no_blocks_are_refused_before_the_spend(options: dict[str, Any], says: str) -> None:
@@ -526,7 +526,7 @@ def test_wrong_arrows_of_many_unlinked_pairs_come_at_most_as_often_as_alpha() ->
 def test_a_public_guess_of_a_subgroups_share_sets_the_number_of_blocks() -> None:
     whole = dropping(cubic(4_000))
     part = whole.where("x", at_least=0.0, share=0.5)
-    for method, loss in (("verdict", dpc.PureDP(0.5)), ("votes", dpc.PureDP(0.5))):
+    for method, loss in (("verdict", dpc.PureDP(0.5)), ("majority-vote", dpc.PureDP(0.5))):
         with simulated_noise(1):
             found = dpc.direction(part, "x", "y", loss=loss, method=method)
         half = dpc.direction(dropping(cubic(2_000)), "x", "y", loss=loss, method=method)

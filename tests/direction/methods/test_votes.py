@@ -12,7 +12,7 @@ from scipy import stats
 
 import dpcausal as dpc
 from dpcausal.direction.methods import votes as by_blocks
-from dpcausal.direction.methods.votes import Votes, default_blocks, vote
+from dpcausal.direction.methods.votes import MajorityVote, default_blocks, vote
 from dpcausal.direction.question import Released
 from dpcausal.direction.scores import NAMES
 from dpcausal.mechanisms.additive import geometric, laplace
@@ -156,7 +156,7 @@ def test_a_release_that_looks_across_blocks_is_caught(name: str, monkeypatch: py
     rows, neighbours = made()
     assert not any(faults(rows, neighbour, score="hsic", blocks=blocks) for neighbour in neighbours)
     monkeypatch.setattr(
-        Votes, "release",
+        MajorityVote, "release",
         lambda self, private, question, spent, coins, allotment: mutant(
             *private[:2], question.score, self.blocks, coins, allotment, spent
         ),

@@ -122,7 +122,7 @@ def test_a_skew_in_one_arm_is_held_or_withheld() -> None:
     shown, missed = 0, 0
     for seed in range(40):
         with dpc.simulated_noise(seed):
-            found = ask(skewed(seed, lambda rng, n: 1.2 * (rng.exponential(size=n) - 1)), method="moments")
+            found = ask(skewed(seed, lambda rng, n: 1.2 * (rng.exponential(size=n) - 1)), method="aipw")
         shown += found.interval is not None
         missed += found.interval is not None and not found.interval[0] <= 0.4 <= found.interval[1]
     assert shown >= 20 and missed <= 5
@@ -132,7 +132,7 @@ def test_where_a_long_tail_would_not_be_seen_there_is_an_interval_for_short_tail
     for n, epsilon, seen in ((3_900, 2, False), (15_000, 0.5, False), (6_000, 1, True)):
         loss, columns = dpc.ApproxDP(epsilon, 1e-6), made(n)
         with dpc.simulated_noise(1):
-            silent, said = ask(columns, loss, method="moments"), ask(columns, loss)
+            silent, said = ask(columns, loss, method="aipw"), ask(columns, loss)
         assert said.interval is not None and (silent.interval is not None) is seen
         told = "short_tails" in silent.interval_reason and any("no interval" in one for one in silent.guarantee.caveats)
         assert seen or told
@@ -155,7 +155,7 @@ def test_where_few_records_far_out_are_hidden_the_effect_is_that_on_outcomes_tha
     for seed in range(50):
         columns, _ = gross(seed)
         with dpc.simulated_noise(seed):
-            found = ask(columns, method="moments")
+            found = ask(columns, method="aipw")
         assert found.estimand == "ate-cut" and "cut far from their line" in str(found) and found.cut is not None
         if found.interval is None:
             continue
@@ -241,8 +241,8 @@ def test_a_rare_treatment_gets_no_interval() -> None:
 def test_auto_takes_moments_for_numbers_without_cuts_and_a_loss_with_delta() -> None:
     columns = made()
     for adjust, loss, expected in (
-        (["x"], LOSS, "moments"), (["x", "site"], dpc.ZCDP(0.03), "moments"), (["site"], LOSS, "cells"),
-        (["x"], dpc.PureDP(1), "cells"),
+        (["x"], LOSS, "aipw"), (["x", "site"], dpc.ZCDP(0.03), "aipw"), (["site"], LOSS, "stratified"),
+        (["x"], dpc.PureDP(1), "stratified"),
     ):  # fmt: skip
         with dpc.simulated_noise(1):
             found = ask(columns, loss, adjust=adjust, method="auto")
@@ -289,7 +289,7 @@ def test_its_moments_are_asked_again_free_and_rows_that_lack_a_column_are_left_o
     assert again.ols("y", ["a", "x", "w"])["x"].estimate == pytest.approx(0.8, abs=0.2)  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("method", ["moments", "partially-linear", dpc.papers.FoldSplit(folds=10)], ids=str)
+@pytest.mark.parametrize("method", ["aipw", "partially-linear", dpc.papers.FoldSplit(folds=10)], ids=str)
 def test_a_number_with_a_cut_is_a_treatment_as_its_parts_are(method: Any) -> None:
     """It had been compared with the code of its part: nobody was treated."""
     rng = np.random.default_rng(3)

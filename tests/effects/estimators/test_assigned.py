@@ -59,7 +59,7 @@ def test_the_noise_is_less_than_that_of_cells_and_intervals_hold() -> None:
             found = ask(columns, dpc.PureDP(1))
             ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
             cells = dpc.effect(dpc.Table(columns, SCHEMA, ledger), treatment="arm", outcome="y", adjust=["site"],
-                               treated="e", control="c", loss=dpc.PureDP(1), method="cells")  # fmt: skip
+                               treated="e", control="c", loss=dpc.PureDP(1), method="stratified")  # fmt: skip
         assert found.interval is not None and found.estimate is not None and cells.noise_error is not None
         held.append(found.interval[0] <= 2 <= found.interval[1])
         off.append(found.estimate - ask(columns, dpc.NoPrivacy()).estimate)  # type: ignore[operator]

@@ -18,7 +18,7 @@ from dpcausal.effects.estimators import blocks as module
 from dpcausal.effects.estimators.block_mean import UNIT, CandidateWindows, reach_of, share_inside, told
 from dpcausal.effects.estimators.block_regression import TERMS, Kinds, modifiers, series, slope
 from dpcausal.errors import InfeasibleError, LossError, ParameterError
-from dpcausal.methods import Blocks
+from dpcausal.methods import SampleAggregate
 from dpcausal.regression.smoother import Given
 
 SCHEMA = dpc.Schema({
@@ -49,7 +49,7 @@ def table_of(columns: dict[str, Any], loss: Any, **more: Any) -> dpc.Table:
 
 def ask(columns: dict[str, Any], loss: Any, method: Any = None, table: Any = None, **asked: Any) -> dpc.Effect:
     asked = {"treatment": "a", "outcome": "y", "adjust": ["x", "w", "site"]} | asked
-    return dpc.effect(table or table_of(columns, loss), **asked, loss=loss, method=method or Blocks())
+    return dpc.effect(table or table_of(columns, loss), **asked, loss=loss, method=method or SampleAggregate())
 
 
 # ------------------------------------------------------------------------------------------- without noise
@@ -58,7 +58,7 @@ def ask(columns: dict[str, Any], loss: Any, method: Any = None, table: Any = Non
 @pytest.mark.parametrize("terms", TERMS)
 def test_without_noise_it_is_a_slope_of_least_squares_with_its_robust_error(terms: str) -> None:
     columns = rows_of(2_000)
-    found = ask(columns, dpc.NoPrivacy(), Blocks(terms=terms, overlap=True))
+    found = ask(columns, dpc.NoPrivacy(), SampleAggregate(terms=terms, overlap=True))
     given = given_of(columns)
     Z = np.column_stack([np.ones(2_000), series(given, terms)])
     treatment, outcome = sm.OLS(columns["a"], Z).fit(), sm.OLS(columns["y"], Z).fit()
@@ -69,7 +69,7 @@ def test_without_noise_it_is_a_slope_of_least_squares_with_its_robust_error(term
     assert found.standard_error == pytest.approx(fit.bse[-1], rel=0.01)  # rows of little leverage: 2,000 of them
     along = columns["a"][:, None] * modifiers(given, terms)
     fit = sm.OLS(columns["y"], np.column_stack([Z, along, columns["a"]])).fit(cov_type="HC1")
-    everybody = ask(columns, dpc.NoPrivacy(), Blocks(terms=terms))
+    everybody = ask(columns, dpc.NoPrivacy(), SampleAggregate(terms=terms))
     assert everybody.estimate == pytest.approx(fit.params[-1], rel=1e-8) and everybody.estimand == "ate"
     assert everybody.standard_error == pytest.approx(fit.bse[-1], rel=1e-6)
 
@@ -92,8 +92,8 @@ def test_kinds_count_the_columns_that_a_series_has() -> None:
 def test_without_noise_learners_agree_with_double_machine_learning_by_scikit_learn() -> None:
     columns = rows_of(3_000)
     regressor, classifier = LinearRegression(), RandomForestClassifier(60, min_samples_leaf=8, random_state=1)
-    found = ask(columns, dpc.NoPrivacy(), Blocks(outcome_model=regressor, propensity_model=classifier, overlap=True,
-                                                 terms="products"))  # fmt: skip
+    learners = {"outcome_model": regressor, "propensity_model": classifier}
+    found = ask(columns, dpc.NoPrivacy(), SampleAggregate(**learners, overlap=True, terms="products"))
     given = given_of(columns)
     Z = np.column_stack([given.numbers, *(given.levels[:, 0] == one for one in range(3))])
     folds = KFold(5, shuffle=True, random_state=3)
@@ -140,7 +140,7 @@ def test_outcomes_of_two_levels_one_of_three_arms_and_a_treatment_cut_in_two() -
         assert arms.estimate == pytest.approx(0.8, abs=0.35)
     schema = dpc.Schema({"x": dpc.Bounded(-2, 2, cuts=[0.0]), "y": dpc.Bounded(-5, 5), "w": dpc.Bounded(-2, 2)})
     table = dpc.Table({name: columns[name] for name in schema}, schema, dpc.Ledger.in_memory(dpc.PureDP(8)))
-    cut = dpc.effect(table, treatment="x", outcome="y", adjust=["w"], loss=dpc.PureDP(8), method=Blocks())
+    cut = dpc.effect(table, treatment="x", outcome="y", adjust=["w"], loss=dpc.PureDP(8), method=SampleAggregate())
     assert cut.treated == "0 or more" and cut.estimate is not None
 
 
@@ -161,7 +161,7 @@ def test_fewer_blocks_where_epsilon_is_larger_and_rules_are_public() -> None:
     ]
     # Noise is as one over the number of blocks and epsilon: there are more of them where rows are more.
     assert found[0] > found[1] == 220 / 4 > found[2] == 28
-    assert ask(rows_of(2_000), dpc.PureDP(8), Blocks(blocks=40)).settings == {
+    assert ask(rows_of(2_000), dpc.PureDP(8), SampleAggregate(blocks=40)).settings == {
         "outcome_model": None, "propensity_model": None, "terms": "products", "overlap": False, "blocks": 40,
     }  # fmt: skip
 
@@ -172,8 +172,8 @@ def test_private_ids_cost_half_and_a_row_each_of_public_ids_costs_what_rows_do()
     for ids in ("public", "private"):
         table = table_of(columns, dpc.PureDP(4), person="id", ids=ids)
         with dpc.simulated_noise(3):
-            found[ids] = ask(columns, dpc.PureDP(4), Blocks(blocks=110, terms="lines"), table)
-    rows = ask(columns, dpc.PureDP(4), Blocks(blocks=110, terms="lines"))
+            found[ids] = ask(columns, dpc.PureDP(4), SampleAggregate(blocks=110, terms="lines"), table)
+    rows = ask(columns, dpc.PureDP(4), SampleAggregate(blocks=110, terms="lines"))
     noise = {name: one.noise_error for name, one in found.items()}
     assert noise["private"] == pytest.approx(2 * noise["public"], rel=0.5)  # type: ignore[operator]
     assert rows.guarantee.proofs == found["private"].guarantee.proofs == (
@@ -208,7 +208,7 @@ def test_the_mean_of_cut_answers_follows_a_centre_that_is_off(spread: float) -> 
 def test_where_no_block_has_something_to_say_there_is_no_answer() -> None:
     columns = rows_of(4_000) | {"a": np.zeros(4_000, dtype=int)}
     with dpc.simulated_noise(4):
-        found = ask(columns, dpc.PureDP(4), Blocks(terms="lines"))
+        found = ask(columns, dpc.PureDP(4), SampleAggregate(terms="lines"))
     assert found.estimate is None and found.interval is None and "no window" in found.interval_reason
     assert "no answer" in str(found)
 
@@ -246,7 +246,7 @@ def test_a_learner_that_fails_on_a_row_silences_its_own_block_and_moves_no_other
         return block_mean(answers, *more)
 
     block_mean = module.block_mean
-    method = Blocks(outcome_model=Hostile(raises), blocks=20, terms="lines", overlap=True)
+    method = SampleAggregate(outcome_model=Hostile(raises), blocks=20, terms="lines", overlap=True)
     with mock.patch.object(module, "block_mean", noted):
         for one in (columns, other):
             with dpc.simulated_noise(5):
@@ -263,19 +263,19 @@ def test_learners_by_name_and_of_the_caller_are_taken_and_others_are_refused_uns
         {"outcome_model": LogisticRegression()}, {"terms": "cubes"}, {"blocks": 3}, {"blocks": 5_000},
     ):  # fmt: skip
         with pytest.raises(ParameterError):
-            ask(columns, dpc.PureDP(8), Blocks(**wrong), table)
+            ask(columns, dpc.PureDP(8), SampleAggregate(**wrong), table)
     with pytest.raises(ParameterError, match="nothing to learn"):
-        ask(columns, dpc.PureDP(8), Blocks(outcome_model="forest"), table, adjust=[])
+        ask(columns, dpc.PureDP(8), SampleAggregate(outcome_model="forest"), table, adjust=[])
     for more in ({"estimand": "att"}, {"groups": "site", "adjust": ["x"]}):
         with pytest.raises(ParameterError, match="everybody"):
-            ask(columns, dpc.PureDP(8), Blocks(), table, **more)
+            ask(columns, dpc.PureDP(8), SampleAggregate(), table, **more)
     with pytest.raises(ParameterError, match="weights"):
         weighed = table_of(columns | {"q": np.ones(4_000)}, dpc.PureDP(8), weight=("q", 2.0))
-        ask(columns, dpc.PureDP(8), Blocks(), weighed)
+        ask(columns, dpc.PureDP(8), SampleAggregate(), weighed)
     assert not ledger.entries()
     with dpc.simulated_noise(6):
-        found = ask(columns, dpc.PureDP(8), Blocks(outcome_model="boosting", propensity_model=LogisticRegression(),
-                                                   blocks=20, overlap=True))  # fmt: skip
+        learners = {"outcome_model": "boosting", "propensity_model": LogisticRegression()}
+        found = ask(columns, dpc.PureDP(8), SampleAggregate(**learners, blocks=20, overlap=True))
     assert found.estimate == pytest.approx(EFFECT, abs=0.2)
     assert found.settings["propensity_model"] == "LogisticRegression"
 
@@ -284,7 +284,7 @@ def test_too_few_rows_are_refused_before_the_spend_with_what_would_do() -> None:
     for n, loss in ((300, dpc.PureDP(4)), (6_000, dpc.PureDP(0.2))):
         table = table_of(rows_of(n), loss)
         with pytest.raises(InfeasibleError, match=r"rows would do, or.* times the epsilon"):
-            ask({}, loss, Blocks(), table)
+            ask({}, loss, SampleAggregate(), table)
         assert not table.ledger.entries()
 
 
@@ -293,7 +293,7 @@ def test_a_loss_too_little_for_noise_is_refused_unspent_and_a_little_one_is_told
     for least in (1e-9, 1e-7, 1e-5, 1e-3):
         table = table_of(columns, dpc.PureDP(1))
         try:
-            found = ask(columns, dpc.PureDP(least), Blocks(blocks=20), table)
+            found = ask(columns, dpc.PureDP(least), SampleAggregate(blocks=20), table)
         except LossError:
             assert least < 1e-3 and not table.ledger.entries()
         else:
@@ -301,7 +301,7 @@ def test_a_loss_too_little_for_noise_is_refused_unspent_and_a_little_one_is_told
 
 
 def test_what_blocks_say_is_what_public_numbers_say_of_it() -> None:
-    found = ask(rows_of(6_000), dpc.PureDP(8), Blocks(terms="curves"))
+    found = ask(rows_of(6_000), dpc.PureDP(8), SampleAggregate(terms="curves"))
     told_of_it = " ".join(found.guarantee.caveats)
     assert f"{found.settings['blocks']} blocks of about" in told_of_it and "squares and cubes" in told_of_it
     assert "interval does not count" in told_of_it and found.adjusted_for == ("x", "w", "site")

@@ -58,7 +58,7 @@ def test_at_a_small_loss_it_is_nearer_than_cells_and_its_intervals_hold() -> Non
         columns = trial(seed)
         with dpc.simulated_noise(seed):
             found = ask(columns, dpc.PureDP(0.5))
-            cells = ask(columns, dpc.PureDP(0.5), method="cells")
+            cells = ask(columns, dpc.PureDP(0.5), method="stratified")
         assert found.interval is not None and found.estimate is not None and found.noise_error is not None
         held.append(found.interval[0] <= 2 <= found.interval[1])
         off.append(found.estimate - ask(columns, dpc.NoPrivacy()).estimate)  # type: ignore[operator]
@@ -109,7 +109,7 @@ def test_where_cells_are_foretold_to_do_as_well_it_says_so() -> None:
         assert any("'cells'" in one for one in found.guarantee.caveats) == told
 
 
-    with pytest.raises(InfeasibleError, match="take method 'cells'"):
+    with pytest.raises(InfeasibleError, match="take method 'stratified'"):
         ask(columns, dpc.PureDP(8), [0.5, 0.25, 0.25], adjust=[], outcome="ill")
 
 

@@ -33,7 +33,7 @@ def effect(n: int, loss: Any, cuts: list[float] | None = None, seed: int = 1, **
     ledger = dpc.Ledger.in_memory(dpc.PureDP(20)) if private else dpc.Ledger.without_privacy()
     table = dpc.Table(clinic(n, seed), schema, ledger)
     with dpc.simulated_noise(seed):
-        return dpc.effect(table, treatment="took", outcome="y", adjust=["age"], loss=loss, method="cells", **asked)
+        return dpc.effect(table, treatment="took", outcome="y", adjust=["age"], loss=loss, method="stratified", **asked)
 
 
 def parts(found: Any) -> int:
@@ -133,10 +133,10 @@ def test_more_cells_than_are_released_are_refused_before_the_spend(monkeypatch: 
     frame = {"t": place % 2, "s": place // 2 % 200, "x": place % 97 / 97, "y": place % 89 / 89}
     table = dpc.Table(frame, schema, ledger)
     with pytest.raises(InfeasibleError):
-        dpc.effect(table, treatment="t", outcome="y", adjust=["s"], method="cells", loss=dpc.PureDP(8))
+        dpc.effect(table, treatment="t", outcome="y", adjust=["s"], method="stratified", loss=dpc.PureDP(8))
     assert not ledger.entries()
     monkeypatch.setattr(cells, "MOST_CELLS", 200)
     monkeypatch.setattr(stratified, "MOST_CELLS", 200)
     with dpc.simulated_noise(1):
-        found = dpc.effect(table, treatment="t", outcome="y", adjust=["x"], method="cells", loss=dpc.PureDP(8))
+        found = dpc.effect(table, treatment="t", outcome="y", adjust=["x"], method="stratified", loss=dpc.PureDP(8))
     assert isinstance(found.release, NoisyCells) and 150 < found.release.counts.size <= 200

@@ -27,7 +27,7 @@ def table(seed: int, other: str, n: int = 10_000, loss: Any = LOSS) -> dpc.Table
     return dpc.Table({"a": a, "x": x, "w": w, "y": y, "s": s}, dpc.Schema(schema), ledger)
 
 
-def ask(seed: int, other: str, method: Any = "moments", loss: Any = LOSS, **how: Any) -> Any:
+def ask(seed: int, other: str, method: Any = "aipw", loss: Any = LOSS, **how: Any) -> Any:
     with dpc.simulated_noise(seed):
         return dpc.effect(table(seed, other, loss=loss, **how), treatment="a", outcome="y", adjust=["x", "w", "s"],
                           method=method, loss=loss)  # fmt: skip
@@ -73,7 +73,7 @@ def test_an_effect_read_off_released_moments_does_without_it_and_a_regression_na
 
 
 @pytest.mark.parametrize("other", ["line", "constant", "levels"])
-@pytest.mark.parametrize("method", ["moments", "partially-linear"])
+@pytest.mark.parametrize("method", ["aipw", "partially-linear"])
 def test_without_noise_the_answer_is_that_without_the_column(other: str, method: str) -> None:
     found = ask(1, other, method, dpc.NoPrivacy())
     assert found.interval is not None and found.interval[0] < 1 < found.interval[1]

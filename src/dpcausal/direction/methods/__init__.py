@@ -8,14 +8,14 @@ from dpcausal.core import validate as public
 from dpcausal.direction.holdout import Holdout
 from dpcausal.direction.methods.exact import Exact
 from dpcausal.direction.methods.verdict import LEAST_ROWS, Verdict
-from dpcausal.direction.methods.votes import Votes
+from dpcausal.direction.methods.votes import MajorityVote
 from dpcausal.direction.question import DirectionMethod, Pair
 from dpcausal.direction.training import TrainingPrivacy
 from dpcausal.privacy.loss import Loss
 
-__all__ = ["Holdout", "TrainingPrivacy", "Verdict", "Votes"]
+__all__ = ["Holdout", "MajorityVote", "TrainingPrivacy", "Verdict"]
 
-ALL: tuple[type[DirectionMethod[Any]], ...] = Verdict, Votes, Holdout, TrainingPrivacy
+ALL: tuple[type[DirectionMethod[Any]], ...] = Verdict, MajorityVote, Holdout, TrainingPrivacy
 
 METHODS: dict[str, type[DirectionMethod[Any]]] = {kind.name: kind for kind in ALL}
 """Every method by its short name."""
@@ -28,7 +28,7 @@ def usual(question: Pair) -> DirectionMethod[Any]:
     """Return what ``"auto"`` is: a verdict for everyone by its score, votes by another or of few rows."""
     if question.protect in HALVES:
         return HALVES[question.protect]()
-    return Verdict() if question.score in Verdict.scores and question.n >= LEAST_ROWS else Votes()
+    return Verdict() if question.score in Verdict.scores and question.n >= LEAST_ROWS else MajorityVote()
 
 
 def chosen(method: object, question: Pair, loss: Loss) -> tuple[DirectionMethod[Any], tuple[str, ...]]:

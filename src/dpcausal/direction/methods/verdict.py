@@ -213,7 +213,7 @@ class Verdict(DirectionMethod[PureDP]):
         if size * share < LEAST_EXPECTED:
             raise ParameterError(
                 f"a share of {share:g} leaves {size * share:.0f} rows of a block of {size}, below {LEAST_EXPECTED}: "
-                "fewer blocks, or method='votes', which needs none of the tests in a block"
+                "fewer blocks, or method='majority-vote', which needs none of the tests in a block"
             )
         return replace(self, blocks=blocks, rows_per_block=size, share=share)
 

@@ -82,7 +82,7 @@ class BlockVotes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Votes(DirectionMethod[PureDP]):
+class MajorityVote(DirectionMethod[PureDP]):
     """A forced choice: a noisy count of the votes of disjoint blocks, for everyone; any score.
 
     It leans one way for every pair, linked or not, and names a cause where coins would hardly lean so far.
@@ -93,7 +93,7 @@ class Votes(DirectionMethod[PureDP]):
         Public number of blocks, odd; by default a public rule of n and ε.
     """
 
-    name: ClassVar[str] = "votes"
+    name: ClassVar[str] = "majority-vote"
     about: ClassVar[str] = "a noisy count of the votes of blocks"
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True

@@ -152,7 +152,7 @@ def standardized_effect(
         by_group=tuple(by_group), balance=balance(release, axis, pair, strata, value),
         notes=(*notes(answer.share, share_treated), *answer.parts,
                *void(float(release.sums(value, ())[0][0]), release.n)),
-        method="cells", settings={}, n=release.n, release=None, guarantee=release.guarantee,
+        method="stratified", settings={}, n=release.n, release=None, guarantee=release.guarantee,
         event=value.event, population="complete" if release.observed is None else "observed",
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from dpcausal.data.schema import Bounded
 from dpcausal.effects.cells.value import levels_of
 from dpcausal.effects.estimators.aipw import Aipw
 from dpcausal.effects.estimators.assigned import Assigned
-from dpcausal.effects.estimators.blocks import Blocks
+from dpcausal.effects.estimators.blocks import SampleAggregate
 from dpcausal.effects.estimators.boosted_aipw import BoostedAipw
 from dpcausal.effects.estimators.coin import Coin
 from dpcausal.effects.estimators.partially_linear import PartiallyLinear
@@ -19,9 +19,17 @@ from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.errors import DpCausalError
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 
-__all__ = ["Aipw", "Assigned", "Blocks", "BoostedAipw", "Coin", "PartiallyLinear", "Stratified"]
+__all__ = ["Aipw", "Assigned", "BoostedAipw", "Coin", "PartiallyLinear", "SampleAggregate", "Stratified"]
 
-ALL: tuple[type[EffectMethod[Any]], ...] = (Stratified, Aipw, BoostedAipw, PartiallyLinear, Blocks, Assigned, Coin)
+ALL: tuple[type[EffectMethod[Any]], ...] = (
+    Stratified,
+    Aipw,
+    BoostedAipw,
+    PartiallyLinear,
+    SampleAggregate,
+    Assigned,
+    Coin,
+)
 METHODS: dict[str, type[EffectMethod[Any]]] = {kind.name: kind for kind in ALL}
 """Every method by its short name, beside ``"auto"``."""
 

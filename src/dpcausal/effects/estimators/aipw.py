@@ -1,4 +1,4 @@
-"""``"moments"``: an effect with numbers adjusted for, by a score whose models come from noisy moments.
+"""``"aipw"``: an effect with numbers adjusted for, by a score whose models come from noisy moments.
 
 Three releases.  Moments of outcome, treatment, what is adjusted for and, where they cost little by public numbers, its
 squares and products (``second_degree.py``) give a line for the outcome and one for the probability of treatment.  With
@@ -9,11 +9,11 @@ these fixed each row has the score
 whose mean is the effect if either line is right; errors of the lines, noise among them, enter as a product.  How many
 scores lie beyond each of six public multiples of their spread, and how many probabilities lie near 0 or 1, is counted
 next, by groups, and the scores are cut at the multiple whose interval these counts foretell as the shortest.  They are
-summed by groups as ``cells`` are (claim ``corner-counts``: lines and cut are functions of what was released).  What the
-counts say that the cut may have taken widens the interval (``cut.py``), which is one for the mean of scores that are
-cut at the edge of what noise would not hide.  A score lies as far from its centre as the outcome lies from its line,
-over the probability of the record's arm: so that is the effect on outcomes that are cut so far from their line, times
-that probability.
+summed by groups as ``stratified`` are (claim ``corner-counts``: lines and cut are functions of what was released).
+What the counts say that the cut may have taken widens the interval (``cut.py``), which is one for the mean of scores
+that are cut at the edge of what noise would not hide.  A score lies as far from its centre as the outcome lies from its
+line, over the probability of the record's arm: so that is the effect on outcomes that are cut so far from their line,
+times that probability.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ CUT = "scores were cut at {cut:.3g} times their spread, too many for the interva
 WEAK = "the moments are too near their noise (signal to noise {signal:.2g}): take more rows, more loss, fewer columns"
 BLIND = (
     "with so few rows at this loss a long tail of the outcome on one side, which moves the estimate, would not be "
-    "seen: more rows, a larger loss, or say methods.Orthogonal(short_tails=True) if lines leave none of the outcome"
+    "seen: more rows, a larger loss, or say methods.Aipw(short_tails=True) if lines leave none of the outcome"
 )
 NONE = "no interval, unless there are 4,000 rows and bounds show that no outcome lies far from its line"
 RESTS = "intervals rest on what was said, that lines leave no long tail of the outcome on one side (short_tails=True)"
@@ -102,9 +102,7 @@ UNSEEN = (
     "{count:.0f} records may lie beyond, unseen: did each lie twice as far, the effect on outcomes that are not cut "
     "would differ by up to {differ:.3g}, and by up to {most:.3g} as far out as bounds allow"
 )
-RARE = (
-    "one of the two outcomes is so rare that scores of records that have it are cut: method 'cells' has limits for it"
-)
+RARE = "one of the two outcomes is so rare that scores of such records are cut: method 'stratified' has limits for it"
 OVERLAP = "one arm is below 10 %, or more than 5 % of the records have a probability of treatment near 0 or 1"
 
 
@@ -123,7 +121,7 @@ class Aipw(EffectMethod[ApproxDP | ZCDP]):
         numbers.
     """
 
-    name: ClassVar[str] = "moments"
+    name: ClassVar[str] = "aipw"
     about: ClassVar[str] = "a doubly robust score from noisy moments"
     at_once: ClassVar[bool] = False
     uses_public_randomness: ClassVar[bool] = False
@@ -133,16 +131,16 @@ class Aipw(EffectMethod[ApproxDP | ZCDP]):
     lines_only: bool = False
 
     def charge(self, loss: Loss, question: EffectQuestion) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
-        return as_gaussian(loss, "method 'moments'")
+        return as_gaussian(loss, "method 'aipw'")
 
     def plan(self, question: EffectQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> Aipw:
         if question.estimand != "ate":
-            raise ParameterError("method 'moments' has estimand='ate' only; method 'cells' has both")
+            raise ParameterError("method 'aipw' has estimand='ate' only; method 'stratified' has both")
         if len(levels_of(question.column(question.treatment))) != 2:
-            raise ParameterError("method 'moments' needs a treatment of two levels")
+            raise ParameterError("method 'aipw' needs a treatment of two levels")
         d, n = len(Design.of(question).names), question.n
         if d > MOST_COLUMNS:
-            raise ParameterError(f"method 'moments' takes {MOST_COLUMNS} columns and levels, here are {d}")
+            raise ParameterError(f"method 'aipw' takes {MOST_COLUMNS} columns and levels, here are {d}")
         if not spent.exact:
             rho = affordable_zcdp(spent)
             try:
@@ -371,5 +369,5 @@ def _answer(
         **unmeasured, by_group=tuple(by_group), balance=balance_of(moments),
         notes=(*redundant_note(gone), *hidden, *notes(share, float(np.clip(moments.mean(TREATMENT), 0, 1))),
                *void(float(moments.sums[-1, -1]), question.n)),
-        method="moments", settings={}, n=question.n, release=moments, guarantee=moments.guarantee,
+        method="aipw", settings={}, n=question.n, release=moments, guarantee=moments.guarantee,
     )  # fmt: skip

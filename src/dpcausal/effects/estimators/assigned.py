@@ -4,8 +4,9 @@ With n_az rows of arm a in stratum z, told in public, W_z their share and c the 
 
     Σ_z W_z (ȳ_1z − ȳ_0z) = Σ_i ± W_z / n_az (y_i − c)
 
-Three quarters of ε pay for that sum (claim ``assigned-sum``), the rest for ``cells``: variances, groups, balance, and
-whether the arms are of the sizes that were told.  Who was treated is protected like the rest.  Proof: ``assigned.md``.
+Three quarters of ε pay for that sum (claim ``assigned-sum``), the rest for ``stratified``: variances, groups, balance,
+and whether the arms are of the sizes that were told.  Who was treated is protected like the rest.  Proof:
+``assigned.md``.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ class Assigned(EffectMethod[PureDP]):
     def plan(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> Assigned:
         if question.table.inside:
             raise ParameterError(
-                "sizes are those of all rows, and the arms of a subgroup have others: ask by method='cells', or make a "
+                "sizes are those of all rows, and a subgroup has others: use method='stratified', or make a "
                 "table of the subgroup alone"
             )
         if question.table.weighed:

@@ -1,4 +1,4 @@
-"""``"blocks"``: the effect in each of many disjoint blocks, by whatever learner, and the noisy mean of what they say.
+"""``"sample-aggregate"``: the effect in each of many disjoint blocks, by any learner, and the noisy mean of these.
 
 A record lies in one block, so it moves one answer: bounds on what is adjusted for, penalties and stable learners are
 not needed for privacy.  A block's answer is a least squares slope beside a series of what is adjusted for, after a
@@ -133,13 +133,13 @@ SIZE = (
 )
 FEW = "so few blocks at this epsilon may be missed by the window: there is no answer then"
 ONLY = (
-    "method 'blocks' tells everybody's effect, or with overlap=True that of those treated as often as not: no "
+    "method 'sample-aggregate' has the effect of all, or with overlap=True that of those treated as often as not: no "
     "estimand 'att', no groups"
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Blocks(EffectMethod[PureDP]):
+class SampleAggregate(EffectMethod[PureDP]):
     """The mean of the effects in disjoint blocks, each by series or by scikit-learn's learners; ``PureDP``.
 
     Parameters
@@ -159,7 +159,7 @@ class Blocks(EffectMethod[PureDP]):
         Public number of blocks; by default a public rule of n and ε.
     """
 
-    name: ClassVar[str] = "blocks"
+    name: ClassVar[str] = "sample-aggregate"
     about: ClassVar[str] = "the mean of effects in blocks, by series or any learner"
 
     outcome_model: Any = None
@@ -169,11 +169,11 @@ class Blocks(EffectMethod[PureDP]):
     blocks: int | None = None
 
     def charge(self, loss: Loss, question: EffectQuestion) -> tuple[PureDP | NoPrivacy, str]:
-        return as_pure(loss, "method 'blocks'")
+        return as_pure(loss, "method 'sample-aggregate'")
 
-    def plan(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> Blocks:
+    def plan(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> SampleAggregate:
         if question.table.weighed:
-            raise ParameterError("method 'blocks' has no proof for survey weights")
+            raise ParameterError("method 'sample-aggregate' has no proof for survey weights")
         if question.estimand != "ate" or question.groups is not None:
             raise ParameterError(ONLY)
         if self.terms is not None:
@@ -195,7 +195,7 @@ class Blocks(EffectMethod[PureDP]):
                 check(name, learner, like, name == "propensity_model")
         return found
 
-    def _dealt(self, question: EffectQuestion, kinds: Kinds, spent: PureDP) -> Blocks:
+    def _dealt(self, question: EffectQuestion, kinds: Kinds, spent: PureDP) -> SampleAggregate:
         """Return it with terms and blocks checked, or chosen from public numbers."""
         rows, epsilon = question.table.expected, spent.epsilon / blocks_moved(question.unit)
         least = max(LEAST_BLOCKS, math.ceil(ENOUGH / epsilon))
@@ -334,7 +334,7 @@ NO_ANSWER = 1 << 40
 class Answers:
     """What workers make of the blocks they have: a whole number each."""
 
-    method: Blocks
+    method: SampleAggregate
     question: EffectQuestion
     seeds: tuple[int, ...] = ()
 

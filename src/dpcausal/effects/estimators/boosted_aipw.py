@@ -1,6 +1,6 @@
 """``"boosted-aipw"``: a doubly robust score whose two models bend, and a check of both from fresh noise.
 
-1. Moments of outcome, treatment, confounders, their squares and products give lines (as method ``moments``).
+1. Moments of outcome, treatment, confounders, their squares and products give lines (as method ``aipw``).
 2. Histograms of the numbers give bins of about equal counts.
 3. Residual sums by bins, one feature after another, shrunken as wavelets, are added to both models; so are those along
    functions of two features.
@@ -92,7 +92,7 @@ class BoostedAipw(EffectMethod[ApproxDP | ZCDP]):
         design, n = Design.of(question), question.n
         d = len(design.names)
         if not any(code is None for code in design.codes[2:]):
-            raise ParameterError(f"method {self.name!r} needs a bounded column among adjust; use method 'cells'")
+            raise ParameterError(f"method {self.name!r} needs a bounded column among adjust; use method 'stratified'")
         if d - 2 > MOST_COLUMNS:
             raise ParameterError(f"method {self.name!r} takes {MOST_COLUMNS} columns and levels, here are {d - 2}")
         if spent.exact:
@@ -108,7 +108,7 @@ class BoostedAipw(EffectMethod[ApproxDP | ZCDP]):
         if times > 1:
             raise InfeasibleError(
                 f"{n} rows at {spent} are too few for method {self.name!r} with {d - 2} columns: about "
-                f"{math.ceil(n * times)} rows would do, or {times:.2g} times the epsilon; method 'moments' needs less"
+                f"{math.ceil(n * times)} rows would do, or {times:.2g} times the epsilon; method 'aipw' needs less"
             )
         return self
 

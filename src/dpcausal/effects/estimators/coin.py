@@ -56,7 +56,7 @@ ASTRAY = 5.0
 GONE = 4.0
 """Records count as left out where so many deviations of the noise say that they are."""
 
-NO_GAIN = "by public numbers method 'cells' is foretold to have no wider an interval here, and tells groups better"
+NO_GAIN = "by public numbers method 'stratified' is foretold to have no wider an interval here, and tells groups better"
 OTHERWISE = "the arms' shares are not the probabilities that were told, by more than coin and noise explain"
 
 
@@ -117,7 +117,8 @@ class _Design:
         return found
 
     def foretold(self, n: int, epsilon: float) -> tuple[Fraction, float, float]:
-        """Return the part of ε for the scores, and the variances that it and ``cells`` add: public, see ``coin.md``.
+        """Return the part of ε for the scores, and the variances that it and ``stratified`` add: public, see
+        ``coin.md``.
 
         For means at a quarter of the range and strata of one size.
         """
@@ -133,7 +134,7 @@ class _Design:
         return parts[added.index(least)], least, float(of_mean.sum()) / strata**2
 
     def gains(self, n: int, spent: Paid) -> bool:
-        """Return whether less is foretold to be added than by ``cells``; without privacy there is nothing to gain."""
+        """Return whether less noise is expected than by ``stratified``; without privacy there is nothing to gain."""
         if not isinstance(spent, PureDP):
             return True
         _, own, of_cells = self.foretold(n, spent.epsilon)
@@ -276,7 +277,8 @@ class Coin(EffectMethod[PureDP]):
         design, n = _Design.of(question, self.probabilities), question.n
         if _of_two_levels(question) and not design.gains(n, spent):
             raise InfeasibleError(
-                f"for {n} rows at {spent} take method 'cells': by public numbers it does as well, and of two levels it "
+                f"for {n} rows at {spent} take method 'stratified': by public numbers it does as well, and of two "
+                f"levels it "
                 "has limits also where few records have the outcome"
             )
         share = design.share(n, spent)

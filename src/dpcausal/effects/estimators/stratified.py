@@ -1,4 +1,4 @@
-"""``"cells"``: an effect from noisy sums by treatment and strata, for a trial or few discrete columns."""
+"""``"stratified"``: an effect from noisy sums by treatment and strata, for a trial or few discrete columns."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Stratified(EffectMethod[PureDP | ZCDP]):
         Counts of those records then have a tenth of the loss.
     """
 
-    name: ClassVar[str] = "cells"
+    name: ClassVar[str] = "stratified"
     about: ClassVar[str] = "noisy sums by strata"
     at_once: ClassVar[bool] = False
     uses_public_randomness: ClassVar[bool] = False

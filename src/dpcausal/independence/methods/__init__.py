@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 from dpcausal.core.run_context import Run
 from dpcausal.data.schema import Levels
-from dpcausal.independence.methods.counts import MOST_CELLS, NoisyCounts, reaches
+from dpcausal.independence.methods.counts import MOST_CELLS, ContingencyTest, reaches
 from dpcausal.independence.methods.crt import Cpt, Crt
 from dpcausal.independence.methods.crt_decision import CrtDecision
 from dpcausal.independence.methods.gcm import Gcm, WeightedGcm
-from dpcausal.independence.methods.hsic import PermutedHsic
+from dpcausal.independence.methods.hsic import Hsic
 from dpcausal.independence.methods.kendall import Kendall
 from dpcausal.independence.methods.neighbours import LEAST_ROWS, Neighbours
 from dpcausal.independence.methods.strata import StrataCovariance
@@ -93,9 +93,11 @@ def _of_levels(question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Cho
     shape = x, y, question.cells
     large = math.prod(shape) <= MOST_CELLS and reaches(question.n, shape, epsilon)
     if question.pairs > 1:
-        return (NoisyCounts(), "a table of counts of few cells") if large else (Gcm(), "more cells than rows can fill")
+        return (
+            (ContingencyTest(), "a table of counts of few cells") if large else (Gcm(), "more cells than rows can fill")
+        )
     if large and question.n >= LEAST_STRATUM * question.cells and table_wins(question, epsilon):
-        return NoisyCounts(), "a table of counts of so few cells says more"
+        return ContingencyTest(), "a table of counts of so few cells says more"
     return StrataCovariance(), "x and y have two levels, and only levels are given"
 
 
@@ -113,12 +115,20 @@ def table_wins(question: IndependenceQuestion, epsilon: float) -> bool:
 
 
 __all__ = [
-    "Cpt", "Crt", "CrtDecision", "Gcm", "Kendall", "Neighbours", "NoisyCounts", "PermutedHsic", "StrataCovariance",
+    "ContingencyTest",
+    "Cpt",
+    "Crt",
+    "CrtDecision",
+    "Gcm",
+    "Hsic",
+    "Kendall",
+    "Neighbours",
+    "StrataCovariance",
     "WeightedGcm",
 ]  # fmt: skip
 
 ALL: tuple[type[IndependenceTest[Any]], ...] = (
-    Neighbours, StrataCovariance, NoisyCounts, Kendall, Gcm, WeightedGcm, Crt, Cpt, PermutedHsic, CrtDecision,
+    Neighbours, StrataCovariance, ContingencyTest, Kendall, Gcm, WeightedGcm, Crt, Cpt, Hsic, CrtDecision,
 )  # fmt: skip
 
 METHODS: dict[str, type[IndependenceTest[Any]]] = {"auto": Auto, **{kind.name: kind for kind in ALL}}

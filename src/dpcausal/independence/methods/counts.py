@@ -56,7 +56,7 @@ MOST_COPIES, FEWEST_COPIES, WORK = 1_000, 200, 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoisyCounts(PureTest):
+class ContingencyTest(PureTest):
     """A noisy table of counts, and in each stratum of it what x and y share beyond their margins."""
 
     name: ClassVar[str] = "counts"

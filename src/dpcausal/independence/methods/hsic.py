@@ -58,7 +58,7 @@ def first_returns(order: Integers, complete: npt.NDArray[np.bool_]) -> Integers:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PermutedHsic(PureTest):
+class Hsic(PureTest):
     """Kernel dependence among noisy permutations, for ``given=[]``: a decision.
 
     Parameters
