@@ -7,7 +7,6 @@ nothing from elsewhere.  A block that fails, and a warning of Sphinx, end the bu
 from __future__ import annotations
 
 import contextlib
-import inspect
 import io
 import os
 import shutil
@@ -22,7 +21,9 @@ SOURCE, SITE = ROOT / "build" / "pages", ROOT / "build" / "site"
 sys.path.insert(0, str(ROOT))
 os.environ.setdefault("MPLBACKEND", "agg")
 
-from tests.docs.pages import DOCS, Block, method_notes, run_page  # noqa: E402
+import evidence  # noqa: E402
+import reference  # noqa: E402
+from tests.docs.pages import DOCS, Block, run_page  # noqa: E402
 
 SHOWN = 40
 """Lines of what a block printed; the rest is counted."""
@@ -40,11 +41,13 @@ def main() -> int:
         shutil.copy(proof, SOURCE / proof.relative_to(ROOT))
     for page in (Path(__file__).with_name("conf.py"), *Path(__file__).parent.glob("*.md")):
         shutil.copy(page, SOURCE)
+    shutil.copytree(Path(__file__).with_name("_templates"), SOURCE / "_templates")
     began = time.perf_counter()
     for page in DOCS:
         Executed(page).write()
     print(f"{len(DOCS)} pages ran in {time.perf_counter() - began:.0f} s")
-    write_reference(SOURCE / "api")
+    reference.write_all(SOURCE / "api")
+    evidence.write_pages(SOURCE / "evidence")
     from sphinx.cmd.build import main as sphinx
 
     return sphinx(["--fail-on-warning", "--keep-going", "-q", "-E", "-b", "html", str(SOURCE), str(SITE)])
@@ -72,7 +75,18 @@ class Executed:
         out = []
         for number, line in enumerate(lines, start=1):
             fence = line.startswith("```")
-            if fence and not inside:
+            if not inside and line.startswith("```{evidence}"):
+                out += evidence.rendered(line.removeprefix("```{evidence}").strip())
+                inside = -1
+            elif not inside and line.startswith("```{"):
+                out.append(line)
+                inside = -2
+            elif fence and inside < 0:
+                out += [line] if inside == -2 else []
+                inside = 0
+            elif inside < 0:
+                out += [line] if inside == -2 else []
+            elif fence and not inside:
                 inside = number + 1
                 language, _, rest = line.partition(" ")
                 # What stands behind the language names a file, or who runs the block.
@@ -125,61 +139,6 @@ class Executed:
         if "matplotlib.pyplot" in sys.modules:
             plt.close("all")
         return parts
-
-
-GROUPS = {
-    "Data and budget": (
-        "Schema", "Bounded", "Levels", "Table", "Panel", "Ledger", "PureDP", "ApproxDP", "ZCDP", "NoPrivacy",
-        "Relation", "Unit", "Guarantee", "Release", "simulated_noise", "explain",
-    ),
-    "Questions": (
-        "direction", "direction_all", "ci_test", "ci_tests", "discover", "effect", "cells", "moments", "did",
-        "synthetic_control", "synthetic_controls", "power", "plan_synthetic_control", "Study",
-    ),
-    "Answers": (
-        "Direction", "DirectionSet", "Independence", "IndependenceSet", "Discovery", "Cpdag", "Knowledge", "Effect",
-        "Power", "ModelX", "SyntheticControl",
-    ),
-}  # fmt: skip
-
-
-def write_reference(folder: Path) -> None:
-    """Write a page for each public name and each method, the latter with when to use it."""
-    import dpcausal as dpc
-
-    folder.mkdir()
-    listed = ["# Reference", "", "From the docstrings, as `help()` shows them.", ""]
-    grouped = {name for names in GROUPS.values() for name in names}
-    rest = sorted(name for name in dpc.__all__ if name not in grouped and not inspect.ismodule(getattr(dpc, name)))
-    for title, names in {**GROUPS, **({"More": tuple(rest)} if rest else {})}.items():
-        listed += [f"## {title}", "", "```{toctree}", ":maxdepth: 1", "", *names, "```", ""]
-        for name in names:
-            write_name(folder / f"{name}.md", f"dpcausal.{name}", getattr(dpc, name))
-    notes = method_notes()
-    for room, title in (("methods", "Methods"), ("papers", "Systems of the papers"), ("calculators", "Scores")):
-        module = getattr(dpc, room)
-        made = {key: one for key, one in sorted(vars(module).items()) if inspect.isclass(one) and one.__doc__}
-        made = {key: one for key, one in made.items() if key[0] != "_" and not issubclass(one, Exception)}
-        (folder / room).mkdir()
-        listed += [f"## {title}", "", "```{toctree}", ":maxdepth: 1", ""]
-        listed += [*(f"{room}/{name}" for name in made), "```", ""]
-        for name, one in made.items():
-            path = f"{one.__module__}.{one.__name__}"
-            write_name(folder / room / f"{name}.md", path, one, notes.get(name, []), members=False)
-    for module in ("interop", "simulate", "errors"):
-        listed += [f"## `dpcausal.{module}`", "", "```{toctree}", ":maxdepth: 1", "", module, "```", ""]
-        options = [":members:", ":imported-members:"] if module == "interop" else [":members:"]
-        page = [f"# dpcausal.{module}", "", "```{eval-rst}", f".. automodule:: dpcausal.{module}"]
-        page += [*("   " + option for option in options), "```"]
-        (folder / f"{module}.md").write_text("\n".join(page) + "\n", encoding="utf-8")
-    (folder / "index.md").write_text("\n".join(listed) + "\n", encoding="utf-8")
-
-
-def write_name(page: Path, path: str, one: Any, notes: list[str] | None = None, *, members: bool = True) -> None:
-    what = "autoclass" if inspect.isclass(one) else "autofunction"
-    options = ["   :members:"] if inspect.isclass(one) and members else []
-    text = [f"# {page.stem}", "", *(notes or []), "", "```{eval-rst}", f".. {what}:: {path}", *options, "```", ""]
-    page.write_text("\n".join(text), encoding="utf-8")
 
 
 if __name__ == "__main__":
