@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from dpcausal.privacy import sandbox as region
-from dpcausal.privacy.sandbox import alone, isolated, isolated_or_default, isolated_process_wide, silent
+from dpcausal.privacy.sandbox import alone, isolated, isolated_or_default, isolated_process_wide, is_suppressed
 from tests import voices
 from tests.voices import Heard, Steps, together
 
@@ -31,7 +31,7 @@ class Panic(BaseException):
 
 
 def state() -> dict[str, Any]:
-    left = region._open, region._hooks, region._filtered, region._a_guest.locked(), silent()
+    left = region._open, region._hooks, region._filtered, region._a_guest.locked(), is_suppressed()
     return voices.state() | {"all handlers": [signal.getsignal(number) for number in region._SIGNALS], "left": left}
 
 
@@ -233,7 +233,7 @@ def test_guests_run_one_at_a_time_and_may_nest() -> None:
     together(*[lambda: alone(external_code)] * 4)
     assert most == [1]
     isolated_process_wide(lambda: together(*[lambda: alone(external_code)] * 4))  # of an engine, whose threads they are
-    assert most == [1] and not silent()
+    assert most == [1] and not is_suppressed()
 
 
 ORDERS = [
@@ -324,7 +324,7 @@ def test_a_child_forked_while_another_thread_runs_a_guest_can_run_its_own() -> N
         child = os.fork()
         if child == 0:
             signal.alarm(120)
-            fine = not silent() and alone(lambda: silent()) and not silent()
+            fine = not is_suppressed() and alone(lambda: is_suppressed()) and not is_suppressed()
             os._exit(0 if fine else 1)
         assert os.waitpid(child, 0)[1] == 0
 
@@ -426,7 +426,7 @@ def test_interrupts_at_any_moment_leave_nobody_silent() -> None:
     program = (
         "import os, signal, sys, threading, time\n"
         "from dpcausal.privacy import sandbox as region\n"
-        "from dpcausal.privacy.sandbox import alone, isolated, isolated_or_default, silent\n"
+        "from dpcausal.privacy.sandbox import alone, isolated, isolated_or_default, is_suppressed\n"
         "caught, raised, guarded = 0, 0, False\n"
         "def press(*_):\n"
         "    global raised, guarded\n"
@@ -443,14 +443,14 @@ def test_interrupts_at_any_moment_leave_nobody_silent() -> None:
         "        guarded = True\n"
         "        while thread.is_alive():\n"
         "            isolated_or_default(lambda: alone(lambda: isolated(lambda: sum(range(50)))), None)\n"
-        "            if silent(): print('silent'); sys.exit(1)\n"
+        "            if is_suppressed(): print('is_suppressed'); sys.exit(1)\n"
         "        guarded = False\n"
         "    except KeyboardInterrupt:\n"
         "        caught += 1\n"
-        "        if silent(): os.write(1, b'silent'); os._exit(1)\n"
+        "        if is_suppressed(): os.write(1, b'is_suppressed'); os._exit(1)\n"
         "isolated(lambda: None)\n"
         "kept = signal.getsignal(signal.SIGINT) is press\n"
-        "print(raised == caught > 9, silent(), region._open, region._hooks, region._filtered, kept)\n"
+        "print(raised == caught > 9, is_suppressed(), region._open, region._hooks, region._filtered, kept)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "True False set() [] [] True\n", "")

@@ -13,7 +13,7 @@ import numpy as np
 from dpcausal.audit.falsifier import STARTS, Falsification, falsify
 from dpcausal.data.persons import Persons
 from dpcausal.data.sources.engines import source_of
-from dpcausal.mechanisms.blocks import dealt_order
+from dpcausal.mechanisms.blocks import block_order
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.statistics.neighbour_pairs import PairSums, pair_sums, signed_sensitivity, untied_sensitivity
@@ -45,7 +45,7 @@ CLAIMS = {
 def keyed(rows: Rows, keys: Any) -> PairSums:
     """Return the sums over neighbours with ties broken by the keys of ids, as ``Neighbours`` does."""
     x, y, z, cells, kept = rows.T
-    order = dealt_order(len(rows), generator_from_seed(1), keys)
+    order = block_order(len(rows), generator_from_seed(1), keys)
     return pair_sums(x, y, z, np.rint(cells).astype(np.int64), order, kept > 0.25, (len(rows) - 3) // 29)
 
 

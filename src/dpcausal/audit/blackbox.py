@@ -93,9 +93,9 @@ class BlackBoxAudit:
 
     def summary(self) -> str:
         """Return the verdict in a sentence."""
-        found = f"ε ≥ {self.lower_bound:.4g} at δ = {self.delta:g}, claimed {self.claimed:g}"
+        bound = f"ε ≥ {self.lower_bound:.4g} at δ = {self.delta:g}, claimed {self.claimed:g}"
         how = f"{self.draws} runs a side, false alarm {self.false_alarm:g}, by the event «{self.event}»"
-        return f"VIOLATED: {found} ({how})." if self.violated else f"Not violated: {found} ({how})."
+        return f"VIOLATED: {bound} ({how})." if self.violated else f"Not violated: {bound} ({how})."
 
 
 def audit_epsilon(
@@ -236,16 +236,16 @@ def _outputs(values: Sequence[Output] | npt.NDArray[Any]) -> _Outputs:
         known = numbers[~np.isnan(numbers)]
         others = {"nan": len(numbers) - len(known), "-0.0": int(np.count_nonzero(np.signbit(known) & (known == 0)))}
         return _Outputs(known, others, len(numbers))
-    found: list[float] = []
+    plain: list[float] = []
     others = {}
     for value in values:
         number = _number(value)
         if number is not None and not math.isnan(number):
-            found.append(number)
-        name = _name(value) if number is None else _beside(value, number)
+            plain.append(number)
+        name = _name(value) if number is None else _indistinct_name(value, number)
         if name:
             others[name] = others.get(name, 0) + 1
-    return _Outputs(np.asarray(found, dtype=np.float64), others, len(values))
+    return _Outputs(np.asarray(plain, dtype=np.float64), others, len(values))
 
 
 def _are_floats(values: npt.NDArray[Any]) -> bool:
@@ -255,7 +255,7 @@ def _are_floats(values: npt.NDArray[Any]) -> bool:
     return values.size == 0 or (int(values.max()) <= _EXACT and int(values.min()) >= -_EXACT)
 
 
-def _beside(value: Any, number: float) -> str:
+def _indistinct_name(value: Any, number: float) -> str:
     """Return the name of a number that a float does not tell from another; empty for others."""
     exact = value.item() if isinstance(value, (np.generic, np.ndarray)) else value
     if math.isnan(number):

@@ -11,7 +11,7 @@ from dpcausal.data.schema import Bounded
 from dpcausal.errors import ParameterError
 from dpcausal.independence.question import IndependenceQuestion, Reals
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
-from dpcausal.regression.external import external_code, is_estimator, quiet_copy, tried, with_coins
+from dpcausal.regression.external import external_code, is_estimator, quiet_copy, tried, with_seed
 from dpcausal.regression.marginal_likelihood import MOST_ROWS, likely_residuals
 from dpcausal.regression.smoother import Given, Smoothed, smooth, standardised
 
@@ -91,6 +91,6 @@ def _cross_residuals(given: Given, responses: Reals, regressor: Any, generator: 
     R = np.zeros_like(U)
     for column in range(U.shape[1]):
         for held in range(FOLDS):
-            model = with_coins(regressor, generator).fit(Z[fold != held], U[fold != held, column])
+            model = with_seed(regressor, generator).fit(Z[fold != held], U[fold != held, column])
             R[fold == held, column] = U[fold == held, column] - np.ravel(model.predict(Z[fold == held]))
     return R

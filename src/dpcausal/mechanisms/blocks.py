@@ -25,9 +25,9 @@ def assign_blocks(
     if not 1 <= blocks <= rows:
         raise ParameterError(f"blocks must be between 1 and the {rows} rows, got {blocks}")
     if keys is not None:
-        dealt = (mixed(keys, salt_of(generator)) % np.uint64(blocks)).astype(np.int64)
-        ends = np.cumsum(np.bincount(dealt, minlength=blocks))
-        return np.split(np.argsort(dealt, kind="stable"), ends[:-1])
+        block_of_row = (mixed(keys, salt_of(generator)) % np.uint64(blocks)).astype(np.int64)
+        ends = np.cumsum(np.bincount(block_of_row, minlength=blocks))
+        return np.split(np.argsort(block_of_row, kind="stable"), ends[:-1])
     order = generator.permutation(rows).astype(np.int64)
     # Sorted inside a block: the block's fit then does not depend on the order in which its rows were drawn.
     return [np.sort(part) for part in np.array_split(order, blocks)]
@@ -38,15 +38,15 @@ def salt_of(generator: PublicGenerator) -> int:
     return int(generator.integers(2**63))
 
 
-def dealt_order(
+def block_order(
     rows: int, generator: PublicGenerator, keys: npt.NDArray[np.int64] | None = None
 ) -> npt.NDArray[np.int64]:
     """Return each row's rank in a public random order; with keys, whether one comes before another is theirs alone."""
     if keys is None:
         return generator.permutation(rows).astype(np.int64)
-    dealt = np.argsort(mixed(keys, salt_of(generator)), kind="stable")
+    order = np.argsort(mixed(keys, salt_of(generator)), kind="stable")
     ranks = np.empty(rows, dtype=np.int64)
-    ranks[dealt] = np.arange(rows)
+    ranks[order] = np.arange(rows)
     return ranks
 
 

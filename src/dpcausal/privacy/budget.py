@@ -217,8 +217,8 @@ def caveats_of(private: bool, durable: bool, unproven: bool) -> tuple[str, ...]:
         raise LedgerError("simulated noise is not private: use Ledger.in_memory, a ledger file refuses it")
     if unproven and durable:
         raise UnprovenError("a ledger file takes proven calls only: use Ledger.in_memory")
-    found = [(not private, WITHOUT_PRIVACY), (simulated(), SIMULATED), (unproven, UNPROVEN)]
-    return tuple(text for holds, text in found if holds)
+    labels = [(not private, WITHOUT_PRIVACY), (simulated(), SIMULATED), (unproven, UNPROVEN)]
+    return tuple(text for holds, text in labels if holds)
 
 
 def worded(

@@ -238,7 +238,7 @@ def remaining(budget: Loss, totals: Totals) -> Remaining:
             rho = max(rho, left)
             options.append((math.isqrt(math.floor(2 * left * EPSILON_UNITS)), caps.rho_delta - totals.rho_delta))
     epsilon = max(most for most, _ in options)
-    delta = max(beside for most, beside in options if most == epsilon) if epsilon else 0
+    delta = max(delta_left for most, delta_left in options if most == epsilon) if epsilon else 0
     return Remaining(
         _float_below(epsilon, EPSILON_UNITS),
         _float_below(delta, DELTA_UNITS),

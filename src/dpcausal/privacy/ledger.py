@@ -259,8 +259,8 @@ class Ledger(Uncopyable):
         spends, entries = Spends(), list[Entry]()
         self._open().read_anew(Account(), spends)
         for record, totals in spends:
-            told = record | {name: json_text(record[name]) for name in ("detail", "once")}
-            entries.append(Entry(**told, cost=written_cost(record["loss"], record["zcdp"]), totals=totals))
+            members = record | {name: json_text(record[name]) for name in ("detail", "once")}
+            entries.append(Entry(**members, cost=written_cost(record["loss"], record["zcdp"]), totals=totals))
         return entries
 
     def verify(self) -> Verification:
@@ -321,11 +321,11 @@ class Ledger(Uncopyable):
         """
         store = self._open()
         check_kind(loss, self._budget)
-        told = worded(loss, zcdp, task, unit, unit_column, relation)
+        members = worded(loss, zcdp, task, unit, unit_column, relation)
         detail = {**detail, ASKED: asked} if asked else detail
-        told |= {"detail": plain(detail, "detail", LONGEST_DETAIL), "once": plain(once, "once", LONGEST_ONCE)}
+        members |= {"detail": plain(detail, "detail", LONGEST_DETAIL), "once": plain(once, "once", LONGEST_ONCE)}
         caveats = caveats_of(self.private, self.durable, unproven)
-        record = told | {"caveats": "; ".join(caveats)}
+        record = members | {"caveats": "; ".join(caveats)}
         if before is not None:
             store.append("spend", record, once_only=not again, trial=True)
             before()

@@ -81,13 +81,13 @@ class Account:
     @property
     def declared(self) -> dict[str, Any]:
         """What was declared for the whole ledger, by name; of a mapping its parts by theirs."""
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for (name, key), text in self.once.items():
             if key:
-                found.setdefault(name, {})[key] = json.loads(text)
+                values.setdefault(name, {})[key] = json.loads(text)
             else:
-                found[name] = json.loads(text)
-        return found
+                values[name] = json.loads(text)
+        return values
 
     def after(self) -> Account:
         """Return a copy that goes on by itself."""
@@ -101,10 +101,10 @@ class Account:
         """
         if not self.lines:
             _check_format(raw)
-        text, kept = _whole_lines(raw)
+        text, whole_length = _whole_lines(raw)
         if not text.startswith(self.last):
             raise LedgerDamagedError(f"line {self.lines} is gone or altered: it was cut short or rolled back")
-        found = expected_head in (None, self.head)
+        head_seen = expected_head in (None, self.head)
         for line in text[len(self.last) :].split(b"\n")[:-1]:
             try:
                 record = self.take(line)
@@ -113,13 +113,13 @@ class Account:
                 raise LedgerDamagedError(f"line {self.lines + 1}: {rule}") from None
             except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
                 raise LedgerDamagedError(f"line {self.lines + 1}: it is malformed") from None
-            found = found or self.head == expected_head
+            head_seen = head_seen or self.head == expected_head
             if spends is not None and record.pop("kind") == "spend":
                 spends.append((record, self.totals))
-        if not found:
+        if not head_seen:
             raise LedgerDamagedError("the noted head is not in the chain: rolled back, or another ledger")
-        self.torn = len(raw) - kept
-        return kept
+        self.torn = len(raw) - whole_length
+        return whole_length
 
     def take(self, line: bytes) -> dict[str, Any]:
         """Count the next line by the rules that bind its writer and its readers alike; refuse it if it breaks one."""
@@ -197,11 +197,11 @@ class Account:
 
 def declarations(once: Mapping[str, Any]) -> dict[tuple[str, str], str]:
     """Return what a spend declares for the whole ledger, as JSON: of a mapping each key stands by itself."""
-    told: dict[tuple[str, str], str] = {}
+    texts: dict[tuple[str, str], str] = {}
     for name, value in once.items():
         parts = value.items() if isinstance(value, Mapping) else [("", value)]
-        told |= {(name, key): json_text(part) for key, part in parts}
-    return told
+        texts |= {(name, key): json_text(part) for key, part in parts}
+    return texts
 
 
 def first_line(budget: Loss, protects: PrivacyUnit) -> bytes:
@@ -210,10 +210,10 @@ def first_line(budget: Loss, protects: PrivacyUnit) -> bytes:
     return sealed("ledger", {"nonce": public_name(), **declared})
 
 
-def sealed(kind: str, told: Mapping[str, Any]) -> bytes:
+def sealed(kind: str, members: Mapping[str, Any]) -> bytes:
     """Return a line, with its line break, that tells this and when, to the minute, and by what it was written."""
     stamp = {"at": datetime.now(UTC).isoformat(timespec="minutes"), "pid": os.getpid(), "library": _library()}
-    whole = {"kind": kind, "format": FORMAT, **stamp, "previous": "", **told}
+    whole = {"kind": kind, "format": FORMAT, **stamp, "previous": "", **members}
     record = {name: whole[name] for name in MEMBERS[kind].split()[:-1]}
     body = json.dumps(record, allow_nan=False, separators=(",", ":")).encode()[:-1]
     return body + _seal(body) + b"\n"
@@ -228,13 +228,13 @@ def _is_sealed(line: bytes, length: int = len(_seal(b""))) -> bool:
 
 
 def _check_format(raw: bytes) -> None:
-    found = re.match(rb'{"kind":"ledger","format":(\d{1,9}),[^\n]*\n', raw)
-    if found is None:
+    match = re.match(rb'{"kind":"ledger","format":(\d{1,9}),[^\n]*\n', raw)
+    if match is None:
         sqlite = raw.startswith(b"SQLite format 3\0")
         raise LedgerDamagedError("an SQLite ledger of version 0.1" if sqlite else "not a ledger of this library")
-    if int(found[1]) != FORMAT:
-        age = "a newer" if int(found[1]) > FORMAT else "an older"
-        raise LedgerDamagedError(f"of {age} version of this library, format {int(found[1])}: read it with that version")
+    if int(match[1]) != FORMAT:
+        age = "a newer" if int(match[1]) > FORMAT else "an older"
+        raise LedgerDamagedError(f"of {age} version of this library, format {int(match[1])}: read it with that version")
 
 
 def _whole_lines(raw: bytes) -> tuple[bytes, int]:
@@ -262,5 +262,5 @@ def privacy_unit(unit: str, column: str) -> PrivacyUnit:
 @lru_cache(maxsize=1024)
 def written_cost(loss: str, zcdp: str | None) -> Cost:
     """Return the cost of a loss, and of the zCDP amount beside it, as a line words them."""
-    beside: Any = None if zcdp is None else parse_loss(zcdp)
-    return cost_of(parse_loss(loss), beside)
+    zcdp_loss: Any = None if zcdp is None else parse_loss(zcdp)
+    return cost_of(parse_loss(loss), zcdp_loss)

@@ -89,7 +89,7 @@ class LedgerStore:
             account.read(file.read(), self._account.head, spends)
 
     def append(
-        self, kind: str, told: dict[str, Any], *, once_only: bool = False, trial: bool = False
+        self, kind: str, members: dict[str, Any], *, once_only: bool = False, trial: bool = False
     ) -> Account:
         """Commit the next line; whatever is raised, nothing was granted.
 
@@ -102,11 +102,11 @@ class LedgerStore:
             if self.witness is not None:
                 self.witness.check(note.seen, account)
             if once_only:
-                account.check_unasked(told["detail"].get(ASKED, ""))
+                account.check_unasked(members["detail"].get(ASKED, ""))
             missing = b"\n" * (account.size - end)  # of a line that lacks its line break
-            if kind == "answer" and 1 <= told["number"] <= account.totals.spends:
-                told = told | {"at": account.stamps[told["number"] - 1]}
-            line = sealed(kind, {"number": account.totals.spends + 1, "previous": account.head} | told)
+            if kind == "answer" and 1 <= members["number"] <= account.totals.spends:
+                members = members | {"at": account.stamps[members["number"] - 1]}
+            line = sealed(kind, {"number": account.totals.spends + 1, "previous": account.head} | members)
             account.take(line[:-1])
             if os.getpid() != self._pid and not account.budget.exact:
                 raise LedgerError("a fork would spend the budget twice: for several processes use Ledger.create")
@@ -152,12 +152,12 @@ class LedgerStore:
 
     def _check_place(self, file: IO[bytes], path: Path) -> None:
         """Refuse a file that is not the one that was opened first, or not what its path leads to now."""
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
             raise OSError("not a file")
-        if not all(os.path.samestat(found, other) for other in (os.stat(path), self._identity or found)):
+        if not all(os.path.samestat(status, other) for other in (os.stat(path), self._identity or status)):
             raise LedgerDamagedError("it was moved away or replaced by another file")
-        self._identity = found
+        self._identity = status
 
 
 def _opener(path: str, flags: int) -> int:

@@ -81,10 +81,10 @@ def _of_float(value: float) -> Fraction:
 def written_amount(text: str) -> Fraction:
     """Return an amount that is written as ``0.5``, ``1e-6`` or ``1/3``; a LossError for any other text."""
     number, parts = r"(\d{1,15}(?:\.\d{1,15})?(?:[eE]-?\d{1,2})?)", r"(?:\s*/\s*([1-9]\d{0,5}))?"
-    found = re.fullmatch(number + parts, text.strip(), re.ASCII)
-    if found is None:
+    match = re.fullmatch(number + parts, text.strip(), re.ASCII)
+    if match is None:
         raise LossError("an amount is a number above 0, as 0.5, or a fraction, as 1/3")
-    return Fraction(found[1]) / int(found[2] or 1)
+    return Fraction(match[1]) / int(match[2] or 1)
 
 
 def format_amount(amount: Fraction) -> str:

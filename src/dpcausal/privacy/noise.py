@@ -316,9 +316,9 @@ def add_cube(values: Integers, scale: float, *, sensitivity: int, epsilon: float
     while True:
         z = add_geometric(candidates, wide, sensitivity=1, epsilon=math.nextafter(1 / wide, math.inf))
         sizes = np.abs(z[:, :d])
-        kept = z[z[:, d] >= d * sizes.max(axis=1) - sizes.sum(axis=1), :d]
-        if len(kept):
-            return np.asarray(values + kept[0])
+        accepted = z[z[:, d] >= d * sizes.max(axis=1) - sizes.sum(axis=1), :d]
+        if len(accepted):
+            return np.asarray(values + accepted[0])
 
 
 _BITS = 800

@@ -47,7 +47,7 @@ class _ThreadState(threading.local):
 
 
 _here = _ThreadState()
-_a_guest = threading.Lock()
+_external_code = threading.Lock()
 """Held while a guest runs."""
 
 _changing = threading.RLock()
@@ -58,9 +58,9 @@ _engines: set[object] = set()
 """One for each engine that runs in this process."""
 
 
-def silent() -> bool:
+def is_suppressed() -> bool:
     """Return whether what the calling thread says now goes nowhere."""
-    if _here.regions or _engines or _a_guest.locked():
+    if _here.regions or _engines or _external_code.locked():
         return True
     return bool(_open) and isinstance(threading.current_thread(), threading._DummyThread)
 
@@ -69,12 +69,12 @@ def silent() -> bool:
 
 
 def _suppress(speak: Callable[..., Any]) -> Callable[..., Any]:
-    def muffled(*arguments: Any, **named: Any) -> Any:
-        if not silent():
+    def suppressed(*arguments: Any, **named: Any) -> Any:
+        if not is_suppressed():
             return speak(*arguments, **named)
         return len(arguments[-1]) if arguments and isinstance(arguments[-1], str) else None  # as ``write`` does
 
-    return muffled
+    return suppressed
 
 
 class _Stream:
@@ -127,18 +127,18 @@ _hooks: list[_Hook] = []
 _filtered: list[list[Any]] = []
 
 
-def _stands(found: Any) -> bool:
-    return any(hook.synthetic_table is found for hook in _hooks)
+def _is_hook(function: Any) -> bool:
+    return any(hook.synthetic_table is function for hook in _hooks)
 
 
 def _install_hooks() -> None:
     """Put hooks and filter where they are not, or no longer."""
     with _changing:
         for owner, name in _SPEAKERS:
-            if not _stands(getattr(owner, name)):
+            if not _is_hook(getattr(owner, name)):
                 _hooks.append(_Hook(owner, name, _suppress))
         for stream, name in (*((getattr(sys, name), name) for name in _STREAMS), *_first_streams):
-            if stream is None or _stands(stream) or _stands(stream.write):
+            if stream is None or _is_hook(stream) or _is_hook(stream.write):
                 continue
             try:  # the object itself, not its place in sys, which others take too
                 _hooks.append(_Hook(stream, "write", _suppress))
@@ -177,7 +177,7 @@ def isolated(action: Callable[[], Result]) -> Result:
     # code that it broke into held it back.
     is_outermost = not _here.regions and threading.current_thread() is threading.main_thread()
     signalled: list[BaseException] = []
-    kept: dict[int, Any] = {}
+    handlers: dict[int, Any] = {}
     if is_outermost:
         _here.signalled = signalled
     try:
@@ -186,14 +186,14 @@ def isolated(action: Callable[[], Result]) -> Result:
             if isinstance(handler, _RecordingSignalHandler):  # left where a signal came in the last line of all
                 handler = handler.handler
             if callable(handler):
-                kept[number] = handler
+                handlers[number] = handler
                 signal.signal(number, _RecordingSignalHandler(handler, signalled))
         _open.add(threading.get_ident())
         _here.regions += 1  # nothing that a signal may interrupt stands between this and the try
         try:
             _install_hooks()
             with np.errstate(all="ignore"):
-                found = action()
+                result = action()
         finally:
             _here.regions -= 1
             if not _here.regions:
@@ -204,11 +204,11 @@ def isolated(action: Callable[[], Result]) -> Result:
     finally:
         if is_outermost:
             _here.signalled = ()
-        for number, handler in kept.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
     if signalled:
         raise _strip_traceback(signalled[-1])
-    return found
+    return result
 
 
 def isolated_or_default(action: Callable[[], Result], otherwise: Result) -> Result:
@@ -220,12 +220,12 @@ def isolated_or_default(action: Callable[[], Result], otherwise: Result) -> Resu
 
     def tried() -> Result:
         try:
-            found = action()
+            result = action()
         except BaseException:  # a panic of another language is no Exception
-            found = otherwise
+            result = otherwise
         if _here.signalled:
             raise _strip_traceback(_here.signalled[-1])
-        return found
+        return result
 
     return isolated(tried)
 
@@ -234,7 +234,7 @@ def alone(action: Callable[[], Result]) -> Result:
     """Return ``action()``, which runs a guest, code of others: unheard, whatever thread it uses, and one at a time."""
     if _here.is_host:
         return isolated(action)
-    with _a_guest:
+    with _external_code:
         _here.is_host = True
         try:
             return isolated(action)
@@ -283,10 +283,10 @@ def _strip_traceback(error: BaseException) -> BaseException:
 
 def _after_fork() -> None:
     """Forget the other threads: they are not in the child."""
-    global _a_guest, _changing
+    global _external_code, _changing
     _changing = threading.RLock()
     if not _here.is_host:
-        _a_guest = threading.Lock()
+        _external_code = threading.Lock()
     if not _here.regions:
         _open.clear()
         _engines.clear()

@@ -93,13 +93,13 @@ class PrivacyUnit:
         named = f" of the column {self.column!r}{listed}"
         return f"persons{named}" if self.unit in (Unit.PERSON, Unit.LISTED_PERSON) else f"each {self.unit.value}"
 
-    def refusal(self, asked: PrivacyUnit) -> str:
+    def refusal(self, other: PrivacyUnit) -> str:
         """Return why a spend for another unit is refused, and what to do."""
-        told = ", ".join(f"{name}={value!r}" for name, value in asked.words.items())
+        arguments = ", ".join(f"{name}={value!r}" for name, value in other.words.items())
+        new = f"with {arguments}" if arguments else "without person= and unit="
         return (
-            f"this ledger protects {self}, the question protects {asked}: their losses do not add up, and nothing was "
-            f"spent; ask it from a new ledger made {f'with {told}' if told else 'without person= or unit='}, whose "
-            "budget comes on top of this one's"
+            f"this ledger protects {self}, the question protects {other}: their losses do not add up. Nothing was "
+            f"spent. Make a new ledger {new}; its budget comes on top of this one's"
         )
 
 

@@ -107,8 +107,8 @@ class Note:
         """Note how far a ledger goes, as far as that can be written."""
         if self.file is None:
             return
-        told = {"lines": account.lines, "head": account.head, "path": path}
-        line = json.dumps(told, separators=(",", ":")).encode() + b"\n"
+        seen = {"lines": account.lines, "head": account.head, "path": path}
+        line = json.dumps(seen, separators=(",", ":")).encode() + b"\n"
         with suppress(OSError):
             end = self.file.seek(0, os.SEEK_END)
             self.file.seek(max(0, end - 1))
@@ -134,10 +134,10 @@ def check_lost(folder: Path | None, path: Path) -> None:
 def _at(folder: Path | None, path: Path) -> Path | None:
     """Return the witness of a ledger that was last seen under a path, and had more than its first line."""
     place = os.path.realpath(path)
-    found: list[Path] = []
+    witnesses: list[Path] = []
     with suppress(OSError):
-        found = sorted(folder.glob("*.witness")) if folder else []
-    for one in found:
+        witnesses = sorted(folder.glob("*.witness")) if folder else []
+    for one in witnesses:
         with suppress(OSError), one.open("rb") as file:  # one that cannot be read hides none of the others
             seen = _last(file)
             if seen is not None and seen.path == place and seen.lines > 1:
@@ -152,8 +152,8 @@ def _last(file: IO[bytes]) -> Seen | None:
         file.seek(start)
         for line in reversed(file.read().split(b"\n")):
             with suppress(ValueError, TypeError, KeyError, RecursionError):
-                told: dict[str, Any] = json.loads(line)
-                lines, head, path = told["lines"], told["head"], told["path"]
+                record: dict[str, Any] = json.loads(line)
+                lines, head, path = record["lines"], record["head"], record["path"]
                 if type(lines) is int and lines > 0 and isinstance(head, str) and isinstance(path, str):
                     return Seen(lines, head, path)
     return None

@@ -41,7 +41,7 @@ def external_code(action: Callable[[], Result], seed: int) -> Result:
         from joblib import parallel_config
 
         # Whatever joblib was told elsewhere: rows go to no other process.
-        with _settings_kept(), own_streams(seed), parallel_config(backend="threading", n_jobs=1):
+        with _unchanged_settings(), own_streams(seed), parallel_config(backend="threading", n_jobs=1):
             return action()
 
     return alone(visit)
@@ -84,7 +84,7 @@ def quiet_copy(estimator: Any) -> Any:
     return copy
 
 
-def with_coins(estimator: Any, generator: PublicGenerator) -> Any:
+def with_seed(estimator: Any, generator: PublicGenerator) -> Any:
     """Return an unfitted copy whose coins are this block's own: a shared stream would carry rows to the next block."""
     from sklearn.base import clone
 
@@ -96,7 +96,7 @@ def with_coins(estimator: Any, generator: PublicGenerator) -> Any:
 
 def _parts(estimator: Any) -> list[Any]:
     """Return an estimator and all those in its parameters, also in lists, tuples and dictionaries."""
-    found, left = [], [estimator]
+    estimators, left = [], [estimator]
     while left:
         value = left.pop()
         if isinstance(value, dict):
@@ -104,13 +104,13 @@ def _parts(estimator: Any) -> list[Any]:
         elif isinstance(value, (list, tuple, set)):
             left += value
         elif hasattr(value, "get_params") and hasattr(value, "set_params") and not isinstance(value, type):
-            found.append(value)
+            estimators.append(value)
             left += value.get_params(deep=False).values()
-    return found
+    return estimators
 
 
 @contextmanager
-def _settings_kept() -> Iterator[None]:
+def _unchanged_settings() -> Iterator[None]:
     """Undo what a guest sets for the whole process without putting it back: filters of warnings, the level of logs."""
     filters = warnings.filters
     before, level = list(filters), logging.root.manager.disable

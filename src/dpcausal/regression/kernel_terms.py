@@ -42,7 +42,7 @@ NEARLY_NORMAL = 0.98
 MOST_CURVED, MOST_PAIRED, MOST_CROSSED = 12, 15, 30
 """Most numbers with wide curves among the first terms, most pairs of numbers, and most numbers for a crossing."""
 
-MOST_APART, MOST_CLOSELY = 12, 4
+MOST_LEVELS, MOST_CLOSELY = 12, 4
 """Most levels of a column, or values of a number, by which wide curves may differ, and by which narrow ones may."""
 
 LEAST_SIDE = 5
@@ -77,7 +77,7 @@ class Columns:
         """Return them from what is given."""
         z, scores = standardised(given.numbers), standardised(normal_scores(given.numbers))
         codes = [np.unique(column, return_inverse=True)[1].ravel() for column in given.numbers.T]
-        few = [of_one for of_one in codes if 0 < of_one.max(initial=0) < MOST_APART]
+        few = [of_one for of_one in codes if 0 < of_one.max(initial=0) < MOST_LEVELS]
         curved = np.where((z * scores).mean(axis=0) > NEARLY_NORMAL, z, scores)
         return cls(z, scores, curved, given.levels, few)
 
@@ -89,33 +89,33 @@ class Columns:
 
 def first_terms(columns: Columns) -> list[Reals]:
     """Return slopes, the levels, and wide curves of few numbers."""
-    found = [np.column_stack([z, u]) for z, u in zip(columns.z.T, columns.scores.T, strict=True)]
-    found += [indicators(codes) for codes in columns.levels.T]
+    terms = [np.column_stack([z, u]) for z, u in zip(columns.z.T, columns.scores.T, strict=True)]
+    terms += [indicators(codes) for codes in columns.levels.T]
     if columns.count <= MOST_CURVED:
-        found += _wide(columns)
-    return [scaled(term) for term in found]
+        terms += _wide(columns)
+    return [scaled(term) for term in terms]
 
 
 def more_terms(columns: Columns, U: Reals) -> list[Reals]:
     """Return what may be beside them; of many numbers the pairs that go best with the responses."""
-    found = _wide(columns) if columns.count > MOST_CURVED else []
-    found += [curve(column, landmarks) for column in columns.curved.T for landmarks in NARROW]
-    found += _by_level(columns)
+    terms = _wide(columns) if columns.count > MOST_CURVED else []
+    terms += [curve(column, landmarks) for column in columns.curved.T for landmarks in NARROW]
+    terms += _by_level(columns)
     if columns.count > 1:
-        found += _of_pairs(columns, U)
-        found += [_surface(columns.curved, width * columns.count**0.5) for width in SURFACE_WIDTHS]
-    return [scaled(term) for term in found]
+        terms += _of_pairs(columns, U)
+        terms += [_surface(columns.curved, width * columns.count**0.5) for width in SURFACE_WIDTHS]
+    return [scaled(term) for term in terms]
 
 
 def cut_terms(columns: Columns, left: Reals, *, along_pairs: bool = False) -> list[Reals]:
     """Return jumps, on lines of two columns if asked, and a crossing: those that go best with what is left."""
-    found, z = list[Reals](), columns.z
+    terms, z = list[Reals](), columns.z
     if columns.count:
         jumps = _jumps(z, left, _best_pairs(columns, left) if along_pairs else [])
-        found.append(standardised(jumps))
+        terms.append(standardised(jumps))
     if 1 < columns.count <= MOST_CROSSED:
-        found.append(_crossing(z, _beside(z, left))[:, None])
-    return [scaled(term) for term in found]
+        terms.append(_crossing(z, _residual(z, left))[:, None])
+    return [scaled(term) for term in terms]
 
 
 def lines_of(columns: Columns) -> int:
@@ -137,8 +137,8 @@ def curve(column: Reals, landmarks: Landmarks) -> Reals:
     width, count = landmarks
     farthest = float(ndtri(1 - 0.5 / len(column)))
     marks = np.unique(np.quantile(column, ndtr(np.linspace(-farthest, farthest, count))))
-    apart, between = np.subtract.outer(column, marks), np.subtract.outer(marks, marks)
-    return _features((apart / width) ** 2, (between / width) ** 2)
+    differences, between = np.subtract.outer(column, marks), np.subtract.outer(marks, marks)
+    return _features((differences / width) ** 2, (between / width) ** 2)
 
 
 def indicators(codes: Integers) -> Reals:
@@ -150,18 +150,18 @@ def normal_scores(numbers: Reals) -> Reals:
     """Return normal scores of the columns, ties in the middle."""
     from scipy.special import ndtri
 
-    found = np.empty_like(numbers)
+    scores = np.empty_like(numbers)
     for place, column in enumerate(numbers.T):
         _, codes, counts = np.unique(column, return_inverse=True, return_counts=True)
         middles = np.cumsum(counts) - counts / 2
-        found[:, place] = ndtri(middles[codes] / len(column))
-    return found
+        scores[:, place] = ndtri(middles[codes] / len(column))
+    return scores
 
 
-def _features(apart: Reals, between: Reals) -> Reals:
+def _features(squared: Reals, between: Reals) -> Reals:
     values, vectors = np.linalg.eigh(np.exp(-0.5 * between))
-    kept = values > FLAT * values[-1]
-    return np.asarray(np.exp(-0.5 * apart) @ (vectors[:, kept] / np.sqrt(values[kept])))
+    large = values > FLAT * values[-1]
+    return np.asarray(np.exp(-0.5 * squared) @ (vectors[:, large] / np.sqrt(values[large])))
 
 
 def _wide(columns: Columns) -> list[Reals]:
@@ -170,21 +170,21 @@ def _wide(columns: Columns) -> list[Reals]:
 
 def _by_level(columns: Columns) -> list[Reals]:
     """Return the cells of all levels, each number of few values, and slopes and curves that differ by one of these."""
-    found, apart = [indicators(codes) for codes in columns.few], [*columns.levels.T, *columns.few]
+    terms, groupings = [indicators(codes) for codes in columns.few], [*columns.levels.T, *columns.few]
     if columns.levels.shape[1] > 1:
         cells = np.unique(columns.levels, axis=0, return_inverse=True)[1].ravel()
-        found.append(indicators(cells))
-        apart.append(cells)
-    for codes in apart:
+        terms.append(indicators(cells))
+        groupings.append(cells)
+    for codes in groupings:
         sides = indicators(codes)
-        if sides.shape[1] > MOST_APART:
+        if sides.shape[1] > MOST_LEVELS:
             continue
         for z, curved in zip(columns.z.T, columns.curved.T, strict=True):
             if np.ptp(z[codes == codes[0]]) > 0:
                 for landmarks in BY_LEVEL if sides.shape[1] <= MOST_CLOSELY else BY_LEVEL[:1]:
                     shapes = np.column_stack([z, curve(curved, landmarks)])
-                    found.append((sides[:, :, None] * shapes[:, None, :]).reshape(len(z), -1))
-    return found
+                    terms.append((sides[:, :, None] * shapes[:, None, :]).reshape(len(z), -1))
+    return terms
 
 
 def _best_pairs(columns: Columns, U: Reals) -> list[Pair]:
@@ -192,34 +192,34 @@ def _best_pairs(columns: Columns, U: Reals) -> list[Pair]:
     z, pairs = columns.z, list(combinations(range(columns.count), 2))
     if len(pairs) <= MOST_PAIRED:
         return pairs
-    R, sides = _beside(z, U), np.where(z > np.median(z, axis=0), 1.0, -1.0)
+    R, sides = _residual(z, U), np.where(z > np.median(z, axis=0), 1.0, -1.0)
     gains = sum(((rows * column[:, None]).T @ rows) ** 2 for column in R.T for rows in (columns.curved, sides))
     return sorted(pairs, key=lambda pair: -float(gains[pair]))[:MOST_PAIRED]
 
 
 def _of_pairs(columns: Columns, U: Reals) -> list[Reals]:
     z, curved = columns.z, columns.curved
-    found = []
+    terms = []
     for i, j in _best_pairs(columns, U):
-        found.append(np.column_stack([z[:, i] * z[:, j], curved[:, i] * curved[:, j]]))
+        terms.append(np.column_stack([z[:, i] * z[:, j], curved[:, i] * curved[:, j]]))
         for along in (curved[:, i] + curved[:, j], curved[:, i] - curved[:, j]):
-            found += [curve(standardised(along[:, None])[:, 0], landmarks) for landmarks in ALONG]
-        found.append(_surface(curved[:, [i, j]], PAIR_WIDTH))
-    return found
+            terms += [curve(standardised(along[:, None])[:, 0], landmarks) for landmarks in ALONG]
+        terms.append(_surface(curved[:, [i, j]], PAIR_WIDTH))
+    return terms
 
 
 def _surface(columns: Reals, width: float) -> Reals:
     """Return features of a Gaussian kernel of all columns, on rows as landmarks."""
     marks = columns[np.linspace(0, len(columns) - 1, min(len(columns), SURFACE_LANDMARKS)).astype(np.int64)]
 
-    def apart(rows: Reals) -> Reals:
+    def squared_distances(rows: Reals) -> Reals:
         squares = np.add.outer((rows**2).sum(axis=1), (marks**2).sum(axis=1)) - 2 * rows @ marks.T
         return np.asarray(np.maximum(squares, 0.0) / width**2)
 
-    return _features(apart(columns), apart(marks))
+    return _features(squared_distances(columns), squared_distances(marks))
 
 
-def _beside(columns: Reals, U: Reals) -> Reals:
+def _residual(columns: Reals, U: Reals) -> Reals:
     """Return what slopes in the columns leave of the responses."""
     slopes, _ = np.linalg.qr(np.column_stack([np.ones(len(U)), columns]))
     return standardised(U - slopes @ (slopes.T @ U))
@@ -241,17 +241,17 @@ def _cut(column: Reals, R: Reals) -> tuple[float, Reals]:
 
 def _jumps(z: Reals, U: Reals, pairs: list[Pair]) -> Reals:
     """Return the sides of the cut that, beside slopes, splits the responses best, and of the best beside that one."""
-    first = _best_cut(z, _beside(z, U), pairs)
-    return np.column_stack([first, _best_cut(z, _beside(np.column_stack([z, first]), U), pairs)])
+    first = _best_cut(z, _residual(z, U), pairs)
+    return np.column_stack([first, _best_cut(z, _residual(np.column_stack([z, first]), U), pairs)])
 
 
 def _best_cut(z: Reals, R: Reals, pairs: list[Pair]) -> Reals:
     """Return the sides of the best cut of a column, or across a line: the best of the pairs', turned to each column."""
     best, sides = max((_cut(column, R) for column in z.T), key=_gain)
-    found = [(*_cut(_turned(z, pair, turn), R), pair, turn) for pair in pairs for turn in TURNS]
-    if not found:
+    cuts = [(*_cut(_turned(z, pair, turn), R), pair, turn) for pair in pairs for turn in TURNS]
+    if not cuts:
         return sides
-    gain, across, pair, turn = max(found, key=_gain)
+    gain, across, pair, turn = max(cuts, key=_gain)
     if gain <= best:
         return sides
     line, along = np.zeros(z.shape[1]), np.eye(z.shape[1])

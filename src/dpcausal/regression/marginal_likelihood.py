@@ -70,12 +70,12 @@ def likely_residuals(given: Given, sides: Sequence[Reals]) -> Smoothed:
     all_of_them = [standardised(responses) for responses in sides]
     first, together = first_terms(columns), np.hstack(all_of_them)
     begun = max_likelihood_kernel(columns, [Learnt.of(first, U) for U in all_of_them], together)
-    begun = beside_cuts(columns, begun, SURE) or begun
+    begun = with_cuts(columns, begun, SURE) or begun
     learnt, left = list[SideFit](), list[Reals]()
     for one, U in zip(begun, all_of_them, strict=True):
-        V, kept = one.side()
-        learnt.append((V, kept))
-        left.append(U - V @ ((1 - kept) * (V.T @ U)))
+        V, factors = one.side()
+        learnt.append((V, factors))
+        left.append(U - V @ ((1 - factors) * (V.T @ U)))
     R = np.hstack(left)
     R = np.where(np.isfinite(R), R, 0.0)
     R -= R.mean(axis=0)
@@ -100,14 +100,14 @@ class Learnt:
 
     def scores(self, more: Sequence[Reals]) -> Reals:
         """Return for each further term how much more the likelihood grows with it than by chance, in deviations."""
-        left, found = self.leaving(), np.zeros(len(more))
+        left, gains = self.leaving(), np.zeros(len(more))
         R = left(self.U) / self.noise
         for place, term in enumerate(more):
             among = term.T @ (left(term) / self.noise)
             chance, spread = float(np.trace(among)), float((among**2).sum())
             grown = float(((term.T @ R) ** 2).sum()) / self.U.shape[1]
-            found[place] = (grown - chance) / (2 * spread / self.U.shape[1] + 1e-12) ** 0.5
-        return found
+            gains[place] = (grown - chance) / (2 * spread / self.U.shape[1] + 1e-12) ** 0.5
+        return gains
 
     def beside(self, added: list[Reals]) -> Self:
         """Return it with further terms, all weighed again."""
@@ -145,18 +145,18 @@ def max_likelihood_kernel(columns: Columns, slopes: list[Learnt], together: Real
     found for what curves or products are agrees with the noise of both sides.
     """
     more, cuts = more_terms(columns, together), cut_terms(columns, together)
-    told = [one.scores([*more, *cuts]) for one in slopes]
+    all_scores = [one.scores([*more, *cuts]) for one in slopes]
     sides = {
-        0: [one.beside(_chosen(more, scores[: len(more)])) for one, scores in zip(slopes, told, strict=True)],
-        1: [one.beside(_chosen([*more, *cuts], scores)) for one, scores in zip(slopes, told, strict=True)],
+        0: [one.beside(_chosen(more, scores[: len(more)])) for one, scores in zip(slopes, all_scores, strict=True)],
+        1: [one.beside(_chosen([*more, *cuts], scores)) for one, scores in zip(slopes, all_scores, strict=True)],
     }
-    if first := beside_cuts(columns, slopes, SURE_FIRST):
+    if first := with_cuts(columns, slopes, SURE_FIRST):
         sides[2] = [one.beside(_chosen([*more, *cuts], one.scores([*more, *cuts]))) for one in first]
     each = places(columns, len(together))
     return sides[max(sides, key=lambda looks: sum(one.evidence() for one in sides[looks]) - looks * each)]
 
 
-def beside_cuts(columns: Columns, sides: list[Learnt], sure: float) -> list[Learnt]:
+def with_cuts(columns: Columns, sides: list[Learnt], sure: float) -> list[Learnt]:
     """Return the sides with the cuts of which what they leave is sure, all together; none if there is none."""
     cuts = cut_terms(columns, np.hstack([one.leaving()(one.U) for one in sides]), along_pairs=True)
     scores = sum((one.scores(cuts) for one in sides), np.zeros(len(cuts)))
@@ -177,8 +177,8 @@ def _chosen(terms: Sequence[Reals], scores: Reals, least: float = LEAST_SCORE) -
 
 def _together(terms: Sequence[Reals], weights: Reals, n: int) -> Reals:
     """Return the features of Σ_t w_t F_t F_t'."""
-    kept = [term * weight**0.5 for term, weight in zip(terms, weights, strict=True) if weight > 0]
-    return np.hstack(kept) if kept else np.empty((n, 0))
+    weighted = [term * weight**0.5 for term, weight in zip(terms, weights, strict=True) if weight > 0]
+    return np.hstack(weighted) if weighted else np.empty((n, 0))
 
 
 def _weighed(terms: Sequence[Reals], U: Reals, weights: Reals, rounds: int) -> tuple[Reals, float]:
@@ -214,9 +214,9 @@ def _smoothed(features: Reals, U: Reals) -> SideFit:
     """Return the kernel's directions and what is left there, each response at its own likeliest α."""
     n = len(U)
     values, vectors = np.linalg.eigh(features.T @ features)
-    kept = values > 1e-9 * values[-1] if values.size else np.zeros(0, dtype=bool)
-    values = values[kept]
-    V = features @ (vectors[:, kept] / np.sqrt(values))
+    positive = values > 1e-9 * values[-1] if values.size else np.zeros(0, dtype=bool)
+    values = values[positive]
+    V = features @ (vectors[:, positive] / np.sqrt(values))
     squares = (V.T @ U) ** 2
     rest, total = n - values.size, values[:, None] + ALPHAS
     outside = np.maximum((U**2).sum(axis=0) - squares.sum(axis=0), 0.0)
@@ -232,6 +232,6 @@ def spread_of(one: SideFit, other: SideFit, n: int) -> float:
     taken, also = 1 - s**2, 1 - t**2
     both = n - taken.sum(axis=0)[:, None] - also.sum(axis=0) + taken.T @ (V.T @ W) ** 2 @ also
     with np.errstate(all="ignore"):
-        found = n * both / np.outer(n - taken.sum(axis=0), n - also.sum(axis=0))
-    largest = float(np.max(found, initial=1.0))
+        ratios = n * both / np.outer(n - taken.sum(axis=0), n - also.sum(axis=0))
+    largest = float(np.max(ratios, initial=1.0))
     return largest if np.isfinite(largest) else 1.0

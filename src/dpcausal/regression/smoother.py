@@ -204,8 +204,8 @@ def _streamed(features: _Features, U: Reals) -> tuple[Reals, Reals, Reals]:
         gram += rows.T @ rows
         moments += rows.T @ U[part]
     values, vectors = _decomposed(gram)
-    kept = values > 1e-10 * float(values[-1])
-    values, vectors = values[kept], vectors[:, kept]
+    positive = values > 1e-10 * float(values[-1])
+    values, vectors = values[positive], vectors[:, positive]
     return values, vectors, (vectors.T @ moments) / np.sqrt(values)[:, None]
 
 

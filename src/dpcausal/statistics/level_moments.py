@@ -34,12 +34,12 @@ def merged_levels(counts: Reals, deviation: float) -> tuple[tuple[int, ...], Rea
     What is lost in the noise counts as the rarest level that is not.
     """
     least = max(MERGED * deviation, 1.0)
-    kept = np.flatnonzero(counts >= least)
-    if not kept.size:
-        kept = np.array([int(counts.argmax())])
-    places = np.full(len(counts), int(counts[kept].argmin()))
-    places[kept] = np.arange(len(kept))
-    sums = np.maximum(np.bincount(places, weights=np.maximum(counts, 0.0), minlength=len(kept)), least)
+    frequent = np.flatnonzero(counts >= least)
+    if not frequent.size:
+        frequent = np.array([int(counts.argmax())])
+    places = np.full(len(counts), int(counts[frequent].argmin()))
+    places[frequent] = np.arange(len(frequent))
+    sums = np.maximum(np.bincount(places, weights=np.maximum(counts, 0.0), minlength=len(frequent)), least)
     return tuple(places.tolist()), sums / sums.sum()
 
 
@@ -49,14 +49,14 @@ def features(shares: Reals) -> Reals:
     f_j is constant on the levels before j and 0 after it.
     """
     k = len(shares)
-    found = np.zeros((k, k - 1))
+    functions = np.zeros((k, k - 1))
     before = 0.0
     for j in range(1, k):
         before += float(shares[j - 1])
         both = before + float(shares[j])
-        found[:j, j - 1] = math.sqrt(shares[j] / (before * both))
-        found[j, j - 1] = -math.sqrt(before / (shares[j] * both))
-    return found
+        functions[:j, j - 1] = math.sqrt(shares[j] / (before * both))
+        functions[j, j - 1] = -math.sqrt(before / (shares[j] * both))
+    return functions
 
 
 class Grid(NamedTuple):
@@ -113,7 +113,7 @@ Triple = tuple[int, int, int]
 MOST_THIRDS = 10_000
 """Most entries."""
 
-BESIDE = 0.05
+CONSTANT_SHARE = 0.05
 """The square of the constant beside a row's products, for the sum of the weights, as a part of their number."""
 
 MOST_BITS = 24
@@ -127,7 +127,7 @@ def third_entries(shares: Sequence[Reals], triples: Sequence[Triple]) -> int:
 
 def constant(entries: int) -> float:
     """Return the constant beside so many products."""
-    return math.sqrt(BESIDE * max(entries, 1))
+    return math.sqrt(CONSTANT_SHARE * max(entries, 1))
 
 
 def weight_bits(n: int) -> int:
@@ -144,9 +144,9 @@ def weight_sums(
     A row's weight is w², as in the second moments shortened to the root of ``squared``, or less: so that weight times
     products are no longer than ``length``.
     """
-    kept = [np.asarray(place)[column] for place, column in zip(places, codes, strict=True)]
-    squares = [np.square(features(p)).sum(axis=1)[column] for p, column in zip(shares, kept, strict=True)]
-    own, products = np.ones(len(kept[0])), np.full(len(kept[0]), constant(third_entries(shares, triples)) ** 2)
+    merged = [np.asarray(place)[column] for place, column in zip(places, codes, strict=True)]
+    squares = [np.square(features(p)).sum(axis=1)[column] for p, column in zip(shares, merged, strict=True)]
+    own, products = np.ones(len(merged[0])), np.full(len(merged[0]), constant(third_entries(shares, triples)) ** 2)
     for one in squares:
         own += one
     for a, b, c in triples:
@@ -155,7 +155,7 @@ def weight_sums(
     weight = np.trunc(weight * 2.0 ** weight_bits(n))
     sums = [np.array([weight.sum()])]
     for a, b, c in triples:
-        cell = (kept[a] * len(shares[b]) + kept[b]) * len(shares[c]) + kept[c]
+        cell = (merged[a] * len(shares[b]) + merged[b]) * len(shares[c]) + merged[c]
         size = len(shares[a]) * len(shares[b]) * len(shares[c])
         sums.append(np.bincount(cell, weights=weight, minlength=size))
     return np.concatenate([*sums[1:], sums[0]]).astype(np.int64)
@@ -165,16 +165,16 @@ def third_moments(
     sums: npt.NDArray[np.int64], shares: Sequence[Reals], triples: Sequence[Triple], n: int
 ) -> Reals:
     """Return Σ g F_a ⊗ F_b ⊗ F_c of each triple, and Σ g times the constant, as one row, of ``weight_sums``."""
-    tables, start, found = [features(p) for p in shares], 0, []
+    tables, start, moments = [features(p) for p in shares], 0, []
     weights = sums * 2.0 ** -weight_bits(n)
     for triple in triples:
         shape = [len(shares[place]) for place in triple]
         values = weights[start : start + math.prod(shape)].reshape(shape)
         for place in triple:  # each contraction takes the first axis and puts its own last
             values = np.tensordot(values, tables[place], axes=([0], [0]))
-        found.append(values.ravel())
+        moments.append(values.ravel())
         start += math.prod(shape)
-    return np.concatenate([*found, constant(third_entries(shares, triples)) * weights[-1:]])
+    return np.concatenate([*moments, constant(third_entries(shares, triples)) * weights[-1:]])
 
 
 def third_moments_sensitivity(

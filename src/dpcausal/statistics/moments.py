@@ -62,16 +62,16 @@ def gram(grid_rows: Reals) -> Reals:
     """
     rows, columns = grid_rows.shape
     if columns > FEW:
-        found: Reals = grid_rows.T @ grid_rows
-        return found
+        product: Reals = grid_rows.T @ grid_rows
+        return product
     piece = 1 << (ONE_THREAD // columns**2).bit_length() - 1
     whole = rows - rows % piece
-    found = grid_rows[whole:].T @ grid_rows[whole:]
+    product = grid_rows[whole:].T @ grid_rows[whole:]
     if whole:
         first, pieces = grid_rows[:whole, 0], grid_rows[:whole].T.reshape(columns, -1, piece).transpose(1, 0, 2)
-        found[:, 1:] += (pieces @ pieces[:, 1:].transpose(0, 2, 1)).sum(axis=0)
-        found[0, 0] += first @ first
-    return found
+        product[:, 1:] += (pieces @ pieces[:, 1:].transpose(0, 2, 1)).sum(axis=0)
+        product[0, 0] += first @ first
+    return product
 
 
 def packed(matrix: Reals) -> Reals:
@@ -107,7 +107,7 @@ def second_moments_sensitivity(radius: float, bits: int, columns: int) -> Sensit
     return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "second-moments", symmetric=True)
 
 
-BESIDE = 0.5
+CONSTANT = 0.5
 """The entry beside a row's columns."""
 
 POINTS = 4096
@@ -171,27 +171,28 @@ def untruncated_moments(covariance: Reals, squared: float) -> UntruncatedMoments
     """
     given, vectors = np.linalg.eigh(covariance)
     z = _points(len(given))
-    kept = np.maximum(given, 1e-9 * max(float(given[-1]), 1e-300))
-    found = kept.copy()
+    positive = np.maximum(given, 1e-9 * max(float(given[-1]), 1e-300))
+    eigenvalues = positive.copy()
     for _ in range(STEPS):
-        weight = np.minimum(1.0, squared / (BESIDE**2 + z @ found))
-        before, found = found, kept * weight.mean() * len(z) / (weight @ z)
-        if float(np.abs(found - before).max()) <= CLOSE * float(found.max()):
+        weight = np.minimum(1.0, squared / (CONSTANT**2 + z @ eigenvalues))
+        before, eigenvalues = eigenvalues, positive * weight.mean() * len(z) / (weight @ z)
+        if float(np.abs(eigenvalues - before).max()) <= CLOSE * float(eigenvalues.max()):
             break
-    length = BESIDE**2 + z @ found
+    length = CONSTANT**2 + z @ eigenvalues
     weight = np.minimum(1.0, squared / length)
     mean = weight.mean()
     shares = weight @ z / len(z) / mean
     slope = np.where(length > squared, -squared / length**2, 0.0) / mean
     by_slope = slope @ z / len(z)
-    jacobian = found[:, None] * ((z * slope[:, None]).T @ z / len(z) - np.outer(shares, by_slope)) + np.diag(shares)
-    values = np.where(given > 0, found, given)
+    by_eigenvalue = (z * slope[:, None]).T @ z / len(z) - np.outer(shares, by_slope)
+    jacobian = eigenvalues[:, None] * by_eigenvalue + np.diag(shares)
+    values = np.where(given > 0, eigenvalues, given)
     gaps = given[:, None] - given
-    apart = np.abs(gaps) > 1e-6 * max(float(np.abs(given).max()), 1e-300)
+    distinct = np.abs(gaps) > 1e-6 * max(float(np.abs(given).max()), 1e-300)
     nearly = 1 / np.sqrt(np.outer(shares, shares))
-    turning = np.where(apart, (values[:, None] - values) / np.where(apart, gaps, 1.0), nearly) ** 2
+    turning = np.where(distinct, (values[:, None] - values) / np.where(distinct, gaps, 1.0), nearly) ** 2
     np.fill_diagonal(turning, 0.0)
-    products = (z * (weight**2)[:, None]).T @ z / len(z) / mean**2 * np.outer(found, found)
+    products = (z * (weight**2)[:, None]).T @ z / len(z) / mean**2 * np.outer(eigenvalues, eigenvalues)
     return UntruncatedMoments(
         (vectors * values) @ vectors.T, vectors, turning, np.linalg.inv(jacobian), products, np.maximum(given, 0.0)
     )

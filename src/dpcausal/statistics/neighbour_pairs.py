@@ -34,7 +34,7 @@ class PairSums(NamedTuple):
 
 
 def pair_sums(
-    x: Reals, y: Reals, z: Reals, cells: Integers, keys: Integers, kept: npt.NDArray[np.bool_], k: int,
+    x: Reals, y: Reals, z: Reals, cells: Integers, keys: Integers, complete: npt.NDArray[np.bool_], k: int,
     ends: int = ENDS,
 ) -> PairSums:  # fmt: skip
     """Return K and Q of the k nearest in z on either side, inside a cell.
@@ -42,7 +42,7 @@ def pair_sums(
     ``keys``, a public permutation of the positions, breaks ties of z; a row that is not kept stands nowhere.
     *Guarantee*: ``signed_sensitivity(k)``, ``untied_sensitivity(k)``.
     """
-    order = z_order(z, cells, keys, kept)
+    order = z_order(z, cells, keys, complete)
     x, y, cells = x[order], y[order], cells[order]
     before, after = _reaches(cells, k, ends)
     signed = untied = 0
@@ -55,11 +55,11 @@ def pair_sums(
     return PairSums(signed, untied)
 
 
-def z_order(z: Reals, cells: Integers, keys: Integers, kept: npt.NDArray[np.bool_]) -> Integers:
+def z_order(z: Reals, cells: Integers, keys: Integers, complete: npt.NDArray[np.bool_]) -> Integers:
     """Return the positions of the rows kept, by cell, z and key: how two rows stand does not depend on a third."""
     order = np.empty_like(keys)
     order[keys] = np.arange(keys.size, dtype=np.int64)
-    order = order[kept[order]]
+    order = order[complete[order]]
     order = order[np.argsort(z[order], kind="stable")]
     return order[np.argsort(cells[order], kind="stable")]
 

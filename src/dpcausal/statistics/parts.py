@@ -39,11 +39,11 @@ def left_by_parts(counts: Reals, cut: Sequence[int], usable: npt.NDArray[np.bool
 
 def largest_step(shares: Reals, axis: int, usable: npt.NDArray[np.bool_]) -> Reals:
     """Return φ² of each stratum against the next on either side along an axis of the strata, the larger one."""
-    found = np.zeros(usable.shape)
+    largest = np.zeros(usable.shape)
     moved, known = np.moveaxis(shares, axis + 1, -1), np.moveaxis(usable, axis, -1)
-    both, room = known[..., 1:] & known[..., :-1], np.moveaxis(found, axis, -1)
+    both, room = known[..., 1:] & known[..., :-1], np.moveaxis(largest, axis, -1)
     one, other = moved[..., :-1], moved[..., 1:]
     step = np.where(both, ((one - other) ** 2 / (one + other)).sum(axis=0) * 2, 0.0)
     room[..., :-1] = step
     room[..., 1:] = np.maximum(room[..., 1:], step)
-    return found
+    return largest

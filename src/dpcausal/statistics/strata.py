@@ -41,8 +41,8 @@ def stratum_moments(x: Integers, y: Integers, strata: Integers, units: tuple[int
     >>> stratum_moments(x, x, np.zeros(4, dtype=np.int64), (1, 1)) == (GRID, GRID // 3)
     True
     """
-    found, codes = np.unique(strata, return_inverse=True)
-    return of_sums(stratum_sums(x, y, codes, len(found)), units)
+    distinct, codes = np.unique(strata, return_inverse=True)
+    return of_sums(stratum_sums(x, y, codes, len(distinct)), units)
 
 
 def stratum_sums(x: Integers, y: Integers, strata: Integers, count: int) -> Integers:

@@ -93,9 +93,9 @@ class Residuals(NamedTuple):
 
     def terms(self) -> Reals:
         """Return R' V⁻¹ R of each stratum, 0 of those that are not usable."""
-        found = np.zeros(self.kept.size)
-        found[self.kept] = quadratic(self.residual, self.covariance)
-        return found
+        terms = np.zeros(self.kept.size)
+        terms[self.kept] = quadratic(self.residual, self.covariance)
+        return terms
 
     def pooled(self, copies: int = 1) -> Reals:
         """Return R' V⁻¹ R of the weighted sum over the strata, one for each of the copies, which are innermost."""
@@ -112,7 +112,7 @@ def wald_residuals(counts: Reals, variance: float) -> Residuals | None:
     usable = _usable(counts, variance)
     if usable is None:
         return None
-    kept, totals, px, py, residual = usable
+    which, totals, px, py, residual = usable
     vectors = residual.reshape(len(totals), -1)
     if counts.shape[:2] == (2, 2):
         a, b = px[:, 0], py[:, 0]
@@ -123,7 +123,7 @@ def wald_residuals(counts: Reals, variance: float) -> Residuals | None:
         own = totals[:, None, None] * _kron(dx, dy)
         covariance = own + variance * _kron(lx, ly) + RIDGE * np.eye(vectors.shape[1])
     weight = np.trace(own, axis1=1, axis2=2) / np.trace(covariance, axis1=1, axis2=2)
-    return Residuals(kept, vectors, covariance, weight)
+    return Residuals(which, vectors, covariance, weight)
 
 
 def quadratic(vectors: Reals, matrices: Reals) -> Reals:
@@ -144,20 +144,20 @@ def wald_test_correlated(counts: Reals, factor: Reals, variance: float) -> Wald 
 
 def wald_tests_correlated(counts: Reals, factors: Reals, variances: Reals) -> list[Wald | None]:
     """Return it for many tests of one shape, which is the first axis of all three."""
-    found: list[Wald | None] = [None] * len(counts)
+    tests: list[Wald | None] = [None] * len(counts)
     if min(counts.shape[1:3]) < 2:
-        return found
+        return tests
     cells = counts.shape[1] * counts.shape[2]
     usable = counts.sum(axis=(1, 2)) >= np.maximum(5 * cells, 3 * np.sqrt(variances * cells))[:, None]
     some = usable.any(axis=1)
     whole = some & usable.all(axis=1)
     places = np.flatnonzero(whole).tolist()
     for place, one in zip(places, _correlated(counts[whole], factors[whole]) if places else (), strict=True):
-        found[place] = one
+        tests[place] = one
     for place in np.flatnonzero(some & ~whole).tolist():
-        kept = usable[place]
-        (found[place],) = _correlated(counts[place][None, :, :, kept], factors[place][None, :, :, kept])
-    return found
+        usable_here = usable[place]
+        (tests[place],) = _correlated(counts[place][None, :, :, usable_here], factors[place][None, :, :, usable_here])
+    return tests
 
 
 def _correlated(counts: Reals, factors: Reals) -> Iterator[Wald]:
@@ -185,13 +185,13 @@ def _usable(
     counts: Reals, variance: float
 ) -> tuple[npt.NDArray[np.bool_], Reals, Reals, Reals, Reals] | None:
     """Return which strata are usable, and of those n, p_x, p_y and R; ``None`` if none is, or a column is constant."""
-    kept = usable_strata(counts, variance)
-    if counts.shape[0] < 2 or counts.shape[1] < 2 or not kept.any():
+    usable = usable_strata(counts, variance)
+    if counts.shape[0] < 2 or counts.shape[1] < 2 or not usable.any():
         return None
-    stacked = np.moveaxis(counts[:, :, kept], -1, 0)
+    stacked = np.moveaxis(counts[:, :, usable], -1, 0)
     totals = stacked.sum(axis=(1, 2))
     px, py = shares(stacked.sum(axis=2)), shares(stacked.sum(axis=1))
-    return kept, totals, px, py, (stacked - totals[:, None, None] * px[:, :, None] * py[:, None, :])[:, :-1, :-1]
+    return usable, totals, px, py, (stacked - totals[:, None, None] * px[:, :, None] * py[:, None, :])[:, :-1, :-1]
 
 
 def shares(sums: Reals) -> Reals:

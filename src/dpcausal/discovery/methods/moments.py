@@ -39,7 +39,7 @@ from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
 from dpcausal.privacy.sensitivity import Query, Sensitivity
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.statistics.moments import (
-    BESIDE,
+    CONSTANT,
     clip_rows,
     gram,
     grid_bits,
@@ -174,7 +174,7 @@ def radius_of(columns: int, n: int, loss: ZCDP | NoPrivacy) -> float:
     which noise is as large as the error of sampling, but at least a quarter of the mean, from where on less length has
     no less noise.
     """
-    mean = columns + BESIDE**2
+    mean = columns + CONSTANT**2
     whole = mean + 2 * math.sqrt(2 * columns)
     if isinstance(loss, NoPrivacy):
         return math.sqrt(4 * whole)
@@ -220,7 +220,7 @@ class Moments(ScoreSearch[ApproxDP | ZCDP]):
         noise = noise_of(columns, n, rho_of(spent))
         if noise.bin_deviation > MOST_OF_ROWS * n:
             return f"{n} rows at this loss are too few to tell the scales of columns: an edge not shown says nothing"
-        weight = min(1.0, noise.radius**2 / (columns + BESIDE**2))
+        weight = min(1.0, noise.radius**2 / (columns + CONSTANT**2))
         variance = (noise.deviation / (n * weight)) ** 2 / 2
         pairs = [of_numbers(n, variance)] * math.comb(columns, 2)
         return too_few(pairs, n, self.terms(question.alpha, question.knowledge).alpha)
@@ -291,7 +291,7 @@ class Products:
         units = Units(self.units.names, lower + width * self.middles, np.maximum(width * self.widths, LEAST_WIDTH))
         for start in range(0, rows.n, CHUNK):
             unit = units.columns(rows, slice(start, start + CHUNK), extra_rows=1)
-            unit[-1] = BESIDE
+            unit[-1] = CONSTANT
             grid = clip_rows(unit.T, self.radius, self.bits)
             total += gram(grid)
         return upper_of(total).astype(np.int64)
@@ -319,8 +319,8 @@ def noisy_moments(
     released = gaussian(Query(grid, noise.moments, "second moments"), allotment, noise.last)
     moments = unpacked(released, p + 1) * 4.0**-noise.bits
     # Left-out rows are in no sum, shortened ones in part: the entry of the ½ says how much, and is not let be tiny.
-    weight = max(float(moments[p, p]) / BESIDE**2, LEAST_SHARE * n)
-    means = moments[:p, p] / (BESIDE * weight)
+    weight = max(float(moments[p, p]) / CONSTANT**2, LEAST_SHARE * n)
+    means = moments[:p, p] / (CONSTANT * weight)
     return NoisyMoments(
         names=names, n=n, middles=tuple((lower + width * scales.middles).tolist()),
         widths=tuple((width * scales.widths).tolist()),

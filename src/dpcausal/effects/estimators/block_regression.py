@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
-from dpcausal.regression.external import external_code, is_estimator, quiet_copy, tried, with_coins
+from dpcausal.regression.external import external_code, is_estimator, quiet_copy, tried, with_seed
 from dpcausal.regression.smoother import Given, standardised
 
 Reals = npt.NDArray[np.float64]
@@ -228,7 +228,7 @@ def _apart(learner: Any, given: Given, response: Reals, of_treatment: bool, coin
     Z = np.hstack([standardised(given.numbers), *indicators])
     fold, found = coins.permutation(given.rows) % FOLDS, np.zeros(given.rows)
     for held in range(FOLDS):
-        model, there = with_coins(learner, coins), fold == held
+        model, there = with_seed(learner, coins), fold == held
         classes = of_treatment and callable(getattr(model, "predict_proba", None))
         model.fit(Z[~there], response[~there].astype(np.int64) if classes else response[~there])
         said = model.predict_proba(Z[there])[:, list(model.classes_).index(1)] if classes else model.predict(Z[there])

@@ -31,7 +31,7 @@ from dpcausal.independence.question import (
     values_of,
 )
 from dpcausal.mechanisms.additive import geometric, laplace_scale
-from dpcausal.mechanisms.blocks import dealt_order
+from dpcausal.mechanisms.blocks import block_order
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
@@ -147,7 +147,7 @@ class Neighbours(PureTest):
         place = next(i for i, one in enumerate(question.declared(question.given)) if isinstance(one, Bounded))
         return pair_sums(
             values_of(rows.x), values_of(rows.y), rows.raw[:, place], cells_of(rows.given),
-            dealt_order(rows.n, rng, rows.keys), rows.is_complete, self.neighbours or 1, self.ends or ENDS,
+            block_order(rows.n, rng, rows.keys), rows.is_complete, self.neighbours or 1, self.ends or ENDS,
         )  # fmt: skip
 
     def release(self, run: Run[IndependenceQuestion]) -> Released:
