@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from dpcausal.privacy import sandbox as region
-from dpcausal.privacy.sandbox import alone, isolated, isolated_or_default, isolated_process_wide, is_suppressed
+from dpcausal.privacy.sandbox import alone, is_suppressed, isolated, isolated_or_default, isolated_process_wide
 from tests import voices
 from tests.voices import Heard, Steps, together
 
