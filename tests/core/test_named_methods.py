@@ -13,7 +13,7 @@ from dpcausal.core.validate import chosen, reject_misplaced_options
 from dpcausal.errors import ParameterError
 
 
-class Way(Method[Any, Any]):
+class Way(Method[Any]):
     def charge(self, loss: Any) -> Any:
         return loss, ""
 
@@ -39,7 +39,7 @@ class Second(Way):
     width: float = 1.0
 
 
-KNOWN: dict[str, type[Method[Any, Any]]] = {"first": First, "second": Second}
+KNOWN: dict[str, type[Method[Any]]] = {"first": First, "second": Second}
 
 
 def test_a_short_name_makes_the_object_and_an_object_is_taken_as_it_is() -> None:

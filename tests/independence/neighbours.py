@@ -33,7 +33,7 @@ FEW: dict[str, Any] = {"crt-decision": {"resamples": 25}, "Spearman of Priv-PC":
 """Few copies and strata: neither bears on what one row can move."""
 
 
-def way(name: str, **options: Any) -> IndependenceTest[Any]:
+def way(name: str, **options: Any) -> IndependenceTest:
     """Return a method by its name with few copies, and a model where it needs one."""
     taken = {field.name for field in fields(KINDS[name])}
     few: dict[str, Any] = {"resamples": 19, "model_x": MODEL, "constants": "corrected"}
@@ -41,7 +41,7 @@ def way(name: str, **options: Any) -> IndependenceTest[Any]:
 
 
 PAPERS = ASKED["independence"].values()
-KINDS: dict[str, type[IndependenceTest[Any]]] = {kind.name: kind for kind in (*ALL, *PAPERS, PrivKendall)}
+KINDS: dict[str, type[IndependenceTest]] = {kind.name: kind for kind in (*ALL, *PAPERS, PrivKendall)}
 METHODS = tuple(name for name, kind in KINDS.items() if kind is not PrivKendall)
 """All with a proof."""
 BLOCKS = tuple(name for name in METHODS if any(field.name == "blocks" for field in fields(KINDS[name])))
@@ -63,7 +63,7 @@ def frame(rows: Rows) -> dict[str, Any]:
     return columns | {name: np.clip(np.rint(codes), 0, most).astype(np.int64) for name, (codes, most) in levels.items()}
 
 
-def ask(rows: Rows, method: str | IndependenceTest[Any] = "gcm", **arguments: Any) -> Any:
+def ask(rows: Rows, method: str | IndependenceTest = "gcm", **arguments: Any) -> Any:
     """Ask at ε = 1 from a ledger of that budget in memory; options of the method stand among the arguments."""
     if isinstance(method, str):
         own = {field.name for field in fields(KINDS[method])}

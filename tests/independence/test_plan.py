@@ -89,7 +89,7 @@ def test_a_result_says_what_it_cost_holds_no_rows_and_pickles(method):
 
 def test_every_method_states_claims_that_exist():
     for method in METHODS:
-        for claim in plan_of(ROWS[: rows_for(method)], method).claims:
+        for claim in plan_of(ROWS[: rows_for(method)], method).proofs:
             assert dpc.explain(claim)
 
 

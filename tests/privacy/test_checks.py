@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcausal.errors import BudgetExceededError, LossError, UnprovenError
-from dpcausal.privacy.checks import as_pure, check_epsilon_consent, check_unproven_consent
+from dpcausal.privacy.checks import charged_loss, check_epsilon_consent, check_unproven_consent
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, PureDP, implies
 from dpcausal.privacy.split import divided
@@ -38,7 +38,7 @@ def test_a_larger_one_needs_it_and_only_true_is_consent(loss: object) -> None:
 def test_what_is_no_loss_is_told_by_its_type_and_a_number_as_the_loss_it_may_mean(loss: object, told: str) -> None:
     for check in (
         lambda: check_epsilon_consent(loss, False),  # type: ignore[arg-type]
-        lambda: as_pure(loss, "blocks"),  # type: ignore[arg-type]
+        lambda: charged_loss(loss, (PureDP,), "blocks"),  # type: ignore[arg-type]
         lambda: divided(loss, [Fraction(1)]),  # type: ignore[arg-type]
         lambda: Ledger.in_memory(PureDP(1)).charge(loss, task="example"),  # type: ignore[arg-type]
     ):
@@ -51,20 +51,20 @@ def test_what_is_no_loss_is_refused(loss: object) -> None:
     with pytest.raises(LossError, match="loss must be PureDP"):
         check_epsilon_consent(loss, False)  # type: ignore[arg-type]
     with pytest.raises(LossError, match="loss must be PureDP"):
-        as_pure(loss, "this")  # type: ignore[arg-type]
+        charged_loss(loss, (PureDP,), "this")  # type: ignore[arg-type]
 
 
 def test_a_pure_loss_is_spent_as_it_is_and_of_another_epsilon_alone() -> None:
-    assert as_pure(PureDP(0.3), "blocks") == (PureDP(0.3), "")
-    assert as_pure(NoPrivacy(), "blocks") == (NoPrivacy(), "")
-    spent, note = as_pure(ApproxDP(Fraction(1, 3), 1e-6), "blocks")
+    assert charged_loss(PureDP(0.3), (PureDP,), "blocks") == (PureDP(0.3), "")
+    assert charged_loss(NoPrivacy(), (PureDP,), "blocks") == (NoPrivacy(), "")
+    spent, note = charged_loss(ApproxDP(Fraction(1, 3), 1e-6), (PureDP,), "blocks")
     assert spent == PureDP(Fraction(1, 3)) and "blocks needs no delta" in note
 
 
 @given(st.floats(1e-10, 1e4))
 def test_the_pure_epsilon_offered_for_a_rho_costs_that_rho_but_for_its_ninth_digit(rho: float) -> None:
     with pytest.raises(LossError) as refused:
-        as_pure(ZCDP(rho), "blocks")
+        charged_loss(ZCDP(rho), (PureDP,), "blocks")
     offered = re.search(r"give PureDP\(([0-9.e+-]+)\)", str(refused.value))
     assert offered is not None
     epsilon = float(offered[1])

@@ -236,7 +236,7 @@ ATTAINED = dict.fromkeys((*BLOCKS, "kendall", "neighbours"), 0.6)
 """The other pairs are no worst ones."""
 
 def claims_of_a_call(method: str) -> tuple[str, ...]:
-    return plan_of(np.zeros((rows_for(method), 4)), method).claims
+    return plan_of(np.zeros((rows_for(method), 4)), method).proofs
 
 
 TASKS = (

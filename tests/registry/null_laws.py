@@ -210,7 +210,7 @@ MUTANTS = {
 """By method: what would break it, by the names of ``tests/mutants*.py``."""
 
 
-def found_on(method: IndependenceTest[Any], row: LawRow) -> tuple[Reals, Reals, float]:
+def found_on(method: IndependenceTest, row: LawRow) -> tuple[Reals, Reals, float]:
     """Return scores z, their squares as the law has them, and the mean that it gives the squares."""
     if hasattr(method, "blocks"):
         return _of_blocks(method, row)
@@ -223,7 +223,7 @@ def excess(squares: Reals, expected: float) -> float:
     return float((squares.mean() - expected) / (squares.std() / len(squares) ** 0.5))
 
 
-def _settled(method: IndependenceTest[Any], row: LawRow, n: int) -> tuple[Any, Callable[[int], Sample]]:
+def _settled(method: IndependenceTest, row: LawRow, n: int) -> tuple[Any, Callable[[int], Sample]]:
     """Return the settled question, and a function that draws rows from a seed."""
     null = NULLS[row.null]
     loss, schema, (x, y, given) = dpc.PureDP(row.epsilon), dpc.Schema(null.schema), null.names
@@ -244,7 +244,7 @@ def _settled(method: IndependenceTest[Any], row: LawRow, n: int) -> tuple[Any, C
     return plan_call(question, method, loss), rows
 
 
-def _of_tables(method: IndependenceTest[Any], row: LawRow) -> Reals:
+def _of_tables(method: IndependenceTest, row: LawRow) -> Reals:
     """Return Φ⁻¹(p/2) of many tables."""
     plan, rows = _settled(method, row, row.rows)
     pvalues = []
@@ -255,7 +255,7 @@ def _of_tables(method: IndependenceTest[Any], row: LawRow) -> Reals:
     return np.asarray(ndtri(np.array(pvalues) / 2))
 
 
-def _of_blocks(method: IndependenceTest[Any], row: LawRow) -> tuple[Reals, Reals, float]:
+def _of_blocks(method: IndependenceTest, row: LawRow) -> tuple[Reals, Reals, float]:
     """Return the scores and the squares of the terms of many blocks of one table."""
     options: dict[str, Any] = {"blocks": row.size, "resamples": 19, "regression": "additive"}
     plan, rows = _settled(replace(method, **options), row, row.size * PER_BLOCK)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dpcausal.privacy.ledger import Ledger
     from dpcausal.result import Result
 
-    Kinds = Mapping[str, type[Method[Any, Any]]]
+    Kinds = Mapping[str, type[Method[Any]]]
 
 PersonOption = Annotated[str | None, typer.Option("--person", help="The column that names whose a row is.")]
 IdsOption = Annotated[str, typer.Option("--ids", help="Whether who is in the data is private or public.")]

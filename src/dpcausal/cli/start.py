@@ -78,7 +78,7 @@ def _check_no_method(name: str) -> None:
     if kind is None:
         return
     try:
-        rests = f"it rests on {', '.join(kind().claims(None, PureDP(1)))}"
+        rests = f"it rests on {', '.join(kind().proofs_of(None, PureDP(1)))}"
     except (TypeError, AttributeError, ParameterError):
         rests = "what it rests on depends on the question"
     raise ParameterError(f"{name} is a method: {rests}; each result names its claims")

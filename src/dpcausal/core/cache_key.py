@@ -121,7 +121,7 @@ def _question_key(question: Any) -> dict[str, Any]:
     return _drop_none({name: attrgetter(name)(question) for name in ARGUMENTS[question.task]})
 
 
-def _method_key(method: Method[Any, Any]) -> dict[str, Any]:
+def _method_key(method: Method[Any]) -> dict[str, Any]:
     if not type(method).__module__.startswith("dpcausal."):
         raise NotStorableError("a method of the caller's: its name does not say what it does")
     options = {one.name: getattr(method, one.name) for one in fields(method)}

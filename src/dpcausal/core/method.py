@@ -11,19 +11,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from dpcausal.core.run_context import Run
-from dpcausal.errors import CallError, nearest
+from dpcausal.errors import CallError, ParameterError, nearest
 from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.checks import charged_loss
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import Loss, NoPrivacy
+from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Unit
 
 Answer = TypeVar("Answer")
 Asked = TypeVar("Asked", bound="Question[Any]")
-Paid = TypeVar("Paid", bound=Loss)
 
 
 class Question(ABC, Generic[Answer]):
@@ -84,7 +85,7 @@ class Question(ABC, Generic[Answer]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Method(ABC, Generic[Asked, Paid]):
+class Method(ABC, Generic[Asked]):
     """One way to answer a question, with its options as fields; ``None`` stands for a public rule.
 
     ``release`` is total: nothing in it may fail or warn for a reason that lies in a value.
@@ -120,11 +121,22 @@ class Method(ABC, Generic[Asked, Paid]):
     supports_no_privacy: ClassVar[bool] = False
     """Whether its answer without noise is the exact one, so that a ledger without privacy can take it."""
 
-    @abstractmethod
-    def charge(self, loss: Loss, question: Asked) -> tuple[Paid | NoPrivacy, str]:
-        """Return what is spent of a loss and a note; refuse a kind that it cannot spend."""
+    losses: ClassVar[tuple[type[Loss], ...]] = ()
+    """The kinds of loss that it spends, besides ``NoPrivacy``; see ``charged_loss``."""
 
-    def plan(self, question: Asked, spent: Paid | NoPrivacy) -> Self:
+    least_epsilon: ClassVar[Fraction] = Fraction(0)
+    """The smallest ε at which an answer is more than noise."""
+
+    proofs: ClassVar[tuple[str, ...]] = ()
+    """The claims that every release rests on; ``proofs_of`` adds those that depend on the question or the loss."""
+
+    def charge(self, loss: Loss, question: Asked) -> tuple[Any, str]:
+        """Return what is spent of a loss and a note; refuse a kind that it cannot spend."""
+        if isinstance(loss, NoPrivacy) and not self.supports_no_privacy:
+            raise ParameterError(f"method {self.name} has no form without privacy")
+        return charged_loss(loss, self.losses, f"method {self.name!r}", self.least_epsilon)
+
+    def plan(self, question: Asked, spent: Any) -> Self:
         """Return the method with its options checked and filled, from public numbers."""
         return self
 
@@ -132,11 +144,13 @@ class Method(ABC, Generic[Asked, Paid]):
         """Return whether it needs all rows in memory at once, in one order."""
         return self.at_once
 
-    @abstractmethod
-    def claims(self, question: Asked, spent: Paid) -> tuple[str, ...]:
-        """Return the claims that a release rests on."""
+    def proofs_of(self, question: Asked, loss: Any) -> tuple[str, ...]:
+        """Return the claims that a release rests on; noise on integers is geometric for ε, Gaussian for ρ."""
+        if self.losses != (PureDP, ZCDP):
+            return self.proofs
+        return (*self.proofs, "gaussian" if isinstance(loss, ZCDP) else "geometric")
 
-    def caveats(self, question: Asked, spent: Paid | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: Asked, spent: Any) -> tuple[str, ...]:
         """Return what public numbers say against an answer, in words."""
         return ()
 
@@ -170,7 +184,7 @@ class PlannedCall(Generic[Asked]):
     """A question, the method that will answer it, settled, and what that costs: all that decides how a call runs."""
 
     question: Asked
-    method: Method[Asked, Any]
+    method: Method[Asked]
     spent: Any
     note: str = ""
     """What was not spent of the loss, in words."""
@@ -192,9 +206,9 @@ class PlannedCall(Generic[Asked]):
         return bool(self.spent.exact)
 
     @property
-    def claims(self) -> tuple[str, ...]:
+    def proofs(self) -> tuple[str, ...]:
         """The claims that the answer rests on."""
-        return () if self.exactly or self.method.unproven else self.method.claims(self.question, self.spent)
+        return () if self.exactly or self.method.unproven else self.method.proofs_of(self.question, self.spent)
 
     @property
     def caveats(self) -> tuple[str, ...]:

@@ -88,4 +88,4 @@ class TableQuestion(Question[Answer]):
     ) -> Guarantee:
         """Return the guarantee of an answer; ``caveats`` stand for those of the plan, ``more`` is public besides."""
         told = self.table.told(self.public + more)
-        return Guarantee.of(allotment, proofs=settled.claims, caveats=caveats or settled.caveats, public=told)
+        return Guarantee.of(allotment, proofs=settled.proofs, caveats=caveats or settled.caveats, public=told)

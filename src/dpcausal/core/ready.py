@@ -73,7 +73,7 @@ def held(plans: Sequence[PlannedCall[Any]]) -> list[PlannedCall[Any]]:
     return [plan.about(table) for plan in plans]
 
 
-def _methods(method: Method[Any, Any]) -> Iterator[Method[Any, Any]]:
+def _methods(method: Method[Any]) -> Iterator[Method[Any]]:
     """Yield a method and those among its options."""
     yield method
     for field in fields(method):

@@ -45,12 +45,10 @@ def asks(function: Callable[Call, partial[Answer]]) -> Callable[Call, Answer]:
 
 
 def plan_call(
-    question: Any, method: Method[Any, Any], loss: Loss, *, accept_unproven: bool = False
+    question: Any, method: Method[Any], loss: Loss, *, accept_unproven: bool = False
 ) -> PlannedCall[Any]:
     """Return the question with its settled method: from public arguments, before anything is spent or read."""
-    if loss.exact and not method.supports_no_privacy:
-        raise ParameterError(f"method {method.name} has no form without privacy")
-    ready: Method[Any, Any] | None = None
+    ready: Method[Any] | None = None
     try:
         spent, note = method.charge(loss, question)
         ready = method.plan(question, spent)
@@ -70,7 +68,7 @@ def plan_call(
     return PlannedCall(question, ready, spent, note)
 
 
-def _check_records(question: Any, method: Method[Any, Any]) -> None:
+def _check_records(question: Any, method: Method[Any]) -> None:
     """Refuse a method that has no proof for leaving records out, or for persons whose ids are private."""
     if question.leaves_out and not method.leaves_out:
         raise ParameterError(
@@ -85,7 +83,7 @@ def _check_records(question: Any, method: Method[Any, Any]) -> None:
 
 
 def ask(
-    question: Question[Answer], method: Method[Any, Any], loss: Loss, *, accept_unproven: bool = False,
+    question: Question[Answer], method: Method[Any], loss: Loss, *, accept_unproven: bool = False,
     accept_large_epsilon: bool = False, again: bool = False,
 ) -> Answer:  # fmt: skip
     """Answer one question; exactly the same of a table with a name gets its kept answer, unless ``again``.
@@ -155,7 +153,7 @@ class JointRun:
     ) -> Guarantee:
         """Return what all cost: the claims of each and those of many; a note, and each one's caveats once, but some."""
         question = self.plans[0].question
-        own = dict.fromkeys(claim for plan in self.plans for claim in plan.claims)
+        own = dict.fromkeys(claim for plan in self.plans for claim in plan.proofs)
         told = dict.fromkeys([*filter(None, [note]), *(words for one in answers for words in one.guarantee.caveats)])
         return Guarantee.of(
             self.allotment, proofs=(*own, *claims) if own else (),

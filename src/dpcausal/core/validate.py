@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from fractions import Fraction
 from inspect import signature
 from typing import Any
 
@@ -13,8 +12,7 @@ import numpy as np
 from dpcausal.core.method import Method
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
-from dpcausal.errors import LossError, ParameterError, SchemaError, nearest
-from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
+from dpcausal.errors import ParameterError, SchemaError, nearest
 from dpcausal.privacy.sensitivity import Unit
 
 LARGEST_BOUND, LEAST_WIDTH = 1e100, 1e-100
@@ -77,19 +75,7 @@ def check_table(table: object, persons: bool = False, weights: bool = False) -> 
         raise ParameterError("no weights here: ask a table without weight=, or cells, moments, effect or did")
 
 
-def check_minimum_loss(spent: Loss, asker: str, epsilon: Fraction, delta: Fraction = Fraction(1, 10**18)) -> None:
-    """Refuse a loss with which no answer would be left in the noise."""
-    if isinstance(spent, (PureDP, ApproxDP)) and spent.exact_epsilon < epsilon:
-        raise LossError(f"{asker} needs epsilon of at least {_short(epsilon)}: no answer would be left in the noise")
-    if isinstance(spent, ApproxDP) and 0 < spent.exact_delta < delta:
-        raise LossError(f"{asker} needs delta of at least {_short(delta)}")
-
-
-def _short(amount: Fraction) -> str:
-    return f"{float(amount):g}".replace("e-0", "e-")
-
-
-def chosen(method: object, kind: type[Any], known: Mapping[str, Callable[[], Method[Any, Any]]]) -> Any:
+def chosen(method: object, kind: type[Any], known: Mapping[str, Callable[[], Method[Any]]]) -> Any:
     """Return the method object, of the task's ``kind``, that a short name or an object stands for."""
     if isinstance(method, kind):
         return method
@@ -102,7 +88,7 @@ def chosen(method: object, kind: type[Any], known: Mapping[str, Callable[[], Met
 
 
 def reject_misplaced_options(
-    misplaced: Mapping[str, object], method: object, known: Mapping[str, type[Method[Any, Any]]],
+    misplaced: Mapping[str, object], method: object, known: Mapping[str, type[Method[Any]]],
     function: Callable[..., Any],
 ) -> None:  # fmt: skip
     """Refuse keywords that a public function does not take, and name the object that takes them, or the nearest one."""

@@ -29,7 +29,7 @@ def direction(
     loss: Loss,
     score: Score | None = None,
     protect: Protect = "everyone",
-    method: str | DirectionMethod[Any] = "auto",
+    method: str | DirectionMethod = "auto",
     alpha: float = 0.1,
     accept_unproven: bool = False,
     accept_large_epsilon: bool = False,

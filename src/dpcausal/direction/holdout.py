@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from dpcausal.core.run_context import Run
 from dpcausal.direction.calculators import flip_draw_tail, one_draw_tail, two_draws_tail
-from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, Spent, pay_pure
+from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released
 from dpcausal.direction.scores.anm import SCORES, Residuals, fit_halves, half_sizes, reaches, split_rows
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import geometric, laplace, laplace_scale
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
+from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity, Unit
 from dpcausal.statistics.flip_distance import flip_sensitivity, signed_margin
@@ -145,7 +145,7 @@ def checked_share(share: float | None, default: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Halving(DirectionMethod[Spent]):
+class Halving(DirectionMethod):
     """A release of the scores of a test half, from regressions on the training half.
 
     Parameters
@@ -158,7 +158,7 @@ class Halving(DirectionMethod[Spent]):
 
     training_share: float | None = None
 
-    def plan(self, question: Pair, spent: Spent | NoPrivacy) -> Self:
+    def plan(self, question: Pair, spent: Any) -> Self:
         return super().plan(question, spent).settled_share(question)
 
     def settled_share(self, question: Pair) -> Self:
@@ -177,7 +177,7 @@ class Halving(DirectionMethod[Spent]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Holdout(Halving[PureDP]):
+class Holdout(Halving):
     """One draw of noise on the difference of the scores of a test half, or on its flip distance.
 
     Parameters
@@ -194,10 +194,7 @@ class Holdout(Halving[PureDP]):
 
     release_scores: bool = False
 
-    def charge(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
-        return pay_pure(loss, self.name)
-
-    def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
+    def proofs_of(self, question: Pair, loss: PureDP) -> tuple[str, ...]:
         rule = RULES[question.score]
         return rule.score_proofs if self.release_scores else rule.proofs
 

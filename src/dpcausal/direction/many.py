@@ -42,7 +42,7 @@ def direction_all(
     scores: str | Sequence[str] | None = None,
     shares: Mapping[Pair | str, float] | None = None,
     protect: Protect = "everyone",
-    method: str | DirectionMethod[Any] = "auto",
+    method: str | DirectionMethod = "auto",
     alpha: float = 0.1,
     correction: Correction = "holm",
     accept_large_epsilon: bool = False,
@@ -146,7 +146,7 @@ def _named(plan: PlannedCall[PairQuestion]) -> Pair:
 
 def planned(
     table: Table, pairs: Sequence[Pair] | None, loss: Loss, scores: Sequence[str],
-    shares: Mapping[Pair | str, float] | None, protect: str, method: str | DirectionMethod[Any],
+    shares: Mapping[Pair | str, float] | None, protect: str, method: str | DirectionMethod,
     alpha: float, accept_large_epsilon: bool,
 ) -> tuple[list[PlannedCall[PairQuestion]], LossSplit]:  # fmt: skip
     """Check every public argument and return a plan for each answer, and what each is paid; nothing is read."""

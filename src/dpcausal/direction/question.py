@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,7 @@ from dpcausal.direction.scores.anm import LEAST_ROWS, Column, Interval
 from dpcausal.errors import ParameterError, SchemaError
 from dpcausal.mechanisms.blocks import blocks_moved
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.checks import as_pure
-from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.loss import Loss, PureDP
 from dpcausal.privacy.sensitivity import Unit
 
 PUBLIC = ("the number of rows", "column names and bounds", "the order of the rows", "all arguments", "the seed")
@@ -43,12 +42,6 @@ UNPROTECTED = {
 """The first caveat, by ``protect``."""
 
 FORCED = "a forced choice: pairs that are not linked lean one way too, and a margin near 0 is no finding"
-
-LEAST_EPSILON = Fraction(1, 10**9)
-"""The ledger's unit; noise for less would pass the largest scale that is drawn."""
-
-Spent = TypeVar("Spent", bound=PureDP | ApproxDP)
-
 
 class Columns(NamedTuple):
     """Both columns, and which rows have both: the others hold what stands in for a missing value."""
@@ -214,8 +207,12 @@ class Pair(TableQuestion[Direction]):
         )
 
 
-class DirectionMethod(Method[Pair, Spent]):
-    """One way to release a direction."""
+class DirectionMethod(Method[Pair]):
+    """One way to release a direction, for a pure ε unless it says otherwise."""
+
+    losses: ClassVar[tuple[type[Loss], ...]] = (PureDP,)
+    least_epsilon: ClassVar[Fraction] = Fraction(1, 10**9)
+    """The ledger's unit; noise for less would pass the largest scale that is drawn."""
 
     protect: ClassVar[str]
     """Whose rows it protects."""
@@ -223,10 +220,10 @@ class DirectionMethod(Method[Pair, Spent]):
     scores: ClassVar[tuple[str, ...]]
     """The scores it serves."""
 
-    def caveats(self, question: Pair, spent: Spent | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: Pair, spent: Any) -> tuple[str, ...]:
         return (FORCED,)
 
-    def plan(self, question: Pair, spent: Spent | NoPrivacy) -> Self:
+    def plan(self, question: Pair, spent: Any) -> Self:
         """Refuse a question that it does not answer."""
         if question.protect != self.protect:
             raise ParameterError(f"method {self.name!r} goes with protect={self.protect!r}")
@@ -239,8 +236,3 @@ class DirectionMethod(Method[Pair, Spent]):
         return self
 
 
-def pay_pure(loss: Loss, name: str) -> tuple[PureDP | NoPrivacy, str]:
-    """Return what a method that is paid for in pure ε spends, and a note."""
-    spent, note = as_pure(loss, f"method {name!r}")
-    public.check_minimum_loss(spent, "a direction", LEAST_EPSILON)
-    return spent, note

@@ -10,18 +10,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from dpcausal.direction.calculators import one_draw_tail
 from dpcausal.direction.holdout import checked_share
-from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, Spent
+from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released
 from dpcausal.direction.scores.anm import Column, Interval, half_sizes, split_rows
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import NoPrivacy, PureDP
+from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.regression.stability import (
@@ -128,7 +128,7 @@ def default_penalty(rows: int, epsilon: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StableFit(DirectionMethod[Spent]):
+class StableFit(DirectionMethod):
     """A release of the scores of a test half whose regressions are protected too.
 
     Parameters
@@ -162,7 +162,7 @@ class StableFit(DirectionMethod[Spent]):
         x, y = (scaled(*pair) for pair in zip(private[:2], question.ranges, strict=True))
         return Halves(x[train], y[train], x[test], y[test])
 
-    def plan(self, question: Pair, spent: Spent | NoPrivacy) -> Self:
+    def plan(self, question: Pair, spent: Any) -> Self:
         """Check the share of training rows, λ and the width, and fill their defaults, from public numbers."""
         ready = super().plan(question, spent)
         ready = replace(ready, training_share=checked_share(ready.training_share, self.default_share))

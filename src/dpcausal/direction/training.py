@@ -19,13 +19,13 @@ import numpy as np
 from dpcausal.core.run_context import Run
 from dpcausal.direction import stable
 from dpcausal.direction.calculators import two_draws_tail
-from dpcausal.direction.question import Pair, Released, pay_pure
+from dpcausal.direction.question import Pair, Released
 from dpcausal.direction.scores.anm import Column
 from dpcausal.direction.stable import Halves, Setting, StableFit
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
+from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.regression.stability import prediction_sensitivity
 from dpcausal.statistics.iqr import interquartile_range
@@ -111,7 +111,7 @@ CLAIMS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingPrivacy(StableFit[PureDP]):
+class TrainingPrivacy(StableFit):
     """Noise on the margin of a test half for what a training row can move: the test rows are not protected.
 
     Parameters
@@ -131,10 +131,7 @@ class TrainingPrivacy(StableFit[PureDP]):
 
     release_scores: bool = False
 
-    def charge(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
-        return pay_pure(loss, self.name)
-
-    def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
+    def proofs_of(self, question: Pair, loss: PureDP) -> tuple[str, ...]:
         return CLAIMS[question.score]
 
     def plan(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:

@@ -29,7 +29,7 @@ def discover(
     table: Table,
     *,
     loss: Loss,
-    method: str | GraphSearch[Any] = "auto",
+    method: str | GraphSearch = "auto",
     columns: Iterable[str] | None = None,
     knowledge: Knowledge | None = None,
     alpha: float | None = None,

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 from dpcausal.core import validate as public
 from dpcausal.core.method import Method, PlannedCall
@@ -27,8 +27,7 @@ from dpcausal.discovery.support import supported, usual_redraws
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian_scale
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.checks import as_pure
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, affordable_zcdp
+from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, affordable_zcdp
 from dpcausal.releases.release import Release
 from dpcausal.result import Guarantee
 from dpcausal.statistics.wald import Strength, chance_of
@@ -42,12 +41,9 @@ MOST_CELLS = 2**22
 MOST_COLUMNS = 400
 MOST_NAMED = 40
 LARGEST_ORDER = 8
-LEAST_EPSILON = Fraction(1, 10**9)
 
 SHARES = (35, 35, 20, 10)
 """Parts of a loss for the orders 0, 1, 2, 3; those of the orders that are run share the whole."""
-
-Spent = TypeVar("Spent", bound=Loss)
 
 
 @dataclass(frozen=True)
@@ -118,7 +114,7 @@ class DiscoveryQuestion(TableQuestion[Discovery]):
 
 
 def discovered(
-    method: Method[Any, Any], outcome: SearchOutcome, guarantee: Guarantee, n: int, seed: int | None = None
+    method: Method[Any], outcome: SearchOutcome, guarantee: Guarantee, n: int, seed: int | None = None
 ) -> Discovery:
     """Return the result of an outcome."""
     result, release, terms = outcome.result, outcome.release, outcome.terms
@@ -142,7 +138,7 @@ def discovered(
 
 
 @dataclass(frozen=True, kw_only=True)
-class GraphSearch(Method[DiscoveryQuestion, Spent]):
+class GraphSearch(Method[DiscoveryQuestion]):
     """One way to find a graph.
 
     Parameters
@@ -152,6 +148,7 @@ class GraphSearch(Method[DiscoveryQuestion, Spent]):
     """
 
     supports_no_privacy: ClassVar[bool] = True
+    least_epsilon: ClassVar[Fraction] = Fraction(1, 10**9)
     usual_alpha: ClassVar[float] = 0.01
     cuts: ClassVar[bool] = True
     """Whether bounded columns are cut into parts."""
@@ -184,7 +181,7 @@ class GraphSearch(Method[DiscoveryQuestion, Spent]):
         """Return the terms of a filled method's search."""
         return Terms("pc", self.usual_alpha if alpha is None else alpha, self.order, knowledge)
 
-    def plan(self, question: DiscoveryQuestion, spent: Spent | NoPrivacy) -> Self:
+    def plan(self, question: DiscoveryQuestion, spent: Any) -> Self:
         ready = self.filled(len(question.names))
         ready.check(question)
         try:
@@ -198,14 +195,14 @@ class GraphSearch(Method[DiscoveryQuestion, Spent]):
     def check(self, question: DiscoveryQuestion) -> None:
         """Refuse columns that the method cannot take."""
 
-    def feasibility_note(self, question: DiscoveryQuestion, spent: Spent | NoPrivacy) -> str:
+    def feasibility_note(self, question: DiscoveryQuestion, spent: Any) -> str:
         """Return in words what public numbers foretell against an answer, from the noise that ``release`` will draw.
 
         Raises ``FenceError``, before anything is spent, if some of that noise could not be drawn.
         """
         return ""
 
-    def caveats(self, question: DiscoveryQuestion, spent: Spent | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: DiscoveryQuestion, spent: Any) -> tuple[str, ...]:
         notes = _cut_notes(question, self.learns_cuts) if self.cuts else ()
         return (*notes, self.feasibility_note(question, spent))
 
@@ -215,7 +212,7 @@ class GraphSearch(Method[DiscoveryQuestion, Spent]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreSearch(GraphSearch[Spent]):
+class ScoreSearch(GraphSearch):
     """A way to find a graph by its best score, or by PC.
 
     Parameters
@@ -254,13 +251,6 @@ def check_cells(question: DiscoveryQuestion, tables: int = 1) -> None:
             f"a table of {len(question.names)} columns has more than {MOST_CELLS} cells, each with "
             f"its own noise: use method='parities' (or 'moments') with ApproxDP or ZCDP, or name fewer columns"
         )
-
-
-def pure_pay(loss: Loss, name: str) -> tuple[PureDP | NoPrivacy, str]:
-    """Return what a method of pure noise spends of a loss, and a note."""
-    spent, note = as_pure(loss, f"method {name!r}")
-    public.check_minimum_loss(spent, "a discovery", LEAST_EPSILON)
-    return spent, note
 
 
 def rho_of(spent: ApproxDP | ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:

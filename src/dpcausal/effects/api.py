@@ -29,7 +29,7 @@ def effect(
     control: object = None,
     event: object = None,
     coverage: float = 0.95,
-    method: str | EffectMethod[Any] = "auto",
+    method: str | EffectMethod = "auto",
     accept_large_epsilon: bool = False,
     again: bool = False,
     **misplaced: Any,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,6 @@ from dpcausal.effects.cells.value import levels_of, value_of
 from dpcausal.effects.result import Effect
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Unit
 
@@ -39,7 +38,6 @@ COMPLETE = (
 )
 BEFORE = "causal if all that causes both treatment and outcome is adjusted for, and nothing that the treatment changes"
 
-Spent = TypeVar("Spent", bound=Loss)
 Integers = npt.NDArray[np.int64]
 
 
@@ -156,7 +154,7 @@ class SimulatedDesign(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EffectMethod(Method[EffectQuestion, Spent]):
+class EffectMethod(Method[EffectQuestion]):
     """One way to release an effect, from sums in which nobody's place counts."""
 
     supports_no_privacy: ClassVar[bool] = True

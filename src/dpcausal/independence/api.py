@@ -30,7 +30,7 @@ def ci_test(
     *,
     given: Sequence[str],
     loss: Loss,
-    method: str | IndependenceTest[Any] = "auto",
+    method: str | IndependenceTest = "auto",
     alpha: float = 0.05,
     accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
@@ -113,7 +113,7 @@ def ci_tests(
     hypotheses: Sequence[Named],
     *,
     loss: Loss,
-    method: str | IndependenceTest[Any] = "auto",
+    method: str | IndependenceTest = "auto",
     alpha: float = 0.05,
     correction: Correction = "holm",
     shares: Sequence[float] | None = None,
@@ -201,8 +201,8 @@ def ci_tests(
     ))  # fmt: skip
 
 
-def _with_pvalues(method: object) -> IndependenceTest[Any]:
-    way: IndependenceTest[Any] = public.chosen(method, IndependenceTest, METHODS)
+def _with_pvalues(method: object) -> IndependenceTest:
+    way: IndependenceTest = public.chosen(method, IndependenceTest, METHODS)
     if not way.releases_pvalue:
         with_pvalues = ", ".join(kind.name for kind in ALL if kind.releases_pvalue)
         raise ParameterError(f"method {way.name} releases no p-value to adjust: take one of {with_pvalues}")

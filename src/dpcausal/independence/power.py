@@ -72,7 +72,7 @@ def power(
     n: int,
     *,
     loss: Loss,
-    method: str | IndependenceTest[Any] = "auto",
+    method: str | IndependenceTest = "auto",
     effect: float = 0.2,
     complexity: float = 2.0,
     dimensions: int = 1,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +23,7 @@ from dpcausal.errors import ParameterError
 from dpcausal.independence.result import Independence
 from dpcausal.mechanisms.blocks import blocks_moved
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.checks import as_pure
-from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.loss import Loss, PureDP
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.regression.smoother import Given
 
@@ -140,10 +139,7 @@ ALONE = (
     "clinic or household who are alike can make a true null look dependent"
 )
 
-LEAST_EPSILON = Fraction(1, 10**6)
 MOST_GIVEN = 200
-
-Spent = TypeVar("Spent", bound=PureDP | ApproxDP)
 
 
 SIGNED = (
@@ -268,9 +264,11 @@ class IndependenceQuestion(TableQuestion[Independence]):
         )
 
 
-class IndependenceTest(Method[IndependenceQuestion, Spent]):
-    """One way to test a hypothesis."""
+class IndependenceTest(Method[IndependenceQuestion]):
+    """One way to test a hypothesis, for a pure ε."""
 
+    losses: ClassVar[tuple[type[Loss], ...]] = (PureDP,)
+    least_epsilon: ClassVar[Fraction] = Fraction(1, 10**6)
     releases_pvalue: ClassVar[bool] = True
     """Otherwise a decision only."""
 
@@ -280,15 +278,6 @@ class IndependenceTest(Method[IndependenceQuestion, Spent]):
         For a planned method, from public numbers; ``None`` where it takes simulation.
         """
         return None
-
-
-class PureTest(IndependenceTest[PureDP]):
-    """A test that is paid for in pure ε."""
-
-    def charge(self, loss: Loss, question: IndependenceQuestion) -> tuple[PureDP | NoPrivacy, str]:
-        spent, note = as_pure(loss, self.name)
-        public.check_minimum_loss(spent, "a test", LEAST_EPSILON)
-        return spent, note
 
 
 def check_single(method: str, question: IndependenceQuestion) -> None:

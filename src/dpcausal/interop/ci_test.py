@@ -59,7 +59,7 @@ class MeteredCiTest:
     """
 
     def __init__(
-        self, table: Table, *, loss: Loss, method: str | IndependenceTest[Any] = "auto", alpha: float = 0.05
+        self, table: Table, *, loss: Loss, method: str | IndependenceTest = "auto", alpha: float = 0.05
     ) -> None:
         self.table, self.loss, self.method, self.alpha = table, loss, method, alpha
         self.names: tuple[str, ...] = tuple(table.schema)

@@ -180,7 +180,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         return share | ({"spread": (LITTLE, MUCH)} if self.spread is None and not self.outcome else {})
 
     @property
-    def design(self) -> EffectMethod[Any]:
+    def design(self) -> EffectMethod:
         """The method whose assignment is simulated."""
         return self.method if isinstance(self.method, EffectMethod) else Stratified()
 

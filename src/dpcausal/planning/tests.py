@@ -89,7 +89,7 @@ class TestPlan(TablePlan):
         """Return it by the method's own formula, or else from made-up tables."""
         question = IndependenceQuestion.of(self._table(n), "x", "y", self._given, self.alpha)
         planned = plan_call(question, public.chosen(self.method, IndependenceTest, METHODS), loss)
-        way = cast("IndependenceTest[Any]", planned.method)
+        way = cast("IndependenceTest", planned.method)
         chance = way.approximate_power(question, planned.spent, self.correlation)
         if chance is not None and (self.rate == 0.5 or 2 not in (self.x, self.y)):
             return Forecast(chance, *_around(chance, chance), f"method {way.name}")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from dpcausal.errors import BudgetExceededError, LossError, UnprovenError
 from dpcausal.privacy.composition import Totals, remaining, spent_text
 from dpcausal.privacy.loss import EPSILON_UNITS, LARGE_EPSILON, ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
+
+LEAST_DELTA = Fraction(1, 10**18)
 
 LARGEST_BUDGET = 10**6
 """No larger ε or ρ is taken as a budget: integer totals would come near their end."""
@@ -74,30 +77,43 @@ def check_epsilon_consent(loss: Loss, accept_large_epsilon: bool) -> None:
         )
 
 
-def as_pure(loss: Loss, method: str) -> tuple[PureDP | NoPrivacy, str]:
-    """Return what a pure method spends of a loss, and a note if that is not the loss itself.
+def charged_loss(
+    loss: Loss, kinds: tuple[type[Loss], ...], method: str, least_epsilon: Fraction = Fraction(0)
+) -> tuple[Loss, str]:
+    """Return what a method that spends some kinds of loss spends of one, and a note if that is not the loss itself.
 
-    An (ε, δ) loss is spent as ε alone, which is stronger.  A ρ is refused with the pure ε that costs it.
+    A method of pure ε spends an (ε, δ) loss as ε alone, which is stronger, and refuses a ρ with the pure ε that costs
+    it; a method of (ε, δ) alone needs δ above 0.
     """
-    if isinstance(loss, (PureDP, NoPrivacy)):
-        return loss, ""
-    if isinstance(loss, ApproxDP):
-        spent = PureDP(loss.exact_epsilon)
-        return spent, f"asked {loss}; {method} needs no delta and spent {spent}"
-    if isinstance(loss, ZCDP):
+    note = ""
+    if not isinstance(loss, (PureDP, ApproxDP, ZCDP, NoPrivacy)):
+        raise unfit(loss)
+    if isinstance(loss, ApproxDP) and ApproxDP not in kinds and PureDP in kinds:
+        asked, loss = loss, PureDP(loss.exact_epsilon)
+        note = f"asked {asked}; {method} needs no delta and spent {loss}"
+    if not (loss.exact or isinstance(loss, kinds)):
+        raise LossError(f"{method} {_what_it_takes(loss, kinds)}")
+    if kinds == (ApproxDP,) and isinstance(loss, ApproxDP) and not loss.exact_delta >= LEAST_DELTA:
+        raise LossError(f"{method} needs ApproxDP with delta of at least {_short(LEAST_DELTA)}")
+    if isinstance(loss, (PureDP, ApproxDP)) and loss.exact_epsilon < least_epsilon:
+        raise LossError(f"{method} needs epsilon of at least {_short(least_epsilon)}: its noise would hide any answer")
+    return loss, note
+
+
+def _what_it_takes(loss: Loss, kinds: tuple[type[Loss], ...]) -> str:
+    if not kinds:
+        return "has no private release: it takes NoPrivacy() and a ledger without privacy"
+    if isinstance(loss, ZCDP) and PureDP in kinds:
         # In whole units of 1e-9, rounded down: what is offered must not cost more than was asked.
         epsilon = Decimal(math.isqrt(math.floor(2 * loss.exact_rho * EPSILON_UNITS**2))) / EPSILON_UNITS
-        raise LossError(f"{method} is paid for in pure epsilon: give PureDP({epsilon:f}), which costs at most {loss}")
-    raise unfit(loss)
+        return f"is paid for in pure epsilon: give PureDP({epsilon:f}), which costs at most {loss}"
+    if ZCDP in kinds:
+        return "adds Gaussian noise: give loss=ApproxDP(epsilon, 1e-6) or ZCDP(rho)"
+    return "is paid for in ApproxDP with delta above 0"
 
 
-def as_gaussian(loss: Loss, method: str) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
-    """Return what a method of Gaussian noise spends of a loss: all of it, and no note."""
-    if isinstance(loss, (ApproxDP, ZCDP, NoPrivacy)):
-        return loss, ""
-    if isinstance(loss, PureDP):
-        raise LossError(f"{method} adds Gaussian noise: give loss=ApproxDP(epsilon, 1e-6) or ZCDP(rho)")
-    raise unfit(loss)
+def _short(amount: Fraction) -> str:
+    return f"{float(amount):g}".replace("e-0", "e-")
 
 
 def check_unproven_consent(accept_unproven: bool, variant: str) -> None:

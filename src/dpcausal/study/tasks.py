@@ -31,7 +31,7 @@ from dpcausal.synthetic_control.methods import METHODS as CONTROLS
 if TYPE_CHECKING:
     from dpcausal.study.file import QuestionPart
 
-Kinds = Mapping[str, type[Method[Any, Any]]]
+Kinds = Mapping[str, type[Method[Any]]]
 
 TASKS: dict[str, tuple[Callable[..., Any], Kinds]] = {
     "direction": (direction, DIRECTIONS), "direction_all": (direction_all, DIRECTIONS), "ci_test": (ci_test, TESTS),

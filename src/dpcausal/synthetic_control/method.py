@@ -15,7 +15,7 @@ from dpcausal.core.method import Method
 from dpcausal.core.run_context import Run
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import ApproxDP, Loss, PureDP, affordable_zcdp
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, affordable_zcdp
 from dpcausal.synthetic_control import placebo
 from dpcausal.synthetic_control.design import MOST_NOISE, Base, Plan
 from dpcausal.synthetic_control.donor_rows import Reals
@@ -62,9 +62,10 @@ def still(past: Reals) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SyntheticMethod(Method[Treated, Any]):
+class SyntheticMethod(Method[Treated]):
     """One way to predict what would have happened."""
 
+    losses: ClassVar[tuple[type[Loss], ...]] = (PureDP, ApproxDP, ZCDP)
     supports_no_privacy: ClassVar[bool] = True
     uses_public_randomness: ClassVar[bool] = False
     takes_covariates: ClassVar[bool] = False
@@ -90,8 +91,8 @@ class SyntheticMethod(Method[Treated, Any]):
         """Return its public constants for a target, in the outcome's unit."""
         return {}
 
-    def claims(self, question: Treated, spent: Loss) -> tuple[str, ...]:
-        plans = self.plans(question, spent)
+    def proofs_of(self, question: Treated, loss: Loss) -> tuple[str, ...]:
+        plans = self.plans(question, loss)
         pure = isinstance(plans[0].base, PureDP)
         mixed, counted = any(plan.mixing for plan in plans), any(plan.interval or plan.pvalue for plan in plans)
         table = self.shared and any(plan.interval for plan in plans)

@@ -183,7 +183,7 @@ class Treated(Question[Any]):
             method=planned.method.name,
             settings=planned.method.options(), n=panel.n,
             constants={name: float(share) for name, share in shares.items()} | plan.constants,
-            guarantee=Guarantee.of(allotment, proofs=planned.claims, caveats=caveats, public=PUBLIC),
+            guarantee=Guarantee.of(allotment, proofs=planned.proofs, caveats=caveats, public=PUBLIC),
         )  # fmt: skip
 
 

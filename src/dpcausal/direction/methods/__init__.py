@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dpcausal.core import validate as public
 from dpcausal.direction.holdout import Holdout
 from dpcausal.direction.methods.exact import Exact
@@ -15,23 +13,23 @@ from dpcausal.privacy.loss import Loss
 
 __all__ = ["Holdout", "MajorityVote", "TrainingPrivacy", "Verdict"]
 
-ALL: tuple[type[DirectionMethod[Any]], ...] = Verdict, MajorityVote, Holdout, TrainingPrivacy
+ALL: tuple[type[DirectionMethod], ...] = Verdict, MajorityVote, Holdout, TrainingPrivacy
 
-METHODS: dict[str, type[DirectionMethod[Any]]] = {kind.name: kind for kind in ALL}
+METHODS: dict[str, type[DirectionMethod]] = {kind.name: kind for kind in ALL}
 """Every method by its short name."""
 
-HALVES: dict[str, type[DirectionMethod[Any]]] = {"test": Holdout, "training": TrainingPrivacy}
+HALVES: dict[str, type[DirectionMethod]] = {"test": Holdout, "training": TrainingPrivacy}
 """What ``"auto"`` is where a half is protected."""
 
 
-def usual(question: Pair) -> DirectionMethod[Any]:
+def usual(question: Pair) -> DirectionMethod:
     """Return what ``"auto"`` is: a verdict for everyone by its score, votes by another or of few rows."""
     if question.protect in HALVES:
         return HALVES[question.protect]()
     return Verdict() if question.score in Verdict.scores and question.n >= LEAST_ROWS else MajorityVote()
 
 
-def chosen(method: object, question: Pair, loss: Loss) -> tuple[DirectionMethod[Any], tuple[str, ...]]:
+def chosen(method: object, question: Pair, loss: Loss) -> tuple[DirectionMethod, tuple[str, ...]]:
     """Return the method that will answer, and a caveat if what was asked for plays no part without privacy."""
     is_auto = isinstance(method, str) and method == "auto"
     asked = usual(question) if is_auto else public.chosen(method, DirectionMethod, {"auto": Verdict, **METHODS})

@@ -17,20 +17,15 @@ from dpcausal.privacy.sandbox import isolated_or_default
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exact(Halving[PureDP]):
+class Exact(Halving):
     """The scores themselves: what every question gets with ``NoPrivacy()``, whomever it would protect."""
 
     name: ClassVar[str] = "exact"
     about: ClassVar[str] = "the exact scores, without privacy"
+    losses: ClassVar[tuple[type[Loss], ...]] = ()
     supports_no_privacy: ClassVar[bool] = True
     leaves_out: ClassVar[bool] = True
     scores: ClassVar[tuple[str, ...]] = NAMES
-
-    def charge(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
-        return NoPrivacy(), ""
-
-    def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
-        return ()
 
     def plan(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
         if question.score not in anm.SCORES:

@@ -21,12 +21,12 @@ from dpcausal.core.run_context import Run
 from dpcausal.data.remote_blocks import Parts, WorkerBlocks
 from dpcausal.direction.block_counts import AT_LEAST, AT_MOST, CLEAR, MOSTLY, Counts, cube_tail, least, no_noise
 from dpcausal.direction.block_decisions import ADDITIVE, MODELS, Bits, coins_of, failed, of_block
-from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, pay_pure
+from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released
 from dpcausal.direction.scores.anm import Column
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import cube, laplace_scale
 from dpcausal.mechanisms.blocks import bit_counts, equal_blocks, salt_of
-from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
+from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator, add_cube
 from dpcausal.privacy.sandbox import isolated_or_default
 from dpcausal.regression.external import one_thread
@@ -144,7 +144,7 @@ def verdict_of(pvalues: dict[str, float], lean: str, names: tuple[str, str], alp
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict(DirectionMethod[PureDP]):
+class Verdict(DirectionMethod):
     """Four noisy counts of blocks and the verdict that they carry, for everyone.
 
     Parameters
@@ -164,6 +164,7 @@ class Verdict(DirectionMethod[PureDP]):
 
     name: ClassVar[str] = "verdict"
     about: ClassVar[str] = "four noisy counts of blocks: linked, lean, and which direction misfits"
+    proofs: ClassVar[tuple[str, ...]] = PROOFS
     supports_no_privacy: ClassVar[bool] = True
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
@@ -174,12 +175,6 @@ class Verdict(DirectionMethod[PureDP]):
     rows_per_block: int | None = None
     model: str = ADDITIVE
     share: float | None = None
-
-    def charge(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
-        return (loss, "") if isinstance(loss, NoPrivacy) else pay_pure(loss, self.name)
-
-    def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
-        return PROOFS
 
     def caveats(self, question: Pair, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         blocks, rows = self.blocks or 1, self.rows_per_block or 1

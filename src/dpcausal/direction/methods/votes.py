@@ -15,14 +15,14 @@ import numpy as np
 from dpcausal.core.run_context import Run
 from dpcausal.data.remote_blocks import Parts, WorkerBlocks
 from dpcausal.direction.block_counts import Counts, geometric_tail
-from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, pay_pure
+from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released
 from dpcausal.direction.scores import NAMES, of_block
 from dpcausal.direction.scores.anm import LEAST_ROWS as LEAST_BLOCK
 from dpcausal.direction.scores.anm import Column
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.blocks import assign_blocks, salt_of, vote_count
-from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
+from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.sandbox import isolated_or_default
 from dpcausal.statistics.hsic import MOST_RECORDS
 
@@ -82,7 +82,7 @@ class BlockVotes:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MajorityVote(DirectionMethod[PureDP]):
+class MajorityVote(DirectionMethod):
     """A forced choice: a noisy count of the votes of disjoint blocks, for everyone; any score.
 
     It leans one way for every pair, linked or not, and names a cause where coins would hardly lean so far.
@@ -95,18 +95,13 @@ class MajorityVote(DirectionMethod[PureDP]):
 
     name: ClassVar[str] = "majority-vote"
     about: ClassVar[str] = "a noisy count of the votes of blocks"
+    proofs: ClassVar[tuple[str, ...]] = PROOFS
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     protect: ClassVar[str] = "everyone"
     scores: ClassVar[tuple[str, ...]] = NAMES
 
     blocks: int | None = None
-
-    def charge(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
-        return pay_pure(loss, self.name)
-
-    def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
-        return PROOFS
 
     def plan(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
         """Check the number of blocks or choose it, and the size of a block that it leaves."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from dpcausal.core import validate as public
 from dpcausal.data.schema import Bounded
@@ -16,7 +15,6 @@ from dpcausal.discovery.methods.triples import Triples
 from dpcausal.discovery.methods.whitened import Whitened, declared
 from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, rho_of
 from dpcausal.errors import LossError
-from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.counts import NoisyTable
@@ -28,12 +26,12 @@ from dpcausal.statistics.level_moments import MOST_ENTRIES
 
 __all__ = ["CiTest", "ContingencyTable", "Moments", "Parities", "Triples", "Whitened"]
 
-METHODS: dict[str, type[GraphSearch[Any]]] = {
+METHODS: dict[str, type[GraphSearch]] = {
     kind.name: kind for kind in (ContingencyTable, Parities, Whitened, Triples, Moments, CiTest)
 }  # fmt: skip
 """Every method by its short name, beside ``"auto"``."""
 
-READERS: dict[type[Release], type[GraphSearch[Any]]] = {
+READERS: dict[type[Release], type[GraphSearch]] = {
     NoisyTable: ContingencyTable, NoisyContrasts: Parities, NoisyMoments: Moments, NoisyWhitened: Whitened,
     NoisyTriples: Triples,
 }  # fmt: skip
@@ -43,10 +41,10 @@ MOST_AUTO_CELLS = 1024
 """Cells up to which ``auto`` takes one noisy table."""
 
 
-def method_of(named: object, question: DiscoveryQuestion, loss: Loss) -> GraphSearch[Any]:
+def method_of(named: object, question: DiscoveryQuestion, loss: Loss) -> GraphSearch:
     """Return the method object of a short name, or the object itself."""
-    known: dict[str, Callable[[], GraphSearch[Any]]] = {"auto": lambda: automatic(question, loss), **METHODS}
-    method: GraphSearch[Any] = public.chosen(named, GraphSearch, known)
+    known: dict[str, Callable[[], GraphSearch]] = {"auto": lambda: automatic(question, loss), **METHODS}
+    method: GraphSearch = public.chosen(named, GraphSearch, known)
     return method
 
 
@@ -57,9 +55,9 @@ TWO_LEVELS = 500.0
 """From so large an n √(2ρ)/D on, contrasts of columns of two levels find more than triples, and rare causes."""
 
 
-def _of_many(question: DiscoveryQuestion, loss: Loss) -> GraphSearch[Any]:
+def _of_many(question: DiscoveryQuestion, loss: Loss) -> GraphSearch:
     """Return the method for many columns and Gaussian noise: by n, the loss and the declared levels."""
-    entries, spent = declared(question), rho_of(as_gaussian(loss, Whitened.name)[0])
+    entries, spent = declared(question), rho_of(Whitened().charge(loss, question)[0])
     if not isinstance(spent, ZCDP) or entries > MOST_ENTRIES:
         return Parities()
     clearness = question.n * math.sqrt(2 * spent.rho) / entries
@@ -68,7 +66,7 @@ def _of_many(question: DiscoveryQuestion, loss: Loss) -> GraphSearch[Any]:
     return Whitened() if clearness < LITTLE_NOISE else Triples()
 
 
-def automatic(question: DiscoveryQuestion, loss: Loss) -> GraphSearch[Any]:
+def automatic(question: DiscoveryQuestion, loss: Loss) -> GraphSearch:
     """Return the method for a schema, its size and a kind of loss, all public."""
     gaussian = loss.exact_delta > 0 if isinstance(loss, ApproxDP) else not isinstance(loss, PureDP)
     schema, cells = question.table.schema, math.prod(question.sizes)

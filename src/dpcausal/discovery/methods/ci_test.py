@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from dpcausal.core import validate as public
 from dpcausal.core.method import PlannedCall
 from dpcausal.core.progress import progress
 from dpcausal.core.run import plan_call, run_many
 from dpcausal.core.run_context import Run
-from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, SearchOutcome, pure_pay
+from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, SearchOutcome
 from dpcausal.discovery.search.pc import Test, Verdict, find_skeleton
 from dpcausal.discovery.search.release_search import by_tests
 from dpcausal.errors import DpCausalError, LossError
@@ -26,7 +26,7 @@ from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 
 
 @dataclass(frozen=True, kw_only=True)
-class CiTest(GraphSearch[PureDP]):
+class CiTest(GraphSearch):
     """PC by a test of independence, one ε split by order: for a few non-linear or mixed columns.
 
     Parameters
@@ -40,18 +40,19 @@ class CiTest(GraphSearch[PureDP]):
 
     name: ClassVar[str] = "ci-test"
     about: ClassVar[str] = "tests of independence, one by one"
+    losses: ClassVar[tuple[type[Loss], ...]] = (PureDP,)
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     uses_public_randomness: ClassVar[bool] = False
     usual_alpha: ClassVar[float] = 0.05
     cuts: ClassVar[bool] = False
 
-    test: str | IndependenceTest[Any] = "auto"
+    test: str | IndependenceTest = "auto"
 
     @property
-    def chosen(self) -> IndependenceTest[Any]:
+    def chosen(self) -> IndependenceTest:
         """The test as an object."""
-        method: IndependenceTest[Any] = public.chosen(self.test, IndependenceTest, METHODS)
+        method: IndependenceTest = public.chosen(self.test, IndependenceTest, METHODS)
         return method
 
     @property
@@ -63,9 +64,6 @@ class CiTest(GraphSearch[PureDP]):
 
     def filled(self, columns: int) -> Self:
         return replace(super().filled(columns), test=self.chosen)
-
-    def charge(self, loss: Loss, question: DiscoveryQuestion) -> tuple[PureDP | NoPrivacy, str]:
-        return pure_pay(loss, self.name)
 
     def plan(self, question: DiscoveryQuestion, spent: PureDP | NoPrivacy) -> Self:
         ready = super().plan(question, spent)
@@ -101,8 +99,8 @@ class CiTest(GraphSearch[PureDP]):
                 budgets.append(f"up to {tests} tests given {order} with epsilon {least:.2g} or more each")
         return f"one epsilon for all: {', '.join(budgets)}; that many tests find only what stands far out of its noise"
 
-    def claims(self, question: DiscoveryQuestion, spent: PureDP) -> tuple[str, ...]:
-        return Auto.CLAIMS if isinstance(self.chosen, Auto) else self.simulate_once(question, spent).claims
+    def proofs_of(self, question: DiscoveryQuestion, loss: PureDP) -> tuple[str, ...]:
+        return Auto.CLAIMS if isinstance(self.chosen, Auto) else self.simulate_once(question, loss).proofs
 
     def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
         question, spent, allotment = run.question, run.loss, run.budget

@@ -16,7 +16,6 @@ from dpcausal.discovery.question import (
     SearchOutcome,
     check_cells,
     deviation_of,
-    pure_pay,
     too_few,
 )
 from dpcausal.discovery.search.exact_score import MOST_COLUMNS, form_of
@@ -48,7 +47,7 @@ def cell_noise(spent: PureDP | ZCDP | NoPrivacy) -> CellNoise:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContingencyTable(ScoreSearch[PureDP | ZCDP]):
+class ContingencyTable(ScoreSearch):
     """One noisy table of counts of all columns; tests that know the noise, then the exact search for the best score.
 
     Parameters
@@ -61,6 +60,8 @@ class ContingencyTable(ScoreSearch[PureDP | ZCDP]):
 
     name: ClassVar[str] = "table"
     about: ClassVar[str] = "one noisy table of counts"
+    losses: ClassVar[tuple[type[Loss], ...]] = (PureDP, ZCDP)
+    proofs: ClassVar[tuple[str, ...]] = ("contingency-table",)
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     at_once: ClassVar[bool] = False
@@ -71,14 +72,8 @@ class ContingencyTable(ScoreSearch[PureDP | ZCDP]):
             return 1
         return 3 if columns <= MOST_COLUMNS else 2
 
-    def charge(self, loss: Loss, question: DiscoveryQuestion) -> tuple[PureDP | ZCDP | NoPrivacy, str]:
-        return (loss, "") if isinstance(loss, ZCDP) else pure_pay(loss, self.name)
-
     def check(self, question: DiscoveryQuestion) -> None:
         check_cells(question)
-
-    def claims(self, question: DiscoveryQuestion, spent: PureDP | ZCDP) -> tuple[str, ...]:
-        return "contingency-table", "gaussian" if isinstance(spent, ZCDP) else "geometric"
 
     def feasibility_note(self, question: DiscoveryQuestion, spent: PureDP | ZCDP | NoPrivacy) -> str:
         whole = cell_noise(spent).variance * math.prod(question.sizes)

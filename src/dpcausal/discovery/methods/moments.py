@@ -34,7 +34,6 @@ from dpcausal.discovery.search.release_search import search
 from dpcausal.errors import SchemaError
 from dpcausal.mechanisms.additive import gaussian
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
 from dpcausal.privacy.sensitivity import Query, Sensitivity
 from dpcausal.releases.moments import NoisyMoments
@@ -182,7 +181,7 @@ def radius_of(columns: int, n: int, loss: ZCDP | NoPrivacy) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moments(ScoreSearch[ApproxDP | ZCDP]):
+class Moments(ScoreSearch):
     """Noisy second moments of bounded columns, or columns of two levels; the best score, or partial correlations.
 
     Parameters
@@ -195,6 +194,8 @@ class Moments(ScoreSearch[ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "moments"
     about: ClassVar[str] = "noisy second moments"
+    losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
+    proofs: ClassVar[tuple[str, ...]] = ("column-histograms", "second-moments", "gaussian")
     at_once: ClassVar[bool] = False
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
@@ -204,16 +205,10 @@ class Moments(ScoreSearch[ApproxDP | ZCDP]):
     def usual_order(self, columns: int) -> int:
         return 1 if form_of(self.search, columns) == "score" else 3
 
-    def charge(self, loss: Loss, question: DiscoveryQuestion) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
-        return as_gaussian(loss, self.name)
-
     def check(self, question: DiscoveryQuestion) -> None:
         declared = [question.table.schema.column(name) for name in question.names]
         if not all(isinstance(one, Bounded) or (isinstance(one, Levels) and len(one) == 2) for one in declared):
             raise SchemaError("moments need Bounded columns or columns of two levels: use method='parities' or 'table'")
-
-    def claims(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
-        return "column-histograms", "second-moments", "gaussian"
 
     def feasibility_note(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
         columns, n = len(question.names), question.n

@@ -34,7 +34,6 @@ from dpcausal.discovery.search.pc import Rounds, Terms, Test
 from dpcausal.discovery.search.release_search import by_tests
 from dpcausal.mechanisms.additive import gaussian
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
 from dpcausal.privacy.sensitivity import Query, Sensitivity
 from dpcausal.releases.contrasts import Columns, NoisyContrasts
@@ -58,7 +57,7 @@ def batch_noise(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parities(GraphSearch[ApproxDP | ZCDP]):
+class Parities(GraphSearch):
     """Noisy contrasts (parities, of two levels) of sets of columns, order by order: for many columns.
 
     Parameters
@@ -69,6 +68,8 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "parities"
     about: ClassVar[str] = "noisy contrasts, order by order"
+    losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
+    proofs: ClassVar[tuple[str, ...]] = ("contrasts", "gaussian")
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     at_once: ClassVar[bool] = False
@@ -79,12 +80,6 @@ class Parities(GraphSearch[ApproxDP | ZCDP]):
 
     def terms(self, alpha: float | None, knowledge: Knowledge) -> Terms:
         return replace(super().terms(alpha, knowledge), later=LATER_ALPHA if alpha is None else None)
-
-    def charge(self, loss: Loss, question: DiscoveryQuestion) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
-        return as_gaussian(loss, self.name)
-
-    def claims(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
-        return "contrasts", "gaussian"
 
     def feasibility_note(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
         """Return it for the first release, were all pairs in it; later ones have no more sets than there are."""

@@ -64,10 +64,8 @@ class Triples(Whitened):
 
     name: ClassVar[str] = "triples"
     about: ClassVar[str] = "noisy whitened pairs, then chosen triples"
+    proofs: ClassVar[tuple[str, ...]] = ("column-histograms", "whitened-moments", "third-moments", "gaussian")
     design: ClassVar[Design] = BEFORE_TRIPLES
-
-    def claims(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
-        return "column-histograms", "whitened-moments", "third-moments", "gaussian"
 
     def feasibility_note(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
         last = third_part(loss_after_cuts(question, rho_of(spent)))

@@ -28,7 +28,6 @@ from dpcausal.discovery.search.release_search import search
 from dpcausal.errors import InfeasibleError
 from dpcausal.mechanisms.additive import gaussian
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
 from dpcausal.privacy.sensitivity import Query
 from dpcausal.releases.level_moments import NoisyWhitened
@@ -182,7 +181,7 @@ def moments_deviation(entries: int, n: int, loss: ZCDP | NoPrivacy, design: Desi
 
 
 @dataclass(frozen=True, kw_only=True)
-class Whitened(GraphSearch[ApproxDP | ZCDP]):
+class Whitened(GraphSearch):
     """Noisy margins, then noisy second moments of whitened levels; strongest pairs first: for many columns.
 
     Parameters
@@ -193,6 +192,8 @@ class Whitened(GraphSearch[ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "whitened"
     about: ClassVar[str] = "noisy whitened pairs, strongest first"
+    losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
+    proofs: ClassVar[tuple[str, ...]] = ("column-histograms", "whitened-moments", "gaussian")
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     at_once: ClassVar[bool] = False
@@ -207,18 +208,12 @@ class Whitened(GraphSearch[ApproxDP | ZCDP]):
     def terms(self, alpha: float | None, knowledge: Knowledge) -> Terms:
         return replace(super().terms(alpha, knowledge), later=LATER_ALPHA if alpha is None else None)
 
-    def charge(self, loss: Loss, question: DiscoveryQuestion) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
-        return as_gaussian(loss, self.name)
-
     def check(self, question: DiscoveryQuestion) -> None:
         if declared(question) > MOST_ENTRIES:
             raise InfeasibleError(
                 f"the columns have {declared(question) - 1} levels beyond one each, above {MOST_ENTRIES - 1}: name "
                 "fewer columns, or declare fewer levels"
             )
-
-    def claims(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
-        return "column-histograms", "whitened-moments", "gaussian"
 
     def feasibility_note(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
         """Return it for even margins; the noise of every number of levels that may be retained is tried."""

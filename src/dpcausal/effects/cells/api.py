@@ -26,7 +26,6 @@ from dpcausal.effects.cells.value import COUNTS_ONLY, Value, levels_of, value_of
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.checks import as_pure
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Unit
 from dpcausal.releases.counts import geometric_variance
@@ -98,26 +97,22 @@ class CellSums(TableQuestion[NoisyCells]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CellQuery(Method[CellSums, PureDP | ZCDP]):
+class CellQuery(Method[CellSums]):
     """Counts, sums and sums of squares at the corners of cells; ``PureDP`` or ``ZCDP``."""
 
     name: ClassVar[str] = "cells"
     about: ClassVar[str] = "noisy sums by cells"
+    losses: ClassVar[tuple[type[Loss], ...]] = (PureDP, ZCDP)
+    proofs: ClassVar[tuple[str, ...]] = ("corner-counts",)
     supports_no_privacy: ClassVar[bool] = True
     at_once: ClassVar[bool] = False
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     uses_public_randomness: ClassVar[bool] = False
 
-    def charge(self, loss: Loss, question: CellSums) -> tuple[Paid, str]:
-        return charge_cells(loss)
-
     def plan(self, question: CellSums, spent: Paid) -> CellQuery:
         cell_variance(len(question.values), spent)
         return self
-
-    def claims(self, question: CellSums, spent: PureDP | ZCDP) -> tuple[str, ...]:
-        return cell_claims(spent)
 
     def caveats(self, question: CellSums, spent: Paid) -> tuple[str, ...]:
         return cut_note((name, question.column(name)) for name in question.by)
@@ -179,15 +174,6 @@ def cells(
     """
     question = CellSums.of(table, by, values)
     return partial(ask, question, CellQuery(), loss, accept_large_epsilon=accept_large_epsilon, again=again)
-
-
-def charge_cells(loss: Loss) -> tuple[Paid, str]:
-    """Return what sums by cells spend of a loss: a pure ε, or ρ."""
-    return (loss, "") if isinstance(loss, ZCDP) else as_pure(loss, "cells")
-
-
-def cell_claims(spent: PureDP | ZCDP) -> tuple[str, ...]:
-    return "corner-counts", "gaussian" if isinstance(spent, ZCDP) else "geometric"
 
 
 def cut_note(columns: Iterable[tuple[str, Column]]) -> tuple[str, ...]:

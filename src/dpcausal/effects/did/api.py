@@ -37,7 +37,6 @@ from dpcausal.errors import FenceError, InfeasibleError, LossError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 from dpcausal.privacy.sensitivity import Query
 from dpcausal.statistics.moments import unpacked
@@ -59,18 +58,17 @@ Paid = ApproxDP | ZCDP | NoPrivacy
 
 
 @dataclass(frozen=True, kw_only=True)
-class CohortQuery(Method[DidQuestion, ApproxDP | ZCDP]):
+class CohortQuery(Method[DidQuestion]):
     """Noisy sums of paths by cohort, in the shape that rounds before them have learnt."""
 
     name: ClassVar[str] = "paths"
     about: ClassVar[str] = "noisy sums of paths by cohort"
+    losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
+    proofs: ClassVar[tuple[str, ...]] = ("scale-histograms", "ellipse-moments", "cohort-sums", "gaussian")
     supports_no_privacy: ClassVar[bool] = True
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     uses_public_randomness: ClassVar[bool] = False
-
-    def charge(self, loss: Loss, question: DidQuestion) -> tuple[Paid, str]:
-        return as_gaussian(loss, "did")
 
     def plan(self, question: DidQuestion, spent: Paid) -> CohortQuery:
         if spent.exact:
@@ -93,9 +91,6 @@ class CohortQuery(Method[DidQuestion, ApproxDP | ZCDP]):
                 "would do, or a larger epsilon, fewer periods or fewer cohorts"
             )
         return self
-
-    def claims(self, question: DidQuestion, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
-        return "scale-histograms", "ellipse-moments", "cohort-sums", "gaussian"
 
     def caveats(self, question: DidQuestion, spent: Paid) -> tuple[str, ...]:
         tested = "which no earlier period tests" if len(question.times) == 2 else "which the test before it cannot show"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from dpcausal.core import validate as public
 from dpcausal.data.schema import Bounded
@@ -21,27 +20,19 @@ from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 
 __all__ = ["Aipw", "Assigned", "BoostedAipw", "Coin", "PartiallyLinear", "SampleAggregate", "Stratified"]
 
-ALL: tuple[type[EffectMethod[Any]], ...] = (
-    Stratified,
-    Aipw,
-    BoostedAipw,
-    PartiallyLinear,
-    SampleAggregate,
-    Assigned,
-    Coin,
-)
-METHODS: dict[str, type[EffectMethod[Any]]] = {kind.name: kind for kind in ALL}
+ALL: tuple[type[EffectMethod], ...] = (Stratified, Aipw, BoostedAipw, PartiallyLinear, SampleAggregate, Assigned, Coin)
+METHODS: dict[str, type[EffectMethod]] = {kind.name: kind for kind in ALL}
 """Every method by its short name, beside ``"auto"``."""
 
 
-def method_of(named: object, question: EffectQuestion, loss: Loss) -> EffectMethod[Any]:
+def method_of(named: object, question: EffectQuestion, loss: Loss) -> EffectMethod:
     """Return the method object that a short name or an object stands for."""
-    known: dict[str, Callable[[], EffectMethod[Any]]] = {"auto": lambda: automatic(question, loss), **METHODS}
-    found: EffectMethod[Any] = public.chosen(named, EffectMethod, known)
+    known: dict[str, Callable[[], EffectMethod]] = {"auto": lambda: automatic(question, loss), **METHODS}
+    found: EffectMethod = public.chosen(named, EffectMethod, known)
     return found
 
 
-def automatic(question: EffectQuestion, loss: Loss) -> EffectMethod[Any]:
+def automatic(question: EffectQuestion, loss: Loss) -> EffectMethod:
     """Return the method for a schema, a loss and n, all public: moments where numbers without cuts are adjusted for.
 
     One slope where moments would be refused and it would not; cells where the loss pays for no Gaussian noise, or the
@@ -57,7 +48,7 @@ def automatic(question: EffectQuestion, loss: Loss) -> EffectMethod[Any]:
     return slope if not _answers(Aipw(), question, loss) and _answers(slope, question, loss) else Aipw()
 
 
-def _answers(method: EffectMethod[Any], question: EffectQuestion, loss: Loss) -> bool:
+def _answers(method: EffectMethod, question: EffectQuestion, loss: Loss) -> bool:
     """Return whether a method would answer, which public numbers alone decide."""
     try:
         method.plan(question, method.charge(loss, question)[0])

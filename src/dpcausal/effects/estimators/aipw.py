@@ -54,7 +54,6 @@ from dpcausal.effects.unmeasured import robustness_limit
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 from dpcausal.privacy.sensitivity import Norm, Query
 
@@ -107,7 +106,7 @@ OVERLAP = "one arm is below 10 %, or more than 5 % of the records have a probabi
 
 
 @dataclass(frozen=True, kw_only=True)
-class Aipw(EffectMethod[ApproxDP | ZCDP]):
+class Aipw(EffectMethod):
     """Lines for outcome and treatment from noisy moments, then the noisy mean of a doubly robust score.
 
     Parameters
@@ -123,15 +122,14 @@ class Aipw(EffectMethod[ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "aipw"
     about: ClassVar[str] = "a doubly robust score from noisy moments"
+    losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
+    proofs: ClassVar[tuple[str, ...]] = ("scale-histograms", "ellipse-moments", "corner-counts", "gaussian")
     at_once: ClassVar[bool] = False
     uses_public_randomness: ClassVar[bool] = False
     words: ClassVar[tuple[str, ...]] = ("short_tails",)
 
     short_tails: bool = False
     lines_only: bool = False
-
-    def charge(self, loss: Loss, question: EffectQuestion) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
-        return as_gaussian(loss, "method 'aipw'")
 
     def plan(self, question: EffectQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> Aipw:
         if question.estimand != "ate":
@@ -164,9 +162,6 @@ class Aipw(EffectMethod[ApproxDP | ZCDP]):
                     "fewer columns"
                 )
         return self
-
-    def claims(self, question: EffectQuestion, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
-        return "scale-histograms", "ellipse-moments", "corner-counts", "gaussian"
 
     def caveats(self, question: EffectQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> tuple[str, ...]:
         design, n = Design.of(question), question.n

@@ -23,7 +23,7 @@ from dpcausal.core.run_context import Run
 from dpcausal.data.coding import bin_codes
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column
-from dpcausal.effects.cells.api import Paid, cell_claims, cell_variance, noisy_cells
+from dpcausal.effects.cells.api import Paid, cell_variance, noisy_cells
 from dpcausal.effects.cells.corner_counts import GRID, functionals
 from dpcausal.effects.cells.effect import arms_of
 from dpcausal.effects.cells.release import NoisyCells
@@ -35,7 +35,6 @@ from dpcausal.effects.question import EffectMethod, EffectQuestion, SimulatedDes
 from dpcausal.effects.result import Effect
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import geometric, laplace_scale
-from dpcausal.privacy.checks import as_pure
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
@@ -133,7 +132,7 @@ class _Arms:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Assigned(EffectMethod[PureDP]):
+class Assigned(EffectMethod):
     """The difference of means of a trial with arms of public sizes; ``PureDP``.
 
     Parameters
@@ -145,14 +144,13 @@ class Assigned(EffectMethod[PureDP]):
 
     name: ClassVar[str] = "assigned"
     about: ClassVar[str] = "one sum over the arms of a trial"
+    losses: ClassVar[tuple[type[Loss], ...]] = (PureDP,)
+    proofs: ClassVar[tuple[str, ...]] = ("assigned-sum", "corner-counts", "geometric")
     at_once: ClassVar[bool] = False
     uses_public_randomness: ClassVar[bool] = False
     is_trial: ClassVar[bool] = True
 
     sizes: Any = None
-
-    def charge(self, loss: Loss, question: EffectQuestion) -> tuple[PureDP | NoPrivacy, str]:
-        return as_pure(loss, "method 'assigned'")
 
     def plan(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> Assigned:
         if question.table.inside:
@@ -174,9 +172,6 @@ class Assigned(EffectMethod[PureDP]):
                 f"and {MOST_NOISE:g} is the most: {noise / MOST_NOISE:.2g} times the epsilon, or rows, would do"
             )
         return replace(self, sizes=parse_array(self.sizes).astype(np.int64).tolist())
-
-    def claims(self, question: EffectQuestion, spent: PureDP) -> tuple[str, ...]:
-        return "assigned-sum", *cell_claims(spent)
 
     def caveats(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         return ("right if arms have the sizes that were told and every row its outcome: one that lacks a column counts "

@@ -50,7 +50,6 @@ from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterErr
 from dpcausal.mechanisms.additive import laplace_scale
 from dpcausal.mechanisms.blocks import assign_blocks, blocks_moved, salt_of
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.checks import as_pure
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
 from dpcausal.privacy.sandbox import isolated_or_default
@@ -139,7 +138,7 @@ ONLY = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampleAggregate(EffectMethod[PureDP]):
+class SampleAggregate(EffectMethod):
     """The mean of the effects in disjoint blocks, each by series or by scikit-learn's learners; ``PureDP``.
 
     Parameters
@@ -161,15 +160,14 @@ class SampleAggregate(EffectMethod[PureDP]):
 
     name: ClassVar[str] = "sample-aggregate"
     about: ClassVar[str] = "the mean of effects in blocks, by series or any learner"
+    losses: ClassVar[tuple[type[Loss], ...]] = (PureDP,)
+    proofs: ClassVar[tuple[str, ...]] = PROOFS
 
     outcome_model: Any = None
     propensity_model: Any = None
     terms: str | None = None
     overlap: bool = False
     blocks: int | None = None
-
-    def charge(self, loss: Loss, question: EffectQuestion) -> tuple[PureDP | NoPrivacy, str]:
-        return as_pure(loss, "method 'sample-aggregate'")
 
     def plan(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> SampleAggregate:
         if question.table.weighed:
@@ -236,9 +234,6 @@ class SampleAggregate(EffectMethod[PureDP]):
 
     def _series(self, kinds: Kinds, rows: float) -> str:
         return self.terms or next((one for one in TERMS[::-1] if rows >= self._needs(kinds, one)), TERMS[0])
-
-    def claims(self, question: EffectQuestion, spent: PureDP) -> tuple[str, ...]:
-        return PROOFS
 
     def caveats(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         along, rows = ALONG[self.terms or TERMS[0]], question.table.expected // (self.blocks or 1)

@@ -41,7 +41,6 @@ from dpcausal.effects.unmeasured import robustness_limit
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 
 Reals = npt.NDArray[np.float64]
@@ -70,7 +69,7 @@ WEAK = "the moments are too near their noise (signal to noise {signal:.2g}): tak
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoostedAipw(EffectMethod[ApproxDP | ZCDP]):
+class BoostedAipw(EffectMethod):
     """A doubly robust score with boosted models of treatment and outcome, and an interval that counts what they miss.
 
     For confounders among which are numbers, whose relation to treatment or outcome may bend.
@@ -78,11 +77,9 @@ class BoostedAipw(EffectMethod[ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "boosted-aipw"
     about: ClassVar[str] = "a doubly robust score with boosted models"
+    losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
     at_once: ClassVar[bool] = False
     uses_public_randomness: ClassVar[bool] = False
-
-    def charge(self, loss: Loss, question: EffectQuestion) -> tuple[ApproxDP | ZCDP | NoPrivacy, str]:
-        return as_gaussian(loss, f"method {self.name!r}")
 
     def plan(self, question: EffectQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> BoostedAipw:
         if question.estimand != "ate" or question.groups is not None:
@@ -112,7 +109,7 @@ class BoostedAipw(EffectMethod[ApproxDP | ZCDP]):
             )
         return self
 
-    def claims(self, question: EffectQuestion, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
+    def proofs_of(self, question: EffectQuestion, loss: ApproxDP | ZCDP) -> tuple[str, ...]:
         several = ("pair-functions",) if pairs_of(Design.of(question)) else ()
         return ("scale-histograms", "ellipse-moments", "histograms", "residual-sums", *several, "capped-squares",
                 "gaussian")  # fmt: skip

@@ -23,7 +23,7 @@ from dpcausal.core.run_context import Run
 from dpcausal.data.coding import bin_codes
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column
-from dpcausal.effects.cells.api import Paid, cell_claims, cell_variance, noisy_cells
+from dpcausal.effects.cells.api import Paid, cell_variance, noisy_cells
 from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.cells.effect import arms_of
 from dpcausal.effects.cells.release import NoisyCells
@@ -35,7 +35,6 @@ from dpcausal.effects.question import EffectMethod, EffectQuestion, SimulatedDes
 from dpcausal.effects.result import Effect
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import geometric, laplace_scale
-from dpcausal.privacy.checks import as_pure
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
@@ -248,7 +247,7 @@ class _CentredScores:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Coin(EffectMethod[PureDP]):
+class Coin(EffectMethod):
     """The mean effect in a trial that assigned each by a coin of known probability; ``PureDP``.
 
     Parameters
@@ -260,14 +259,13 @@ class Coin(EffectMethod[PureDP]):
 
     name: ClassVar[str] = "coin"
     about: ClassVar[str] = "one score over a trial by coin"
+    losses: ClassVar[tuple[type[Loss], ...]] = (PureDP,)
+    proofs: ClassVar[tuple[str, ...]] = ("centred-score", "corner-counts", "geometric")
     at_once: ClassVar[bool] = False
     uses_public_randomness: ClassVar[bool] = False
     is_trial: ClassVar[bool] = True
 
     probabilities: Any = None
-
-    def charge(self, loss: Loss, question: EffectQuestion) -> tuple[PureDP | NoPrivacy, str]:
-        return as_pure(loss, "method 'coin'")
 
     def plan(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> Coin:
         if question.table.weighed:
@@ -294,9 +292,6 @@ class Coin(EffectMethod[PureDP]):
                 "rows, would do"
             )
         return replace(self, probabilities=parse_array(self.probabilities).tolist())
-
-    def claims(self, question: EffectQuestion, spent: PureDP) -> tuple[str, ...]:
-        return "centred-score", *cell_claims(spent)
 
     def caveats(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         told = "right if each was assigned by itself, with the probabilities that were told"

@@ -29,7 +29,6 @@ from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
 from dpcausal.errors import InfeasibleError, ParameterError
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 
 Paid = ApproxDP | ZCDP | NoPrivacy
@@ -63,7 +62,7 @@ WITHHELD = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
+class PartiallyLinear(EffectMethod):
     """The slope of the treatment in a line for the outcome; ``ApproxDP`` or ``ZCDP``.
 
     Parameters
@@ -82,6 +81,8 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
 
     name: ClassVar[str] = "partially-linear"
     about: ClassVar[str] = "one slope from noisy moments"
+    losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
+    proofs: ClassVar[tuple[str, ...]] = ("scale-histograms", "ellipse-moments", "gaussian")
     at_once: ClassVar[bool] = False
     uses_public_randomness: ClassVar[bool] = False
     words: ClassVar[tuple[str, ...]] = ("constant_spread", "symmetric_errors", "normal_errors")
@@ -89,9 +90,6 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
     constant_spread: bool = False
     symmetric_errors: bool = False
     normal_errors: bool = False
-
-    def charge(self, loss: Loss, question: EffectQuestion) -> tuple[Paid, str]:
-        return as_gaussian(loss, f"method {self.name!r}")
 
     def plan(self, question: EffectQuestion, spent: Paid) -> PartiallyLinear:
         for word in self.words:
@@ -118,9 +116,6 @@ class PartiallyLinear(EffectMethod[ApproxDP | ZCDP]):
                     f"rows would do, or {times:.2g} times the epsilon, or adjust for fewer columns"
                 )
         return self
-
-    def claims(self, question: EffectQuestion, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
-        return "scale-histograms", "ellipse-moments", "gaussian"
 
     def caveats(self, question: EffectQuestion, spent: Paid) -> tuple[str, ...]:
         right = ("right if the effect is the same for all and the outcome, or the probability of treatment, is linear "

@@ -15,9 +15,7 @@ from dpcausal.effects.cells.api import (
     MOST_CELLS,
     CellSums,
     Paid,
-    cell_claims,
     cell_variance,
-    charge_cells,
     cut_note,
     noisy_cells,
 )
@@ -45,7 +43,7 @@ LEARNT = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stratified(EffectMethod[PureDP | ZCDP]):
+class Stratified(EffectMethod):
     """Noisy counts, sums and squares by treatment and strata; the g-formula, its interval by the delta method.
 
     Parameters
@@ -58,13 +56,12 @@ class Stratified(EffectMethod[PureDP | ZCDP]):
 
     name: ClassVar[str] = "stratified"
     about: ClassVar[str] = "noisy sums by strata"
+    losses: ClassVar[tuple[type[Loss], ...]] = (PureDP, ZCDP)
+    proofs: ClassVar[tuple[str, ...]] = ("corner-counts",)
     at_once: ClassVar[bool] = False
     uses_public_randomness: ClassVar[bool] = False
 
     population: str | None = None
-
-    def charge(self, loss: Loss, question: EffectQuestion) -> tuple[Paid, str]:
-        return charge_cells(loss)
 
     def plan(self, question: EffectQuestion, spent: Paid) -> Stratified:
         if self.population is not None:
@@ -82,9 +79,6 @@ class Stratified(EffectMethod[PureDP | ZCDP]):
                 f"{math.ceil(least * question.cells)} rows, or adjust for fewer or coarser columns"
             )
         return self
-
-    def claims(self, question: EffectQuestion, spent: PureDP | ZCDP) -> tuple[str, ...]:
-        return cell_claims(spent)
 
     def caveats(self, question: EffectQuestion, spent: Paid) -> tuple[str, ...]:
         numbers, spent = _cut_at_will(question), self._own(question, spent)

@@ -37,7 +37,6 @@ from dpcausal.effects.moments.sandwich import MEAT, noise_of_meat, release_sandw
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.checks import as_gaussian
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 
 MOST_COLUMNS = 40
@@ -115,19 +114,18 @@ class JointSums(TableQuestion[JointMoments]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MomentQuery(Method[JointSums, ApproxDP | ZCDP]):
+class MomentQuery(Method[JointSums]):
     """Noisy moments in the shape that rounds before it have learnt."""
 
     name: ClassVar[str] = "moments"
     about: ClassVar[str] = "noisy moments in a learnt shape"
+    losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
+    proofs: ClassVar[tuple[str, ...]] = ("scale-histograms", "ellipse-moments", "gaussian")
     supports_no_privacy: ClassVar[bool] = True
     at_once: ClassVar[bool] = False
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     uses_public_randomness: ClassVar[bool] = False
-
-    def charge(self, loss: Loss, question: JointSums) -> tuple[Paid, str]:
-        return as_gaussian(loss, "method 'moments'")
 
     def plan(self, question: JointSums, spent: Paid) -> MomentQuery:
         if not isinstance(spent, NoPrivacy):
@@ -135,9 +133,6 @@ class MomentQuery(Method[JointSums, ApproxDP | ZCDP]):
             parts = question.parts(affordable_zcdp(spent))
             check_rounds(len(question.names), question.table.n, spent, *parts, regressors + 1)
         return self
-
-    def claims(self, question: JointSums, spent: ApproxDP | ZCDP) -> tuple[str, ...]:
-        return "scale-histograms", "ellipse-moments", "gaussian"
 
     def caveats(self, question: JointSums, spent: Paid) -> tuple[str, ...]:
         if spent.exact:

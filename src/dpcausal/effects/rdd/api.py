@@ -21,7 +21,7 @@ from dpcausal.data.recoded import as_levels, counting
 from dpcausal.data.schema import Bounded, Column, Levels
 from dpcausal.data.subgroups.predicate import check_varies, codes_within, range_within
 from dpcausal.data.table import Table
-from dpcausal.effects.cells.api import CellSums, Paid, cell_claims, cell_variance, charge_cells, noisy_cells
+from dpcausal.effects.cells.api import CellSums, Paid, cell_variance, noisy_cells
 from dpcausal.effects.cells.occupied import FINE, histogram, is_clear, window
 from dpcausal.effects.cells.value import value_of
 from dpcausal.effects.question import alike
@@ -191,19 +191,18 @@ class RddQuestion(TableQuestion[Discontinuity]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BinQuery(Method[RddQuestion, PureDP | ZCDP]):
+class BinQuery(Method[RddQuestion]):
     """Noisy counts, sums and sums of squares by bins that are fine next to the cutoff; ``PureDP`` or ``ZCDP``."""
 
     name: ClassVar[str] = "bins"
     about: ClassVar[str] = "noisy sums by bins"
+    losses: ClassVar[tuple[type[Loss], ...]] = (PureDP, ZCDP)
+    proofs: ClassVar[tuple[str, ...]] = ("corner-counts",)
     supports_no_privacy: ClassVar[bool] = True
     at_once: ClassVar[bool] = False
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     uses_public_randomness: ClassVar[bool] = False
-
-    def charge(self, loss: Loss, question: RddQuestion) -> tuple[Paid, str]:
-        return charge_cells(loss)
 
     def plan(self, question: RddQuestion, spent: Paid) -> BinQuery:
         variance = cell_variance(1, spent)
@@ -215,9 +214,6 @@ class BinQuery(Method[RddQuestion, PureDP | ZCDP]):
                 f"about {math.ceil(n * more)} rows would do, or {more:.2g} times the epsilon, or fewer bins"
             )
         return self
-
-    def claims(self, question: RddQuestion, spent: PureDP | ZCDP) -> tuple[str, ...]:
-        return cell_claims(spent)
 
     def caveats(self, question: RddQuestion, spent: Paid) -> tuple[str, ...]:
         even = (EVEN,) if isinstance(question.table.schema.column(question.running), Bounded) else ()

@@ -17,7 +17,7 @@ from dpcausal.independence.methods.kendall import Kendall
 from dpcausal.independence.methods.neighbours import LEAST_ROWS, Neighbours
 from dpcausal.independence.methods.strata import StrataCovariance
 from dpcausal.independence.null_laws import MISSED
-from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, PureTest, Released
+from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, Released
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Unit
 
@@ -27,11 +27,11 @@ LEAST_CELL = 60
 LEAST_STRATUM = 150
 """Rows a stratum below which rare levels make a table reject true nulls: .115 of those with 83, .073 with 167."""
 
-Choice = tuple[IndependenceTest[Any], str]
+Choice = tuple[IndependenceTest, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Auto(PureTest):
+class Auto(IndependenceTest):
     """Whichever test the schema, n and ε speak for; the result names it, and says why."""
 
     name: ClassVar[str] = "auto"
@@ -54,8 +54,8 @@ class Auto(PureTest):
     )  # fmt: skip
     """Of all tests that it may take, where one call asks many questions that are not known before."""
 
-    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
-        return choice(question, spent)[0].claims(question, spent)
+    def proofs_of(self, question: IndependenceQuestion, loss: PureDP) -> tuple[str, ...]:
+        return choice(question, loss)[0].proofs_of(question, loss)
 
     def release(self, run: Run[IndependenceQuestion]) -> Released:
         released: Released = self.plan(run.question, run.loss).release(run)
@@ -127,9 +127,9 @@ __all__ = [
     "WeightedGcm",
 ]  # fmt: skip
 
-ALL: tuple[type[IndependenceTest[Any]], ...] = (
+ALL: tuple[type[IndependenceTest], ...] = (
     Neighbours, StrataCovariance, ContingencyTest, Kendall, Gcm, WeightedGcm, Crt, Cpt, Hsic, CrtDecision,
 )  # fmt: skip
 
-METHODS: dict[str, type[IndependenceTest[Any]]] = {"auto": Auto, **{kind.name: kind for kind in ALL}}
+METHODS: dict[str, type[IndependenceTest]] = {"auto": Auto, **{kind.name: kind for kind in ALL}}
 """Every method by its short name."""

@@ -23,7 +23,7 @@ from dpcausal.data.records import Rows
 from dpcausal.data.remote_blocks import Parts, WorkerBlocks
 from dpcausal.errors import ParameterError
 from dpcausal.independence.null_laws import STEPS_PER_UNIT, block_pvalue, reach_of, term
-from dpcausal.independence.question import SIGNED, IndependenceQuestion, PureTest, Released, Sample
+from dpcausal.independence.question import SIGNED, IndependenceQuestion, IndependenceTest, Released, Sample
 from dpcausal.independence.residuals import checked_regression
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.blocks import assign_blocks, block_sum, salt_of
@@ -79,7 +79,7 @@ def default_blocks(rows: int, epsilon: float, learns: bool = True, least: int = 
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlockTest(PureTest):
+class BlockTest(IndependenceTest):
     """A test that scores disjoint blocks; of these options a method declares, beside ``blocks``, those that it uses.
 
     Parameters
@@ -95,6 +95,7 @@ class BlockTest(PureTest):
         Threads over the blocks, with the library's own regressions.
     """
 
+    proofs: ClassVar[tuple[str, ...]] = PROOFS
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     adds_signs: ClassVar[bool] = True
@@ -118,9 +119,6 @@ class BlockTest(PureTest):
     def external_code(self) -> bool:
         """Whether code of the caller's runs inside blocks."""
         return uses_external_code(getattr(self, "regression", None))
-
-    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
-        return PROOFS
 
     def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         signed = (SIGNED,) if self.adds_signs else ()

@@ -24,8 +24,8 @@ from dpcausal.independence.methods.strata import MOST_SUMMED
 from dpcausal.independence.null_laws import LEAST_PVALUE
 from dpcausal.independence.question import (
     IndependenceQuestion,
+    IndependenceTest,
     Integers,
-    PureTest,
     Released,
     Sample,
     cells_of,
@@ -56,17 +56,15 @@ MOST_COPIES, FEWEST_COPIES, WORK = 1_000, 200, 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContingencyTest(PureTest):
+class ContingencyTest(IndependenceTest):
     """A noisy table of counts, and in each stratum of it what x and y share beyond their margins."""
 
     name: ClassVar[str] = "counts"
     about: ClassVar[str] = "a noisy table of counts of levels"
+    proofs: ClassVar[tuple[str, ...]] = ("contingency-table", "geometric")
     supports_no_privacy: ClassVar[bool] = True
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
-
-    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
-        return "contingency-table", "geometric"
 
     def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
         if len(question.x) != 1 or len(question.y) != 1 or not all(

@@ -22,7 +22,7 @@ from dpcausal.independence.methods.model_x import ModelX
 from dpcausal.independence.question import (
     SIGNED,
     IndependenceQuestion,
-    PureTest,
+    IndependenceTest,
     Reals,
     Released,
     Sample,
@@ -167,7 +167,7 @@ def planned_copies(resamples: int | None, default: int, alpha: float) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GlobalCrt(PureTest):
+class GlobalCrt(IndependenceTest):
     """A test by statistics of all rows and of copies of x.
 
     Parameters
@@ -237,11 +237,9 @@ class CrtDecision(GlobalCrt):
 
     name: ClassVar[str] = "crt-decision"
     about: ClassVar[str] = "a noisy statistic among noisy copies"
+    proofs: ClassVar[tuple[str, ...]] = ("resample-product-sum", "residual-rounding", "noisy-rank", "laplace")
     leaves_out: ClassVar[bool] = True
     releases_pvalue: ClassVar[bool] = False
-
-    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
-        return "resample-product-sum", "residual-rounding", "noisy-rank", "laplace"
 
     def release(self, run: Run[IndependenceQuestion]) -> Released:
         question, spent = run.question, run.loss

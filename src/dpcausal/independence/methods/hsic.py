@@ -19,8 +19,8 @@ from dpcausal.independence.methods.crt import bounds_of
 from dpcausal.independence.methods.crt_decision import largest_rank, planned_copies
 from dpcausal.independence.question import (
     IndependenceQuestion,
+    IndependenceTest,
     Integers,
-    PureTest,
     Released,
     Sample,
     values_of,
@@ -58,7 +58,7 @@ def first_returns(order: Integers, complete: npt.NDArray[np.bool_]) -> Integers:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hsic(PureTest):
+class Hsic(IndependenceTest):
     """Kernel dependence among noisy permutations, for ``given=[]``: a decision.
 
     Parameters
@@ -71,14 +71,12 @@ class Hsic(PureTest):
 
     name: ClassVar[str] = "hsic"
     about: ClassVar[str] = "kernel dependence among noisy permutations"
+    proofs: ClassVar[tuple[str, ...]] = ("root-hsic", "permuted-root-hsic", "noisy-rank", "laplace")
     leaves_out: ClassVar[bool] = True
     releases_pvalue: ClassVar[bool] = False
 
     resamples: int | None = None
     width: float | None = None
-
-    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
-        return "root-hsic", "permuted-root-hsic", "noisy-rank", "laplace"
 
     def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
         if question.given:

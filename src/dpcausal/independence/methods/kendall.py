@@ -29,8 +29,8 @@ from dpcausal.independence.null_laws import (
 from dpcausal.independence.question import (
     SIGNED,
     IndependenceQuestion,
+    IndependenceTest,
     Integers,
-    PureTest,
     Reals,
     Released,
     Sample,
@@ -65,7 +65,7 @@ LEAST_ROWS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankTest(PureTest):
+class RankTest(IndependenceTest):
     """A rank correlation within strata.
 
     Parameters
@@ -90,7 +90,7 @@ class RankTest(PureTest):
     def deviation(self, rows: int, strata: int) -> float:
         """Return its standard deviation under independence without ties, at most: strata as small as they may be."""
 
-    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
+    def proofs_of(self, question: IndependenceQuestion, loss: PureDP) -> tuple[str, ...]:
         return self.sensitivity(question.n, self.strata_in(question)).proof, "laplace"
 
     def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
@@ -171,8 +171,8 @@ class Kendall(RankTest):
         # Var K_s = m(m − 1)(2m + 5)/18, so n Var T = (4/9) Σ (m + 3/2 − 5/(2m))/n.
         return float(2 / 3 * (min(11 / 9, 1 + 1.5 * strata / rows) / rows) ** 0.5)
 
-    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
-        proofs = super().claims(question, spent)
+    def proofs_of(self, question: IndependenceQuestion, loss: PureDP) -> tuple[str, ...]:
+        proofs = super().proofs_of(question, loss)
         if self.tied(question) is not None:
             return (*proofs, "stratum-spread", "geometric")
         return (*proofs, "contingency-table", "geometric") if question.leaves_out else proofs

@@ -22,7 +22,7 @@ from dpcausal.independence.null_laws import (
 from dpcausal.independence.question import (
     SIGNED,
     IndependenceQuestion,
-    PureTest,
+    IndependenceTest,
     Released,
     Sample,
     cells_of,
@@ -94,7 +94,7 @@ def default_ends(rows: int, k: int, scale: float) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Neighbours(PureTest):
+class Neighbours(IndependenceTest):
     """Sign products of neighbours in the order of one given number, inside cells of the given levels.
 
     Parameters
@@ -116,7 +116,7 @@ class Neighbours(PureTest):
     neighbours: int | None = None
     ends: int | None = None
 
-    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
+    def proofs_of(self, question: IndependenceQuestion, loss: PureDP) -> tuple[str, ...]:
         return "neighbour-pairs", *(("untied-pairs",) if self.tied(question) else ()), "neighbour-variance", "geometric"
 
     def tied(self, question: IndependenceQuestion) -> bool:

@@ -18,8 +18,8 @@ from dpcausal.errors import ParameterError
 from dpcausal.independence.null_laws import MISSED, bounded_pvalue, normal_laplace_pvalue, upper_bound
 from dpcausal.independence.question import (
     IndependenceQuestion,
+    IndependenceTest,
     Integers,
-    PureTest,
     Reals,
     Released,
     Sample,
@@ -56,7 +56,7 @@ THIN = "there may be as many strata as rows: what stands alone in its stratum sa
 
 
 @dataclass(frozen=True, kw_only=True)
-class StrataCovariance(PureTest):
+class StrataCovariance(IndependenceTest):
     """Covariance inside the strata of the given levels: it moves by less than 2 with a row, however many they are.
 
     x and y have two levels, or are numbers, which count as shares of their declared range.
@@ -64,13 +64,11 @@ class StrataCovariance(PureTest):
 
     name: ClassVar[str] = "strata-covariance"
     about: ClassVar[str] = "the covariance inside the strata of given levels"
+    proofs: ClassVar[tuple[str, ...]] = ("stratum-covariance", "stratum-variance", "geometric")
     supports_no_privacy: ClassVar[bool] = True
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
     uses_public_randomness: ClassVar[bool] = False
-
-    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
-        return "stratum-covariance", "stratum-variance", "geometric"
 
     def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
         check_single(self.name, question)

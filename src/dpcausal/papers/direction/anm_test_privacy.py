@@ -15,11 +15,11 @@ import numpy as np
 from dpcausal.core.run_context import Run
 from dpcausal.direction.calculators import two_draws_tail
 from dpcausal.direction.holdout import Halving
-from dpcausal.direction.question import Pair, Released, pay_pure
+from dpcausal.direction.question import Pair, Released
 from dpcausal.direction.scores.anm import Residuals
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
+from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.statistics import hsic as hsic_scores
 from dpcausal.statistics import rank
@@ -78,7 +78,7 @@ def release(rest: Residuals, score: str, allotment: CallBudget, loss: PureDP) ->
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnmTestPrivacy(Halving[PureDP]):
+class AnmTestPrivacy(Halving):
     """Both scores with noise of the published constants, for ``protect="test"``.
 
     Parameters
@@ -91,10 +91,7 @@ class AnmTestPrivacy(Halving[PureDP]):
     about: ClassVar[str] = "noise on both scores of a test half, constants as published"
     scores: ClassVar[tuple[str, ...]] = tuple(CLAIMS)
 
-    def charge(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
-        return pay_pure(loss, self.name)
-
-    def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
+    def proofs_of(self, question: Pair, loss: PureDP) -> tuple[str, ...]:
         return CLAIMS[question.score]
 
     def release(self, run: Run[Pair]) -> Released:

@@ -17,7 +17,6 @@ from dpcausal.direction.holdout import Halving
 from dpcausal.direction.question import Pair, Released
 from dpcausal.direction.scores.anm import Column, Interval, Residuals
 from dpcausal.errors import FenceError
-from dpcausal.papers.direction.anm_training_privacy import pay_with_delta
 from dpcausal.papers.mechanisms.iqr_intervals import proposal, proposal_sensitivity
 from dpcausal.papers.mechanisms.propose_test_release import Calibration, propose_test_release, tested
 from dpcausal.privacy.budget import CallBudget
@@ -103,7 +102,7 @@ def summed(values: list[float | None]) -> Released:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnmTestPrivacyIqr(Halving[ApproxDP]):
+class AnmTestPrivacyIqr(Halving):
     """The interquartile score by propose-test-release, for ``protect="test"``: not private as printed.
 
     Parameters
@@ -116,6 +115,10 @@ class AnmTestPrivacyIqr(Halving[ApproxDP]):
 
     name: ClassVar[str] = "ANM, test-set privacy, IQR"
     about: ClassVar[str] = "interquartile scores by propose-test-release"
+    losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP,)
+    proofs: ClassVar[tuple[str, ...]] = (
+        "iqr-reach", "iqr-interval-distance", "log-iqr-proposal", "propose-test-release",
+    )  # fmt: skip
     scores: ClassVar[tuple[str, ...]] = ("iqr",)
 
     constants: Literal["published", "corrected"] = "published"
@@ -124,15 +127,9 @@ class AnmTestPrivacyIqr(Halving[ApproxDP]):
     def unproven(self) -> str:
         return "the interquartile algorithm" if self.constants == "published" else ""
 
-    def charge(self, loss: Loss, question: Pair) -> tuple[ApproxDP | NoPrivacy, str]:
-        return pay_with_delta(loss, self.name)
-
     def caveats(self, question: Pair, spent: ApproxDP | NoPrivacy) -> tuple[str, ...]:
         unproven = ("published algorithm without a valid proof",) if self.unproven else ()
         return (*unproven, *super().caveats(question, spent))
-
-    def claims(self, question: Pair, spent: ApproxDP) -> tuple[str, ...]:
-        return "iqr-reach", "iqr-interval-distance", "log-iqr-proposal", "propose-test-release"
 
     def plan(self, question: Pair, spent: ApproxDP | NoPrivacy) -> Self:
         public.check_choice("constants", self.constants, ("published", "corrected"))

@@ -14,11 +14,10 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from dpcausal.core import validate as public
 from dpcausal.core.run_context import Run
 from dpcausal.direction import stable
 from dpcausal.direction.calculators import two_draws_tail
-from dpcausal.direction.question import LEAST_EPSILON, Pair, Released, Spent, pay_pure
+from dpcausal.direction.question import Pair, Released
 from dpcausal.direction.scores.anm import Column
 from dpcausal.direction.stable import StableFit
 from dpcausal.errors import FenceError, LossError
@@ -28,14 +27,6 @@ from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.statistics.hsic import hsic
 from dpcausal.statistics.rank import kendall, spearman
-
-
-def pay_with_delta(loss: Loss, name: str) -> tuple[ApproxDP, str]:
-    """Return what a published method that needs δ spends."""
-    if not (isinstance(loss, ApproxDP) and loss.exact_delta > 0):
-        raise LossError(f"method {name!r} is paid for in ApproxDP with delta above 0, one answer a call")
-    public.check_minimum_loss(loss, "a direction", LEAST_EPSILON)
-    return loss, ""
 
 
 def rank_gap(*columns: Column) -> float:
@@ -60,7 +51,7 @@ def published_hsic_sensitivity(n: int, m: int, penalty: float) -> Sensitivity:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedFit(StableFit[Spent]):
+class PublishedFit(StableFit):
     """One setting with λ of at most 1, as Theorems 5 to 7 have it."""
 
     protect: ClassVar[str] = "training"
@@ -68,7 +59,7 @@ class PublishedFit(StableFit[Spent]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnmTrainingPrivacy(PublishedFit[PureDP]):
+class AnmTrainingPrivacy(PublishedFit):
     """HSIC of both directions with noise of Theorem 7, for ``protect="training"``.
 
     Parameters
@@ -81,13 +72,8 @@ class AnmTrainingPrivacy(PublishedFit[PureDP]):
 
     name: ClassVar[str] = "ANM, training-set privacy"
     about: ClassVar[str] = "noise on HSIC by Theorem 7"
+    proofs: ClassVar[tuple[str, ...]] = ("hsic-training-published", "laplace")
     scores: ClassVar[tuple[str, ...]] = ("hsic",)
-
-    def charge(self, loss: Loss, question: Pair) -> tuple[PureDP | NoPrivacy, str]:
-        return pay_pure(loss, self.name)
-
-    def claims(self, question: Pair, spent: PureDP) -> tuple[str, ...]:
-        return "hsic-training-published", "laplace"
 
     def plan(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
         """Refuse a small λ: it asks for more noise than can be drawn."""
@@ -120,7 +106,7 @@ class AnmTrainingPrivacy(PublishedFit[PureDP]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnmTrainingRanks(PublishedFit[ApproxDP]):
+class AnmTrainingRanks(PublishedFit):
     """Rank scores of both directions where they are stable by Theorem 6, which is never on real data.
 
     Parameters
@@ -131,13 +117,9 @@ class AnmTrainingRanks(PublishedFit[ApproxDP]):
 
     name: ClassVar[str] = "ANM, training-set privacy, ranks"
     about: ClassVar[str] = "rank scores where they are stable, by Theorem 6"
+    losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP,)
+    proofs: ClassVar[tuple[str, ...]] = ("training-ranks", "stable-value")
     scores: ClassVar[tuple[str, ...]] = ("spearman", "kendall")
-
-    def charge(self, loss: Loss, question: Pair) -> tuple[ApproxDP | NoPrivacy, str]:
-        return pay_with_delta(loss, self.name)
-
-    def claims(self, question: Pair, spent: ApproxDP) -> tuple[str, ...]:
-        return "training-ranks", "stable-value"
 
     def release(self, run: Run[Pair]) -> Released:
         halves, setting = self.halved(run.data, run.question, run.rng), self.setting

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from itertools import combinations, permutations
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,6 @@ from dpcausal.discovery.question import (
     GraphSearch,
     SearchOutcome,
     check_cells,
-    pure_pay,
 )
 from dpcausal.discovery.search.pc import Ask, Edge, Skeleton, Terms, Test, orient, starting_edges
 from dpcausal.discovery.search.release_search import SearchResult
@@ -42,7 +41,7 @@ UNPROVEN = "conditional-tau-published-unproven"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PcSystem(GraphSearch[Any]):
+class PcSystem(GraphSearch):
     """A system of the paper, not private: it takes consent and releases decisions only.
 
     Parameters
@@ -51,6 +50,7 @@ class PcSystem(GraphSearch[Any]):
         Largest conditioning set, 0 to 8; by default as far as the columns go.
     """
 
+    losses: ClassVar[tuple[type[Loss], ...]] = (PureDP,)
     usual_alpha: ClassVar[float] = ALPHA
     by_place: ClassVar[bool] = False
     """Whether it deals the rows into blocks by their places."""
@@ -61,12 +61,6 @@ class PcSystem(GraphSearch[Any]):
 
     def usual_order(self, columns: int) -> int:
         return min(columns - 2, LARGEST_ORDER)
-
-    def claims(self, question: DiscoveryQuestion, spent: Any) -> tuple[str, ...]:
-        return ()
-
-    def charge(self, loss: Loss, question: DiscoveryQuestion) -> tuple[Any, str]:
-        return pure_pay(loss, self.name)
 
     def check(self, question: DiscoveryQuestion) -> None:
         check_cells(question)

@@ -78,7 +78,7 @@ class PrivPc(PcSystem):
         public.check_choice("constants", self.constants, ("published", "corrected"))
         return super().filled(columns)
 
-    def claims(self, question: DiscoveryQuestion, spent: PureDP) -> tuple[str, ...]:
+    def proofs_of(self, question: DiscoveryQuestion, loss: PureDP) -> tuple[str, ...]:
         return (STEPS, "sparse-vector", "geometric") if self.examines else (STEPS, "sparse-vector")
 
     def feasibility_note(self, question: DiscoveryQuestion, spent: PureDP | NoPrivacy) -> str:

@@ -26,7 +26,6 @@ from dpcausal.effects.result import Effect
 from dpcausal.errors import FenceError, LossError, ParameterError
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.mechanisms.blocks import assign_blocks, blocks_moved
-from dpcausal.privacy.checks import as_pure
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.regression.external import one_thread
@@ -166,7 +165,7 @@ def fold_split_sensitivity(
 
 
 @dataclass(frozen=True, kw_only=True)
-class FoldSplit(EffectMethod[PureDP]):
+class FoldSplit(EffectMethod):
     """The average of black-box models of disjoint folds, and one noisy mean of scores by them; ``PureDP``.
 
     Parameters
@@ -181,13 +180,12 @@ class FoldSplit(EffectMethod[PureDP]):
 
     name: ClassVar[str] = "FoldSplit"
     about: ClassVar[str] = "averaged models of disjoint folds"
+    losses: ClassVar[tuple[type[Loss], ...]] = (PureDP,)
+    proofs: ClassVar[tuple[str, ...]] = ("fold-split", "geometric")
 
     estimator: str = "aipw"
     folds: int | None = None
     least: float = 0.05
-
-    def charge(self, loss: Loss, question: EffectQuestion) -> tuple[PureDP | NoPrivacy, str]:
-        return as_pure(loss, f"method {self.name!r}")
 
     def plan(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> FoldSplit:
         if question.table.weighed:
@@ -208,9 +206,6 @@ class FoldSplit(EffectMethod[PureDP]):
         except FenceError:
             raise LossError(f"{spent} is too little here: the noise could not be drawn") from None
         return settled
-
-    def claims(self, question: EffectQuestion, spent: PureDP) -> tuple[str, ...]:
-        return "fold-split", "geometric"
 
     def caveats(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         wide = self._noise(question, spent) / 2

@@ -42,12 +42,10 @@ class PrivCrt(GlobalCrt):
 
     name: ClassVar[str] = "PrivCRT"
     about: ClassVar[str] = "a noisy rank among copies"
+    proofs: ClassVar[tuple[str, ...]] = ("resample-product-sum", "residual-rounding", "rank-scores", "noisy-max")
     default_resamples: ClassVar[int] = RESAMPLES
 
     constants: Literal["published", "corrected"] = "published"
-
-    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
-        return "resample-product-sum", "residual-rounding", "rank-scores", "noisy-max"
 
     def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
         public.check_choice("constants", self.constants, ("published", "corrected"))

@@ -15,7 +15,7 @@ import numpy as np
 from dpcausal.core import validate as public
 from dpcausal.core.run_context import Run
 from dpcausal.independence.methods.crt_decision import features, planned_ridge, unit_column
-from dpcausal.independence.question import IndependenceQuestion, PureTest, Reals, Released, Sample, values_of
+from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, Reals, Released, Sample, values_of
 from dpcausal.mechanisms.additive import laplace
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Query
@@ -46,7 +46,7 @@ def products(chunks: Chunks, U: Reals, penalty: float) -> Reals:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivGcm(PureTest):
+class PrivGcm(IndependenceTest):
     """Products of residuals with noise on each.
 
     Parameters
@@ -61,13 +61,11 @@ class PrivGcm(PureTest):
 
     name: ClassVar[str] = "PrivGCM"
     about: ClassVar[str] = "products of residuals with noise on each"
+    proofs: ClassVar[tuple[str, ...]] = ("residual-products", "residual-rounding", "laplace")
 
     constants: Literal["published", "corrected"] = "published"
     penalty: float | None = None
     width: float | None = None
-
-    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
-        return "residual-products", "residual-rounding", "laplace"
 
     def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
         public.check_choice("constants", self.constants, ("published", "corrected"))

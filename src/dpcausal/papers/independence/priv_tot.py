@@ -16,7 +16,7 @@ from dpcausal.core.run_context import Run
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.block_test import LEAST_BLOCK, block_scores, planned_blocks
 from dpcausal.independence.null_laws import LEAST_PVALUE, geometric_tail, studentised
-from dpcausal.independence.question import IndependenceQuestion, PureTest, Released, Sample
+from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, Released, Sample
 from dpcausal.independence.residuals import checked_regression, residuals
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.blocks import vote_count
@@ -41,11 +41,12 @@ def count_pvalue(noisy: int, blocks: int, epsilon: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrivToT(PureTest):
+class PrivToT(IndependenceTest):
     """A noisy count of blocks that reject; ``blocks`` (by default 10) and ``regression`` as in ``Gcm``."""
 
     name: ClassVar[str] = "PrivToT"
     about: ClassVar[str] = "a noisy count of blocks that reject"
+    proofs: ClassVar[tuple[str, ...]] = ("block-votes", "geometric")
 
     blocks: int | None = None
     regression: Any = None
@@ -54,9 +55,6 @@ class PrivToT(PureTest):
         """Return the size of a block's studentised covariance."""
         found = residuals(rows.given, (rows.x, rows.y), self.regression, coins).residuals
         return abs(float(studentised(found[:, :1], found[:, 1:])[0, 0]))
-
-    def claims(self, question: IndependenceQuestion, spent: PureDP) -> tuple[str, ...]:
-        return "block-votes", "geometric"
 
     def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
         if question.pairs != 1:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcausal.errors import FenceError, LossError
+from dpcausal.errors import FenceError
 from dpcausal.mechanisms.additive import l2_ball
 from dpcausal.mechanisms.gate import event_of, release
 from dpcausal.papers.mechanisms.objective_perturbation import checked_shape, checked_term, weights_of
@@ -26,13 +26,11 @@ from dpcausal.papers.synthetic_control.perturbation import (
 )
 from dpcausal.privacy import noise
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.checks import as_pure
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
+from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.regression.kernel_ridge import ridge_weights
 from dpcausal.synthetic_control.design import Base, Plan
 from dpcausal.synthetic_control.donor_rows import Reals
-from dpcausal.synthetic_control.question import Treated
 
 
 def published_weights_bound(donors: int, periods: int, penalty: float) -> float:
@@ -109,10 +107,7 @@ def printed_path(weights: Reals, Y: Reals, allotment: CallBudget, loss: PureDP) 
 class Dpsc(WeightedDonors):
     """Weights as a subclass releases them, noise on all later cells, their product."""
 
-    def charge(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
-        if loss.exact:
-            raise LossError("the published variants are their noise: they take no NoPrivacy")
-        return loss, ""
+    supports_no_privacy: ClassVar[bool] = False
 
     def currency(self, spent: Loss) -> Base:
         return PureDP(spent.exact_epsilon) if isinstance(spent, (PureDP, ApproxDP)) else spent
@@ -137,12 +132,8 @@ class DpscOut(Dpsc):
 
     name: ClassVar[str] = "DPSC_out"
     about: ClassVar[str] = "noisy ridge weights and noisy later cells"
-
-    def charge(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
-        return as_pure(super().charge(loss, question)[0], "the published output perturbation")
-
-    def claims(self, question: Treated, spent: Loss) -> tuple[str, ...]:
-        return "ridge-weights", "panel-rows", "l2-ball"
+    losses: ClassVar[tuple[type[Loss], ...]] = (PureDP,)
+    proofs: ClassVar[tuple[str, ...]] = ("ridge-weights", "panel-rows")
 
     def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: CallBudget) -> Reals:
         half: Any = plan.base.part(HALF)
@@ -161,15 +152,11 @@ class DpscObj(Dpsc):
 
     name: ClassVar[str] = "DPSC_obj"
     about: ClassVar[str] = "printed objective perturbation and noisy later cells"
+    losses: ClassVar[tuple[type[Loss], ...]] = (PureDP, ApproxDP)
 
     @property
     def unproven(self) -> str:
         return "the objective perturbation of the synthetic control"
-
-    def charge(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
-        if isinstance(loss, ZCDP):
-            raise LossError("objective perturbation is paid for in PureDP or ApproxDP")
-        return super().charge(loss, question)
 
     def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: CallBudget) -> Reals:
         first: Any = of_weights(spent, plan.base) if isinstance(spent, ApproxDP) else plan.base.part(HALF)

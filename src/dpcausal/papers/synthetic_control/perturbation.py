@@ -16,12 +16,12 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from dpcausal.core import validate as public
-from dpcausal.errors import LossError, ParameterError
+from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import gaussian, l2_ball
 from dpcausal.papers.mechanisms import objective_perturbation as objective
 from dpcausal.papers.mechanisms.objective_perturbation import checked_term, l1_ball, objective_perturbation
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.checks import as_pure
+from dpcausal.privacy.checks import charged_loss
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, largest_rho
 from dpcausal.privacy.noise import LARGEST_BALL
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
@@ -201,7 +201,7 @@ class OutputPerturbation(NoisyWeights):
 
     def charge(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
         if isinstance(loss, ApproxDP) and not largest_rho(loss.exact_epsilon, loss.exact_delta):
-            return as_pure(loss, "here the pure noise is the smaller, which")
+            return charged_loss(loss, (PureDP,), "here the pure noise is the smaller, which")
         return loss, ""
 
     def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: CallBudget) -> Reals:
@@ -222,15 +222,8 @@ class ObjectivePerturbation(NoisyWeights):
 
     name: ClassVar[str] = "objective-perturbation"
     about: ClassVar[str] = "noise inside the objective of the weights"
+    losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP,)
     proofs: ClassVar[tuple[str, ...]] = ("objective-perturbation", "panel-rows", "weighted-donors")
-
-    def charge(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
-        if not (loss.exact or (isinstance(loss, ApproxDP) and loss.exact_delta > 0)):
-            raise LossError("objective perturbation is paid for in ApproxDP with delta above 0")
-        return loss, ""
-
-    def claims(self, question: Treated, spent: Loss) -> tuple[str, ...]:
-        return (*self.proofs, "l2-ball")
 
     def currency(self, spent: Loss) -> Base:
         return PureDP(spent.exact_epsilon) if isinstance(spent, ApproxDP) else super().currency(spent)

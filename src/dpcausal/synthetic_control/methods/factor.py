@@ -14,10 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.errors import LossError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.synthetic_control.design import Plan, deviation_of
 from dpcausal.synthetic_control.donor_rows import (
@@ -296,15 +295,10 @@ class Factor(SyntheticMethod):
 
     name: ClassVar[str] = "factor"
     about: ClassVar[str] = "a factor model of the donors"
+    losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
     shared: ClassVar[bool] = True
     has_placebos: ClassVar[bool] = True
     proofs: ClassVar[tuple[str, ...]] = PROOFS
-
-    def charge(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
-        if isinstance(loss, PureDP):
-            raise LossError("the factor model is paid for in ZCDP or ApproxDP with delta above 0; matched takes PureDP")
-        self.currency(loss)  # refuses a loss that pays for no Gaussian noise
-        return loss, ""
 
     def grid(self, question: Treated) -> Grid:
         """Return the steps, from all targets' pasts."""

@@ -16,7 +16,7 @@ from dpcausal.data.panels.panel import Panel
 from dpcausal.errors import LossError
 from dpcausal.mechanisms.additive import gaussian, l2_ball
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.checks import as_pure
+from dpcausal.privacy.checks import charged_loss
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, largest_rho
 from dpcausal.privacy.noise import LARGEST_BALL
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
@@ -241,7 +241,7 @@ class Matched(SyntheticMethod):
         # Noise on each of m + 1 numbers: √(m + 2)·Δ/ε from the ball, Δ/√(2ρ) from the Gaussian.
         if rho and 2 * rho * (after + 2) > loss.exact_epsilon**2:
             return loss, ""
-        return as_pure(loss, "here the pure noise is the smaller, which")
+        return charged_loss(loss, (PureDP,), "here the pure noise is the smaller, which")
 
     def by(self, panel: Panel, target: Any, free: TargetOnlyForecast) -> Matching:
         """Return the constants of matching a target."""

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpcausal.errors import LossError
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss
 from dpcausal.synthetic_control.design import Plan
@@ -77,14 +76,8 @@ class Simplex(SyntheticMethod):
 
     name: ClassVar[str] = "simplex"
     about: ClassVar[str] = "weights on the simplex, without privacy"
+    losses: ClassVar[tuple[type[Loss], ...]] = ()
     takes_covariates: ClassVar[bool] = True
-
-    def charge(self, loss: Loss, question: Treated) -> tuple[Loss, str]:
-        if not loss.exact:
-            raise LossError(
-                f"method {self.name!r} has no private release: it takes NoPrivacy() and a ledger without privacy"
-            )
-        return loss, ""
 
     def path(self, scaled: Reals, question: Treated, plan: Plan, spent: Loss, allotment: CallBudget) -> Path:
         panel, (X, Y) = question.panel, later(scaled, plan.start)
