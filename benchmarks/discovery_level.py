@@ -26,7 +26,6 @@ from benchmarks.targets import report
 from dpcausal.discovery.methods.moments import noisy_moments
 from dpcausal.discovery.methods.parities import Parities, Releaser, joint_of
 from dpcausal.discovery.pvalues import pvalue_of
-from dpcausal.discovery.question import rho_of
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.release_search import asker
 from dpcausal.privacy.loss import affordable_zcdp
@@ -67,7 +66,7 @@ def by_contrasts(targets: dict[str, bool]) -> None:
                 ledger = dpc.Ledger.in_memory(loss)
                 joint = joint_of(dpc.Table(network.sample(ROWS, seed), network.schema, ledger), names)
                 sizes = tuple(len(levels) for levels in network.levels.values())
-                losses = [rho_of(loss).part(share) for share in Parities(max_order=2).shares]
+                losses = [affordable_zcdp(loss).part(share) for share in Parities(max_order=2).shares]
                 releaser = Releaser(names, ROWS, sizes, joint, ledger.charge(loss, task="level"), losses, counted=False)
                 for order in range(3):
                     tests = [

@@ -20,12 +20,12 @@ from dpcausal.discovery.methods.moments import noisy_moments
 from dpcausal.discovery.methods.parities import Releaser
 from dpcausal.discovery.methods.triples import Triples, noisy_triples
 from dpcausal.discovery.methods.whitened import noisy_whitened
-from dpcausal.discovery.question import DiscoveryQuestion, rho_of
+from dpcausal.discovery.question import DiscoveryQuestion
 from dpcausal.papers import ASKED
 from dpcausal.papers.mechanisms.replication import replicate
 from dpcausal.papers.mechanisms.sparse_vector import first_above
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import ApproxDP, PureDP
+from dpcausal.privacy.loss import ApproxDP, PureDP, affordable_zcdp
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
 from dpcausal.statistics.contrasts import contrast_of, contrasts_sensitivity
 from dpcausal.statistics.level_moments import (
@@ -244,7 +244,8 @@ def of_contrasts(side: int, epsilon: float, size: int, counted: bool = False) ->
         allotment = Ledger.in_memory(loss, accept_large_epsilon=True).charge(loss, task="audit")
         a = np.array([side - counted, *[0] * 9, *[1] * 10])
         joint = contingency([a[a >= 0]] * 2, (2, 2))
-        releaser = Releaser(("a", "b"), len(a), (2, 2), partial(margins_of, joint), allotment, [rho_of(loss)], counted)
+        losses = [affordable_zcdp(loss)]
+        releaser = Releaser(("a", "b"), len(a), (2, 2), partial(margins_of, joint), allotment, losses, counted)
         releaser.begin(0, [("a", "b", ())])
         outputs.append(float(sum(value.sum() for value in releaser.noisy.values.values())))
     return outputs
@@ -263,7 +264,7 @@ def of_whitened(
     for _ in range(size):
         table = dpc.Table({"a": a, "b": a}, schema, Ledger.in_memory(loss, accept_large_epsilon=True), missing="impute")
         allotment = table.ledger.charge(loss, task="audit")
-        question, rho = DiscoveryQuestion.of(table, None, None, None), rho_of(loss)
+        question, rho = DiscoveryQuestion.of(table, None, None, None), affordable_zcdp(loss)
         terms = Triples(max_order=2).terms(None, dpc.Knowledge())
         released = noisy_triples(table, question, allotment, rho, terms) if triples else noisy_whitened(
             table, question, allotment, rho)  # fmt: skip
@@ -280,7 +281,7 @@ def of_moments(side: int, epsilon: float, size: int) -> list[float]:
         table = dpc.Table(
             {"a": x, "b": x}, dpc.Schema({"a": dpc.Bounded(-1, 1), "b": dpc.Bounded(-1, 1)}), ledger, missing="impute"
         )
-        released = noisy_moments(table, ("a", "b"), ledger.charge(loss, task="audit"), rho_of(loss))
+        released = noisy_moments(table, ("a", "b"), ledger.charge(loss, task="audit"), affordable_zcdp(loss))
         outputs.append(float(released.covariance[0, 1]))
     return outputs
 

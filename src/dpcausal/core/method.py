@@ -119,7 +119,7 @@ class Method(ABC, Generic[Asked]):
     """Whether it draws public coins, for blocks, splits, features or copies: their seed is public and in the result."""
 
     supports_no_privacy: ClassVar[bool] = False
-    """Whether its answer without noise is the exact one, so that a ledger without privacy can take it."""
+    """Whether ``release`` gives the exact answer where ``NoPrivacy`` was charged."""
 
     losses: ClassVar[tuple[type[Loss], ...]] = ()
     """The kinds of loss that it spends, besides ``NoPrivacy``; see ``charged_loss``."""
@@ -169,10 +169,6 @@ class Method(ABC, Generic[Asked]):
     @abstractmethod
     def release(self, run: Run[Asked]) -> Any:
         """Release the answer; the exact one where ``NoPrivacy`` was charged."""
-
-    def exact(self, run: Run[Asked]) -> Any:
-        """Return the exact answer, where it is found by another way than ``release``."""
-        return self.release(run)
 
     def options(self) -> dict[str, Any]:
         """Return its options as plain values: a method inside by its name and options, another object by its kind."""
@@ -226,8 +222,7 @@ class PlannedCall(Generic[Asked]):
 
     def released(self, data: Any, rng: Any, budget: CallBudget) -> Callable[[], Any]:
         """Return the call that releases what the method makes of rows."""
-        run = Run(self.question, self.spent, budget, rng, data)
-        return partial(self.method.exact if self.exactly else self.method.release, run)
+        return partial(self.method.release, Run(self.question, self.spent, budget, rng, data))
 
 
 def _plain(value: Any) -> Any:

@@ -72,7 +72,7 @@ def of_contrasts_together(contrasts: NoisyContrasts, tests: Sequence[tuple[int, 
             where = np.stack([_cells(sizes, axes) for _, _, axes in part])
             counts = np.take_along_axis(counts.reshape(len(part), cells), where, 1).reshape(len(part), *ends, -1)
             variances = np.zeros(len(part))
-            if contrasts.exact:
+            if contrasts.is_exact:
                 outcomes = [wald_test(one, 0.0) for one in counts]
             else:
                 factors = np.take_along_axis(factors.reshape(len(part), cells, -1), where[:, :, None], 1)

@@ -25,9 +25,7 @@ from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.release_search import SearchResult, support, without_noise
 from dpcausal.discovery.support import supported, usual_redraws
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
-from dpcausal.mechanisms.additive import gaussian_scale
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, affordable_zcdp
 from dpcausal.releases.release import Release
 from dpcausal.result import Guarantee
 from dpcausal.statistics.wald import Strength, chance_of
@@ -251,16 +249,6 @@ def check_cells(question: DiscoveryQuestion, tables: int = 1) -> None:
             f"a table of {len(question.names)} columns has more than {MOST_CELLS} cells, each with "
             f"its own noise: use method='parities' (or 'moments') with ApproxDP or ZCDP, or name fewer columns"
         )
-
-
-def rho_of(spent: ApproxDP | ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:
-    """Return what Gaussian noise may use of a loss."""
-    return spent if spent.exact else affordable_zcdp(spent)
-
-
-def deviation_of(bound: float, loss: ZCDP | NoPrivacy) -> float:
-    """Return the standard deviation of Gaussian noise; 0 without privacy."""
-    return gaussian_scale(bound, loss) if isinstance(loss, ZCDP) else 0.0
 
 
 def _names(table: Table, columns: Any) -> tuple[str, ...]:

@@ -111,7 +111,7 @@ def upper_bound(noisy: float, scale: float, miss: float) -> float:
     >>> upper_bound(100.0, 10.0, 0.005), upper_bound(-500.0, 10.0, 0.005)
     (148.0, 0.0)
     """
-    return max(0.0, noisy + math.ceil(scale * math.log(1 / (2 * miss))) + 1)
+    return max(0.0, noisy + math.ceil(scale * math.log(1 / (2 * miss))) + 1) if scale else noisy
 
 
 def bounded_pvalue(value: float, scale: float, deviation: Callable[[float], float]) -> float:
@@ -125,6 +125,9 @@ def bounded_pvalue(value: float, scale: float, deviation: Callable[[float], floa
     >>> round(bounded_pvalue(1.959964, 1e-6, lambda miss: 1.0), 4)
     0.0521
     """
+    if not scale:  # without privacy the bound is the deviation
+        return normal_laplace_pvalue(value, deviation(MISSED), scale)
+
     def significant(level: float) -> bool:
         sure = (1 - MISSED) * level
         return normal_laplace_pvalue(value, deviation(MISSED * level), scale) <= sure
@@ -165,7 +168,7 @@ def normal_laplace_pvalue(value: float, deviation: float, scale: float) -> float
 
     P(N + L ≥ s) = Φ(−s/σ) + ½ e^{σ²/(2b²)} (e^{−s/b} Φ(s/σ − σ/b) − e^{s/b} Φ(−s/σ − σ/b))
 
-    where σ is ``deviation`` > 0 and b is ``scale`` > 0; evaluated in logarithms, so that nothing overflows.
+    where σ is ``deviation`` > 0 and b is ``scale``, 0 without noise; evaluated in logarithms: nothing overflows.
 
     >>> round(normal_laplace_pvalue(1.959964, 1.0, 1e-6), 6), round(normal_laplace_pvalue(3.0, 1e-6, 1.0), 6)
     (0.05, 0.049787)
@@ -175,7 +178,7 @@ def normal_laplace_pvalue(value: float, deviation: float, scale: float) -> float
     s = abs(value)
     if math.isinf(s):
         return LEAST_PVALUE
-    shift = deviation / scale
+    shift = deviation / scale if scale else math.inf
     if shift > 1e6:  # the noise is nothing beside the spread
         up, down = 0.0, 0.0
     else:

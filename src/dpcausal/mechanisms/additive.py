@@ -24,8 +24,10 @@ from dpcausal.privacy.sensitivity import CONDITIONAL, Norm, Query
 _ROUND_UP = 1 + 1e-12
 
 
-def laplace_scale(sensitivity: float | int | Fraction, loss: PureDP) -> float:
-    """Return the Laplace scale b = Δ/ε, rounded up; refused if no noise is drawn at it."""
+def laplace_scale(sensitivity: float | int | Fraction, loss: PureDP | NoPrivacy) -> float:
+    """Return the Laplace scale b = Δ/ε, rounded up, or 0 without privacy; refused if no noise is drawn at it."""
+    if isinstance(loss, NoPrivacy):
+        return 0.0
     try:
         nearest = float(Fraction(sensitivity) / loss.exact_epsilon)
     except OverflowError:
@@ -33,8 +35,10 @@ def laplace_scale(sensitivity: float | int | Fraction, loss: PureDP) -> float:
     return noise.check_scale(nearest * _ROUND_UP)
 
 
-def gaussian_scale(sensitivity: float | int | Fraction, loss: ZCDP) -> float:
-    """Return the Gaussian standard deviation σ = Δ/√(2ρ), rounded up; refused if no noise is drawn at it."""
+def gaussian_scale(sensitivity: float | int | Fraction, loss: ZCDP | NoPrivacy) -> float:
+    """Return the Gaussian σ = Δ/√(2ρ), rounded up, or 0 without privacy; refused if no noise is drawn at it."""
+    if isinstance(loss, NoPrivacy):
+        return 0.0
     return noise.check_scale(float(sensitivity) / math.sqrt(2 * loss.rho) * _ROUND_UP)
 
 

@@ -14,7 +14,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from operator import add
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias, overload
 
 import numpy as np
 
@@ -340,9 +340,13 @@ def to_zcdp(loss: PureDP | ZCDP) -> ZCDP:
     return loss if isinstance(loss, ZCDP) else ZCDP(loss.exact_epsilon**2 / 2)
 
 
-def affordable_zcdp(loss: ApproxDP | ZCDP) -> ZCDP:
+@overload
+def affordable_zcdp(loss: ApproxDP | ZCDP) -> ZCDP: ...
+@overload
+def affordable_zcdp(loss: ApproxDP | ZCDP | NoPrivacy) -> ZCDP | NoPrivacy: ...
+def affordable_zcdp(loss: ApproxDP | ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:
     """Return the largest ρ such that ρ-zCDP implies ``loss``: what Gaussian noise may use of it."""
-    if isinstance(loss, ZCDP):
+    if isinstance(loss, (ZCDP, NoPrivacy)):
         return loss
     rho = largest_rho(loss.exact_epsilon, loss.exact_delta)
     if rho == 0:

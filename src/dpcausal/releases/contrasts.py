@@ -40,7 +40,7 @@ class NoisyContrasts(Release):
     """Columns of numbers that were cut into parts."""
 
     @property
-    def exact(self) -> bool:
+    def is_exact(self) -> bool:
         """Whether there is no noise."""
         return not any(self.deviations.values())
 

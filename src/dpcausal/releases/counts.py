@@ -43,7 +43,7 @@ class NoisyTable(Release):
     _margins: dict[tuple[int, ...], Reals] = field(init=False, default_factory=dict, repr=False)
 
     @property
-    def exact(self) -> bool:
+    def is_exact(self) -> bool:
         """Whether there is no noise."""
         return self.law == "exact" or self.variance == 0
 
@@ -81,7 +81,7 @@ class NoisyTable(Release):
         return estimate_release(self, treatment=treatment, outcome=outcome, adjust=adjust, **options)
 
     def with_extra_noise(self, generator: PublicGenerator) -> Self:
-        if self.exact:
+        if self.is_exact:
             return self
         if self.law == "geometric":
             success = geometric_success(self.variance)

@@ -84,7 +84,7 @@ class NoisyWhitened(Release):
     cut: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
-    def exact(self) -> bool:
+    def is_exact(self) -> bool:
         """Whether there is no noise."""
         return self.deviation == 0
 

@@ -40,7 +40,7 @@ class NoisyMoments(Release):
     squared: float | None = None
 
     @property
-    def exact(self) -> bool:
+    def is_exact(self) -> bool:
         """Whether there is no noise."""
         return self.variance == 0
 

@@ -35,9 +35,6 @@ class Exact(Halving):
         return self.settled_share(question)
 
     def release(self, run: Run[Pair]) -> Released:
-        return self.exact(run)
-
-    def exact(self, run: Run[Pair]) -> Released:
         private, question = run.data, run.question
         book_exact("scores", run.budget)
         x, y = private.complete()

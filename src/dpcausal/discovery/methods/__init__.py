@@ -13,9 +13,9 @@ from dpcausal.discovery.methods.moments import Moments
 from dpcausal.discovery.methods.parities import Parities
 from dpcausal.discovery.methods.triples import Triples
 from dpcausal.discovery.methods.whitened import Whitened, declared
-from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, rho_of
+from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch
 from dpcausal.errors import LossError
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, affordable_zcdp
 from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.counts import NoisyTable
 from dpcausal.releases.level_moments import NoisyWhitened
@@ -57,7 +57,7 @@ TWO_LEVELS = 500.0
 
 def _of_many(question: DiscoveryQuestion, loss: Loss) -> GraphSearch:
     """Return the method for many columns and Gaussian noise: by n, the loss and the declared levels."""
-    entries, spent = declared(question), rho_of(Whitened().charge(loss, question)[0])
+    entries, spent = declared(question), affordable_zcdp(Whitened().charge(loss, question)[0])
     if not isinstance(spent, ZCDP) or entries > MOST_ENTRIES:
         return Parities()
     clearness = question.n * math.sqrt(2 * spent.rho) / entries

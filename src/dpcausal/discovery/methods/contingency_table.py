@@ -15,12 +15,11 @@ from dpcausal.discovery.question import (
     ScoreSearch,
     SearchOutcome,
     check_cells,
-    deviation_of,
     too_few,
 )
 from dpcausal.discovery.search.exact_score import MOST_COLUMNS, form_of
 from dpcausal.discovery.search.release_search import search
-from dpcausal.mechanisms.additive import gaussian, geometric, laplace_scale
+from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.releases.counts import Law, NoisyTable, geometric_variance
@@ -43,7 +42,7 @@ def cell_noise(spent: PureDP | ZCDP | NoPrivacy) -> CellNoise:
         return CellNoise("geometric", bound, geometric_variance(laplace_scale(bound.bound, spent)))
     bound = contingency_sensitivity(Norm.L2)
     law: Law = "discrete-gaussian" if isinstance(spent, ZCDP) else "exact"
-    return CellNoise(law, bound, deviation_of(float(bound.bound), spent) ** 2)
+    return CellNoise(law, bound, gaussian_scale(float(bound.bound), spent) ** 2)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,17 +24,15 @@ from dpcausal.discovery.question import (
     DiscoveryQuestion,
     ScoreSearch,
     SearchOutcome,
-    deviation_of,
     of_numbers,
-    rho_of,
     too_few,
 )
 from dpcausal.discovery.search.exact_score import form_of
 from dpcausal.discovery.search.release_search import search
 from dpcausal.errors import SchemaError
-from dpcausal.mechanisms.additive import gaussian
+from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 from dpcausal.privacy.sensitivity import Query, Sensitivity
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.statistics.moments import (
@@ -161,8 +159,8 @@ def noise_of(columns: int, n: int, loss: ZCDP | NoPrivacy) -> Noise:
     bits = grid_bits(n, radius)
     moments = second_moments_sensitivity(radius, bits, columns + 1)
     return Noise(
-        step, bins, deviation_of(float(bins.bound), step),
-        last, radius, bits, moments, deviation_of(float(moments.bound), last) * 4.0**-bits,
+        step, bins, gaussian_scale(float(bins.bound), step),
+        last, radius, bits, moments, gaussian_scale(float(moments.bound), last) * 4.0**-bits,
     )  # fmt: skip
 
 
@@ -212,7 +210,7 @@ class Moments(ScoreSearch):
 
     def feasibility_note(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
         columns, n = len(question.names), question.n
-        noise = noise_of(columns, n, rho_of(spent))
+        noise = noise_of(columns, n, affordable_zcdp(spent))
         if noise.bin_deviation > MOST_OF_ROWS * n:
             return f"{n} rows at this loss are too few to tell the scales of columns: an edge not shown says nothing"
         weight = min(1.0, noise.radius**2 / (columns + CONSTANT**2))
@@ -222,7 +220,7 @@ class Moments(ScoreSearch):
 
     def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
         question = run.question
-        released = noisy_moments(run.data, question.names, run.budget, rho_of(run.loss))
+        released = noisy_moments(run.data, question.names, run.budget, affordable_zcdp(run.loss))
         terms = self.terms(question.alpha, question.knowledge)
         return SearchOutcome(search(released, terms), terms, released)
 

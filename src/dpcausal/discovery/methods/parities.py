@@ -26,15 +26,13 @@ from dpcausal.discovery.question import (
     DiscoveryQuestion,
     GraphSearch,
     SearchOutcome,
-    deviation_of,
-    rho_of,
     too_few,
 )
 from dpcausal.discovery.search.pc import Rounds, Terms, Test
 from dpcausal.discovery.search.release_search import by_tests
-from dpcausal.mechanisms.additive import gaussian
+from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 from dpcausal.privacy.sensitivity import Query, Sensitivity
 from dpcausal.releases.contrasts import Columns, NoisyContrasts
 from dpcausal.statistics.contrasts import ROUNDING, contrast_of, contrasts_sensitivity
@@ -53,7 +51,7 @@ def batch_noise(
 ) -> tuple[Sensitivity, float]:
     """Return the sensitivity of a batch of contrasts, and the standard deviation of its noise."""
     sensitivity = contrasts_sensitivity(sizes, batch, n, counted)
-    return sensitivity, deviation_of(float(sensitivity.bound), loss)
+    return sensitivity, gaussian_scale(float(sensitivity.bound), loss)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,13 +81,13 @@ class Parities(GraphSearch):
 
     def feasibility_note(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
         """Return it for the first release, were all pairs in it; later ones have no more sets than there are."""
-        sizes, rho = question.sizes, rho_of(spent)
+        sizes, rho = question.sizes, affordable_zcdp(spent)
         varied = [column for column, size in enumerate(sizes) if size > 1]
         for order, share in enumerate(self.shares):
             sets = sum(math.comb(len(varied), size) for size in range(1, order + 3))
             # No set moves by more than √2, and has at most so many cells whose sums are rounded.
             largest = math.sqrt(2 * sets) * (1 + 1e-9) + 2 * math.sqrt(sets * MOST_CELLS) * question.n * ROUNDING
-            deviation_of(largest, rho.part(share))
+            gaussian_scale(largest, rho.part(share))
         pairs = [chosen for size in (1, 2) for chosen in combinations(varied, size)]
         if not pairs:
             return ""
@@ -101,7 +99,7 @@ class Parities(GraphSearch):
     def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
         question, budget = run.question, run.budget
         terms = self.terms(question.alpha, question.knowledge)
-        losses = [rho_of(run.loss).part(share) for share in self.shares]
+        losses = [affordable_zcdp(run.loss).part(share) for share in self.shares]
         # What lacks a column is left out of every sum; then the number of the others is not n, and is released.
         counted = run.data.missing != "impute"
         joint = joint_of(run.data, question.names)

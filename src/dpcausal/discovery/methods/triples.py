@@ -18,13 +18,13 @@ from dpcausal.data.counts import JointCounts
 from dpcausal.data.table import Table
 from dpcausal.discovery.copies import copies_of, without
 from dpcausal.discovery.methods.whitened import Design, Whitened, loss_after_cuts, noisy_whitened, squared_length
-from dpcausal.discovery.question import DiscoveryQuestion, SearchOutcome, deviation_of, rho_of
+from dpcausal.discovery.question import DiscoveryQuestion, SearchOutcome
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.release_search import search
 from dpcausal.discovery.search.second_order import candidates, needed_triples
-from dpcausal.mechanisms.additive import gaussian
+from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy
+from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, affordable_zcdp
 from dpcausal.privacy.sensitivity import Query
 from dpcausal.releases.third_moments import NoisyTriples
 from dpcausal.statistics.level_moments import (
@@ -68,15 +68,15 @@ class Triples(Whitened):
     design: ClassVar[Design] = BEFORE_TRIPLES
 
     def feasibility_note(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
-        last = third_part(loss_after_cuts(question, rho_of(spent)))
+        last = third_part(loss_after_cuts(question, affordable_zcdp(spent)))
         for entries, times in ((1, 2), (MOST_THIRDS, 200)):  # rounding is in no bound more than that
-            deviation_of(times * length_of(entries, last), last)
+            gaussian_scale(times * length_of(entries, last), last)
         return super().feasibility_note(question, spent)
 
     def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
         question = run.question
         terms = self.terms(question.alpha, question.knowledge)
-        released = noisy_triples(run.data, question, run.budget, rho_of(run.loss), terms)
+        released = noisy_triples(run.data, question, run.budget, affordable_zcdp(run.loss), terms)
         return SearchOutcome(search(released, terms), terms, released)
 
 
@@ -107,7 +107,7 @@ def noisy_triples(
         joint = JointCounts(private, question.names).recut({name: np.array(own) for name, own in pairs.cuts.items()})
         sums = joint.over(lambda codes: weight_sums(codes, pairs.places, shares, squared, triples, length, n))
         sensitivity = third_moments_sensitivity(shares, triples, length, n)
-        deviation = deviation_of(float(sensitivity.bound), last)
+        deviation = gaussian_scale(float(sensitivity.bound), last)
         thirds = gaussian(Query(third_moments(sums, shares, triples, n), sensitivity, "third moments"), allotment, last)
     return NoisyTriples(
         pairs.names, n, pairs.places, pairs.shares, pairs.matrix, pairs.deviation, tuple(triples), thirds, deviation,

@@ -22,13 +22,13 @@ from dpcausal.data.counts import JointCounts
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, SearchOutcome, deviation_of, rho_of, too_few
+from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, SearchOutcome, too_few
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.release_search import search
 from dpcausal.errors import InfeasibleError
-from dpcausal.mechanisms.additive import gaussian
+from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 from dpcausal.privacy.sensitivity import Query
 from dpcausal.releases.level_moments import NoisyWhitened
 from dpcausal.statistics.level_moments import (
@@ -80,7 +80,7 @@ def loss_after_cuts(question: DiscoveryQuestion, loss: ZCDP | NoPrivacy) -> ZCDP
 def plan_cuts(question: DiscoveryQuestion, loss: ZCDP | NoPrivacy) -> None:
     """Try the noise of a round: ``FenceError`` if it could not be drawn."""
     if columns := uncut(question):
-        deviation_of(float(histograms_sensitivity(len(columns)).bound), part_of_round(loss))
+        gaussian_scale(float(histograms_sensitivity(len(columns)).bound), part_of_round(loss))
 
 
 def learned_cuts(
@@ -93,7 +93,7 @@ def learned_cuts(
     laws = {name: Law(column) for name, column in columns.items()}
     places, step = [(question.names.index(name),) for name in laws], part_of_round(loss)
     bound = histograms_sensitivity(len(laws))
-    deviation = deviation_of(float(bound.bound), step)
+    deviation = gaussian_scale(float(bound.bound), step)
     for width in float(PARTS) ** -np.arange(ROUNDS):
         cuts = {name: law.next_cuts(width) for name, law in laws.items()}
         exact = joint.recut(cuts)(places)
@@ -177,7 +177,7 @@ def moments_deviation(entries: int, n: int, loss: ZCDP | NoPrivacy, design: Desi
     """Return the deviation of the noise of an entry off the diagonal: not in units of the grid."""
     squared = squared_length(entries, loss, design)
     bound = float(whitened_moments_sensitivity(entries, squared, n).bound)
-    return float(deviation_of(bound, loss) * 4.0 ** -grid(squared, n).bits / math.sqrt(2))
+    return float(gaussian_scale(bound, loss) * 4.0 ** -grid(squared, n).bits / math.sqrt(2))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,9 +217,9 @@ class Whitened(GraphSearch):
 
     def feasibility_note(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
         """Return it for even margins; the noise of every number of levels that may be retained is tried."""
-        plan_cuts(question, rho_of(spent))
-        first, second = self.design.parts(loss_after_cuts(question, rho_of(spent)))
-        deviation_of(float(histograms_sensitivity(len(question.sizes)).bound), first)
+        plan_cuts(question, affordable_zcdp(spent))
+        first, second = self.design.parts(loss_after_cuts(question, affordable_zcdp(spent)))
+        gaussian_scale(float(histograms_sensitivity(len(question.sizes)).bound), first)
         n, entries = question.n, declared(question)
         for retained in range(1, entries + 1):
             noise = moments_deviation(retained, n, second, self.design)
@@ -233,7 +233,7 @@ class Whitened(GraphSearch):
 
     def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
         question = run.question
-        released = noisy_whitened(run.data, question, run.budget, rho_of(run.loss))
+        released = noisy_whitened(run.data, question, run.budget, affordable_zcdp(run.loss))
         terms = self.terms(question.alpha, question.knowledge)
         return SearchOutcome(search(released, terms), terms, released)
 
@@ -257,7 +257,7 @@ def noisy_whitened(
     noisy = gaussian(Query(np.concatenate(counts), bound, "margins"), allotment, first)
     margins = np.split(np.asarray(noisy, dtype=np.float64), np.cumsum([len(one) for one in counts])[:-1])
     # From here on levels, shares and length are functions of the noisy margins.
-    deviation = deviation_of(float(bound.bound), first)
+    deviation = gaussian_scale(float(bound.bound), first)
     places, shares = zip(*(merged_levels(part, deviation) for part in margins), strict=True)
     entries = row_entries(shares)
     squared = squared_length(entries, second, design)

@@ -60,11 +60,11 @@ def averaged(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -
             scored.update(among[1] - first.untested)
             step("draws of noise")
     likely: dict[Edge, float] = {}
-    if not release.exact:  # two searches without noise: sampled orders cost them true edges there
+    if not release.is_exact:  # two searches without noise: sampled orders cost them true edges there
         weighed = OF_FULL_ORDERS if full else OF_ORDERS
         likely = order_sampling(release, terms, rng, first.edges if full else None, *weighed)
     shares = {
-        edge: ((tested[edge] + scored[edge]) / len(drawn) + likely.get(edge, 0.0)) / (2 if release.exact else 3)
+        edge: ((tested[edge] + scored[edge]) / len(drawn) + likely.get(edge, 0.0)) / (2 if release.is_exact else 3)
         for edge in (tested.keys() if full else tested.keys() | scored.keys() | likely.keys()) - first.untested
     }
     required = {pair for pair in first.untested if known.joined(*pair)}
@@ -76,7 +76,7 @@ def averaged(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -
         arrows.update(arc for arc in graph.directed if frozenset(arc) not in required)
     separating, weakest = _separating(release, terms, edges), _weakest(release, terms, edges - required)
     skeleton = replace(first, edges=edges, separating=separating, weakest=weakest)
-    clearness = math.inf if release.exact else release.count / release.deviation
+    clearness = math.inf if release.is_exact else release.count / release.deviation
     doubted = release.doubt * determined(release, terms)
     support = {edge: calibrated(share, clearness, release.steepest, doubted) for edge, share in shares.items()}
     return skeleton, Support(len(drawn), support, {arc: count / len(drawn) for arc, count in arrows.items()})

@@ -70,7 +70,7 @@ def _search_graph(release: Release, terms: Terms, margins: bool = True) -> Searc
 
 def _of_pairs(release: NoisyWhitened, terms: Terms) -> SearchResult:
     ordered = release.by_name()
-    exact = release.exact
+    exact = release.is_exact
     if exact and not isinstance(ordered, NoisyTriples):
         skeleton, shares = strongest_first(ordered, terms), None
     else:
@@ -111,7 +111,7 @@ def _by_score(release: NoisyTable | NoisyMoments, skeleton: Skeleton, known: Kno
 def without_noise(release: Release) -> bool:
     """Return whether there is no noise that could be drawn again."""
     form = release.as_graph_release()
-    return isinstance(form, NoisyTable | NoisyContrasts | NoisyMoments | NoisyWhitened) and form.exact
+    return isinstance(form, NoisyTable | NoisyContrasts | NoisyMoments | NoisyWhitened) and form.is_exact
 
 
 def support(release: Release, terms: Terms, redraws: int | None = None) -> Support:

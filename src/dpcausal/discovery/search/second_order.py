@@ -39,7 +39,7 @@ def candidates(release: NoisyWhitened, terms: Terms) -> Skeleton:
     """Return the pairs that are tested in full; without noise those that strongest-first joins."""
     pairs = release.pairs
     first = strongest_first(pairs, terms, START_BAR)
-    if pairs.exact:
+    if pairs.is_exact:
         return first
     shares = order_sampling(pairs, terms, generator_from_seed(REDRAW_SEED), None, *OF_ORDERS)
     return replace(first, edges=first.edges | {pair for pair, share in shares.items() if share > LIKELY})

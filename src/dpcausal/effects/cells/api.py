@@ -120,9 +120,6 @@ class CellQuery(Method[CellSums]):
     def release(self, run: Run[CellSums]) -> NoisyCells:
         return noisy_cells(run.question, run.loss, run.budget)
 
-    def exact(self, run: Run[CellSums]) -> NoisyCells:
-        return noisy_cells(run.question, NoPrivacy(), run.budget)
-
 
 @asks
 def cells(

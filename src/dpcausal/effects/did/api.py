@@ -97,6 +97,8 @@ class CohortQuery(Method[DidQuestion]):
         return f"right if cohorts would have moved alike without treatment, {tested}", alike(question.unit)
 
     def release(self, run: Run[DidQuestion]) -> NoisyPaths:
+        if run.loss.exact:
+            return self._without_noise(run)
         question, allotment = run.question, run.budget
         steps, cohorts, rows = question.steps()
         d, n, rho = steps.shape[1], question.table.n, affordable_zcdp(run.loss)
@@ -108,7 +110,7 @@ class CohortQuery(Method[DidQuestion]):
         radius = _reach(shape, seen, rows, least, allotment, rho.part(LENGTHS))
         return _summed(question, shape, steps, cohorts, rows, radius, allotment, rho.part(LAST))
 
-    def exact(self, run: Run[DidQuestion]) -> NoisyPaths:
+    def _without_noise(self, run: Run[DidQuestion]) -> NoisyPaths:
         question = run.question
         book_exact("did", run.budget)
         steps, cohorts, rows = question.steps()

@@ -207,6 +207,8 @@ class Aipw(EffectMethod):
         return (n < SEEN_FROM or wide > MOST_WIDE) and not self.short_tails
 
     def release(self, run: Run[EffectQuestion]) -> Effect:
+        if run.loss.exact:
+            return self._without_noise(run)
         question, allotment = run.question, run.budget
         design, n, rho = Design.of(question), question.n, affordable_zcdp(run.loss)
         bent = self._bent(design, question, run.loss)
@@ -236,16 +238,16 @@ class Aipw(EffectMethod):
         blind = self._blind(len(whole.names), n, rho, tally.farthest)
         return _answer(question, moments, tally, noisy, deviations, blind, gone)
 
-    def exact(self, run: Run[EffectQuestion]) -> Effect:
+    def _without_noise(self, run: Run[EffectQuestion]) -> Effect:
         question = run.question
         book_exact("effect", run.budget)
         design = Design.of(question)
         rows = question.table.parts(_names(question, design))
         unit = design.units(rows)
-        moments = JointMoments.exact(design.names, question.n, design.ranges, unit, rows)
-        more = QuadraticTerms.about(moments.scales, self._bent(design, question, NoPrivacy()), design)
+        moments = JointMoments.without_noise(design.names, question.n, design.ranges, unit, rows)
+        more = QuadraticTerms.about(moments.scales, self._bent(design, question, run.loss), design)
         whole = more.design(design)
-        moments = JointMoments.exact(whole.names, question.n, whole.ranges, more(unit), rows)
+        moments = JointMoments.without_noise(whole.names, question.n, whole.ranges, more(unit), rows)
         moments = drop_weak_terms(moments, len(design.names), 1.0)
         more = more.among(moments.names)
         moments = replace(moments, products=more.told(design))

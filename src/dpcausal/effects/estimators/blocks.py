@@ -271,6 +271,8 @@ class SampleAggregate(EffectMethod):
         return Sample.of(question, question.table.rows(_names(question)))
 
     def release(self, run: Run[EffectQuestion]) -> Effect:
+        if run.loss.exact:
+            return self._of_all_rows(run)
         private: Sample | WorkerBlocks = run.data
         question, coins = run.question, run.rng
         blocks = self.blocks or 1
@@ -286,7 +288,7 @@ class SampleAggregate(EffectMethod):
         found = block_mean(answers, question.table.expected / blocks, question.unit, run.loss, run.budget)
         return self._effect(question, found, blocks)
 
-    def exact(self, run: Run[EffectQuestion]) -> Effect:
+    def _of_all_rows(self, run: Run[EffectQuestion]) -> Effect:
         """Return the effect in all rows as one block, with the error of its slope."""
         question = run.question
         book_exact("effect", run.budget)

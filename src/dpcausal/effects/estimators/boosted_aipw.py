@@ -40,7 +40,6 @@ from dpcausal.effects.result import Effect
 from dpcausal.effects.unmeasured import robustness_limit
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian_scale
-from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 
 Reals = npt.NDArray[np.float64]
@@ -119,11 +118,8 @@ class BoostedAipw(EffectMethod):
                 "coarse functions of two; fit_check tests this",)  # fmt: skip
 
     def release(self, run: Run[EffectQuestion]) -> Effect:
-        return _estimate(run.question, Fit.of(run.question, affordable_zcdp(run.loss), run.budget))
-
-    def exact(self, run: Run[EffectQuestion]) -> Effect:
-        book_exact("effect", run.budget)
-        return _estimate(run.question, Fit.of(run.question, None, run.budget))
+        rho = None if run.loss.exact else affordable_zcdp(run.loss)
+        return _estimate(run.question, Fit.of(run.question, rho, run.budget))
 
 
 def _shortfall(d: int, n: int, rho: ZCDP) -> float:

@@ -49,6 +49,7 @@ from dpcausal.effects.moments.redundant import without_redundant
 from dpcausal.effects.moments.release import JointMoments
 from dpcausal.effects.question import EffectQuestion
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
+from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP
 from dpcausal.privacy.sensitivity import Query, Sensitivity
@@ -114,12 +115,13 @@ class Fit:
         streamed = StreamedRows.of(question.table, sources, design.units)
         d, pairs = len(design.names), second_degree(design, n, rho)
         if rho is None:
+            book_exact("effect", budget)
             rows = question.table.parts(sources)
             unit = design.units(rows)
-            first = JointMoments.exact(design.names, n, design.ranges, unit, rows)
+            first = JointMoments.without_noise(design.names, n, design.ranges, unit, rows)
             terms = QuadraticTerms.about(first.scales, pairs, design)
             whole = terms.design(design)
-            moments = JointMoments.exact(whole.names, n, whole.ranges, terms(unit), rows)
+            moments = JointMoments.without_noise(whole.names, n, whole.ranges, terms(unit), rows)
         else:
             part = rho.part(MOMENTS)
             shape = estimate_location_scale(streamed, d, n, budget, part, SHAPING[:1])

@@ -134,39 +134,40 @@ class PartiallyLinear(EffectMethod):
     def _parts(self, columns: int, n: int, rho: ZCDP) -> tuple[ZCDP, ZCDP | None]:
         """Return what the moments have of a loss, and the spread about the line."""
         rest, own = rho.part(1 - MEAT), rho.part(MEAT)
-        if self.constant_spread or self.normal_errors or foretold(columns, n, rest) < FOR_SPREAD:
+        if self._has_one_law or foretold(columns, n, rest) < FOR_SPREAD:
             return rho, None
         return (rest, own) if self.symmetric_errors or n >= rows_for_step(own) else (rho, None)
 
     @property
+    def _has_one_law(self) -> bool:
+        return self.constant_spread or self.normal_errors
+
+    @property
     def _said(self) -> bool:
-        return self.constant_spread or self.symmetric_errors or self.normal_errors
+        return self._has_one_law or self.symmetric_errors
 
     def release(self, run: Run[EffectQuestion]) -> Effect:
-        question = run.question
-        design, n = Design.of(question), question.n
-        d, summed = len(design.names), StreamedRows.of(question.table, dict.fromkeys(design.sources), design.units)
-        rho, own = self._parts(d, n, affordable_zcdp(run.loss))
-        found = adaptive_moments(summed, d, n, run.budget, rho, undetectable_tail(d, n, rho))
-        whole = JointMoments.of_rounds(design.names, n, (design.middles, design.halves), found)
-        moments, gone = without_redundant(whole, 2, LEAST_OF_A_LINE)
+        question, table, n = run.question, run.question.table, run.question.n
+        design = Design.of(question)
+        names, ranges, sources = design.names, (design.middles, design.halves), tuple(dict.fromkeys(design.sources))
+        gone: tuple[str, ...] = ()
+        if run.loss.exact:
+            book_exact("effect", run.budget)
+            rows = table.parts(sources)
+            unit = design.units(rows)
+            moments = JointMoments.without_noise(names, n, ranges, unit, rows)
+            summed, own = StreamedRows.held(unit, rows), None if self._has_one_law else run.loss
+        else:
+            d, summed = len(names), StreamedRows.of(table, sources, design.units)
+            rho, own = self._parts(d, n, affordable_zcdp(run.loss))
+            found = adaptive_moments(summed, d, n, run.budget, rho, undetectable_tail(d, n, rho))
+            moments, gone = without_redundant(JointMoments.of_rounds(names, n, ranges, found), 2, LEAST_OF_A_LINE)
         if own is not None:
-            places = [design.names.index(name) for name in moments.names]
+            places = [names.index(name) for name in moments.names]
             seen = summed.with_terms(lambda unit: unit[:, places])
             of = (moments.names[0], moments.names[1:])
             moments = replace(moments, meat=release_sandwich(moments, of, seen, run.budget, own))
         return self._told(question, moments, gone)
-
-    def exact(self, run: Run[EffectQuestion]) -> Effect:
-        question = run.question
-        book_exact("effect", run.budget)
-        design = Design.of(question)
-        rows = question.table.parts(dict.fromkeys(design.sources))
-        unit, ranges = design.units(rows), (design.middles, design.halves)
-        moments = JointMoments.exact(design.names, question.n, ranges, unit, rows)
-        of = (design.names[0], design.names[1:])
-        meat = release_sandwich(moments, of, StreamedRows.held(unit, rows), run.budget, NoPrivacy())
-        return self._told(question, replace(moments, meat=None if self.constant_spread or self.normal_errors else meat))
 
     def _told(self, question: EffectQuestion, moments: JointMoments, gone: tuple[str, ...] = ()) -> Effect:
         outcome, treatment, *others = moments.names
@@ -183,8 +184,7 @@ class PartiallyLinear(EffectMethod):
                 found, estimate=None, interval=None, standard_error=None, noise_error=None, robustness_value=None,
                 robustness_value_limit=None,
             )  # fmt: skip
-        one_law = self.constant_spread or self.normal_errors
-        if moments.meat is None and found.standard_error is not None and not one_law:
+        if moments.meat is None and found.standard_error is not None and not self._has_one_law:
             notes = (*notes, ONE_LAW)
         return replace(
             found, interval_reason=reason,

@@ -148,30 +148,23 @@ class MomentQuery(Method[JointSums]):
         return tuple(told)
 
     def release(self, run: Run[JointSums]) -> JointMoments:
-        question = run.question
-        summed = StreamedRows.of(question.table, question.names, _Units(question.names, *question.ranges()))
-        rho, own = question.parts(affordable_zcdp(run.loss))
-        d, n = len(question.names), question.table.n
-        found = adaptive_moments(summed, d, n, run.budget, rho, undetectable_tail(d, n, rho))
-        moments = JointMoments.of_rounds(question.names, question.table.n, question.ranges(), found)
+        question, names, ranges, n = run.question, run.question.names, run.question.ranges(), run.question.n
+        units = _Units(names, *ranges)
+        if run.loss.exact:
+            book_exact("moments", run.budget)
+            rows = question.table.parts(names)
+            unit, own = units(rows), run.loss
+            summed = StreamedRows.held(unit, rows)
+            moments = JointMoments.without_noise(names, n, ranges, unit, rows)
+        else:
+            summed = StreamedRows.of(question.table, names, units)
+            rho, own = question.parts(affordable_zcdp(run.loss))
+            found = adaptive_moments(summed, len(names), n, run.budget, rho, undetectable_tail(len(names), n, rho))
+            moments = JointMoments.of_rounds(names, n, ranges, found)
         moments = replace(moments, levels=question.levels)
         if question.meat is None or own is None:
             return moments
         return replace(moments, meat=release_sandwich(moments, question.meat, summed, run.budget, own))
-
-    def exact(self, run: Run[JointSums]) -> JointMoments:
-        question = run.question
-        book_exact("moments", run.budget)
-        rows = question.table.parts(question.names)
-        unit = _Units(question.names, *question.ranges())(rows)
-        moments = JointMoments.exact(question.names, question.table.n, question.ranges(), unit, rows)
-        moments = replace(moments, levels=question.levels)
-        if question.meat is None:
-            return moments
-        return replace(
-            moments,
-            meat=release_sandwich(moments, question.meat, StreamedRows.held(unit, rows), run.budget, NoPrivacy()),
-        )
 
 
 @dataclass(frozen=True)

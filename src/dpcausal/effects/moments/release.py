@@ -87,7 +87,9 @@ class JointMoments(Release):
         )  # fmt: skip
 
     @classmethod
-    def exact(cls, names: tuple[str, ...], n: int, ranges: tuple[Reals, Reals], unit: Reals, parts: Rows) -> Self:
+    def without_noise(
+        cls, names: tuple[str, ...], n: int, ranges: tuple[Reals, Reals], unit: Reals, parts: Rows
+    ) -> Self:
         """Return the moments of rows of [−1, 1] without noise."""
         d, weights = len(names), (np.ones(parts.n) if parts.weights is None else parts.weights) * parts.kept
         centre = weights @ unit / max(float(weights.sum()), 1e-300)

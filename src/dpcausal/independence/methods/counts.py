@@ -32,7 +32,6 @@ from dpcausal.independence.question import (
     values_of,
 )
 from dpcausal.mechanisms.additive import geometric, laplace_scale
-from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
@@ -110,10 +109,6 @@ class ContingencyTest(IndependenceTest):
         bound = contingency_sensitivity()
         noisy = geometric(Query(self.table(run.data, run.question), bound, "table of counts"), run.budget, run.loss)
         return _decision(noisy, laplace_scale(bound.bound, run.loss), run.rng)
-
-    def exact(self, run: Run[IndependenceQuestion]) -> Released:
-        book_exact("table of counts", run.budget)
-        return _decision(self.table(run.data, run.question), 0.0, run.rng)
 
 
 @dataclass(frozen=True)

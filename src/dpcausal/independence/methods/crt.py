@@ -140,7 +140,6 @@ class Crt(BlockTest):
 
     name: ClassVar[str] = "crt"
     about: ClassVar[str] = "ranks among copies of x, in blocks"
-    supports_no_privacy: ClassVar[bool] = True
 
     regression: Any = None
     resamples: int | None = None
@@ -188,7 +187,7 @@ class Crt(BlockTest):
         fitted = (FITTED,) if self.model_x == "fit" else ()
         return (*fitted, *super().caveats(question, spent))
 
-    def exact(self, run: Run[IndependenceQuestion]) -> Released:
+    def of_all_rows(self, run: Run[IndependenceQuestion]) -> Released:
         """Return the test of all rows: the score of the rank among 999 copies, two-sided."""
         private = run.data
         from scipy.special import ndtr

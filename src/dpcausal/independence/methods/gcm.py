@@ -78,7 +78,6 @@ class Gcm(BlockTest):
 
     name: ClassVar[str] = "gcm"
     about: ClassVar[str] = "the covariance of residuals in blocks"
-    supports_no_privacy: ClassVar[bool] = True
 
     regression: Any = None
     resamples: int | None = None
@@ -135,7 +134,7 @@ class Gcm(BlockTest):
         unlearnt = ((JUMPS if question.numbers > 1 else CURVES),) if learns else ()
         return (*caveats, *unlearnt)
 
-    def exact(self, run: Run[IndependenceQuestion]) -> Released:
+    def of_all_rows(self, run: Run[IndependenceQuestion]) -> Released:
         """Return the measure of all rows: normal for one pair of columns, by permutations for more."""
         private = run.data
         book_exact("covariance of residuals", run.budget)

@@ -38,7 +38,6 @@ from dpcausal.independence.question import (
     values_of,
 )
 from dpcausal.mechanisms.additive import geometric, laplace, laplace_scale
-from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Query, Sensitivity
 from dpcausal.statistics.rank import (
@@ -241,15 +240,6 @@ class Kendall(RankTest):
 
         p = bounded_pvalue(tau, laplace_scale(claim.bound, first), at_most)
         return Released(tau / at_most(MISSED * question.alpha), p)
-
-    def exact(self, run: Run[IndependenceQuestion]) -> Released:
-        private, question = run.data, run.question
-        book_exact("kendall within strata", run.budget)
-        tied = self.tied(question) is not None
-        deviation = (self.tied_deviation(self.spread(private, question), question) if tied
-                     else self.complete_deviation(float(private.is_complete.sum()), question))  # fmt: skip
-        value = self.value(private, question)
-        return Released(value / deviation, normal_laplace_pvalue(value, deviation, deviation * 1e-9))
 
 
 def _numbers(question: IndependenceQuestion) -> list[str]:

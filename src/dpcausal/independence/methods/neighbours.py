@@ -32,7 +32,6 @@ from dpcausal.independence.question import (
 )
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.mechanisms.blocks import block_order
-from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
@@ -181,10 +180,3 @@ class Neighbours(IndependenceTest):
     def deviation(self, question: IndependenceQuestion, untied: float | None = None) -> float:
         """Return the deviation of the signed sum under independence, at most."""
         return math.sqrt(max(1.0, null_variance(question.n, self.neighbours or 1, untied, self.ends or ENDS)))
-
-    def exact(self, run: Run[IndependenceQuestion]) -> Released:
-        question = run.question
-        book_exact("sign products", run.budget)
-        sums = self.sums(run.data, question, run.rng)
-        deviation = self.deviation(question, float(sums.untied) if self.tied(question) else None)
-        return Released(sums.signed / deviation, normal_laplace_pvalue(sums.signed, deviation, 1e-9))

@@ -15,7 +15,7 @@ from dpcausal.data.reader import Records
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.errors import ParameterError
-from dpcausal.independence.null_laws import MISSED, bounded_pvalue, normal_laplace_pvalue, upper_bound
+from dpcausal.independence.null_laws import MISSED, bounded_pvalue, upper_bound
 from dpcausal.independence.question import (
     IndependenceQuestion,
     IndependenceTest,
@@ -28,7 +28,6 @@ from dpcausal.independence.question import (
     values_of,
 )
 from dpcausal.mechanisms.additive import geometric, laplace_scale
-from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Query
 from dpcausal.statistics.strata import (
@@ -107,14 +106,6 @@ class StrataCovariance(IndependenceTest):
 
         p = bounded_pvalue(noisy / GRID, laplace_scale(of_sum.bound, first) / GRID, at_most)
         return Released(noisy / GRID / at_most(MISSED * question.alpha), p)
-
-    def exact(self, run: Run[IndependenceQuestion]) -> Released:
-        book_exact("covariance inside strata", run.budget)
-        moments = self.moments(run.data, run.question)
-        deviation = max(1e-3, math.sqrt(moments.variance / GRID))
-        return Released(
-            moments.covariance / GRID / deviation, normal_laplace_pvalue(moments.covariance / GRID, deviation, 1e-9)
-        )
 
 
 @dataclass(frozen=True)
