@@ -138,7 +138,7 @@ def test_a_hundred_donors_at_half_an_epsilon_have_no_interval_and_say_why() -> N
     "arguments, error, words",
     [
         ({"loss": ONE, "method": "nearest"}, ParameterError, "method must be one of"),
-        ({"loss": ONE, "method": "factor"}, LossError, "ZCDP or ApproxDP"),
+        ({"loss": ONE, "method": "factor"}, LossError, "Gaussian noise"),
         ({"loss": ONE, "method": dpc.papers.ObjectivePerturbation()}, LossError, "delta above 0"),
         ({"loss": dpc.ZCDP(1), "method": dpc.papers.ObjectivePerturbation()}, LossError, "delta above 0"),
         ({"loss": ONE, "method": "simplex"}, LossError, "NoPrivacy"),

@@ -175,6 +175,16 @@ class Method(ABC, Generic[Asked]):
         return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
 
 
+class SumsOverRows:
+    """What holds of a method that releases sums over rows alone: no row's place counts, and no public coin is drawn."""
+
+    leaves_out: ClassVar[bool] = True
+    private_ids: ClassVar[bool] = True
+    at_once: ClassVar[bool] = False
+    uses_public_randomness: ClassVar[bool] = False
+    supports_no_privacy: ClassVar[bool] = True
+
+
 @dataclass(frozen=True)
 class PlannedCall(Generic[Asked]):
     """A question, the method that will answer it, settled, and what that costs: all that decides how a call runs."""

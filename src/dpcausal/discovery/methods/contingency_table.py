@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar, NamedTuple
 
+from dpcausal.core.method import SumsOverRows
 from dpcausal.core.run_context import Run
 from dpcausal.data.counts import counts_of
 from dpcausal.discovery.question import (
@@ -46,7 +47,7 @@ def cell_noise(spent: PureDP | ZCDP | NoPrivacy) -> CellNoise:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContingencyTable(ScoreSearch):
+class ContingencyTable(SumsOverRows, ScoreSearch):
     """One noisy table of counts of all columns; tests that know the noise, then the exact search for the best score.
 
     Parameters
@@ -61,10 +62,6 @@ class ContingencyTable(ScoreSearch):
     about: ClassVar[str] = "one noisy table of counts"
     losses: ClassVar[tuple[type[Loss], ...]] = (PureDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("contingency-table",)
-    leaves_out: ClassVar[bool] = True
-    private_ids: ClassVar[bool] = True
-    at_once: ClassVar[bool] = False
-    uses_public_randomness: ClassVar[bool] = False
 
     def usual_order(self, columns: int) -> int:
         if form_of(self.search, columns) == "score":

@@ -16,6 +16,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.core.method import SumsOverRows
 from dpcausal.core.run_context import Run
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Levels
@@ -179,7 +180,7 @@ def radius_of(columns: int, n: int, loss: ZCDP | NoPrivacy) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moments(ScoreSearch):
+class Moments(SumsOverRows, ScoreSearch):
     """Noisy second moments of bounded columns, or columns of two levels; the best score, or partial correlations.
 
     Parameters
@@ -194,10 +195,6 @@ class Moments(ScoreSearch):
     about: ClassVar[str] = "noisy second moments"
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("column-histograms", "second-moments", "gaussian")
-    at_once: ClassVar[bool] = False
-    leaves_out: ClassVar[bool] = True
-    private_ids: ClassVar[bool] = True
-    uses_public_randomness: ClassVar[bool] = False
     cuts: ClassVar[bool] = False
 
     def usual_order(self, columns: int) -> int:

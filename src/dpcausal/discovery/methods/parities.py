@@ -15,6 +15,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.core.method import SumsOverRows
 from dpcausal.core.run_context import Run
 from dpcausal.data.counts import JointCounts, counts_of, margins_of, sizes_of
 from dpcausal.data.table import Table
@@ -55,7 +56,7 @@ def batch_noise(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parities(GraphSearch):
+class Parities(SumsOverRows, GraphSearch):
     """Noisy contrasts (parities, of two levels) of sets of columns, order by order: for many columns.
 
     Parameters
@@ -68,10 +69,6 @@ class Parities(GraphSearch):
     about: ClassVar[str] = "noisy contrasts, order by order"
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("contrasts", "gaussian")
-    leaves_out: ClassVar[bool] = True
-    private_ids: ClassVar[bool] = True
-    at_once: ClassVar[bool] = False
-    uses_public_randomness: ClassVar[bool] = False
 
     def usual_order(self, columns: int) -> int:
         return 2

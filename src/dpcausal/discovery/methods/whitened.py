@@ -17,6 +17,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.core.method import SumsOverRows
 from dpcausal.core.run_context import Run
 from dpcausal.data.counts import JointCounts
 from dpcausal.data.schema import Bounded
@@ -181,7 +182,7 @@ def moments_deviation(entries: int, n: int, loss: ZCDP | NoPrivacy, design: Desi
 
 
 @dataclass(frozen=True, kw_only=True)
-class Whitened(GraphSearch):
+class Whitened(SumsOverRows, GraphSearch):
     """Noisy margins, then noisy second moments of whitened levels; strongest pairs first: for many columns.
 
     Parameters
@@ -194,10 +195,6 @@ class Whitened(GraphSearch):
     about: ClassVar[str] = "noisy whitened pairs, strongest first"
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("column-histograms", "whitened-moments", "gaussian")
-    leaves_out: ClassVar[bool] = True
-    private_ids: ClassVar[bool] = True
-    at_once: ClassVar[bool] = False
-    uses_public_randomness: ClassVar[bool] = False
     usual_alpha: ClassVar[float] = 0.01
     learns_cuts: ClassVar[bool] = True
     design: ClassVar[Design] = PAIRS

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Method, PlannedCall
+from dpcausal.core.method import Method, PlannedCall, SumsOverRows
 from dpcausal.core.question import TableQuestion
 from dpcausal.core.run import ask, asks
 from dpcausal.core.run_context import Run
@@ -97,18 +97,13 @@ class CellSums(TableQuestion[NoisyCells]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CellQuery(Method[CellSums]):
+class CellQuery(SumsOverRows, Method[CellSums]):
     """Counts, sums and sums of squares at the corners of cells; ``PureDP`` or ``ZCDP``."""
 
     name: ClassVar[str] = "cells"
     about: ClassVar[str] = "noisy sums by cells"
     losses: ClassVar[tuple[type[Loss], ...]] = (PureDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("corner-counts",)
-    supports_no_privacy: ClassVar[bool] = True
-    at_once: ClassVar[bool] = False
-    leaves_out: ClassVar[bool] = True
-    private_ids: ClassVar[bool] = True
-    uses_public_randomness: ClassVar[bool] = False
 
     def plan(self, question: CellSums, spent: Paid) -> CellQuery:
         cell_variance(len(question.values), spent)

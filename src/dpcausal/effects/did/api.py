@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.core.method import Method
+from dpcausal.core.method import Method, SumsOverRows
 from dpcausal.core.run import ask, asks
 from dpcausal.core.run_context import Run
 from dpcausal.data.records import Rows
@@ -58,17 +58,14 @@ Paid = ApproxDP | ZCDP | NoPrivacy
 
 
 @dataclass(frozen=True, kw_only=True)
-class CohortQuery(Method[DidQuestion]):
+class CohortQuery(SumsOverRows, Method[DidQuestion]):
     """Noisy sums of paths by cohort, in the shape that rounds before them have learnt."""
 
     name: ClassVar[str] = "paths"
     about: ClassVar[str] = "noisy sums of paths by cohort"
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("scale-histograms", "ellipse-moments", "cohort-sums", "gaussian")
-    supports_no_privacy: ClassVar[bool] = True
-    leaves_out: ClassVar[bool] = True
-    private_ids: ClassVar[bool] = True
-    uses_public_randomness: ClassVar[bool] = False
+    at_once: ClassVar[bool] = True
 
     def plan(self, question: DidQuestion, spent: Paid) -> CohortQuery:
         if spent.exact:

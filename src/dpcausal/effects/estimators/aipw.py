@@ -26,6 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.core.method import SumsOverRows
 from dpcausal.core.run_context import Run
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts_sensitivity, functionals
@@ -106,7 +107,7 @@ OVERLAP = "one arm is below 10 %, or more than 5 % of the records have a probabi
 
 
 @dataclass(frozen=True, kw_only=True)
-class Aipw(EffectMethod):
+class Aipw(SumsOverRows, EffectMethod):
     """Lines for outcome and treatment from noisy moments, then the noisy mean of a doubly robust score.
 
     Parameters
@@ -124,8 +125,6 @@ class Aipw(EffectMethod):
     about: ClassVar[str] = "a doubly robust score from noisy moments"
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("scale-histograms", "ellipse-moments", "corner-counts", "gaussian")
-    at_once: ClassVar[bool] = False
-    uses_public_randomness: ClassVar[bool] = False
     words: ClassVar[tuple[str, ...]] = ("short_tails",)
 
     short_tails: bool = False

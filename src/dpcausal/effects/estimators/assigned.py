@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.core.method import SumsOverRows
 from dpcausal.core.run_context import Run
 from dpcausal.data.coding import bin_codes
 from dpcausal.data.records import Rows
@@ -132,7 +133,7 @@ class _Arms:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Assigned(EffectMethod):
+class Assigned(SumsOverRows, EffectMethod):
     """The difference of means of a trial with arms of public sizes; ``PureDP``.
 
     Parameters
@@ -146,8 +147,6 @@ class Assigned(EffectMethod):
     about: ClassVar[str] = "one sum over the arms of a trial"
     losses: ClassVar[tuple[type[Loss], ...]] = (PureDP,)
     proofs: ClassVar[tuple[str, ...]] = ("assigned-sum", "corner-counts", "geometric")
-    at_once: ClassVar[bool] = False
-    uses_public_randomness: ClassVar[bool] = False
     is_trial: ClassVar[bool] = True
 
     sizes: Any = None

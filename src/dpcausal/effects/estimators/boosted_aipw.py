@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.core.method import SumsOverRows
 from dpcausal.core.run_context import Run
 from dpcausal.data.records import Rows
 from dpcausal.effects.cells.corner_counts import GRID
@@ -68,7 +69,7 @@ WEAK = "the moments are too near their noise (signal to noise {signal:.2g}): tak
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoostedAipw(EffectMethod):
+class BoostedAipw(SumsOverRows, EffectMethod):
     """A doubly robust score with boosted models of treatment and outcome, and an interval that counts what they miss.
 
     For confounders among which are numbers, whose relation to treatment or outcome may bend.
@@ -77,8 +78,6 @@ class BoostedAipw(EffectMethod):
     name: ClassVar[str] = "boosted-aipw"
     about: ClassVar[str] = "a doubly robust score with boosted models"
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
-    at_once: ClassVar[bool] = False
-    uses_public_randomness: ClassVar[bool] = False
 
     def plan(self, question: EffectQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> BoostedAipw:
         if question.estimand != "ate" or question.groups is not None:

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.core.method import SumsOverRows
 from dpcausal.core.run_context import Run
 from dpcausal.data.coding import bin_codes
 from dpcausal.data.records import Rows
@@ -247,7 +248,7 @@ class _CentredScores:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Coin(EffectMethod):
+class Coin(SumsOverRows, EffectMethod):
     """The mean effect in a trial that assigned each by a coin of known probability; ``PureDP``.
 
     Parameters
@@ -261,8 +262,6 @@ class Coin(EffectMethod):
     about: ClassVar[str] = "one score over a trial by coin"
     losses: ClassVar[tuple[type[Loss], ...]] = (PureDP,)
     proofs: ClassVar[tuple[str, ...]] = ("centred-score", "corner-counts", "geometric")
-    at_once: ClassVar[bool] = False
-    uses_public_randomness: ClassVar[bool] = False
     is_trial: ClassVar[bool] = True
 
     probabilities: Any = None

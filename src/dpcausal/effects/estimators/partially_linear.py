@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpcausal.core.method import SumsOverRows
 from dpcausal.core.run_context import Run
 from dpcausal.effects.cells.effect import arms_of, void
 from dpcausal.effects.cells.value import levels_of
@@ -62,7 +63,7 @@ WITHHELD = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartiallyLinear(EffectMethod):
+class PartiallyLinear(SumsOverRows, EffectMethod):
     """The slope of the treatment in a line for the outcome; ``ApproxDP`` or ``ZCDP``.
 
     Parameters
@@ -83,8 +84,6 @@ class PartiallyLinear(EffectMethod):
     about: ClassVar[str] = "one slope from noisy moments"
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("scale-histograms", "ellipse-moments", "gaussian")
-    at_once: ClassVar[bool] = False
-    uses_public_randomness: ClassVar[bool] = False
     words: ClassVar[tuple[str, ...]] = ("constant_spread", "symmetric_errors", "normal_errors")
 
     constant_spread: bool = False

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from dpcausal.core import validate as public
+from dpcausal.core.method import SumsOverRows
 from dpcausal.core.run_context import Run
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.cells.api import (
@@ -43,7 +44,7 @@ LEARNT = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stratified(EffectMethod):
+class Stratified(SumsOverRows, EffectMethod):
     """Noisy counts, sums and squares by treatment and strata; the g-formula, its interval by the delta method.
 
     Parameters
@@ -58,8 +59,6 @@ class Stratified(EffectMethod):
     about: ClassVar[str] = "noisy sums by strata"
     losses: ClassVar[tuple[type[Loss], ...]] = (PureDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("corner-counts",)
-    at_once: ClassVar[bool] = False
-    uses_public_randomness: ClassVar[bool] = False
 
     population: str | None = None
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Method, PlannedCall
+from dpcausal.core.method import Method, PlannedCall, SumsOverRows
 from dpcausal.core.question import TableQuestion
 from dpcausal.core.run import ask, asks
 from dpcausal.core.run_context import Run
@@ -114,18 +114,13 @@ class JointSums(TableQuestion[JointMoments]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MomentQuery(Method[JointSums]):
+class MomentQuery(SumsOverRows, Method[JointSums]):
     """Noisy moments in the shape that rounds before it have learnt."""
 
     name: ClassVar[str] = "moments"
     about: ClassVar[str] = "noisy moments in a learnt shape"
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("scale-histograms", "ellipse-moments", "gaussian")
-    supports_no_privacy: ClassVar[bool] = True
-    at_once: ClassVar[bool] = False
-    leaves_out: ClassVar[bool] = True
-    private_ids: ClassVar[bool] = True
-    uses_public_randomness: ClassVar[bool] = False
 
     def plan(self, question: JointSums, spent: Paid) -> MomentQuery:
         if not isinstance(spent, NoPrivacy):

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Method, PlannedCall
+from dpcausal.core.method import Method, PlannedCall, SumsOverRows
 from dpcausal.core.question import TableQuestion
 from dpcausal.core.run import ask, asks
 from dpcausal.core.run_context import Run
@@ -191,18 +191,13 @@ class RddQuestion(TableQuestion[Discontinuity]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BinQuery(Method[RddQuestion]):
+class BinQuery(SumsOverRows, Method[RddQuestion]):
     """Noisy counts, sums and sums of squares by bins that are fine next to the cutoff; ``PureDP`` or ``ZCDP``."""
 
     name: ClassVar[str] = "bins"
     about: ClassVar[str] = "noisy sums by bins"
     losses: ClassVar[tuple[type[Loss], ...]] = (PureDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("corner-counts",)
-    supports_no_privacy: ClassVar[bool] = True
-    at_once: ClassVar[bool] = False
-    leaves_out: ClassVar[bool] = True
-    private_ids: ClassVar[bool] = True
-    uses_public_randomness: ClassVar[bool] = False
 
     def plan(self, question: RddQuestion, spent: Paid) -> BinQuery:
         variance = cell_variance(1, spent)
