@@ -121,10 +121,10 @@ def opposed(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
     return rows
 
 
-def only_cells_that_occur(self: Any, rows: Any, question: Any, spent: Any, coins: Any, allotment: Any) -> Any:
-    exact = contingency(list(rows.columns(question.names).values()), SIZES)
+def only_cells_that_occur(self: Any, run: Any) -> Any:
+    exact = contingency(list(run.data.columns(run.question.names).values()), SIZES)
     occurring = np.flatnonzero(exact.ravel())
-    return geometric(Query(exact.ravel()[occurring], contingency_sensitivity(), "cells"), allotment, spent)
+    return geometric(Query(exact.ravel()[occurring], contingency_sensitivity(), "cells"), run.budget, run.loss)
 
 
 class Peeking(parities.Releaser):

@@ -157,9 +157,7 @@ def test_a_release_that_looks_across_blocks_is_caught(name: str, monkeypatch: py
     assert not any(faults(rows, neighbour, score="hsic", blocks=blocks) for neighbour in neighbours)
     monkeypatch.setattr(
         MajorityVote, "release",
-        lambda self, private, question, spent, coins, allotment: mutant(
-            *private[:2], question.score, self.blocks, coins, allotment, spent
-        ),
+        lambda self, run: mutant(*run.data[:2], run.question.score, self.blocks, run.rng, run.budget, run.loss),
     )  # fmt: skip
     found = [fault for neighbour in neighbours for fault in faults(rows, neighbour, score="hsic", blocks=blocks)]
     assert found and all("declared 1" in fault for fault in found)
