@@ -8,7 +8,7 @@ import typer
 
 from dpcausal.cli.options import Call, of, task_command
 from dpcausal.cli.release import KnowledgeOption, knowledge_in
-from dpcausal.cli.shared import DataArgument, SchemaOption, echo, names_in, show
+from dpcausal.cli.shared import DataArgument, SchemaOption, names_in
 
 
 @task_command("discover", of("discovery"), of_records=True, files=("save_release",))
@@ -41,13 +41,12 @@ def discover_command(
     chosen = names_in("--columns", columns) or None
     table = call.table(data, schema)
     result = discover(table, columns=chosen, alpha=alpha, knowledge=known, **call.settings)
-    call.save(result)  # before the support, which takes a while
-    if redraws and result.release is not None:
-        result = result.with_support(redraws)
-    if texts[form] and not call.as_json:
-        echo(getattr(result.graph, str(texts[form]))().rstrip("\n"))
-    else:
-        show(result, call.ledger, call.as_json)
+    if result.release is not None:
+        call.save(result)  # before the support, which takes a while
+        with call.rescued(result):
+            result = result.with_support(redraws) if redraws else result
+    writer = texts[form]
+    call.show(result, writer and getattr(result.graph, writer)().rstrip("\n"))
 
 
 def _arrows(texts: list[str] | None) -> list[tuple[str, str]]:

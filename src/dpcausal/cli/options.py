@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
@@ -31,7 +31,7 @@ from dpcausal.cli.shared import (
     loss_from,
     show,
 )
-from dpcausal.errors import ParameterError, nearest
+from dpcausal.errors import LedgerError, ParameterError, nearest
 
 if TYPE_CHECKING:
     from dpcausal.core.method import Method
@@ -118,35 +118,46 @@ class Call:
         """Return the table of a file, which this ledger pays for."""
         return self.records.table(data, schema, self.ledger, self.name)
 
-    def show(self, result: Result) -> None:
-        """Save an answer where that is asked, print it and what is left of the budget, and draw it."""
+    def show(self, result: Result, text: str | None = None) -> None:
+        """Save an answer where that is asked, print it (or this text) and what is left of the budget, and draw it."""
         released = getattr(result, "release", None) is not None
         if released:
             self.save(result)  # first: whoever reads the lines may stop after the first
-        try:
-            show(result, self.ledger, self.as_json)
+        with self.rescued(result):
+            if text is None or self.as_json:
+                show(result, self.ledger, self.as_json)
+            else:
+                echo(text)
             sys.stdout.flush()
-        except OSError:
-            self.rescue(result)
-            raise
         if not released:
             self.save(result)  # says that there is nothing to save, but of an answer that was paid for and is shown
         if self.plot is not None:
             result.plot().figure.savefig(self.plot)
 
-    def rescue(self, result: Result) -> None:
-        """Write an answer that could not be printed to a file beside the ledger: it is paid for, and public."""
+    @contextmanager
+    def rescued(self, result: Result) -> Iterator[None]:
+        """Say where an answer is that could not be printed; one that its ledger does not store goes to a file there."""
+        try:
+            yield
+        except BaseException:
+            with suppress(OSError):
+                echo(f"dpcausal: {self._whereabouts(result)}", error=True)
+            raise
+
+    def _whereabouts(self, result: Result) -> str:
         from dpcausal.study.writing import write_new
 
-        head = result.guarantee.ledger_head[:12]
-        path = Path(f"{self.ledger.path}.answer-{head}.json")
+        head = result.guarantee.ledger_head
+        with suppress(LedgerError):
+            if any(spend.hash == head and self.ledger.answer(spend.number) for spend in self.ledger.entries()):
+                place = repr(str(self.ledger.path))
+                return f"the answer is stored in ledger {place}: the same command without --again prints it at no cost"
+        path = Path(f"{self.ledger.path}.answer-{head[:12]}.json")
         try:
             write_new(path, result.to_json())
-            message = f"the answer is paid for, and stands in {str(path)!r}"
         except ParameterError as error:
-            message = f"the answer is paid for and lost, unless --name kept it: {error}"
-        with suppress(OSError):
-            echo(f"dpcausal: {message}", error=True)
+            return f"the answer is paid for and lost: {error}"
+        return f"the answer is paid for, and stands in {str(path)!r}"
 
     def save(self, result: Any) -> None:
         """Write the released numbers of a result to their file, if it has any."""

@@ -117,6 +117,18 @@ def exit_codes() -> Iterator[None]:
 
 
 @contextmanager
+def printed_or(told: str) -> Iterator[None]:
+    """Say on standard error what stands although standard output did not take what is printed here."""
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError:
+        with suppress(OSError):
+            echo(f"dpcausal: {told}", error=True)
+        raise
+
+
+@contextmanager
 def _unsaved_warnings() -> Iterator[list[str]]:
     messages, show_other = list[str](), warnings.showwarning
 
@@ -143,7 +155,7 @@ def _failures() -> Iterator[None]:
         _fail(error, DAMAGED)
     except DpCausalError as error:
         _fail(error, BAD_INPUT)
-    except OSError as error:  # a closed pipe, a full disk: what was answered of a study is in its ledger
+    except OSError as error:  # a closed pipe, a full disk
         _fail(DpCausalError(f"the system refused: {error.strerror or type(error).__name__}"), BAD_INPUT)
 
 

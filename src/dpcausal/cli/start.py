@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dpcausal.cli.options import WeightOption, weight_of
-from dpcausal.cli.shared import DATA, JsonOption, app, echo, exit_codes
+from dpcausal.cli.shared import DATA, JsonOption, app, echo, exit_codes, printed_or
 from dpcausal.errors import ParameterError
 
 DEMO = Path("rand-study")
@@ -26,11 +26,12 @@ def demo_command(
         from dpcausal.demo import compared, run
 
         result, report = run(folder, announce)
-        if as_json:
-            echo(result.to_json())
-            return
-        echo("\n".join([*answers(result), "", *compared(result), ""]))
-        echo(f"The study: {folder / 'study.toml'}; left of its budget: {result.remaining}. Its report:\n{report}")
+        with printed_or(f"the study and its report are written: {report}"):
+            if as_json:
+                echo(result.to_json())
+                return
+            echo("\n".join([*answers(result), "", *compared(result), ""]))
+            echo(f"The study: {folder / 'study.toml'}; left of its budget: {result.remaining}. Its report:\n{report}")
 
 
 @app.command("check")

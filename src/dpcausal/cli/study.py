@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpcausal.cli.shared import BAD_INPUT, REFUSED, DataArgument, JsonOption, app, echo, exit_codes
+from dpcausal.cli.shared import BAD_INPUT, REFUSED, DataArgument, JsonOption, app, echo, exit_codes, printed_or
 from dpcausal.data.toml_text import shown
 
 if TYPE_CHECKING:
@@ -108,11 +108,12 @@ def run_command(
         plan = Study.open(study).run(
             again=again or (), partial=partial, new_ledger=new_ledger, told=None if quiet else announce
         )
-        if as_json:
-            show_plan(plan, as_json)
-        else:
-            echo("\n".join(answers(plan)))
-            echo(f"Left of the budget: {plan.remaining}. The report: dpcausal report {study}")
+        with printed_or(f"what the ledger stores of these answers costs nothing: dpcausal report {study} writes it"):
+            if as_json:
+                show_plan(plan, as_json)
+            else:
+                echo("\n".join(answers(plan)))
+                echo(f"Left of the budget: {plan.remaining}. The report: dpcausal report {study}")
         end(plan, {"answered"})
 
 
@@ -134,7 +135,9 @@ def report_command(
     with exit_codes():
         from dpcausal.study.study import Study
 
-        echo(Study.open(study).report(out.absolute()))
+        path = Study.open(study).report(out.absolute())
+        with printed_or(f"the report is written: {path}"):
+            echo(path)
 
 
 def announce(done: int, many: int, text: str) -> None:
