@@ -83,19 +83,19 @@ def check_texts(names: Sequence[object]) -> tuple[str, ...]:
     return texts
 
 
-def check_named(declared: Iterable[str], found: Sequence[str]) -> None:
+def check_named(declared: Iterable[str], header: Sequence[str]) -> None:
     """Raise a SchemaError unless all declared columns are among those found.
 
     It quotes declared names alone: what was read as a header may be the first record.
     """
     names = tuple(declared)
-    absent = next((name for name in names if name not in found), None)
+    absent = next((name for name in names if name not in header), None)
     if absent is None:
         return
-    present = ", ".join(repr(name) for name in names if name in found) or "none"
+    present = ", ".join(repr(name) for name in names if name in header) or "none"
     raise SchemaError(
-        f"column {absent!r} of the schema is not among the columns of the frame, {len(found)} in number, of which the "
-        f"schema has {present}; names agree in case and blanks, and a CSV file needs a header, commas and UTF-8"
+        f"column {absent!r} of the schema is not in the frame, which has {len(header)} columns. Of the schema it has: "
+        f"{present}. Check case and blanks; a CSV file needs a header, commas and UTF-8"
     )
 
 
@@ -105,8 +105,8 @@ def without_codes(raw: NDArray[np.float64], column: Bounded) -> NDArray[np.float
         return raw
     codes = np.array(column.missing_numbers)
     with np.errstate(all="ignore"):
-        alike = np.concatenate([codes, codes.astype(np.float32).astype(np.float64)])
-    return np.where(np.isin(raw, alike), np.nan, raw)
+        both_widths = np.concatenate([codes, codes.astype(np.float32).astype(np.float64)])
+    return np.where(np.isin(raw, both_widths), np.nan, raw)
 
 
 def clean_numbers(raw: NDArray[np.float64], column: Bounded) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -194,8 +194,8 @@ def level_codes(collected: Collected, name: str, column: Levels, *, fields: bool
     if integers is not None:
         return _integer_codes(integers, column, rest)
     code = (_field_coder if fields else _value_coder)(column, rest)
-    if (found := collected.distinct(name)) is not None:
-        places, distinct = found
+    if (coded := collected.distinct(name)) is not None:
+        places, distinct = coded
         return np.array([*map(code, distinct), code(None)], dtype=np.int64)[places]
     values = (code(value) for chunk in collected.objects(name) for value in chunk)
     return np.fromiter(values, dtype=np.int64, count=len(collected))

@@ -332,8 +332,8 @@ def checked(shape: type[Shape], fields: Mapping[str, object]) -> Shape:
     try:
         return shape.model_validate(dict(fields))
     except ValidationError as error:
-        for found in error.errors(include_url=False, include_input=False):
-            where = str(found["loc"][0]) if found["loc"] else ""
+        for problem in error.errors(include_url=False, include_input=False):
+            where = str(problem["loc"][0]) if problem["loc"] else ""
             known = {"missing": "is missing", "extra_forbidden": "is not a key of this kind of column"}
-            rules.append(f"{where} {known.get(found['type'], found['msg'])}".strip())
+            rules.append(f"{where} {known.get(problem['type'], problem['msg'])}".strip())
     raise SchemaError("; ".join(dict.fromkeys(rules)))

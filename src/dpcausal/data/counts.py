@@ -47,13 +47,13 @@ def counts_of(table: Table, names: Sequence[str]) -> NDArray[np.int64]:
     sizes, source = sizes_of(table, names), table._source
     if isinstance(source, FrameSource) and source.lazy and not table.declared:
         columns = [table.schema.column(name) for name in names]
-        found = source.tally(names, columns, sizes, apart=table.missing != "impute")
-        if found is not None:
-            if int(found[1].sum()) != table.n or was_modified(table.origin.stamp):
+        cells = source.tally(names, columns, sizes, apart=table.missing != "impute")
+        if cells is not None:
+            if int(cells[1].sum()) != table.n or was_modified(table.origin.stamp):
                 raise SchemaError(CHANGED)
             counts = np.zeros(math.prod(sizes), dtype=np.int64)
-            inside = found[0] >= 0
-            np.add.at(counts, found[0][inside], found[1][inside])
+            inside = cells[0] >= 0
+            np.add.at(counts, cells[0][inside], cells[1][inside])
             return counts.reshape(sizes)
     return JointCounts(table, names)([tuple(range(len(names)))])[0].reshape(sizes)
 
@@ -68,9 +68,9 @@ class JointCounts:
 
     def recut(self, cuts: Mapping[str, NDArray[np.float64]]) -> JointCounts:
         """Return the joint counts of the same records, some bounded columns cut elsewhere: at ascending points."""
-        found = copy(self)
-        found._cuts = cuts
-        return found
+        view = copy(self)
+        view._cuts = cuts
+        return view
 
     def __call__(self, sets: Sequence[Sequence[int]]) -> list[NDArray[np.int64]]:
         """Return the counts of each set's cells: those records that have all columns."""

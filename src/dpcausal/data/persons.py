@@ -90,26 +90,26 @@ class Persons:
         codes = np.fromiter((-1 if text is None else places[text] for text in texts), np.int64, len(texts))
         return cls(codes, np.array([hashed(text, "block") for text in known], dtype=np.int64))
 
-    def chosen(self, kept: NDArray[np.bool_]) -> tuple[Integers, NDArray[np.bool_]]:
+    def chosen(self, complete: NDArray[np.bool_]) -> tuple[Integers, NDArray[np.bool_]]:
         """Return the row that stands for each person, and whether it is kept.
 
         It is one that is kept if the person has any, the one of least hash.
         """
-        rows, _, starts = self._by_hash(kept)
-        return rows[starts], kept[rows[starts]]
+        rows, _, starts = self._by_hash(complete)
+        return rows[starts], complete[rows[starts]]
 
-    def parts(self, kept: NDArray[np.bool_], most: int | None) -> tuple[Integers, Integers, NDArray[np.float64]]:
+    def parts(self, complete: NDArray[np.bool_], most: int | None) -> tuple[Integers, Integers, NDArray[np.float64]]:
         """Return the kept rows that count, whose each is, and what part of the person: 1/r of r rows, or 1/most.
 
         With ``most`` they are the first so many by hash.  The parts of a person sum to at most 1.
         """
-        rows, codes, starts = self._by_hash(kept)
+        rows, codes, starts = self._by_hash(complete)
         limit = most or MOST_ROWS
-        counts = kept[rows] & (np.arange(len(rows)) - starts[codes] < limit)
+        counts = complete[rows] & (np.arange(len(rows)) - starts[codes] < limit)
         held = np.bincount(codes[counts], minlength=self.n)[codes[counts]]
         return rows[counts], codes[counts], 1.0 / (held if most is None else np.full(len(held), most))
 
-    def _by_hash(self, kept: NDArray[np.bool_]) -> tuple[Integers, Integers, Integers]:
+    def _by_hash(self, complete: NDArray[np.bool_]) -> tuple[Integers, Integers, Integers]:
         """Return the rows of persons, by person, kept ones first, by hash; whose they are; where each person begins.
 
         The hash is of the person's key and the row's place among the person's own rows: no other person's rows matter.
@@ -121,7 +121,7 @@ class Persons:
         places = np.empty_like(codes)
         places[by_person] = np.arange(len(codes)) - starts[codes[by_person]]
         least = mixed(self.keys[codes] ^ (places << 1), 1)
-        order = np.lexsort((places, least, ~kept[rows], codes))
+        order = np.lexsort((places, least, ~complete[rows], codes))
         return rows[order], codes[order], starts
 
 

@@ -20,7 +20,8 @@ def recoded(table: Table, name: str, column: Column) -> Table:
     inside = tuple(_renamed(one, column) if one.name == name else one for one in table.inside)
     check_some(inside)
     view = object.__new__(Table)
-    view._settle(**{slot[1:]: getattr(table, slot) for slot in Table.__slots__} | {"schema": schema, "inside": inside})
+    own = {slot[1:]: getattr(table, slot) for slot in Table.__slots__}
+    view._set_fields(**own | {"schema": schema, "inside": inside})
     return view
 
 

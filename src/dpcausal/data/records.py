@@ -61,19 +61,19 @@ class Rows:
     @property
     def mark(self) -> int:
         """A sum of hashes of the records, to 64 bits, whatever their order: of other records it is another."""
-        found = np.zeros(self.n, dtype=np.uint64)
+        digest = np.zeros(self.n, dtype=np.uint64)
         weights = [] if self.weights is None else [self.weights]
         for column in (*self.values.values(), *weights):
-            found *= _ODD
-            found += column.view(np.uint64)
+            digest *= _ODD
+            digest += column.view(np.uint64)
         for place, mask in enumerate(self.present.values()):
             if not mask.all():
-                found[~mask] += _ODD << np.uint64(place % 64)
+                digest[~mask] += _ODD << np.uint64(place % 64)
         for shift in (32, 29):
-            found ^= found >> np.uint64(shift)
-            found *= _ODD
-        found ^= found >> np.uint64(32)
-        return int(found.sum(dtype=np.uint64).view(np.int64))
+            digest ^= digest >> np.uint64(shift)
+            digest *= _ODD
+        digest ^= digest >> np.uint64(32)
+        return int(digest.sum(dtype=np.uint64).view(np.int64))
 
     def masses(self, whole: int) -> NDArray[np.int64]:
         """Return each record's part of a whole, cut to whole numbers: those of a unit sum to at most the whole."""
@@ -110,17 +110,17 @@ class Rows:
             for what in ("values", "present")
         )
         weights = [one.weights for one in several if one.weights is not None]
-        kept = np.concatenate([one.kept for one in several])
-        return cls(values, kept, present, weights=np.concatenate(weights) if weights else None)
+        mask = np.concatenate([one.kept for one in several])
+        return cls(values, mask, present, weights=np.concatenate(weights) if weights else None)
 
     @classmethod
     def of(
-        cls, found: Mapping[str, tuple[NDArray[Any], NDArray[np.bool_]]], inside: NDArray[np.bool_], missing: str
+        cls, columns: Mapping[str, tuple[NDArray[Any], NDArray[np.bool_]]], inside: NDArray[np.bool_], missing: str
     ) -> Rows:
         """Return the records of columns with their masks, under a rule for what is missing; others are outside."""
         impute, n = missing == "impute", len(inside)
-        present = {name: inside if impute else mask & inside for name, (_, mask) in found.items()}
-        values = {name: column for name, (column, _) in found.items()}
+        present = {name: inside if impute else mask & inside for name, (_, mask) in columns.items()}
+        values = {name: column for name, (column, _) in columns.items()}
         return cls(values, _every((inside, *present.values()), n), present)
 
     def one_each(self, persons: Persons, by_key: bool) -> Rows:
@@ -136,10 +136,10 @@ class Rows:
 
 
 def _every(masks: Iterable[NDArray[np.bool_]], n: int) -> NDArray[np.bool_]:
-    kept = np.ones(n, dtype=np.bool_)
+    every = np.ones(n, dtype=np.bool_)
     for mask in masks:
-        kept &= mask
-    return kept
+        every &= mask
+    return every
 
 
 def checked_rule(missing: object) -> str:

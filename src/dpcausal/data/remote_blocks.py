@@ -60,8 +60,8 @@ class BlockAssigner:
         keys = np.array([0 if text is None else hashed(text, "block") for text in texts], dtype=np.int64)
         group = blocks_of(keys, self.salt, self.blocks) % self.groups
         group[[place for place, text in enumerate(texts) if text is None]] = 0
-        dealt = [np.flatnonzero(group == one) for one in range(self.groups)]
-        return [(rows.at(part), [texts[place] for place in part]) if len(part) else None for part in dealt]
+        group_rows = [np.flatnonzero(group == one) for one in range(self.groups)]
+        return [(rows.at(part), [texts[place] for place in part]) if len(part) else None for part in group_rows]
 
 
 @dataclass(frozen=True)
@@ -79,15 +79,15 @@ class BlockReducer:
         persons, rows = Persons.named(texts), Rows.joined([rows for rows, _ in pieces])
         if self.by_value:
             rows, persons = rows.by_value(persons)
-        found = np.zeros((self.deal.blocks, 1 + self.width), dtype=np.int64)
+        table = np.zeros((self.deal.blocks, 1 + self.width), dtype=np.int64)
         if persons.n and self.width:
-            dealt = blocks_of(persons.keys, self.deal.salt, self.deal.blocks)
-            order = np.argsort(dealt, kind="stable")
-            numbers, starts = np.unique(dealt[order], return_index=True)
+            group_rows = blocks_of(persons.keys, self.deal.salt, self.deal.blocks)
+            order = np.argsort(group_rows, kind="stable")
+            numbers, starts = np.unique(group_rows[order], return_index=True)
             parts = list(zip(numbers.tolist(), np.split(order, starts[1:]), strict=True))
             private = self.made(rows.one_each(persons, by_key=True))
-            found[numbers] = np.column_stack([np.ones_like(numbers), np.asarray(self.each(private, parts))])
-        return len(texts), np.concatenate([[persons.n], found.ravel()])
+            table[numbers] = np.column_stack([np.ones_like(numbers), np.asarray(self.each(private, parts))])
+        return len(texts), np.concatenate([[persons.n], table.ravel()])
 
 
 def blocks_of(keys: Integers, salt: int, blocks: int) -> Integers:
@@ -112,15 +112,15 @@ class WorkerBlocks:
         """Return what each block says, shape (blocks, width)."""
         table, reading = self._table, Reading.of(self._table, self._names)
         total = _gathered(table, reading, blocks, salt, width, self._made, each)
-        found = total[1:].reshape(blocks, 1 + width)
-        if total[0] != table.n or (found[:, 0] > 1).any():
+        sums = total[1:].reshape(blocks, 1 + width)
+        if total[0] != table.n or (sums[:, 0] > 1).any():
             raise SchemaError(CHANGED)
-        empty = np.flatnonzero(found[:, 0] == 0)
+        empty = np.flatnonzero(sums[:, 0] == 0)
         if len(empty):  # nobody was dealt there, so no worker spoke for them
             nobody = self._made(reading.none())
             parts = [(block, np.empty(0, dtype=np.int64)) for block in empty.tolist()]
-            found[empty, 1:] = np.asarray(each(nobody, parts))
-        return found[:, 1:]
+            sums[empty, 1:] = np.asarray(each(nobody, parts))
+        return sums[:, 1:]
 
 
 def persons_in(table: TableSpec) -> int:
@@ -134,11 +134,11 @@ def _gathered(
 ) -> Integers:
     source, person = table.source, str(table.person)
     groups = max(1, min(blocks, -(-table.rows // GROUP)))
-    deal = BlockAssigner(reading, person, source.declared(person).kind is Kind.FIELD, blocks, salt, groups)
-    gather = BlockReducer(deal, not source.ordered, width, made, each) if width else Count()
+    assigner = BlockAssigner(reading, person, source.declared(person).kind is Kind.FIELD, blocks, salt, groups)
+    gather = BlockReducer(assigner, not source.ordered, width, made, each) if width else Count()
     names = tuple(dict.fromkeys([*reading.needed, person]))
     unread = f"the {source.backend} columns cannot be read"
-    rows, total = withheld(lambda: source.grouped(names, deal, gather, groups), unread)
+    rows, total = withheld(lambda: source.grouped(names, assigner, gather, groups), unread)
     if rows < 0:
         raise SchemaError(unread)
     if rows != table.rows or total is None or table.changed:

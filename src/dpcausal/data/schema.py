@@ -19,11 +19,11 @@ __all__ = ["Bounded", "Column", "Levels", "Schema"]
 
 def _instead(given: object) -> str:
     """Return what was given in place of a declaration, and what a pair of numbers may have been meant as."""
-    told = f"got {type(given).__name__}"
+    got = f"got {type(given).__name__}"
     if not isinstance(given, (tuple, list)) or [type(end) in (int, float) for end in given] != [True, True]:
-        return told
+        return got
     lower, upper = given
-    return f"{told}; Bounded({lower!r}, {upper!r})?" if lower < upper else told
+    return f"{got}; Bounded({lower!r}, {upper!r})?" if lower < upper else got
 
 
 def _column(name: object, declared: object) -> Column:
@@ -110,8 +110,8 @@ class Schema(Mapping[str, Column]):
         if not isinstance(name, str):  # perhaps a column itself: its words are its values
             raise SchemaError(f"a {type(name).__name__} is not in the schema: a column is named by a text")
         if name not in self._columns:
-            told = f"column {name!r} is not in the schema, which has {', '.join(self.names)}"
-            raise SchemaError(told + nearest(name, self.names))
+            message = f"column {name!r} is not in the schema, which has {', '.join(self.names)}"
+            raise SchemaError(message + nearest(name, self.names))
         return self._columns[name]
 
     def check(self, frame: Any, *, weight: tuple[str, float] | None = None) -> SchemaCheck:

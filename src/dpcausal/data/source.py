@@ -206,7 +206,7 @@ def withheld(action: Callable[[], Result], rule: str) -> Result:
 
     *Guarantee*: the error carries neither the text nor the chain nor the traceback of the first one.
     """
-    found: Result = isolated_or_default(action, _FAILED)
-    if found is _FAILED:
+    result: Result = isolated_or_default(action, _FAILED)
+    if result is _FAILED:
         raise SchemaError(f"{rule}; the cause is withheld, since it may quote values")
-    return found
+    return result

@@ -161,15 +161,15 @@ class Table(Uncopyable):
         check_number(rows, max_rows if person is None else None)
         besides = [*([] if person is None else [person]), *([] if weighed is None else [weighed[0]])]
         source.evaluate(list(dict.fromkeys([*schema.names, *besides])))
-        self._settle(
+        self._set_fields(
             source=source, schema=schema, ledger=ledger, name=known_as, missing=missing, person=person, ids=ids,
             most=most, weight=weighed, inside=(), share=1.0, rows=rows, n=rows, origin=origin, max_rows=int(limit),
         )  # fmt: skip
         if person is not None:
-            self._settle(n=persons_in(self.spec) if WorkerBlocks.of(self.spec) else many(source, person))
+            self._set_fields(n=persons_in(self.spec) if WorkerBlocks.of(self.spec) else many(source, person))
             check_number(self._n, int(limit))
 
-    def _settle(self, **fields: Any) -> None:
+    def _set_fields(self, **fields: Any) -> None:
         for name, value in fields.items():
             object.__setattr__(self, f"_{name}", value)
 
@@ -209,17 +209,17 @@ class Table(Uncopyable):
     @property
     def declared(self) -> dict[str, Any]:
         """What is public about whose the records are and which of them are asked: empty for all rows."""
-        told: dict[str, Any] = {"table": self._name} if self._name else {}
-        told |= {} if self._person is None else {"person": self._person, "ids": self._ids}
-        told |= {} if self._most is None else {"most": self._most}
-        told |= {} if self._weight is None else {"weight": [self._weight[0], self._weight[1].upper]}
-        return told | ({"where": [str(one) for one in self._inside]} if self._inside else {})
+        declared: dict[str, Any] = {"table": self._name} if self._name else {}
+        declared |= {} if self._person is None else {"person": self._person, "ids": self._ids}
+        declared |= {} if self._most is None else {"most": self._most}
+        declared |= {} if self._weight is None else {"weight": [self._weight[0], self._weight[1].upper]}
+        return declared | ({"where": [str(one) for one in self._inside]} if self._inside else {})
 
     def told(self, public: tuple[str, ...]) -> tuple[str, ...]:
         """Return what is public in an answer, in words: whose the records are and which are asked, too."""
         if self._person is not None:
             listed = () if self._ids == "private" else ("who is in the data",)
-            left = (words for words in public if words not in ("the number of rows", "the order of the rows"))
+            left = (text for text in public if text not in ("the number of rows", "the order of the rows"))
             most = () if self._most is None else ("the most rows of a person",)
             public = ("the number of persons", *listed, *left, *most)
         if self._weight is not None:
@@ -257,8 +257,8 @@ class Table(Uncopyable):
         added = predicate(name, self._schema.column(name), at_least, at_most, among)
         check_some((*self._inside, added))
         view = object.__new__(Table)
-        view._settle(**{slot[1:]: getattr(self, slot) for slot in Table.__slots__})
-        view._settle(inside=(*self._inside, added), share=self._share if share is None else float(share))
+        view._set_fields(**{slot[1:]: getattr(self, slot) for slot in Table.__slots__})
+        view._set_fields(inside=(*self._inside, added), share=self._share if share is None else float(share))
         return view
 
     @property
@@ -344,9 +344,9 @@ class Table(Uncopyable):
         listed = tuple(names)
         for name in listed:
             self._schema.column(name)
-        if (found := self._read(tuple(dict.fromkeys(listed)), parts)) is None:
+        if (table := self._read(tuple(dict.fromkeys(listed)), parts)) is None:
             raise SchemaError(CHANGED)
-        return found
+        return table
 
     def _read(self, names: tuple[str, ...], parts: bool) -> Rows | None:
         reading = Reading.of(self.spec, names)
@@ -390,8 +390,8 @@ class Table(Uncopyable):
         return withheld(lambda: Persons.of(collected, name, fields), f"the {self._source.backend} ids cannot be read")
 
     def __repr__(self) -> str:
-        asked = "".join(f", {word}={told!r}" for word, told in self.declared.items())
-        return f"Table(n={self._n}{asked}, columns={self._schema.names!r}, backend={self._source.backend!r})"
+        declared = "".join(f", {name}={value!r}" for name, value in self.declared.items())
+        return f"Table(n={self._n}{declared}, columns={self._schema.names!r}, backend={self._source.backend!r})"
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError("a table is frozen")

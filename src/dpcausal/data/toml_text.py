@@ -29,8 +29,8 @@ def toml_in(text: str, what: str, error: type[DpCausalError] = ParameterError) -
         if _LONG_KEY.search(text):  # the parser takes minutes for it
             raise RecursionError
         read = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as found:
-        place = re.search(r"\(at [^()]*\)$", str(found))  # the rest may quote the text
+    except tomllib.TOMLDecodeError as problem:
+        place = re.search(r"\(at [^()]*\)$", str(problem))  # the rest may quote the text
         rule = f"is not TOML {'' if place is None else place[0]}".rstrip()
     except ValueError:  # a number or date that Python does not hold
         rule = "is not TOML: it has a number that is too long, or a date that there is not"
@@ -66,4 +66,4 @@ def shown(text: str) -> str:
     >>> shown("\x1b[31mred")
     '\\u001b[31mred'
     """
-    return CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -119,7 +119,7 @@ def test_a_file_without_a_header_has_no_field_of_its_first_record_quoted(
 ) -> None:
     """A record may hold a declared name: then the names found were listed."""
     schema = Schema({"x": Bounded(0, 1), "q": Levels(["x", "y"])})
-    with pytest.raises(SchemaError, match=r"column '[xq]' of the schema is not among the columns") as caught:
+    with pytest.raises(SchemaError, match=r"column '[xq]' of the schema is not in the frame") as caught:
         Table(written(tmp_path, f"{record}\n2,3\n"), schema, ledger)
     assert "canary" not in "".join(traceback.format_exception(caught.value))
 

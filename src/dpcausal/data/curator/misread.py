@@ -31,6 +31,6 @@ def likely_forms(fields: Iterable[object]) -> tuple[str, ...]:
     """
     texts = [field for field, _ in zip(fields, range(LOOKED_AT), strict=False) if isinstance(field, str) and field]
     return tuple(
-        f"some look like {words}" for words, form in FORMS.items()
+        f"some look like {form_name}" for form_name, form in FORMS.items()
         if texts and sum(form.fullmatch(text) is not None for text in texts) >= max(1.0, ENOUGH * len(texts))
     )  # fmt: skip

@@ -90,8 +90,8 @@ class SchemaCheck:
     @property
     def notes(self) -> tuple[str, ...]:
         """What to look at before anything is spent, in words."""
-        told = [f"{one.name}: {note}" for one in self.columns for note in one.notes]
-        return (*told, *(f"{name}: {PERSONS}" for name in self.persons))
+        notes = [f"{one.name}: {note}" for one in self.columns for note in one.notes]
+        return (*notes, *(f"{name}: {PERSONS}" for name in self.persons))
 
     def summary(self) -> str:
         """Return the shares as text, stamped in its first line."""
@@ -189,13 +189,13 @@ def _texts(collected: Collected, name: str) -> tuple[str, ...]:
 def _checked_weight(source: Source, weight: tuple[str, Bounded], rows: int) -> ColumnCheck:
     name, column = weight
     one = replace(_checked(source, name, column, rows), notes=())
-    told = (
+    notes = (
         (f"{_percent(one.above)} of the weights lie above the largest, {column.upper:g}, and count as it: give the "
          "design's largest weight", one.above > 0),
         (f"{_percent(one.below + one.substituted)} of the rows have a negative weight or none, and do not count",
          one.below + one.substituted > 0),
     )  # fmt: skip
-    return replace(one, notes=tuple(words for words, holds in told if holds))
+    return replace(one, notes=tuple(note for note, holds in notes if holds))
 
 
 def _misread(source: Source, collected: Collected, name: str, missing: NDArray[np.bool_]) -> tuple[str, ...]:
@@ -213,7 +213,7 @@ def _misread(source: Source, collected: Collected, name: str, missing: NDArray[n
 def _notes_of_numbers(raw: NDArray[np.float64], column: Bounded, outside: float, absent: float) -> tuple[str, ...]:
     known = np.clip(raw[~np.isnan(raw)], column.lower, column.upper)
     spread = float(np.ptp(known)) if known.size else 0.0
-    told = (
+    notes = (
         (_lacking(absent), absent >= MUCH_MISSING),
         (f"{_percent(outside)} of the values lie outside the bounds: another unit, or bounds too narrow?",
          outside > MUCH_OUTSIDE),
@@ -223,19 +223,19 @@ def _notes_of_numbers(raw: NDArray[np.float64], column: Bounded, outside: float,
         ("the rows are sorted by it, so one new value moves others: leave them in the order in which they came",
          spread > 0 and known.size == raw.size and bool((np.diff(raw) >= 0).all() or (np.diff(raw) <= 0).all())),
     )  # fmt: skip
-    return tuple(words for words, holds in told if holds)
+    return tuple(note for note, holds in notes if holds)
 
 
 def _notes_of_levels(codes: NDArray[np.int64], column: Levels, absent: float) -> tuple[str, ...]:
     never = [level for code, level in enumerate(column.labels) if level != column.other and not (codes == code).any()]
-    found = np.unique(codes[codes != MISSING])
-    told = (
+    distinct = np.unique(codes[codes != MISSING])
+    notes = (
         (_lacking(absent), absent >= MUCH_MISSING and column.other is None),
         ("most of its values are no declared level: a number is declared Bounded(lower, upper)", absent > 0.5),
         (f"levels that never occur: {', '.join(map(repr, never))}; spelled otherwise?", bool(never)),
-        ("it is constant, and says nothing", found.size == 1),
+        ("it is constant, and says nothing", distinct.size == 1),
     )  # fmt: skip
-    return tuple(words for words, holds in told if holds)
+    return tuple(note for note, holds in notes if holds)
 
 
 def _lacking(share: float) -> str:

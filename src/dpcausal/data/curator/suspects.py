@@ -18,7 +18,7 @@ HEAP, NEAR = 8.0, 10
 
 _REPDIGITS = re.compile(r"-?(9+|8+|7+|9+[5-8]|8+[5-7]|1)")
 _WHOLE = re.compile(r"-?\d{1,18}")
-_WORDS = {"", ".", "?", "-", "--", "n/a", "na", "n.a.", "nan", "null", "missing", "#n/a", "dk", "refused", "unknown",
+_CODES = {"", ".", "?", "-", "--", "n/a", "na", "n.a.", "nan", "null", "missing", "#n/a", "dk", "refused", "unknown",
           "don't know", "no answer", "keine angabe", "k.a."}  # fmt: skip
 
 DECLARE = "a code of a missing answer? Then declare it as missing=[{}]"
@@ -32,7 +32,7 @@ def like_code(text: str) -> bool:
     >>> [text for text in ("99", "-9", "-1", "1", "996", "17", "NA", "no") if like_code(text)]
     ['99', '-9', '-1', '996', 'NA']
     """
-    return text != "1" and (bool(_REPDIGITS.fullmatch(text)) or text.strip().casefold() in _WORDS)
+    return text != "1" and (bool(_REPDIGITS.fullmatch(text)) or text.strip().casefold() in _CODES)
 
 
 def suspects_of_numbers(raw: NDArray[np.float64], column: Bounded) -> tuple[str, ...]:
@@ -41,23 +41,23 @@ def suspects_of_numbers(raw: NDArray[np.float64], column: Bounded) -> tuple[str,
     values, counts = np.unique(known, return_counts=True)
     if len(values) < 3:
         return ()
-    least, told = max(LEAST, OFTEN * len(raw)), []
+    least, notes = max(LEAST, OFTEN * len(raw)), []
     for place in np.flatnonzero(counts >= least):
         value, near = float(values[place]), np.delete(counts, place)[max(0, place - NEAR // 2) :][:NEAR]
         outside = not column.lower <= value <= column.upper
         beyond = counts[(values < column.lower) | (values > column.upper)].sum()
-        gap = _apart(values, int(place))
+        gap = _is_isolated(values, int(place))
         heap = counts[place] >= HEAP * np.median(near)
         code = like_code(exact_number(value)) and (gap or outside or heap)
         if code or (outside and (heap or counts[place] > beyond / 2)):
             where = "outside the bounds" if outside else "at an end of the values" if gap else "among the values"
-            shown = exact_number(value)
+            text = exact_number(value)
             share = f"{counts[place] / len(raw):.1%} of the rows"
-            told.append(f"{shown} stands {where} in {share}: {DECLARE.format(shown)}")
-    return tuple(told)
+            notes.append(f"{text} stands {where} in {share}: {DECLARE.format(text)}")
+    return tuple(notes)
 
 
-def _apart(values: NDArray[np.float64], place: int) -> bool:
+def _is_isolated(values: NDArray[np.float64], place: int) -> bool:
     """Return whether a value is the first or last of all, farther from the next than these usually are."""
     if place not in (0, len(values) - 1):
         return False
@@ -67,8 +67,8 @@ def _apart(values: NDArray[np.float64], place: int) -> bool:
 
 def suspects_of_texts(texts: Iterable[str], rows: int, column: Bounded) -> tuple[str, ...]:
     """Return in words the texts that are no number and stand in many rows, as "." or "NA"."""
-    found = Counter(texts)
-    often = [(text, count) for text, count in found.most_common(5)
+    counts = Counter(texts)
+    often = [(text, count) for text, count in counts.most_common(5)
              if count >= max(LEAST, OFTEN * rows) and text not in (column.missing or ())]  # fmt: skip
     return tuple(f"{text!r} is no number in {count / rows:.1%} of the rows: {DECLARE.format(repr(text))}"
                  for text, count in often if text.strip())  # fmt: skip
@@ -81,7 +81,7 @@ def suspects_of_levels(codes: NDArray[np.int64], column: Levels) -> tuple[str, .
     run = {int(label) for label in plain if _WHOLE.fullmatch(str(label))}
     while more := whole & {number + step for number in run for step in (-1, 1)} - run:
         run |= more  # one number after the other
-    told = []
+    notes = []
     for code, label in enumerate(column.labels):
         text, count = str(label), int((codes == code).sum())
         if label == column.other or isinstance(label, bool) or not like_code(text) or not count:
@@ -89,5 +89,5 @@ def suspects_of_levels(codes: NDArray[np.int64], column: Levels) -> tuple[str, .
         if _WHOLE.fullmatch(text) and (not plain or int(text) in run):
             continue
         share = f"{count / len(codes):.1%} of the rows"
-        told.append(f"level {label!r} in {share}: {DECLARE.format(repr(label))}, not as a level")
-    return tuple(told)
+        notes.append(f"level {label!r} in {share}: {DECLARE.format(repr(label))}, not as a level")
+    return tuple(notes)

@@ -174,10 +174,10 @@ def frame_cells(
         raise ParameterError(f"times lacks {strange[0]!r}, in which a target has a record")
     categories = [period_label(value) for value in source.categories(time)]
     times = declared or in_order(present, [label for label in categories if label is not None])
-    set_apart, own = treated(as_text), set(names)
-    donors = (name for name in unit_names if name not in own and not set_apart(name))
+    is_treated, own = treated(as_text), set(names)
+    donors = (name for name in unit_names if name not in own and not is_treated(name))
     order = sorted(donors, key=lambda name: (str(name), repr(name)))
-    kept = len(names) + len(order)
+    width = len(names) + len(order)
     ranks = dict.fromkeys(unit_names, -1) | {name: rank for rank, name in enumerate([*names, *order])}
     cells = _cells(units[of_targets], moments[of_targets], unit_names, labels, ranks, times)
     blocks = []
@@ -198,7 +198,7 @@ def frame_cells(
         if flat is None:
             raise SchemaError("the frame no longer has the units it had when the panel was made")
         raw = withheld(lambda: collected.numbers(name), f"the {source.backend} columns cannot be read")
-        return _pivoted(without_codes(raw, columns[name]), flat, kept, len(times), columns[name])
+        return _pivoted(without_codes(raw, columns[name]), flat, width, len(times), columns[name])
 
     return Cells(
         times,
@@ -247,8 +247,8 @@ def _pivoted(
     """Return (units, periods): the mean of a cell's values, each within bounds if given; NaN where there is none."""
     with np.errstate(all="ignore"):
         clean = values if bounds is None else np.clip(values, bounds.lower, bounds.upper)
-    kept = (flat >= 0) & ~np.isnan(clean)
-    flat, clean = flat[kept], clean[kept]
+    complete = (flat >= 0) & ~np.isnan(clean)
+    flat, clean = flat[complete], clean[complete]
     count = np.bincount(flat, minlength=units * periods)
     if count.size and count.max() > 1:  # a float sum is that of one order: here of the values' own
         order = np.lexsort((clean, flat))

@@ -162,7 +162,8 @@ class Panel(Uncopyable):
         first = partial(declare, ledger, {TARGETS: recorded(others), MADE_OF: FRAME}, unit)
         cells = frame_cells(frame, unit, time, {outcome: bounds, **columns}, listed, partial(membership, others),
                             times, first)  # fmt: skip
-        self._settle(cells, start, bounds, ledger, missing, columns, others, checked_name(name), (unit, time, outcome))
+        named = unit, time, outcome
+        self._set_fields(cells, start, bounds, ledger, missing, columns, others, checked_name(name), named)
 
     @classmethod
     def from_arrays(
@@ -204,10 +205,10 @@ class Panel(Uncopyable):
             raise ParameterError("unit must be the word by which the ledger names the rows")
         cells = array_cells(donors, series, times)
         declare(ledger, {TARGETS: recorded(others), MADE_OF: ARRAYS, VALUES: public_values(cells, None)}, unit)
-        panel._settle(cells, start, bounds, ledger, missing, {}, others, named=(unit,))
+        panel._set_fields(cells, start, bounds, ledger, missing, {}, others, named=(unit,))
         return panel
 
-    def _settle(
+    def _set_fields(
         self, cells: Cells, start: Any, bounds: Bounded, ledger: Ledger, missing: str, covariates: dict[str, Bounded],
         treated: tuple[Any, ...] | str, known_as: str = "", named: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
@@ -224,17 +225,17 @@ class Panel(Uncopyable):
             check_target(name, block[0], every[name], cells.times, bounds)
         used = observed_places({name: block[0] for name, block in raw.items()}, every, cells.times)
         places = {name: int(np.searchsorted(used, place)) for name, place in every.items()}
-        series, kept, lacking = {}, {}, {}
+        series, own, lacking = {}, {}, {}
         for name, block in raw.items():
             values = block[0, used] + 0.0
             values.setflags(write=False)
             series[name] = values
-            kept[name] = own_covariates(name, block[1:, : every[name]], covariates)
+            own[name] = own_covariates(name, block[1:, : every[name]], covariates)
             lacking[name] = tuple(cells.times[place] for place in np.flatnonzero(np.isnan(block[0, : every[name]])))
         for field, value in (
             ("_cells", cells), ("_times", tuple(cells.times[place] for place in used)), ("_n", cells.donors),
             ("_series", series), ("_starts", places), ("_bounds", bounds), ("_ledger", ledger), ("_missing", missing),
-            ("_covariates", covariates), ("_target_covariates", kept), ("_name", known_as), ("_named", named),
+            ("_covariates", covariates), ("_target_covariates", own), ("_name", known_as), ("_named", named),
             ("_treated", treated), ("_places", used), ("_lacking", lacking),
             ("_public_values", public_values(cells, named[2] if len(named) > 1 else None)),
         ):  # fmt: skip
@@ -259,8 +260,8 @@ class Panel(Uncopyable):
     def identity(self) -> dict[str, Any]:
         """All that is public of it, the targets' own records too: what tells it from another panel; of no donor's."""
         hidden = ("_cells", "_lacking", "_ledger", "_places", "_public_values", "_series", "_target_covariates")
-        told = {slot: getattr(self, slot) for slot in Panel.__slots__ if slot not in hidden}
-        return told | {"_series": self._cells.target_rows, "_times": self._cells.times}
+        fields = {slot: getattr(self, slot) for slot in Panel.__slots__ if slot not in hidden}
+        return fields | {"_series": self._cells.target_rows, "_times": self._cells.times}
 
     @property
     def unit(self) -> str:
@@ -322,7 +323,7 @@ class Panel(Uncopyable):
             donor_rows=lambda place: cells.donor_rows(place)[:, :first],
         )  # fmt: skip
         panel = Panel.__new__(Panel)
-        panel._settle(early, start, self._bounds, self._ledger, self._missing, self._covariates, self._treated,
+        panel._set_fields(early, start, self._bounds, self._ledger, self._missing, self._covariates, self._treated,
                       self._name, self._named)  # fmt: skip
         object.__setattr__(panel, "_public_values", self._public_values)
         return panel

@@ -34,10 +34,10 @@ def period_label(value: Any) -> Label | None:
     """
     try:
         plain = scalar(value)
-        found: Any = scalar(_label(value if plain is None else plain))
+        label: Any = scalar(_label(value if plain is None else plain))
     except BaseException:  # a date that no calendar of Python's holds, a method that raises: one cell must not fail all
         return None
-    return None if type(found) is bool else found
+    return None if type(label) is bool else label
 
 
 def _label(value: Any) -> Label | None:
@@ -85,10 +85,10 @@ def unit_name(value: Any) -> str | int | float | None:
     """
     try:
         plain = scalar(value)
-        found: Any = scalar(_name(value if plain is None else plain))
+        name: Any = scalar(_name(value if plain is None else plain))
     except BaseException:  # an object that has no text
         return None
-    return found  # type: ignore[no-any-return]
+    return name  # type: ignore[no-any-return]
 
 
 def called(name: Any, as_text: bool) -> str | int | float | None:
@@ -161,5 +161,5 @@ def coded(
             known = seen[key] = _new(value)
         return known
 
-    found = np.fromiter((code(value) for chunk in chunks for value in chunk), dtype=np.int64, count=rows)
-    return found, list(codes)
+    coded_rows = np.fromiter((code(value) for chunk in chunks for value in chunk), dtype=np.int64, count=rows)
+    return coded_rows, list(codes)

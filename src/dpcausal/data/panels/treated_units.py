@@ -31,7 +31,7 @@ def checked(treated: object, targets: Sequence[Any], unit: str = "unit") -> tupl
     A rule calls them by the column's name or ``unit``, and is given back in one form: two ways to write it are one.
     """
     if isinstance(treated, str) and treated:
-        rule = " and ".join(sorted({_told(part) for part in _parts(treated, unit)}))
+        rule = " and ".join(sorted({_as_text(part) for part in _parts(treated, unit)}))
         if not all(map(_holds(rule), map(unit_name, targets))):
             raise ParameterError("treated must be a rule that is true of each target")
         return rule
@@ -71,8 +71,8 @@ def _parts(rule: str, unit: str) -> list[tuple[str, Any]]:
         clauses = parse_predicates(rule)
     except ParameterError:
         raise ParameterError(RULE) from None
-    parts = [(word, value) for _, words in clauses for word, value in words.items()]
-    listed = [value if word == "among" else [value] for word, value in parts]
+    parts = [(key, value) for _, bounds in clauses for key, value in bounds.items()]
+    listed = [value if key == "among" else [value] for key, value in parts]
     known = all(isinstance(one, (list, tuple)) and one and all(map(_comparable, one)) for one in listed)
     if not known or not {name for name, _ in clauses} <= {unit, "unit"}:
         raise ParameterError(RULE)
@@ -84,29 +84,29 @@ def _comparable(value: object) -> bool:
                                       and abs(value) < 1e15)  # fmt: skip
 
 
-def _told(part: tuple[str, Any]) -> str:
-    word, value = part
-    if word == "among":
+def _as_text(part: tuple[str, Any]) -> str:
+    key, value = part
+    if key == "among":
         listed = sorted(set(value), key=lambda one: (isinstance(one, str), one))
         return f"unit in [{', '.join(map(literal, listed))}]"
-    return f"unit {'>=' if word == 'at_least' else '<='} {literal(value)}"
+    return f"unit {'>=' if key == 'at_least' else '<='} {literal(value)}"
 
 
 def _holds(rule: str) -> Callable[[Any], bool]:
     """Return the rule as a function of a name; numbers are compared with names that are or say plain numbers."""
     parts = _parts(rule, "unit")
 
-    def alike(name: Any, value: Any) -> Any:
+    def comparable(name: Any, value: Any) -> Any:
         if isinstance(value, str):
             return name if isinstance(name, str) else None
         if isinstance(name, str):
             return float(name) if _NUMBER.fullmatch(name) else None
         return name
 
-    def one(name: Any, word: str, value: Any) -> bool:
-        if word == "among":
-            return any(alike(name, listed) == listed for listed in value)
-        own = alike(name, value)
-        return own is not None and bool(own >= value if word == "at_least" else own <= value)
+    def one(name: Any, key: str, value: Any) -> bool:
+        if key == "among":
+            return any(comparable(name, listed) == listed for listed in value)
+        own = comparable(name, value)
+        return own is not None and bool(own >= value if key == "at_least" else own <= value)
 
-    return lambda name: name is not None and all(one(name, word, value) for word, value in parts)
+    return lambda name: name is not None and all(one(name, key, value) for key, value in parts)

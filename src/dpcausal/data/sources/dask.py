@@ -80,13 +80,13 @@ class DaskSource(Streaming):
         """Return the sums of what is made of each group's pieces together: a task a partition, then one a group."""
         from dask.delayed import delayed
 
-        def found() -> Any:
+        def computed() -> Any:
             kernel = Partition(tuple(names), nothing, tuple(map(self.declared, names)))
             pieces = [delayed(kernel.dealt, pure=False)(part, deal) for part in self._frame[list(names)].to_delayed()]
             gathered = delayed(_gathered, pure=False)
             return delayed([gathered([piece[one] for piece in pieces], gather) for one in range(groups)]).compute()
 
-        return added(withheld(lambda: isolated_process_wide(found), _UNREAD))
+        return added(withheld(lambda: isolated_process_wide(computed), _UNREAD))
 
 
 def _ordered(frame: Any) -> bool:

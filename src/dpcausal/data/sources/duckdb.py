@@ -91,13 +91,13 @@ def changes(relation: Any) -> bool:
 
     So may a view, a macro or a computed column that it names.
     """
-    asked = f"(SELECT list([name, text]) FROM ({_DEFINED}) AS defined(name, text) WHERE text IS NOT NULL)"
-    defined = dict(relation.limit(0).aggregate(f"any_value(1), {asked}").fetchall()[0][1] or ())
-    said, found = relation.sql_query().lower(), ""
-    while said != found:
-        found = said
-        said = " ".join([said, *(defined.pop(name) for name in list(defined) if name.lower() in said)]).lower()
-    return _CHANGES.search(said) is not None
+    definitions = f"(SELECT list([name, text]) FROM ({_DEFINED}) AS defined(name, text) WHERE text IS NOT NULL)"
+    defined = dict(relation.limit(0).aggregate(f"any_value(1), {definitions}").fetchall()[0][1] or ())
+    text, before = relation.sql_query().lower(), ""
+    while text != before:
+        before = text
+        text = " ".join([text, *(defined.pop(name) for name in list(defined) if name.lower() in text)]).lower()
+    return _CHANGES.search(text) is not None
 
 
 def ordered(relation: Any) -> bool:
@@ -110,12 +110,12 @@ def ordered(relation: Any) -> bool:
 def _steps(relation: Any) -> set[str]:
     """Return the names of the steps of its plan."""
     ((_, plan),) = relation.query("dpcausal_plan", "EXPLAIN (FORMAT json) SELECT * FROM dpcausal_plan").fetchall()
-    steps, found = json.loads(plan), set()
+    steps, names = json.loads(plan), set()
     while steps:
         step = steps.pop()
-        found.add(step["name"].strip())
+        names.add(step["name"].strip())
         steps += step["children"]
-    return found
+    return names
 
 
 def evaluate(relation: Any, names: Sequence[str]) -> None:
@@ -157,8 +157,8 @@ def counted(
         if isinstance(rule, Matches) and len(rule.keys) > MOST_BRANCHES and _offset(rule, dtype) is None:
             keyed = _listed(relation, rule, dtype, place).set_alias(f"keys{place}")
             records = records.set_alias("records").join(keyed, f"c{place} = key{place}", "left")
-            found = ColumnExpression(f"code{place}")
-            code = CaseExpression(found.isnull(), whole(rule.rest)).otherwise(found)
+            codes = ColumnExpression(f"code{place}")
+            code = CaseExpression(codes.isnull(), whole(rule.rest)).otherwise(codes)
         else:
             code = _code(value, rule, dtype, whole)
         cell += code * whole(stride)

@@ -23,8 +23,8 @@ def source_of(frame: object) -> Source:
     if engine is None:
         return frame_source(frame)
     try:
-        found: Source = import_module(engine).source(native)
-        return found
+        opened: Source = import_module(engine).source(native)
+        return opened
     except TypeError:
         pass  # an error that is raised here would have that one for its context
     raise ParameterError(f"{ACCEPTED}, got {type(frame).__name__}")

@@ -199,18 +199,18 @@ class Joined:
         return np.concatenate([part.numbers(name) for part in self.parts])
 
     def integers(self, name: str) -> NDArray[np.int64] | None:
-        found = [values for part in self.parts if (values := part.integers(name)) is not None]
-        return np.concatenate(found) if len(found) == len(self.parts) else None
+        columns = [values for part in self.parts if (values := part.integers(name)) is not None]
+        return np.concatenate(columns) if len(columns) == len(self.parts) else None
 
     def distinct(self, name: str) -> Distinct | None:
         """Return the distinct values of each file, one after the other."""
         places: list[NDArray[np.int64]] = []
         values: list[object] = []
         for part in self.parts:
-            if (found := part.distinct(name)) is None:
+            if (own := part.distinct(name)) is None:
                 return None
-            places.append(np.where(found[0] < 0, -1, found[0] + len(values)))
-            values += found[1]
+            places.append(np.where(own[0] < 0, -1, own[0] + len(values)))
+            values += own[1]
         return np.concatenate(places), values
 
     def objects(self, name: str) -> Iterator[Sequence[object]]:
@@ -246,7 +246,7 @@ class CsvSource(Streaming):
         from pyarrow import csv as reader
 
         places = [str(place) for place in range(len(self.names))]
-        asked = [str(self.names.index(name)) for name in names]
+        columns = [str(self.names.index(name)) for name in names]
         return reader.open_csv(
             self._path,
             read_options=reader.ReadOptions(
@@ -256,8 +256,8 @@ class CsvSource(Streaming):
                 delimiter=self._between, newlines_in_values=True, ignore_empty_lines=len(self.names) > 1
             ),
             convert_options=reader.ConvertOptions(
-                include_columns=asked,
-                column_types={place: pyarrow.binary() for place in asked},  # text that is not UTF-8 is no error
+                include_columns=columns,
+                column_types={place: pyarrow.binary() for place in columns},  # text that is not UTF-8 is no error
                 null_values=[],
                 strings_can_be_null=False,
             ),
@@ -272,8 +272,8 @@ class CsvSource(Streaming):
         whole = self._path.suffix.lower() != ".gz"
         for block in _BLOCKS:
             self._block = block
-            if (found := isolated_or_default(rows, -1)) >= 0:
-                return found
+            if (number := isolated_or_default(rows, -1)) >= 0:
+                return number
             if whole and size <= block:
                 break
         return withheld(rows, self._unread)

@@ -45,10 +45,10 @@ class Stamp:
     def of(cls, path: str | os.PathLike[str]) -> Stamp:
         name = os.fspath(path)
         try:
-            found = [(file, os.stat(file)) for file in files_of(name)]
+            states_of = [(file, os.stat(file)) for file in files_of(name)]
         except (OSError, ValueError):  # gone, or no path that a file can have
-            found = []
-        states = ((str(file), one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns) for file, one in found)
+            states_of = []
+        states = ((str(file), one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns) for file, one in states_of)
         return cls(name, tuple(states))
 
 

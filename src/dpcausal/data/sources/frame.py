@@ -66,8 +66,8 @@ class FrameSource(Streaming):
         if frame.implementation not in _BACKENDS:
             # Blocks are dealt by place: an engine that may answer in any order could let one record move the others.
             fix = "; an engine's rows have no order of their own: hand over an Arrow table made from it"
-            told = fix if isinstance(frame, nw.LazyFrame) else ""
-            raise ParameterError(f"{ACCEPTED}, got one of {frame.implementation.value}{told}")
+            hint = fix if isinstance(frame, nw.LazyFrame) else ""
+            raise ParameterError(f"{ACCEPTED}, got one of {frame.implementation.value}{hint}")
         self.frame = frame
         self.backend, self.lazy = _BACKENDS[frame.implementation], isinstance(frame, nw.LazyFrame)
         if self.backend == "duckdb":
@@ -85,8 +85,8 @@ class FrameSource(Streaming):
     def in_turn(self, action: Callable[[], Result]) -> Result:
         if self.backend != "duckdb":
             return action()
-        found: Result = self._engine.in_turn(action)
-        return found
+        result: Result = self._engine.in_turn(action)
+        return result
 
     def _withheld(self, action: Callable[[], Result], rule: str) -> Result:
         return withheld(lambda: self.in_turn(action), rule)
@@ -276,17 +276,17 @@ def _salvaged(series: nw.Series[Any]) -> Sequence[object]:
 
     A back end refuses the whole column then: one record would decide whether a frame can be read.
     """
-    found: list[object] | None = isolated_or_default(series.to_list, None)
-    if found is not None:
-        return found
+    values: list[object] | None = isolated_or_default(series.to_list, None)
+    if values is not None:
+        return values
     middle = len(series) // 2
     return [*_salvaged(series[:middle]), *_salvaged(series[middle:])] if middle else [None] * len(series)
 
 
-def _require_order(asked: Callable[[Callable[[], Any], str], Any], relation: Any) -> None:
+def _require_order(guarded: Callable[[Callable[[], Any], str], Any], relation: Any) -> None:
     """Refuse a relation whose connection may return its rows in another order each time."""
     setting = "any_value(current_setting('preserve_insertion_order'))"
-    answer = asked(lambda: relation.limit(1).aggregate(setting).fetchall()[0][0], "the duckdb frame cannot be read")
+    answer = guarded(lambda: relation.limit(1).aggregate(setting).fetchall()[0][0], "the duckdb frame cannot be read")
     if answer is False:
         raise SchemaError("a DuckDB relation needs SET preserve_insertion_order = true: rows must keep their order")
 

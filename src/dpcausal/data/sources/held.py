@@ -88,10 +88,10 @@ def held_panel(panel: Panel) -> Panel:
 
 def _with(single: One, **fields: object) -> One:
     """Return the same table or panel, of which some slots hold something else."""
-    found: One = object.__new__(type(single))
+    copy: One = object.__new__(type(single))
     for slot in type(single).__slots__:
-        object.__setattr__(found, slot, fields.get(slot, getattr(single, slot)))
-    return found
+        object.__setattr__(copy, slot, fields.get(slot, getattr(single, slot)))
+    return copy
 
 
 def _nothing() -> None:

@@ -117,12 +117,12 @@ class SparkSource(Streaming):
         def table() -> Any:
             chosen = self._chosen(names)
             if hasattr(chosen, "toArrow"):
-                found = chosen.toArrow()
+                batches = chosen.toArrow()
             else:
                 from pyspark.sql.pandas.types import to_arrow_schema
 
-                found = Table.from_batches(chosen._collect_as_arrow(), to_arrow_schema(chosen.schema))
-            return found.rename_columns(list(names))
+                batches = Table.from_batches(chosen._collect_as_arrow(), to_arrow_schema(chosen.schema))
+            return batches.rename_columns(list(names))
 
         return frame_source(withheld(lambda: self._quietly(table), _UNREAD)).collect(names)
 
@@ -144,8 +144,8 @@ class SparkSource(Streaming):
         dealer, gatherer = Dealer(tuple(names), deal), Gatherer(gather)
 
         def collected() -> list[Any]:
-            dealt = self._chosen(names).mapInArrow(dealer, "part int, piece binary").repartition(groups, "part")
-            return list(dealt.mapInArrow(gatherer, _SUMS).collect())
+            assigned = self._chosen(names).mapInArrow(dealer, "part int, piece binary").repartition(groups, "part")
+            return list(assigned.mapInArrow(gatherer, _SUMS).collect())
 
         return added((one.rows, _unpacked(one.total)) for one in withheld(lambda: self._quietly(collected), _UNREAD))
 
@@ -200,10 +200,10 @@ class Dealer:
         from pyarrow import RecordBatch, array, binary, int32
 
         tables, broken = _joined(batches), [(_BROKEN, b"")]
-        while found := isolated_or_default(lambda: self._next(tables), broken):
-            groups, pieces = zip(*found, strict=True)
+        while assigned := isolated_or_default(lambda: self._next(tables), broken):
+            groups, pieces = zip(*assigned, strict=True)
             yield RecordBatch.from_arrays([array(groups, int32()), array(pieces, binary())], ["part", "piece"])
-            if found == broken:
+            if assigned == broken:
                 return
 
     def _next(self, tables: Iterator[Any]) -> list[tuple[int, bytes]]:
@@ -223,14 +223,14 @@ class Gatherer:
     gather: Gathering
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        def found() -> Sums:
+        def sums() -> Sums:
             groups: dict[int, list[bytes]] = {}
             for batch in batches:
                 for group, piece in zip(*batch.to_pydict().values(), strict=True):
                     groups.setdefault(group, []).append(piece)
             return FAILED if _BROKEN in groups else added(self._of(groups.pop(group)) for group in sorted(groups))
 
-        yield _row(isolated_or_default(found, FAILED))
+        yield _row(isolated_or_default(sums, FAILED))
 
     def _of(self, pieces: list[bytes]) -> Sums:
         return self.gather([pickle.loads(piece) for piece in pieces])  # of ``Dealer``, out of Spark's own files
@@ -311,7 +311,7 @@ def _aggregates_in_order(expression: Any) -> bool:
 def _workers_have_this(session: Any) -> bool:
     """Whether a worker imports this version of the package: asked without anybody's rows."""
 
-    def told(batches: Iterator[Any]) -> Iterator[Any]:  # within a function, it goes to them as it is
+    def versions(batches: Iterator[Any]) -> Iterator[Any]:  # within a function, it goes to them as it is
         from pyarrow import RecordBatch
 
         import dpcausal.data.sources.frame
@@ -319,8 +319,8 @@ def _workers_have_this(session: Any) -> bool:
         for _ in batches:
             yield RecordBatch.from_pydict({"version": [dpcausal.__version__]})
 
-    found = session.range(0, 1, 1, 1).mapInArrow(told, "version string").collect()
-    return [row.version for row in found] == [version("dpcausal")]
+    rows = session.range(0, 1, 1, 1).mapInArrow(versions, "version string").collect()
+    return [row.version for row in rows] == [version("dpcausal")]
 
 
 @contextmanager

@@ -42,8 +42,8 @@ class PackageSource(Streaming):
 
     def count(self) -> int:
         def rows() -> int:
-            found, _ = self._read()
-            return len(next(iter(found.values()))) if found else 0
+            columns, _ = self._read()
+            return len(next(iter(columns.values()))) if columns else 0
 
         return withheld(rows, self._unread)
 
@@ -53,9 +53,9 @@ class PackageSource(Streaming):
     def _columns(self, names: Sequence[str], **how: int) -> FieldColumns:
         import pyarrow
 
-        found, _ = self._read(usecols=list(dict.fromkeys(names)), **how)
-        told = {name: pyarrow.array([_field(value) for value in found[name]], pyarrow.binary()) for name in names}
-        return FieldColumns(pyarrow.table(told))
+        columns, _ = self._read(usecols=list(dict.fromkeys(names)), **how)
+        arrays = {name: pyarrow.array([_field(value) for value in columns[name]], pyarrow.binary()) for name in names}
+        return FieldColumns(pyarrow.table(arrays))
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
         start, rows = 0, BATCH

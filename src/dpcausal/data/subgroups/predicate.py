@@ -75,14 +75,14 @@ def check_some(predicates: Iterable[Predicate]) -> None:
             raise ParameterError(f"nobody would be in the subgroup: no value of column {name!r} meets all of its parts")
 
 
-def _end(word: str, value: Any, name: str, column: Bounded) -> float | None:
+def _end(argument: str, value: Any, name: str, column: Bounded) -> float | None:
     if value is None:
         return None
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise ParameterError(f"{word} must be a number")
+        raise ParameterError(f"{argument} must be a number")
     if not column.lower <= value <= column.upper:
         raise ParameterError(
-            f"{word} must lie within the bounds of column {name!r}, {exact_number(column.lower)} to "
+            f"{argument} must lie within the bounds of column {name!r}, {exact_number(column.lower)} to "
             f"{exact_number(column.upper)}"
         )
     return float(value)

@@ -76,17 +76,17 @@ class _Reader:
 
     def token(self, *kinds: str) -> str | None:
         """Return the next token and go on behind it, if it is of one of these kinds."""
-        found = _TOKEN.match(self.text, self.at)
-        if found is None or found.lastgroup not in kinds:
+        match = _TOKEN.match(self.text, self.at)
+        if match is None or match.lastgroup not in kinds:
             return None
-        self.at = found.end()
-        return found[found.lastgroup or 0]
+        self.at = match.end()
+        return match[match.lastgroup or 0]
 
-    def word(self, *words: str) -> str | None:
+    def word(self, *options: str) -> str | None:
         """Return the next word or sign and go on behind it, if it is one of these."""
         before = self.at
         token = self.token("word", "sign")
-        if token not in words:
+        if token not in options:
             self.at = before
             return None
         return token
