@@ -127,9 +127,9 @@ def test_a_file_without_a_header_has_no_field_of_its_first_record_quoted(
 def test_an_absent_column_is_told_with_the_declared_names_that_are_there(tmp_path: Path, ledger: Ledger) -> None:
     schema = Schema({"x": Bounded(0, 1), "q": Bounded(0, 1)})
     for text, words in (
-        ("x,y\n2,3\n", r"column 'q'.*, which has 2 columns.*: 'x'"),
-        ("y,X,q\n2,3,4\n", r"column 'x'.*, 3 in number, of which the schema has 'q'; names agree in case and blanks"),
-        ("x;y\n2;3\n", r"column 'x'.*, 1 in number, of which the schema has none; "),
+        ("x,y\n2,3\n", r"column 'q'.* 2 columns.*: 'x'\."),
+        ("y,X,q\n2,3,4\n", r"column 'x'.* 3 columns.*: 'q'\."),
+        ("x;y\n2;3\n", r"column 'x'.* 1 columns.*: none\."),
     ):
         with pytest.raises(SchemaError, match=words) as caught:
             Table(written(tmp_path, text), schema, ledger)
