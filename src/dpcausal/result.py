@@ -191,7 +191,6 @@ class TextResult:
         return self.summary()
 
     def _repr_html_(self) -> str:
-        """Return the summary for a notebook; what it holds is text there too."""
         return f"<pre>{escape(self.summary())}</pre>"
 
     def to_dict(self) -> dict[str, Any]:

@@ -51,7 +51,6 @@ class SimulatedPair:
 
 
 def _smooth(generator: PublicGenerator) -> Callable[[Reals], Reals]:
-    """Return a draw, nearly, from the Gaussian process with a Gaussian kernel: a sum of random cosines."""
     rates = generator.standard_normal(_WAVES) / _LENGTH
     phases = generator.uniform(0, 2 * math.pi, _WAVES)
     weights = generator.standard_normal(_WAVES)

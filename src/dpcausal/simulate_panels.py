@@ -128,7 +128,6 @@ def _generator(donors: int, before: int, after: int, seed: int | None) -> tuple[
 
 
 def _within(generator: PublicGenerator, size: int, mean: float, deviation: float, low: float, high: float) -> Reals:
-    """Return normal numbers given that they lie in [low, high]."""
     drawn = generator.normal(mean, deviation, size)
     while (outside := (drawn < low) | (drawn > high)).any():
         drawn[outside] = generator.normal(mean, deviation, int(outside.sum()))

@@ -221,7 +221,6 @@ def audit_samples(
 
 
 def _checked(*amounts: float) -> tuple[float, float, float]:
-    """Return claimed, delta and false_alarm as floats."""
     if all(isinstance(amount, Real) and not isinstance(amount, bool) for amount in amounts):
         claimed, delta, false_alarm = (float(amount) for amount in amounts)
         if math.isfinite(claimed) and claimed > 0 and 0 <= delta < 1 and 0 < false_alarm < 1:
@@ -249,14 +248,12 @@ def _outputs(values: Sequence[Output] | npt.NDArray[Any]) -> _Outputs:
 
 
 def _are_floats(values: npt.NDArray[Any]) -> bool:
-    """Return whether a float tells all these numbers apart."""
     if values.dtype.kind == "f":
         return values.dtype.itemsize <= 8
     return values.size == 0 or (int(values.max()) <= _EXACT and int(values.min()) >= -_EXACT)
 
 
 def _indistinct_name(value: Any, number: float) -> str:
-    """Return the name of a number that a float does not tell from another; empty for others."""
     exact = value.item() if isinstance(value, (np.generic, np.ndarray)) else value
     if math.isnan(number):
         return "nan"
@@ -266,7 +263,6 @@ def _indistinct_name(value: Any, number: float) -> str:
 
 
 def _number(value: object) -> float | None:
-    """Return a number as a float, ±inf where it is too large for one; ``None`` if it is no number."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
@@ -278,7 +274,6 @@ def _number(value: object) -> float | None:
 
 
 def _name(value: object) -> str:
-    """Return the name of an output that is no number: one for equal outputs, whatever library made them."""
     if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
     if value is None or isinstance(value, bool):
@@ -290,7 +285,6 @@ def _name(value: object) -> str:
 
 
 def _choose(first: _Outputs, second: _Outputs, delta: float) -> list[_Event]:
-    """Return the events of the pilot sample with the largest estimated loss."""
     numbers = np.sort(np.concatenate([first.numbers, second.numbers]))
     candidates: list[_Event] = []
     if numbers.size:
@@ -316,7 +310,6 @@ def _choose(first: _Outputs, second: _Outputs, delta: float) -> list[_Event]:
 
 
 def _lower(count: int, draws: int, risk: float) -> float:
-    """Return the one-sided Clopper–Pearson lower limit."""
     from scipy.special import betaincinv
 
     return 0.0 if count == 0 else float(betaincinv(count, draws - count + 1, risk))

@@ -104,7 +104,6 @@ def _largest(integers: npt.NDArray[Any]) -> int:
 
 
 def _gap(a: Any, b: Any) -> Fraction | float:
-    """Return |a − b| for integers, fractions and floats, exactly; ∞ if one is not finite."""
     exact = []
     for value in (a, b):
         if isinstance(value, (float, np.floating)):
@@ -314,7 +313,6 @@ class _Climb:
         return evaluations
 
     def _is_new(self, rows: Rows, index: int, new: Rows) -> bool:
-        """Return whether these are two different data sets that this climb has not looked at."""
         key = hash((rows.tobytes(), index, new.tobytes()))
         if key in self.seen or bool((rows[index] == new).all()):
             return False
@@ -322,7 +320,6 @@ class _Climb:
         return True
 
     def _probes(self) -> Iterator[tuple[int, Rows]]:
-        """Yield the corners of the domain in place of the first, the last and a middle record."""
         m, columns = self.rows.shape
         corners = itertools.islice(itertools.product((0, 1), repeat=columns), 16)
         for corner in corners:
@@ -348,7 +345,6 @@ class _Climb:
         return rows, self.index, self.new
 
     def _row(self, row: Rows) -> Rows:
-        """Return the row with one column, or all, drawn anew: a bound, a tie, a near-tie, or anywhere."""
         new = row.copy()
         columns = range(len(row)) if self.rng.random() < 0.5 else [int(self.rng.integers(len(row)))]
         for c in columns:
@@ -371,7 +367,6 @@ class _Climb:
 
 
 def _ratio(change: float | int | Fraction, bound: Fraction) -> float:
-    """Return change over bound: an exact quotient before it becomes a float."""
     try:
         return float(Fraction(change) / bound)
     except OverflowError:  # of an infinite change, or of a quotient that no float holds

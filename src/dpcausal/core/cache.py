@@ -118,7 +118,6 @@ _frames: dict[tuple[object, str], Origin] = {}
 
 
 def _other_data(ledger: Ledger, asked: str, mark: str, origin: Origin) -> str:
-    """Return why an answer whose data had this mark is not of these data, in public words."""
     if mark and origin.mark:
         return "" if mark == origin.mark else "its file was written to, replaced or copied since"
     if mark or origin.mark:
@@ -128,7 +127,6 @@ def _other_data(ledger: Ledger, asked: str, mark: str, origin: Origin) -> str:
 
 
 def _place(ledger: Ledger) -> object:
-    """Return what two openings of one ledger share."""
     try:
         found = None if ledger.path is None else os.stat(ledger.path)
     except OSError:

@@ -98,7 +98,6 @@ def _table(table: Table, told: dict[str, Any], asked: dict[str, Any]) -> dict[st
 
 
 def _texts(told: Any) -> Iterator[str]:
-    """Yield every text in a value."""
     if isinstance(told, str):
         yield told
     elif isinstance(told, (dict, list)):
@@ -134,7 +133,6 @@ def _drop_none(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _to_json_key(value: Any) -> Any:
-    """Return a public value as JSON's types, those of different type or value told apart."""
     if isinstance(value, (np.bool_, np.integer, np.floating)):
         return _to_json_key(value.item())
     if isinstance(value, Enum):

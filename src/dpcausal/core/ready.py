@@ -50,7 +50,6 @@ def _load() -> None:
 
 
 def _tried(action: Callable[[], object], name: str) -> None:
-    """Run what imports, compiles or draws; a MissingDependencyError if it fails, whatever it raises."""
     try:
         action()
         return
@@ -74,7 +73,6 @@ def held(plans: Sequence[PlannedCall[Any]]) -> list[PlannedCall[Any]]:
 
 
 def _methods(method: Method[Any]) -> Iterator[Method[Any]]:
-    """Yield a method and those among its options."""
     yield method
     for field in fields(method):
         option = getattr(method, field.name)
@@ -83,7 +81,6 @@ def _methods(method: Method[Any]) -> Iterator[Method[Any]]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield every text in a public value: the names of columns are among them."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, (Table, Panel)):

@@ -69,7 +69,6 @@ def plan_call(
 
 
 def _check_records(question: Any, method: Method[Any]) -> None:
-    """Refuse a method that has no proof for leaving records out, or for persons whose ids are private."""
     if question.leaves_out and not method.leaves_out:
         raise ParameterError(
             f"method {method.name!r} cannot leave out rows that lack a column: take another method, or make the table "

@@ -211,7 +211,6 @@ def cleaned(collected: Collected, name: str, column: Column, *, fields: bool) ->
 
 
 def _value_coder(column: Levels, rest: int) -> Callable[[object], int]:
-    """Return the map from one typed value to its code, total over all Python objects."""
     codes = {label: code for code, label in enumerate(column.labels)}
 
     def text(value: object) -> int:
@@ -228,7 +227,6 @@ def _value_coder(column: Levels, rest: int) -> Callable[[object], int]:
 
 
 def _field_coder(column: Levels, rest: int) -> Callable[[object], int]:
-    """Return the map from the text of a field to its code: read the text as the levels' type, then match."""
     typed = _value_coder(column, rest)
 
     def number(field: object) -> int:
@@ -239,7 +237,6 @@ def _field_coder(column: Levels, rest: int) -> Callable[[object], int]:
 
 
 def _integer_codes(values: Codes, column: Levels, rest: int) -> Codes:
-    """Return the codes of integers without nulls, in array arithmetic."""
     labels = list(column.values)
     if labels == list(range(len(labels))):
         inside = (values >= 0) & (values < len(labels))
@@ -320,7 +317,6 @@ def rule_of(column: Column, kind: Kind, grid: Grid | None, rest: int | None = No
 
 
 def _level_keys(column: Levels, kind: Kind, grid: Grid | None) -> Mapping[Any, int]:
-    """Return the levels that the column's own type can hold, in that type, with their codes."""
     codes = dict(zip(column.labels, range(len(column)), strict=True))
     if column.kind == "text":
         return {label: code for label, code in codes.items() if isinstance(label, str)}
@@ -333,7 +329,6 @@ def _level_keys(column: Levels, kind: Kind, grid: Grid | None) -> Mapping[Any, i
 
 
 def _least_units(cut: float, digits: int) -> int:
-    """Return the least whole u for which u / 10^digits, rounded to float64, is at or above a cut."""
     least: int = math.floor(Fraction(math.nextafter(cut, -math.inf)) * 10**digits)
     most: int = math.ceil(Fraction(cut) * 10**digits)
     while least < most:  # Python's division of whole numbers is rounded once

@@ -26,7 +26,6 @@ def exact_number(number: float) -> str:
 
 
 def _in_order(codes: list[float | str] | None) -> tuple[float | str, ...] | None:
-    """Return codes of a missing answer in one order, so that two orders are one declaration."""
     return tuple(sorted(set(codes), key=lambda code: (isinstance(code, str), code))) if codes else None
 
 
@@ -250,7 +249,6 @@ def _level(value: object) -> Level:
 
 
 def _code(value: object) -> float | str:
-    """Return a code of a missing answer: a text that says a number is that number, as in a text file."""
     if not isinstance(value, str):
         return _number(value)
     try:
@@ -322,7 +320,6 @@ class LevelsShape(BaseModel):
 
 
 def _plain(code: float | str) -> str:
-    """Return how a code is written: a whole number without a point."""
     return str(int(code)) if isinstance(code, float) and code.is_integer() else str(code)
 
 

@@ -115,7 +115,6 @@ def _codes(values: NDArray[Any], column: Column) -> NDArray[np.int64]:
 def _joint(
     codes: Sequence[NDArray[Any]], sizes: Sequence[int], members: Sequence[int], size: int
 ) -> NDArray[np.int64]:
-    """Return how many records each joint cell of some columns has."""
     place = np.zeros_like(codes[0])
     for member in members:
         place *= sizes[member]

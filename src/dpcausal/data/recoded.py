@@ -55,7 +55,6 @@ def as_levels(table: Table, name: str) -> Table:
 
 
 def _renamed(one: Predicate, column: Column) -> Predicate:
-    """Return a predicate in the codes of another declaration."""
     if one.among is not None or isinstance(column, Bounded):
         return predicate(one.name, column, one.at_least, one.at_most, one.among)
     low, high = one.at_least, one.at_most

@@ -18,7 +18,6 @@ __all__ = ["Bounded", "Column", "Levels", "Schema"]
 
 
 def _instead(given: object) -> str:
-    """Return what was given in place of a declaration, and what a pair of numbers may have been meant as."""
     got = f"got {type(given).__name__}"
     if not isinstance(given, (tuple, list)) or [type(end) in (int, float) for end in given] != [True, True]:
         return got
@@ -27,7 +26,6 @@ def _instead(given: object) -> str:
 
 
 def _column(name: object, declared: object) -> Column:
-    """Return one column's declaration; every error names the column."""
     check_name(name)
     if isinstance(declared, (Bounded, Levels)):
         return declared

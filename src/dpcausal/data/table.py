@@ -299,7 +299,6 @@ class Table(Uncopyable):
 
     @property
     def _besides(self) -> list[str]:
-        """Columns that are read beside those of the schema."""
         weight = [] if self._weight is None else [self._weight[0]]
         return [*([] if self._person is None else [self._person]), *weight]
 

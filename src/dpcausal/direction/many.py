@@ -199,7 +199,6 @@ def _check_scores(scores: object) -> None:
 
 
 def _weights(pairs: Sequence[Pair], scores: Sequence[str], shares: object) -> dict[Pair | str, Fraction]:
-    """Return the share of each pair and of each score, exactly."""
     weights: dict[Pair | str, Fraction] = dict.fromkeys((*pairs, *scores), Fraction(1))
     if shares is None:
         return weights

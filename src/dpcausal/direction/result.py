@@ -134,7 +134,6 @@ class Direction(Result):
         return f"{first} and {second}: {self.verdict or 'undecided'}{where}"
 
     def _rows(self) -> str:
-        """Return how many rows a block has; sizes of blocks that are dealt by hash differ."""
         return f"{'at most ' if self.guarantee.unit is Unit.PERSON else ''}{self.rows_per_block}"
 
     @property
@@ -219,7 +218,6 @@ def draw_counts(one: Direction, ax: Any = None) -> Any:
 
 
 def _epsilon(one: Direction) -> float:
-    """Return the ε of one block."""
     spent = one.spent
     return spent.epsilon / blocks_moved(one.guarantee.unit) if isinstance(spent, PureDP) else math.inf
 

@@ -92,7 +92,6 @@ class DirectionSet(Result):
         return lines + self._disagreements()
 
     def _disagreements(self) -> list[str]:
-        """Return a line for each pair that one score names a cause of and another the other."""
         lines = []
         for pair in self.pairs:
             found = [one for one in self.directions if one.columns == pair and one.cause]

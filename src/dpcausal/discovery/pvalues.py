@@ -134,7 +134,6 @@ def pvalue_of(release: Release, x: int, y: int, given: Columns) -> float | None:
 
 
 def _left(release: NoisyTable | NoisyContrasts, given: Columns, counts: Reals, variance: float) -> float:
-    """Return what given numbers that were cut leave the test, strata in the order of the given columns."""
     cut = [axis for axis, z in enumerate(given) if release.names[z] in release.cut]
     if not cut:
         return 0.0
@@ -144,7 +143,6 @@ def _left(release: NoisyTable | NoisyContrasts, given: Columns, counts: Reals, v
 
 
 def _tail(test: Wald | None, left: float) -> float | None:
-    """Return the tail of a statistic, taken as so much larger than χ² as ``left`` makes it on average."""
     if test is None or not math.isfinite(test.statistic):
         return None
     return upper_tail(test.statistic / (1 + left / test.freedom), test.freedom)

@@ -266,7 +266,6 @@ def _names(table: Table, columns: Any) -> tuple[str, ...]:
 
 
 def _cut_notes(question: DiscoveryQuestion, learned: bool) -> tuple[str, ...]:
-    """Return in words where bounded columns are cut, and what that loses; none without any."""
     schema = question.table.schema
     bounded = {name: one for name in question.names if isinstance(one := schema.column(name), Bounded)}
     if not bounded:

@@ -98,7 +98,6 @@ class Discovery(Result):
 
     @property
     def _of_three(self) -> bool:
-        """Whether the support combines the shares of three searches, calibrated."""
         return isinstance(self.release, NoisyWhitened)
 
     @property

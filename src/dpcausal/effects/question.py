@@ -127,7 +127,6 @@ class EffectQuestion(TableQuestion[Effect]):
 
 
 def _check_arms(table: Table, treatment: str, treated: Any, control: Any) -> None:
-    """Refuse arms that are none, or of which a subgroup leaves one alone."""
     column = table.schema.column(treatment)
     levels, left = levels_of(column), codes_left(table.inside, treatment, column)
     empty = [levels[code] for code in arms_of(levels, treatment, treated, control) if code not in left]

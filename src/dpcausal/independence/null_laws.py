@@ -50,7 +50,6 @@ def term(z: float, reach: int = REACH) -> int:
 
 @lru_cache(maxsize=2)
 def _one_term(reach: int) -> Reals:
-    """Return P(k), k = −reach, …, reach, of one block's term under the null."""
     below = NormalDist().cdf
     edges = np.array([below((k + 0.5) / STEPS_PER_UNIT) for k in range(-reach, reach)])
     return np.diff(edges, prepend=0.0, append=1.0)

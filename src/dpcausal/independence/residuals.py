@@ -49,7 +49,6 @@ def _quiet_copy(regression: Any, question: IndependenceQuestion, blocks: int | N
 
 
 def _made_up(question: IndependenceQuestion, blocks: int | None) -> tuple[Given, Reals]:
-    """Return a block of made-up rows of the given columns' kinds, and a response."""
     generator = generator_from_seed(0)
     n = min(question.n // (blocks or 1), MOST_TRIAL_ROWS)
     declared = [question.schema[name] for name in question.given]
@@ -79,7 +78,6 @@ def _cross_fitted(given: Given, responses: Reals, regressor: Any, generator: Pub
 
 
 def _cross_residuals(given: Given, responses: Reals, regressor: Any, generator: PublicGenerator) -> Reals:
-    """Return the standardised responses less what is predicted for each fifth of the rows from the others."""
     n = given.rows
     # A column for each level that was declared, so that all blocks have the same.
     indicators = [

@@ -59,7 +59,6 @@ def _payable(query: Query, loss: Loss, kind: type[Spent], norm: Norm, mechanism:
 
 
 def _like(query: Query, noisy: Any) -> Any:
-    """Return a plain number for a single answer, the array otherwise."""
     return noisy.item() if query.shape == () and isinstance(noisy, (np.ndarray, np.generic)) else noisy
 
 

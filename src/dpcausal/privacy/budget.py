@@ -73,7 +73,6 @@ _NOTHING = _Account(_ZERO, _ZERO)
 
 
 def _sum_cost(event: Event) -> _Account | None:
-    """Return what an event adds to the sums of ε and δ; ``None`` if it claims no such guarantee."""
     loss = event.loss
     if isinstance(loss, PureDP):
         return _Account(loss.exact_epsilon, _ZERO)
@@ -197,7 +196,6 @@ class CallBudget(Uncopyable):
             self._events.append(event)
 
     def _booked(self, caps: _Caps, event: Event) -> tuple[_Account, _Account]:
-        """Return the sums with an event, or refuse it."""
         after = []
         for cap, total, cost in zip(caps, self._sums, (_sum_cost(event), _zcdp_cost(event)), strict=True):
             if cap is not None and (cost is None or not total.plus(cost).within(cap)):

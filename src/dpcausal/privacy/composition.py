@@ -48,7 +48,6 @@ def _units(amount: Fraction, scale: int) -> Amount:
 
 
 def _whole(units: Fraction) -> Amount:
-    """Return a number of units, as an integer where it is one: most are, and integers are faster."""
     return units.numerator if units.denominator == 1 else units
 
 
@@ -143,7 +142,6 @@ def _plus(left: Amount, right: Amount) -> Amount:
 
 
 def _within(caps: Caps, totals: Totals) -> bool:
-    """Return whether one account that is open holds no more than its caps."""
     by_sums = (
         caps.epsilon is not None
         and totals.sums_open
@@ -210,7 +208,6 @@ def _shortest(value: float) -> str:
 
 
 def _float_below(units: Amount, scale: int) -> float:
-    """Return the largest float that stands for at most ``units / scale``: the next call may ask for it."""
     exact = Fraction(units) / scale
     value = float(exact)
     while exact_amount(value, "amount", zero=True) > exact:

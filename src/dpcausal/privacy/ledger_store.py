@@ -132,14 +132,12 @@ class LedgerStore:
         return nullcontext(Note()) if self.witness is None else self.witness.held(partial(_lock, writing=True))
 
     def _caught_up(self, file: IO[bytes], expected_head: str | None = None) -> tuple[Account, int]:
-        """Return what the lines come to, and where the next one goes."""
         account = self._account.after()
         start = file.seek(account.size - len(account.last))
         return account, start + account.read(file.read(), expected_head)
 
     @contextmanager
     def _step(self, *, writing: bool = False) -> Iterator[IO[bytes]]:
-        """Lend the lines, while no other thread or process has them."""
         with _turns:
             if isinstance(self._place, BytesIO):
                 yield self._place
@@ -151,7 +149,6 @@ class LedgerStore:
                 yield file
 
     def _check_place(self, file: IO[bytes], path: Path) -> None:
-        """Refuse a file that is not the one that was opened first, or not what its path leads to now."""
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise OSError("not a file")
@@ -165,7 +162,6 @@ def _opener(path: str, flags: int) -> int:
 
 
 def _lock(file: IO[bytes], writing: bool) -> None:
-    """Wait for the lock of a file: to write alone, or to read with others."""
     import fcntl  # POSIX only
 
     end = time.monotonic() + BUSY_SECONDS
@@ -178,7 +174,6 @@ def _lock(file: IO[bytes], writing: bool) -> None:
 
 
 def _write_through(file: IO[bytes], text: bytes) -> None:
-    """Have all of a text at the end of a file and on the disk, or raise."""
     file.seek(0, os.SEEK_END)
     if file.write(text) != len(text):
         raise OSError(errno.ENOSPC, "")
@@ -197,7 +192,6 @@ _RULES |= dict.fromkeys((errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS), "no lock
 
 @contextmanager
 def _named_faults(path: Path) -> Iterator[None]:
-    """Turn a fault of the file or the system into an error of ours that names the file."""
     try:
         yield
     except LedgerDamagedError as error:

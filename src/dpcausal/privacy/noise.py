@@ -327,7 +327,6 @@ LARGEST_BALL = 10**6
 
 
 def _uniform(context: decimal.Context) -> Decimal:
-    """Return a uniform number in (0, 1) of 800 random bits from the operating system."""
     return context.divide(Decimal(2 * secrets.randbits(_BITS) + 1), Decimal(2 ** (_BITS + 1)))
 
 

@@ -132,7 +132,6 @@ def _is_hook(function: Any) -> bool:
 
 
 def _install_hooks() -> None:
-    """Put hooks and filter where they are not, or no longer."""
     with _changing:
         for owner, name in _SPEAKERS:
             if not _is_hook(getattr(owner, name)):
@@ -282,7 +281,6 @@ def _strip_traceback(error: BaseException) -> BaseException:
 
 
 def _after_fork() -> None:
-    """Forget the other threads: they are not in the child."""
     global _external_code, _changing
     _changing = threading.RLock()
     if not _here.is_host:

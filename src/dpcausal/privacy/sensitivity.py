@@ -208,7 +208,6 @@ class Query:
 
 
 def _frozen(answer: Answer) -> npt.NDArray[Any] | None:
-    """Return a read-only copy as int64 or float64, or ``None`` if it is neither or not finite."""
     array = np.asarray(answer)
     if array.dtype.kind in "iu" and array.dtype != np.uint64:
         hidden: npt.NDArray[Any] = array.astype(np.int64)

@@ -76,7 +76,6 @@ def divided(loss: Loss, shares: Sequence[Fraction]) -> LossSplit:
 
 
 def _root(rho: Fraction, shares: Sequence[Fraction]) -> Fraction:
-    """Return √(2ρ / Σ w²), rounded down."""
     square = 2 * rho / sum(share**2 for share in shares)
     return Fraction(math.isqrt(math.floor(square * _ROOT_UNITS**2)), _ROOT_UNITS)
 

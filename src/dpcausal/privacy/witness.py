@@ -132,7 +132,6 @@ def check_lost(folder: Path | None, path: Path) -> None:
 
 
 def _at(folder: Path | None, path: Path) -> Path | None:
-    """Return the witness of a ledger that was last seen under a path, and had more than its first line."""
     place = os.path.realpath(path)
     witnesses: list[Path] = []
     with suppress(OSError):
@@ -146,7 +145,6 @@ def _at(folder: Path | None, path: Path) -> Path | None:
 
 
 def _last(file: IO[bytes]) -> Seen | None:
-    """Return the last whole line; what a power failure left behind it counts as not written."""
     end = file.seek(0, os.SEEK_END)
     for start in dict.fromkeys((max(0, end - TAIL), 0)):
         file.seek(start)

@@ -95,7 +95,6 @@ def with_seed(estimator: Any, generator: PublicGenerator) -> Any:
 
 
 def _parts(estimator: Any) -> list[Any]:
-    """Return an estimator and all those in its parameters, also in lists, tuples and dictionaries."""
     estimators, left = [], [estimator]
     while left:
         value = left.pop()

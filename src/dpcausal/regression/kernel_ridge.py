@@ -315,7 +315,6 @@ def tune(x: Reals, y: Reals, *, widths: Sequence[float] = WIDTHS, alphas: Sequen
 
 
 def _normal_equations(features: FourierFeatures, places: Reals, index: Integers, y: Reals) -> tuple[Reals, Reals]:
-    """Return Φ'Φ and Φ'y over all rows, from the number of rows and the sum of y at each place."""
     counts = np.bincount(index, minlength=places.size).astype(np.float64)
     sums = np.bincount(index, weights=y, minlength=places.size)
     gram, moments = np.zeros((features.size, features.size)), np.zeros(features.size)

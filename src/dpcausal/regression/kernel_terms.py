@@ -188,7 +188,6 @@ def _by_level(columns: Columns) -> list[Reals]:
 
 
 def _best_pairs(columns: Columns, U: Reals) -> list[Pair]:
-    """Return all pairs of numbers, of many those whose products go best with the responses."""
     z, pairs = columns.z, list(combinations(range(columns.count), 2))
     if len(pairs) <= MOST_PAIRED:
         return pairs
@@ -209,7 +208,6 @@ def _of_pairs(columns: Columns, U: Reals) -> list[Reals]:
 
 
 def _surface(columns: Reals, width: float) -> Reals:
-    """Return features of a Gaussian kernel of all columns, on rows as landmarks."""
     marks = columns[np.linspace(0, len(columns) - 1, min(len(columns), SURFACE_LANDMARKS)).astype(np.int64)]
 
     def squared_distances(rows: Reals) -> Reals:
@@ -220,7 +218,6 @@ def _surface(columns: Reals, width: float) -> Reals:
 
 
 def _residual(columns: Reals, U: Reals) -> Reals:
-    """Return what slopes in the columns leave of the responses."""
     slopes, _ = np.linalg.qr(np.column_stack([np.ones(len(U)), columns]))
     return standardised(U - slopes @ (slopes.T @ U))
 

@@ -170,13 +170,11 @@ def places(columns: Columns, rows: int) -> float:
 
 
 def _chosen(terms: Sequence[Reals], scores: Reals, least: float = LEAST_SCORE) -> list[Reals]:
-    """Return the terms with the largest scores, the largest first."""
     order = np.argsort(-scores, kind="stable")[:MOST_ADDED]
     return [terms[place] for place in order if scores[place] > least]
 
 
 def _together(terms: Sequence[Reals], weights: Reals, n: int) -> Reals:
-    """Return the features of Σ_t w_t F_t F_t'."""
     weighted = [term * weight**0.5 for term, weight in zip(terms, weights, strict=True) if weight > 0]
     return np.hstack(weighted) if weighted else np.empty((n, 0))
 
@@ -211,7 +209,6 @@ def _weighed(terms: Sequence[Reals], U: Reals, weights: Reals, rounds: int) -> t
 
 
 def _smoothed(features: Reals, U: Reals) -> SideFit:
-    """Return the kernel's directions and what is left there, each response at its own likeliest α."""
     n = len(U)
     values, vectors = np.linalg.eigh(features.T @ features)
     positive = values > 1e-9 * values[-1] if values.size else np.zeros(0, dtype=bool)

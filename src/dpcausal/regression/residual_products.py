@@ -65,7 +65,6 @@ def rounding(rows: int, penalty: float) -> float:
 
 
 def _product_error(rows: int, penalty: float) -> float:
-    """Return how far a computed product of residuals is from the exact one."""
     largest, error = 1 + norm_bound(penalty), rounding(rows, penalty)
     return (2 * largest * error + error**2 + (largest + error) ** 2 * _UNIT) * _UP
 

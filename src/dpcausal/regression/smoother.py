@@ -137,12 +137,10 @@ def smooth(given: Given, responses: Reals, shape: Shape, generator: PublicGenera
 
 
 def _has_few_rows(n: int, numbers: int, shape: Shape) -> bool:
-    """Return whether K itself is decomposed."""
     return n <= max(EXACT_ROWS, _pairs(numbers, shape) * numbers if shape == "additive" else 0)
 
 
 def _unexplained(U: Reals, projected: Reals, values: Reals) -> float:
-    """Return the least share of variance that the fit with α = 1 leaves, by generalised cross-validation."""
     n, shrunk = len(U), 1 / (values + 1)
     left = (U**2).sum(axis=0) - (projected**2 * (1 - shrunk**2)[:, None]).sum(axis=0)
     freedom = max(1 - float(np.sum(values * shrunk)) / n, 0.05)
@@ -174,7 +172,6 @@ def _width(columns: int, shape: Shape) -> float:
 
 
 def _pairs(numbers: int, shape: Shape) -> int:
-    """Return the pairs of features of each number, or of all of them where kernels are multiplied."""
     d = max(numbers, 1)
     return 3 * PAIRS if shape == "isotropic" else min(max(LEAST_PAIRS, PAIRS // d), max(4, MOST_PAIRS // d))
 
@@ -198,7 +195,6 @@ def _exact(z: Reals, levels: Integers, width: float, shape: Shape, U: Reals) -> 
 
 
 def _streamed(features: _Features, U: Reals) -> tuple[Reals, Reals, Reals]:
-    """Return eigenvalues and eigenvectors of Φ'Φ, and the responses in the left singular vectors of Φ."""
     gram, moments = np.zeros((features.size, features.size)), np.zeros((features.size, U.shape[1]))
     for part, rows in features.chunks():
         gram += rows.T @ rows

@@ -121,7 +121,6 @@ class NoisyWhitened(Release):
 
     @cached_property
     def _roots(self) -> list[Reals]:
-        """The inverse root of each column's covariance."""
         found = []
         for column in range(len(self.names)):
             own = self.block(column)
@@ -145,7 +144,6 @@ class NoisyWhitened(Release):
 
     @cached_property
     def _noise(self) -> Reals:
-        """N = W Wᵀ, block by block."""
         return np.asarray(self._root @ self._root.T)
 
     def entry_error(self, x: int, y: int) -> float:
@@ -167,7 +165,6 @@ class NoisyWhitened(Release):
         return {}  # of plain tuples of numbers, over which the collector of garbage does not go
 
     def _left(self, x: int, given: Columns) -> _Left:
-        """Return what a column's tests given others have in common."""
         known = self._lefts.get((x, given))
         if known is not None:
             return known
@@ -227,7 +224,6 @@ class NoisyWhitened(Release):
         return found
 
     def _left_by_parts(self, x: int, y: int, given: Columns) -> float:
-        """Return how long a link may be that given numbers leave though only they make it, for they were cut."""
         found = 0.0
         for z in given:
             if self.names[z] in self.cut:
@@ -274,7 +270,6 @@ class NoisyWhitened(Release):
 
     @cached_property
     def _unconditional(self) -> dict[tuple[int, int], Residual]:
-        """The residuals of all pairs given none, where slopes and G are 0: many of the same sizes at once."""
         alike: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for x, y in combinations(range(len(self.names)), 2):
             sizes = len(self.shares[x]) - 1, len(self.shares[y]) - 1
@@ -305,7 +300,6 @@ class NoisyWhitened(Release):
 
     @cached_property
     def _features(self) -> list[tuple[Reals, Reals]]:
-        """The shares and the features of each column's kept levels."""
         return [(shares, features(shares)) for shares in map(np.array, self.shares)]
 
     @cached_property

@@ -52,12 +52,10 @@ class NoisyTriples(NoisyWhitened):
 
     @cached_property
     def _total(self) -> float:
-        """The noisy Σ g."""
         return max(float(self.thirds[-1]) / constant(self._entries), LEAST_SHARE * self.n)
 
     @cached_property
     def _sums(self) -> dict[Triple, Reals]:
-        """Of each triple."""
         shapes = [[len(self.shares[place]) - 1 for place in one] for one in self.triples]
         ends = np.cumsum([int(np.prod(shape)) for shape in shapes], dtype=np.intp)
         parts = np.split(self.thirds, ends)[:-1]
@@ -92,7 +90,6 @@ class NoisyTriples(NoisyWhitened):
         return {}
 
     def _turn(self, x: int, z: int, w: int) -> Reals | None:
-        """Return E[x Ψ'], x whitened: how a column turns on two together; ``None`` if that was not released."""
         if (x, z, w) in self._turns:
             return self._turns[x, z, w]
         third, found = self.third(x, z, w), None

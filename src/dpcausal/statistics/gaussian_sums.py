@@ -67,12 +67,10 @@ class _RowSums:
 
 
 def _factor(rate: Fraction) -> float:
-    """Return rate²/2 as a float; beyond 2⁹⁰⁰ the kernel is 0 off the diagonal all the same."""
     return float(min(rate * rate / 2, Fraction(2) ** 900))
 
 
 def _fill(tile: Floats, rows: Floats, columns: Floats, factor: float) -> None:
-    """Write the kernel of rows against columns into the tile, and 0 where there is no record."""
     if len(rows) < TILE or len(columns) < TILE:
         tile.fill(0.0)
     part = tile[: len(rows), : len(columns)]
@@ -85,7 +83,6 @@ def _fill(tile: Floats, rows: Floats, columns: Floats, factor: float) -> None:
 
 
 def _over_columns(tile: Floats) -> Floats:
-    """Return each row's sum, by halving: eight additions on the way of each term."""
     half = tile
     while half.shape[1] > 1:
         middle = half.shape[1] // 2
@@ -95,7 +92,6 @@ def _over_columns(tile: Floats) -> Floats:
 
 
 def _over_rows(tile: Floats) -> Floats:
-    """Return each column's sum, by halving."""
     half = tile
     while half.shape[0] > 1:
         middle = half.shape[0] // 2

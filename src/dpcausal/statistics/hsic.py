@@ -150,12 +150,10 @@ def rounding_error(m: int, kernel: Kernel) -> Fraction:
 
 
 def _error(m: int, kernel: Kernel) -> Fraction:
-    """Return the most that the float ``hsic`` can be from the exact value, which is at most 1/4."""
     return rounding_error(m, kernel) + Fraction(1, 2**54)
 
 
 def _root_error(m: int, kernel: Kernel) -> Fraction:
-    """Return the most that the float ``root_hsic`` can be from the exact root: |√a − √b| ≤ √|a − b|."""
     squared = rounding_error(m, kernel)
     return Fraction(math.isqrt(math.ceil(squared * 2**200)) + 1, 2**100) + Fraction(1, 2**52)
 
@@ -208,7 +206,6 @@ def _checked_interval(name: str, interval: Interval) -> Interval:
 
 
 def _checked_shift(shift: float, interval: Interval) -> Fraction:
-    """Return the shift of the kernel's arguments: the grid adds less than two of its steps."""
     if not _is_finite(shift) or shift < 0:
         raise ParameterError(f"shift must be a finite number, at least 0, got {shift!r}")
     return Fraction(float(shift)) + 2 * _step(_checked_interval("interval", interval))

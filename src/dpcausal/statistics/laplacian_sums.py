@@ -84,7 +84,6 @@ def _instruction(function: Function) -> Callable[..., Any]:
 
 @_instruction
 def _fused(_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """Compile to IEEE fusedMultiplyAdd, a·b + c rounded once: an instruction, or else the C library's."""
     signature = types.float64(types.float64, types.float64, types.float64)
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -112,7 +111,6 @@ def _plus(ah: float, al: float, bh: float, bl: float) -> tuple[float, float]:
 
 @_entry
 def _tables(binary: Pairs) -> Pairs:
-    """Fill the tables from the powers exp(−rate · 2^bit): one product per entry, at most nine on its way."""
     tables = np.zeros((DIGITS, 1 << DIGIT_BITS, 2))
     for digit in range(DIGITS):
         tables[digit, 0, 0] = 1.0
@@ -127,7 +125,6 @@ def _tables(binary: Pairs) -> Pairs:
 
 @_inner
 def _decay(gap: int, tables: Pairs) -> tuple[float, float]:
-    """Return exp(−rate · gap), 0 ≤ gap < 2³⁰."""
     digit = gap & 1023
     vh, vl = tables[0, digit, 0], tables[0, digit, 1]
     digit = (gap >> 10) & 1023
@@ -141,7 +138,6 @@ def _decay(gap: int, tables: Pairs) -> tuple[float, float]:
 
 @_inner
 def _row_sums(values: Codes, tables: Pairs) -> Pairs:
-    """Return Σ_j exp(−rate |v_i − v_j|) for ascending values: what is behind and here, then what is ahead."""
     m = values.size
     rows = np.empty((m, 2))
     vh, vl = 1.0, 0.0
@@ -214,7 +210,6 @@ def _pair_sum(x: Codes, keys: Codes, x_tables: Pairs, y_tables: Pairs) -> tuple[
 
 @_entry
 def _sums(x: Codes, keys: Codes, x_tables: Pairs, y_tables: Pairs) -> Pairs:
-    """Return the four sums as pairs; one thread and a fixed order, so the same data give the same bits."""
     th, tl, ordered = _pair_sum(x, keys, x_tables, y_tables)
     x_rows = _row_sums(x, x_tables)
     y_rows = _row_sums(ordered >> 32, y_tables)

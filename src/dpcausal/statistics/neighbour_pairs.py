@@ -65,7 +65,6 @@ def z_order(z: Reals, cells: Integers, keys: Integers, complete: npt.NDArray[np.
 
 
 def _reaches(cells: Integers, k: int, ends: int) -> tuple[Integers, Integers]:
-    """Return min(k, ⌊p/ends⌋) of each row's rank p in its cell from the front, and from the back."""
     first = np.flatnonzero(np.diff(cells, prepend=-1))
     sizes = np.diff(first, append=cells.size)
     places = np.arange(cells.size, dtype=np.int64)

@@ -118,7 +118,6 @@ def _sensitivity(bound: Fraction | int, proof: str, unit: Unit) -> Sensitivity:
 
 
 def _largest_spearman(m: int) -> int:
-    """Return N of two identical columns without ties; 3 divides (m−1)m(m+1)."""
     return m * (m * m - 1) // 3
 
 
@@ -136,7 +135,6 @@ def _common_length(x: Column, y: Column) -> int:
 
 
 def _codes(values: Column) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the place of each value among the distinct ones, and how often each of those occurs."""
     _, codes, counts = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True, return_counts=True)
     return codes.astype(np.int64, copy=False), counts.astype(np.int64, copy=False)
 

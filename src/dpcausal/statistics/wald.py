@@ -201,7 +201,6 @@ def shares(sums: Reals) -> Reals:
 
 
 def _factors(p: Reals) -> tuple[Reals, Reals]:
-    """Return D and L Lᵀ without the last level, one matrix a stratum."""
     levels = p.shape[1]
     eye = np.eye(levels)
     d = p[:, :, None] * eye - p[:, :, None] * p[:, None, :]

@@ -165,7 +165,6 @@ class SyntheticMethod(Method[Treated]):
         return base.part(MIXING / starts), base.part(INTERVAL / starts), base.part(PLACEBO_TEST / targets)
 
     def _reasons(self, question: Treated, base: Base) -> tuple[str, str]:
-        """Return why there will be no interval and no placebo test; empty if there may be."""
         if not self.has_placebos:
             return (f"the method {self.name} has no placebos",) * 2
         if not question.inference:

@@ -145,7 +145,6 @@ def check(frame: Any, schema: Mapping[str, Column], weight: tuple[str, float] | 
 
 
 def _repeats(source: Source, name: str) -> bool:
-    """Return whether a column is named like an id, holds texts or whole numbers, and has one of them twice."""
     fields = source.declared(name).kind
     if not LIKE_ID.fullmatch(name) or fields not in (Kind.TEXT, Kind.INTEGER, Kind.OBJECT, Kind.FIELD):
         return False
@@ -181,7 +180,6 @@ def _checked(source: Source, name: str, column: Column, rows: int) -> ColumnChec
 
 
 def _texts(collected: Collected, name: str) -> tuple[str, ...]:
-    """Return the fields of a text file that are no number."""
     absent, texts = np.isnan(collected.numbers(name)), (str(one) for chunk in collected.objects(name) for one in chunk)
     return tuple(text for text, lacks in zip(texts, absent, strict=True) if lacks)
 
@@ -199,7 +197,6 @@ def _checked_weight(source: Source, weight: tuple[str, Bounded], rows: int) -> C
 
 
 def _misread(source: Source, collected: Collected, name: str, missing: NDArray[np.bool_]) -> tuple[str, ...]:
-    """Return what those fields of a text file look like that count as missing."""
     if source.declared(name).kind is not Kind.FIELD or not missing.any():
         return ()
 

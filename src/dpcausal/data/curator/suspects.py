@@ -58,7 +58,6 @@ def suspects_of_numbers(raw: NDArray[np.float64], column: Bounded) -> tuple[str,
 
 
 def _is_isolated(values: NDArray[np.float64], place: int) -> bool:
-    """Return whether a value is the first or last of all, farther from the next than these usually are."""
     if place not in (0, len(values) - 1):
         return False
     steps = np.diff(values)

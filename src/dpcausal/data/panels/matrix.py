@@ -212,7 +212,6 @@ def frame_cells(
 
 
 def _differ(targets: list[Any]) -> bool:
-    """Whether a mapping by targets keeps them apart: it takes True for 1."""
     try:
         return len(set(targets)) == len(targets)
     except TypeError:
@@ -222,7 +221,6 @@ def _differ(targets: list[Any]) -> bool:
 def _cells_of(
     collected: Collected, unit: str, time: str, ranks: Mapping[Any, int], times: tuple[Label, ...]
 ) -> NDArray[np.int64] | None:
-    """Return each record's cell, unit · T + period, −1 where it has none; ``None`` if a unit is not known."""
     rows = len(collected)
     units, names = coded(collected.objects(unit), rows, unit_name)
     moments, labels = coded(collected.objects(time), rows, period_label)
@@ -233,7 +231,6 @@ def _cells(
     units: NDArray[np.int64], moments: NDArray[np.int64], names: list[Any], labels: list[Any], ranks: Mapping[Any, int],
     times: tuple[Label, ...],
 ) -> NDArray[np.int64]:  # fmt: skip
-    """Return the cells of records whose units and times are codes of names and labels, −1 for a null."""
     # The last entry is that of a null, code −1.
     rank = np.array([*(ranks[name] for name in names), -1], dtype=np.int64)[units]
     place = np.array([*(_position(times, label) for label in labels), -1], dtype=np.int64)[moments]

@@ -66,7 +66,6 @@ def membership(treated: tuple[Any, ...] | str, as_text: bool) -> Callable[[Any],
 
 
 def _parts(rule: str, unit: str) -> list[tuple[str, Any]]:
-    """Return the comparisons of a rule, of the one column that it may speak of."""
     try:
         clauses = parse_predicates(rule)
     except ParameterError:

@@ -90,7 +90,6 @@ class DaskSource(Streaming):
 
 
 def _ordered(frame: Any) -> bool:
-    """Whether no step of the query may put rows in another order than that in which they are kept."""
     from dask.dataframe import dask_expr
 
     steady = (dask_expr._expr.Blockwise, dask_expr.io.io.IO)

@@ -108,7 +108,6 @@ def ordered(relation: Any) -> bool:
 
 
 def _steps(relation: Any) -> set[str]:
-    """Return the names of the steps of its plan."""
     ((_, plan),) = relation.query("dpcausal_plan", "EXPLAIN (FORMAT json) SELECT * FROM dpcausal_plan").fetchall()
     steps, names = json.loads(plan), set()
     while steps:
@@ -177,7 +176,6 @@ def _typed(name: str, dtype: Any) -> Expression:
 
 
 def _code(value: Expression, rule: Rule, dtype: Any, whole: Callable[[Any], Expression]) -> Expression:
-    """Return the code of a typed value, one branch a key."""
     keys = [_constant(key, dtype) for key in rule.keys]
     if isinstance(rule, Cuts):
         branches = [(value >= key, rule.first + place) for place, key in reversed(list(enumerate(keys, 1)))]
@@ -215,7 +213,6 @@ def _listed(relation: Any, rule: Matches, dtype: Any, place: int) -> Any:
 
 
 def _constant(key: Key, dtype: Any) -> Expression:
-    """Return a key as a constant of the type in which the column is compared."""
     if isinstance(key, str):
         return ConstantExpression(key.encode())
     if isinstance(key, (bool, float)):

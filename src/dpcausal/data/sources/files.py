@@ -84,7 +84,6 @@ def file_source(path: str | PathLike[str]) -> Source:
 
 
 def _database(path: str, table: str) -> Source:
-    """Return a table of a DuckDB file, opened to read: while it is open nobody can write to it."""
     if importlib.util.find_spec("duckdb") is None:
         raise MissingDependencyError("duckdb", "duckdb")
     import duckdb
@@ -94,7 +93,6 @@ def _database(path: str, table: str) -> Source:
 
 
 def _cluster(master: str, what: str, name: str) -> Source:
-    """Return a table or files that Spark reads; a session that is open already is taken."""
     if master.startswith("sc:"):
         raise ParameterError(
             f"{master!r} is a session of Spark Connect, which does not show whether a table draws its rows anew: name "

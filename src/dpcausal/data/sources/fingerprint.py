@@ -75,7 +75,6 @@ def files_of(path: str) -> list[Path]:
 
 
 def _moved(data: str, path: Callable[[str], str]) -> str:
-    """Return words for data with another path in them; those of a cluster stay as they are."""
     if CLUSTER.fullmatch(data) is not None:
         return data
     if (url := DATABASE.fullmatch(data)) is not None:

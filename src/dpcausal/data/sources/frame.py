@@ -284,7 +284,6 @@ def _salvaged(series: nw.Series[Any]) -> Sequence[object]:
 
 
 def _require_order(guarded: Callable[[Callable[[], Any], str], Any], relation: Any) -> None:
-    """Refuse a relation whose connection may return its rows in another order each time."""
     setting = "any_value(current_setting('preserve_insertion_order'))"
     answer = guarded(lambda: relation.limit(1).aggregate(setting).fetchall()[0][0], "the duckdb frame cannot be read")
     if answer is False:
@@ -322,7 +321,6 @@ def _kind(dtype: nw.dtypes.DType) -> Kind:
 
 
 def _native_label(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> str:
-    """Return the bare name of a type that narwhals has no word for."""
     native: Any = nw.to_native(frame)
     if frame.implementation is nw.Implementation.PANDAS:
         dtype = native[name].dtype
@@ -337,7 +335,6 @@ def _native_label(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> st
 
 
 def _categories(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> Kind:
-    """Return what the categories of a categorical are declared to be."""
     native: Any = nw.to_native(frame)
     if frame.implementation is nw.Implementation.PANDAS:
         dtype = native[name].dtype

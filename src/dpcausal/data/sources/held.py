@@ -87,7 +87,6 @@ def held_panel(panel: Panel) -> Panel:
 
 
 def _with(single: One, **fields: object) -> One:
-    """Return the same table or panel, of which some slots hold something else."""
     copy: One = object.__new__(type(single))
     for slot in type(single).__slots__:
         object.__setattr__(copy, slot, fields.get(slot, getattr(single, slot)))

@@ -77,7 +77,6 @@ def counted(
 
 
 def _code(column: pl.Expr, dtype: pl.DataType, rule: Rule, stride: int) -> pl.Expr:
-    """Return the code of a column's values times the stride, one branch a key or a look-up."""
     if dtype.is_float():
         dtype = pl.Float64()
         column = column.cast(dtype)

@@ -263,7 +263,6 @@ def _unpacked(packed: bytes | None) -> NDArray[np.int64] | None:
 
 
 def _joined(batches: Iterator[Any]) -> Iterator[Any]:
-    """Yield tables of about ``BATCH`` rows: Spark's own batches are small."""
     from pyarrow import Table
 
     held, rows = [], 0
@@ -278,7 +277,6 @@ def _joined(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def _changes(frame: Any) -> bool:
-    """Whether its query, as Spark has understood it, may give other rows each time."""
     plans = [frame._jdf.queryExecution().analyzed()]
     while plans:
         plan = plans.pop()
@@ -298,7 +296,6 @@ def _changes(frame: Any) -> bool:
 
 
 def _aggregates_in_order(expression: Any) -> bool:
-    """Whether it is an aggregate whose value may depend on the order in which rows come."""
     if expression.getClass().getSimpleName() != "AggregateExpression":
         return False
     function = expression.aggregateFunction()
@@ -309,8 +306,6 @@ def _aggregates_in_order(expression: Any) -> bool:
 
 
 def _workers_have_this(session: Any) -> bool:
-    """Whether a worker imports this version of the package: asked without anybody's rows."""
-
     def versions(batches: Iterator[Any]) -> Iterator[Any]:  # within a function, it goes to them as it is
         from pyarrow import RecordBatch
 
@@ -325,7 +320,6 @@ def _workers_have_this(session: Any) -> bool:
 
 @contextmanager
 def _logs_off(session: Any) -> Iterator[None]:
-    """Let the driver's log be silent: it would quote what a query of the curator's own fails at."""
     log4j = session._jvm.org.apache.logging.log4j
     with _one_pass:
         context = log4j.LogManager.getContext(False)

@@ -66,7 +66,6 @@ class PackageSource(Streaming):
 
 
 def _field(value: Any) -> bytes:
-    """Return a value as a file of text has it."""
     if value is None or value != value:
         return b""
     if isinstance(value, float) and value.is_integer():

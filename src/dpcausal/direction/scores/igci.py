@@ -23,7 +23,6 @@ LEAST_GAP = 2.0**-1022
 
 
 def _gaps(values: Column) -> Column:
-    """Return the distances between neighbouring distinct values."""
     return np.diff(np.unique(values))
 
 
@@ -48,7 +47,6 @@ def entropy(values: Column) -> float:
 
 
 def _to_unit(values: Column) -> Column:
-    """Return the values moved onto [0, 1] by their least and largest."""
     width = float(np.max(values)) - float(np.min(values))
     return (values - np.min(values)) / (width if width > 0 else 1.0)
 

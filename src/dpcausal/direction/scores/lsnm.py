@@ -61,7 +61,6 @@ class Spline:
         self._plain = self._directions(np.ones(len(v)))
 
     def _directions(self, weights: Column) -> tuple[Column, Column]:
-        """Return Z and λ with Z'WZ = I and penalty Σ λ_j c_j² of the fit Zc: Demmler and Reinsch."""
         L = np.linalg.cholesky(self._X.T @ (weights[:, None] * self._X))
         half = np.linalg.solve(L, self._S)
         values, U = np.linalg.eigh(np.linalg.solve(L, half.T))

@@ -56,7 +56,6 @@ TWO_LEVELS = 500.0
 
 
 def _of_many(question: DiscoveryQuestion, loss: Loss) -> GraphSearch:
-    """Return the method for many columns and Gaussian noise: by n, the loss and the declared levels."""
     entries, spent = declared(question), affordable_zcdp(Whitened().charge(loss, question)[0])
     if not isinstance(spent, ZCDP) or entries > MOST_ENTRIES:
         return Parities()

@@ -112,7 +112,6 @@ def _around(release: NoisyWhitened, edges: frozenset[Edge]) -> dict[str, set[str
 
 
 def _separating(release: NoisyWhitened, terms: Terms, edges: frozenset[Edge]) -> dict[Edge, tuple[str, ...]]:
-    """Return what separates best each pair that is apart but has a neighbour in common."""
     separating: dict[Edge, tuple[str, ...]] = {}
     around, ask = _around(release, edges), asker(release, terms)
     for x, y in combinations(release.names, 2):
@@ -129,7 +128,6 @@ def _separating(release: NoisyWhitened, terms: Terms, edges: frozenset[Edge]) ->
 
 
 def _weakest(release: NoisyWhitened, terms: Terms, edges: frozenset[Edge]) -> dict[Edge, float]:
-    """Return the largest p-value of each edge given neighbours of either end."""
     around, ask, largest = _around(release, edges), asker(release, terms), {}
     for x, y in map(sorted, edges):
         sets = ((), *conditioning_sets(around[x] - {y}, around[y] - {x}, terms.max_order))

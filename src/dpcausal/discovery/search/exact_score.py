@@ -172,7 +172,6 @@ def best_dag(scores: LocalScores, without: Edge | None = None) -> tuple[float, f
 def _best_within(
     sets: Sequence[tuple[float, int]], banned: int, masks: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
-    """Return for each mask the best score of a parent set inside it."""
     values = np.full(len(masks), -math.inf)
     for score, members in sets:
         if not members & banned:

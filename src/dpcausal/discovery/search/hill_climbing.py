@@ -93,7 +93,6 @@ def _linked(release: NoisyWhitened, x: int, y: int, terms: Terms) -> bool:
 
 
 def _leads(parents: list[set[int]], start: int, end: int, skip: bool = False) -> bool:
-    """Return whether arrows lead from one column to another; ``skip``: beside the arrow between the two."""
     seen, todo = {end}, [end]
     while todo:
         below = todo.pop()

@@ -148,7 +148,6 @@ def close_under_meek(marks: Marks, forbids: Forbids = None) -> None:
 
 
 def _implied(marks: Marks, a: Any, b: Any) -> bool:
-    """Return whether one of the rules points the open edge a — b towards b."""
     if any(not marks.adjacent(c, b) for c in marks.parents[a]):  # R1: c → a — b
         return True
     if marks.children[a] & marks.parents[b]:  # R2: a → c → b

@@ -79,7 +79,6 @@ def retained_pairs(release: NoisyWhitened, skeleton: Skeleton, terms: Terms) -> 
 
 
 def _is_separated(residual: Residual, strength: float, terms: Terms, given: int) -> bool:
-    """Return whether a residual separates a pair of this strength; full tests may lack the power."""
     # φ² of k numbers, of which nothing is left, has √(2/k) times the mean as its deviation.
     if given > 1 and math.sqrt(2 / residual.freedom) * residual.added > SEEN * strength:
         return False
@@ -104,7 +103,6 @@ def _by_strength(release: NoisyWhitened, edges: Iterable[Edge]) -> list[tuple[fl
 
 
 def _sets(release: NoisyWhitened, around: dict[str, set[str]], x: str, y: str, largest: int) -> Iterator[Columns]:
-    """Yield the sets around either end without a redundant part, by position."""
     place = {name: number for number, name in enumerate(release.names)}
     for names in conditioning_sets(around[x] - {y}, around[y] - {x}, largest):
         given = tuple(place[z] for z in names)

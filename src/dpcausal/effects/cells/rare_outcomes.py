@@ -97,7 +97,6 @@ def odds_ratio(control: Risk, treated: Risk, reach: float) -> tuple[float | None
 
 
 def _limits(above: tuple[float, ...], below: tuple[float, ...]) -> tuple[float, float]:
-    """Return R where (a − R b)² = (a − a_low)² + R² (b_high − b)², and from the other ends the upper one."""
     (a_low, a, a_high), (b_low, b, b_high) = above, below
     product = a * b
     low = high = 0.0

@@ -125,7 +125,6 @@ def _summed(
     question: DidQuestion, shape: Shape, steps: Reals, cohorts: npt.NDArray[np.int64], rows: Rows, radius: float,
     allotment: CallBudget, loss: ZCDP,
 ) -> NoisyPaths:  # fmt: skip
-    """Release the sums by cohort of steps seen in a shape, each cohort's about its own middle."""
     n, d, number = question.table.n, steps.shape[1], len(question.cohorts)
     bits = cohort_bits(n, radius)
     seen = _seen(shape, steps, cohorts)
@@ -142,7 +141,6 @@ def _summed(
 
 
 def _seen(shape: Shape, steps: Reals, cohorts: npt.NDArray[np.int64]) -> Reals:
-    """Return each person's steps about the own cohort's middle in units of the shape."""
     inverse = np.asarray(np.linalg.inv(shape.spread), dtype=np.float64)
     return whitened(steps - shape.middle[cohorts], np.zeros(steps.shape[1]), inverse)
 
@@ -172,7 +170,6 @@ def _reach(shape: Shape, seen: Reals, rows: Rows, least: float, allotment: CallB
 
 
 def _about(found: NoisyPaths) -> Shape:
-    """Return each cohort's middle and the shape about it; no direction thinner than half the noise."""
     d, number = len(found.spread), len(found.counts)
     # A cohort in the noise stays near the middle that it had: its mean is shrunk, not drawn.
     counts = np.maximum(found.counts, 2 * found.deviation)
@@ -196,13 +193,11 @@ def _paths(
 
 
 def _radius(question: DidQuestion, rho: ZCDP, n: int) -> float:
-    """Return the least length that rows are shortened to: public."""
     mu = math.sqrt(2 * rho.part(LAST).rho)
     return paths_radius(len(question.times) - 1, mu, n / len(question.cohorts))
 
 
 def _deviation(question: DidQuestion, radius: float, loss: ZCDP, n: int) -> float:
-    """Return σ of the noise of Σ z of a cohort."""
     bits = cohort_bits(n, radius)
     claim = cohort_sums_sensitivity(len(question.cohorts), len(question.times) - 1, radius, bits)
     return gaussian_scale(float(claim.bound), loss) * 2.0**-bits

@@ -170,7 +170,6 @@ def _trend(found: _CohortContrasts, since: list[int], reach: float, shown: bool)
 
 
 def _controls(paths: ReleasedPaths, enough: list[int], never_only: bool, g: int, t: int) -> list[int]:
-    """Return the cohorts that ATT(g, t) is measured against."""
     late = max(t, paths.starts[g] - 1)
     return [
         c for c in enough

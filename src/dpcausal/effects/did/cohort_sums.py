@@ -66,12 +66,10 @@ def cohort_sums(
 
 
 def _total(values: Reals, parts: Reals | None) -> float:
-    """Return the sum of whole numbers, or of a part of each, made whole person by person."""
     return float(values.sum() if parts is None else np.rint(parts * values).sum())
 
 
 def _squares(own: Reals, parts: Reals) -> Reals:
-    """Return ``second_moments`` of parts of rows."""
     upper = [(i, i) for i in range(own.shape[1])] + [*zip(*np.triu_indices(own.shape[1], 1), strict=True)]
     return scaled(np.array([_total(own[:, i] * own[:, j], parts) for i, j in upper]), own.shape[1])
 

@@ -66,7 +66,6 @@ def cohorts_of(
 
 
 def _start(one: Label, labels: list[Label], scale: str, untreated: bool) -> int | None:
-    """Return the place of the first treated period: −1 for never, ``None`` where the level does not say."""
     if untreated:
         return -1
     if not scale:

@@ -49,7 +49,6 @@ def automatic(question: EffectQuestion, loss: Loss) -> EffectMethod:
 
 
 def _answers(method: EffectMethod, question: EffectQuestion, loss: Loss) -> bool:
-    """Return whether a method would answer, which public numbers alone decide."""
     try:
         method.plan(question, method.charge(loss, question)[0])
     except DpCausalError:

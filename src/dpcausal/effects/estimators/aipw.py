@@ -179,7 +179,6 @@ class Aipw(SumsOverRows, EffectMethod):
                 f"{NONE}: {BLIND}" if self._blind(d, n, rho) else tails)  # fmt: skip
 
     def _bent(self, design: Design, question: EffectQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> list[Pair]:
-        """Return the squares and products that are among the columns: public."""
         squares, n = squares_of(design), question.n
         for pairs in ([*squares, *products_of(design)], squares) if not self.lines_only else ():
             d = len(design.names) + len(pairs)
@@ -194,11 +193,9 @@ class Aipw(SumsOverRows, EffectMethod):
 
     @property
     def _counts(self) -> Fraction:
-        """Return the counts' share of ρ."""
         return FEWER if self.short_tails else COUNTS
 
     def _noise(self, columns: int, n: int, rho: ZCDP) -> float:
-        """Return the deviation of the noise of the scores' sum, were they cut at 1: public."""
         return noise_of_sum(_deviation(rho, 1 - moments_share(columns, n, rho) - self._counts))
 
     def _blind(self, columns: int, n: int, rho: ZCDP, farthest: float = math.inf) -> bool:
@@ -264,7 +261,6 @@ def _names(question: EffectQuestion, design: Design) -> tuple[str, ...]:
 
 
 def _deviation(rho: ZCDP, share: Fraction) -> float:
-    """Return the deviation of the noise of one corner of the scores, or of one of the counts."""
     return gaussian_scale(float(corner_counts_sensitivity(1, Norm.L2).bound), rho.part(share)) / GRID
 
 

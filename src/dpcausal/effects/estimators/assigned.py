@@ -226,7 +226,6 @@ def _in_proportion(sizes: Any, n: int, strata: int) -> Integers:
 
 
 def _deviation(arms: _Arms, spent: Paid) -> float:
-    """Return the deviation of the noise of the difference, in widths of the outcome's range."""
     if not isinstance(spent, PureDP):
         return 0.0
     scale = laplace_scale(2 * GRID, spent.part(DIFFERENCE))
@@ -234,7 +233,6 @@ def _deviation(arms: _Arms, spent: Paid) -> float:
 
 
 def _answer(question: EffectQuestion, arms: _Arms, sum_of_all: float, noise: float, cells: NoisyCells) -> Effect:
-    """Return the effect, in the outcome's unit: both releases weighed by their noise."""
     sums, of_squares, astray = arms.sums(cells, question)
     shares, within = arms.shares, sums.T / sums.N
     other, other_noise = float((shares * sums.N * within * [[-1], [1]]).sum()), sums.noise[1, 1] * (shares**2).sum()

@@ -141,7 +141,6 @@ def slope(
 
 
 def _basis(columns: Sequence[Reals]) -> Reals:
-    """Return orthonormal columns of the same span; what is nearly in the others' adds none."""
     Z = np.hstack(columns)
     size = np.sqrt((Z**2).sum(axis=0))
     U, values, _ = np.linalg.svd(Z[:, size > 0] / size[size > 0], full_matrices=False)

@@ -194,7 +194,6 @@ class SampleAggregate(EffectMethod):
         return found
 
     def _dealt(self, question: EffectQuestion, kinds: Kinds, spent: PureDP) -> SampleAggregate:
-        """Return it with terms and blocks checked, or chosen from public numbers."""
         rows, epsilon = question.table.expected, spent.epsilon / blocks_moved(question.unit)
         least = max(LEAST_BLOCKS, math.ceil(ENOUGH / epsilon))
         try:
@@ -229,7 +228,6 @@ class SampleAggregate(EffectMethod):
         return 1 + kinds.columns(terms) + (0 if self.overlap else kinds.modifiers(terms))
 
     def _needs(self, kinds: Kinds, terms: str) -> float:
-        """Return the fewest rows that a block should have."""
         return max(LEAST_LEARNING if self._learns else LEAST_BLOCK, ROWS_A_COLUMN * self._columns(kinds, terms))
 
     def _series(self, kinds: Kinds, rows: float) -> str:
@@ -289,7 +287,6 @@ class SampleAggregate(EffectMethod):
         return self._effect(question, found, blocks)
 
     def _of_all_rows(self, run: Run[EffectQuestion]) -> Effect:
-        """Return the effect in all rows as one block, with the error of its slope."""
         question = run.question
         book_exact("effect", run.budget)
         with one_thread():
@@ -359,5 +356,4 @@ def _kinds(question: EffectQuestion) -> Kinds:
 
 
 def _told(question: EffectQuestion) -> EffectQuestion:
-    """Return what workers need of a question, without its table."""
     return replace(question, table=PublicTableInfo(question.table.schema))  # type: ignore[arg-type]

@@ -122,7 +122,6 @@ class BoostedAipw(SumsOverRows, EffectMethod):
 
 
 def _shortfall(d: int, n: int, rho: ZCDP) -> float:
-    """Return how many times as many rows are needed: public."""
     times = 1.0
     while foretold(d, math.ceil(n * times), rho.part(MOMENTS)) < LEAST_SIGNAL:
         times *= 1.1
@@ -153,7 +152,6 @@ def _mean_score(fit: Fit, models: Models) -> tuple[float, float, float, float, f
 
 
 def _reason(fit: Fit, found: Checked, share: float) -> str:
-    """Return why there is no interval, or nothing."""
     check, signal = found.check, fit.moments.signal_to_noise
     if share < LEAST_SHARE or not RARE_ARM < fit.moments.mean(TREATMENT) < 1 - RARE_ARM:
         return OVERLAP

@@ -188,7 +188,6 @@ class Fit:
         )  # fmt: skip
 
     def _line(self, outcome: str, regressors: Sequence[str]) -> dict[str, float]:
-        """Return slopes and intercept, without terms of the second degree that are within their noise."""
         kept = list(regressors)
         for _ in range(2):
             if kept:
@@ -224,7 +223,6 @@ class Fit:
         return replace(models, final=True)
 
     def _features(self, bins: int) -> tuple[Feature, ...]:
-        """Return the columns in bins of about equal counts, by noisy histograms of the numbers."""
         design = self.design
         numbers = [place for place in range(2, len(design.names)) if design.codes[place] is None]
         ends = [self._shown(place) for place in numbers]
@@ -249,7 +247,6 @@ class Fit:
         return tuple(found[place] for place in sorted(found))
 
     def _shown(self, place: int) -> tuple[float, float]:
-        """Return where the fine cells of a number begin, and how far they reach, on [−1, 1]."""
         name, middle, half = self.design.names[place], self.design.middles[place], self.design.halves[place]
         if name not in self.moments.names:
             return -1.0, 2.0
@@ -259,7 +256,6 @@ class Fit:
         return (low, high - low) if high - low > 1e-9 else (-1.0, 2.0)
 
     def _boosted(self, models: Models, step: tuple[int, ...], share: Fraction) -> Models:
-        """Return the models with one feature's table, or the grid of two."""
         sides, raw = models.sides(step, FINE), self.columns
 
         def kernel(unit: Reals, rows: Rows) -> Integers:

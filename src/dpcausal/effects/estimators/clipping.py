@@ -185,5 +185,4 @@ class TailCounts:
 
 
 def _beyond(number: float, doubt: float) -> float:
-    """Return a number less so much of its size as is doubted."""
     return math.copysign(max(abs(number) - doubt, 0.0), number)

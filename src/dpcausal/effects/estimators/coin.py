@@ -350,7 +350,6 @@ def _of_two_levels(question: EffectQuestion) -> bool:
 
 
 def _deviation(spent: Paid, share: Fraction) -> float:
-    """Return the deviation of the noise of the sum, in reaches of a score."""
     if not isinstance(spent, PureDP):
         return 0.0
     return math.sqrt(geometric_variance(laplace_scale(GRID, spent.part(share)))) / GRID

@@ -131,7 +131,6 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
         return tuple(told)
 
     def _parts(self, columns: int, n: int, rho: ZCDP) -> tuple[ZCDP, ZCDP | None]:
-        """Return what the moments have of a loss, and the spread about the line."""
         rest, own = rho.part(1 - MEAT), rho.part(MEAT)
         if self._has_one_law or foretold(columns, n, rest) < FOR_SPREAD:
             return rho, None

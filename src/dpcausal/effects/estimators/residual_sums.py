@@ -117,6 +117,5 @@ def _inside(values: Reals, low: float) -> Reals:
 
 
 def _sensitivity(factor: float, proof: str) -> Sensitivity:
-    """Return a bound of a factor times ``GRID``: rounded up, but for whole factors, which floats hold."""
     bound = factor * GRID if factor.is_integer() else math.nextafter(factor * GRID, math.inf)
     return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, proof, symmetric=True)

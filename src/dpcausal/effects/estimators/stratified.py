@@ -103,11 +103,9 @@ class Stratified(SumsOverRows, EffectMethod):
         )  # fmt: skip
 
     def _observed(self, question: EffectQuestion) -> bool:
-        """Return whether records without an outcome have a part in the mix of strata."""
         return self.population == "observed" and question.leaves_out
 
     def _own(self, question: EffectQuestion, spent: Paid) -> Paid:
-        """Return what the sums of outcomes have of a loss."""
         return spent.part(1 - OBSERVED) if self._observed(question) else spent
 
 
@@ -151,7 +149,6 @@ def _cut_at_will(question: EffectQuestion) -> list[tuple[str, Bounded]]:
 
 
 def _shown(question: EffectQuestion, spent: Paid) -> Fraction | None:
-    """Return the share of the loss that shows where records lie, or none if it does not: public."""
     number = len(_cut_at_will(question))
     clear = (share for share in WINDOWS if number and is_clear(question.n, spent.part(share / number)))
     return next(clear, None)
@@ -177,13 +174,11 @@ def _equal(
 
 
 def _deviation(question: EffectQuestion, spent: Paid) -> float:
-    """Return the deviation of the noise of a cell's count."""
     value = value_of(question.outcome, question.column(question.outcome))
     return math.sqrt((value.degree + 1) * cell_variance(1, spent))
 
 
 def _enough(spent: Paid, factor: float) -> str:
-    """Return the loss at which the noise is smaller by a factor."""
     if isinstance(spent, PureDP):
         return f"epsilon {spent.epsilon * factor:.3g}"
     return f"rho {spent.rho * factor**2:.3g}" if isinstance(spent, ZCDP) else "more rows"

@@ -254,7 +254,6 @@ def released(
 
 
 def _refined(found: Moments, n: int) -> Shape:
-    """Return the shape that noisy moments show; no direction thinner than half the noise."""
     d = len(found.shape.middle)
     count = max(float(found.sums[-1, -1]), found.noise.least_count(n))
     mean = np.clip(found.sums[:-1, -1] / count, -found.noise.radius, found.noise.radius)

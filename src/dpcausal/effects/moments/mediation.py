@@ -155,6 +155,5 @@ def _moves(shares: tuple[float, float]) -> float:
 
 
 def _as_strong(r: float, q: float) -> float:
-    """Return k of a cause as strong as one of these partial correlations; not a number if none can be."""
     found = benchmark(r * r, q * q)
     return math.nan if found is None else _moves(found)

@@ -104,7 +104,6 @@ class RddQuestion(TableQuestion[Discontinuity]):
         return question
 
     def _check_sides(self, column: Column) -> None:
-        """Refuse a subgroup that leaves one side of the cutoff alone, or a few values of it."""
         inside, few = self.table.inside, False
         if isinstance(column, Levels):
             codes = codes_within(inside, self.running, len(column))
@@ -230,7 +229,6 @@ class BinQuery(SumsOverRows, Method[RddQuestion]):
 
 
 def _ends(running: str, column: Column) -> tuple[float, float]:
-    """Return the ends of a running number, of values in order if it is a column of levels."""
     if isinstance(column, Bounded):
         return column.lower, column.upper
     labels = column.labels
@@ -241,7 +239,6 @@ def _ends(running: str, column: Column) -> tuple[float, float]:
 
 
 def _occupied(question: RddQuestion, spent: Paid, allotment: CallBudget) -> tuple[tuple[float, float], Paid]:
-    """Return between which ends the running number has records, as released, and what is left of the loss."""
     column = question.table.schema.column(question.running)
     shown = next((share for share in SHOWN if is_clear(question.n / 2, spent.part(share))), None)
     if not isinstance(column, Bounded) or shown is None:

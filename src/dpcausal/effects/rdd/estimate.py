@@ -152,7 +152,6 @@ def estimate_discontinuity(
 
 
 def _bins_seen(side: SideFit) -> float:
-    """Return how many bins of like counts would be as even as those of a side; of single values, all."""
     counts = np.maximum(side.counts, 0.0)
     return float(counts.sum() ** 2 / max((counts**2).sum(), 1e-300)) if (side.far > side.near).all() else math.inf
 
@@ -164,7 +163,6 @@ def _rarer(line: Line | None) -> float:
 
 
 def _tried(both: tuple[SideFit, SideFit], bandwidth: float | None) -> list[float]:
-    """Return the bandwidths to try: the one that was told, or steps up to the shorter side."""
     if bandwidth is not None:
         return [bandwidth]
     reach = min(float(side.far.max()) for side in both)
@@ -174,7 +172,6 @@ def _tried(both: tuple[SideFit, SideFit], bandwidth: float | None) -> list[float
 
 
 def _invert_test(cutoff: _Cutoff, coverage: float) -> tuple[Interval, ...]:
-    """Return the effects at which y − effect · a need not jump, by the angle whose tangent they are."""
     from scipy.optimize import brentq
 
     def excess(angle: float) -> float:
@@ -210,7 +207,6 @@ def _density(release: ReleasedBins, both: tuple[SideFit, SideFit]) -> float | No
 
 
 def _answer(release: ReleasedBins, both: tuple[SideFit, SideFit], **found: Any) -> dict[str, Any]:
-    """Return the answer of what was found, the rest empty, and the bins that noise does not hide."""
     read, value = release.bins, release.value
     clear = max(LEAST_STRENGTH * math.sqrt(len(read) * float(both[0].noise[0, 0])), 1.0)
     bins = tuple(

@@ -168,7 +168,6 @@ def line_within(
 
 
 def _worst(side: SideFit, weights: Reals) -> float:
-    """Return ∫ |Σ w E(x − t)₊| dt over the bins, by the trapezoid rule: its pieces are quadratic in t."""
     near, far = side.near, side.far
     inner = [near + share * (far - near) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
     points = np.unique(np.concatenate([[0.0], *inner]))

@@ -169,7 +169,6 @@ def cauchy_combination(each: float, together: float) -> float:
 
 
 def _null_statistics(noisy: Reals, scale: float, variance: float, rng: PublicGenerator) -> tuple[Reals, Reals] | None:
-    """Return both statistics of independent tables with the margins of a noisy one, and noise of its law."""
     x, y, strata = noisy.shape
     copies = copies_of((x, y, strata))
     if not copies:

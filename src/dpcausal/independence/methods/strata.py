@@ -129,7 +129,6 @@ def _unit(declared: Column) -> int:
 
 
 def _in_units(columns: Reals, declared: Column) -> Integers:
-    """Return a column as whole numbers between 0 and its unit."""
     values = values_of(columns)
     if not isinstance(declared, Bounded):
         return values.astype(np.int64)

@@ -61,7 +61,6 @@ def sets_of(
 
 
 def _records(replica: Replica, test: Test) -> float:
-    """Return how many records a G-test is from its critical value, as published."""
     from scipy.special import chdtri
 
     counts = replica.whole.strata(*test).astype(np.float64)
@@ -74,7 +73,6 @@ def _records(replica: Replica, test: Test) -> float:
 
 
 def _eliminated(replica: Replica, best: dict[Edge, tuple[float, Test]]) -> dict[Edge, tuple[str, ...]]:
-    """Return the edges of a node that are removed, with their sets, as published."""
     replica.rounds += 1
     pairs = sorted(best, key=lambda pair: -best[pair][0])
     values = [best[pair][0] for pair in pairs]

@@ -174,7 +174,6 @@ class Sieve:
         return Verdict(True)
 
     def _round(self, first: Test) -> Test | None:
-        """Run one round over all tests that may come, and return the one that it finds."""
         names = self.scores.names
         left = self._tests[self._tests.index(first) :]
         upcoming = [test for test in left if frozenset(test[:2]) in self._edges]

@@ -75,7 +75,6 @@ def _logistic(t: Reals) -> Reals:
 
 
 def _along(x: Reals, slopes: Reals) -> Reals:
-    """Return x·slopes and a constant, each row from itself alone, one column after another."""
     total = np.full(len(x), slopes[-1])
     for column, slope in zip(x.T, slopes, strict=False):
         total += slope * column
@@ -212,7 +211,6 @@ class FoldSplit(EffectMethod):
         return READING, f"public numbers foretell noise of {wide:.2g} of the outcome's range if no row is left out"
 
     def _noise(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> float:
-        """Return the deviation of the noise of the mean of n scores, of outcomes in [−1, 1]."""
         if not isinstance(spent, PureDP):
             return 0.0
         bound = fold_split_sensitivity(self.estimator, question.n, self.folds or 2, self.least, question.unit).bound

@@ -90,7 +90,6 @@ def _exp(exponent: float) -> float:
 
 
 def _cell(iqr: float, offset: float) -> int:
-    """Return the integer k with e^{k + offset} ≤ iqr < e^{k + 1 + offset} for the floats of ``_exp``."""
     k = math.floor(math.log(iqr) - offset)
     # The logarithm is rounded; the edges decide, so that the cells are a partition.
     while _exp(k + offset) > iqr:

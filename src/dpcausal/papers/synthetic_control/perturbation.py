@@ -239,7 +239,6 @@ class ObjectivePerturbation(NoisyWeights):
         return replace(plan, constants={"penalty": self._quadratic(question, target, spent, base)})
 
     def _quadratic(self, question: Treated, target: Any, spent: Loss, base: Base) -> float:
-        """Return M; refuse a budget for which there is none."""
         start, n = question.panel.start(target), question.panel.n
         if isinstance(spent, ApproxDP):
             paid: Any = of_weights(spent, base)

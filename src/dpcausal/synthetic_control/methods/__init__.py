@@ -37,7 +37,6 @@ def chosen(method: object, panel: Panel, loss: Loss) -> SyntheticMethod:
 
 
 def _rho(loss: Any) -> Any:
-    """Return the ρ that Gaussian noise may use of a loss; 0 where there is none."""
     if isinstance(loss, ApproxDP):
         return largest_rho(loss.exact_epsilon, loss.exact_delta)
     return loss.exact_rho if isinstance(loss, ZCDP) else 0

@@ -61,7 +61,6 @@ def simplex_weights(X: Reals, y: Reals) -> Reals:
 
 
 def _equality(A: Reals, b: Reals) -> Reals:
-    """Return argmin ‖b − Aw‖² with Σw = 1, the shortest if there are several."""
     k = A.shape[1]
     system = np.zeros((k + 1, k + 1))
     system[:k, :k] = A.T @ A + 1e-14 * np.eye(k)
