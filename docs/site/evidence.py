@@ -1,12 +1,14 @@
 """Tables of recorded results: a page names a record, the build prints it.
 
-A block ```` ```{evidence} effect/stratified ```` becomes the table of ``benchmarks/results/effect/stratified.json`` and,
-below it, what it was recorded with.  A record whose method's code has changed since says so.
+A block ```` ```{evidence} effects/stratified ```` becomes the table of ``benchmarks/results/effects/stratified.json``
+and, below it, what it was recorded with.  Further words choose rows: those whose cells contain all of them.  A record
+whose code has changed since says so.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -16,48 +18,65 @@ MOST = 8
 """Rows of a table inside a page; the page of the record has all."""
 
 
-def table(record: dict[str, Any], most: int | None = None) -> list[str]:
-    """Return a record's table in Markdown, and the line that says where it comes from."""
-    rows = record["rows"] if most is None else record["rows"][:most]
-    columns = list(record["columns"])
-    lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
-    lines += [f"| {' | '.join(_text(value) for value in row)} |" for row in rows]
-    return [*lines, "", _source(record), ""]
+def columns_of(record: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Return a record's columns and its rows as text, a metric with its Monte-Carlo error."""
+    rows = record["rows"]
+    fields = list(dict.fromkeys(key for row in rows for key in row if key != "metrics"))
+    metrics = list(dict.fromkeys(key for row in rows for key in row.get("metrics", {})))
+    lines = []
+    for row in rows:
+        own = row.get("metrics", {})
+        lines.append([*(_text(row.get(key)) for key in fields), *(_metric(own.get(key)) for key in metrics)])
+    return [*fields, *metrics], lines
 
 
 def _text(value: object) -> str:
-    if value is None:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value).replace("|", "/")
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3g}"
+
+
+def _metric(one: Any) -> str:
+    if not isinstance(one, dict):
+        return _text(one)
+    error = one.get("mc_error")
+    return _text(one["value"]) + (f" ± {error:.2g}" if error else "")
+
+
+def table(record: dict[str, Any], words: list[str], most: int | None = None) -> list[str]:
+    """Return a record's table in Markdown, and the line that says where it comes from."""
+    columns, rows = columns_of(record)
+    rows = [row for row in rows if all(any(word.lower() in cell.lower() for cell in row) for word in words)]
+    lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+    return [*lines, *(f"| {' | '.join(row)} |" for row in rows[:most]), "", _source(record), ""]
 
 
 def _source(record: dict[str, Any]) -> str:
-    made, changed = record["recorded"], " The code has changed since." if is_stale(record) else ""
-    return f"*`{record['command']}`, version {made['version']}, {made['date']}, {made['machine']}.{changed}*"
+    from benchmarks.record import stale
 
-
-def is_stale(record: dict[str, Any]) -> bool:
-    """Return whether the code that a record was made with has changed since."""
-    from benchmarks.records import is_stale
-
-    return bool(is_stale(record))
+    changed = " The code has changed since." if stale(record) else ""
+    machine = f", {record['cpu']}" if record.get("cpu") else ""
+    return f"*`{record['command']}`, version {record['version']}, {record['date']}{machine}.{changed}*"
 
 
 def rendered(name: str) -> list[str]:
     """Return what stands in a page for a record."""
-    record = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-    more = [f"[All {len(record['rows'])} rows](/evidence/{name.replace('/', '-')}.md)", ""]
-    return ["", *table(record, MOST), *(more if len(record["rows"]) > MOST else [])]
+    path, *words = name.split()
+    record = json.loads((RESULTS / f"{path}.json").read_text(encoding="utf-8"))
+    return ["", *table(record, words, MOST), f"[All results](/evidence/{path.replace('/', '-')}.md)", ""]
 
 
 def write_pages(folder: Path) -> None:
     """Write one page for each record, and their list."""
     folder.mkdir()
-    listed = ["# Evidence", "", "Recorded results of every benchmark.", "", "```{toctree}", ":maxdepth: 1", ""]
+    listed = ["# Evidence", "", "Recorded results of the benchmarks.", "", "```{toctree}", ":maxdepth: 1", ""]
     for path in sorted(RESULTS.rglob("*.json")):
         record = json.loads(path.read_text(encoding="utf-8"))
         name = "-".join(path.relative_to(RESULTS).with_suffix("").parts)
-        text = [f"# {record['title']}", "", record.get("about", ""), "", *table(record)]
+        title = record["benchmark"].replace("_", " ").capitalize()
+        text = [f"# {title}", "", f"Seeds: {record['seed_rule']}.", "", *table(record, [])]
         (folder / f"{name}.md").write_text("\n".join(text) + "\n", encoding="utf-8")
         listed.append(name)
     (folder / "index.md").write_text("\n".join([*listed, "```"]) + "\n", encoding="utf-8")
