@@ -1,6 +1,6 @@
 """One table of all audits: what each looked at, how much of the claim it shows, and the mutants it kills.
 
-    python -m benchmarks audit_table [--jobs 2]      ten minutes; the Markdown of docs/audit.md
+    python -m benchmarks audit_table [--jobs 2]      ten minutes; the Markdown of a table for auditors
 
 *Falsifier's share*: the largest change over its bound that a search found; of a call, the largest share of its charge
 that neighbours use up at the gate, all answers together, as a multiple of the noise.  *ε shown*: the exact loss of the

@@ -1,4 +1,4 @@
-"""What agrees with whom, and to how many digits: the page docs/validation.md.
+"""What agrees with whom, and to how many digits: the page docs/appendix/validation.md.
 
     python -m benchmarks validation [--write]
 
@@ -23,7 +23,7 @@ import numpy as np
 
 import dpcausal as dpc
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "validation.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "appendix" / "validation.md"
 Pair = tuple[Any, Any]
 
 
@@ -237,34 +237,32 @@ def rows_of(text: str) -> dict[str, str]:
     return {what: next(line for line in text.splitlines() if line.startswith(f"| {what} |")) for what in lines}
 
 
-HEAD = """# What agrees with whom
+HEAD = """# Agreement with other packages
 
-Made by `python -m benchmarks validation --write`: each line computes one thing twice, by this library *without* noise
-and by another package, on the same made-up data. Digits: −log10 of the largest difference over the largest value, 16
-where there is none. A test repeats the lines whose packages the suite has, `make peers` all of them.
+Made by `python -m benchmarks validation --write`. Each line computes one quantity twice on the same simulated data:
+with this library *without* noise, and with another package. Digits are −log10 of the largest difference over the
+largest value, 16 where there is none. The test suite repeats the lines whose packages it has; `make peers` repeats all.
 
 | what | package | version | digits |
 |---|---|---|---|
 """
 TAIL = """
-Where digits are fewer there is a reason. HSIC rounds each value to one of 2³⁰ places, so that its sensitivity is exact.
-pysyncon's solver stops at a tolerance. An ε of a ρ is the least over all Rényi orders here, over a grid of them there.
+Fewer digits have a reason. HSIC rounds each value to one of 2³⁰ places, so that its sensitivity is exact. The solver of
+pysyncon stops at a tolerance. The ε of a ρ is the least over all Rényi orders here, and over a grid of them there.
 
-Graphs go through causal-learn, pgmpy, DoWhy, DAGitty's text, DOT and Tetrad's and come back unchanged: `make peers`,
-[other packages](interop.md). Private answers are compared with peers without privacy in level, power and time in the
-[benchmarks](../benchmarks/README.md).
+Graphs go through causal-learn, pgmpy, DoWhy and the texts of DAGitty, DOT and Tetrad, and come back unchanged
+(`make peers`, [other packages](../howto/from-r-and-stata.md)).
 
-**Textbook data**: `python -m benchmarks textbook` computes 43 answers without privacy on published data beside
-statsmodels, linearmodels, rdrobust, csdid, differences, pysyncon and causal-learn. All agree to four digits or more. It
-also counts how many intervals at ε = 1 hold the answer without privacy, by task. The
-[record](../benchmarks/textbook.json) has both tables.
+**Textbook data**: `python -m benchmarks textbook` computes 43 answers without privacy on published data. All agree
+with statsmodels, linearmodels, rdrobust, csdid, differences, pysyncon and causal-learn to four digits or more. It also
+counts how many intervals at ε = 1 contain the answer without privacy.
 """
 
 
 def main() -> int:
     """Print the table, with ``--write`` the page; 1 where fewer digits agree than must."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write docs/validation.md")
+    parser.add_argument("--write", action="store_true", help="write docs/appendix/validation.md")
     write = parser.parse_args().write
     before = rows_of(PAGE.read_text(encoding="utf-8")) if PAGE.exists() else {}
     lines, missed = [], 0

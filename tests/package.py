@@ -50,7 +50,7 @@ def main() -> None:
         if wanted - inside or "dpcausal/py.typed" not in inside:
             sys.exit(f"the wheel lacks {sorted(wanted - inside)}")
         with tarfile.open(sdist) as packed:
-            if not any(name.endswith("/docs/guide.md") for name in packed.getnames()):
+            if not any(name.endswith("/docs/start/quickstart.md") for name in packed.getnames()):
                 sys.exit("the sdist lacks the documents")
         venv.create(folder / "clean", with_pip=True)
         python = folder / "clean" / "bin" / "python"

@@ -34,7 +34,7 @@ def main() -> int:
     shutil.rmtree(SITE, ignore_errors=True)
     shutil.copytree(ROOT / "docs", SOURCE / "docs", ignore=shutil.ignore_patterns("site"))
     (SOURCE / "benchmarks").mkdir()
-    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff", "benchmarks/README.md"):
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CITATION.cff", "benchmarks/README.md"):
         shutil.copy(ROOT / name, SOURCE / name)
     for proof in (ROOT / "src").rglob("*.md"):
         (SOURCE / proof.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)

@@ -31,6 +31,8 @@ from dpcausal.errors import ParameterError, SchemaError
 from tests.data.test_engines import SCHEMA, N, hostile, released
 from tests.docs.pages import ROOT
 
+PAGE = ROOT / "docs" / "howto" / "large-data.md"
+
 pytestmark = pytest.mark.filterwarnings("default")  # of Spark and Dask, not ours
 
 CANARY = "canary-7177"
@@ -56,7 +58,7 @@ def spark(home: Path) -> Iterator[SparkSession]:
         "spark.sql.files.maxPartitionBytes": "1m", "spark.python.daemon.module": "tests.data.warm_workers",
         "spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file://{home}/events",  # to be searched
     }  # fmt: skip
-    (written,) = re.findall(r"```text\n(SparkSession.*?)```", (ROOT / "docs/engines.md").read_text(), re.DOTALL)
+    (written,) = re.findall(r"```text\n(SparkSession.*?)```", PAGE.read_text(), re.DOTALL)
     builder = eval(f"({written})".replace("/wiped", str(home)), {"SparkSession": SparkSession}).master("local[2,2]")
     for name, value in settings.items():
         builder = builder.config(name, value)

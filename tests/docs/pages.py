@@ -110,11 +110,3 @@ def run_page(
         elif block.language == "bash":
             run_shell(block)
         after(block)
-
-
-def method_notes() -> dict[str, list[str]]:
-    """Return the lines below each method's heading in the page of methods."""
-    page = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
-    parts = re.split(r"^### `(\w+)`.*\n", page, flags=re.MULTILINE)
-    notes = [re.split(r"^## ", text, flags=re.MULTILINE)[0].splitlines() for text in parts[2::2]]
-    return dict(zip(parts[1::2], notes, strict=True))

@@ -1,4 +1,4 @@
-"""The page of levels: what is made by the benchmark is replaced, what was written beside it stays."""
+"""Levels of a sum of blocks are computed: they are those of drawn sums."""
 
 from __future__ import annotations
 
@@ -7,24 +7,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from benchmarks.independence_level import PAGE, TABLES, block_level, critical, jackknifed, written
-from benchmarks.independence_shapes import FRESH, SHAPES
+from benchmarks.independence_level import block_level, critical, jackknifed
 from dpcausal.independence.null_laws import block_pvalue, term
-
-
-def test_what_stands_beside_a_made_table_stays() -> None:
-    """The page was once written anew, and a section written by hand was lost."""
-    page = PAGE.read_text(encoding="utf-8")
-    for name in TABLES:
-        again = written(page, name, "a table\n")
-        begin, end = (page.index(f"<!-- {mark}: {name} -->") for mark in ("made", "end"))
-        assert again.startswith(page[:begin]) and again.endswith(page[end:])
-        assert "a table" in again and written(again, name, page[begin:end].split("\n", 1)[1]) == page
-
-
-def test_every_shape_stands_in_the_table() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    assert [shape for shape in (*SHAPES, *FRESH) if f"\n| {shape} | " not in page] == []
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.3])

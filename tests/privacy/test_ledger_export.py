@@ -105,8 +105,9 @@ def test_dp_accounting_gets_the_ledgers_rho_from_the_export(directory: Path) -> 
 
 def check_ledger() -> Callable[[Path], tuple[list[dict[str, Any]], str]]:
     """Return the script of the page on audits: standard library alone, read from there so that it is the one shown."""
-    page = (Path(__file__).resolve().parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
-    (source,) = re.findall(r"^```python\n(import hashlib\n.+?)^with ", page, flags=re.MULTILINE | re.DOTALL)
+    root = Path(__file__).resolve().parents[2]
+    page = (root / "docs" / "tutorials" / "deploy-and-audit.md").read_text(encoding="utf-8")
+    (source,) = re.findall(r"^```python\n(import hashlib\n.+?)^records, ", page, flags=re.MULTILINE | re.DOTALL)
     assert len(source[source.index("def ") :].strip().splitlines()) <= 18
     imports = set(re.findall(r"^(?:import|from) (\w+)", source, flags=re.MULTILINE))
     assert imports <= set(sys.stdlib_module_names)

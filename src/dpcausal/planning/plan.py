@@ -149,7 +149,6 @@ def plan(
     Notes
     -----
     *Guarantee*: no data are taken, so nothing is spent.
-    *Accuracy*: `docs/planning.md` has predicted beside measured values.
 
     Examples
     --------

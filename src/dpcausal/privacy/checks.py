@@ -120,6 +120,6 @@ def check_unproven_consent(accept_unproven: bool, variant: str) -> None:
     """Refuse a published variant whose proof fails unless the caller accepts it."""
     if accept_unproven is not True:
         raise UnprovenError(
-            f"{variant} is not private as published (docs/errata.md): to replicate it say accept_unproven=True, on an "
-            "in-memory ledger or one without privacy"
+            f"{variant} is not private as published: to replicate it say accept_unproven=True, on an in-memory ledger "
+            "or one without privacy"
         )

@@ -246,7 +246,6 @@ def test_more_rows_never_mean_fewer_blocks() -> None:
 
 
 def test_hsic_deals_more_and_smaller_blocks_where_rows_are_many() -> None:
-    # Of 17 blocks a real pair's noise-free lean was lost to the noise more often: docs/which_way.md.
     sizes = ((1_000, 1.0), (4_000, 1.0), (4_000, 0.3), (100_000, 1.0), (100_000, 0.1))
     assert [default_blocks(n, epsilon, "hsic") for n, epsilon in sizes] == [13, 53, 53, 79, 501]
     assert [default_blocks(n, epsilon, "lsnm") for n, epsilon in sizes] == [9, 17, 31, 23, 239]

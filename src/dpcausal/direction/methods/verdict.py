@@ -53,7 +53,6 @@ LEAST_CHANCE = 0.8
 """Below this chance of an arrow that every block shows, what can come out is said; a plan says it before the spend."""
 
 OUTLOOK = "noise leaves a clear arrow a chance of {arrow:.2f}: {rows} would do"
-"""``docs/which_way.md`` has the table."""
 SOME_ROWS = "of the rows, {used} were used, chosen by public coins: larger blocks would see smaller departures"
 LEVEL = "the level speaks of blocks of so many rows and of the two models, not of causation"
 MISLEADS = (

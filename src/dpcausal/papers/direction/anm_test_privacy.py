@@ -1,7 +1,7 @@
 """Private causal inference, test-set privacy: Laplace noise on both scores of the held-out rows.
 
 Kusner, Sun, Sridharan & Weinberger (2016), section 4: Theorem 1 (ranks) and Theorem 3 (HSIC).
-Erratum: the constants hold and are too large (``docs/errata_direction.md``).
+Erratum: the constants hold and are too large (``docs/appendix/errata-direction.md``).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Kusner, Sun, Sridharan & Weinberger (2016), section 4.3 and appendix, Algorithm 1.
 Errata: not private as printed, by an interval that misses the range and a threshold that lacks a factor; one row moves
-all four ranges (``docs/errata_direction.md``).  Proofs: ``iqr_intervals.md``, ``propose_test_release.md``.
+all four ranges (``docs/appendix/errata-direction-iqr.md``).  Proofs: ``iqr_intervals.md``, ``propose_test_release.md``.
 """
 
 from __future__ import annotations

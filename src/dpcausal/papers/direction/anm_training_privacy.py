@@ -2,7 +2,7 @@
 
 Kusner, Sun, Sridharan & Weinberger (2016), section 5.
 Errata: Theorem 7 is valid and loose by a thousand and more; Theorem 6 needs gaps between values and one step more, and
-never answers on real residuals (``docs/errata_direction.md``).  Proofs: ``direction/training.md``.
+never answers on real residuals (``docs/appendix/errata-direction-training.md``).  Proofs: ``direction/training.md``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 As printed the score is the upper normal tail of the conditional tau of Definition 6 of Wang, Pang & Song (2020), a
 number of [0, ½], with the sensitivity Φ(6/√n) − ½ that is claimed for it; strata of at most two records, and constant
-ones, are skipped.  Why it does not hold: ``docs/errata_discovery.md``.
+ones, are skipped.  Why it does not hold: ``docs/appendix/errata-discovery.md``.
 """
 
 from __future__ import annotations

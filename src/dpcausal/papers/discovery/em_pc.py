@@ -1,7 +1,7 @@
 """EM-PC: node by node, how many edges to remove and which, by private selection.
 
 Xu, Yuan & Wu (2017), as the baseline of Wang, Pang & Song (2020).  Erratum: its scores have no proved bound, and its
-published code approximates them by a greedy search (``docs/errata_discovery.md``).
+published code approximates them by a greedy search (``docs/appendix/errata-discovery.md``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the systems of Wang, Pang & Song (2020) share: each runs as the paper evaluates it.
 
-They are replications without a guarantee: why none of them is private is in ``docs/errata_discovery.md``.
+They are replications without a guarantee: why none of them is private is in ``docs/appendix/errata-discovery.md``.
 """
 
 from __future__ import annotations

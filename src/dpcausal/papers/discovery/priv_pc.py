@@ -2,10 +2,10 @@
 
 Wang, Pang & Song (2020), Algorithms 1 and 2; SVT-PC is Algorithm 5, the sieve alone, in ``svt_pc.py``.
 Errata: Theorem 3 (the sensitivity of the conditional tau), Algorithm 2 (a total that is counted afterwards, a threshold
-refreshed with too little noise), strata left out as evaluated (``docs/errata_discovery.md``).  Corrected, each round
-brings all tests that would be asked from here on, were nothing more removed, and finds the first on the independent
-side; the number of rounds and the total are fixed beforehand.  No subsample is drawn: with a statistic whose
-sensitivity is c/m on m of n rows the noise c/(m log(1 + (n/m)(e^ε − 1))) is least at m = n.
+refreshed with too little noise), strata left out as evaluated (``docs/appendix/errata-discovery-search.md``).
+Corrected, each round brings all tests that would be asked from here on, were nothing more removed, and finds the first
+on the independent side; the number of rounds and the total are fixed beforehand.  No subsample is drawn: with a
+statistic whose sensitivity is c/m on m of n rows the noise c/(m log(1 + (n/m)(e^ε − 1))) is least at m = n.
 """
 
 from __future__ import annotations

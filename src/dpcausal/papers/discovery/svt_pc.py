@@ -1,7 +1,7 @@
 """SVT-PC: PC whose tests pass the sparse vector alone, without the examination of Priv-PC.
 
 Wang, Pang & Song (2020), Algorithm 5.  Errata: those of Priv-PC; as evaluated the threshold is refreshed with Gaussian
-noise, whose loss is unbounded (``docs/errata_discovery.md``).
+noise, whose loss is unbounded (``docs/appendix/errata-discovery.md``).
 """
 
 from __future__ import annotations

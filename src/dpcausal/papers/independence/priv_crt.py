@@ -1,7 +1,7 @@
 """PrivCRT: the noisy rank of a statistic among those of copies of x.
 
 Kalemaj, Kasiviswanathan & Ramdas (2024), Algorithm 2, with exact residuals of x.
-Erratum: none against privacy; the level of its p-value is not proved (``docs/errata_independence.md``).
+Erratum: none against privacy; the level of its p-value is not proved (``docs/appendix/errata-independence.md``).
 """
 
 from __future__ import annotations

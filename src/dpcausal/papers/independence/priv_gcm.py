@@ -1,7 +1,8 @@
 """PrivGCM: the generalised covariance measure with Laplace noise on every product of residuals.
 
 Kalemaj, Kasiviswanathan & Ramdas (2024), Algorithm 1, with kernel ridge regression as in its section 3.
-Erratum: none against privacy; its constant is larger than what is proved here (``docs/errata_independence.md``).
+Erratum: none against privacy; its constant is larger than what is proved here
+(``docs/appendix/errata-independence.md``).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Wang, Pang & Song (2020), Definitions 6 and 8, Theorems 3 and 9; the baseline of Kalemaj, Kasiviswanathan & Ramdas
 (2024).  c_s is the coefficient of stratum s without correction for ties.
 Erratum: no bound that falls with n holds for tau, so ``PrivKendall`` needs consent; rho has a proved one where the
-number of strata is public (``priv_kendall.md``, ``docs/errata_discovery.md``).
+number of strata is public (``priv_kendall.md``, ``docs/appendix/errata-discovery.md``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reconciled independence tests: the G-test or χ² in blocks, the median of the p-values with a smooth bound.
 
 Wang, Pang & Song (2020), appendix F, Algorithm 6.  Errata: Definition 10, whose bound is not smooth enough, and a
-total that is counted afterwards (``docs/errata_discovery.md``).
+total that is counted afterwards (``docs/appendix/errata-discovery.md``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """SG, sub-sampled Gaussian: PC with Gaussian noise on every test.
 
 Wang, Pang & Song (2020), section 4, with the moments accountant of Abadi et al. (2016).  Errata: Theorem 3 (the
-sensitivity of the conditional tau) and strata left out as evaluated (``docs/errata_discovery.md``).
+sensitivity of the conditional tau) and strata left out as evaluated (``docs/appendix/errata-discovery.md``).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Rho, Cummings & Misra (2023), Algorithms 2 (output perturbation) and 3 (objective perturbation).
 Errata: 4T0√(8 + n)/λ is never below the exact bound on the weights, so DPSC_out is private; DPSC_obj is not, with
-consent only (``docs/errata_synthetic_control.md``).
+consent only (``docs/appendix/errata-synthetic-control.md``).
 """
 
 from __future__ import annotations
