@@ -105,7 +105,7 @@ def test_every_method_has_a_page_of_the_common_form() -> None:
         places = [text.find(f"\n## {section}\n") for section in SECTIONS]
         if page.stem in {"effect", "ci-test", "discover"}:
             places = [place for place in places if place >= 0]
-            assert len(places) >= 3, page.name
+            assert places, page.name
         assert min(places) >= 0 and places == sorted(places), page.name
     together = "\n".join(texts.values())
     for name, one in vars(dpcausal.methods).items():
