@@ -66,7 +66,7 @@ def curve(
         scores, spent = [], []
         for seed, frame in enumerate(frames):
             found, seconds = run(network, frame, loss, seed, method)
-            before = (found.as_found or found.graph).f1(network.truth)  # before weak arrows became lines
+            before = (found.unpruned_graph or found.graph).f1(network.truth)  # before weak arrows became lines
             scores.append((found.graph.f1(network.truth), found.graph.skeleton_f1(network.truth), seconds, before))
             spent.append(reported(found) if found.reported else epsilon)
         means, deviations = np.mean(scores, axis=0), np.std(scores, axis=0)

@@ -184,7 +184,7 @@ def scored(name: str, n: int, epsilon: float, seed: int, exact: bool) -> Any:
     columns = {"a": a, "y": y, **{name: x[:, place] for place, name in enumerate(NUMBERS)}}
     schema = dpc.Schema({"a": dpc.Levels([0, 1]), "y": dpc.Bounded(-15, 15), **NUMBERS})
     table, loss = _paid(columns, schema, dpc.ApproxDP(epsilon, 1e-6), exact)
-    method = dpc.methods.Aipw(short_tails=name in SHORT)
+    method = dpc.methods.Aipw(light_tails=name in SHORT)
     return dpc.effect(table, treatment="a", outcome="y", adjust=list(NUMBERS), loss=loss, method=method)
 
 
@@ -209,7 +209,7 @@ def slope(name: str, n: int, epsilon: float, seed: int, exact: bool) -> Any:
     table, loss = _paid({"y": y, "x": x[:, 0], "w": x[:, 1]}, schema, loss, exact)  # type: ignore[assignment]
     normal = name in ("competitor", "slope")
     release = dpc.moments(table, ["y", "x", "w"], loss=loss)
-    return release.ols("y", ["x", "w"], constant_spread=True, normal_rows=normal)["x"]
+    return release.ols("y", ["x", "w"], errors="normal" if normal else "homoscedastic")["x"]
 
 
 def _paid(columns: Any, schema: Any, loss: Any, exact: bool) -> tuple[dpc.Table, Any]:

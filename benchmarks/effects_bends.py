@@ -100,7 +100,7 @@ def ask(name: str, n: int, loss: Any, seed: int, lines_only: bool) -> dpc.Effect
     ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
     rows = {"a": a, "y": np.clip(y, columns["y"].lower, columns["y"].upper), **adjust}
     table = dpc.Table(rows, dpc.Schema(columns), ledger)
-    method = dpc.methods.Aipw(short_tails=True, lines_only=lines_only)
+    method = dpc.methods.Aipw(light_tails=True, lines_only=lines_only)
     return dpc.effect(table, treatment="a", outcome="y", adjust=list(adjust), loss=loss, method=method)
 
 

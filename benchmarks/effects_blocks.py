@@ -88,7 +88,7 @@ def line_of(kind: str, n: int, epsilon: float, runs: int, way: str, options: dic
     method: Any = dpc.methods.SampleAggregate(**options)
     loss: Any = dpc.PureDP(epsilon) if math.isfinite(epsilon) else dpc.NoPrivacy()
     if way.startswith("moments"):
-        method = dpc.methods.Aipw(short_tails=way != "moments", lines_only=way == "moments-lines")
+        method = dpc.methods.Aipw(light_tails=way != "moments", lines_only=way == "moments-lines")
         loss = dpc.ApproxDP(epsilon, 1e-6) if math.isfinite(epsilon) else dpc.NoPrivacy()
     found, held, settings = [], [], {}
     for seed in range(runs):

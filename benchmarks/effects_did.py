@@ -158,7 +158,7 @@ def tables(n: int, loss: Any) -> tuple[dpc.Table, dpc.Table]:
 
 def asked(table: dpc.Table, drawn: Drawn, loss: Any) -> Any:
     question = Held.of(table, "t", "y", "g", "never", 0.95)
-    return ask(replace(question, paths=drawn[:2]), CohortQuery(), loss, accept_large_epsilon=False, again=False)
+    return ask(replace(question, paths=drawn[:2]), CohortQuery(), loss, accept_large_epsilon=False, refresh=False)
 
 
 def truths(g: Any, effects: Effects) -> dict[str, float]:

@@ -42,9 +42,9 @@ def slope(columns: dict[str, Any], reach: dict[str, float], loss: Any, **iv: Any
     schema = {name: dpc.Bounded(-reach[name], reach[name]) for name in columns}
     moments = dpc.moments(table_of(columns, schema, loss), list(columns), loss=loss)
     if not iv:
-        found: Any = moments.ols("y", [name for name in columns if name != "y"], constant_spread=True)
+        found: Any = moments.ols("y", [name for name in columns if name != "y"], errors="homoscedastic")
         return found["x"].estimate, found["x"].interval, found.interval_reason
-    found = moments.iv("y", "a", constant_spread=True, **iv)
+    found = moments.iv("y", "a", errors="homoscedastic", **iv)
     sets = found.anderson_rubin
     whole = None if not sets or len(sets) > 1 else sets[0]
     return found["a"].estimate, whole, found.interval_reason if sets is None else "set not one interval"

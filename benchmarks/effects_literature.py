@@ -57,7 +57,7 @@ def ask(kind: str, n: int, loss: Any, seed: int, short: bool = True) -> Any:
     bounds = dict.fromkeys(columns, dpc.Bounded(-1, 1))
     schema = dpc.Schema({"a": dpc.Levels([0, 1]), "y": dpc.Bounded(-REACH, REACH), **bounds})
     table = dpc.Table({"a": a, "y": y, **columns}, schema, ledger)
-    method = dpc.methods.Aipw(short_tails=short)  # errors are normal
+    method = dpc.methods.Aipw(light_tails=short)  # errors are normal
     return dpc.effect(table, treatment="a", outcome="y", adjust=list(columns), loss=loss, method=method,
                       accept_large_epsilon=True)  # fmt: skip
 

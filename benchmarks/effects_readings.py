@@ -27,7 +27,9 @@ Held = tuple[bool | None, bool]
 
 def released(columns: dict[str, Any], loss: Any, meat: Any = None, reach: float = 15) -> Any:
     schema = dpc.Schema(dict.fromkeys(columns, dpc.Bounded(-reach, reach)))
-    return dpc.moments(dpc.Table(columns, schema, dpc.Ledger.in_memory(loss)), list(columns), meat=meat, loss=loss)
+    return dpc.moments(
+        dpc.Table(columns, schema, dpc.Ledger.in_memory(loss)), list(columns), robust_for=meat, loss=loss
+    )
 
 
 def holds(interval: Any, truth: float) -> Held:
@@ -41,7 +43,7 @@ def instruments(strengths: tuple[float, ...]) -> Callable[[Any, int, Any], dict[
         a = np.array(strengths) @ z + 0.4 * x + u + e
         columns = {"y": 0.7 * a - 0.5 * x + u + f, "a": a, "x": x, **{f"z{i}": one for i, one in enumerate(z)}}
         found = released(columns, loss).iv(
-            "y", "a", instruments=[f"z{i}" for i in range(len(z))], given=["x"], constant_spread=True
+            "y", "a", instruments=[f"z{i}" for i in range(len(z))], given=["x"], errors="homoscedastic"
         )
         sets = found.anderson_rubin
         inside = None if sets is None else any(low <= 0.7 <= high for low, high in sets)
@@ -58,9 +60,9 @@ def mediation(through: float, on: float) -> Callable[[Any, int, Any], dict[str, 
         m = through * a + 0.3 * x + f
         columns = {"y": 0.3 * a + on * m - 0.5 * x + g, "a": a, "m": m, "x": x}
         release = released(columns, loss)
-        found = release.mediation("a", "m", "y", given=["x"], constant_spread=True)
-        correlation = release.partial("m", "a", given=["x"], normal_rows=True)["m"]
-        cause = release.sensitivity("y", "m", given=["a", "x"], explains=(0.1, 0.1), normal_rows=True)
+        found = release.mediation("a", "m", "y", given=["x"], errors="homoscedastic")
+        correlation = release.partial("m", "a", given=["x"], errors="normal")["m"]
+        cause = release.sensitivity("y", "m", given=["a", "x"], explains=(0.1, 0.1), errors="normal")
         left = on - math.sqrt(0.01 / 0.9) if on else 0.0
         told = {name: holds(found[name].interval, truth) for name, truth in
                 (("direct", 0.3), ("indirect", through * on), ("total", 0.3 + through * on))}  # fmt: skip
@@ -79,7 +81,7 @@ def fanned(
         x, w = rng.normal(size=(2, n))
         columns = {"y": 1 + 2 * x - w + draw(rng, n) * np.exp(0.5 * x), "x": x, "w": w}
         release = released(columns, loss, ("y", ["x", "w"]) if meat else None, 20)
-        found = release.ols("y", ["x", "w"], constant_spread=not meat, symmetric_errors=symmetric)
+        found = release.ols("y", ["x", "w"], errors="symmetric" if symmetric else None if meat else "homoscedastic")
         return {"x": holds(found["x"].interval, 2.0), "w": holds(found["w"].interval, -1.0)}
 
     return ask
@@ -127,10 +129,12 @@ def skewed_end(rng: Any, n: int) -> dict[str, Any]:
 
 
 def spread(draw: Callable[[Any, int], dict[str, Any]], *slopes: float, symmetric: bool = False) -> Any:
-    """The regression named as ``meat``; of these with symmetric errors that may be said."""
+    """The regression named as ``robust_for``; of these with symmetric errors that may be said."""
 
     def ask(rng: Any, n: int, loss: Any) -> dict[str, Held]:
-        found = released(draw(rng, n), loss, ("y", ["x", "w"]), 30).ols("y", ["x", "w"], symmetric_errors=symmetric)
+        found = released(draw(rng, n), loss, ("y", ["x", "w"]), 30).ols(
+            "y", ["x", "w"], errors="symmetric" if symmetric else None
+        )
         return {name: holds(found[name].interval, slope) for name, slope in zip("xw", slopes, strict=True)}
 
     return ask
@@ -152,7 +156,7 @@ def clipped(name: str, rng: Any, n: int) -> dict[str, Any]:
 
 
 def of_others(name: str, symmetric: bool) -> Callable[[Any, int, Any], dict[str, Held]]:
-    """The regression of a design of others named as ``meat``."""
+    """The regression of a design of others named as ``robust_for``."""
 
     def ask(rng: Any, n: int, loss: Any) -> dict[str, Held]:
         columns, reach = clipped(name, rng, n), DESIGNS[name][1]
@@ -160,8 +164,8 @@ def of_others(name: str, symmetric: bool) -> Callable[[Any, int, Any], dict[str,
         columns = {one: values.astype(int) if reach[one] == (0, 1) else values for one, values in columns.items()}
         outcome, *others = columns
         private = dpc.Table(columns, dpc.Schema(kinds), dpc.Ledger.in_memory(loss))
-        release = dpc.moments(private, list(columns), meat=(outcome, others), loss=loss)
-        fit = release.ols(outcome, others, symmetric_errors=symmetric)
+        release = dpc.moments(private, list(columns), robust_for=(outcome, others), loss=loss)
+        fit = release.ols(outcome, others, errors="symmetric" if symmetric else None)
         return {one: holds(fit[one].interval, slopes_of(name)[one]) for one in others}
 
     return ask

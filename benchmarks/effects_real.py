@@ -63,7 +63,7 @@ def smoking(adjust: tuple[str, ...]) -> tuple[Any, Any, dict[str, Any]]:
     schema |= {"exercise": dpc.Levels([0, 1, 2]), "active": dpc.Levels([0, 1, 2]), "education": dpc.Levels(range(1, 6))}
     # The change of an adult's weight over ten years has no long tail on one side.
     question = {"treatment": "qsmk", "outcome": "wt82_71", "adjust": adjust}
-    return columns, dpc.Schema(schema), question | {"method": dpc.methods.Aipw(short_tails=True)}
+    return columns, dpc.Schema(schema), question | {"method": dpc.methods.Aipw(light_tails=True)}
 
 
 def lost_to_follow_up(n: int = 2_800) -> tuple[Any, Any, dict[str, Any]]:

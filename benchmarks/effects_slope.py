@@ -196,9 +196,9 @@ def beside(n: int, epsilons: list[float], runs: int) -> Iterator[str]:
     yield f"25 columns, n = {n}: without privacy {told(plain, plain, {'effect': 4.0})}"
     peers = folded(n, epsilons, max(min(runs, 100_000 // n), 3))
     said = dpc.methods.PartiallyLinear
-    ways = {"one slope": "partially-linear", "one slope, errors said symmetric": said(symmetric_errors=True),
-            "one slope, of one law": said(constant_spread=True), "aipw": "aipw", "moments, tails said short":
-            dpc.methods.Aipw(short_tails=True)}  # fmt: skip
+    ways = {"one slope": "partially-linear", "one slope, errors said symmetric": said(errors="symmetric"),
+            "one slope, of one law": said(errors="homoscedastic"), "aipw": "aipw", "moments, tails said short":
+            dpc.methods.Aipw(light_tails=True)}  # fmt: skip
     for epsilon, peer in zip(epsilons, peers, strict=True):
         for name, way in ways.items():
             answers = found("25 columns", n, epsilon, runs, way)
@@ -217,7 +217,9 @@ def main(arguments: list[str]) -> int:
     options.add_argument("--symmetric", action="store_true")
     options.add_argument("--many", action="store_true")
     asked, failed = options.parse_args(arguments), False
-    way = dpc.methods.PartiallyLinear(constant_spread=asked.said, symmetric_errors=asked.symmetric)
+    way = dpc.methods.PartiallyLinear(
+        errors="symmetric" if asked.symmetric else "homoscedastic" if asked.said else None
+    )
     epsilons = [float(one) for one in asked.epsilons.split(",")]
     for n in map(int, asked.rows.split(",")):
         runs = asked.runs if n < 100_000 else max(asked.runs // 5, 2)

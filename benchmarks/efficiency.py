@@ -265,7 +265,9 @@ def everyone(pair: Pair, epsilon: float, seed: int, score: str) -> bool:
     frame = {"cause": pair.cause, "effect": pair.effect}
     with dpc.simulated_noise(seed):
         table = dpc.Table(frame, schema, dpc.Ledger.in_memory(loss), missing="impute")
-        return dpc.direction(table, "cause", "effect", score=score, method="majority-vote", loss=loss).lean == "cause"
+        return (
+            dpc.direction(table, "cause", "effect", score=score, method="majority-vote", loss=loss).favoured == "cause"
+        )
 
 
 def truth(setting: Setting) -> dict[str, bool]:

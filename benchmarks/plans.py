@@ -22,7 +22,7 @@ from dpcausal.privacy.noise import generator_from_seed
 Coins = np.random.Generator
 BOTH = dpc.ApproxDP(1, 1e-6)
 LARGEST = 0.15
-NORMAL = {"normal_rows": True}
+NORMAL = {"errors": "normal"}
 """As the calls say too: what shows of rows that are not normal is then withheld."""
 
 
@@ -148,7 +148,7 @@ def sloped(law: Any, errors: Any, columns: int) -> Callable[[int, Any, Coins], f
         y = 0.3 * x.sum(axis=0) + errors(coins, n)
         rows = {"y": y / y.std()} | {f"x{place}": one for place, one in enumerate(x)}
         release = dpc.moments(table(rows), rows, loss=loss)
-        return half(release.ols("y", list(rows)[1:], constant_spread=True, normal_rows=True)["x0"].interval)
+        return half(release.ols("y", list(rows)[1:], errors="normal")["x0"].interval)
 
     return run
 
@@ -209,7 +209,7 @@ def pointed(**law: Any) -> Callable[[int, Any, Coins], float]:
 
 
 PURE, LITTLE = dpc.PureDP(1), dpc.PureDP(0.3)
-SHORT = dpc.methods.Aipw(short_tails=True)
+SHORT = dpc.methods.Aipw(light_tails=True)
 DESIGNS = (
     Design("ci_test", "uniform", 800, LITTLE, {"correlation": 0.12}, tested(linked(flat, 0.12)), 200),
     Design("ci_test", "skewed", 800, PURE, {"correlation": 0.1}, tested(linked(skewed, 0.1)), 200),

@@ -156,9 +156,9 @@ def slopes(n: int, epsilon: float, shape: str, seed: int) -> PublicTableInfo:
     table = dpc.Table(columns, schema, dpc.Ledger.in_memory(loss))
     with dpc.simulated_noise(seed):
         released = dpc.moments(table, ["y", "u", "x", "z", "w"], loss=loss)
-    line = released.ols("y", ["x", "w"], constant_spread=True)
-    stages = released.iv("u", "x", instruments=["z"], constant_spread=True)
-    correlation = released.partial("x", "y", given=["w"], normal_rows="skewed" not in shape)
+    line = released.ols("y", ["x", "w"], errors="homoscedastic")
+    stages = released.iv("u", "x", instruments=["z"], errors="homoscedastic")
+    correlation = released.partial("x", "y", given=["w"], errors=None if "skewed" in shape else "normal")
     sets = stages.anderson_rubin
     return {
         "ols": held(line["x"].interval, 1.0), "two stages": held(stages["x"].interval, 1.0),

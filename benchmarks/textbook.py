@@ -55,9 +55,9 @@ def _lines(name: str, what: str) -> Pair:
     frame, outcome, regressors = data.regression(name)
     law = "HC1" if what == "HC1" else "nonrobust"
     theirs = sm.OLS(frame[outcome], sm.add_constant(frame[regressors])).fit(cov_type=law)
-    meat = {"meat": (outcome, regressors)} if what == "HC1" else {}
+    meat = {"robust_for": (outcome, regressors)} if what == "HC1" else {}
     moments = dpc.moments(data.table(frame), [outcome, *regressors], loss=EXACT, **meat)
-    ours = moments.ols(outcome, regressors, constant_spread=what == "errors")
+    ours = moments.ols(outcome, regressors, errors="homoscedastic" if what == "errors" else None)
     kept = [getattr(ours[name], "estimate" if what == "slopes" else "standard_error") for name in regressors]
     return kept, (theirs.params if what == "slopes" else theirs.bse)[regressors]
 
@@ -69,7 +69,7 @@ def _instruments(name: str, what: str) -> Pair:
     theirs = IV2SLS(frame[outcome], frame[given].assign(one=1.0), frame[treatment], frame[instruments])
     fit = theirs.fit(cov_type="unadjusted", debiased=True)
     moments = dpc.moments(data.table(frame), [outcome, treatment, *instruments, *given], loss=EXACT)
-    ours = moments.iv(outcome, treatment, instruments=instruments, given=given, constant_spread=True)
+    ours = moments.iv(outcome, treatment, instruments=instruments, given=given, errors="homoscedastic")
     found = {one.name: one for one in ours.coefficients}
     if what == "errors":
         return found[treatment].standard_error, fit.std_errors[treatment]

@@ -34,7 +34,7 @@ def _years(loss: Any, seed: int) -> Asked:
     schema = dpc.Schema({"score": dpc.Bounded(60, 100), "year": dpc.Bounded(2000, 2019), "weekend": dpc.Bounded(0, 1)})
     table = dpc.Table(columns, schema, _ledger(loss))
     with dpc.simulated_noise(seed):
-        moments = dpc.moments(table, ["score", "year", "weekend"], loss=loss, meat=("score", ["year", "weekend"]))
+        moments = dpc.moments(table, ["score", "year", "weekend"], loss=loss, robust_for=("score", ["year", "weekend"]))
     return _shown(moments.ols("score", ["year", "weekend"])["year"])
 
 
@@ -56,7 +56,7 @@ def _own(loss: Any, seed: int) -> Asked:
                "nonwhite": frame["nonwhite"].to_numpy(dtype=float)}  # fmt: skip
     table = dpc.Table(columns, dpc.Schema(dict.fromkeys(columns, dpc.Bounded(0, 1))), _ledger(loss))
     with dpc.simulated_noise(seed):
-        moments = dpc.moments(table, list(columns), loss=loss, meat=("own", ["vet", "nonwhite"]))
+        moments = dpc.moments(table, list(columns), loss=loss, robust_for=("own", ["vet", "nonwhite"]))
     return _shown(moments.ols("own", ["vet", "nonwhite"])["vet"])
 
 
@@ -88,7 +88,7 @@ def _service(loss: Any, seed: int) -> Asked:
     table = dpc.Table(columns, dpc.Schema(dict.fromkeys(columns, dpc.Bounded(0, 1))), _ledger(loss))
     with dpc.simulated_noise(seed):
         moments = dpc.moments(table, list(columns), loss=loss)
-    return _shown(moments.iv("own", "vet", instruments=["late"], constant_spread=True).coefficients[0])
+    return _shown(moments.iv("own", "vet", instruments=["late"], errors="homoscedastic").coefficients[0])
 
 
 def _gonorrhea(loss: Any, seed: int) -> Asked:

@@ -155,7 +155,9 @@ def votes(pair: Pair, seed: int) -> bool:
         table = dpc.Table(
             {"cause": pair.cause, "effect": pair.effect}, schema, dpc.Ledger.in_memory(loss), missing="impute"
         )
-        return dpc.direction(table, "cause", "effect", loss=loss, method="majority-vote", score="hsic").lean == "cause"
+        return (
+            dpc.direction(table, "cause", "effect", loss=loss, method="majority-vote", score="hsic").favoured == "cause"
+        )
 
 
 def everyone(pairs: list[tuple[str, Pair]], runs: int) -> dict[str, bool]:

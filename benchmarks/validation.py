@@ -110,7 +110,7 @@ def _least_squares(what: str) -> Pair:
 
     rows = _rows()
     theirs = sm.OLS(rows["y"], np.column_stack([rows["a"], rows["x"], np.ones(len(rows["y"]))])).fit()
-    ours = _moments().ols("y", ["a", "x"], constant_spread=True)
+    ours = _moments().ols("y", ["a", "x"], errors="homoscedastic")
     kept = [getattr(ours[name], what) for name in "ax"]
     return kept, (theirs.params if what == "estimate" else theirs.bse)[:2]
 

@@ -175,7 +175,17 @@ def leans_right(count: int, blocks: int, epsilon: float, noises: int) -> float:
     return float((2 * drawn > blocks).mean())
 
 
-COLUMNS = ("right", "wrong", "neither", "both", "unlinked", "undecided", "lean of the four", "lean lsnm", "lean hsic")
+COLUMNS = (
+    "right",
+    "wrong",
+    "neither",
+    "both",
+    "unlinked",
+    "inconclusive",
+    "lean of the four",
+    "lean lsnm",
+    "lean hsic",
+)
 
 
 def of_pair(
@@ -192,7 +202,10 @@ def of_pair(
     right, wrong = ("y", "x") if turned else ("x", "y")
     other = {"x": "y", "y": "x"}
     shares = [said.get(f"{one} causes {other[one]}", 0.0) for one in (right, wrong)]
-    shares += [said.get(name, 0.0) for name in ("neither fits", "both fit", "not linked", "undecided", f"lean {right}")]
+    shares += [
+        said.get(name, 0.0)
+        for name in ("model rejected", "cannot distinguish", "no association detected", "inconclusive", f"lean {right}")
+    ]
     for score in ("lsnm", "hsic"):
         if not votes:
             shares.append(math.nan)

@@ -77,7 +77,7 @@ def outside(frame: Any, ask: Callable[[dpc.Table], Any], budget: dpc.PureDP | No
         answer = outcome.answer
         guarantee = answer.guarantee.to_dict() | {"ledger_head": None}
         public = (
-            answer.margin_unit, answer.scores is None, answer.p_coins is None, answer.verdict is None,
+            answer.margin_unit, answer.scores is None, answer.p_sign is None, answer.verdict is None,
             answer.score, answer.method,
             answer.protect, answer.columns, answer.n, answer.settings, guarantee,
         )  # fmt: skip

@@ -38,7 +38,7 @@ def test_names_with_dollar_signs_are_shown_as_they_stand_and_powers_of_ten_as_po
 
 
 def test_a_decision_without_a_pvalue_is_drawn_as_such() -> None:
-    ax = draw(None, pvalue=None, alpha=0.05, decision="not shown", title="a, b", stamp="")
+    ax = draw(None, pvalue=None, alpha=0.05, decision="not detected", title="a, b", stamp="")
     assert "no p-value" in ax.texts[0].get_text() and len(ax.lines) == 1
 
 

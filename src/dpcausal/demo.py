@@ -16,7 +16,7 @@ from dpcausal.direction.result import Direction
 from dpcausal.effects.result import Effect
 from dpcausal.errors import MissingDependencyError, ParameterError
 from dpcausal.study.plan import StudyPlan
-from dpcausal.study.study import PublicTableInfo, Study
+from dpcausal.study.study import Progress, Study
 
 STUDY = """title = "Did free care send people to the doctor?"
 data = "rand.csv"
@@ -113,7 +113,7 @@ def write(folder: str | os.PathLike[str]) -> Path:
     return path
 
 
-def run(folder: str | os.PathLike[str], told: PublicTableInfo | None = None) -> tuple[StudyPlan, Path]:
+def run(folder: str | os.PathLike[str], progress: Progress | None = None) -> tuple[StudyPlan, Path]:
     """Write, run and report the study; a second run pays for nothing.
 
     Returns
@@ -122,7 +122,7 @@ def run(folder: str | os.PathLike[str], told: PublicTableInfo | None = None) -> 
         How its questions stand, and the report.
     """
     study = Study.open(write(folder))
-    found = study.run(told=told, new_ledger=True)
+    found = study.run(progress=progress, new_ledger=True)
     return found, study.report()
 
 
@@ -131,7 +131,7 @@ def compared(found: StudyPlan) -> list[str]:
     lines = []
     for one in found.standings:
         if isinstance(one.answer, Direction):
-            leans = "no lean" if one.answer.lean is None else f"leans to {one.answer.lean}"
+            leans = "no lean" if one.answer.favoured is None else f"leans to {one.answer.favoured}"
             lines.append(f"which way: {one.answer.answer()} ({leans}). By design, a lot drew the plans: coinsurance.")
         if isinstance(one.answer, Effect) and one.answer.estimate is not None and one.answer.interval is not None:
             low, high = one.answer.interval

@@ -17,7 +17,7 @@
     ├── InfeasibleError           public numbers alone show that the answer would be worthless
     └── MissingDependencyError    an optional package is needed: names the extra (also an ImportError)
 
-``NotKeptWarning`` is a warning: an answer was paid for and is not in the ledger.
+``NotCachedWarning`` is a warning: an answer was paid for and is not in the ledger.
 
 Messages carry public information only: names, rules, declared bounds, sizes that are public.  None is ever
 built from a record, a count of bad values or a row number.
@@ -149,7 +149,7 @@ class InfeasibleError(DpCausalError):
     """Public numbers alone show that the answer would be worthless."""
 
 
-class NotKeptWarning(UserWarning):
+class NotCachedWarning(UserWarning):
     """An answer was paid for and is not in the ledger, as on a full disk: the caller has its only copy.
 
     Attributes
@@ -168,7 +168,7 @@ class NotKeptWarning(UserWarning):
             f"the answer of spend {spend} is not in the ledger and cannot be read again: save it now ({rule})"
         )
 
-    def __reduce__(self) -> tuple[type[NotKeptWarning], tuple[int, str, Any]]:
+    def __reduce__(self) -> tuple[type[NotCachedWarning], tuple[int, str, Any]]:
         return type(self), (self.spend, self.rule, self.answer)
 
 

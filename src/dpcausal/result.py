@@ -55,7 +55,7 @@ class Guarantee:
     caveats: tuple[str, ...] = ()
     public: tuple[str, ...] = ()
     ledger_head: str = field(default="", compare=False)  # it tells the time
-    kept: str = field(default="", compare=False)
+    cached: str = field(default="", compare=False)
 
     @classmethod
     def of(
@@ -100,7 +100,7 @@ class Guarantee:
             head = f"Guarantee: NONE (stated loss {self.loss})."
         else:
             head = f"Guarantee: {self.loss}, {self.relation.value}, unit: {self.unit.value}."
-        again = [f"  Kept answer, free: {self.kept}."] if self.kept else []
+        again = [f"  Kept answer, free: {self.cached}."] if self.cached else []
         lines = [head, *again, *(f"  ! {caveat}" for caveat in self.caveats)]
         if self.public:
             lines.append(f"  Public: {', '.join(self.public)}.")

@@ -81,7 +81,7 @@ def test_five_questions_are_answered_and_the_sixth_is_refused(study: Path) -> No
         answered = ask("--epsilon", "0.2", "--json", data=data)
         assert answered.exit_code == 0, answered.stderr
         answer = json.loads(answered.stdout)
-        assert answer["lean"] in ("x", "y") and answer["verdict"] and len(answer["counts"]) == 4
+        assert answer["favoured"] in ("x", "y") and answer["verdict"] and len(answer["counts"]) == 4
         assert answer["guarantee"]["loss"] == {"kind": "PureDP", "epsilon": 0.2} and answer["guarantee"]["private"]
         assert answer["remaining"]["epsilon"] == pytest.approx(0.8 - 0.2 * turn, abs=1e-12)
         answers.append(answer)
@@ -155,7 +155,7 @@ def test_many_pairs_are_asked_by_one_command_and_paid_at_once(study: Path) -> No
 
 def test_a_verdict_that_the_noise_drowns_is_undecided(study: Path) -> None:
     answered = ask("--epsilon", "0.001", "--alpha", "0.001")
-    assert answered.exit_code == 0 and "x and y: undecided." in answered.stdout
+    assert answered.exit_code == 0 and "x and y: inconclusive." in answered.stdout
     assert "noise leaves a clear arrow a chance of" in answered.stdout
 
 

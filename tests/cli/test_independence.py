@@ -86,9 +86,9 @@ def test_a_law_of_x_on_the_command_is_that_of_python_and_of_a_study() -> None:
     table = dpc.Table("data.csv", dpc.Schema.from_toml("schema.toml"), ledger, name="data.csv")
     way = dpc.methods.Crt(model_x=words)
     kept = dpc.ci_test(table, "x", "y", given=["Age"], loss=dpc.PureDP(1), method=way)
-    assert kept.guarantee.kept and len(ledger.entries()) == 1
+    assert kept.guarantee.cached and len(ledger.entries()) == 1
     way = dpc.methods.Crt(model_x=words | {"sd": 0.7})
-    assert not dpc.ci_test(table, "x", "y", given=["Age"], loss=dpc.PureDP(1), method=way).guarantee.kept
+    assert not dpc.ci_test(table, "x", "y", given=["Age"], loss=dpc.PureDP(1), method=way).guarantee.cached
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ COLLECTED = {
     "discover": {"--columns", "--forbid", "--require"},
     "effect": {"--adjust"},
     "ask": {"--adjust", "--given", "--regressors"},
-    "run": {"--again"}, "did": {"--never"},
+    "run": {"--refresh"}, "did": {"--never"},
     "direction-all": {"--pair", "--scores", "--shares"},
 }
 """The options that hold a list; every other holds one value."""

@@ -46,7 +46,8 @@ def test_a_subgroup_of_persons_is_asked_and_told() -> None:
                        ledger="p.ledger")  # fmt: skip
     assert code == 0 and json.loads(text)["n"] == 400
     way = ("effect", "data.csv", "--treatment", "sex", "--outcome", "x", "--trial")
-    code, text = asked("--person", "id", "--ids", "public", "--most", "1", "--weight", "age=70", command=way,
+    code, text = asked("--person", "id", "--ids", "public", "--max-rows-per-person", "1", "--weight", "age=70",
+                       command=way,
                        ledger="p.ledger")  # fmt: skip
     public = set(json.loads(text)["guarantee"]["public"])
     assert code == 0 and {"the most rows of a person", "the largest weight"} <= public
@@ -58,7 +59,8 @@ def test_a_subgroup_of_persons_is_asked_and_told() -> None:
     "options",
     [("--where", "age > 30"), ("--where", "__import__('os')"), ("--where", "height >= 1"), ("--where", "age >= 'x'"),
      ("--where", "sex == 'q'"), ("--person", "who"), ("--ids", "public"), ("--missing", "skip"), ("--where", ""),
-     ("--most", "2"), ("--weight", "age"), ("--weight", "who=8"), ("--weight", "age=0"), ("--weight", "age=70")],
+     ("--max-rows-per-person", "2"), ("--weight", "age"),
+     ("--weight", "who=8"), ("--weight", "age=0"), ("--weight", "age=70")],
 )  # fmt: skip
 def test_a_word_that_does_not_fit_is_refused_and_nothing_is_spent(options: tuple[str, ...]) -> None:
     assert asked(*options)[0] == 2
@@ -67,7 +69,9 @@ def test_a_word_that_does_not_fit_is_refused_and_nothing_is_spent(options: tuple
 
 @pytest.mark.usefixtures("study")
 def test_the_same_question_of_a_named_file_is_paid_once_unless_again() -> None:
-    left = [json.loads(asked("--name", "wave 1", *more)[1])["remaining"]["epsilon"] for more in ((), (), ("--again",))]
+    left = [
+        json.loads(asked("--name", "wave 1", *more)[1])["remaining"]["epsilon"] for more in ((), (), ("--refresh",))
+    ]
     assert left == [8, 8, 7]
     text = CliRunner().invoke(app, ["ci-test", "data.csv", "x", "y", "--schema", "schema.toml", "--ledger", "s.ledger",
                                     "--epsilon", "1", "--name", "wave 1"]).output  # fmt: skip

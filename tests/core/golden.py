@@ -77,7 +77,7 @@ CALLS: dict[str, Callable[..., Any]] = {
         table(to, s), treatment="a", outcome="u", adjust=["v", "b"], groups="b", treated=1, control=0, loss=PURE,
         method=methods.Stratified()),
     "cells": lambda to, s=None: dpc.cells(table(to, s), by=["b", "a"], values=["u"], loss=PURE),
-    "moments": lambda to, s=None: dpc.moments(table(to, s), ["v", "u"], meat=("u", ["v"]), loss=GAUSSIAN),
+    "moments": lambda to, s=None: dpc.moments(table(to, s), ["v", "u"], robust_for=("u", ["v"]), loss=GAUSSIAN),
     "did": lambda to, s=None: dpc.did(persons(to, s), time="t", outcome="y", cohort="g", loss=dpc.ApproxDP(4, 1e-6)),
     "discontinuity": lambda to, s=None: dpc.discontinuity(
         table(to, s), running="u", outcome="v", cutoff=0, treatment="a", bins=6, curvature=2, loss=dpc.PureDP(4)),
@@ -100,7 +100,7 @@ def main() -> None:
     """Add the answers that are not kept yet."""
     for name, call in CALLS.items():
         with dpc.Ledger.open_or_create(ledger_of(name), budget=BUDGET, **unit_of(name)) as ledger:
-            print(name, call(ledger, 5).guarantee.kept or "paid for")
+            print(name, call(ledger, 5).guarantee.cached or "paid for")
 
 
 if __name__ == "__main__":

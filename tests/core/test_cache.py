@@ -15,7 +15,7 @@ import pytest
 import dpcausal as dpc
 from dpcausal.codec import NotStorableError, encode
 from dpcausal.core import cache as kept
-from dpcausal.errors import LedgerError, NotKeptWarning, ParameterError
+from dpcausal.errors import LedgerError, NotCachedWarning, ParameterError
 from dpcausal.privacy.noise import generator_from_seed
 from tests.privacy.kill_loops import finish, start
 
@@ -66,10 +66,10 @@ CALLS = {
 def told(answer: Any) -> dict[str, Any]:
     """Return all that an answer says but which spend it names."""
     said: dict[str, Any] = json.loads(answer.to_json())
-    said.get("guarantee", {}).pop("kept", None)
+    said.get("guarantee", {}).pop("cached", None)
     for parts in (said.get("tests"), said.get("directions")):
         for part in parts if isinstance(parts, list) else []:
-            part["guarantee"].pop("kept")
+            part["guarantee"].pop("cached")
     release = getattr(answer, "release", None)
     return said | ({} if release is None else {"numbers": release.numbers(), "n": release.n})
 
@@ -80,17 +80,17 @@ def test_the_same_question_is_paid_once_and_answered_from_the_file_ever_after(ca
     with dpc.Ledger.create(tmp_path / "study.ledger", budget=BUDGET, unit=unit) as ledger:
         first = call(ledger)
         left = ledger.remaining
-        assert first.guarantee.kept == ""
+        assert first.guarantee.cached == ""
     with dpc.Ledger.open(tmp_path / "study.ledger") as ledger:
         again = call(ledger)
         assert ledger.remaining == left and len(ledger.entries()) == 1 and ledger.verify().ok
         assert told(again) == told(first) and type(again) is type(first)
-        assert again.guarantee == first.guarantee and again.guarantee.kept.startswith("spend 1 of this ledger paid")
+        assert again.guarantee == first.guarantee and again.guarantee.cached.startswith("spend 1 of this ledger paid")
         if isinstance(again, dpc.Independence):
             assert "Kept answer, free: spend 1" in again.summary()
-        anew = call(ledger, again=True)
-        assert len(ledger.entries()) == 2 and anew.guarantee.kept == ""
-        assert call(ledger).guarantee.kept.startswith("spend 2")  # the newest
+        anew = call(ledger, refresh=True)
+        assert len(ledger.entries()) == 2 and anew.guarantee.cached == ""
+        assert call(ledger).guarantee.cached.startswith("spend 2")  # the newest
 
 
 def test_a_kept_graph_is_asked_further_free_as_the_first_was(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_whatever_is_public_and_differs_is_another_question() -> None:
         ask(ledger)
         assert len(ledger.entries()) == number, ["", *CHANGES][number - 1]
     for ask in asked:
-        assert ask(ledger).guarantee.kept
+        assert ask(ledger).guarantee.cached
     assert len({json.loads(entry.detail)["asked"] for entry in ledger.entries()}) == len(asked)
 
 
@@ -177,7 +177,7 @@ def test_exact_and_simulated_answers_are_neither_kept_nor_given_for_released_one
     with dpc.simulated_noise(1):
         simulated = other()(ledger)
     assert ledger.answer(1) is None and ledger.answer(3) is None and ledger.answer(2) is not None
-    assert not simulated.guarantee.private and not simulated.guarantee.kept and released.guarantee.private
+    assert not simulated.guarantee.private and not simulated.guarantee.cached and released.guarantee.private
 
 
 def test_a_law_of_x_has_no_words_so_its_question_is_not_kept() -> None:
@@ -200,7 +200,7 @@ def test_a_method_of_the_callers_is_asked_each_time_whatever_its_name() -> None:
 
     for method in (dpc.methods.Gcm(), Gcm(), Gcm()):
         found = dpc.ci_test(table(ledger), "u", "v", given=["a"], loss=LOSS, method=method)
-        assert not found.guarantee.kept
+        assert not found.guarantee.cached
     assert len(ledger.entries()) == 3 and ledger.answer(1) is not None and ledger.answer(2) is None
 
 
@@ -221,14 +221,14 @@ def test_a_run_that_ends_between_spend_and_answer_is_not_paid_again_unasked(
         other()(ledger)
     monkeypatch.undo()
     left, head = ledger.remaining, ledger.head
-    with pytest.raises(LedgerError, match=r"spend 1 paid for exactly this, and no answer is kept.*again=True"):
+    with pytest.raises(LedgerError, match=r"spend 1 paid for exactly this, and no answer is kept.*refresh=True"):
         other()(ledger)
     assert (ledger.remaining, ledger.head) == (left, head)
     CALLS["direction"](ledger)  # other questions go on
     assert not dpc.ci_test(
-        table(ledger), "a", "b", given=["u"], loss=LOSS, method="gcm", again=True
-    ).guarantee.kept
-    assert other()(ledger).guarantee.kept.startswith("spend 3")
+        table(ledger), "a", "b", given=["u"], loss=LOSS, method="gcm", refresh=True
+    ).guarantee.cached
+    assert other()(ledger).guarantee.cached.startswith("spend 3")
 
 
 def test_processes_that_ask_the_same_at_once_pay_once(tmp_path: Path) -> None:
@@ -277,10 +277,10 @@ def test_what_cannot_be_written_reaches_its_caller_with_a_warning_and_counts_as_
         raise LedgerError("the disk is full")
 
     monkeypatch.setattr(dpc.Ledger, "keep", full)
-    with pytest.warns(NotKeptWarning) as told:
+    with pytest.warns(NotCachedWarning) as told:
         assert other()(ledger).decision
     assert told[0].message.spend == 1  # type: ignore[union-attr]
-    with warnings.catch_warnings(), pytest.raises(NotKeptWarning) as raised:
+    with warnings.catch_warnings(), pytest.raises(NotCachedWarning) as raised:
         warnings.simplefilter("error")
         other(alpha=0.2)(ledger)
     assert raised.value.answer.decision and raised.value.spend == 2  # not lost where warnings are errors
@@ -304,7 +304,7 @@ def test_each_part_of_a_table_or_panel_is_public_or_is_left_out() -> None:
     """A new part must be placed here by hand: left out it would mix questions up, a private one would be hashed."""
     ledger = dpc.Ledger.in_memory(BUDGET)
     assert set(table(ledger).identity) == {
-        "_ids", "_inside", "_missing", "_most", "_n", "_name", "_person", "_schema", "_share", "_weight",
+        "_ids", "_inside", "_max_rows_per_person", "_missing", "_n", "_name", "_person", "_schema", "_share", "_weight",
     }  # fmt: skip
     assert set(panel(dpc.Ledger.in_memory(BUDGET, unit="state")).identity) == {
         "_bounds", "_covariates", "_missing", "_n", "_name", "_named", "_series", "_starts", "_times", "_treated",

@@ -45,7 +45,7 @@ def test_answers_that_an_earlier_version_kept_are_found_and_read(name: str, tmp_
     spends = sum('"kind":"spend"' in line for line in source.read_text().splitlines())
     with dpc.Ledger.open(tmp_path / "l") as ledger:
         answer = golden.CALLS[name](ledger)
-        assert answer.guarantee.kept
+        assert answer.guarantee.cached
         assert len(ledger.entries()) == spends and answer.summary()
 
 
@@ -105,7 +105,7 @@ ORDERS: dict[str, Callable[..., Any]] = {
     "values": lambda t, names: dpc.cells(t, by=["a"], values=names(["u", "v"]), loss=golden.PURE),
     "columns of moments": lambda t, names: dpc.moments(t, names(["u", "v"]), loss=golden.GAUSSIAN),
     "regressors": lambda t, names: dpc.moments(
-        t, ["u", "v", "a"], meat=("u", names(["v", "a"])), loss=golden.GAUSSIAN),
+        t, ["u", "v", "a"], robust_for=("u", names(["v", "a"])), loss=golden.GAUSSIAN),
 }  # fmt: skip
 
 
@@ -258,9 +258,9 @@ def test_an_answer_comes_back_to_a_class_that_has_grown_since(tmp_path: Path) ->
     """Seen to fail: one new field, whatever its default, and no kept answer could be read."""
     shutil.copy(golden.ledger_of("cells"), tmp_path / "l")
     answer = encode(golden.CALLS["cells"](dpc.Ledger.open(tmp_path / "l")).guarantee)
-    del answer["fields"]["kept"]
+    del answer["fields"]["cached"]
     back = decode(answer)
-    assert isinstance(back, Guarantee) and back.kept == "" and back.unit is Unit.ROW
+    assert isinstance(back, Guarantee) and back.cached == "" and back.unit is Unit.ROW
     del answer["fields"]["loss"]  # without a default: not guessed at
     with pytest.raises(ValueError):
         decode(answer)

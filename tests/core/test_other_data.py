@@ -54,16 +54,16 @@ def test_a_file_that_was_written_to_is_not_given_the_answers_of_before(call: Any
     """Seen to fail: a new delivery under the old path was answered from the old one's records."""
     to, path = ledger(), written(tmp_path / "d.csv")
     first = call(table(path, to))
-    assert call(table(path, to)).guarantee.kept
+    assert call(table(path, to)).guarantee.cached
     before = path.stat()
     written(path, seed=2)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
     with pytest.raises(LedgerError):
         call(table(path, to))
     assert len(to.entries()) == 1  # nothing was paid unasked
-    assert not call(table(path, to), again=True).guarantee.kept
-    assert call(table(path, to)).guarantee.kept.startswith("spend 2")
-    assert first.guarantee.kept == ""
+    assert not call(table(path, to), refresh=True).guarantee.cached
+    assert call(table(path, to)).guarantee.cached.startswith("spend 2")
+    assert first.guarantee.cached == ""
 
 
 def test_one_file_under_all_of_its_names_is_the_same_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,9 +73,9 @@ def test_one_file_under_all_of_its_names_is_the_same_data(tmp_path: Path, monkey
     (tmp_path / "hard.csv").hardlink_to(path)
     monkeypatch.chdir(tmp_path)
     for name in ("d.csv", "./d.csv", "../" + tmp_path.name + "/d.csv", "link.csv", "hard.csv", tmp_path / "d.csv"):
-        assert CALLS["cells"](table(name, to)).guarantee.kept
+        assert CALLS["cells"](table(name, to)).guarantee.cached
     (tmp_path / "d.csv").rename("moved.csv")
-    assert CALLS["cells"](table("moved.csv", to)).guarantee.kept
+    assert CALLS["cells"](table("moved.csv", to)).guarantee.cached
 
 
 def test_a_link_that_was_swapped_and_a_copy_are_other_data(tmp_path: Path) -> None:
@@ -98,16 +98,16 @@ def test_two_frames_of_one_name_are_told_apart_in_a_process(call: Any, monkeypat
     """Seen to fail: another frame of the same name, schema and number of rows was given the first one's answer."""
     to, own, other = ledger(), frame(), frame(seed=2)
     call(table(own, to))
-    assert call(table(own, to).where("a", among=[0, 1])).guarantee.kept == ""  # a subgroup is another question
+    assert call(table(own, to).where("a", among=[0, 1])).guarantee.cached == ""  # a subgroup is another question
     for wrong in (other, own.copy(), {name: own[name].to_numpy() for name in own}):
         with pytest.raises(LedgerError):
             call(table(wrong, to))
-    assert call(table(own, to)).guarantee.kept
-    assert not call(table(other, to), again=True).guarantee.kept
+    assert call(table(own, to)).guarantee.cached
+    assert not call(table(other, to), refresh=True).guarantee.cached
     with pytest.raises(LedgerError):
         call(table(own, to))  # the newest answer is of the other
     monkeypatch.setattr(kept, "_frames", {})  # as in another process, which knows them by their name alone
-    assert call(table(own, to)).guarantee.kept
+    assert call(table(own, to)).guarantee.cached
     with pytest.raises(LedgerError):
         call(table(other, to))  # the first that it was given for
 
@@ -116,7 +116,7 @@ def test_a_mapping_is_known_by_its_arrays() -> None:
     to, one = ledger(), frame()
     a, b = one["a"].to_numpy(), one["b"].to_numpy()
     CALLS["cells"](table({"a": a, "b": b}, to))
-    assert CALLS["cells"](table({"b": b, "a": a, "more": a}, to)).guarantee.kept
+    assert CALLS["cells"](table({"b": b, "a": a, "more": a}, to)).guarantee.cached
     with pytest.raises(LedgerError):
         CALLS["cells"](table({"a": a.copy(), "b": b}, to))
 
@@ -137,7 +137,7 @@ def test_two_openings_of_one_ledger_share_what_they_know_and_two_ledgers_do_not(
     for name in ("l", "link"):
         with dpc.Ledger.open(tmp_path / name) as to, pytest.raises(LedgerError):
             CALLS["cells"](table(frame(), to))
-    assert not CALLS["cells"](table(frame(), ledger())).guarantee.kept
+    assert not CALLS["cells"](table(frame(), ledger())).guarantee.cached
 
 
 def test_the_ledger_holds_nothing_of_a_file_but_its_number_and_time(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_a_file_that_goes_after_its_rows_were_read_loses_no_answer(
 
     monkeypatch.setattr("dpcausal.core.run.keep", gone)
     monkeypatch.setattr("dpcausal.core.run.keep", gone)
-    assert not call(table(path, to)).guarantee.kept
+    assert not call(table(path, to)).guarantee.cached
     assert to.answer(1) is not None
 
 
@@ -185,7 +185,7 @@ def test_a_panel_of_a_changed_file_is_not_given_the_answer_of_before(tmp_path: P
 
     rows.to_csv(path, index=False)
     ask()
-    assert ask().guarantee.kept
+    assert ask().guarantee.cached
     rows.loc[500, "y"] = 0.5  # one donor's
     rows.to_csv(path, index=False)
     with pytest.raises(LedgerError):
@@ -222,7 +222,7 @@ def test_two_tables_of_one_database_are_told_apart(tmp_path: Path) -> None:
             connection.sql(f"CREATE TABLE {name} AS SELECT * FROM given")
     first, second = (f"duckdb:///{path}?table={name}" for name in ("one", "two"))
     CALLS["cells"](table(first, to))
-    assert CALLS["cells"](table(first, to)).guarantee.kept
+    assert CALLS["cells"](table(first, to)).guarantee.cached
     with pytest.raises(LedgerError):
         CALLS["cells"](table(second, to))
 

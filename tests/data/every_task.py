@@ -81,7 +81,7 @@ def effect(method: Any, *adjust: str) -> About:
 
 SUMS: dict[str, About] = {
     "`moments`": lambda table: dpc.moments(table, ["x", "y", "arm"], loss=LOSS),
-    "`moments`, `meat=`": lambda table: dpc.moments(table, ["x", "y", "arm"], loss=LOSS, meat=("y", ["x"])),
+    "`moments`, `robust_for=`": lambda table: dpc.moments(table, ["x", "y", "arm"], loss=LOSS, robust_for=("y", ["x"])),
     "`cells`": lambda table: dpc.cells(table, by=["arm", "site"], values=["y"], loss=PURE),
     "`discontinuity`": lambda table: dpc.discontinuity(
         table, running="x", outcome="y", cutoff=0.5, bins=5, loss=dpc.PureDP(10)

@@ -91,7 +91,7 @@ def released(frame: Any, seed: int = 5) -> list[Any]:
         estimates: list[Any] = []
         about: Any = {"table": table, "treatment": "arm", "outcome": "y"}
         found = [
-            dpc.moments(table, ["x", "y", "arm"], loss=loss, meat=("y", ["x"])),
+            dpc.moments(table, ["x", "y", "arm"], loss=loss, robust_for=("y", ["x"])),
             dpc.cells(table, by=["arm", "site"], values=["y"], loss=dpc.PureDP(4)),
             dpc.effect(**about, adjust=["x"], method="aipw", loss=loss).release,
             dpc.effect(**about, adjust=["yes"], method="stratified", loss=dpc.PureDP(4), groups="day").release,

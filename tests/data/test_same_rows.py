@@ -16,7 +16,7 @@ SCHEMA = dpc.Schema({"x": dpc.Bounded(0, 100), "y": dpc.Bounded(0, 100), "g": dp
 HOW: dict[str, dict[str, Any]] = {
     "drop": {}, "impute": {"missing": "impute"}, "level": {"missing": "level"},
     "persons": {"person": "id"}, "listed persons": {"person": "id", "ids": "public", "missing": "level"},
-    "some rows of named persons": {"person": "name", "most": 2, "weight": ("w", 4.0)},
+    "some rows of named persons": {"person": "name", "max_rows_per_person": 2, "weight": ("w", 4.0)},
     "weights": {"weight": ("w", 4.0)},
 }  # fmt: skip
 

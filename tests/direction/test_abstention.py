@@ -26,11 +26,11 @@ def answered(answer: float, **arguments: object) -> dpc.Direction:
 @pytest.mark.parametrize("count", [-3, 0, 2, 3, 5, 9])
 def test_the_same_release_names_a_cause_at_its_p_and_above_and_none_below(count: int) -> None:
     free = answered(count, alpha=0.999)
-    assert free.p_coins is not None and free.lean is not None
-    for alpha in (0.001, 0.01, 0.1, 0.3, 0.9, min(free.p_coins, 0.999), float(np.nextafter(free.p_coins, 0))):
+    assert free.p_sign is not None and free.favoured is not None
+    for alpha in (0.001, 0.01, 0.1, 0.3, 0.9, min(free.p_sign, 0.999), float(np.nextafter(free.p_sign, 0))):
         r = answered(count, alpha=alpha)
-        assert r.undecided == (r.cause is None) == (free.p_coins > alpha)
-        assert (r.cause, r.lean) == (None if r.undecided else free.lean, free.lean)
+        assert r.inconclusive == (r.cause is None) == (free.p_sign > alpha)
+        assert (r.cause, r.favoured) == (None if r.inconclusive else free.favoured, free.favoured)
         same = dataclasses.replace(r, cause=free.cause, effect=free.effect, alpha=0.999, guarantee=free.guarantee)
         assert same == free  # margin and p are as released
 
@@ -41,19 +41,19 @@ def test_a_half_is_a_forced_choice_at_every_level(way: str) -> None:
     for alpha in (0.001, 0.9):
         with recording_gate(lambda event, value: np.full_like(value, 3)):
             r = ask(rows(), **asked, alpha=alpha)
-        assert r.cause == r.lean is not None and r.verdict is None
+        assert r.cause == r.favoured is not None and r.verdict is None
         assert any("forced choice" in caveat for caveat in r.guarantee.caveats)
 
 
 def test_an_undecided_answer_says_so_in_words_in_json_and_in_its_picture() -> None:
     r = answered(3)
     first, second, third, _ = r.headline()
-    assert first == "x and y: undecided."
+    assert first == "x and y: inconclusive."
     assert second.startswith("It leans to x as the cause (coins: p ") and second.endswith("): no finding.")
     assert third == "Margin +1 votes."
     shown = json.loads(r.to_json())
-    assert (shown["cause"], shown["effect"], shown["lean"], shown["margin"]) == (None, None, "x", 1.0)
-    assert r.plot().get_title().startswith("x and y: undecided")
+    assert (shown["cause"], shown["effect"], shown["favoured"], shown["margin"]) == (None, None, "x", 1.0)
+    assert r.plot().get_title().startswith("x and y: inconclusive")
 
 
 def test_the_ledger_notes_the_level_and_charges_the_same() -> None:
@@ -67,7 +67,7 @@ def test_the_ledger_notes_the_level_and_charges_the_same() -> None:
 
 def test_without_noise_a_score_is_never_undecided() -> None:
     r = ask(rows(), loss=dpc.NoPrivacy(), alpha=0.001)
-    assert r.cause is not None and r.p_coins is None
+    assert r.cause is not None and r.p_sign is None
 
 
 def test_what_a_single_answer_was_paid_is_what_its_call_cost() -> None:

@@ -57,7 +57,11 @@ def test_what_can_come_out_is_told_as_simulated_noise_has_it(blocks: int, epsilo
     }  # fmt: skip
     told = outlook(counts, 0.1)
     with simulated_noise(4):
-        for name, says in (("arrow", "x causes y"), ("neither", "neither fits"), ("unlinked", "not linked")):
+        for name, says in (
+            ("arrow", "x causes y"),
+            ("neither", "model rejected"),
+            ("unlinked", "no association detected"),
+        ):
             scale = 1 / epsilon * (1 + 1e-12)
             drawn = [
                 tuple(add_cube(np.array(whole[name]), scale, sensitivity=1, epsilon=epsilon).tolist())

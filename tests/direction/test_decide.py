@@ -175,7 +175,7 @@ def test_test_set_privacy_says_first_that_the_training_half_is_not_protected(mod
 @pytest.mark.parametrize("mode", ["kendall", "spearman scores", "published hsic", "votes hsic"])
 def test_the_exact_answer_comes_from_a_ledger_without_privacy_only(mode: str) -> None:
     r = ask(easy(400), loss=dpc.NoPrivacy(), **MODES[mode])
-    assert r.method == "exact" and not r.guarantee.private and r.p_coins is None
+    assert r.method == "exact" and not r.guarantee.private and r.p_sign is None
     assert r.scores is not None and r.margin == r.scores[1] - r.scores[0]
     assert "TEST HALF" not in r.summary()
 
@@ -245,5 +245,5 @@ def test_an_easy_pair_is_told_far_more_often_than_by_chance(mode: str) -> None:
         for columns in (rows, np.column_stack([(rows[:, 1] - 1) / 2, 1 + 2 * rows[:, 0]])):
             with dpc.simulated_noise(seed):
                 r = ask(columns, protect=mode, loss=dpc.PureDP(2))
-            right += r.lean == ("x" if columns is rows else "y")
+            right += r.favoured == ("x" if columns is rows else "y")
     assert right >= 37

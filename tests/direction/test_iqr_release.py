@@ -71,7 +71,7 @@ def test_what_would_leave_without_noise_is_the_exact_score(name: str) -> None:
     forward, backward = exact_scores(data)
     assert r.margin == pytest.approx(backward - forward, abs=0.02)
     assert r.cause == ("x" if backward >= forward else "y")
-    assert r.p_coins is None
+    assert r.p_sign is None
     assert r.scores == pytest.approx((forward, backward), abs=0.02)
     assert r.scores is not None and r.margin == r.scores[1] - r.scores[0]
 
@@ -110,7 +110,7 @@ def test_real_noise_runs_and_the_guarantee_names_claims_that_can_be_explained(na
         assert dpc.explain(proof)
     assert "NOT protected" in r.guarantee.caveats[0]
     assert any("a margin near 0 is no finding" in caveat for caveat in r.guarantee.caveats)
-    assert r.p_coins is None
+    assert r.p_sign is None
 
 
 REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
@@ -180,7 +180,7 @@ def test_the_printed_algorithm_runs_four_times_at_a_ninth_of_epsilon_and_is_stam
 def test_a_printed_algorithm_that_declines_releases_no_direction() -> None:
     with dpc.simulated_noise(1):
         r = ask(np.zeros((60, 2)), **UNPROVEN)
-    assert (r.cause, r.effect, r.margin, r.scores, r.p_coins) == (None,) * 5
+    assert (r.cause, r.effect, r.margin, r.scores, r.p_sign) == (None,) * 5
 
 
 def test_the_printed_algorithm_answers_where_the_distances_are_large() -> None:

@@ -144,13 +144,13 @@ def test_each_answer_is_that_of_a_direction_with_its_seed_and_its_part(way: dict
             asked = table(protect=protect)
             alone = dpc.direction(asked, *one.columns, score=one.score, loss=one.spent, **spelled(way))  # type: ignore[arg-type]
         assert (one.seed, one.margin, one.cause) == (alone.seed, alone.margin, alone.cause)
-        assert (one.p_coins, one.blocks) == (alone.p_coins, alone.blocks)
+        assert (one.p_sign, one.blocks) == (alone.p_sign, alone.blocks)
         assert one.guarantee.loss == r.guarantee.loss == dpc.PureDP(1)
 
 
 def test_without_privacy_every_answer_is_exact() -> None:
     r = all_of(table(dpc.NoPrivacy()), loss=dpc.NoPrivacy(), scores=["hsic", "igci"], alpha=0.01)
-    assert all(one.method == "exact" and one.scores is not None and not one.undecided for one in r.directions)
+    assert all(one.method == "exact" and one.scores is not None and not one.inconclusive for one in r.directions)
     assert not r.guarantee.private and r.guarantee.proofs == ()
 
 

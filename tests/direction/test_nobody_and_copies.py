@@ -28,8 +28,8 @@ def test_columns_of_nobody_have_no_verdict_more_often_than_its_level(n: int, eps
     """Chance of a false alarm below 1e-8: each verdict has a chance of at most .1, measured .03 but for unlinked."""
     made = [direction(np.full(n, np.nan), np.zeros(n), seed, dpc.PureDP(epsilon)) for seed in range(30)]
     told = Counter(one.verdict for one in made)
-    assert told["neither fits"] <= 3 and told["both fit"] <= 3 and told["not linked"] <= 9
-    assert told["undecided"] >= 20 and all(one.cause is None for one in made)
+    assert told["model rejected"] <= 3 and told["cannot distinguish"] <= 3 and told["no association detected"] <= 9
+    assert told["inconclusive"] >= 20 and all(one.cause is None for one in made)
 
 
 X = np.random.default_rng(3).gamma(2, 5, N) + 50
@@ -44,7 +44,7 @@ COPIES = {
 def test_one_thing_in_two_units_is_never_a_finding(copy: str, model: str) -> None:
     for pair in ((X, COPIES[copy]), (COPIES[copy], X)):
         found = direction(*pair, 2, method=dpc.methods.Verdict(model=model))
-        assert found.verdict in ("both fit", "undecided") and found.cause is None and found.reason
+        assert found.verdict in ("cannot distinguish", "inconclusive") and found.cause is None and found.reason
 
 
 def test_a_block_of_a_copy_is_linked_and_fits_both_ways_and_one_with_noise_is_judged() -> None:
@@ -64,9 +64,9 @@ def test_the_lines_show_the_count_that_decides_and_an_open_verdict_has_its_reaso
         assert one.counts is not None and one.p_values is not None
         assert any(f" {one.counts[1]}," in line for line in one.headline())
         assert bool(one.reason) == (one.cause is None)
-        if one.verdict == "undecided":
-            other = "y" if one.lean == "x" else "x"
-            needs = "linked", f"{one.lean} -> {other} fits", f"{other} -> {one.lean} misfits", "clear lean"
+        if one.verdict == "inconclusive":
+            other = "y" if one.favoured == "x" else "x"
+            needs = "linked", f"{one.favoured} -> {other} fits", f"{other} -> {one.favoured} misfits", "clear lean"
             lacking = [one.p_values[claim] for claim in needs if one.p_values[claim] > one.alpha]
             assert lacking and all(f"{p:.2g}" in one.reason for p in lacking)
-    assert {one.verdict for one in found} >= {"undecided"}
+    assert {one.verdict for one in found} >= {"inconclusive"}

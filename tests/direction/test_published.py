@@ -71,4 +71,4 @@ def test_the_published_rho_is_signed_and_tau_is_not() -> None:
 def test_the_p_is_that_of_two_draws(score: str) -> None:
     (passage,), r = passed(rows(), **PUBLISHED[f"published {score}"])
     assert r.scores == tuple(passage.value.tolist()) and r.margin == r.scores[1] - r.scores[0]
-    assert r.p_coins == pytest.approx(two_draws_tail(r.margin, passage.event.scale))
+    assert r.p_sign == pytest.approx(two_draws_tail(r.margin, passage.event.scale))

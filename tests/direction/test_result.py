@@ -85,13 +85,13 @@ def test_the_headline_says_arrow_lean_and_margin() -> None:
     with recording_gate(lambda event, value: np.asarray(9)):
         r = ask(rows(), blocks=5)
     first, second, third, fourth = r.headline()
-    assert first == "x -> y." and second.startswith("It leans to x as the cause (coins: p ") and r.p_coins is not None
-    assert f"{r.p_coins:.3f}" in second and third == "Margin +13 votes."
+    assert first == "x -> y." and second.startswith("It leans to x as the cause (coins: p ") and r.p_sign is not None
+    assert f"{r.p_sign:.3f}" in second and third == "Margin +13 votes."
     assert "5 blocks" in fourth and "60 rows" in fourth
 
 
 def test_a_declined_answer_says_so() -> None:
-    r = dataclasses.replace(ask(rows(), protect="test"), cause=None, effect=None, margin=None, p_coins=None)
+    r = dataclasses.replace(ask(rows(), protect="test"), cause=None, effect=None, margin=None, p_sign=None)
     assert "no direction was released" in r.summary()
     assert json.loads(r.to_json())["cause"] is None
 
@@ -105,7 +105,7 @@ def test_plots_draw_released_values_on_the_axes_that_are_given(mode: str) -> Non
     assert r.plot(ax) is ax
     assert ax.get_title().startswith(r.answer()) and ax.get_xlim() == (-1.05, 1.05)
     ends = [float(line.get_xdata()[-1]) for line in ax.lines if len(line.get_xdata()) == 2][1:]
-    far = 1.0 if r.p_coins is None else min(1.0, -np.log10(max(r.p_coins, 1e-3)) / 3)
+    far = 1.0 if r.p_sign is None else min(1.0, -np.log10(max(r.p_sign, 1e-3)) / 3)
     assert ends == pytest.approx([far if (r.margin or 0) >= 0 else -far])
 
 

@@ -33,7 +33,7 @@ def test_the_table_has_a_row_for_each_pair_and_score() -> None:
     ]  # fmt: skip
     assert frame["epsilon"].tolist() == [0.375, 0.375, 0.125, 0.125]
     assert set(frame["loss"]) == {"PureDP(1)"}
-    assert frame["undecided"].tolist() == [one.undecided for one in r.directions]
+    assert frame["inconclusive"].tolist() == [one.inconclusive for one in r.directions]
     assert frame["margin"].tolist() == [3, -5, 1, 5]
 
 
@@ -55,7 +55,7 @@ def test_the_summary_has_a_line_for_each_answer() -> None:
     assert head == "2 pairs, 2 scores, 80 rows. Arrows that stand at level 0.3 (correction: holm): a -> b."
     assert lines[0].startswith("  a -> b   spearman: +115 votes, leans to a as the cause (coins: p ")
     assert "; arrow: adjusted p " in lines[0] and "; 5 blocks; paid PureDP(0.25)" in lines[0]
-    assert "c and a: undecided   spearman: +1 votes" in lines[2]
+    assert "c and a: inconclusive   spearman: +1 votes" in lines[2]
     assert "Guarantee" in r.summary()
 
 
@@ -66,7 +66,7 @@ def test_arrows_are_corrected_for_their_number_and_stand_by_it(correction: Any) 
     by = {"holm": "holm", "benjamini-hochberg": "fdr_bh"}
     expected = pvalues if correction == "none" else multipletests(pvalues, method=by[correction])[1]
     assert r.adjusted == pytest.approx(expected)
-    stand = {one.columns if one.lean == one.columns[0] else one.columns[::-1]
+    stand = {one.columns if one.favoured == one.columns[0] else one.columns[::-1]
              for one, p in zip(r, expected, strict=True) if p <= 0.3}  # fmt: skip
     assert set(r.arrows) == stand
 

@@ -125,7 +125,7 @@ def test_a_result_has_its_support_the_same_each_time_and_no_arrow_without(name: 
     again = found.release.discover()  # type: ignore[union-attr]
     assert found.support is not None and again.support == found.support and again.graph == found.graph
     assert all(row["arrow_support"] >= 0.5 for row in found.edges() if row["directed"])
-    assert found.as_found is not None and found.graph.skeleton == found.as_found.skeleton
+    assert found.unpruned_graph is not None and found.graph.skeleton == found.unpruned_graph.skeleton
 
 
 def test_decisions_alone_have_no_support() -> None:

@@ -58,12 +58,12 @@ def test_one_slope_is_asked_by_its_name_and_word_and_its_release_again() -> None
     answered = run(
         "effect", "trial.csv", "--treatment", "arm", "--outcome", "score", "--schema", "schema.toml", "--ledger",
         "wide.ledger", "--epsilon", "2", "--delta", "1e-6", "--adjust", "site,age", "--method", "partially-linear",
-        "--constant-spread", "--release", "wide.json", "--json",
+        "--errors", "homoscedastic", "--release", "wide.json", "--json",
     )  # fmt: skip
     assert answered.exit_code == 0, answered.stderr
     told = json.loads(answered.stdout)
     assert told["estimand"] == "slope"
-    assert told["settings"] == {"constant_spread": True, "symmetric_errors": False, "normal_errors": False}
+    assert told["settings"] == {"errors": "homoscedastic"}
     assert abs(told["estimate"] - 1.5) < 5 * told["standard_error"]
     again = dpc.Release.from_json(Path("wide.json").read_text()).ols("score", ["arm", "site", "age"])  # type: ignore[attr-defined]
     assert again["arm"].estimate == pytest.approx(told["estimate"])

@@ -121,9 +121,9 @@ def test_without_noise_sums_are_those_of_weights_one_over_a_persons_kept_rows() 
 def test_at_most_some_rows_of_a_person_count_each_as_the_same_part() -> None:
     columns = visits()
     rows = np.minimum(np.bincount(columns["id"]), 3)
-    found = dpc.cells(table(columns, person="id", most=3), by=["a"], loss=EXACT)
+    found = dpc.cells(table(columns, person="id", max_rows_per_person=3), by=["a"], loss=EXACT)
     assert found.counts.sum() == pytest.approx(rows.sum() / 3, abs=1e-3)
-    one = dpc.cells(table(columns, person="id", most=1), by=["a"], values=["y"], loss=EXACT)
+    one = dpc.cells(table(columns, person="id", max_rows_per_person=1), by=["a"], values=["y"], loss=EXACT)
     rows_of = table(columns, person="id").rows(["a", "y"])
     assert one.counts.sum(axis=1).tolist() == np.bincount(rows_of.values["a"]).tolist()
 
@@ -183,10 +183,10 @@ def test_the_intervals_of_persons_with_many_rows_hold_the_truth() -> None:
 
 
 @pytest.mark.parametrize(("how", "error", "words"), [
-    ({"person": "id", "most": 0}, ParameterError, "most must be a whole number"),
-    ({"person": "id", "most": 2.5}, ParameterError, "most must be a whole number"),
-    ({"person": "id", "most": True}, ParameterError, "most must be a whole number"),
-    ({"most": 3}, ParameterError, "most goes with person="),
+    ({"person": "id", "max_rows_per_person": 0}, ParameterError, "max_rows_per_person must be a whole number"),
+    ({"person": "id", "max_rows_per_person": 2.5}, ParameterError, "max_rows_per_person must be a whole number"),
+    ({"person": "id", "max_rows_per_person": True}, ParameterError, "max_rows_per_person must be a whole number"),
+    ({"max_rows_per_person": 3}, ParameterError, "max_rows_per_person goes with person="),
     ({"weight": "w"}, ParameterError, "weight must be the name of a column and the largest weight"),
     ({"weight": ("w", 0)}, ParameterError, "largest weight must be a number"),
     ({"weight": ("w", float("inf"))}, ParameterError, "largest weight must be a number"),

@@ -24,16 +24,16 @@ def rows(kind: str, seed: int, n: int = 10_000) -> dict[str, Any]:
     return {"y": np.clip(a + (-2 * np.log1p(x) if kind == "skewed regressor" else x) + e, -40, 40), "a": a, "x": x}
 
 
-def fit(kind: str, seed: int, epsilon: float, **said: bool) -> Any:
+def fit(kind: str, seed: int, epsilon: float, **said: Any) -> Any:
     loss = dpc.ApproxDP(epsilon, 1e-6)
     table = dpc.Table(rows(kind, seed), SCHEMA, dpc.Ledger.in_memory(loss))
     with dpc.simulated_noise(seed):
         return dpc.moments(table, ["y", "a", "x"], loss=loss).ols("y", ["a", "x"], **said)
 
 
-@pytest.mark.parametrize("said", [{"constant_spread": True}, {"normal_rows": True}])
+@pytest.mark.parametrize("said", [{"errors": "homoscedastic"}, {"errors": "normal"}])
 @pytest.mark.parametrize(("kind", "epsilon"), [("skewed arm", 1.0), ("skewed arm", 4.0), ("skewed regressor", 4.0)])
-def test_rows_far_out_refute_what_was_said(kind: str, epsilon: float, said: dict[str, bool]) -> None:
+def test_rows_far_out_refute_what_was_said(kind: str, epsilon: float, said: dict[str, Any]) -> None:
     found = [fit(kind, seed, epsilon, **said) for seed in range(4)]
     assert all(one[name].interval is None and one.interval_reason for one in found for name in "ax")
     assert all(one[name].standard_error == np.inf for one in found for name in "ax")
@@ -41,16 +41,16 @@ def test_rows_far_out_refute_what_was_said(kind: str, epsilon: float, said: dict
 
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_of_normal_rows_what_is_said_gives_intervals_that_hold(epsilon: float) -> None:
-    found = [fit("normal", seed, epsilon, constant_spread=True)["a"] for seed in range(8)]
+    found = [fit("normal", seed, epsilon, errors="homoscedastic")["a"] for seed in range(8)]
     shown = [one.interval for one in found if one.interval is not None]
     assert len(shown) >= 5 and sum(low <= 1 <= high for low, high in shown) >= len(shown) - 2
 
 
 def test_one_slope_of_a_rare_skewed_arm_has_no_interval_by_a_wrong_word() -> None:
     loss = dpc.ApproxDP(2, 1e-6)
-    for word in ("constant_spread", "normal_errors"):
+    for errors in ("homoscedastic", "normal"):
         table = dpc.Table(rows("skewed arm", 1), SCHEMA, dpc.Ledger.in_memory(loss))
         with dpc.simulated_noise(1):
             found = dpc.effect(table, treatment="a", outcome="y", adjust=["x"], loss=loss,
-                               method=dpc.methods.PartiallyLinear(**{word: True}))  # fmt: skip
+                               method=dpc.methods.PartiallyLinear(errors=errors))  # fmt: skip
         assert found.interval is None and found.standard_error is None and found.interval_reason

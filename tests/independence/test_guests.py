@@ -242,7 +242,7 @@ def test_no_failure_of_a_guest_ends_the_call_or_tells_of_itself(
 ) -> None:
     before = state()
     found = ask(place, act)
-    assert found.decision in ("dependent", "not shown")
+    assert found.decision in ("dependent", "not detected")
     assert str(SECRET) not in heard()
     assert state() == before
 

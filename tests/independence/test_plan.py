@@ -249,7 +249,7 @@ def test_the_command_answers_and_spends(tmp_path, monkeypatch):
     assert runner.invoke(app, ["ledger", "create", "l.ledger", "--epsilon", "1"]).exit_code == 0
     asked = runner.invoke(app, ["ci-test", "data.csv", "x", "y", "--given", "z", "--epsilon", "0.6", "--json", *shared])
     answer = json.loads(asked.output)
-    assert asked.exit_code == 0 and answer["given"] == ["z"] and answer["decision"] in ("dependent", "not shown")
+    assert asked.exit_code == 0 and answer["given"] == ["z"] and answer["decision"] in ("dependent", "not detected")
     again = runner.invoke(app, ["ci-test", "data.csv", "x", "y", "--given", "z", "--epsilon", "0.6", *shared])
     wrong = runner.invoke(app, ["ci-test", "data.csv", "x", "q", "--epsilon", "0.1", *shared])
     assert (again.exit_code, wrong.exit_code) == (3, 2)

@@ -19,7 +19,7 @@ from dpcausal.errors import InfeasibleError, LossError, ParameterError
 from dpcausal.planning.registry import TASK_PLANS
 
 GAUSSIAN = dpc.ApproxDP(1, 1e-6)
-NUMBERS = {"ci_test": {"correlation": 0.07}, "effect": {}, "moments": {"columns": 3, "normal_rows": True}}
+NUMBERS = {"ci_test": {"correlation": 0.07}, "effect": {}, "moments": {"columns": 3, "errors": "normal"}}
 """A design of each task whose plan takes well under a second."""
 
 

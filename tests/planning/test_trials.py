@@ -67,10 +67,10 @@ def test_the_command_plans_a_trial_as_the_library_does() -> None:
 
 @pytest.mark.parametrize("said", [False, True])
 def test_a_plan_says_whether_there_is_an_interval_with_the_word_that_tails_are_short_and_without(said: bool) -> None:
-    method = dpc.methods.Aipw(short_tails=said)
+    method = dpc.methods.Aipw(light_tails=said)
     few, many = (
         dpc.plan("effect", n=n, loss=dpc.ApproxDP(1, 1e-6), adjust=1, method=method) for n in (3_000, 12_000)
     )
     assert math.isinf(few.accuracy) is not said and math.isfinite(many.accuracy)
-    other = "without short_tails=True" if said else "with short_tails=True"
+    other = "without light_tails=True" if said else "with light_tails=True"
     assert f"{other} {'no interval' if said else '±'}" in few.summary() and f"{other} ±" in many.summary()

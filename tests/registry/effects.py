@@ -322,7 +322,7 @@ APPROXIMATE = dpc.ApproxDP(20, 1e-6)
 
 
 def joint(table: dpc.Table, loss: Any = APPROXIMATE) -> Any:
-    return dpc.moments(table, ["y", "x"], meat=("y", ["x"]), loss=loss)
+    return dpc.moments(table, ["y", "x"], robust_for=("y", ["x"]), loss=loss)
 
 
 def of_moments(side: int, epsilon: float, size: int) -> list[Any]:

@@ -84,7 +84,7 @@ def test_a_study_is_planned_run_once_and_told_again_free(study: Path) -> None:
     assert [one.state for one in plan.standings] == [TO_ASK] * 3 and plan.n == N
     assert not Path("study.ledger").exists()
     told: list[str] = []
-    found = opened.run(new_ledger=True, told=lambda done, many, words: told.append(f"{done}/{many} {words}"))
+    found = opened.run(new_ledger=True, progress=lambda done, many, words: told.append(f"{done}/{many} {words}"))
     assert found.done and [line[:3] for line in told] == ["1/3", "2/3", "3/3"]
     with dpc.Ledger.open("study.ledger", read_only=True) as ledger:
         head, left = ledger.head, ledger.remaining
@@ -96,8 +96,8 @@ def test_a_study_is_planned_run_once_and_told_again_free(study: Path) -> None:
     assert dpc.Study.open(study).plan(accuracy=False).done
     with dpc.Ledger.open("study.ledger", read_only=True) as ledger:
         assert (ledger.head, ledger.remaining) == (head, left)
-    anew = dpc.Study.open(study).run(new_ledger=True, again=["linked"])
-    assert anew.remaining != found.remaining and anew.standings[0].answer.guarantee.kept == ""
+    anew = dpc.Study.open(study).run(new_ledger=True, refresh=["linked"])
+    assert anew.remaining != found.remaining and anew.standings[0].answer.guarantee.cached == ""
 
 
 def test_the_plan_reads_no_row_where_the_study_says_how_many_there_are(study: Path) -> None:
@@ -185,7 +185,7 @@ def test_what_is_paid_anew_counts_before_the_first_is_paid() -> None:
     last = LINKED.replace("linked", "last").replace("0.5", "1.2").replace('["age"]', "[]")
     dpc.Study.open(written(LINKED)).run(new_ledger=True)
     with pytest.raises(BudgetExceededError, match="question 'last'"):
-        dpc.Study.open(written(LINKED + last)).run(new_ledger=True, again=["linked"])
+        dpc.Study.open(written(LINKED + last)).run(new_ledger=True, refresh=["linked"])
     assert len(dpc.Ledger.open("study.ledger").entries()) == 1
 
 
@@ -261,7 +261,9 @@ def test_a_spend_without_an_answer_is_shown_and_the_rest_goes_on(monkeypatch: py
     assert "| 1: linked |" in report and "| no answer |" in report
     shown = CliRunner().invoke(app, ["run", "study.toml", "--new-ledger", "--quiet"])
     assert shown.exit_code == 2 and "size: smoker" in shown.output
-    assert CliRunner().invoke(app, ["run", "study.toml", "--new-ledger", "--again", "linked", "--quiet"]).exit_code == 0
+    assert (
+        CliRunner().invoke(app, ["run", "study.toml", "--new-ledger", "--refresh", "linked", "--quiet"]).exit_code == 0
+    )
 
 
 @pytest.mark.usefixtures("study")
@@ -360,7 +362,7 @@ def test_data_of_one_name_in_two_folders_are_not_given_each_others_answers(study
         Path(folder).mkdir()
         Path(folder, "study.csv").write_text(Path("study.csv").read_text())
         study.write_text(text.replace('"study.csv"', f'"{folder}/study.csv"'))
-        assert dpc.Study.open(study).run(new_ledger=True).standings[0].answer.guarantee.kept == "", folder
+        assert dpc.Study.open(study).run(new_ledger=True).standings[0].answer.guarantee.cached == "", folder
 
 
 def test_a_budget_that_is_not_the_ledgers_is_refused_by_plan_run_and_report(study: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import dpcausal as dpc
-from dpcausal.errors import LedgerError, NotKeptWarning
+from dpcausal.errors import LedgerError, NotCachedWarning
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.study.status import ANSWERED, EARLIER, TO_ASK, UNKEPT
 
@@ -71,7 +71,7 @@ def test_a_new_delivery_under_the_old_path_is_said_in_plan_run_and_report(tmp_pa
         assert plan.standings[0].answer.statistic == first.statistic and plan.standings[0].reason
     assert plan.standings[0].reason in study(tmp_path).report().with_suffix(".md").read_text()
     assert plan.standings[0].reason not in before and spends(tmp_path) == 1
-    assert states(study(tmp_path).run(again=["linked"])) == [ANSWERED] == states(study(tmp_path).plan(accuracy=False))
+    assert states(study(tmp_path).run(refresh=["linked"])) == [ANSWERED] == states(study(tmp_path).plan(accuracy=False))
     assert spends(tmp_path) == 2
     delivery(tmp_path / "d.csv", seed=3)
     assert states(study(tmp_path, named="third").run(new_ledger=True)) == [ANSWERED] and spends(tmp_path) == 3
@@ -93,11 +93,11 @@ def test_another_spelling_a_moved_folder_and_a_column_more_are_paid_for_once(tmp
     study(folder).run(new_ledger=True)
     (folder / "link.csv").symlink_to("d.csv")
     for data in ("./d.csv", "../first/d.csv", "link.csv"):
-        assert study(folder, data=data).run(new_ledger=True).standings[0].answer.guarantee.kept, data
+        assert study(folder, data=data).run(new_ledger=True).standings[0].answer.guarantee.cached, data
     plan = study(folder, question(), question("second", "a", "c"), columns="abc").plan(accuracy=False)
     assert states(plan) == [ANSWERED, TO_ASK]
     folder.rename(tmp_path / "moved")
-    assert study(tmp_path / "moved").run(new_ledger=True).standings[0].answer.guarantee.kept
+    assert study(tmp_path / "moved").run(new_ledger=True).standings[0].answer.guarantee.cached
     assert spends(tmp_path / "moved") == 1
 
 
@@ -106,12 +106,12 @@ def test_files_of_one_name_in_two_folders_are_two_questions(tmp_path: Path) -> N
     for number, place in enumerate(("one", "two"), start=1):
         delivery(tmp_path / place / "d.csv", seed=number)
         found = study(tmp_path / place, ledger="../s.ledger").run(new_ledger=True)
-        assert states(found) == [ANSWERED] and found.standings[0].answer.guarantee.kept == ""
+        assert states(found) == [ANSWERED] and found.standings[0].answer.guarantee.cached == ""
         assert spends(tmp_path) == number
     (tmp_path / "one" / "d.csv").unlink()
     (tmp_path / "one" / "d.csv").symlink_to("../two/d.csv")
     again = study(tmp_path / "one", ledger="../s.ledger").run().standings[0].answer
-    assert again.guarantee.kept.startswith("spend 2")
+    assert again.guarantee.cached.startswith("spend 2")
 
 
 def test_one_question_under_two_names_is_counted_and_paid_once(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_one_question_under_two_names_is_counted_and_paid_once(tmp_path: Path) -
     text = both.report().with_suffix(".md").read_text()
     assert "main, appendix" in text
     with pytest.raises(dpc.errors.BudgetExceededError):
-        both.run(again=["main", "appendix"], new_ledger=True)
+        both.run(refresh=["main", "appendix"], new_ledger=True)
 
 
 def test_frames_of_one_study_are_told_apart(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_an_answer_that_the_ledger_cannot_take_is_no_answered_question(
         raise LedgerError("the disk is full")
 
     monkeypatch.setattr(dpc.Ledger, "keep", full)
-    with pytest.warns(NotKeptWarning):
+    with pytest.warns(NotCachedWarning):
         found = study(tmp_path).run(new_ledger=True)
     assert states(found) == [UNKEPT] and found.standings[0].answer.decision and not found.done
 

@@ -61,7 +61,7 @@ def test_a_report_replaces_its_own_study_s_and_no_other_file(study: dpc.Study) -
 
 def test_a_report_of_fewer_spends_replaces_none_of_more(study: dpc.Study) -> None:
     old = study.ledger_path.read_bytes()
-    study.run(new_ledger=True, again=["linked"])
+    study.run(new_ledger=True, refresh=["linked"])
     study.report()
     before = contents(study.path.parent)
     study.ledger_path.write_bytes(old)

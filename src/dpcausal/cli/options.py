@@ -17,13 +17,13 @@ import typer
 
 from dpcausal.cli.once import LazyCommand, Program
 from dpcausal.cli.shared import (
-    AgainOption,
     DeltaOption,
     EpsilonOption,
     JsonOption,
     LargeOption,
     LedgerOption,
     NameOption,
+    RefreshOption,
     RhoOption,
     app,
     echo,
@@ -43,7 +43,9 @@ if TYPE_CHECKING:
 
 PersonOption = Annotated[str | None, typer.Option("--person", help="The column that names whose a row is.")]
 IdsOption = Annotated[str, typer.Option("--ids", help="Whether who is in the data is private or public.")]
-MostOption = Annotated[int | None, typer.Option("--most", help="The most rows of a person, in cells and effects.")]
+MaxRowsOption = Annotated[
+    int | None, typer.Option("--max-rows-per-person", help="The most rows of a person, in cells and effects.")
+]
 WeightOption = Annotated[
     str | None, typer.Option("--weight", help="Survey weights: a column and the largest, as w=8, in cells and effects.")
 ]
@@ -58,7 +60,7 @@ class Records:
 
     person: str | None = None
     ids: str = "private"
-    most: int | None = None
+    max_rows_per_person: int | None = None
     weight: str | None = None
     missing: str = "drop"
     where: str | None = None
@@ -71,8 +73,9 @@ class Records:
 
         clauses = [] if self.where is None else parse_predicates(self.where)
         table = Table(
-            data, Schema.from_toml(schema), ledger, name=name, person=self.person, ids=self.ids, most=self.most,
-            weight=None if self.weight is None else weight_of(self.weight), missing=self.missing,
+            data, Schema.from_toml(schema), ledger, name=name, person=self.person, ids=self.ids,
+            max_rows_per_person=self.max_rows_per_person, missing=self.missing,
+            weight=None if self.weight is None else weight_of(self.weight),
         )  # fmt: skip
         for column, condition in clauses:
             table = table.where(column, **condition)
@@ -97,7 +100,7 @@ def weight_of(text: str) -> tuple[str, float]:
 
 RECORD_OPTIONS: tuple[tuple[str, Any, Any], ...] = (
     ("where", WhereOption, None), ("person", PersonOption, None), ("ids", IdsOption, "private"),
-    ("most", MostOption, None), ("weight", WeightOption, None), ("missing", MissingOption, "drop"),
+    ("max_rows_per_person", MaxRowsOption, None), ("weight", WeightOption, None), ("missing", MissingOption, "drop"),
 )  # fmt: skip
 
 
@@ -151,7 +154,9 @@ class Call:
         with suppress(LedgerError):
             if any(spend.hash == head and self.ledger.answer(spend.number) for spend in self.ledger.entries()):
                 place = repr(str(self.ledger.path))
-                return f"the answer is stored in ledger {place}: the same command without --again prints it at no cost"
+                return (
+                    f"the answer is stored in ledger {place}: without --refresh the same command prints it free"
+                )
         path = Path(f"{self.ledger.path}.answer-{head[:12]}.json")
         try:
             write_new(path, result.to_json())
@@ -238,7 +243,7 @@ def _whole(
                 "loss": loss_from(given.pop("epsilon"), given.pop("delta"), given.pop("rho")),
                 **({"method": build_method(kinds, given.pop("method"), method_options)} if kinds else {}),
                 "accept_large_epsilon": given.pop("accept_large_epsilon"),
-                "again": given.pop("again"),
+                "refresh": given.pop("refresh"),
             }
             records = Records(**{name: given.pop(name) for name, *_ in RECORD_OPTIONS if of_records})
             more = {name: given.pop(name) for name in ("as_json", "name", *files)}
@@ -286,7 +291,7 @@ def method_options(kinds: Kinds) -> list[inspect.Parameter]:
 SHARED: tuple[tuple[str, Any, Any], ...] = (
     ("ledger", LedgerOption, inspect.Parameter.empty), ("epsilon", EpsilonOption, None), ("delta", DeltaOption, None),
     ("rho", RhoOption, None), ("accept_large_epsilon", LargeOption, False), ("name", NameOption, ""),
-    ("again", AgainOption, False), ("as_json", JsonOption, False),
+    ("refresh", RefreshOption, False), ("as_json", JsonOption, False),
 )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from dpcausal.errors import (
     DpCausalError,
     LedgerDamagedError,
     LossError,
-    NotKeptWarning,
+    NotCachedWarning,
     ParameterError,
 )
 
@@ -91,7 +91,7 @@ LargeOption = Annotated[bool, typer.Option("--accept-large-epsilon", help="Conse
 NameOption = Annotated[
     str, typer.Option("--name", help="Of the data, for good: the same question is then paid once, its answer kept.")
 ]
-AgainOption = Annotated[bool, typer.Option("--again", help="Pay anew for what was answered before.")]
+RefreshOption = Annotated[bool, typer.Option("--refresh", help="Pay anew for what was answered before.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
@@ -133,13 +133,13 @@ def _unsaved_warnings() -> Iterator[list[str]]:
     messages, show_other = list[str](), warnings.showwarning
 
     def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
-        if issubclass(category, NotKeptWarning):
+        if issubclass(category, NotCachedWarning):
             messages.append(str(message))
         else:
             show_other(message, category, *rest, **more)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("always", NotKeptWarning)
+        warnings.simplefilter("always", NotCachedWarning)
         warnings.showwarning = show
         yield messages
 
@@ -200,7 +200,7 @@ def show(result: Result, ledger: Ledger, as_json: bool) -> None:
         answer = result.to_dict() | {"remaining": vars(left), "ledger_head": ledger.head}
         echo(json.dumps(answer, allow_nan=False, ensure_ascii=False))
         return
-    cost = "Cost nothing, a kept answer" if result.guarantee.kept else f"Cost {result.guarantee.loss}"
+    cost = "Cost nothing, a kept answer" if result.guarantee.cached else f"Cost {result.guarantee.loss}"
     text = f"{result.summary()}\n{cost}; remaining budget: {ledger.remaining}."
     if sys.stdout.isatty():
         from rich.console import Console

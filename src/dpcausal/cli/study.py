@@ -95,7 +95,7 @@ def _interview(names: list[str], entries: dict[str, Any]) -> None:
 @app.command("run")
 def run_command(
     study: StudyArgument,
-    again: Annotated[list[str] | None, typer.Option(help="A question to pay for anew, by name; repeatable.")] = None,
+    refresh: Annotated[list[str] | None, typer.Option(help="A question to pay for anew, by name; repeatable.")] = None,
     partial: Annotated[bool, typer.Option("--partial", help="Ask what the budget admits if it is not all.")] = False,
     new_ledger: Annotated[bool, typer.Option("--new-ledger", help="Make the ledger: its budget is a new one.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
@@ -106,7 +106,7 @@ def run_command(
         from dpcausal.study.study import Study
 
         plan = Study.open(study).run(
-            again=again or (), partial=partial, new_ledger=new_ledger, told=None if quiet else announce
+            refresh=refresh or (), partial=partial, new_ledger=new_ledger, progress=None if quiet else announce
         )
         with printed_or(f"what the ledger stores of these answers costs nothing: dpcausal report {study} writes it"):
             if as_json:

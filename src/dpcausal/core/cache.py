@@ -22,7 +22,7 @@ from dpcausal.codec import NotStorableError, decode, encode
 from dpcausal.core.cache_key import cache_key_text, subject_of
 from dpcausal.core.method import PlannedCall
 from dpcausal.data.sources.origin import Origin
-from dpcausal.errors import LedgerError, NotKeptWarning, ParameterError
+from dpcausal.errors import LedgerError, NotCachedWarning, ParameterError
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, Loss
@@ -56,16 +56,16 @@ def dry_run() -> Iterator[None]:
 
 
 def lookup_or_stop(
-    ledger: Ledger, task: str, plans: Sequence[PlannedCall[Any]], loss: Loss, again: bool, *, offered: Loss,
+    ledger: Ledger, task: str, plans: Sequence[PlannedCall[Any]], loss: Loss, refresh: bool, *, offered: Loss,
     zcdp: ZCDP | None = None, **more: Any,
 ) -> tuple[str, Any]:  # fmt: skip
     """Return what stands for exactly this call, and its kept answer or ``None``; refuse one of other data."""
     asked = cache_key(ledger, task, plans, offered, **more)
     if _dry_run_active.get():
         raise DryRunStop(task, tuple(plans), loss, zcdp, asked)
-    found = load_cached(ledger, asked, again, subject_of(plans[0].question).origin)
+    found = load_cached(ledger, asked, refresh, subject_of(plans[0].question).origin)
     if found is not None and found.other_data:
-        raise LedgerError(f"{found.other_data}: again=True pays for an answer of these data, as another name does")
+        raise LedgerError(f"{found.other_data}: refresh=True pays for an answer of these data, as another name does")
     return asked, None if found is None else found.answer
 
 
@@ -91,24 +91,24 @@ class Recalled:
     other_data: str
 
 
-def load_cached(ledger: Ledger, asked: str, again: bool, origin: Origin | None) -> Recalled | None:
-    """Return the kept answer of exactly this call; ``None`` if there is none, or ``again`` pays anew.
+def load_cached(ledger: Ledger, asked: str, refresh: bool, origin: Origin | None) -> Recalled | None:
+    """Return the kept answer of exactly this call; ``None`` if there is none, or ``refresh`` pays anew.
 
     ``origin`` is what data are asked about, ``None`` where they are not there.  A LedgerError where it was spent for
     and no answer was kept: the run ended in between.
     """
-    if not isinstance(again, bool):
-        raise ParameterError("again must be True or False")
-    found = None if again or not asked else ledger.kept(asked)
+    if not isinstance(refresh, bool):
+        raise ParameterError("refresh must be True or False")
+    found = None if refresh or not asked else ledger.kept(asked)
     if found is None:
         return None
     number, record = found
     answer = None
     with suppress(KeyError, ValueError, TypeError, LookupError, AttributeError):
-        answer = decode(record["released"], kept=f"spend {number} of this ledger paid for it on {record['at']}")
+        answer = decode(record["released"], cached=f"spend {number} of this ledger paid for it on {record['at']}")
     if answer is None:
         told = f"the answer of spend {number} was kept by another version of this library and cannot be read"
-        raise LedgerError(f"{told}; again=True pays anew")
+        raise LedgerError(f"{told}; refresh=True pays anew")
     why = "" if origin is None else _other_data(ledger, asked, str(record.get("data", "")), origin)
     return Recalled(answer, why and f"spend {number} answered this question, but {why}")
 
@@ -135,7 +135,7 @@ def _place(ledger: Ledger) -> object:
 
 
 def keep(ledger: Ledger, origin: Origin, asked: str, allotment: CallBudget, answer: Answer) -> Answer:
-    """Write an answer beside its spend, if it is to be kept, and return it; a NotKeptWarning where that fails."""
+    """Write an answer beside its spend, if it is to be kept, and return it; a NotCachedWarning where that fails."""
     if not (asked and allotment.private):
         return answer
     try:
@@ -144,5 +144,5 @@ def keep(ledger: Ledger, origin: Origin, asked: str, allotment: CallBudget, answ
         _frames[_place(ledger), asked] = origin
     except (NotStorableError, LedgerError, ParameterError) as error:
         # It is paid for and goes to whoever asked; the ledger goes on to say: spent, no answer.
-        warn(NotKeptWarning(allotment.number, str(error), answer), stacklevel=2)
+        warn(NotCachedWarning(allotment.number, str(error), answer), stacklevel=2)
     return answer

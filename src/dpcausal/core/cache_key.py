@@ -42,7 +42,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "discover": ("names", "alpha", "knowledge.forbidden", "knowledge.required", "knowledge.tiers"),
     "effect": ("treatment", "outcome", "adjust", "groups", "estimand", "treated", "control", "coverage"),
     "cells": ("by", "names"),
-    "moments": ("names", "meat"),
+    "moments": ("names", "robust_for"),
     "did": ("time", "outcome", "cohort", "control", "coverage", "never"),
     "discontinuity": (
         "running", "outcome", "cutoff", "treatment", "bins", "bandwidth", "curvature", "coverage", "at_cutoff",

@@ -83,9 +83,9 @@ def _check_records(question: Any, method: Method[Any]) -> None:
 
 def ask(
     question: Question[Answer], method: Method[Any], loss: Loss, *, accept_unproven: bool = False,
-    accept_large_epsilon: bool = False, again: bool = False,
+    accept_large_epsilon: bool = False, refresh: bool = False,
 ) -> Answer:  # fmt: skip
-    """Answer one question; exactly the same of a table with a name gets its kept answer, unless ``again``.
+    """Answer one question; exactly the same of a table with a name gets its kept answer, unless ``refresh``.
 
     Everything that can fail for a public reason fails before the ledger is asked; from the spend on nothing may fail
     or warn for a reason that lies in a value.
@@ -93,7 +93,7 @@ def ask(
     check_epsilon_consent(loss, accept_large_epsilon)
     settled = plan_call(question, method, loss, accept_unproven=accept_unproven)
     ledger = question.ledger
-    asked, found = lookup_or_stop(ledger, question.task, [settled], settled.spent, again, offered=loss)
+    asked, found = lookup_or_stop(ledger, question.task, [settled], settled.spent, refresh, offered=loss)
     if found is not None:
         return question.finalize(found)
     origin = subject_of(question).origin
@@ -101,7 +101,7 @@ def ask(
     allotment = ledger.charge(
         settled.spent, task=question.task, unit=question.unit, unit_column=question.unit_column,
         relation=Relation.REPLACE_ONE, detail=settled.detail(), once=question.once,
-        unproven=bool(settled.method.unproven), asked=asked, again=again,
+        unproven=bool(settled.method.unproven), asked=asked, refresh=refresh,
         before=ready,
     )  # fmt: skip
     (settled,) = ready.plans
@@ -114,14 +114,14 @@ def ask(
 
 def run_many(
     plans: Sequence[PlannedCall[Any]], allotment: CallBudget, *, read: Callable[[Any], Any] | None = None,
-    seed: int | None = None, told: Callable[[int, int], None] | None = None,
+    seed: int | None = None, progress: Callable[[int, int], None] | None = None,
 ) -> list[Any]:  # fmt: skip
     """Answer many settled questions from one allotment, in order; their costs are within it, and it books each.
 
-    ``read`` brings a question's rows where several share a reading; one ``seed`` for all deals the rows alike; ``told``
-    gets (done, all) after each, and no more once it has failed.
+    ``read`` brings a question's rows where several share a reading; one ``seed`` for all deals the rows alike;
+    ``progress`` gets (done, all) after each, and no more once it has failed.
     """
-    answers, say = [], None if told is None else while_it_works(told)
+    answers, say = [], None if progress is None else while_it_works(progress)
     for done, settled in enumerate(plans, start=1):
         coins, own = (None, None) if not settled.method.uses_public_randomness else _dealt(seed)
         private = isolated(partial(read, settled.question) if read else settled.read)
@@ -167,12 +167,12 @@ class JointRun:
 
 def charge_jointly(
     task: str, plans: Sequence[PlannedCall[Any]], division: LossSplit, loss: Loss, detail: Mapping[str, Any], *,
-    correction: str, again: bool,
+    correction: str, refresh: bool,
 ) -> JointRun | Any:  # fmt: skip
     """Spend once for all plans; the kept answer instead, where exactly this call has one."""
     question, ledger = plans[0].question, plans[0].question.ledger
     asked, kept = lookup_or_stop(
-        ledger, task, plans, division.spent, again, offered=loss, zcdp=division.zcdp, correction=correction
+        ledger, task, plans, division.spent, refresh, offered=loss, zcdp=division.zcdp, correction=correction
     )
     if kept is not None:
         return kept
@@ -186,6 +186,6 @@ def charge_jointly(
         division.spent, task=task, unit=question.unit, unit_column=question.unit_column,
         relation=Relation.REPLACE_ONE, zcdp=division.zcdp,
         detail={**detail, **public, **question.table.declared},
-        unproven=any(plan.method.unproven for plan in plans), asked=asked, again=again, before=ready,
+        unproven=any(plan.method.unproven for plan in plans), asked=asked, refresh=refresh, before=ready,
     )  # fmt: skip
     return JointRun(ready.plans, ledger, subject_of(question).origin, allotment, asked)

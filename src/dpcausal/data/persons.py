@@ -41,10 +41,10 @@ def check_id(name: str, declared: Declared, ids: str) -> None:
         )
 
 
-def check_most(most: object) -> None:
+def check_max_rows_per_person(limit: object) -> None:
     """Refuse what is no number of rows."""
-    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= MOST_ROWS):
-        raise ParameterError(f"most must be a whole number of rows of a person, 1 to {MOST_ROWS}")
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_ROWS):
+        raise ParameterError(f"max_rows_per_person must be a whole number of rows of a person, 1 to {MOST_ROWS}")
 
 
 def check_number(n: int, most: int | None) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.coding import check_declared, check_name, check_named
-from dpcausal.data.persons import Persons, check_id, check_most, check_number, check_order, many
+from dpcausal.data.persons import Persons, check_id, check_max_rows_per_person, check_number, check_order, many
 from dpcausal.data.reader import CHANGED, Reading, Records, TableSpec
 from dpcausal.data.records import Rows, checked_name, checked_rule, levelled
 from dpcausal.data.remote_blocks import WorkerBlocks, persons_in
@@ -46,7 +46,7 @@ class Table(Uncopyable):
         Where each question about this table is paid.
     name : str, optional
         Of the data, for good: exactly the same question is then answered once, and again from the ledger, free
-        (``again=True`` pays anew).  Public.  A file that was written to since, and in one process another frame, are
+        (``refresh=True`` pays anew).  Public.  A file that was written to since, and in one process another frame, are
         refused these answers; a frame of another process is known by its name alone.  New data need a new name.
     max_rows : int, optional
         The most rows, or with ``person`` persons, that may be brought into memory: a table of more is refused.  By
@@ -54,14 +54,13 @@ class Table(Uncopyable):
         where the rows are.  How many rows a person has is private, and refuses nothing.
     person : str, optional
         The column that names whose a row is, by a text or a whole number; it need not be in the schema.  Then a person
-        is one record whatever rows the person has: of each question the person's kept row of least hash.  Rows without
-        an id are nobody's.  ``n`` is the number of persons.
+        is one record: the row of least hash counts, rows without an id do not.  ``n`` is the number of persons.
     ids : str
         Whether who is in the data is ``"private"``, so that a replaced person may have another id, or ``"public"``:
         then blocks cost half the noise, and methods that deal persons by place can be asked.
-    most : int, optional
-        Of ``cells``, ``moments`` and ``effect``, which take all rows of a person: at most so many, of least hash, each
-        the same part of a person.  By default a person's rows share one person's weight among them.
+    max_rows_per_person : int, optional
+        Of ``cells``, ``moments`` and ``effect``: the most rows of a person that count.  By default all count, each as
+        an equal part of the person.
     weight : (str, float), optional
         A column of survey weights, which need not be in the schema, and their public maximum, for the same three;
         others refuse.  A row counts as w/maximum of one; above the maximum as one; not at all if w is missing or
@@ -109,8 +108,8 @@ class Table(Uncopyable):
     confined = "a table holds private records: it cannot be pickled"
 
     __slots__ = (
-        "_ids", "_inside", "_ledger", "_max_rows", "_missing", "_most", "_n", "_name", "_origin", "_person", "_rows",
-        "_schema", "_share", "_source", "_weight",
+        "_ids", "_inside", "_ledger", "_max_rows", "_max_rows_per_person", "_missing", "_n", "_name", "_origin",
+        "_person", "_rows", "_schema", "_share", "_source", "_weight",
     )  # fmt: skip
 
     _source: Source
@@ -121,7 +120,7 @@ class Table(Uncopyable):
     _origin: Origin
     _person: str | None
     _ids: str
-    _most: int | None
+    _max_rows_per_person: int | None
     _weight: tuple[str, Bounded] | None
     _inside: tuple[Predicate, ...]
     _share: float
@@ -132,7 +131,7 @@ class Table(Uncopyable):
     @with_signature_errors
     def __init__(
         self, frame: Any, schema: Schema, ledger: Ledger, *, name: str = "", person: str | None = None,
-        ids: str = "private", most: int | None = None, weight: tuple[str, float] | None = None,
+        ids: str = "private", max_rows_per_person: int | None = None, weight: tuple[str, float] | None = None,
         missing: str = "drop", max_rows: int | None = None,
     ) -> None:  # fmt: skip
         if not isinstance(schema, Schema):
@@ -153,9 +152,9 @@ class Table(Uncopyable):
             if not isinstance(person, str) or person not in source.names:
                 raise SchemaError("person must be the name of a column of the frame that has the ids")
             check_id(check_name(person), source.declared(person), ids)
-            check_most(most)
-        elif ids != "private" or most is not None:
-            raise ParameterError(f"{'most' if ids == 'private' else 'ids'} goes with person=, the persons' column")
+            check_max_rows_per_person(max_rows_per_person)
+        elif ids != "private" or max_rows_per_person is not None:
+            raise ParameterError(f"{'max_rows_per_person' if ids == 'private' else 'ids'} goes with person=")
         weighed = None if weight is None else checked_weight(weight, source)
         rows = source.count()
         check_number(rows, max_rows if person is None else None)
@@ -163,7 +162,8 @@ class Table(Uncopyable):
         source.evaluate(list(dict.fromkeys([*schema.names, *besides])))
         self._set_fields(
             source=source, schema=schema, ledger=ledger, name=known_as, missing=missing, person=person, ids=ids,
-            most=most, weight=weighed, inside=(), share=1.0, rows=rows, n=rows, origin=origin, max_rows=int(limit),
+            max_rows_per_person=max_rows_per_person, weight=weighed, inside=(), share=1.0, rows=rows, n=rows,
+            origin=origin, max_rows=int(limit),
         )  # fmt: skip
         if person is not None:
             self._set_fields(n=persons_in(self.spec) if WorkerBlocks.of(self.spec) else many(source, person))
@@ -211,7 +211,7 @@ class Table(Uncopyable):
         """What is public about whose the records are and which of them are asked: empty for all rows."""
         declared: dict[str, Any] = {"table": self._name} if self._name else {}
         declared |= {} if self._person is None else {"person": self._person, "ids": self._ids}
-        declared |= {} if self._most is None else {"most": self._most}
+        declared |= {} if self._max_rows_per_person is None else {"max_rows_per_person": self._max_rows_per_person}
         declared |= {} if self._weight is None else {"weight": [self._weight[0], self._weight[1].upper]}
         return declared | ({"where": [str(one) for one in self._inside]} if self._inside else {})
 
@@ -220,7 +220,7 @@ class Table(Uncopyable):
         if self._person is not None:
             listed = () if self._ids == "private" else ("who is in the data",)
             left = (text for text in public if text not in ("the number of rows", "the order of the rows"))
-            most = () if self._most is None else ("the most rows of a person",)
+            most = () if self._max_rows_per_person is None else ("the most rows of a person",)
             public = ("the number of persons", *listed, *left, *most)
         if self._weight is not None:
             public = (*public, "the largest weight")
@@ -365,7 +365,8 @@ class Table(Uncopyable):
                 return None
             if not self._source.ordered:
                 rows, persons = rows.by_value(persons)
-            return rows.parts_of(persons, self._most) if parts else rows.one_each(persons, self._ids == "private")
+            limit = self._max_rows_per_person
+            return rows.parts_of(persons, limit) if parts else rows.one_each(persons, self._ids == "private")
 
         return withheld(read, f"the {self._source.backend} columns cannot be read")
 

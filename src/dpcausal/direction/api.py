@@ -33,7 +33,7 @@ def direction(
     alpha: float = 0.1,
     accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
-    again: bool = False,
+    refresh: bool = False,
     **misplaced: Any,
 ) -> partial[Direction]:
     """Release what the rows say of which of two columns causes the other: an arrow, or why there is none.
@@ -67,16 +67,16 @@ def direction(
         which is ``"auto"`` for other scores and below 144 rows.  For a test half ``"holdout"``, for a training half
         ``"training"``.  The papers' systems are objects of ``dpcausal.papers``.
     alpha : float
-        Level of each claim that a verdict is made of; of votes, the largest ``p_coins`` at which a cause is named.
+        Level of each claim that a verdict is made of; of votes, the largest ``p_sign`` at which a cause is named.
     accept_unproven, accept_large_epsilon : bool
         Consent to a method without a proof; to ε above 20.
-    again : bool
+    refresh : bool
         Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
     -------
     Direction
-        With ``verdict``, ``cause``, ``effect``, ``lean``, ``p_coins``, ``counts``, ``p_values`` and ``guarantee``.
+        With ``verdict``, ``cause``, ``effect``, ``favoured``, ``p_sign``, ``counts``, ``p_values`` and ``guarantee``.
 
     Raises
     ------
@@ -111,5 +111,5 @@ def direction(
     rehearse(question.score)
     return partial(
         ask, replace(question, besides=besides), way, loss, accept_unproven=accept_unproven,
-        accept_large_epsilon=accept_large_epsilon, again=again,
+        accept_large_epsilon=accept_large_epsilon, refresh=refresh,
     )  # fmt: skip

@@ -46,7 +46,7 @@ def direction_all(
     alpha: float = 0.1,
     correction: Correction = "holm",
     accept_large_epsilon: bool = False,
-    again: bool = False,
+    refresh: bool = False,
     **misplaced: Any,
 ) -> DirectionSet:
     """Release what the rows say of many pairs, by one score or several, under one loss.
@@ -73,7 +73,7 @@ def direction_all(
         Positive shares wᵢ, by pair (in either order) or by score, 1 where none is given; those of an answer's pair and
         score multiply.
         ``{("x", "y"): 3}`` pays that pair three times the ε of the others.
-    protect, method, alpha, accept_large_epsilon, again
+    protect, method, alpha, accept_large_epsilon, refresh
         As in ``direction``, for every answer.  Where one half is protected, it is the same half for all answers.
     correction : str
         Of the arrows, for their number: ``"holm"`` (the default: the probability of any wrong arrow is at most α),
@@ -105,7 +105,7 @@ def direction_all(
     >>> table = dpc.Table(pair.columns, pair.schema, ledger)
     >>> with dpc.simulated_noise(7):
     ...     answers = dpc.direction_all(table, scores=("lsnm", "igci"), loss=dpc.PureDP(4))
-    >>> [(one.verdict, one.lean, one.score, one.spent) for one in answers.directions]
+    >>> [(one.verdict, one.favoured, one.score, one.spent) for one in answers.directions]
     [('x causes y', 'x', 'lsnm', PureDP(2)), (None, 'x', 'igci', PureDP(2))]
     """
     public.reject_misplaced_options(misplaced, method, METHODS, direction_all)
@@ -117,7 +117,7 @@ def direction_all(
     for score in dict.fromkeys(plan.question.score for plan in plans):
         rehearse(score)
     paid = charge_jointly(
-        "direction_all", plans, division, loss, detail(plans, scores), correction=correction, again=again
+        "direction_all", plans, division, loss, detail(plans, scores), correction=correction, refresh=refresh
     )
     if not isinstance(paid, JointRun):
         return cast(DirectionSet, paid)

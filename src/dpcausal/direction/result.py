@@ -26,10 +26,10 @@ def unprotected_half(guarantee: Guarantee) -> list[str]:
 
 
 MEANING = {
-    "neither fits": "Neither direction fits with additive noise: common cause, changing spread, feedback or selection.",
-    "both fit": "Both directions fit: these rows cannot tell. One quantity in two units fits both ways.",
-    "not linked": "No finding of independence: ruled out is a link that two blocks in five would show, as a "
-    "correlation of about {seen:.2f}. A weaker one may be there: ci_test asks it of all rows.",
+    "model rejected": "Neither direction fits with additive noise: common cause, changing spread, feedback, selection.",
+    "cannot distinguish": "Both directions fit: these rows cannot tell. One quantity in two units fits both ways.",
+    "no association detected": "No finding of independence: ruled out is a link that two blocks in five would show, "
+    "as a correlation of about {seen:.2f}. A weaker one may be there: ci_test asks it of all rows.",
 }
 """What a verdict that is no arrow says."""
 
@@ -42,13 +42,13 @@ class Direction(Result):
     Attributes
     ----------
     verdict : str or None
-        ``"a causes b"`` with the columns' names, ``"not linked"``, ``"neither fits"``, ``"both fit"`` or
-        ``"undecided"``; ``None`` from methods that only choose between the two directions.
+        ``"a causes b"`` with the columns' names, ``"no association detected"``, ``"model rejected"``, ``"cannot
+        distinguish"`` or ``"inconclusive"``; ``None`` from methods that only choose between the two directions.
     cause, effect : str or None
-        The arrow; ``None`` unless the verdict is one, or, from ``majority-vote``, unless ``p_coins`` ≤ ``alpha``.
-    lean : str or None
+        The arrow; ``None`` unless the verdict is one, or, from ``majority-vote``, unless ``p_sign`` ≤ ``alpha``.
+    favoured : str or None
         The column that the margin points at as the cause: a forced choice, no finding by itself.
-    p_coins : float or None
+    p_sign : float or None
         The chance that blocks that toss fair coins, noise included, lean at least so far.
     margin : float or None
         Released; above 0 if it leans to the first named column.  Its unit is ``margin_unit``.
@@ -87,8 +87,8 @@ class Direction(Result):
     verdict: str | None
     cause: str | None
     effect: str | None
-    lean: str | None
-    p_coins: float | None
+    favoured: str | None
+    p_sign: float | None
     margin: float | None
     margin_unit: Literal["score", "records", "votes"]
     counts: tuple[int, int, int, int] | None
@@ -119,9 +119,9 @@ class Direction(Result):
         return self.settings.get("rows_per_block")
 
     @property
-    def undecided(self) -> bool:
+    def inconclusive(self) -> bool:
         """Whether nothing is said: the verdict is open, or, without one, no cause is named."""
-        return self.cause is None if self.verdict is None else self.verdict == "undecided"
+        return self.cause is None if self.verdict is None else self.verdict == "inconclusive"
 
     def answer(self) -> str:
         """Return the arrow, or why there is none, in a few words."""
@@ -130,8 +130,8 @@ class Direction(Result):
             return f"{self.cause} -> {self.effect}"
         if self.margin is None:
             return f"{first} and {second}: no direction was released"
-        where = f" in blocks of {self._rows()} rows" if self.verdict == "not linked" else ""
-        return f"{first} and {second}: {self.verdict or 'undecided'}{where}"
+        where = f" in blocks of {self._rows()} rows" if self.verdict == "no association detected" else ""
+        return f"{first} and {second}: {self.verdict or 'inconclusive'}{where}"
 
     def _rows(self) -> str:
         return f"{'at most ' if self.guarantee.unit is Unit.PERSON else ''}{self.rows_per_block}"
@@ -145,7 +145,7 @@ class Direction(Result):
             whole = (self.rows_per_block or 1) * self.settings.get("share", 1.0)
             return MEANING[self.verdict].format(seen=min(1.0, SHOWN / math.sqrt(whole)))
         first, second = self.columns
-        lean, other = (first, second) if self.lean == first else (second, first)
+        lean, other = (first, second) if self.favoured == first else (second, first)
         needs = {
             "linked": "that they are associated", f"{lean} -> {other} fits": f"that {lean} -> {other} fits",
             f"{other} -> {lean} misfits": f"that {other} -> {lean} misfits",
@@ -153,14 +153,14 @@ class Direction(Result):
         }  # fmt: skip
         found = {words: (self.p_values or {}).get(claim, 1.0) for claim, words in needs.items()}
         shown = ", ".join(f"{words} (p = {p:.2g})" for words, p in found.items() if p > self.alpha)
-        return f"Undecided: {lean} -> {other} needs what is not shown at level {self.alpha:g}: {shown}."
+        return f"Inconclusive: {lean} -> {other} needs what is not shown at level {self.alpha:g}: {shown}."
 
     def leaning(self) -> str:
         """Return which way it leans and how easily coins would, in words; empty where that is not known."""
-        if self.lean is None or self.p_coins is None:
+        if self.favoured is None or self.p_sign is None:
             return ""
-        p = "below .001" if self.p_coins < 0.001 else f"{self.p_coins:.3f}"
-        return f"leans to {self.lean} as the cause (coins: p {p})"
+        p = "below .001" if self.p_sign < 0.001 else f"{self.p_sign:.3f}"
+        return f"leans to {self.favoured} as the cause (coins: p {p})"
 
     def headline(self) -> list[str]:
         lines = [*unprotected_half(self.guarantee), f"{self.answer()}."]
@@ -206,8 +206,8 @@ def draw_counts(one: Direction, ax: Any = None) -> Any:
             ax.plot([mark * blocks] * 2, [place - 0.3, place + 0.3], color="0.4", linewidth=1, zorder=2)
         # Noise may carry a count out of the picture: then it stands at its edge.
         shown = min(max(count, -0.1 * blocks), 1.1 * blocks)
-        colour = "0.4" if one.undecided else "tab:blue"
-        ax.plot([shown], [place], "o", color=colour, fillstyle="none" if one.undecided else "full", zorder=3)
+        colour = "0.4" if one.inconclusive else "tab:blue"
+        ax.plot([shown], [place], "o", color=colour, fillstyle="none" if one.inconclusive else "full", zorder=3)
         ax.annotate(str(count), (shown, place), (0, 7), textcoords="offset points", ha="center", fontsize=8)
     ax.set_xlim(-0.12 * blocks, 1.12 * blocks)
     ax.set_ylim(3.6, -0.6)
@@ -229,12 +229,12 @@ def draw_margin(one: Direction, ax: Any = None) -> Any:
     ax.axvspan(0, 1, color="tab:blue", alpha=0.07)
     ax.axvspan(-1, 0, color="tab:orange", alpha=0.07)
     if one.margin is not None:
-        sign, p = (1 if one.margin >= 0 else -1), one.p_coins
+        sign, p = (1 if one.margin >= 0 else -1), one.p_sign
         far = sign * (1.0 if p is None else min(1.0, -math.log10(max(p, 1e-3)) / 3))
-        colour = "0.4" if one.undecided else "tab:blue" if sign > 0 else "tab:orange"
-        style = ":" if one.undecided or p is None else "-"
+        colour = "0.4" if one.inconclusive else "tab:blue" if sign > 0 else "tab:orange"
+        style = ":" if one.inconclusive or p is None else "-"
         ax.plot([0, far], [0, 0], style, color=colour, linewidth=3, solid_capstyle="butt")
-        ax.plot([far], [0], marker="o", color=colour, markersize=9, fillstyle="none" if one.undecided else "full")
+        ax.plot([far], [0], marker="o", color=colour, markersize=9, fillstyle="none" if one.inconclusive else "full")
     ax.set_xlim(-1.05, 1.05)
     ax.set_yticks([])
     ax.set_xticks([-1, -2 / 3, -1 / 3, 0, 1 / 3, 2 / 3, 1], [".001", ".01", ".1", "1", ".1", ".01", ".001"])

@@ -108,12 +108,12 @@ class DirectionSet(Result):
     def rows(self) -> list[dict[str, Any]]:
         """Return the answers, a row for each pair and score, in the order of ``directions``.
 
-        As of ``Direction``, with ``adjusted``, ``undecided`` and ``epsilon``: the part that the answer alone was paid,
-        where ``loss`` is what the whole call cost.
+        As of ``Direction``, with ``adjusted``, ``inconclusive`` and ``epsilon``: the part that the answer alone was
+        paid, where ``loss`` is what the whole call cost.
         """
         return [
             one.rows()[0] | {
-                "adjusted": adjusted, "undecided": one.undecided,
+                "adjusted": adjusted, "inconclusive": one.inconclusive,
                 "epsilon": one.spent.epsilon if isinstance(one.spent, PureDP) else None,
             }
             for one, adjusted in zip(self.directions, self.adjusted, strict=True)
@@ -135,7 +135,7 @@ def draw_graph(many: DirectionSet, ax: Any = None) -> Any:
         answers = [one for one in many if one.columns == pair]
         arrow = next((found for found in (pair, pair[::-1]) if found in stand), None)
         (x0, y0), (x1, y1) = (at[name] for name in arrow or pair)
-        open_link = all(one.verdict == "not linked" for one in answers)
+        open_link = all(one.verdict == "no association detected" for one in answers)
         if arrow or not open_link:
             style = "-|>" if arrow else "-"
             look = {"arrowstyle": style, "shrinkA": 22, "shrinkB": 22, "color": "tab:blue" if arrow else "0.6"}
@@ -150,7 +150,9 @@ def draw_graph(many: DirectionSet, ax: Any = None) -> Any:
     ax.set_xlim(-1.4, 1.4)
     ax.set_ylim(-1.3, 1.3)
     ax.set_axis_off()
-    return titled(ax, f"arrows at level {many.alpha:g} ({many.correction}); no line: not linked", many.stamp())
+    return titled(
+        ax, f"arrows at level {many.alpha:g} ({many.correction}); no line: no association detected", many.stamp()
+    )
 
 
 def _count(number: int, noun: str) -> str:

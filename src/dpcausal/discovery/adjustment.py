@@ -19,14 +19,14 @@ MOST_OPEN = 12
 
 
 def adjustment_sets(
-    graph: Cpdag, knowledge: Knowledge, treatment: str, outcome: str, rule: str, as_found: Cpdag | None = None
+    graph: Cpdag, knowledge: Knowledge, treatment: str, outcome: str, rule: str, unpruned_graph: Cpdag | None = None
 ) -> tuple[tuple[str, ...], ...]:
     """Return the sets by a rule, each in the order of the graph's nodes.
 
     ``ida``: the treatment's causes in each member of the class (Maathuis, Kalisch & Bühlmann 2009: ways in which open
     edges may point at it without a new collider); ``disjunctive``: the neighbours of either that the treatment cannot
     have caused (VanderWeele & Shpitser 2011); ``earlier``: all columns of earlier tiers.
-    An arrow of ``as_found`` that is a line in the graph may be of a collider after all.
+    An arrow of ``unpruned_graph`` that is a line in the graph may be of a collider after all.
     """
     public.check_choice("adjust", rule, RULES)
     for name in (treatment, outcome):
@@ -50,7 +50,9 @@ def adjustment_sets(
     free = sorted({other for edge in graph.undirected if treatment in edge for other in edge - {treatment}})
     if len(free) > MOST_OPEN:
         raise ParameterError(f"over {MOST_OPEN} edges of {treatment!r} are open: add knowledge, or adjust by a list")
-    weak = {other for other in free if as_found and {(other, treatment), (treatment, other)} & as_found.directed}
+    weak = {
+        other for other in free if unpruned_graph and {(other, treatment), (treatment, other)} & unpruned_graph.directed
+    }
     sets = {
         sorted_set(sure | set(chosen))
         for size in range(len(free) + 1) for chosen in combinations(free, size)

@@ -35,7 +35,7 @@ def discover(
     alpha: float | None = None,
     accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
-    again: bool = False,
+    refresh: bool = False,
     **misplaced: Any,
 ) -> partial[Discovery]:
     """Release the causal graph of a table's columns, up to Markov equivalence.
@@ -76,7 +76,7 @@ def discover(
         for the others; .03 for whitened and parities given two or more columns.
     accept_unproven, accept_large_epsilon : bool
         Consent to a method without a proof; to ε above 20.
-    again : bool
+    refresh : bool
         Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
@@ -119,7 +119,7 @@ def discover(
     public.reject_misplaced_options(misplaced, way, METHODS, discover)
     return partial(
         ask, question, way, loss, accept_unproven=accept_unproven, accept_large_epsilon=accept_large_epsilon,
-        again=again,
+        refresh=refresh,
     )  # fmt: skip
 
 
@@ -180,6 +180,6 @@ def test_again(release: Release, x: str, y: str, *, given: Iterable[str], alpha:
     guarantee = replace(release.guarantee, caveats=(*release.guarantee.caveats, seen))
     return Independence(
         statistic=NormalDist().inv_cdf(1 - bounded / 2), pvalue=bounded,
-        decision="dependent" if bounded <= level else "not shown", alpha=level, x=(x,), y=(y,), given=tested[2:],
+        decision="dependent" if bounded <= level else "not detected", alpha=level, x=(x,), y=(y,), given=tested[2:],
         method=numbers.kind, n=release.n, settings={}, seed=None, guarantee=guarantee,
     )  # fmt: skip

@@ -125,7 +125,7 @@ def discovered(
         for copy, own in sorted(result.copies.items())
     ]
     return Discovery(
-        graph=supported(result.graph, shares, terms.knowledge), as_found=result.graph,
+        graph=supported(result.graph, shares, terms.knowledge), unpruned_graph=result.graph,
         method=method.name,
         settings=method.options(), terms=terms, margin=result.margin,
         untested=result.untested, copies=result.copies, support=shares, tests=result.tests, n=n,

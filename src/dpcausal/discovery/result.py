@@ -33,7 +33,7 @@ class Discovery(Result):
     graph : Cpdag
         ``graph.directed``, ``graph.undirected``, ``graph.skeleton``.  An arrow that stands in less than half of
         re-drawn noise is a line.
-    as_found : Cpdag or None
+    unpruned_graph : Cpdag or None
         The graph before that, up to Markov equivalence; ``None`` in answers that were kept before arrows became lines.
     method : str
         As asked for, ``"auto"`` resolved.
@@ -85,12 +85,12 @@ class Discovery(Result):
     seed: int | None
     release: Release | None
     guarantee: Guarantee
-    as_found: Cpdag | None = None
+    unpruned_graph: Cpdag | None = None
     copies: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def _pointed(self) -> Cpdag:
-        return self.as_found or self.graph
+        return self.unpruned_graph or self.graph
 
     @property
     def _unsearched(self) -> frozenset[Edge]:
@@ -248,7 +248,7 @@ class Discovery(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return all but the released numbers as JSON's types; those are ``release.to_dict()``."""
         return {
-            "graph": self.graph.to_dict(), "as_found": self._pointed.to_dict(), "edges": plain(self.edges()),
+            "graph": self.graph.to_dict(), "unpruned_graph": self._pointed.to_dict(), "edges": plain(self.edges()),
             "method": self.method, "settings": plain(self.settings), "search": self.search, "alpha": self.alpha,
             "later_alpha": self.alpha_per_order, "max_order": self.max_order,
             "knowledge": {

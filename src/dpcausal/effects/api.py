@@ -31,7 +31,7 @@ def effect(
     coverage: float = 0.95,
     method: str | EffectMethod = "auto",
     accept_large_epsilon: bool = False,
-    again: bool = False,
+    refresh: bool = False,
     **misplaced: Any,
 ) -> partial[Effect]:
     """Release how much a treatment changes an outcome, with an interval that counts sampling and noise.
@@ -74,7 +74,7 @@ def effect(
           one slope where moments would be refused and it would not, cells otherwise.
     accept_large_epsilon : bool
         Consent to ε above 20.
-    again : bool
+    refresh : bool
         Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
@@ -114,4 +114,4 @@ def effect(
     question = EffectQuestion.of(table, treatment, outcome, adjust, groups, estimand, treated, control, coverage, event)
     way = method_of(method, question, loss)
     public.reject_misplaced_options(misplaced, way, METHODS, effect)
-    return partial(ask, question, way, loss, accept_large_epsilon=accept_large_epsilon, again=again)
+    return partial(ask, question, way, loss, accept_large_epsilon=accept_large_epsilon, refresh=refresh)

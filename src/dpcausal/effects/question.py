@@ -161,8 +161,8 @@ class EffectMethod(Method[EffectQuestion]):
     private_ids: ClassVar[bool] = True
     is_trial: ClassVar[bool] = False
     """Whether its options say who is in which arm."""
-    words: ClassVar[tuple[str, ...]] = ()
-    """Options that an interval may need to be said, of what no data of such a size can show."""
+    assumptions: ClassVar[tuple[tuple[str, Any], ...]] = ()
+    """Options with the value that states what no data of such a size can show, and that an interval may need."""
 
     def rehearsal(self, n: int, strata: int, share: float, coins: PublicGenerator) -> SimulatedDesign:
         """Return n made-up records as this method supposes them to be assigned: a share of them by a coin."""

@@ -95,7 +95,7 @@ class Effect(Result):
         The levels that are compared.
     estimand : str
         ``"ate"``, everybody's mean effect; ``"att"``, that of the treated; ``"slope"``, one unit more along a line;
-        ``"ate-cut"``, everybody's on outcomes that are cut far from their line, as noise hides what lies beyond;
+        ``"ate-winsorized"``, everybody's on outcomes that are cut far from their line, as noise hides what lies beyond;
         ``"overlap"``, that of those alike weighed by e(1 − e), e the probability of treatment.
     adjusted_for : tuple of str
     estimate : float or None
@@ -133,8 +133,8 @@ class Effect(Result):
         The released numbers; of cells ``effect.release.effect(...)`` costs nothing.  ``to_json()`` saves them.
     guarantee : Guarantee
     cut : float or None
-        Of ``"ate-cut"``: how far from its line an outcome counts at most is so much times the probability of the arm
-        that the record is in.
+        Of ``"ate-winsorized"``: how far from its line an outcome counts at most is so much times the probability of the
+        arm that the record is in.
     event : str or None
         The level of an outcome of two levels whose frequency is compared.
     population : str
@@ -188,7 +188,8 @@ class Effect(Result):
         inside = self.guarantee.subgroup
         of = {
             "ate": "everybody", "att": "the treated", "slope": "along a line",
-            "ate-cut": "everybody, on outcomes cut far from their line", "overlap": "those treated as often as not",
+            "ate-winsorized": "everybody, on outcomes cut far from their line",
+            "overlap": "those treated as often as not",
         }[self.estimand]  # fmt: skip
         records = {"complete": ", complete records", "observed": ", whether or not the outcome is known"}
         whom = of + (f" with {inside}" if inside else "") + records.get(self.population, "")

@@ -34,7 +34,7 @@ def ci_test(
     alpha: float = 0.05,
     accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
-    again: bool = False,
+    refresh: bool = False,
     **misplaced: Any,
 ) -> partial[Independence]:
     """Test whether x is independent of y given z.
@@ -61,7 +61,7 @@ def ci_test(
         Level, in (0, 1).
     accept_unproven, accept_large_epsilon : bool
         Consent to a method without a proof; to ε above 20.
-    again : bool
+    refresh : bool
         Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
@@ -97,7 +97,7 @@ def ci_test(
     public.reject_misplaced_options(misplaced, method, METHODS, ci_test)
     return partial(
         ask, IndependenceQuestion.of(table, x, y, given, alpha), public.chosen(method, IndependenceTest, METHODS), loss,
-        accept_unproven=accept_unproven, accept_large_epsilon=accept_large_epsilon, again=again,
+        accept_unproven=accept_unproven, accept_large_epsilon=accept_large_epsilon, refresh=refresh,
     )  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def ci_tests(
     progress: Callable[[int, int], None] | None = None,
     accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
-    again: bool = False,
+    refresh: bool = False,
     **misplaced: Any,
 ) -> IndependenceSet:
     """Test many hypotheses "x is independent of y given z" under one loss.
@@ -136,7 +136,7 @@ def ci_tests(
         As in ``ci_test``; at most 2,000, fewer where their lists of columns are long.
     loss : Loss
         The most that the whole call may cost; no default.
-    method, alpha, accept_unproven, accept_large_epsilon, again
+    method, alpha, accept_unproven, accept_large_epsilon, refresh
         As in ``ci_test``, for every test; a method with p-values.
     correction : str
         ``"holm"`` (the default: the probability of any false rejection is at most α), ``"benjamini-hochberg"`` (the
@@ -172,7 +172,7 @@ def ci_tests(
     >>> with dpc.simulated_noise(2):
     ...     found = dpc.ci_tests(table, [("x", "y", ["z1"]), ("z1", "z2", [])], loss=dpc.PureDP(2))
     >>> found.decisions
-    ('dependent', 'not shown')
+    ('dependent', 'not detected')
     """
     public.reject_misplaced_options(misplaced, method, METHODS, ci_tests)
     public.check_choice("correction", correction, get_args(Correction))
@@ -188,10 +188,10 @@ def ci_tests(
     pairs = [(frozenset((plan.question.x, plan.question.y)), frozenset(plan.question.given)) for plan in plans]
     if len(set(pairs)) < len(pairs):
         raise ParameterError("a hypothesis is named twice: each would be paid for, and may answer otherwise")
-    paid = charge_jointly("ci_tests", plans, division, loss, _detail(plans), correction=correction, again=again)
+    paid = charge_jointly("ci_tests", plans, division, loss, _detail(plans), correction=correction, refresh=refresh)
     if not isinstance(paid, JointRun):
         return cast(IndependenceSet, paid)
-    tests = run_many(paid.plans, paid.allotment, told=progress)
+    tests = run_many(paid.plans, paid.allotment, progress=progress)
     pvalues = [1.0 if test.pvalue is None else test.pvalue for test in tests]
     claims = ("allotment", "cost-accounts") if division.by_rho else ("allotment",)
     return paid.kept(IndependenceSet(

@@ -249,7 +249,7 @@ class IndependenceQuestion(TableQuestion[Independence]):
         return Independence(
             statistic=released.statistic,
             pvalue=released.pvalue,
-            decision="dependent" if rejected else "not shown",
+            decision="dependent" if rejected else "not detected",
             alpha=self.alpha,
             x=self.x,
             y=self.y,

@@ -10,7 +10,7 @@ from dpcausal.independence.null_laws import LEAST_PVALUE
 from dpcausal.plotting import axes, titled
 from dpcausal.result import Guarantee, Result
 
-Decision = Literal["dependent", "not shown"]
+Decision = Literal["dependent", "not detected"]
 
 
 @storable("Independence")
@@ -25,8 +25,8 @@ class Independence(Result):
     pvalue : float or None
         Under independence, noise included: from the exact law of ranks and noise for the methods in blocks, by a normal
         approximation for those of all rows; ``None`` where only a decision is private.
-    decision : {"dependent", "not shown"}
-        ``"dependent"`` if independence is rejected at ``alpha``.  ``"not shown"`` does not say independent.
+    decision : {"dependent", "not detected"}
+        ``"dependent"`` if independence is rejected at ``alpha``.  ``"not detected"`` does not say independent.
     alpha : float
         Level of the test.
     x, y, given : tuple of str
@@ -135,7 +135,7 @@ class IndependenceSet(Result):
     @property
     def decisions(self) -> tuple[Decision, ...]:
         """``"dependent"`` where the adjusted p-value is at most α."""
-        return tuple("dependent" if p <= self.alpha else "not shown" for p in self.adjusted)
+        return tuple("dependent" if p <= self.alpha else "not detected" for p in self.adjusted)
 
     def headline(self) -> list[str]:
         method = " and ".join(dict.fromkeys(test.method for test in self.tests))

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -190,13 +190,14 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         if effect.method not in METHODS:  # a published system
             return forecast
         way, why = METHODS[effect.method](**effect.settings), forecast.why
-        for option in way.words:
-            stated = getattr(way, option)
-            other = partial(self._simulated_effect, replace(way, **{option: not stated}), n, loss)
+        for option, value in way.assumptions:
+            stated = getattr(way, option) == value
+            changed: Any = {option: getattr(type(way)(), option) if stated else value}
+            other = partial(self._simulated_effect, replace(way, **changed), n, loss)
             ends = [one.interval for one in simulate_runs(self.simulated_tables, other) if one.interval is not None]
             half = sorted((high - low) / 2 for low, high in ends)
             text = f"±{half[len(half) // 2]:.3g}" if 2 * len(half) > self.simulated_tables else "no interval"
-            why += f"; {'without' if stated else 'with'} {option}=True {text}"
+            why += f"; {'without' if stated else 'with'} {option}={value!r} {text}"
         return forecast._replace(why=why)
 
     def _with_ends(self, forecast: Forecast, n: int, loss: Loss) -> Forecast:
@@ -253,7 +254,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
 
 @dataclass(frozen=True, kw_only=True)
 class MomentsPlan(IntervalWidthPlan, TablePlan):
-    """What is assumed of a regression read off moments: columns of numbers, of constant spread about the line.
+    """What is assumed of a regression read off moments: columns of numbers, with homoscedastic errors.
 
     Parameters
     ----------
@@ -263,7 +264,7 @@ class MomentsPlan(IntervalWidthPlan, TablePlan):
         How many standard deviations the bounds of the columns lie from their means.
     explained : float
         Share of the outcome's variance that the line explains.
-    normal_rows : bool
+    errors : {"homoscedastic", "normal"}
         As in ``ols``.
     coverage : float
         Of the interval.
@@ -278,13 +279,14 @@ class MomentsPlan(IntervalWidthPlan, TablePlan):
     columns: int = 4
     reach: float = REACH
     explained: float = 0.2
-    normal_rows: bool = False
+    errors: Literal["homoscedastic", "normal"] = "homoscedastic"
     coverage: float = 0.95
 
     def __post_init__(self) -> None:
         public.whole("columns", self.columns, 2, 40)
         public.number("reach", self.reach, 1.0, 1e6)
         public.number("explained", self.explained, 0.0, 0.99)
+        public.check_choice("errors", self.errors, ("homoscedastic", "normal"))
         public.number("coverage", self.coverage, 0.5, 0.999)
 
     @classmethod
@@ -298,7 +300,7 @@ class MomentsPlan(IntervalWidthPlan, TablePlan):
         columns = {name: np.clip(one, -self.reach, self.reach) for name, one in zip(("y", *on), (y, *x), strict=True)}
         table = self.table(columns, dict.fromkeys(columns, Bounded(-self.reach, self.reach)))
         released = moments(table, columns, loss=loss, accept_large_epsilon=True)
-        regression = released.ols("y", on, constant_spread=True, normal_rows=self.normal_rows, coverage=self.coverage)
+        regression = released.ols("y", on, errors=self.errors, coverage=self.coverage)
         return regression["x1"].interval, regression.interval_reason
 
 

@@ -290,7 +290,7 @@ class Ledger(Uncopyable):
         once: Mapping[str, Any] = MappingProxyType({}),
         unproven: bool = False,
         asked: str = "",
-        again: bool = False,
+        refresh: bool = False,
         before: Callable[[], None] | None = None,
     ) -> CallBudget:
         """Commit the whole cost of a call as spent, and return the allotment that its releases use up.
@@ -309,8 +309,8 @@ class Ledger(Uncopyable):
             that changes one, or of a mapping one key, is refused.
         unproven : bool
             The call has no valid proof: refused by a ledger file.
-        asked, again : str, bool
-            What stands for exactly this question, for ``kept``: spent for once, unless ``again``.
+        asked, refresh : str, bool
+            What stands for exactly this question, for ``kept``: spent for once, unless ``refresh``.
         before : callable, optional
             Called once everything was checked and before anything is written: what must not fail after the spend.
 
@@ -327,9 +327,9 @@ class Ledger(Uncopyable):
         caveats = caveats_of(self.private, self.durable, unproven)
         record = members | {"caveats": "; ".join(caveats)}
         if before is not None:
-            store.append("spend", record, once_only=not again, trial=True)
+            store.append("spend", record, once_only=not refresh, trial=True)
             before()
-        account = store.append("spend", record, once_only=not again)
+        account = store.append("spend", record, once_only=not refresh)
         entry = (account.totals.spends, account.head, unit, relation, account.stamps[-1])
         return CallBudget(loss, zcdp, entry, caveats, self.durable)
 

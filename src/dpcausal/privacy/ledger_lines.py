@@ -191,7 +191,7 @@ class Account:
             number = self.asked[asked][-1]
             raise LedgerError(
                 f"spend {number} paid for exactly this, and no answer is kept: its run was ended in between, or still "
-                "goes on; nothing was spent now, again=True pays anew"
+                "goes on; nothing was spent now, refresh=True pays anew"
             )
 
 

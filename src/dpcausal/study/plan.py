@@ -55,7 +55,9 @@ class StudyPlan(TextResult):
         """Return what a run would do next."""
         asked = len({one.asked or one.question.name for one in self.standings if one.state == TO_ASK})
         earlier = ", ".join(one.question.name for one in self.standings if one.state == EARLIER)
-        told = f"From other data: {earlier}. again=NAME pays for an answer of these, as another name of the study does."
+        told = (
+            f"From other data: {earlier}. refresh=NAME pays for an answer of these, as another name of the study does."
+        )
         named = {state: ", ".join(one.question.name for one in self.standings if one.state == state)
                  for state in (CANNOT, BEYOND)}  # fmt: skip
         if any(named.values()):

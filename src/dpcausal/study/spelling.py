@@ -21,7 +21,7 @@ SPELLING = {
     rf"(?:loss=)?(?:dpc\.)?ApproxDP\({NUMBER}, {NUMBER}\)": r"epsilon = \1, delta = \2",
     r"\bApproxDP\b": "epsilon with delta", r"\bPureDP\b": "epsilon", r"\bZCDP\b": "rho",
     r"Levels\((\[[^\]]*\]), (\w+='[^']*')\)": r"levels = \1, \2", r"\bBounded\b": "bounded", r"\bLevels\b": "levels",
-    r"\bagain=True\b": "dpcausal run --again with its name", r"\b([a-z_]+)=(?=[ ,.;:)])": r"\1",
+    r"\brefresh=True\b": "dpcausal run --refresh with its name", r"\b([a-z_]+)=(?=[ ,.;:)])": r"\1",
 }  # fmt: skip
 
 

@@ -85,13 +85,13 @@ def approximate_power(question: QuestionPart, subject: Table | Panel) -> DryRunS
 
 def standing(
     question: QuestionPart, subject: Table | Panel, ledger: Ledger | None, origin: Origin | None, *,
-    trial: Ledger | None = None, counted: Mapping[str, str] = MappingProxyType({}), again: bool = False,
+    trial: Ledger | None = None, counted: Mapping[str, str] = MappingProxyType({}), refresh: bool = False,
 ) -> QuestionStatus:  # fmt: skip
     """Return how a question stands with a ledger, which is looked at only; nothing is spent and no row is read.
 
     What plan and run go by.  ``origin`` is what data are asked about, ``None`` if they are not there.  A ``trial`` of
     the same budget counts what is still to ask, and says what is beyond it, but for what is ``counted`` under another
-    name; ``again`` asks anew whatever is kept.
+    name; ``refresh`` asks anew whatever is kept.
     """
     found = approximate_power(question, subject)
     if isinstance(found, DpCausalError):
@@ -103,13 +103,13 @@ def standing(
         "asked": found.asked,
     }  # fmt: skip
     try:
-        kept = None if ledger is None else load_cached(ledger, found.asked, again, origin)
+        kept = None if ledger is None else load_cached(ledger, found.asked, refresh, origin)
     except LedgerError as error:
         return QuestionStatus(question, SPENT, as_toml_wording(str(error)), error=error, **told)
     if kept is not None:
         state = EARLIER if kept.other_data else ANSWERED
         return QuestionStatus(question, state, as_toml_wording(kept.other_data), answer=kept.answer, **told)
-    if found.asked in counted and not again:
+    if found.asked in counted and not refresh:
         return QuestionStatus(question, TO_ASK, f"with {counted[found.asked]}, the same question", **told)
     why = None if trial is None else refused(found, trial)
     if why is not None:

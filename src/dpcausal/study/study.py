@@ -55,7 +55,7 @@ from dpcausal.study.writing import one_at_a_time
 if TYPE_CHECKING:
     from dpcausal.study.file import QuestionPart, StudyText
 
-PublicTableInfo = Callable[[int, int, str], None]
+Progress = Callable[[int, int, str], None]
 
 
 class Study(Uncopyable):
@@ -180,10 +180,10 @@ class Study(Uncopyable):
     def run(
         self,
         *,
-        again: Collection[str] = (),
+        refresh: Collection[str] = (),
         partial: bool = False,
         new_ledger: bool = False,
-        told: PublicTableInfo | None = None,
+        progress: Progress | None = None,
     ) -> StudyPlan:
         """Ask every question that has no kept answer, and return how all stand.
 
@@ -191,16 +191,16 @@ class Study(Uncopyable):
 
         Parameters
         ----------
-        again : names of questions
+        refresh : names of questions
             Paid anew, whatever is kept.
         partial : bool
             Ask the others where one cannot be asked, or is beyond the budget; otherwise nothing is asked then.
         new_ledger : bool
             Make the ledger if there is none; a study of a table that is refused leaves none.
-        told : function of (done, all, words), optional
+        progress : function of (done, all, words), optional
             Called after each question, with public words.
         """
-        unknown = sorted(set(again) - {question.name for question in self.told.question})
+        unknown = sorted(set(refresh) - {question.name for question in self.told.question})
         if unknown:
             raise ParameterError(f"no question of the study is named {unknown[0]!r}")
 
@@ -208,29 +208,29 @@ class Study(Uncopyable):
             raise self._source.refusal(("ledger",), "the study file itself is no ledger: name another file")
 
         def waits() -> None:
-            if told is not None:
-                told(0, len(self.told.question), "another run of this study goes on: this one waits for its end")
+            if progress is not None:
+                progress(0, len(self.told.question), "another run of this study goes on: this one waits for its end")
 
         with one_at_a_time(self.path, waits):
-            return self._run(again, partial, new_ledger, told)
+            return self._run(refresh, partial, new_ledger, progress)
 
-    def _run(self, again: Collection[str], partial: bool, new_ledger: bool, told: PublicTableInfo | None) -> StudyPlan:
+    def _run(self, refresh: Collection[str], partial: bool, new_ledger: bool, progress: Progress | None) -> StudyPlan:
         if not self.ledger_path.exists():
             check_lost(folder_of(), self.ledger_path)
             if not new_ledger:
                 raise self._source.refusal(("ledger",), f"there is no ledger {self.told.ledger!r}; if it is not a slip "
                                            "of the pen, and none was lost, new_ledger=True makes one")  # fmt: skip
             if self.told.panel is None:  # a panel is made on the ledger alone, which declares whose series are public
-                self._checked(self.trial(), again, partial)
+                self._checked(self.trial(), refresh, partial)
             Ledger.open_or_create(self.ledger_path, budget=self.budget, **self.unit,
                                   accept_large_epsilon=self.told.budget.accept_large_epsilon).close()  # fmt: skip
         with self._opened() as ledger:
-            subject = self._checked(ledger, again, partial)
+            subject = self._checked(ledger, refresh, partial)
             found = []
             for done, question in enumerate(self.told.question, start=1):
-                found.append(self._asked(question, subject, ledger, question.name in again))
-                if told is not None:
-                    told(done, len(self.told.question), found[-1].line())
+                found.append(self._asked(question, subject, ledger, question.name in refresh))
+                if progress is not None:
+                    progress(done, len(self.told.question), found[-1].line())
             return StudyPlan(self.told.title, subject.n, tuple(found), str(ledger.remaining))
 
     def report(self, path: str | PathLike[str] = "report.html") -> Path:
@@ -255,14 +255,14 @@ class Study(Uncopyable):
             )  # fmt: skip
 
     def _standings(
-        self, subject: Table | Panel, ledger: Ledger | None, again: Collection[str] = ()
+        self, subject: Table | Panel, ledger: Ledger | None, refresh: Collection[str] = ()
     ) -> list[QuestionStatus]:
         """Return how all questions stand: what plan shows, and what run goes by before it pays for the first."""
         trial, origin = simulated_ledger(ledger, self.trial()), self._origin()
         found, counted = list[QuestionStatus](), dict[str, str]()
         for question in self.told.question:
             found.append(standing(question, subject, ledger, origin, trial=trial, counted=counted,
-                                  again=question.name in again))  # fmt: skip
+                                  refresh=question.name in refresh))  # fmt: skip
             if found[-1].state == TO_ASK and found[-1].asked:
                 counted.setdefault(found[-1].asked, question.name)
         return found
@@ -284,12 +284,12 @@ class Study(Uncopyable):
     def _with_forecast(self, one: QuestionStatus, subject: Table | Panel) -> QuestionStatus:
         return replace(one, forecast=forecast(one.question, self.schema, subject.n, subject))
 
-    def _asked(self, question: QuestionPart, subject: Table | Panel, ledger: Ledger, again: bool) -> QuestionStatus:
+    def _asked(self, question: QuestionPart, subject: Table | Panel, ledger: Ledger, refresh: bool) -> QuestionStatus:
         before = standing(question, subject, ledger, subject.origin)
-        if before.state in (CANNOT, ANSWERED, EARLIER, SPENT) and not (again and before.state != CANNOT):
+        if before.state in (CANNOT, ANSWERED, EARLIER, SPENT) and not (refresh and before.state != CANNOT):
             return before
         try:
-            answer = tasks.ask(question, subject, again)
+            answer = tasks.ask(question, subject, refresh)
         except LedgerDamagedError:
             raise
         except BudgetExceededError as error:
@@ -355,12 +355,12 @@ class Study(Uncopyable):
             raise ParameterError("the study declares no columns")
         return self.schema
 
-    def _checked(self, ledger: Ledger, again: Collection[str], partial: bool) -> Table | Panel:
+    def _checked(self, ledger: Ledger, refresh: Collection[str], partial: bool) -> Table | Panel:
         """Return the table or panel of a ledger; refuse, unless ``partial``, what cannot all be asked."""
         subject = self._subject(ledger)
         self._check_n(subject)
         if not partial:
-            self._check_all(self._standings(subject, ledger, again))
+            self._check_all(self._standings(subject, ledger, refresh))
         return subject
 
     def _check_n(self, subject: Table | Panel) -> None:

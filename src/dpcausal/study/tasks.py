@@ -43,7 +43,7 @@ TASKS: dict[str, tuple[Callable[..., Any], Kinds]] = {
 """Every task that a study may ask: the function of the library, and its methods by short name."""
 
 PANELS = ("synthetic_control", "synthetic_controls")
-OWN = ("table", "panel", "loss", "method", "again", "misplaced", "progress", "accept_unproven")
+OWN = ("table", "panel", "loss", "method", "refresh", "misplaced", "progress", "accept_unproven")
 ALSO = {"first": "x", "second": "y"}
 """What a study may call an argument as well."""
 
@@ -64,7 +64,7 @@ def check(question: QuestionPart) -> None:
         raise ParameterError(f"{question.task} needs {', '.join(ALSO.get(name, name) for name in lacking)}")
 
 
-def ask(question: QuestionPart, subject: Table | Panel, again: bool = False) -> Any:
+def ask(question: QuestionPart, subject: Table | Panel, refresh: bool = False) -> Any:
     """Ask a question of a table or panel."""
     function, _ = TASKS[question.task]
     if (question.task in PANELS) != isinstance(subject, Panel):
@@ -78,7 +78,7 @@ def ask(question: QuestionPart, subject: Table | Panel, again: bool = False) -> 
     words = {_python_name(name, parameters): _value(name, told) for name, told in question.arguments.items()}
     if "method" in parameters:
         words["method"] = method_of(question)
-    return function(subject, **words, loss=question.loss(), again=again)
+    return function(subject, **words, loss=question.loss(), refresh=refresh)
 
 
 def _python_name(name: str, parameters: Any) -> str:

@@ -30,7 +30,7 @@ def synthetic_control(
     force: bool = False,
     accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
-    again: bool = False,
+    refresh: bool = False,
     **misplaced: Any,
 ) -> partial[SyntheticControl]:
     """Release what a target's outcome would have been without its treatment.
@@ -59,7 +59,7 @@ def synthetic_control(
         Run although public numbers show that the donors would add little but noise.
     accept_unproven, accept_large_epsilon : bool
         Consent to a method without a proof; to ε above 20.
-    again : bool
+    refresh : bool
         Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
@@ -101,7 +101,7 @@ def synthetic_control(
     question = OneTreated.of(panel, target, coverage, inference, force, start)
     return partial(
         ask, question, chosen(method, question.panel, loss), loss, accept_unproven=accept_unproven,
-        accept_large_epsilon=accept_large_epsilon, again=again,
+        accept_large_epsilon=accept_large_epsilon, refresh=refresh,
     )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def synthetic_controls(
     inference: bool = True,
     force: bool = False,
     accept_large_epsilon: bool = False,
-    again: bool = False,
+    refresh: bool = False,
     **misplaced: Any,
 ) -> partial[tuple[SyntheticControl, ...]]:
     """Release a synthetic control for each of the panel's targets, whenever each was treated, under one budget.
@@ -141,7 +141,7 @@ def synthetic_controls(
     public.reject_misplaced_options(misplaced, method, METHODS, synthetic_controls)
     question = Treated.of(panel, None, coverage, inference, force, start)
     way = chosen(method, question.panel, loss)
-    return partial(ask, question, way, loss, accept_large_epsilon=accept_large_epsilon, again=again)
+    return partial(ask, question, way, loss, accept_large_epsilon=accept_large_epsilon, refresh=refresh)
 
 
 @with_signature_errors

@@ -365,9 +365,10 @@ def test_the_more_blocks_the_clearer_must_lean_and_fit_be_up_to_two_blocks_in_th
 @pytest.mark.parametrize(
     ("found", "says"),
     [
-        ((30, 29, 1, 25), "x causes y"), ((30, 2, 25, 1), "y causes x"), ((30, 28, 28, 28), "neither fits"),
-        ((30, 15, 0, 0), "both fit"), ((1, 15, 0, 0), "not linked"), ((30, 29, 9, 25), "undecided"),
-        ((30, 15, 1, 25), "undecided"), ((9, 29, 1, 25), "undecided"), ((30, 2, 1, 25), "undecided"),
+        ((30, 29, 1, 25), "x causes y"), ((30, 2, 25, 1), "y causes x"), ((30, 28, 28, 28), "model rejected"),
+        ((30, 15, 0, 0), "cannot distinguish"), ((1, 15, 0, 0), "no association detected"),
+        ((30, 29, 9, 25), "inconclusive"),
+        ((30, 15, 1, 25), "inconclusive"), ((9, 29, 1, 25), "inconclusive"), ((30, 2, 1, 25), "inconclusive"),
     ],
 )  # fmt: skip
 def test_each_verdict_is_that_of_its_counts(found: tuple[int, int, int, int], says: str) -> None:
@@ -376,14 +377,19 @@ def test_each_verdict_is_that_of_its_counts(found: tuple[int, int, int, int], sa
         r = ask(cubic(1_500), method="verdict", blocks=30, rows_per_block=50)
     assert r.verdict == says and r.counts == found and r.margin == 2 * found[1] - 30
     assert (r.cause, r.effect) == {"x causes y": ("x", "y"), "y causes x": ("y", "x")}.get(says, (None, None))
-    assert r.undecided == (says == "undecided") and (r.blocks, r.rows_per_block) == (30, 50)
-    assert r.p_values is not None and r.p_coins == r.p_values["lean"] == Counts(30, cube_tail(1.0)).coins(found[1])
-    other = "y" if r.lean == "x" else "x"
-    assert r.p_arrow == arrow_pvalue(r.p_values, str(r.lean), other) and (r.p_arrow <= r.alpha) == (r.cause is not None)
+    assert r.inconclusive == (says == "inconclusive") and (r.blocks, r.rows_per_block) == (30, 50)
+    assert r.p_values is not None and r.p_sign == r.p_values["lean"] == Counts(30, cube_tail(1.0)).coins(found[1])
+    other = "y" if r.favoured == "x" else "x"
+    assert r.p_arrow == arrow_pvalue(r.p_values, str(r.favoured), other) and (r.p_arrow <= r.alpha) == (
+        r.cause is not None
+    )
     assert "30 blocks of 50 rows (noisy counts)" in r.summary() and f"linked {found[0]}" in r.summary()
-    if says == "not linked":
+    if says == "no association detected":
         first, second = r.headline()[:2]
-        assert first == "x and y: not linked in blocks of 50 rows." and "a correlation of about 0.40" in second
+        assert (
+            first == "x and y: no association detected in blocks of 50 rows."
+            and "a correlation of about 0.40" in second
+        )
         assert "No finding of independence" in second and "ci_test" in second
 
 
@@ -406,7 +412,7 @@ def test_persons_who_are_known_to_be_in_the_data_move_one_block_and_others_two()
             with recording_gate(lambda event, value: value * 0 + 5) as recording:
                 r = dpc.direction(table, "x", "y", loss=dpc.PureDP(blocks), method=VOTING[method])
             assert r.n == 400 and r.guarantee.unit is table.unit and recording.passages[0].bound == blocks
-            coins[ids] = r.p_coins
+            coins[ids] = r.p_sign
             assert method == "majority-vote" or ("7 blocks of at most 50 rows" in r.summary()) == (ids == "private")
         assert coins["private"] == coins["public"]  # the law of twice the noise at twice the epsilon
 
@@ -433,7 +439,7 @@ def test_an_easy_pair_gets_its_arrow_in_either_order_and_an_unlinked_one_none() 
             right += ask(turned, score=None).cause == "y"
             apart = ask(np.column_stack([rows[:, 0], np.random.default_rng(seed).permutation(rows[:, 1])]), score=None)
         wrong += apart.cause is not None
-        unlinked += apart.verdict == "not linked"
+        unlinked += apart.verdict == "no association detected"
     assert right >= 9 and wrong == 0 and unlinked >= 3
 
 

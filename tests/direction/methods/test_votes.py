@@ -260,12 +260,12 @@ def test_lead_lean_and_p_follow_from_the_noisy_count(answer: int) -> None:
     with recording_gate(lambda event, value: np.asarray(answer)):
         r = ask(easy(30), blocks=3, loss=dpc.PureDP(0.5))
     assert r.margin == 2 * answer - 3 and r.margin_unit == "votes"
-    assert r.lean == ("x" if answer >= 2 else "y")
+    assert r.favoured == ("x" if answer >= 2 else "y")
     # By enumeration: four counts of three coins, geometric noise at ε = .5, both sides.
     far = max(answer, 3 - answer)
     tail = sum(comb * float(stats.dlaplace.sf(far - votes - 1, 0.5)) for votes, comb in enumerate((1, 3, 3, 1))) / 8
-    assert r.p_coins == r.p_arrow == pytest.approx(min(1.0, 2 * tail), abs=1e-12)
-    assert (r.cause is not None) == (r.p_coins <= 0.1)
+    assert r.p_sign == r.p_arrow == pytest.approx(min(1.0, 2 * tail), abs=1e-12)
+    assert (r.cause is not None) == (r.p_sign <= 0.1)
 
 
 def test_an_easy_pair_is_told_by_nearly_all_blocks() -> None:

@@ -41,12 +41,12 @@ def table(columns: Any, loss: Any = LOSS) -> dpc.Table:
 
 
 def ask(columns: Any, loss: Any = LOSS, **more: Any) -> dpc.Effect:
-    return dpc.effect(table(columns, loss), **(ASKED | {"loss": loss, "method": Aipw(short_tails=True)} | more))
+    return dpc.effect(table(columns, loss), **(ASKED | {"loss": loss, "method": Aipw(light_tails=True)} | more))
 
 
 def test_without_noise_it_is_the_score_of_two_least_squares_lines_to_8_digits() -> None:
     columns = made()
-    lines = Aipw(short_tails=True, lines_only=True)
+    lines = Aipw(light_tails=True, lines_only=True)
     found = ask(columns, dpc.NoPrivacy(), adjust=["x", "w", "site"], groups="site", method=lines)
     a = (columns["a"] == "yes").astype(float)
     sites = [(columns["site"] == level).astype(float) for level in "sw"]
@@ -134,7 +134,7 @@ def test_where_a_long_tail_would_not_be_seen_there_is_an_interval_for_short_tail
         with dpc.simulated_noise(1):
             silent, said = ask(columns, loss, method="aipw"), ask(columns, loss)
         assert said.interval is not None and (silent.interval is not None) is seen
-        told = "short_tails" in silent.interval_reason and any("no interval" in one for one in silent.guarantee.caveats)
+        told = "light_tails" in silent.interval_reason and any("no interval" in one for one in silent.guarantee.caveats)
         assert seen or told
         assert any("rest on what was said" in one for one in said.guarantee.caveats)
 
@@ -156,7 +156,7 @@ def test_where_few_records_far_out_are_hidden_the_effect_is_that_on_outcomes_tha
         columns, _ = gross(seed)
         with dpc.simulated_noise(seed):
             found = ask(columns, method="aipw")
-        assert found.estimand == "ate-cut" and "cut far from their line" in str(found) and found.cut is not None
+        assert found.estimand == "ate-winsorized" and "cut far from their line" in str(found) and found.cut is not None
         if found.interval is None:
             continue
         fitted = (found.release.ols(of, on) for of, on in (("y", ["a", "x", "w"]), ("a", ["x", "w"])))  # type: ignore[union-attr]
@@ -177,7 +177,7 @@ def test_where_bounds_show_that_no_score_lies_beyond_the_effect_is_everybodys_an
     columns |= {"a": np.where(rng.random(20_000) < 0.5, "yes", "no")}
     schema = dpc.Schema({"a": dpc.Levels(["no", "yes"]), "x": dpc.Bounded(-4, 4), "y": dpc.Bounded(0, 1)})
     found = []
-    for method in (Aipw(), Aipw(short_tails=True)):
+    for method in (Aipw(), Aipw(light_tails=True)):
         asked = dpc.Table({name: columns[name] for name in "axy"}, schema, dpc.Ledger.in_memory(LOSS))
         with dpc.simulated_noise(1):
             found.append(dpc.effect(asked, treatment="a", outcome="y", adjust=["x"], loss=LOSS, method=method))
@@ -214,7 +214,7 @@ def test_where_noise_has_drowned_the_moments_there_is_no_answer() -> None:
 def test_no_score_lies_farther_than_the_bounds_allow() -> None:
     columns = made(5_000)
     with dpc.simulated_noise(1):
-        found = ask(columns, method=Aipw(short_tails=True, lines_only=True))
+        found = ask(columns, method=Aipw(light_tails=True, lines_only=True))
     lines = lines_of(found.release, found.release.names)  # type: ignore[arg-type]
     rng = np.random.default_rng(8)
     middles, halves = np.array([1.0, 0.5, -1.0, 2.0]), np.array([7.0, 0.5, 4.0, 3.0])
@@ -273,7 +273,7 @@ def test_public_numbers_foretell_the_signal_within_30_percent_and_pay_for_it_whe
         told = foretold(4, n, rho.part(share))
         for seed in range(3):
             with dpc.simulated_noise(seed):
-                found = ask(columns, loss, method=Aipw(short_tails=True, lines_only=True))
+                found = ask(columns, loss, method=Aipw(light_tails=True, lines_only=True))
             assert found.interval is not None and abs(told / found.signal_to_noise - 1) < 0.3
 
 

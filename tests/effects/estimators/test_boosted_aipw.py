@@ -44,7 +44,7 @@ def ask(columns: dict[str, Any], loss: Any = LOSS, seed: int = 1, **more: Any) -
 def test_a_wave_in_both_models_is_adjusted_for_and_the_interval_holds_the_effect() -> None:
     """The lines of ``aipw`` are off by more than .3 here."""
     found = [ask(drawn(20_000, "wave", seed), seed=seed) for seed in (1, 2, 3)]
-    lines = ask(drawn(20_000, "wave"), method=dpc.methods.Aipw(short_tails=True))
+    lines = ask(drawn(20_000, "wave"), method=dpc.methods.Aipw(light_tails=True))
     assert abs((lines.estimate or 0.0) - EFFECT) > 0.3
     for one in found:
         assert one.estimate == pytest.approx(EFFECT, abs=0.2) and one.fit_check is not None

@@ -44,7 +44,7 @@ def ask(columns: Any, loss: Any = LOSS, **words: bool) -> dpc.Effect:
     with dpc.simulated_noise(3):
         return dpc.effect(
             dpc.Table(columns, SCHEMA, ledger), treatment="a", outcome="y", adjust=["x", "w"], loss=loss,
-            method=Aipw(short_tails=True, **words),
+            method=Aipw(light_tails=True, **words),
         )  # fmt: skip
 
 

@@ -116,7 +116,7 @@ def test_shrinkage_is_the_mean_square_of_a_shortened_normal_row() -> None:
 def test_without_noise_a_regression_is_least_squares_to_8_digits() -> None:
     columns = made()
     columns["x"][::9] = np.nan
-    fit = released(columns, dpc.NoPrivacy()).ols("y", ["x", "w", "a"], constant_spread=True)
+    fit = released(columns, dpc.NoPrivacy()).ols("y", ["x", "w", "a"], errors="homoscedastic")
     whole = ~np.isnan(columns["x"])
     design = np.column_stack([columns["x"], columns["w"], columns["a"] == "yes", np.ones(10_000)])[whole]
     reference = sm.OLS(columns["y"][whole], design.astype(float)).fit()
@@ -136,12 +136,12 @@ def test_slopes_come_out_within_their_errors_and_asking_again_is_free_and_so_is_
     after = dpc.Release.from_json(before.to_json())
     assert after.to_dict() == before.to_dict()
     for release in (before, after):
-        fit = release.ols("y", ["x", "w", "a"], constant_spread=True)  # type: ignore[attr-defined]
+        fit = release.ols("y", ["x", "w", "a"], errors="homoscedastic")  # type: ignore[attr-defined]
         for name, truth in (("x", 2.0), ("w", -0.5), ("a", 0.4)):
             assert fit[name].interval is not None
             assert abs(fit[name].estimate - truth) < 4.5 * fit[name].standard_error
             assert fit[name].noise_error < fit[name].standard_error
-        assert release.ols("w", ["x"], constant_spread=True)["x"].estimate == pytest.approx(1, abs=0.2)  # type: ignore[attr-defined]
+        assert release.ols("w", ["x"], errors="homoscedastic")["x"].estimate == pytest.approx(1, abs=0.2)  # type: ignore[attr-defined]
     assert asked.ledger.head == head
     for part in ("noisy joint moments of y, x, w, a; 10000 rows", "times above the noise", "Guarantee: NONE"):
         assert part in str(before) and part in after.summary()
@@ -152,10 +152,10 @@ def test_there_is_no_interval_without_a_declared_spread_nor_where_the_noise_is_t
     with dpc.simulated_noise(4):
         release = released(made())
     fit = release.ols("y", ["x", "w", "a"])
-    assert fit["x"].interval is None and "constant_spread=True" in fit.interval_reason
+    assert fit["x"].interval is None and "errors='homoscedastic'" in fit.interval_reason
     with dpc.simulated_noise(4):
         weak = released(made(2_000), dpc.ApproxDP(0.5, 1e-6))
-    fit = weak.ols("y", ["x", "w", "a"], constant_spread=True)
+    fit = weak.ols("y", ["x", "w", "a"], errors="homoscedastic")
     assert weak.signal_to_noise < 5 and fit["x"].interval is None and "noise" in fit.interval_reason
 
 
@@ -164,11 +164,11 @@ def test_no_error_is_told_where_the_moments_drown_or_the_rounds_have_lost_the_ro
     with dpc.simulated_noise(1):
         good = released(made())
     for bad in (replace(good, deviation=5 * good.deviation * good.signal_to_noise), replace(good, shortened=6_000.0)):
-        fit = bad.ols("y", ["x", "w", "a"], constant_spread=True, normal_rows=True)
+        fit = bad.ols("y", ["x", "w", "a"], errors="normal")
         assert math.isinf(fit["x"].standard_error) and fit["x"].interval is None and fit.interval_reason
-        assert bad.mediation("a", "w", "y", constant_spread=True)["direct"].noise_error == math.inf
-        assert bad.effect(treatment="a", outcome="y", adjust=["x"], constant_spread=True).standard_error is None
-    assert good.ols("y", ["x", "w", "a"], constant_spread=True)["x"].standard_error < 0.1
+        assert bad.mediation("a", "w", "y", errors="homoscedastic")["direct"].noise_error == math.inf
+        assert bad.effect(treatment="a", outcome="y", adjust=["x"], errors="homoscedastic").standard_error is None
+    assert good.ols("y", ["x", "w", "a"], errors="homoscedastic")["x"].standard_error < 0.1
 
 
 def test_skewed_rows_whose_slopes_shortening_moves_get_no_interval() -> None:
@@ -176,7 +176,7 @@ def test_skewed_rows_whose_slopes_shortening_moves_get_no_interval() -> None:
     skewed = made(error=lambda rng, x: (rng.exponential(size=len(x)) - 1) * np.exp(0.5 * x))
     with dpc.simulated_noise(5):
         release = released(skewed)
-    fit = release.ols("y", ["x", "w", "a"], constant_spread=True)
+    fit = release.ols("y", ["x", "w", "a"], errors="homoscedastic")
     assert fit["x"].interval is None and "one side" in fit.interval_reason and not fit.assumed
 
 
@@ -189,7 +189,7 @@ def test_skewed_regressors_with_even_errors_keep_their_intervals_and_the_answer_
         rows = {"y": 0.5 * x + 0.3 * w + 0.5 * rng.normal(size=10_000), "x": x, "w": w}
         with dpc.simulated_noise(seed):
             release = dpc.moments(dpc.Table(rows, schema, dpc.Ledger.in_memory(LOSS)), list(rows), loss=LOSS)
-        fit = release.ols("y", ["x", "w"], constant_spread=True)
+        fit = release.ols("y", ["x", "w"], errors="homoscedastic")
         if fit["x"].interval is not None:
             covered.append(fit["x"].interval[0] <= 0.5 <= fit["x"].interval[1])
             assert "as was said" in fit.assumed and fit.assumed in str(fit)
@@ -203,9 +203,9 @@ def test_where_noise_would_hide_a_skew_there_are_intervals_for_normal_rows_alone
     schema = dpc.Schema({"y": dpc.Bounded(-20, 20), "x": dpc.Bounded(-5, 5), "w": dpc.Bounded(-5, 5)})
     with dpc.simulated_noise(2):
         release = dpc.moments(dpc.Table(rows, schema, dpc.Ledger.in_memory(loss)), list(rows), loss=loss)
-    fit = release.ols("y", ["x", "w"], constant_spread=True)
-    assert fit["x"].interval is None and "normal_rows=True" in fit.interval_reason
-    assert release.ols("y", ["x", "w"], normal_rows=True)["x"].interval is not None
+    fit = release.ols("y", ["x", "w"], errors="homoscedastic")
+    assert fit["x"].interval is None and "errors='normal'" in fit.interval_reason
+    assert release.ols("y", ["x", "w"], errors="normal")["x"].interval is not None
 
 
 def test_more_rows_are_shortened_exactly_where_a_skew_would_not_be_seen_and_the_noise_is_less_for_it() -> None:
@@ -268,7 +268,7 @@ def test_a_thousand_rows_have_intervals_at_epsilon_1_and_robustness_values_go_wi
         rows = {"y": 1 + 2 * x - w + e, "x": x, "w": w}
         with dpc.simulated_noise(seed):
             release = dpc.moments(dpc.Table(rows, schema, dpc.Ledger.in_memory(loss)), list(rows), loss=loss)
-        slope = release.ols("y", ["x", "w"], normal_rows=True)["x"]
+        slope = release.ols("y", ["x", "w"], errors="normal")["x"]
         if slope.interval is not None and slope.robustness_value is not None:
             covered.append(slope.interval[0] <= 2 <= slope.interval[1])
             assert 0 < (slope.robustness_value_limit or 0) < slope.robustness_value

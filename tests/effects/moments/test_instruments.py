@@ -31,7 +31,7 @@ def released(columns: dict[str, Any], loss: Any = LOSS) -> Any:
 
 def test_without_noise_it_is_two_stage_least_squares_and_the_ends_of_the_set_are_where_the_f_test_says() -> None:
     columns = made(0.5)
-    fit = released(columns, dpc.NoPrivacy()).iv("y", "a", instruments=["z", "w"], given=["x"], constant_spread=True)
+    fit = released(columns, dpc.NoPrivacy()).iv("y", "a", instruments=["z", "w"], given=["x"], errors="homoscedastic")
     y, a, x, z, w = (columns[name] for name in "yaxzw")
     exogenous = sm.add_constant(np.column_stack([z, w, x]), prepend=False)
     held = np.column_stack([np.ones(len(x)), x])
@@ -54,7 +54,7 @@ def test_the_set_is_unbounded_where_the_instruments_do_nothing_and_two_stage_int
     for seed in range(5):
         with dpc.simulated_noise(seed):
             release = released(made(0.0, seed=seed))
-        fit = release.iv("y", "a", instruments=["z", "w"], given=["x"], constant_spread=True)
+        fit = release.iv("y", "a", instruments=["z", "w"], given=["x"], errors="homoscedastic")
         assert fit["a"].interval is None and "below 104.7" in fit.interval_reason and fit.strength < 20
         assert fit.anderson_rubin is not None
         unbounded += any(np.inf in map(abs, pair) for pair in fit.anderson_rubin)
@@ -65,8 +65,8 @@ def test_noisy_sets_hold_the_slope_and_are_wider_than_without_noise() -> None:
     columns = made(0.5)
     with dpc.simulated_noise(3):
         release = released(columns)
-    noisy = release.iv("y", "a", instruments=["z"], given=["x", "w"], constant_spread=True)
-    plain = released(columns, dpc.NoPrivacy()).iv("y", "a", instruments=["z"], given=["x", "w"], constant_spread=True)
+    noisy = release.iv("y", "a", instruments=["z"], given=["x", "w"], errors="homoscedastic")
+    plain = released(columns, dpc.NoPrivacy()).iv("y", "a", instruments=["z"], given=["x", "w"], errors="homoscedastic")
     (pair,), (own,) = noisy.anderson_rubin, plain.anderson_rubin
     assert pair[0] < 0.7 < pair[1] and pair[1] - pair[0] > own[1] - own[0]
     assert noisy["a"].interval is not None and "Anderson–Rubin" in noisy.summary()
@@ -85,5 +85,5 @@ def test_moments_that_are_mostly_noise_have_an_answer_without_an_interval() -> N
     for seed in range(12):
         with dpc.simulated_noise(seed):
             release = released(made(0.0, 300, seed))
-        fit = release.iv("y", "a", instruments=["z", "w"], given=["x"], constant_spread=True)
+        fit = release.iv("y", "a", instruments=["z", "w"], given=["x"], errors="homoscedastic")
         assert fit.anderson_rubin is None and fit["a"].interval is None and fit.strength >= 0

@@ -30,7 +30,7 @@ EXACT = dpc.NoPrivacy()
 
 def test_without_noise_a_partial_correlation_is_that_of_residuals_with_fishers_interval() -> None:
     columns = made()
-    found = released(columns, EXACT).partial("y", "a", given=["x", "m"], normal_rows=True)["y"]
+    found = released(columns, EXACT).partial("y", "a", given=["x", "m"], errors="normal")["y"]
     r = float(np.corrcoef(*(fitted(columns, one, ["x", "m"]).resid for one in ("y", "a")))[0, 1])
     ends = np.tanh(np.arctanh(r) + np.array([-1, 1]) * 1.959963985 / np.sqrt(4_000 - 2 - 3))
     assert found.estimate == pytest.approx(r, abs=1e-9) and found.interval == pytest.approx(tuple(ends), abs=1e-9)
@@ -38,7 +38,7 @@ def test_without_noise_a_partial_correlation_is_that_of_residuals_with_fishers_i
 
 def test_without_noise_direct_and_indirect_effects_are_those_of_two_regressions() -> None:
     columns = made()
-    found = released(columns, EXACT).mediation("a", "m", "y", given=["x", "u"], constant_spread=True)
+    found = released(columns, EXACT).mediation("a", "m", "y", given=["x", "u"], errors="homoscedastic")
     second, first = fitted(columns, "y", ["a", "m", "x", "u"]), fitted(columns, "m", ["a", "x", "u"])
     total = fitted(columns, "y", ["a", "x", "u"])
     indirect = first.params[0] * second.params[1]
@@ -59,7 +59,7 @@ def test_an_unmeasured_cause_of_known_shares_moves_the_slope_to_where_it_is_with
         of_outcome = 1 - with_u.ssr / without.ssr
         of_treatment = 1 - fitted(columns, "a", [*held, "u"]).ssr / fitted(columns, "a", held).ssr
         found = released(columns, EXACT).sensitivity(
-            "y", "a", given=held, explains=(of_outcome, of_treatment), normal_rows=True
+            "y", "a", given=held, explains=(of_outcome, of_treatment), errors="normal"
         )
         assert found["nothing unmeasured"].estimate == pytest.approx(without.params[0], abs=1e-8)
         assert found["shares as named"].estimate == pytest.approx(with_u.params[0], abs=1e-8)
@@ -74,7 +74,7 @@ def test_the_robustness_value_is_the_share_of_both_that_leaves_nothing() -> None
 
 def test_the_error_of_a_cause_as_strong_as_a_measured_one_counts_that_its_strength_is_an_estimate() -> None:
     found = [
-        released(made(800, seed), EXACT).sensitivity("m", "a", given=["x"], normal_rows=True)["as strong as x"]
+        released(made(800, seed), EXACT).sensitivity("m", "a", given=["x"], errors="normal")["as strong as x"]
         for seed in range(300)
     ]
     assert np.std([one.estimate for one in found]) == pytest.approx(found[0].standard_error, rel=0.12)
@@ -85,10 +85,10 @@ def test_the_error_of_a_cause_as_strong_as_a_measured_one_counts_that_its_streng
 def test_what_rests_on_how_far_out_rows_lie_has_an_interval_only_where_they_are_said_to_be_normal() -> None:
     release = released(made(), EXACT)
     found = release.partial("y", "a", given=["x"])
-    assert found["y"].interval is None and "normal_rows=True" in found.interval_reason
-    found = release.sensitivity("y", "a", given=["x"], explains=(0.1, 0.1), constant_spread=True)
+    assert found["y"].interval is None and "errors='normal'" in found.interval_reason
+    found = release.sensitivity("y", "a", given=["x"], explains=(0.1, 0.1), errors="homoscedastic")
     assert [one.interval is not None for one in found.coefficients] == [True, False, False]
-    assert "normal_rows=True" in found.interval_reason and found.assumed
+    assert "errors='normal'" in found.interval_reason and found.assumed
 
 
 def test_a_benchmark_is_that_of_the_paper_and_none_where_no_cause_can_be_so_strong() -> None:
@@ -102,7 +102,7 @@ def test_noisy_answers_stay_within_their_errors_and_are_not_shown_without_a_decl
     columns = made(20_000)
     with dpc.simulated_noise(3):
         release = released(columns, dpc.ApproxDP(2, 1e-6))
-    found = release.mediation("a", "m", "y", given=["x", "u"], constant_spread=True)
+    found = release.mediation("a", "m", "y", given=["x", "u"], errors="homoscedastic")
     for name, truth in (("direct", 0.4), ("indirect", 0.3), ("total", 0.7)):
         assert abs(found[name].estimate - truth) < 4.5 * found[name].standard_error
         assert found[name].interval is not None and 0 < found[name].noise_error < found[name].standard_error

@@ -48,7 +48,7 @@ def test_an_effect_does_without_a_redundant_column_and_its_interval_holds(other:
 
 @pytest.mark.parametrize("other", ["line", "constant", "levels"])
 def test_so_does_one_slope_for_all(other: str) -> None:
-    found = ask(1, other, dpc.methods.PartiallyLinear(symmetric_errors=True), dpc.ApproxDP(6, 1e-6), n=20_000)
+    found = ask(1, other, dpc.methods.PartiallyLinear(errors="symmetric"), dpc.ApproxDP(6, 1e-6), n=20_000)
     assert found.estimate is not None and abs(found.estimate - 1) < 0.2
 
 
@@ -64,11 +64,11 @@ def test_columns_that_differ_all_stay() -> None:
 def test_an_effect_read_off_released_moments_does_without_it_and_a_regression_names_it() -> None:
     with dpc.simulated_noise(1):
         released = dpc.moments(table(1, "line"), ["y", "a", "x", "w"], loss=LOSS)
-    found = released.effect(treatment="a", outcome="y", adjust=["x", "w"], constant_spread=True)
-    alone = released.among(["y", "a", "x"]).effect(treatment="a", outcome="y", adjust=["x"], constant_spread=True)
-    other = released.among(["y", "a", "w"]).effect(treatment="a", outcome="y", adjust=["w"], constant_spread=True)
+    found = released.effect(treatment="a", outcome="y", adjust=["x", "w"], errors="homoscedastic")
+    alone = released.among(["y", "a", "x"]).effect(treatment="a", outcome="y", adjust=["x"], errors="homoscedastic")
+    other = released.among(["y", "a", "w"]).effect(treatment="a", outcome="y", adjust=["w"], errors="homoscedastic")
     assert found.interval is not None and any(found.interval == pytest.approx(one.interval) for one in (alone, other))
-    fit = released.ols("y", ["a", "x", "w"], constant_spread=True)
+    fit = released.ols("y", ["a", "x", "w"], errors="homoscedastic")
     assert fit["a"].interval is None and ("'x'" in fit.interval_reason or "'w'" in fit.interval_reason)
 
 

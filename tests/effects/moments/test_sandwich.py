@@ -24,7 +24,9 @@ def fanned(n: int = 10_000) -> dict[str, Any]:
 def test_without_noise_the_errors_are_the_sandwich_of_statsmodels_in_any_order_of_the_regressors() -> None:
     columns = fanned()
     columns["x"][::9] = np.nan
-    release = dpc.moments(table(columns, dpc.NoPrivacy()), NAMES, meat=("y", ["w", "a", "x"]), loss=dpc.NoPrivacy())
+    release = dpc.moments(
+        table(columns, dpc.NoPrivacy()), NAMES, robust_for=("y", ["w", "a", "x"]), loss=dpc.NoPrivacy()
+    )
     fit = release.ols("y", ["x", "w", "a"])
     whole = ~np.isnan(columns["x"])
     design = np.column_stack([columns["x"], columns["w"], columns["a"] == "yes", np.ones(10_000)])[whole]
@@ -37,10 +39,10 @@ def test_noisy_errors_are_near_the_sandwich_and_come_back_from_the_saved_release
     columns = fanned(20_000)
     asked = table(columns, LOSS)
     with dpc.simulated_noise(1):
-        release = dpc.moments(asked, NAMES, meat=("y", ["x", "w", "a"]), loss=LOSS)
+        release = dpc.moments(asked, NAMES, robust_for=("y", ["x", "w", "a"]), loss=LOSS)
     assert asked.ledger.remaining.epsilon == 0
     plain = table(columns, dpc.NoPrivacy())
-    exact = dpc.moments(plain, NAMES, meat=("y", ["x", "w", "a"]), loss=dpc.NoPrivacy())
+    exact = dpc.moments(plain, NAMES, robust_for=("y", ["x", "w", "a"]), loss=dpc.NoPrivacy())
     again: Any = dpc.Release.from_json(release.to_json())
     assert again.to_dict() == release.to_dict()
     for name in "xwa":
@@ -58,7 +60,7 @@ def test_of_skewed_rows_a_step_by_scores_finds_the_slope_that_shortening_moved()
         rows = {"y": 1 + 2 * x - w + (rng.exponential(size=100_000) - 1) * np.exp(0.5 * x), "x": x, "w": w}
         private = dpc.Table(rows, dpc.Schema(schema), dpc.Ledger.in_memory(LOSS))
         with dpc.simulated_noise(seed):
-            release = dpc.moments(private, list(rows), meat=("y", ["w", "x"]), loss=LOSS)
+            release = dpc.moments(private, list(rows), robust_for=("y", ["w", "x"]), loss=LOSS)
         plain.append(replace(release, meat=None).ols("y", ["x", "w"])["x"].estimate)
         stepped.append(release.ols("y", ["x", "w"])["x"])
         assert stepped[-1].interval is None or stepped[-1].interval[0] < 2 < stepped[-1].interval[1]
@@ -75,13 +77,13 @@ def test_where_the_outcome_bends_over_a_skewed_regressor_the_slope_is_that_of_al
         rows = {"y": 0.5 * x + rng.normal(size=20_000), "x": np.minimum(x, 15)}
         with dpc.simulated_noise(seed):
             private = dpc.Table(rows, schema, dpc.Ledger.in_memory(dpc.ApproxDP(10, 1e-6)))
-            fit = dpc.moments(private, ["y", "x"], meat=("y", ["x"]), loss=dpc.ApproxDP(10, 1e-6)).ols("y", ["x"])
+            fit = dpc.moments(private, ["y", "x"], robust_for=("y", ["x"]), loss=dpc.ApproxDP(10, 1e-6)).ols("y", ["x"])
         off.append(fit["x"].estimate - np.polyfit(rows["x"], np.minimum(rows["y"], 30), 1)[0])
         assert fit.assumed == ""
     assert abs(np.mean(off)) < 0.01
     with dpc.simulated_noise(1):
-        few = dpc.moments(table(fanned(20_000), LOSS), NAMES, meat=("y", ["x", "w", "a"]), loss=LOSS)
-    fit = few.ols("y", ["x", "w", "a"], symmetric_errors=True)
+        few = dpc.moments(table(fanned(20_000), LOSS), NAMES, robust_for=("y", ["x", "w", "a"]), loss=LOSS)
+    fit = few.ols("y", ["x", "w", "a"], errors="symmetric")
     assert "follows a line" in fit.assumed and fit["x"].interval is not None
 
 
@@ -99,12 +101,12 @@ def test_where_rows_are_too_few_to_see_the_skew_of_one_arm_symmetry_must_be_said
     columns = skewed_arm(10_000, 0.1, 1)
     asked = table(columns, LOSS)
     with dpc.simulated_noise(1):
-        release = dpc.moments(asked, NAMES, meat=("y", ["x", "w", "a"]), loss=LOSS)
+        release = dpc.moments(asked, NAMES, robust_for=("y", ["x", "w", "a"]), loss=LOSS)
     fit = release.ols("y", ["x", "w", "a"])
-    assert fit["a"].interval is None and "symmetric_errors=True" in fit.interval_reason
+    assert fit["a"].interval is None and "errors='symmetric'" in fit.interval_reason
     assert any("said to be symmetric" in one for one in release.guarantee.caveats)
     # Said wrongly: rows of the arm lie far out, more of them than of normal ones.
-    wrong = release.ols("y", ["x", "w", "a"], symmetric_errors=True)
+    wrong = release.ols("y", ["x", "w", "a"], errors="symmetric")
     assert wrong["a"].interval is None and wrong["a"].standard_error == np.inf and wrong.interval_reason
     assert release.effect(treatment="a", outcome="y", adjust=["x", "w"]).interval is None
 
@@ -119,7 +121,7 @@ def test_a_step_is_trusted_less_where_shortened_rows_lie_on_one_side_of_the_regr
         error = np.where(few, 2 * (rng.exponential(size=100_000) - 1), rng.normal(size=100_000))
         private = dpc.Table({"y": 2 * x - w + error, "x": x, "w": w}, schema, dpc.Ledger.in_memory(LOSS))
         with dpc.simulated_noise(seed):
-            release = dpc.moments(private, ["y", "x", "w"], meat=("y", ["x", "w"]), loss=LOSS)
+            release = dpc.moments(private, ["y", "x", "w"], robust_for=("y", ["x", "w"]), loss=LOSS)
         assert release.ols("y", ["x", "w"])["x"].interval is None
         even = replace(release, towards=np.zeros(3))
         shown.append(even.ols("y", ["x", "w"])["x"].interval is not None)
@@ -130,5 +132,5 @@ def test_wrong_names_are_refused_before_the_spend() -> None:
     asked = table(fanned(500), LOSS)
     for wrong in ("y", ("y", []), ("y", ["y"]), ("y", ["nowhere"]), ("nowhere", ["x"]), ("y", "x")):
         with pytest.raises(ParameterError):
-            dpc.moments(asked, NAMES, meat=wrong, loss=LOSS)  # type: ignore[arg-type]
+            dpc.moments(asked, NAMES, robust_for=wrong, loss=LOSS)  # type: ignore[arg-type]
     assert asked.ledger.entries() == []

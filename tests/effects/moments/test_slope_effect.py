@@ -28,7 +28,7 @@ def released(loss: Any, n: int = 20_000) -> tuple[Any, dict[str, Any], dpc.Ledge
 
 def test_without_noise_it_is_the_slope_of_least_squares_to_8_digits() -> None:
     moments, columns, _ = released(dpc.NoPrivacy())
-    found = moments.effect(treatment="a", outcome="y", adjust=["x"], constant_spread=True)
+    found = moments.effect(treatment="a", outcome="y", adjust=["x"], errors="homoscedastic")
     fit = sm.OLS(columns["y"], sm.add_constant(np.column_stack([columns["a"], columns["x"]]))).fit()
     assert found.estimate == pytest.approx(fit.params[1], abs=1e-8)
     assert found.standard_error == pytest.approx(fit.bse[1], rel=1e-6)
@@ -37,7 +37,7 @@ def test_without_noise_it_is_the_slope_of_least_squares_to_8_digits() -> None:
 def test_it_is_the_slope_of_ols_with_its_interval_and_its_reasons_and_costs_nothing() -> None:
     moments, _, ledger = released(dpc.ApproxDP(1, 1e-6))
     spent = len(ledger.entries())
-    for said in ({"constant_spread": True}, {}):
+    for said in ({"errors": "homoscedastic"}, {}):
         found = moments.effect(treatment="a", outcome="y", adjust=["x"], **said)
         slope = moments.ols("y", ["a", "x"], **said)
         assert (found.estimate, found.interval) == (slope["a"].estimate, slope["a"].interval)

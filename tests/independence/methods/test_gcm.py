@@ -179,7 +179,7 @@ def test_constant_columns_and_ties_have_an_answer(method):
     ))):
         with dpc.simulated_noise(3):
             t = ask(rows, method)
-        assert t.decision in ("dependent", "not shown") and 0 < t.pvalue <= 1
+        assert t.decision in ("dependent", "not detected") and 0 < t.pvalue <= 1
 
 
 def test_blocks_too_small_are_refused_before_anything_is_spent():
@@ -197,7 +197,7 @@ def test_a_covariance_that_cancels_is_found_by_weights_only():
     z = np.abs(z) * np.resize([1, -1], 4_000)  # as many of either sign
     y = (0.4 * x * np.sign(z) + rng.standard_normal(4_000)).clip(-3, 3)
     schema = dpc.Schema({name: dpc.Bounded(-3, 3) for name in "xyz"})
-    for method, decision in (("gcm-weighted", "dependent"), ("gcm", "not shown")):
+    for method, decision in (("gcm-weighted", "dependent"), ("gcm", "not detected")):
         table = dpc.Table({"x": x, "y": y, "z": z}, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
         with dpc.simulated_noise(3):
             assert dpc.ci_test(table, "x", "y", given=["z"], loss=dpc.PureDP(1), method=method).decision == decision
@@ -211,7 +211,7 @@ def test_levels_and_several_columns_take_part_by_their_largest_covariance():
     y = (z + 1.5 * (x == 2) + rng.standard_normal(2_000)).clip(-8, 8)
     schema = dpc.Schema({"x": dpc.Levels([0, 1, 2]), "y": dpc.Bounded(-8, 8), "z": dpc.Bounded(-4, 4),
                          "g": dpc.Levels([0, 1, 2])})  # fmt: skip
-    for columns, decision in ((["x"], "dependent"), (["x", "g"], "dependent"), (["g"], "not shown")):
+    for columns, decision in ((["x"], "dependent"), (["x", "g"], "dependent"), (["g"], "not detected")):
         table = dpc.Table({"x": x, "y": y, "z": z, "g": g}, schema, dpc.Ledger.in_memory(dpc.PureDP(2)))
         given = [name for name in ("z", "g") if name not in columns]
         with dpc.simulated_noise(1):

@@ -67,7 +67,8 @@ CERTAIN = "of so many blocks noise decides nothing: where that holds, a wrong ar
 """Said where an arrow is held against the most that is asked of any number of blocks."""
 
 ARROW, BACKWARD, NEITHER, BOTH, UNLINKED, UNDECIDED = (
-    "{x} causes {y}", "{y} causes {x}", "neither fits", "both fit", "not linked", "undecided",
+    "{x} causes {y}", "{y} causes {x}", "model rejected", "cannot distinguish", "no association detected",
+    "inconclusive",
 )  # fmt: skip
 
 

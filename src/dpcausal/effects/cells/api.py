@@ -119,7 +119,7 @@ class CellQuery(SumsOverRows, Method[CellSums]):
 @asks
 def cells(
     table: Table, *, by: Iterable[str], values: Iterable[str] = (), loss: Loss, accept_large_epsilon: bool = False,
-    again: bool = False,
+    refresh: bool = False,
 ) -> partial[NoisyCells]:  # fmt: skip
     """Release counts, sums and sums of squares of numbers by cells, to be asked for effects again and again.
 
@@ -136,7 +136,7 @@ def cells(
         The most that the call may cost; ``PureDP`` (geometric noise) or ``ZCDP`` (Gaussian).
     accept_large_epsilon : bool
         Consent to ε above 20.
-    again : bool
+    refresh : bool
         Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
@@ -165,7 +165,7 @@ def cells(
     (True, True)
     """
     question = CellSums.of(table, by, values)
-    return partial(ask, question, CellQuery(), loss, accept_large_epsilon=accept_large_epsilon, again=again)
+    return partial(ask, question, CellQuery(), loss, accept_large_epsilon=accept_large_epsilon, refresh=refresh)
 
 
 def cut_note(columns: Iterable[tuple[str, Column]]) -> tuple[str, ...]:

@@ -214,7 +214,7 @@ def _suffices(question: DidQuestion, rho: ZCDP, n: int) -> bool:
 @asks
 def did(
     table: Table, *, time: str, outcome: str, cohort: str, loss: Loss, control: str = "never", coverage: float = 0.95,
-    never: Iterable[str | int | bool] | None = None, accept_large_epsilon: bool = False, again: bool = False,
+    never: Iterable[str | int | bool] | None = None, accept_large_epsilon: bool = False, refresh: bool = False,
 ) -> partial[GroupTimeEffects]:  # fmt: skip
     """Release differences in differences of persons: by cohort and period, the event study, the pre-trend test.
 
@@ -243,7 +243,7 @@ def did(
         Levels of ``cohort`` that stand for never treated, where that is not one level that is no period.
     accept_large_epsilon : bool
         Consent to ε above 20.
-    again : bool
+    refresh : bool
         Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
@@ -273,4 +273,4 @@ def did(
     True
     """
     question = DidQuestion.of(table, time, outcome, cohort, control, coverage, never)
-    return partial(ask, question, CohortQuery(), loss, accept_large_epsilon=accept_large_epsilon, again=again)
+    return partial(ask, question, CohortQuery(), loss, accept_large_epsilon=accept_large_epsilon, refresh=refresh)

@@ -130,7 +130,7 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
         cohorts = np.where(kept, own // number, 0).astype(np.int64)
         weights = None
         if self.table.weighed and rows.weights is not None:
-            part = self.table.declared.get("most", number) / number
+            part = self.table.declared.get("max_rows_per_person", number) / number
             weights = np.minimum(np.bincount(owners[rows.kept], rows.weights[rows.kept], n) * part, 1.0)
         return np.where(kept[:, None], steps, 0.0), cohorts, Rows({}, kept, {}, weights=weights)
 

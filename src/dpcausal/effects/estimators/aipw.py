@@ -87,15 +87,15 @@ CUT = "scores were cut at {cut:.3g} times their spread, too many for the interva
 WEAK = "the moments are too near their noise (signal to noise {signal:.2g}): take more rows, more loss, fewer columns"
 BLIND = (
     "with so few rows at this loss a long tail of the outcome on one side, which moves the estimate, would not be "
-    "seen: more rows, a larger loss, or say methods.Aipw(short_tails=True) if lines leave none of the outcome"
+    "seen: more rows, a larger loss, or say methods.Aipw(light_tails=True) if lines leave none of the outcome"
 )
 NONE = "no interval, unless there are 4,000 rows and bounds show that no outcome lies far from its line"
-RESTS = "intervals rest on what was said, that lines leave no long tail of the outcome on one side (short_tails=True)"
+RESTS = "intervals rest on what was said, that lines leave no long tail of the outcome on one side (light_tails=True)"
 ALLOWS = (
     "long tails of the outcome are allowed for up to a cut, which the answer tells: noise hides few records beyond it, "
-    "as one in a hundred of an arm ten times too large, so the effect is that on outcomes cut there (ate-cut), unless "
-    "bounds show that none lies beyond; public numbers foretell intervals {wide:.2g} times as wide as without noise, "
-    "and {short:.2g} times if short_tails=True is said of what lines leave"
+    "as one in a hundred of an arm ten times too large, so the effect is that on outcomes cut there (ate-winsorized), "
+    "unless bounds show that none lies beyond; public numbers foretell intervals {wide:.2g} times as wide as without "
+    "noise, and {short:.2g} times if light_tails=True is said of what lines leave"
 )
 UNSEEN = (
     "outcomes count as if cut {cut:.3g} times the probability of their record's arm from their line; as many as "
@@ -112,7 +112,7 @@ class Aipw(SumsOverRows, EffectMethod):
 
     Parameters
     ----------
-    short_tails : bool
+    light_tails : bool
         Whether what the lines leave of the outcome has no long tail on one side, as about normal errors have none:
         needed for an interval of fewer than 4,000 rows, or of more where noise would hide one; elsewhere intervals are
         narrower, and estimates nearer, where it is said.
@@ -125,9 +125,9 @@ class Aipw(SumsOverRows, EffectMethod):
     about: ClassVar[str] = "a doubly robust score from noisy moments"
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("scale-histograms", "ellipse-moments", "corner-counts", "gaussian")
-    words: ClassVar[tuple[str, ...]] = ("short_tails",)
+    assumptions: ClassVar[tuple[tuple[str, Any], ...]] = (("light_tails", True),)
 
-    short_tails: bool = False
+    light_tails: bool = False
     lines_only: bool = False
 
     def plan(self, question: EffectQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> Aipw:
@@ -172,9 +172,9 @@ class Aipw(SumsOverRows, EffectMethod):
         d, rho = len(design.names) + len(bent), affordable_zcdp(spent)
         signal = foretold(d, n, rho.part(moments_share(d, n, rho)))
         far = f"public numbers foretell moments {signal:.2g} times their noise, an interval needs {LEAST_SIGNAL:g}"
-        wide, short = (times_as_wide(n, one._noise(d, n, rho), one.short_tails)
-                       for one in (replace(self, short_tails=said) for said in (False, True)))  # fmt: skip
-        tails = RESTS if self.short_tails else ALLOWS.format(wide=wide, short=short)
+        wide, short = (times_as_wide(n, one._noise(d, n, rho), one.light_tails)
+                       for one in (replace(self, light_tails=said) for said in (False, True)))  # fmt: skip
+        tails = RESTS if self.light_tails else ALLOWS.format(wide=wide, short=short)
         return (right, *((far,) if signal < 2 * LEAST_SIGNAL else ()),
                 f"{NONE}: {BLIND}" if self._blind(d, n, rho) else tails)  # fmt: skip
 
@@ -193,14 +193,14 @@ class Aipw(SumsOverRows, EffectMethod):
 
     @property
     def _counts(self) -> Fraction:
-        return FEWER if self.short_tails else COUNTS
+        return FEWER if self.light_tails else COUNTS
 
     def _noise(self, columns: int, n: int, rho: ZCDP) -> float:
         return noise_of_sum(_deviation(rho, 1 - moments_share(columns, n, rho) - self._counts))
 
     def _blind(self, columns: int, n: int, rho: ZCDP, farthest: float = math.inf) -> bool:
         wide = times_as_wide(n, self._noise(columns, n, rho), False, farthest)
-        return (n < SEEN_FROM or wide > MOST_WIDE) and not self.short_tails
+        return (n < SEEN_FROM or wide > MOST_WIDE) and not self.light_tails
 
     def release(self, run: Run[EffectQuestion]) -> Effect:
         if run.loss.exact:
@@ -228,7 +228,7 @@ class Aipw(SumsOverRows, EffectMethod):
         bound = corner_counts_sensitivity(1, Norm.L2)
         query = Query(summed.over(tally.far), bound, "far scores, probabilities near 0 or 1")
         far = np.asarray(gaussian(query, allotment, rho.part(self._counts)), dtype=np.float64)
-        tally = tally.cut(far, deviations, self.short_tails)
+        tally = tally.cut(far, deviations, self.light_tails)
         query = Query(summed.over(tally), bound, "scores")
         noisy = np.asarray(gaussian(query, allotment, rho.part(scores)), dtype=np.float64)
         blind = self._blind(len(whole.names), n, rho, tally.farthest)
@@ -353,7 +353,7 @@ def _answer(
         unmeasured |= e_value_fields(whole.estimate, ends, spread)
     return Effect(
         treatment=question.treatment, outcome=question.outcome, treated=levels[treated], control=levels[control],
-        estimand="ate" if cut is None else "ate-cut", cut=cut, adjusted_for=question.strata,
+        estimand="ate" if cut is None else "ate-winsorized", cut=cut, adjusted_for=question.strata,
         estimate=None if none else whole.estimate, interval=ends, interval_reason=why, coverage=question.coverage,
         standard_error=None if none or few else whole.error, noise_error=None if none else whole.noise,
         mean_treated=None, mean_control=None, risk_ratio=None, odds_ratio=None, signal_to_noise=signal,

@@ -184,7 +184,7 @@ def _estimate(question: EffectQuestion, fit: Fit) -> Effect:
         unmeasured |= e_value_fields(estimate, ends, models.whole_spread)
     return Effect(
         treatment=question.treatment, outcome=question.outcome, treated=levels[treated], control=levels[control],
-        estimand="ate-cut", cut=cut, adjusted_for=question.strata, estimate=estimate, interval=ends,
+        estimand="ate-winsorized", cut=cut, adjusted_for=question.strata, estimate=estimate, interval=ends,
         interval_reason=reason, coverage=question.coverage, standard_error=error,
         noise_error=math.hypot(noise, found.check.error), mean_treated=None, mean_control=None, risk_ratio=None,
         odds_ratio=None, signal_to_noise=moments.signal_to_noise, share_supported=share, **unmeasured, by_group=(),

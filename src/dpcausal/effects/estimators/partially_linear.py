@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
 from dpcausal.core.method import SumsOverRows
 from dpcausal.core.run_context import Run
+from dpcausal.core.validate import check_choice
 from dpcausal.effects.cells.effect import arms_of, void
 from dpcausal.effects.cells.value import levels_of
 from dpcausal.effects.estimators.aipw_scores import Design
 from dpcausal.effects.moments.adaptive import TAKEN, StreamedRows, adaptive_moments, foretold, undetectable_tail
 from dpcausal.effects.moments.api import check_rounds, times_as_wide
 from dpcausal.effects.moments.redundant import redundant_note, without_redundant
-from dpcausal.effects.moments.regression import BLIND, LEAST_OF_A_LINE, LEAST_SIGNAL, SPREAD, Terms, has_signal
+from dpcausal.effects.moments.regression import BLIND, LEAST_OF_A_LINE, LEAST_SIGNAL, SPREAD, Errors, Terms, has_signal
 from dpcausal.effects.moments.release import JointMoments
 from dpcausal.effects.moments.sandwich import MEAT, release_sandwich, rows_for_step
 from dpcausal.effects.moments.slope_effect import balance_of, effect_of_line
@@ -52,12 +53,12 @@ WITHHELD = {
     SPREAD: (
         "the spread and the skew of the outcome about the line may differ from place to place, and public numbers "
         "foretold no interval if they had been released: more rows, a larger loss, fewer columns, or say "
-        "methods.PartiallyLinear(symmetric_errors=True) if there is no skew anywhere, constant_spread=True if both are "
+        "methods.PartiallyLinear(errors='symmetric') if there is no skew anywhere, errors='homoscedastic' if both are "
         "the same everywhere"
     ),
     BLIND: (
         "with so few rows at this loss a skew that moves the slope would not be seen: more rows, a larger loss, or say "
-        "methods.PartiallyLinear(normal_errors=True) if what the line leaves is about normal"
+        "methods.PartiallyLinear(errors='normal') if what the line leaves is about normal"
     ),
 }
 
@@ -68,32 +69,27 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
 
     Parameters
     ----------
-    constant_spread : bool
-        Whether what the line leaves of the outcome has one law everywhere, the same spread and the same skew.  Where
-        that is not said the spread is released, too, for three tenths of the loss, if public numbers foretell an
-        interval then; otherwise there is none.
-    symmetric_errors : bool
-        Whether the outcome lies as far above its line as below, everywhere, its spread as it may be: below the rows,
-        foretold by public numbers, from which a skew is seen there is no interval without.
-    normal_errors : bool
-        Whether what the line leaves of the outcome is about normal and spreads alike everywhere: needed for an interval
-        where noise would hide a skew.
+    errors : {"homoscedastic", "normal", "symmetric"}, optional
+        What is known of the errors about the line; ``None`` states nothing.
+
+        * ``"homoscedastic"``: they have one distribution everywhere, the same spread and the same skew.  Otherwise the
+          spread is released, too, for three tenths of the loss, if public numbers promise an interval then.
+        * ``"normal"``: they are about normal and homoscedastic.  Needed for an interval where noise would hide a skew.
+        * ``"symmetric"``: the outcome lies as far above its line as below, everywhere; its spread may differ.  Needed
+          below the number of rows, forecast from public numbers, from which a skew is seen.
     """
 
     name: ClassVar[str] = "partially-linear"
     about: ClassVar[str] = "one slope from noisy moments"
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("scale-histograms", "ellipse-moments", "gaussian")
-    words: ClassVar[tuple[str, ...]] = ("constant_spread", "symmetric_errors", "normal_errors")
+    assumptions: ClassVar[tuple[tuple[str, Any], ...]] = tuple(("errors", stated) for stated in get_args(Errors))
 
-    constant_spread: bool = False
-    symmetric_errors: bool = False
-    normal_errors: bool = False
+    errors: Errors | None = None
 
     def plan(self, question: EffectQuestion, spent: Paid) -> PartiallyLinear:
-        for word in self.words:
-            if not isinstance(getattr(self, word), bool):
-                raise ParameterError(f"{word} must be True or False")
+        if self.errors is not None:
+            check_choice("errors", self.errors, get_args(Errors))
         if question.estimand != "ate" or question.groups is not None:
             raise ParameterError(f"method {self.name!r} has one slope for all: estimand 'ate', no groups")
         if len(levels_of(question.column(question.treatment))) != 2:
@@ -125,24 +121,20 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
         rho = affordable_zcdp(spent)
         told = [right, f"public numbers foretell errors {times_as_wide(d, n, self._parts(d, n, rho)[0]):.2g} times "
                 "those without privacy"]  # fmt: skip
-        if not self._said and (enough := rows_for_step(rho.part(MEAT))) > n:
+        if self.errors is None and (enough := rows_for_step(rho.part(MEAT))) > n:
             told.append(f"below about {enough:,} rows at this loss there is no interval unless errors are said to be "
                         "symmetric, or of one law")  # fmt: skip
         return tuple(told)
 
     def _parts(self, columns: int, n: int, rho: ZCDP) -> tuple[ZCDP, ZCDP | None]:
         rest, own = rho.part(1 - MEAT), rho.part(MEAT)
-        if self._has_one_law or foretold(columns, n, rest) < FOR_SPREAD:
+        if self._homoscedastic or foretold(columns, n, rest) < FOR_SPREAD:
             return rho, None
-        return (rest, own) if self.symmetric_errors or n >= rows_for_step(own) else (rho, None)
+        return (rest, own) if self.errors == "symmetric" or n >= rows_for_step(own) else (rho, None)
 
     @property
-    def _has_one_law(self) -> bool:
-        return self.constant_spread or self.normal_errors
-
-    @property
-    def _said(self) -> bool:
-        return self._has_one_law or self.symmetric_errors
+    def _homoscedastic(self) -> bool:
+        return self.errors in ("homoscedastic", "normal")
 
     def release(self, run: Run[EffectQuestion]) -> Effect:
         question, table, n = run.question, run.question.table, run.question.n
@@ -154,7 +146,7 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
             rows = table.parts(sources)
             unit = design.units(rows)
             moments = JointMoments.without_noise(names, n, ranges, unit, rows)
-            summed, own = StreamedRows.held(unit, rows), None if self._has_one_law else run.loss
+            summed, own = StreamedRows.held(unit, rows), None if self._homoscedastic else run.loss
         else:
             d, summed = len(names), StreamedRows.of(table, sources, design.units)
             rho, own = self._parts(d, n, affordable_zcdp(run.loss))
@@ -169,7 +161,7 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
 
     def _told(self, question: EffectQuestion, moments: JointMoments, gone: tuple[str, ...] = ()) -> Effect:
         outcome, treatment, *others = moments.names
-        terms = Terms(self.constant_spread, self.normal_errors, question.coverage, LEAST_TOLD, self.symmetric_errors)
+        terms = Terms(self.errors, question.coverage, LEAST_TOLD)
         found = effect_of_line(moments, treatment, outcome, tuple(others), terms)
         levels = levels_of(question.column(question.treatment))
         control, treated = arms_of(levels, question.treatment, question.treated, question.control)
@@ -182,7 +174,7 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
                 found, estimate=None, interval=None, standard_error=None, noise_error=None, robustness_value=None,
                 robustness_value_limit=None,
             )  # fmt: skip
-        if moments.meat is None and found.standard_error is not None and not self._has_one_law:
+        if moments.meat is None and found.standard_error is not None and not self._homoscedastic:
             notes = (*notes, ONE_LAW)
         return replace(
             found, interval_reason=reason,

@@ -54,11 +54,11 @@ class JointSums(TableQuestion[JointMoments]):
     task: ClassVar[str] = "moments"
 
     names: tuple[str, ...]
-    meat: tuple[str, tuple[str, ...]] | None = None
+    robust_for: tuple[str, tuple[str, ...]] | None = None
     """The regression whose spread about its line is released, too: outcome and regressors."""
 
     @classmethod
-    def of(cls, table: Table, columns: Any, meat: Any) -> JointSums:
+    def of(cls, table: Table, columns: Any, robust_for: Any) -> JointSums:
         """Return the question of checked arguments."""
         public.check_table(table, persons=True, weights=True)
         if isinstance(columns, str) or not isinstance(columns, Iterable):
@@ -73,14 +73,17 @@ class JointSums(TableQuestion[JointMoments]):
             raise ParameterError(f"moments need 2 to {MOST_COLUMNS} different columns, got {len(names)}")
         if table.n < LEAST_ROWS:
             raise ParameterError(f"moments need at least {LEAST_ROWS} rows, the table has {table.n}")
-        if meat is not None:
-            if not isinstance(meat, tuple) or len(meat) != 2:
+        if robust_for is not None:
+            if not isinstance(robust_for, tuple) or len(robust_for) != 2:
                 raise ParameterError("meat must be an outcome and a list of regressors")
-            (outcome,), on = checked_names("meat", [meat[0]], names), checked_names("meat", meat[1], names)
+            (outcome,), on = (
+                checked_names("robust_for", [robust_for[0]], names),
+                checked_names("robust_for", robust_for[1], names),
+            )
             if not on or outcome in on:
                 raise ParameterError("meat must be an outcome and at least one other column")
-            meat = outcome, on
-        return cls(table, names, meat)
+            robust_for = outcome, on
+        return cls(table, names, robust_for)
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -94,7 +97,7 @@ class JointSums(TableQuestion[JointMoments]):
 
     def parts(self, loss: ZCDP) -> tuple[ZCDP, ZCDP | None]:
         """Return what the moments have of a loss, and the meat."""
-        return (loss, None) if self.meat is None else (loss.part(1 - MEAT), loss.part(MEAT))
+        return (loss, None) if self.robust_for is None else (loss.part(1 - MEAT), loss.part(MEAT))
 
     def ranges(self) -> tuple[Any, Any]:
         """Return the middle and half the width of each column's range; two levels are 0 and 1."""
@@ -104,8 +107,8 @@ class JointSums(TableQuestion[JointMoments]):
         return middles, halves
 
     def detail(self) -> dict[str, Any]:
-        meat = None if self.meat is None else [self.meat[0], *self.meat[1]]
-        return {"columns": list(self.names), "meat": meat, **self.table.declared}
+        robust_for = None if self.robust_for is None else [self.robust_for[0], *self.robust_for[1]]
+        return {"columns": list(self.names), "robust_for": robust_for, **self.table.declared}
 
     def report(
         self, settled: PlannedCall[Any], released: JointMoments, allotment: CallBudget, seed: int | None
@@ -124,7 +127,7 @@ class MomentQuery(SumsOverRows, Method[JointSums]):
 
     def plan(self, question: JointSums, spent: Paid) -> MomentQuery:
         if not isinstance(spent, NoPrivacy):
-            regressors = 0 if question.meat is None else len(question.meat[1])
+            regressors = 0 if question.robust_for is None else len(question.robust_for[1])
             parts = question.parts(affordable_zcdp(spent))
             check_rounds(len(question.names), question.table.n, spent, *parts, regressors + 1)
         return self
@@ -157,9 +160,9 @@ class MomentQuery(SumsOverRows, Method[JointSums]):
             found = adaptive_moments(summed, len(names), n, run.budget, rho, undetectable_tail(len(names), n, rho))
             moments = JointMoments.of_rounds(names, n, ranges, found)
         moments = replace(moments, levels=question.levels)
-        if question.meat is None or own is None:
+        if question.robust_for is None or own is None:
             return moments
-        return replace(moments, meat=release_sandwich(moments, question.meat, summed, run.budget, own))
+        return replace(moments, meat=release_sandwich(moments, question.robust_for, summed, run.budget, own))
 
 
 @dataclass(frozen=True)
@@ -206,8 +209,8 @@ def times_as_wide(columns: int, n: int, rho: ZCDP) -> float:
 
 @asks
 def moments(
-    table: Table, columns: Iterable[str], *, loss: Loss, meat: tuple[str, Iterable[str]] | None = None,
-    accept_large_epsilon: bool = False, again: bool = False,
+    table: Table, columns: Iterable[str], *, loss: Loss, robust_for: tuple[str, Iterable[str]] | None = None,
+    accept_large_epsilon: bool = False, refresh: bool = False,
 ) -> partial[JointMoments]:  # fmt: skip
     """Release first and second moments of columns of numbers, to be asked for regressions again and again.
 
@@ -220,13 +223,13 @@ def moments(
         of columns are columns of their own.
     loss : Loss
         The most that the call may cost; ``ApproxDP`` or ``ZCDP``.
-    meat : (str, list of str), optional
+    robust_for : (str, list of str), optional
         One regression, outcome and regressors, whose spread about its line is released, too, for three tenths of the
         loss: ``ols`` of it then has intervals that are right where the spread goes with the regressors, of many rows
         whatever the skew, of fewer where errors are said to be symmetric.
     accept_large_epsilon : bool
         Consent to ε above 20.
-    again : bool
+    refresh : bool
         Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
@@ -248,9 +251,9 @@ def moments(
     >>> x, e = generator_from_seed(1).normal(size=(2, 20_000))
     >>> schema = dpc.Schema({"y": dpc.Bounded(-50, 50), "x": dpc.Bounded(-10, 10)})
     >>> table = dpc.Table({"y": 3 * x + e, "x": x}, schema, dpc.Ledger.in_memory(dpc.ApproxDP(1, 1e-6)))
-    >>> fit = dpc.moments(table, ["y", "x"], loss=dpc.ApproxDP(1, 1e-6)).ols("y", ["x"], constant_spread=True)
+    >>> fit = dpc.moments(table, ["y", "x"], loss=dpc.ApproxDP(1, 1e-6)).ols("y", ["x"], errors="homoscedastic")
     >>> abs(fit["x"].estimate - 3) < 0.1
     True
     """
-    question = JointSums.of(table, columns, meat)
-    return partial(ask, question, MomentQuery(), loss, accept_large_epsilon=accept_large_epsilon, again=again)
+    question = JointSums.of(table, columns, robust_for)
+    return partial(ask, question, MomentQuery(), loss, accept_large_epsilon=accept_large_epsilon, refresh=refresh)

@@ -25,7 +25,7 @@ from dpcausal.privacy.noise import generator_from_seed
 Reals = npt.NDArray[np.float64]
 
 FAR_OUT = (
-    "how far out the rows of each column lie moves it, which second moments do not tell: say normal_rows=True if all "
+    "how far out the rows of each column lie moves it, which second moments do not tell: say errors='normal' if all "
     "columns are about normal"
 )
 NORMAL = "Intervals hold if all columns are about normal together, as was said"
@@ -56,7 +56,7 @@ def partial(
     whole = noise + 1 / max(moments.count - len(given) - 3, 1.0)
     residuals = moments.residuals((0, given_all), (1, given_all))
     reason = reason_for_no_interval(release, terms, is_skewed(release, residuals), LEAST_SIGNAL, True)
-    reason = reason or ("" if terms.normal_rows else FAR_OUT)
+    reason = reason or ("" if terms.errors == "normal" else FAR_OUT)
     reach, middle, shrink = terms.reach, math.atanh(r), 1 - r * r
     ends = math.tanh(middle - reach * math.sqrt(whole)), math.tanh(middle + reach * math.sqrt(whole))
     found = Coefficient(
@@ -122,7 +122,7 @@ def sensitivity_table(
     of_ratio = ratio / 2 * (np.outer(left, left) / squares[0] - np.outer(against, against) / squares[1])
     slope, reach, residuals = float(slopes[0]), terms.reach, moments.residuals((0, [1, *places]), (1, places))
     reason = reason_for_no_interval(release, terms, is_skewed(release, residuals), LEAST_SIGNAL)
-    rest = reason or ("" if terms.normal_rows else FAR_OUT)
+    rest = reason or ("" if terms.errors == "normal" else FAR_OUT)
     still = np.zeros_like(moments.S)
     causes = [("nothing unmeasured", 0.0, still)]
     causes += [] if explains is None else [("shares as named", _moves(explains), still)]

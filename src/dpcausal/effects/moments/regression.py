@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +42,7 @@ WEAK = (
 )
 SPREAD = (
     "the spread of the outcome about the line may differ from place to place, which second moments do not tell: say "
-    "constant_spread=True if it does not, or release it by meat="
+    "errors='homoscedastic' if it does not, or release it by robust_for="
 )
 SIDED = (
     "the rows that were shortened lie on one side of the line: the outcome is skewed, and slopes may be off by more "
@@ -53,15 +53,15 @@ SIDED = (
 FAR_OUT = (
     "more rows lie far out than normal ones would, as those of a rare arm or a skewed column do: slopes are then off "
     "where the spread or skew is not the same everywhere, which was said and cannot be seen; release the spread by "
-    "meat=, cut or transform the skewed column, or take more rows"
+    "robust_for=, cut or transform the skewed column, or take more rows"
 )
 BLIND = (
     "with so few rows at this loss a skew that moves slopes would not be seen: more rows, a larger loss, or say "
-    "normal_rows=True if outcome and regressors are about normal"
+    "errors='normal' if outcome and regressors are about normal"
 )
 HIDDEN = (
     "rows are too few at this loss to see a skew about the line that goes with a regressor, such as that of one arm "
-    "alone, which moves slopes: more rows, a larger loss, or say symmetric_errors=True if the outcome lies as far "
+    "alone, which moves slopes: more rows, a larger loss, or say errors='symmetric' if the outcome lies as far "
     "above the line as below everywhere"
 )
 ASSUMED = (
@@ -80,17 +80,24 @@ NOWHERE = 1e50
 """A step is of no use where what was shortened of it may be so many times its noise: it was not far enough out."""
 
 
+Errors = Literal["homoscedastic", "normal", "symmetric"]
+"""What a caller may state of what a line leaves of its outcome."""
+
+
 @storable("RegressionTerms")
 @dataclass(frozen=True)
 class Terms:
     """What the caller says of the rows, and the coverage asked for."""
 
-    constant_spread: bool
-    normal_rows: bool
+    errors: Errors | None
     coverage: float
     told_from: float = LEAST_TOLD
     """The signal below which no error is told."""
-    symmetric_errors: bool = False
+
+    @property
+    def homoscedastic(self) -> bool:
+        """Whether errors are said to have one distribution everywhere, normal ones included."""
+        return self.errors in ("homoscedastic", "normal")
 
     @property
     def reach(self) -> float:
@@ -213,7 +220,7 @@ def regress(
     fitted, count = line(release, outcome, regressors), release.count
     slopes, lift, inverse = fitted.slopes, fitted.lift, fitted.inverse
     contrast = np.concatenate([[1.0], -slopes])
-    said = terms.constant_spread or terms.normal_rows or terms.symmetric_errors
+    said = terms.errors is not None
     noise = MARGIN * inverse @ (lift @ release.noise_of(lift.T @ contrast) @ lift.T)[1:, 1:] @ inverse
     # Back to the columns' own origin: the intercept takes what the slopes make of the middle.
     centre = release.middles + release.halves * release.centre
@@ -237,7 +244,7 @@ def regress(
             slopes, noise, sided, whole = slopes + back @ step.by, step.noise, False, far
         if far or not release.deviation:
             assumed = ""
-        elif terms.symmetric_errors:
+        elif terms.errors == "symmetric":
             assumed = SYMMETRIC
         elif not said:
             hidden = HIDDEN
@@ -306,11 +313,11 @@ def reason_for_no_interval(
         return LOST
     if sided:
         return SIDED
-    if (terms.constant_spread or terms.normal_rows or terms.symmetric_errors) and not whole and far_out(release):
+    if terms.errors is not None and not whole and far_out(release):
         return FAR_OUT
-    if release.deviation and not terms.normal_rows and detectable_skew(release.n, release.noise) < LEAST_SEEN:
+    if release.deviation and terms.errors != "normal" and detectable_skew(release.n, release.noise) < LEAST_SEEN:
         return BLIND
-    return "" if terms.constant_spread or terms.normal_rows or spread_known else SPREAD
+    return "" if terms.homoscedastic or spread_known else SPREAD
 
 
 def is_skewed(release: ReleasedMoments, residuals: Reals, level: float = ONE_SIDED) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from dpcausal.effects.moments.adaptive import Moments, Noise, Shape
 from dpcausal.effects.moments.instruments import Instrumented, two_stage
 from dpcausal.effects.moments.mediation import mediated, partial, sensitivity_table
 from dpcausal.effects.moments.product import Product
-from dpcausal.effects.moments.regression import Regression, Terms, regress
+from dpcausal.effects.moments.regression import Errors, Regression, Terms, regress
 from dpcausal.effects.moments.released import SandwichMeat, line
 from dpcausal.effects.moments.slope_effect import effect_of_line
 from dpcausal.effects.result import Effect
@@ -109,8 +109,7 @@ class JointMoments(Release):
 
     @with_signature_errors
     def ols(
-        self, outcome: str, regressors: Sequence[str], *, constant_spread: bool = False, normal_rows: bool = False,
-        symmetric_errors: bool = False, coverage: float = 0.95,
+        self, outcome: str, regressors: Sequence[str], *, errors: Errors | None = None, coverage: float = 0.95,
     ) -> Regression:  # fmt: skip
         """Return the linear regression of a column on others: free, however often.
 
@@ -118,26 +117,25 @@ class JointMoments(Release):
         ----------
         outcome : str
         regressors : list of str
-        constant_spread : bool
-            Whether what the line leaves of the outcome has one law everywhere, the same spread and the same skew.  Only
-            then there are intervals, or for the regression that was named as ``meat``: second moments do not tell
-            otherwise.
-        normal_rows : bool
-            Whether outcome and regressors are about normal together, so that the spread is constant, too: needed for
-            intervals where noise would hide a skew.
-        symmetric_errors : bool
-            Of the regression that was named as ``meat``: whether the outcome lies as far above its line as below,
-            everywhere.  Its spread may differ.  Needed where rows are too few to see a skew of one arm or end alone.
+        errors : {"homoscedastic", "normal", "symmetric"}, optional
+            What is known of the errors about the line.  Second moments do not show it, so there is an interval only
+            where it is stated, or for the regression named as ``robust_for`` at enough rows.
+
+            * ``"homoscedastic"``: they have one distribution everywhere, the same spread and the same skew.
+            * ``"normal"``: outcome and regressors are about normal together, so errors are homoscedastic too.  Needed
+              where noise would hide a skew.
+            * ``"symmetric"``: of the regression named as ``robust_for``, the outcome lies as far above its line as
+              below, everywhere; its spread may differ.  Needed where rows are too few to show a skew.
         coverage : float
             From .5 to .999.
         """
         named, on = self._named(outcome=outcome), self._listed("regressors", regressors, 1, outcome)
-        return regress(self, named, on, _terms(constant_spread, coverage, normal_rows, symmetric_errors))
+        return regress(self, named, on, _terms(errors, coverage))
 
     @with_signature_errors
     def effect(
-        self, *, treatment: str, outcome: str, adjust: Sequence[str], constant_spread: bool = False,
-        normal_rows: bool = False, symmetric_errors: bool = False, coverage: float = 0.95,
+        self, *, treatment: str, outcome: str, adjust: Sequence[str], errors: Errors | None = None,
+        coverage: float = 0.95,
     ) -> Effect:  # fmt: skip
         """Return the slope of a treatment, others held fixed, as an effect: free, however often.
 
@@ -146,7 +144,7 @@ class JointMoments(Release):
         treatment, outcome : str
         adjust : list of str
             Every common cause of both; empty if treatment was drawn by lot.
-        constant_spread, normal_rows, symmetric_errors, coverage
+        errors, coverage
             As for ``ols``, whose slope and interval it has.
 
         Returns
@@ -158,13 +156,13 @@ class JointMoments(Release):
         if named == moved:
             raise ParameterError("outcome and treatment must be different columns")
         held = self._listed("adjust", adjust, 0, outcome, treatment)
-        said = _terms(constant_spread, coverage, normal_rows, symmetric_errors)
+        said = _terms(errors, coverage)
         return replace(effect_of_line(self, moved, named, held, said), release=self)
 
     @with_signature_errors
     def iv(
         self, outcome: str, treatment: str, *, instruments: Sequence[str], given: Sequence[str] = (),
-        constant_spread: bool = False, coverage: float = 0.95,
+        errors: Literal["homoscedastic"] | None = None, coverage: float = 0.95,
     ) -> Instrumented:  # fmt: skip
         """Return the slope of a treatment by instruments, two-stage least squares and Anderson–Rubin: free.
 
@@ -175,32 +173,33 @@ class JointMoments(Release):
             Columns that move the treatment, and the outcome through nothing else: that no table tells.
         given : list of str
             Columns that are held fixed.
-        constant_spread, coverage
+        errors, coverage
             As for ``ols``.
         """
         named, moved = self._named(outcome=outcome), self._named(treatment=treatment)
         by = self._listed("instruments", instruments, 1, outcome, treatment)
         held = self._listed("given", given, 0, outcome, treatment, *by)
-        return two_stage(self, named, moved, by, held, _terms(constant_spread, coverage))
+        return two_stage(self, named, moved, by, held, _terms(errors, coverage, "homoscedastic"))
 
     @with_signature_errors
     def partial(
-        self, x: str, y: str, *, given: Sequence[str] = (), normal_rows: bool = False, coverage: float = 0.95
-    ) -> Regression:
+        self, x: str, y: str, *, given: Sequence[str] = (), errors: Literal["normal"] | None = None,
+        coverage: float = 0.95,
+    ) -> Regression:  # fmt: skip
         """Return the partial correlation of two columns, others held fixed: free.
 
-        ``normal_rows`` says that all of them are about normal, for which the interval is; without it there is none.
+        ``errors="normal"`` states that all of them are about normal; without it there is no interval.
         """
         one, other = self._named(x=x), self._named(y=y)
         held = self._listed("given", given, 0, x, y)
         if one == other:
             raise ParameterError("x and y must be different columns")
-        return partial(self, one, other, held, _terms(False, coverage, normal_rows))
+        return partial(self, one, other, held, _terms(errors, coverage, "normal"))
 
     @with_signature_errors
     def mediation(
-        self, treatment: str, mediator: str, outcome: str, *, given: Sequence[str] = (), constant_spread: bool = False,
-        coverage: float = 0.95,
+        self, treatment: str, mediator: str, outcome: str, *, given: Sequence[str] = (),
+        errors: Literal["homoscedastic"] | None = None, coverage: float = 0.95,
     ) -> Regression:  # fmt: skip
         """Return the direct effect, that through a mediator, and both together, in linear models: free.
 
@@ -209,19 +208,19 @@ class JointMoments(Release):
         """
         names = self._listed("treatment, mediator and outcome", (treatment, mediator, outcome), 3)
         held = self._listed("given", given, 0, *names)
-        return mediated(self, names[0], names[1], names[2], held, _terms(constant_spread, coverage))
+        return mediated(self, names[0], names[1], names[2], held, _terms(errors, coverage, "homoscedastic"))
 
     @with_signature_errors
     def sensitivity(
         self, outcome: str, treatment: str, *, given: Sequence[str] = (), explains: tuple[float, float] | None = None,
-        constant_spread: bool = False, normal_rows: bool = False, coverage: float = 0.95,
+        errors: Literal["homoscedastic", "normal"] | None = None, coverage: float = 0.95,
     ) -> Regression:  # fmt: skip
         """Return what would be left of a slope if a cause were unmeasured: free.
 
         One line each: no cause; one that explains the shares ``explains`` of what is left of outcome and treatment; one
         as strong as each of ``given``, in the sense of Cinelli & Hazlett (2020).  The first has the robustness value of
-        the slope: the share of both that would bring it to 0.  Only the first has an interval, unless ``normal_rows``
-        says that all columns are about normal: the others rest on spreads, which shortening moves elsewhere.
+        the slope: the share of both that would bring it to 0.  Only the first has an interval, unless ``errors``
+        is ``"normal"``, all columns about normal: the others rest on spreads, which shortening moves elsewhere.
         """
         named, moved = self._named(outcome=outcome), self._named(treatment=treatment)
         held = self._listed("given", given, 0, outcome, treatment)
@@ -232,7 +231,9 @@ class JointMoments(Release):
                 raise ParameterError("explains must be two shares: of the outcome, of the treatment")
             of_outcome, of_treatment = (public.number("explains", share, 0, 0.99) for share in explains)
             explains = (of_outcome, of_treatment)
-        return sensitivity_table(self, named, moved, held, explains, _terms(constant_spread, coverage, normal_rows))
+        return sensitivity_table(
+            self, named, moved, held, explains, _terms(errors, coverage, "homoscedastic", "normal")
+        )
 
     def _named(self, **one: str) -> str:
         ((what, name),) = one.items()
@@ -342,17 +343,20 @@ class JointMoments(Release):
         if any(len(one) != 3 or one[0] not in names for one in levels):
             raise form.refuse("levels")
         return cls(
-            names, n, **arrays, radius=radius, deviation=deviation, shortened=shortened, meat=meat, products=products,
+            names,
+            n,
+            **arrays,
+            radius=radius,
+            deviation=deviation,
+            shortened=shortened,
+            meat=meat,
+            products=products,
             levels=tuple((one[0], one[1], one[2]) for one in levels),
         )
 
 
-def _terms(
-    constant_spread: object, coverage: Any, normal_rows: object = False, symmetric_errors: object = False
-) -> Terms:
-    if not isinstance(constant_spread, bool) or not isinstance(normal_rows, bool):
-        raise ParameterError("constant_spread and normal_rows must be True or False")
-    if not isinstance(symmetric_errors, bool):
-        raise ParameterError("symmetric_errors must be True or False")
+def _terms(errors: object, coverage: Any, *allowed: str) -> Terms:
+    if errors is not None:
+        public.check_choice("errors", errors, allowed or get_args(Errors))
     share = public.number("coverage", coverage, 0.5, 0.999)
-    return Terms(constant_spread, normal_rows, share, symmetric_errors=symmetric_errors)
+    return Terms(cast("Errors | None", errors), share)

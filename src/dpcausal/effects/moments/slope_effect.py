@@ -45,7 +45,7 @@ def balance_of(moments: ReleasedMoments) -> tuple[Balance, ...]:
     _, arm, *others = moments.names
     treats, told = moments.mean(1), []
     for name in others:
-        slope = regress(moments, name, (arm,), Terms(False, False, 0.95))[arm]
+        slope = regress(moments, name, (arm,), Terms(None, 0.95))[arm]
         deep = math.sqrt(max(moments.residual(name, []), 1e-300))
         mean = moments.mean(moments.names.index(name))
         told.append(

@@ -280,7 +280,7 @@ def discontinuity(
     table: Table, *, running: str, outcome: str, cutoff: float, loss: Loss, treatment: str | None = None,
     bins: int = BINS, bandwidth: float | None = None, curvature: float | None = None, coverage: float = 0.95,
     at_cutoff: str = "right", event: str | int | bool | None = None,
-    accept_large_epsilon: bool = False, again: bool = False,
+    accept_large_epsilon: bool = False, refresh: bool = False,
 ) -> partial[Discontinuity]:  # fmt: skip
     """Release by how much an outcome jumps at a cutoff of a running number (regression discontinuity).
 
@@ -313,7 +313,7 @@ def discontinuity(
         Of an outcome of two levels the one whose frequency is compared; by default the last.
     accept_large_epsilon : bool
         Consent to ε above 20.
-    again : bool
+    refresh : bool
         Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
 
     Returns
@@ -349,4 +349,4 @@ def discontinuity(
     question = RddQuestion.of(
         table, running, outcome, cutoff, treatment, bins, bandwidth, curvature, coverage, at_cutoff, event
     )
-    return partial(ask, question, BinQuery(), loss, accept_large_epsilon=accept_large_epsilon, again=again)
+    return partial(ask, question, BinQuery(), loss, accept_large_epsilon=accept_large_epsilon, refresh=refresh)
