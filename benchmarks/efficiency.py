@@ -12,7 +12,7 @@ Three questions, two tables.
 
 Both sides get the same halves, regressions, residuals and kernel widths, from the library's own functions: the widths
 and the tuning from the training half, the ranges from the whole sample, public as in the paper.  The chance that
-noise leaves a direction as it is has a closed form (``direction/calculators.py``), so no noise is drawn for
+noise leaves a direction as it is has a closed form (``papers/direction/calculators.py``), so no noise is drawn for
 ``protect="test"``; for ``protect="everyone"`` the public function is called, once for each data set and split.
 The last lines say which targets are met; the exit code is 1 if one is missed.
 """
@@ -32,17 +32,19 @@ import numpy as np
 import dpcausal as dpc
 from benchmarks.pairs import DataAbsentError, Pair, simulated, tuebingen
 from benchmarks.targets import report
-from dpcausal.direction.calculators import flip_draw, four_draws, one_draw, two_draws
-from dpcausal.direction.holdout import difference_sensitivity, score_sensitivity
-from dpcausal.direction.scores.anm import SCORES, Residuals, fit_halves, reaches, split_rows
+from dpcausal.direction.scores.anm import Residuals, fit_halves, split_rows
 from dpcausal.papers.direction.anm_test_privacy import HSIC, RANKS
 from dpcausal.papers.direction.anm_test_privacy_iqr import NO_SHIFT
+from dpcausal.papers.direction.calculators import flip_draw, four_draws, one_draw, two_draws
+from dpcausal.papers.direction.holdout import difference_sensitivity, score_sensitivity
+from dpcausal.papers.direction.scores import SCORES, reaches
 from dpcausal.papers.mechanisms.iqr_intervals import proposed_distances
+from dpcausal.papers.statistics import rank
+from dpcausal.papers.statistics.flip_distance import signed_margin
+from dpcausal.papers.statistics.iqr import iqr_signed_distance
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Sensitivity
-from dpcausal.statistics import hsic, rank
-from dpcausal.statistics.flip_distance import signed_margin
-from dpcausal.statistics.iqr import iqr_signed_distance
+from dpcausal.statistics import hsic
 
 LARGE_PAIRS, SPLITS = 18, 10
 WANTED = 0.9

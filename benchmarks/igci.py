@@ -30,11 +30,11 @@ import numpy.typing as npt
 
 import dpcausal as dpc
 from benchmarks.pairs import DataAbsentError, Pair, simulated, tuebingen
-from dpcausal.direction import holdout
-from dpcausal.direction.calculators import flip_draw
 from dpcausal.direction.scores import NAMES, anm
 from dpcausal.direction.scores.anm import Residuals
 from dpcausal.mechanisms.gate import recording_gate
+from dpcausal.papers.direction import holdout
+from dpcausal.papers.direction.calculators import flip_draw
 
 EPSILONS = (0.3, 1.0)
 ALL = 1000

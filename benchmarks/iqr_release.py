@@ -25,13 +25,14 @@ import dpcausal as dpc
 from benchmarks.efficiency import halves
 from benchmarks.pairs import DataAbsentError, Pair, tuebingen
 from benchmarks.targets import report
-from dpcausal.direction.calculators import flip_draw, four_draws
-from dpcausal.direction.scores.anm import SCORES, Residuals, reaches
+from dpcausal.direction.scores.anm import Residuals
 from dpcausal.papers.direction.anm_test_privacy_iqr import NO_SHIFT, PRINTED
+from dpcausal.papers.direction.calculators import flip_draw, four_draws
+from dpcausal.papers.direction.scores import SCORES, reaches
 from dpcausal.papers.mechanisms import propose_test_release
 from dpcausal.papers.mechanisms.iqr_intervals import HALF_CELL, proposed_distances
+from dpcausal.papers.statistics.iqr import IqrReach, interquartile_range, iqr_signed_distance
 from dpcausal.privacy.noise import generator_from_seed
-from dpcausal.statistics.iqr import IqrReach, interquartile_range, iqr_signed_distance
 
 Column = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -42,14 +42,15 @@ from benchmarks.efficiency import (
     spearman_signed,
 )
 from benchmarks.pairs import DataAbsentError, Pair, simulated, tuebingen
-from dpcausal.direction import stable, training
-from dpcausal.direction.holdout import score_sensitivity
-from dpcausal.direction.scores.anm import Residuals, reaches
-from dpcausal.papers.direction import anm_training_privacy
+from dpcausal.direction.scores.anm import Residuals
+from dpcausal.papers.direction import anm_training_privacy, stable, training
 from dpcausal.papers.direction.anm_test_privacy import HSIC, RANKS
+from dpcausal.papers.direction.holdout import score_sensitivity
+from dpcausal.papers.direction.scores import reaches
+from dpcausal.papers.statistics import rank
+from dpcausal.papers.statistics.iqr import iqr_signed_distance
 from dpcausal.privacy.noise import generator_from_seed
-from dpcausal.statistics import hsic, rank
-from dpcausal.statistics.iqr import iqr_signed_distance
+from dpcausal.statistics import hsic
 
 ROWS, PENALTY = 1000, 0.1
 EPSILONS = (float("inf"), 0.1, 1.0, 2.0)

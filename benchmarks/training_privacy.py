@@ -31,11 +31,11 @@ import numpy as np
 import dpcausal as dpc
 from benchmarks.pairs import DataAbsentError, Pair, tuebingen
 from benchmarks.targets import report
-from dpcausal.direction import stable
-from dpcausal.direction.calculators import one_draw, two_draws
 from dpcausal.direction.scores.anm import split_rows
-from dpcausal.direction.stable import Halves, Setting
 from dpcausal.papers.direction import anm_training_privacy as published_fit
+from dpcausal.papers.direction import stable
+from dpcausal.papers.direction.calculators import one_draw, two_draws
+from dpcausal.papers.direction.stable import Halves, Setting
 from dpcausal.privacy.noise import generator_from_seed
 
 PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0)

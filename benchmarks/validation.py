@@ -59,7 +59,7 @@ def _pair(m: int = 800) -> tuple[np.ndarray, np.ndarray]:
 def _ranks(which: str) -> Pair:
     from scipy import stats
 
-    from dpcausal.statistics import rank
+    from dpcausal.papers.statistics import rank
 
     x, y = _pair()
     theirs = {"spearman": stats.spearmanr, "kendall": stats.kendalltau}[which](x, y).statistic

@@ -71,8 +71,9 @@ def again(found: dpc.Discovery) -> list[Any]:
 def words(design: str, kind: str, call: str) -> dict[str, Any]:
     """Return what a call on record may name; its ledger protects whom the call does."""
     budget = LOSSES[kind](8)
-    half = re.search(r"protect='(test|training)'", call)
-    unit = {"protect": half[1]} if half else {"unit": "unit"} if "panel(" in call else {}
+    half = re.search(r"p\.(Anm)?(Holdout|Test|Training)", call)
+    unit = {"unit": "unit"} if "panel(" in call else {}
+    unit = {"protect": "training" if half[2] == "Training" else "test"} if half else unit
     ledger = dpc.Ledger.without_privacy() if kind == "NoPrivacy" else dpc.Ledger.in_memory(budget, **unit)
     return {
         "dpc": dpc, "m": m, "p": p, "loss": LOSSES[kind], "again": again, "known": KNOWN, "drawn": DRAWN,

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from dpcausal.papers.statistics.iqr import IqrReach
 from dpcausal.privacy.sensitivity import Norm
-from dpcausal.statistics.iqr import IqrReach
 from tests.mutants import Case, by_black_box, by_falsifier
 
 Rows = Any

@@ -16,6 +16,7 @@ from dpcausal.audit import compare
 from dpcausal.core import run as asking
 from dpcausal.direction.scores.anm import split_rows
 from dpcausal.errors import DpCausalError
+from dpcausal.papers import Holdout
 from dpcausal.privacy.budget import Event
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.noise import generator_from_seed, public_generator
@@ -81,7 +82,7 @@ def of_halves(around: Callable[[], Any]) -> bool:
     def ask(rows: Any) -> Any:
         with around():
             asked = table(rows, dpc.Ledger.in_memory(PURE, protect="test", accept_large_epsilon=True))
-            return dpc.direction_all(asked, scores=("kendall", "spearman"), loss=PURE, protect="test")
+            return dpc.direction_all(asked, scores=("kendall", "spearman"), loss=PURE, method=Holdout())
 
     return compare(lambda: ask(rows), lambda: ask(other)).violated
 

@@ -11,11 +11,12 @@ from dpcausal.direction.scores.anm import typical_distance
 from dpcausal.mechanisms.blocks import block_window
 from dpcausal.papers.direction.anm_test_privacy_iqr import NO_SHIFT
 from dpcausal.papers.mechanisms.iqr_intervals import proposed_distances
+from dpcausal.papers.statistics.flip_distance import signed, signed_margin
+from dpcausal.papers.statistics.iqr import IqrReach, interquartile_range, iqr_signed_distance
+from dpcausal.papers.statistics.rank import kendall, spearman, spearman_sensitivity
 from dpcausal.privacy.sensitivity import Norm
-from dpcausal.statistics.flip_distance import signed, signed_margin
 from dpcausal.statistics.hsic import root_hsic, root_hsic_sensitivity
-from dpcausal.statistics.iqr import IqrReach, interquartile_range, iqr_signed_distance
-from dpcausal.statistics.rank import kendall, kendall_numerator, spearman, spearman_sensitivity
+from dpcausal.statistics.rank import kendall_numerator
 from tests.mechanisms.test_block_window import CENTRES, HALVES
 from tests.mechanisms.test_block_window import scores as scores_of_windows
 from tests.mutants import Case, by_falsifier

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from dpcausal.direction import stable, training
 from dpcausal.direction.scores.anm import typical_distance
 from dpcausal.papers.direction import anm_training_privacy as published
+from dpcausal.papers.direction import stable, training
+from dpcausal.papers.statistics.iqr import interquartile_range
+from dpcausal.papers.statistics.rank import kendall
+from dpcausal.papers.statistics.stability import fit_stable, prediction_sensitivity
 from dpcausal.privacy.sensitivity import Norm
-from dpcausal.regression.stability import fit_stable, prediction_sensitivity
 from dpcausal.statistics.hsic import root_hsic
-from dpcausal.statistics.iqr import interquartile_range
-from dpcausal.statistics.rank import kendall
 from tests.mutants import Case, by_falsifier
 from tests.mutants_statistics import two_clusters
 from tests.registry import training_claims as rows_of

@@ -24,11 +24,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import dpcausal as dpc
-from dpcausal import calculators
 from dpcausal.errors import (
     DpCausalError,
 )
+from dpcausal.papers import calculators
 from dpcausal.privacy.loss import implies
+from dpcausal.privacy.sensitivity import PrivacyUnit
 from tests import strategies as draws
 from tests.strategies import BACKENDS, Outcome, in_backend, observe
 
@@ -149,9 +150,8 @@ def check_ledger(case: tuple[Any, list[Any]], directory: Path) -> None:
 
 def paid(budget: Any, arguments: dict[str, Any]) -> dpc.Ledger:
     """Return a ledger that protects what a question says that it does, if it says that well."""
-    protect = arguments.get("protect", "everyone")
-    named = isinstance(protect, str) and protect in ("test", "training")
-    return dpc.Ledger.in_memory(budget, protect=protect if named else "everyone")
+    half = getattr(arguments.get("method"), "half", None)
+    return dpc.Ledger.in_memory(budget, **({} if half is None else PrivacyUnit(half).words))
 
 
 def check_direction(case: tuple[Any, ...], directory: Path) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dpcausal.direction.scores.anm import Residuals
-from dpcausal.direction.stable import Halves
 from dpcausal.independence.question import Sample
+from dpcausal.papers.direction.stable import Halves
 from dpcausal.regression.smoother import Given, Smoothed
 
 COLUMN = np.array([0.123456789])

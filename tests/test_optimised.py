@@ -27,7 +27,7 @@ schema = dpc.Schema({"x": dpc.Bounded(-1, 1), "y": dpc.Bounded(-1, 1)})
 x = np.linspace(-1, 1, 24)
 ledger = dpc.Ledger.create(path, budget=dpc.PureDP(2), protect="test")
 table = dpc.Table({"x": x, "y": x**3}, schema, ledger, missing="impute")
-usual = {"score": "spearman", "loss": dpc.PureDP(1), "protect": "test"}
+usual = {"score": "spearman", "loss": dpc.PureDP(1), "method": dpc.papers.Holdout()}
 ask = lambda **arguments: dpc.direction(table, "x", "y", **(usual | arguments))
 claim = Sensitivity(1, Norm.L1, Relation.REPLACE_ONE, "example")
 other = Sensitivity(1, Norm.L1, Relation.ADD_OR_REMOVE_ONE, "example")
@@ -86,7 +86,7 @@ if ledger.entries():
     raise SystemExit("a refusal spent")
 
 try:
-    ask(protect="everyone")
+    ask(score="hsic", method="auto")
 except errors.LedgerError:
     pass
 else:

@@ -52,7 +52,7 @@ def of_test(kind: Any) -> Ask:
 def directed(kind: Any) -> Ask:
     score = kind.scores[0]
     return lambda table: dpc.direction(
-        table, "x", "y", score=score, protect=kind.protect, method=kind(**option(kind)), loss=PURE
+        table, "x", "y", score=score, method=kind(**option(kind)), loss=PURE
     )
 
 
@@ -86,7 +86,7 @@ WAYS: dict[str, Ask] = {
     "cells": lambda table: dpc.cells(table, by=["a", "b"], values=["y", "x"], loss=PURE),
     "moments": lambda table: dpc.moments(table, ["x", "y"], loss=APPROXIMATE),
     "ci_tests": lambda table: dpc.ci_tests(table, [("x", "y", ["z"]), ("a", "b", [])], loss=PURE),
-    "direction_all": lambda table: dpc.direction_all(table, [("x", "y")], scores=["kendall", "lsnm"], loss=PURE),
+    "direction_all": lambda table: dpc.direction_all(table, [("x", "y")], scores=["igci", "lsnm"], loss=PURE),
 }  # fmt: skip
 
 BY_PLACE = {"ci_test hsic", "ci_test crt-decision"}

@@ -18,7 +18,7 @@ NAMES = {
     "Ledger", "Independence", "IndependenceSet", "Levels", "moments", "ModelX", "NoPrivacy", "Panel", "Power", "PureDP",
     "ci_test",
     "ci_tests", "Relation", "Release", "Schema", "Study", "SyntheticControl", "Table", "Unit", "ZCDP",
-    "average_effect", "calculators",
+    "average_effect",
     "cells", "did", "direction", "direction_all", "discontinuity", "discover", "effect", "errors", "explain", "interop",
     "Plan", "plan", "plan_synthetic_control",
     "power", "simulate", "simulated_noise", "synthetic_control", "synthetic_controls",
@@ -44,11 +44,6 @@ def test_a_loss_is_keyword_only_and_has_no_default() -> None:
         parameter = inspect.signature(call).parameters["loss"]
         assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
         assert parameter.default is inspect.Parameter.empty
-
-
-def test_everyone_is_protected_by_default() -> None:
-    for call in (dpc.direction, dpc.direction_all):
-        assert inspect.signature(call).parameters["protect"].default == "everyone"
 
 
 def test_every_error_derives_from_one_base() -> None:

@@ -29,17 +29,16 @@ from dpcausal.audit.falsifier import distance
 from dpcausal.claims import claims
 from dpcausal.core import run as asking
 from dpcausal.direction import api as ask
-from dpcausal.direction import holdout
 from dpcausal.direction.scores import anm
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.gate import recording_gate
-from dpcausal.methods import Holdout
-from dpcausal.papers import AnmTestPrivacy, AnmTestPrivacyIqr
+from dpcausal.papers import AnmTestPrivacy, AnmTestPrivacyIqr, Holdout
+from dpcausal.papers.direction import holdout
+from dpcausal.papers.statistics.flip_distance import flip_sensitivity
+from dpcausal.papers.statistics.iqr import IqrReach, iqr_signed_distance
 from dpcausal.privacy.noise import simulated_noise
 from dpcausal.privacy.sensitivity import Norm, Query
 from dpcausal.statistics import gaussian_sums
-from dpcausal.statistics.flip_distance import flip_sensitivity
-from dpcausal.statistics.iqr import IqrReach, iqr_signed_distance
 from tests.direction.neighbours import ANSWERS
 from tests.mutants import cases
 from tests.registry import discovery, effects, effort, independence, published_iqr

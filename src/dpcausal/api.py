@@ -11,7 +11,6 @@ from dpcausal.data.schema import Bounded as Bounded
 from dpcausal.data.schema import Levels as Levels
 from dpcausal.data.schema import Schema as Schema
 from dpcausal.data.table import Table as Table
-from dpcausal.direction import calculators as calculators
 from dpcausal.direction.api import direction as direction
 from dpcausal.direction.many import direction_all as direction_all
 from dpcausal.direction.result import Direction as Direction

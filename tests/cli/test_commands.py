@@ -109,12 +109,13 @@ def test_plain_output_says_verdict_counts_lean_cost_and_what_remains(study: Path
 
 
 def test_the_test_half_is_named_first(study: Path) -> None:
-    assert ask("--epsilon", "0.5", "--protect", "test", *FILLED, "--score", "kendall").exit_code == 2
+    assert ask("--epsilon", "0.5", "--method", "papers.Holdout", *FILLED, "--score", "kendall").exit_code == 2
     assert run("ledger", "create", "half.ledger", "--epsilon", "1", "--protect", "test").exit_code == 0
-    answered = ask("--epsilon", "0.5", "--protect", "test", *FILLED, "--score", "kendall", ledger="half.ledger")
+    half = ("--method", "papers.Holdout", *FILLED, "--score", "kendall")
+    answered = ask("--epsilon", "0.5", *half, ledger="half.ledger")
     assert "TEST HALF ONLY" in answered.stdout.splitlines()[0]
-    both = ("--method", "holdout", "--release-scores", "--json")
-    with_scores = ask("--epsilon", "0.5", "--protect", "test", *FILLED, *both, ledger="half.ledger")
+    both = ("--method", "papers.Holdout", "--release-scores", "--json")
+    with_scores = ask("--epsilon", "0.5", *FILLED, *both, ledger="half.ledger")
     assert len(json.loads(with_scores.stdout)["scores"]) == 2
 
 
@@ -125,7 +126,7 @@ def run_many(*arguments: str, ledger: str = "study.ledger") -> Result:
 def test_the_training_half_is_named_first_and_its_penalty_may_be_given(study: Path) -> None:
     options = "--penalty", "0.5", "--width", "0.4"
     assert run("ledger", "create", "half.ledger", "--epsilon", "1", "--protect", "training").exit_code == 0
-    way = ("--protect", "training", *FILLED, "--method", "training", *options)
+    way = (*FILLED, "--method", "papers.TrainingPrivacy", *options)
     answered = ask("--epsilon", "0.5", *way, ledger="half.ledger")
     assert answered.output.startswith("PROTECTS THE TRAINING HALF ONLY")
     assert "training-difference, laplace" in answered.output
@@ -133,24 +134,24 @@ def test_the_training_half_is_named_first_and_its_penalty_may_be_given(study: Pa
 
 
 def test_many_pairs_are_asked_by_one_command_and_paid_at_once(study: Path) -> None:
-    answered = run_many("--epsilon", "0.5", "--scores", "spearman,igci", "--pair", "y,x", "--json")
+    answered = run_many("--epsilon", "0.5", "--scores", "hsic,igci", "--pair", "y,x", "--json")
     assert answered.exit_code == 0, answered.stderr
     assert answered.stderr == ""  # no terminal, no progress
     answer = json.loads(answered.stdout)
-    assert [one["score"] for one in answer["directions"]] == ["spearman", "igci"]
+    assert [one["score"] for one in answer["directions"]] == ["hsic", "igci"]
     assert answer["pairs"] == [["y", "x"]] and answer["remaining"]["epsilon"] == 0.5
-    both = ("--scores", " spearman", "--scores", "igci", "--pair", "x, y")
+    both = ("--scores", " hsic", "--scores", "igci", "--pair", "x, y")
     uneven = (*both, "--shares", "igci = 4", "--shares", "x, y=2")
     shares = run_many("--epsilon", "0.25", *uneven, "--json")
     assert [one["spent"]["epsilon"] for one in json.loads(shares.stdout)["directions"]] == [0.05, 0.2]
-    half = ("--protect", "test", *FILLED, "--scores", "kendall")
+    half = ("--method", "papers.Holdout", *FILLED, "--scores", "kendall")
     assert run("ledger", "create", "half.ledger", "--epsilon", "1/4", "--protect", "test").exit_code == 0
     plain = run_many("--epsilon", "0.25", "--alpha", "0.01", *half, ledger="half.ledger")
     assert plain.exit_code == 0 and "TEST HALF ONLY" in plain.stdout.splitlines()[0]
     assert "1 pair, 1 score, 200 rows" in plain.stdout and "remaining budget: epsilon 0" in plain.stdout
     assert run_many("--epsilon", "0.3").exit_code == 3
     shown = run("ledger", "show", "study.ledger").stdout
-    assert "direction_all y, x, spearman, igci  PureDP(0.5)" in shown
+    assert "direction_all y, x, hsic, igci  PureDP(0.5)" in shown
 
 
 def test_a_verdict_that_the_noise_drowns_is_undecided(study: Path) -> None:
@@ -232,11 +233,11 @@ def test_a_ledger_that_was_rolled_back_ends_with_4_where_its_head_was_noted(stud
 
 
 def test_a_ledger_shows_budget_rest_and_every_spend(study: Path) -> None:
-    ask("--epsilon", "0.25", "--score", "iqr")
+    ask("--epsilon", "0.25", "--score", "igci")
     plain = run("ledger", "show", "study.ledger").stdout
     assert "budget PureDP(1)" in plain and "epsilon 0.75" in plain and "direction" in plain
     shown = json.loads(run("ledger", "show", "study.ledger", "--json").stdout)
-    assert shown["remaining"]["epsilon"] == 0.75 and shown["entries"][0]["detail"]["score"] == "iqr"
+    assert shown["remaining"]["epsilon"] == 0.75 and shown["entries"][0]["detail"]["score"] == "igci"
     lines = run("ledger", "show", "study.ledger", "--jsonl").stdout.splitlines()
     assert [json.loads(line) for line in lines] == shown["entries"]
 
@@ -320,7 +321,7 @@ def test_what_a_spend_was_for_is_shown(study: Path) -> None:
         dpc.effect(table, treatment="a", outcome="b", adjust=["c"], loss=dpc.PureDP(1))
     shown = run("ledger", "show", str(study / "shown.ledger")).stdout.splitlines()
     assert "ci_test a, b | c where c in [1] in wave 1, by counts  PureDP(1)  row  answer kept" in shown[1]
-    assert "effect a -> b | c in wave 1, by cells  PureDP(1)  row  answer kept" in shown[2]
+    assert "effect a -> b | c in wave 1, by stratified  PureDP(1)  row  answer kept" in shown[2]
 
 
 def test_a_ledger_that_is_there_is_met_with_how_to_open_it(study: Path) -> None:

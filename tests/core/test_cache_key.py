@@ -275,7 +275,7 @@ def _below(kind: type) -> Iterator[type]:
 def test_each_field_of_a_question_is_in_the_form_or_follows_from_what_is() -> None:
     """A new field must be placed by hand: left out of the form, it would mix two questions up."""
     follows = {
-        "ci_test": {"besides"}, "direction": {"besides"}, "cells": {"values", "finer"},
+        "ci_test": {"besides"}, "direction": {"besides", "half"}, "cells": {"values", "finer"},
         "did": {"design", "bounds"},
     }  # fmt: skip
     kinds: set[Any] = {one for one in _below(Question) if is_dataclass(one) and not isabstract(one)}

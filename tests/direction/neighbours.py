@@ -12,13 +12,20 @@ import pytest
 import dpcausal as dpc
 from dpcausal.audit import compare
 from dpcausal.direction import api as asking
-from dpcausal.direction.methods import HALVES, METHODS
+from dpcausal.direction.methods import METHODS
 from dpcausal.direction.scores import anm
 from dpcausal.direction.scores.anm import split_rows
 from dpcausal.mechanisms.blocks import assign_blocks
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.methods import MajorityVote
-from dpcausal.papers import AnmTestPrivacy, AnmTestPrivacyIqr, AnmTrainingPrivacy, AnmTrainingRanks
+from dpcausal.papers import (
+    AnmTestPrivacy,
+    AnmTestPrivacyIqr,
+    AnmTrainingPrivacy,
+    AnmTrainingRanks,
+    Holdout,
+    TrainingPrivacy,
+)
 from dpcausal.privacy.noise import public_generator
 from tests.conformance import STARTS
 
@@ -47,19 +54,22 @@ ANSWERS: dict[str, Any] = {
 }
 
 
+HALVES: dict[str, Any] = {"test": Holdout, "training": TrainingPrivacy}
+"""The method of each protected half, as a ledger names it."""
+
 OPTIONS = ("blocks", "rows_per_block", "share", "training_share", "penalty", "width", "release_scores")
 
 
 def spelled(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a call whose method's options, and ``published``, stand among them as words."""
+    """Return the arguments of a call whose method's options, ``protect`` and ``published`` are among them as words."""
     words = dict(arguments)
     own = {name: words.pop(name) for name in OPTIONS if name in words}
-    protect, score, method = words.get("protect", "everyone"), words.get("score", "hsic"), words.get("method", "auto")
+    protect, score, method = words.pop("protect", "everyone"), words.get("score"), words.get("method", "auto")
     if words.pop("published", False):
         halves = {"test": AnmTestPrivacy, "training": AnmTrainingRanks}
         special = {("test", "iqr"): AnmTestPrivacyIqr, ("training", "hsic"): AnmTrainingPrivacy}
-        return words | {"method": special.get((protect, score), halves.get(protect))(**own)}  # type: ignore[misc]
-    if not own or not isinstance(method, str):
+        return words | {"method": special.get((protect, score or "hsic"), halves.get(protect))(**own)}  # type: ignore[misc]
+    if not isinstance(method, str) or not (own or protect in HALVES):
         return words
     kind = METHODS.get(method, {**HALVES, "everyone": MajorityVote}.get(protect))
     return words | {"method": kind(**own)}  # type: ignore[misc]
@@ -69,16 +79,16 @@ def table(rows: Rows, ledger: dpc.Ledger, schema: dpc.Schema = SCHEMA) -> dpc.Ta
     return dpc.Table({"x": rows[:, 0].copy(), "y": rows[:, 1].copy()}, schema, ledger, missing="impute")
 
 
-def paid(loss: Any, protect: str = "everyone", **_: Any) -> dpc.Ledger:
+def paid(loss: Any, protect: str = "everyone") -> dpc.Ledger:
     """Return a ledger in memory of just the loss, which protects the rows that the question does."""
     return dpc.Ledger.in_memory(loss, protect=protect)
 
 
 def ask(rows: Rows, *, schema: dpc.Schema = SCHEMA, **arguments: Any) -> dpc.Direction:
     """Ask for a direction at ε = 1 from a ledger of that budget in memory."""
+    loss, protect = arguments.pop("loss", dpc.PureDP(1)), arguments.get("protect", "everyone")
     arguments = {"score": None if arguments.get("method") == "verdict" else "hsic"} | spelled(arguments)
-    loss = arguments.pop("loss", dpc.PureDP(1))
-    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else paid(loss, **arguments)
+    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else paid(loss, protect)
     return dpc.direction(table(rows, ledger, schema), "x", "y", loss=loss, **arguments)
 
 

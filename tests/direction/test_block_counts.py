@@ -127,7 +127,7 @@ def test_few_rows_are_told_in_a_line_with_how_many_would_do(epsilon: float) -> N
         {name: np.zeros(400) for name in "xy"}, dpc.Schema(dict.fromkeys("xy", dpc.Bounded(-1, 1))),
         dpc.Ledger.in_memory(dpc.PureDP(epsilon)),
     )  # fmt: skip
-    question, loss = Pair.of(table, "x", "y", None, "everyone", 0.1), dpc.PureDP(epsilon)
+    question, loss = Pair.of(table, "x", "y", None, 0.1), dpc.PureDP(epsilon)
     (told, *_) = Verdict().plan(question, loss).caveats(question, loss)
     rows = enough_rows(400, epsilon, 0.1)
     assert told.startswith("noise leaves a clear arrow a chance of 0.") and len(told.split()) <= 15

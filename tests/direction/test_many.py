@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.direction import holdout, many, stable
+from dpcausal.direction import many
 from dpcausal.direction.many import MOST_RELEASES
 from dpcausal.errors import BudgetExceededError, DpCausalError, LossError, ParameterError, SchemaError
 from dpcausal.mechanisms.gate import recording_gate
-from dpcausal.methods import Holdout
+from dpcausal.papers import Holdout
+from dpcausal.papers.direction import half, stable
 from dpcausal.privacy.loss import parse_loss
 from dpcausal.privacy.sensitivity import Unit
 from tests.direction.neighbours import LOW, Rows, ask, spelled
@@ -40,7 +41,8 @@ def table(budget: Any = None, n: int = 80, protect: str = "everyone", **other: A
 
 
 def all_of(asked: dpc.Table, pairs: Any = None, **arguments: Any) -> dpc.DirectionSet:
-    return dpc.direction_all(asked, pairs, **({"loss": dpc.PureDP(1), "scores": ["spearman"]} | spelled(arguments)))
+    scores = ["igci" if arguments.get("protect", "everyone") == "everyone" else "spearman"]
+    return dpc.direction_all(asked, pairs, **({"loss": dpc.PureDP(1), "scores": scores} | spelled(arguments)))
 
 
 # ------------------------------------------------------------------------------------------------ costs
@@ -54,12 +56,12 @@ LOSSES: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize("kind", LOSSES)
-@pytest.mark.parametrize("shares", [None, {("a", "b"): 3, "kendall": 0.1, ("c", "d"): Fraction(1, 7)}], ids=str)
+@pytest.mark.parametrize("shares", [None, {("a", "b"): 3, "igci-slope": 0.1, ("c", "d"): Fraction(1, 7)}], ids=str)
 def test_one_entry_pays_for_all_and_the_answers_use_it_up(kind: str, shares: Any) -> None:
     loss, spent = LOSSES[kind]
     asked = table(loss)
     with recording_gate() as recording:
-        r = all_of(asked, loss=loss, scores=["spearman", "kendall"], shares=shares)
+        r = all_of(asked, loss=loss, scores=["igci", "igci-slope"], shares=shares)
     (entry,) = asked.ledger.entries()
     assert r.guarantee.loss == spent
     assert entry.task == "direction_all" and asked.ledger.verify().ok
@@ -74,21 +76,21 @@ def test_one_entry_pays_for_all_and_the_answers_use_it_up(kind: str, shares: Any
         assert 0 <= rho - sum(epsilon**2 for epsilon in epsilons) / 2 < Fraction(1, 10**12)
         assert asked.ledger.remaining.epsilon == 0
     with pytest.raises(BudgetExceededError):
-        dpc.direction(asked, "a", "b", score="spearman", loss=dpc.PureDP(1e-6))
+        dpc.direction(asked, "a", "b", score="igci", loss=dpc.PureDP(1e-6))
 
 
 def test_shares_are_the_ratio_of_what_answers_are_paid() -> None:
     for loss in (dpc.PureDP(1), dpc.ZCDP(0.5)):
-        r = all_of(table(loss), [("a", "b"), ("c", "d")], scores=["spearman", "kendall"], loss=loss,
-                   shares={("a", "b"): 3, "kendall": 0.5})
+        r = all_of(table(loss), [("a", "b"), ("c", "d")], scores=["igci", "igci-slope"], loss=loss,
+                   shares={("a", "b"): 3, "igci-slope": 0.5})
         paid = [one.spent.exact_epsilon for one in r.directions]
         assert [part / paid[-1] for part in paid] == [6, 3, 2, 1]
 
 
 def test_a_share_names_its_pair_in_either_order_and_one_score_may_be_a_text() -> None:
-    r = all_of(table(), [("a", "b"), ("c", "d")], scores="kendall", shares={("b", "a"): 3})
+    r = all_of(table(), [("a", "b"), ("c", "d")], scores="igci-slope", shares={("b", "a"): 3})
     assert [one.spent.epsilon for one in r.directions] == [0.75, 0.25]  # type: ignore[union-attr]
-    assert r.scores == ("kendall",)
+    assert r.scores == ("igci-slope",)
 
 
 def test_a_small_delta_pays_a_hundred_answers_more_than_twice_as_much_each() -> None:
@@ -129,7 +131,7 @@ def test_each_column_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return of(self, names)
 
     monkeypatch.setattr(dpc.Table, "rows", watched)
-    all_of(table(), [("a", "b"), ("c", "a")], scores=["spearman", "igci"])
+    all_of(table(), [("a", "b"), ("c", "a")], scores=["igci-slope", "igci"])
     assert read == [["a", "b", "c"]]
 
 
@@ -137,8 +139,9 @@ def test_each_column_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_answer_is_that_of_a_direction_with_its_seed_and_its_part(way: dict[str, Any]) -> None:
     """The same noise (none), the same split: only what the answers share differs."""
     protect = way.get("protect", "everyone")
+    scores = ["igci", "igci-slope"] if protect == "everyone" else ["spearman", "kendall"]
     with recording_gate(lambda event, value: value):
-        r = all_of(table(protect=protect), [("a", "b"), ("b", "c")], scores=["spearman", "kendall"], **way)
+        r = all_of(table(protect=protect), [("a", "b"), ("b", "c")], scores=scores, **way)
     for one in r.directions:
         with recording_gate(lambda event, value: value):
             asked = table(protect=protect)
@@ -166,14 +169,14 @@ def test_test_set_privacy_is_stamped_on_the_whole_and_on_each_answer() -> None:
 def test_all_answers_about_a_test_half_split_the_rows_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one of them learns from, no other one tests on: the protected rows are the same in all."""
     seen: list[tuple[int, ...]] = []
-    split = holdout.split_rows
+    split = half.split_rows
 
     def watched(*arguments: Any) -> Any:
         parts = split(*arguments)
         seen.append(tuple(parts[1]))
         return parts
 
-    monkeypatch.setattr(holdout, "split_rows", watched)
+    monkeypatch.setattr(half, "split_rows", watched)
     all_of(table(protect="test"), protect="test", scores=["kendall", "iqr"])
     assert len(seen) == 12 and len(set(seen)) == 1
 
@@ -233,15 +236,15 @@ REFUSED: dict[str, tuple[dict[str, Any], type[DpCausalError], str]] = {
     "a set for scores": ({"scores": {"hsic"}}, ParameterError, "scores must be a list"),
     "a score twice": ({"scores": ["iqr", "hsic", "iqr"]}, ParameterError, "each score must be named once"),
     "an unknown score": ({"scores": ["hsic", "r2"]}, ParameterError, "score must be one of"),
-    "a score without sensitivity": ({"protect": "test", "scores": ["igci"]}, ParameterError, "bounded sensitivity"),
+    "a score without sensitivity": ({"protect": "test", "scores": ["igci"]}, ParameterError, "does not go with"),
     "a share of an unasked pair": (
         {"pairs": [("a", "b")], "shares": {("a", "c"): 1}}, ParameterError, "was not asked for"
     ),
     "a share of a pair in both orders": (
         {"pairs": [("a", "b")], "shares": {("b", "a"): 1, ("a", "b"): 2}}, ParameterError, "a pair twice"
     ),
-    "a share of 0": ({"shares": {"spearman": 0}}, LossError, "a share must be above 0"),
-    "a share as text": ({"shares": {"spearman": "1"}}, LossError, "a share must be a number"),
+    "a share of 0": ({"shares": {"igci": 0}}, LossError, "a share must be above 0"),
+    "a share as text": ({"shares": {"igci": "1"}}, LossError, "a share must be a number"),
     "a list of shares": ({"shares": [1, 2]}, ParameterError, "shares must be a mapping"),
     "a part too small": ({"shares": {("a", "b"): 1e-12}}, LossError, "at least 1e-9"),
     "a large epsilon": ({"loss": dpc.PureDP(21)}, LossError, "accept_large_epsilon"),
@@ -304,11 +307,11 @@ def test_an_interrupt_after_the_spend_leaves_the_spend(monkeypatch: pytest.Monke
 
 def test_the_entry_holds_what_was_asked() -> None:
     asked = table()
-    all_of(asked, [("d", "a"), ("a", "b")], scores=["kendall", "igci"], shares={"igci": 3}, alpha=0.52)
+    all_of(asked, [("d", "a"), ("a", "b")], scores=["igci-slope", "igci"], shares={"igci": 3}, alpha=0.52)
     (entry,) = asked.ledger.entries()
     assert json.loads(entry.detail) == {
-        "columns": ["d", "a", "b"], "pairs": [[0, 1], [1, 2]], "scores": ["kendall", "igci"],
-        "epsilons": [0.125, 0.375, 0.125, 0.375], "divided_by": "epsilon", "protect": "everyone",
+        "columns": ["d", "a", "b"], "pairs": [[0, 1], [1, 2]], "scores": ["igci-slope", "igci"],
+        "epsilons": [0.125, 0.375, 0.125, 0.375], "divided_by": "epsilon",
         "methods": [{"method": "majority-vote", "blocks": 1}], "alpha": 0.52, "correction": "holm",
     }  # fmt: skip
 
@@ -316,10 +319,10 @@ def test_the_entry_holds_what_was_asked() -> None:
 def test_a_single_pair_and_score_is_a_direction_at_the_same_cost() -> None:
     rows: Rows = np.column_stack([columns()["a"], columns()["b"]])
     with recording_gate(lambda event, value: value):
-        alone = ask(rows, score="kendall")
+        alone = ask(rows, score="igci-slope")
     with recording_gate(lambda event, value: value):
         asked = dpc.Table({"x": rows[:, 0], "y": rows[:, 1]},
                           dpc.Schema({"x": dpc.Bounded(-1, 1), "y": dpc.Bounded(-1, 3)}),
                           dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
-        (one,) = all_of(asked, scores=["kendall"]).directions
+        (one,) = all_of(asked, scores=["igci-slope"]).directions
     assert (one.margin, one.seed, one.spent) == (alone.margin, alone.seed, alone.guarantee.loss)

@@ -22,14 +22,14 @@ def answers(counts: Any = (4, 0, 3, 5), **arguments: Any) -> dpc.DirectionSet:
     """Return four answers of five blocks with the given noisy counts of votes."""
     told = iter(counts)
     with recording_gate(lambda event, value: np.full_like(value, next(told))):
-        return all_of(table(), PAIRS, **({"scores": ["spearman", "kendall"], "blocks": 5} | arguments))
+        return all_of(table(), PAIRS, **({"scores": ["igci", "igci-slope"], "blocks": 5} | arguments))
 
 
 def test_the_table_has_a_row_for_each_pair_and_score() -> None:
     r = answers(shares={("a", "b"): 3}, alpha=0.4)
     frame = r.to_frame()
     assert frame[["columns_1", "columns_2", "score"]].to_numpy().tolist() == [
-        ["a", "b", "spearman"], ["a", "b", "kendall"], ["c", "a", "spearman"], ["c", "a", "kendall"],
+        ["a", "b", "igci"], ["a", "b", "igci-slope"], ["c", "a", "igci"], ["c", "a", "igci-slope"],
     ]  # fmt: skip
     assert frame["epsilon"].tolist() == [0.375, 0.375, 0.125, 0.125]
     assert set(frame["loss"]) == {"PureDP(1)"}
@@ -53,9 +53,9 @@ def test_the_summary_has_a_line_for_each_answer() -> None:
     r = answers((60, 0, 3, 5), alpha=0.3)
     head, *lines = r.headline()
     assert head == "2 pairs, 2 scores, 80 rows. Arrows that stand at level 0.3 (correction: holm): a -> b."
-    assert lines[0].startswith("  a -> b   spearman: +115 votes, leans to a as the cause (coins: p ")
+    assert lines[0].startswith("  a -> b   igci: +115 votes, leans to a as the cause (coins: p ")
     assert "; arrow: adjusted p " in lines[0] and "; 5 blocks; paid PureDP(0.25)" in lines[0]
-    assert "c and a: inconclusive   spearman: +1 votes" in lines[2]
+    assert "c and a: inconclusive   igci: +1 votes" in lines[2]
     assert "Guarantee" in r.summary()
 
 
@@ -79,7 +79,7 @@ def test_a_half_has_no_arrow_that_stands_only_leans() -> None:
 
 def test_decided_scores_that_point_opposite_ways_are_said_to_disagree() -> None:
     (line,) = [line for line in answers((60, -60, 5, 5)).headline() if "disagree" in line]
-    assert "spearman says a -> b, kendall says b -> a" in line
+    assert "igci says a -> b, igci-slope says b -> a" in line
     undecided = answers((60, 2, 5, 5))
     assert not [line for line in undecided.headline() if "disagree" in line]
 

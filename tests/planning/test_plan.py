@@ -91,7 +91,7 @@ def test_a_direction_whose_blocks_all_agree_is_foretold_as_by_the_law_of_the_noi
 
     loss, rows = dpc.PureDP(0.4), {name: np.zeros(2_000) for name in "xy"}
     schema = dpc.Schema(dict.fromkeys("xy", dpc.Bounded(-1, 1)))
-    question = Pair.of(dpc.Table(rows, schema, dpc.Ledger.in_memory(loss)), "x", "y", None, "everyone", 0.1)
+    question = Pair.of(dpc.Table(rows, schema, dpc.Ledger.in_memory(loss)), "x", "y", None, 0.1)
     way = Verdict(blocks=30).plan(question, loss)
     told = outlook(Counts(30, cube_tail(0.4), 0.4), 0.1)["arrow"]
     with dpc.simulated_noise(3):

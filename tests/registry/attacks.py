@@ -327,9 +327,9 @@ def _of_panel(task: str, method: Any, loss: Loss = PURE) -> Way:
 
 WAYS = (
     _of_table("direction", "iqr", lambda of: dpc.direction(
-        of, "x", "y", loss=PURE, score="iqr", protect="test"), protect="test"),
+        of, "x", "y", loss=PURE, score="iqr", method=dpc.papers.Holdout()), protect="test"),
     _of_table("direction", "hsic", lambda of: dpc.direction(
-        of, "x", "y", loss=PURE, score="hsic", protect="test"), protect="test"),
+        of, "x", "y", loss=PURE, score="hsic", method=dpc.papers.Holdout()), protect="test"),
     _of_table("direction", "majority-vote", lambda of: dpc.direction(
         of, "x", "y", loss=PURE, method=dpc.methods.MajorityVote(blocks=3))),
     _of_table("direction", "majority-vote, last column constant", lambda of: dpc.direction(

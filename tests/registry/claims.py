@@ -7,12 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from dpcausal.direction.holdout import difference_sensitivity
 from dpcausal.mechanisms.blocks import assign_blocks, bit_counts, equal_blocks, vote_count
 from dpcausal.papers.direction.anm_test_privacy import HSIC
+from dpcausal.papers.direction.holdout import difference_sensitivity
+from dpcausal.papers.statistics.flip_distance import flip_sensitivity, signed_margin
+from dpcausal.papers.statistics.iqr import IqrReach, iqr_signed_distance
+from dpcausal.papers.statistics.rank import (
+    kendall,
+    kendall_numerator_sensitivity,
+    kendall_sensitivity,
+    spearman,
+    spearman_sensitivity,
+)
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Sensitivity, Unit
-from dpcausal.statistics.flip_distance import flip_sensitivity, signed_margin
 from dpcausal.statistics.hsic import (
     hsic,
     hsic_residual_sensitivity,
@@ -21,15 +29,7 @@ from dpcausal.statistics.hsic import (
     root_hsic_residual_sensitivity,
     root_hsic_sensitivity,
 )
-from dpcausal.statistics.iqr import IqrReach, iqr_signed_distance
-from dpcausal.statistics.rank import (
-    kendall,
-    kendall_numerator,
-    kendall_numerator_sensitivity,
-    kendall_sensitivity,
-    spearman,
-    spearman_sensitivity,
-)
+from dpcausal.statistics.rank import kendall_numerator
 from tests.mechanisms.test_block_window import query as query_of_windows
 from tests.mechanisms.test_block_window import scores as scores_of_windows
 from tests.registry import discovery, effects, independence, panels, training_claims

@@ -24,6 +24,7 @@ from dpcausal.discovery.question import DiscoveryQuestion
 from dpcausal.papers import ASKED
 from dpcausal.papers.mechanisms.replication import replicate
 from dpcausal.papers.mechanisms.sparse_vector import first_above
+from dpcausal.papers.statistics.rank import conditional_kendall_steps, conditional_kendall_steps_sensitivity
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, PureDP, affordable_zcdp
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
@@ -36,12 +37,7 @@ from dpcausal.statistics.level_moments import (
     whitened_moments_sensitivity,
 )
 from dpcausal.statistics.moments import clip_rows, grid_bits, second_moments, second_moments_sensitivity
-from dpcausal.statistics.rank import (
-    conditional_kendall,
-    conditional_kendall_sensitivity,
-    conditional_kendall_steps,
-    conditional_kendall_steps_sensitivity,
-)
+from dpcausal.statistics.rank import conditional_kendall, conditional_kendall_sensitivity
 from dpcausal.statistics.strata import contingency, contingency_sensitivity, histograms, histograms_sensitivity
 from tests.discovery.ways import ALL, loss_of
 from tests.registry.rows import MechanismRow, Neighbours, Search, SensitivityRow, TaskRow

@@ -16,10 +16,10 @@ from dpcausal.papers.mechanisms.iqr_intervals import (
     proposed_distances,
 )
 from dpcausal.papers.mechanisms.propose_test_release import propose_test_release
+from dpcausal.papers.statistics.iqr import IqrReach
 from dpcausal.privacy.ledger import CallBudget, Ledger
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.sensitivity import Norm, PrivacyUnit, Query, Relation, Sensitivity, Unit
-from dpcausal.statistics.iqr import IqrReach
 from tests.registry import asked
 from tests.registry.rows import MechanismRow, Neighbours, SensitivityRow, TaskRow
 

@@ -11,15 +11,15 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit, compare
-from dpcausal.direction import holdout
 from dpcausal.direction.many import planned
 from dpcausal.direction.methods import votes as by_blocks
 from dpcausal.direction.question import Columns
+from dpcausal.papers.direction import holdout
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, Loss, PureDP
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Unit
-from tests.direction.neighbours import HIGH, LOW, SCHEMA, halves, new_row, replaced, some_rows, table
+from tests.direction.neighbours import HIGH, LOW, SCHEMA, halves, new_row, replaced, some_rows, spelled, table
 from tests.registry.rows import Neighbours, Search, TaskRow, TextRow
 
 ROWS = 24
@@ -33,7 +33,7 @@ def asked_on_neighbours(loss: Any, protect: str, scores: tuple[str, ...]) -> Nei
 
     def ask(rows: Any) -> Any:
         asked = table(rows, Ledger.in_memory(loss, protect=protect, accept_large_epsilon=True))
-        return dpc.direction_all(asked, scores=scores, loss=loss, protect=protect)  # type: ignore[arg-type]
+        return dpc.direction_all(asked, scores=scores, loss=loss, **spelled({"protect": protect}))
 
     def audit(seed: int, answers: Any) -> GreyBoxAudit:
         rng = np.random.default_rng(seed)
@@ -56,7 +56,7 @@ def on_one_block(loss_of: Callable[[float], Loss]) -> Callable[[int, float, int]
         asked = dpc.Table(columns, SCHEMA, Ledger.in_memory(PureDP(1)), missing="impute")
         scores = ("igci", "igci-slope")
         way = by_blocks.MajorityVote(blocks=1)
-        plans, _ = planned(asked, None, loss_of(epsilon), scores, None, "everyone", way, 0.1, False)
+        plans, _ = planned(asked, None, loss_of(epsilon), scores, None, way, 0.1, False)
         both = Columns(columns["x"], columns["y"], np.ones(9, dtype=np.bool_))
         whole = PureDP(PureDP(epsilon).exact_epsilon * size)
         allotment = Ledger.in_memory(whole, accept_large_epsilon=True).charge(whole, task="audit")
@@ -92,9 +92,9 @@ TEST_SCORES = ("spearman", "kendall")
 
 MANY = (
     TaskRow("direction_all by epsilon", "direction_all", (*by_blocks.PROOFS, "divided-loss"),
-            asked_on_neighbours(PureDP(1), "everyone", ("spearman", "igci")), on_one_block(PureDP), 0.5, MUTANTS),
+            asked_on_neighbours(PureDP(1), "everyone", ("igci-slope", "igci")), on_one_block(PureDP), 0.5, MUTANTS),
     TaskRow("direction_all by rho", "direction_all", (*by_blocks.PROOFS, "divided-loss"),
-            asked_on_neighbours(ZCDP(0.5), "everyone", ("kendall", "igci-gaussian")), on_one_block(half_of_both), 0.5,
+            asked_on_neighbours(ZCDP(0.5), "everyone", ("igci", "igci-gaussian")), on_one_block(half_of_both), 0.5,
             MUTANTS),
     TaskRow("direction_all test half", "direction_all",
             (*dict.fromkeys(claim for score in TEST_SCORES for claim in holdout.RULES[score].proofs), "divided-loss",

@@ -17,10 +17,10 @@ from dpcausal.mechanisms.additive import cube, gaussian, geometric, l2_ball, lap
 from dpcausal.mechanisms.selection import exponential, noisy_max
 from dpcausal.papers.direction.anm_test_privacy_iqr import NO_SHIFT, published_log_iqr
 from dpcausal.papers.mechanisms.iqr_intervals import proposed_distances
+from dpcausal.papers.statistics.iqr import IqrReach, interquartile_range
 from dpcausal.privacy.ledger import CallBudget, Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
-from dpcausal.statistics.iqr import IqrReach, interquartile_range
 from tests.registry import discovery, panels, training_claims
 from tests.registry.iqr import IQR_MECHANISMS
 from tests.registry.rows import MechanismRow

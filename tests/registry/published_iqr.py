@@ -56,7 +56,7 @@ def call(columns: Columns, method: Any) -> Callable[[], float | None]:
             columns, SCHEMA, dpc.Ledger.in_memory(LOSS, protect="test", accept_large_epsilon=True), missing="impute"
         )
         answer = dpc.direction(
-            table, "x", "y", score="iqr", protect="test", loss=LOSS, accept_unproven=True,
+            table, "x", "y", score="iqr", loss=LOSS, accept_unproven=True,
             method=method(training_share=SHARE),
         )  # fmt: skip
         return answer.margin

@@ -10,13 +10,13 @@ from unittest import mock
 import numpy as np
 
 from dpcausal.core.run_context import Run
-from dpcausal.direction import holdout
 from dpcausal.direction.methods import verdict as by_verdict
 from dpcausal.direction.methods import votes as by_blocks
 from dpcausal.direction.question import Columns, Pair, Released
 from dpcausal.direction.scores.anm import Residuals
 from dpcausal.mechanisms.blocks import assign_blocks, equal_blocks
 from dpcausal.papers.direction import anm_test_privacy as published
+from dpcausal.papers.direction import holdout
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.noise import generator_from_seed
@@ -29,7 +29,7 @@ from tests.registry.many import MANY
 from tests.registry.rows import TaskRow
 from tests.registry.training_tasks import TRAINING
 
-ASKED = "x", "y", "hsic", "everyone", 0.1
+ASKED = "x", "y", "hsic", 0.1
 
 
 def fitted(x: Any, left_y: Any, y: Any, left_x: Any) -> Residuals:
@@ -103,7 +103,6 @@ def of_bits(side: int, epsilon: float, size: int) -> list[Any]:
             "x",
             "y",
             "lsnm",
-            "everyone",
             0.1,
         )
         return [

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from dpcausal.direction import stable, training
-from dpcausal.direction.stable import training_sensitivity
 from dpcausal.papers.direction import anm_training_privacy as published
+from dpcausal.papers.direction import stable, training
+from dpcausal.papers.direction.stable import training_sensitivity
 from dpcausal.papers.mechanisms.stable_value import stable_threshold, stable_value
+from dpcausal.papers.statistics.rank import kendall
+from dpcausal.papers.statistics.stability import FeatureTable, fit_stable, prediction_sensitivity
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
-from dpcausal.regression.stability import FeatureTable, fit_stable, prediction_sensitivity
 from dpcausal.statistics.hsic import hsic
-from dpcausal.statistics.rank import kendall
 from tests.registry.rows import MechanismRow, SensitivityRow, TextRow
 
 Rows = Any

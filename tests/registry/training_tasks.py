@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from dpcausal.audit import GreyBoxAudit, compare
-from dpcausal.direction import stable, training
-from dpcausal.direction.stable import Setting
 from dpcausal.mechanisms.additive import laplace
 from dpcausal.papers.direction import anm_training_privacy as published
+from dpcausal.papers.direction import stable, training
+from dpcausal.papers.direction.stable import Setting
 from dpcausal.papers.mechanisms.stable_value import stable_value
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, PureDP

@@ -11,14 +11,13 @@ import pytest
 from scipy.stats import kendalltau
 
 from dpcausal.errors import ParameterError
-from dpcausal.statistics.rank import (
+from dpcausal.papers.statistics.rank import (
     GRID,
-    conditional_kendall,
-    conditional_kendall_sensitivity,
     conditional_kendall_steps,
     conditional_kendall_steps_sensitivity,
     table_kendall_steps,
 )
+from dpcausal.statistics.rank import conditional_kendall, conditional_kendall_sensitivity
 from tests.conformance import STARTS, check_claim, exhaustive, search
 
 Rows = Any

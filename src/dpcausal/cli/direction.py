@@ -40,15 +40,14 @@ def direction_command(
     call: Call,
     score: Annotated[
         str | None,
-        typer.Option(help="hsic, spearman, kendall, iqr; for everyone lsnm, also variance, igci[-gaussian|-slope]."),
+        typer.Option(help="lsnm, hsic, igci, igci-gaussian, igci-slope; a method of a paper has its own."),
     ] = None,
-    protect: Annotated[str, typer.Option(help="everyone, or test or training: that half only.")] = "everyone",
     alpha: AlphaOption = 0.1,
 ) -> None:
     """Which of two columns is the cause?"""
     from dpcausal.direction.api import direction
 
-    arguments: dict[str, Any] = {"score": score, "protect": protect, "alpha": alpha}
+    arguments: dict[str, Any] = {"score": score, "alpha": alpha}
     call.show(direction(call.table(data, schema), x, y, **arguments, **call.settings))
 
 
@@ -63,7 +62,6 @@ def direction_all_command(
     scores: Annotated[
         list[str] | None, typer.Option(help="Scores, as lsnm,igci; repeatable; by default one. Each is paid for.")
     ] = None,
-    protect: Annotated[str, typer.Option(help="everyone, or test or training: that half only.")] = "everyone",
     shares: Annotated[
         list[str] | None,
         typer.Option(help="a,b=3 or igci=3: pays that pair or score three times the others; repeatable."),
@@ -76,7 +74,7 @@ def direction_all_command(
 
     named = [tuple(names_in("--pair", [each])) for each in pair] if pair else None
     arguments: dict[str, Any] = {
-        "pairs": named, "scores": names_in("--scores", scores) or None, "protect": protect,
+        "pairs": named, "scores": names_in("--scores", scores) or None,
         "shares": _shares(shares), "alpha": alpha, "correction": correction,
     }  # fmt: skip
     call.show(direction_all(call.table(data, schema), **arguments, **call.settings))

@@ -38,7 +38,7 @@ CACHE_KEY_VERSION = 2
 
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "ci_test": ("x", "y", "given", "alpha"),
-    "direction": ("first", "second", "score", "protect", "alpha"),
+    "direction": ("first", "second", "score", "alpha"),
     "discover": ("names", "alpha", "knowledge.forbidden", "knowledge.required", "knowledge.tiers"),
     "effect": ("treatment", "outcome", "adjust", "groups", "estimand", "treated", "control", "coverage"),
     "cells": ("by", "names"),

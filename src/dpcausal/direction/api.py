@@ -9,15 +9,14 @@ from typing import Any, Literal
 from dpcausal.core import validate as public
 from dpcausal.core.run import ask, asks
 from dpcausal.data.table import Table
-from dpcausal.direction.methods import METHODS, chosen
+from dpcausal.direction.methods import METHODS, chosen, resolved
 from dpcausal.direction.question import DirectionMethod, Pair
 from dpcausal.direction.result import Direction
 from dpcausal.direction.scores import rehearse
 from dpcausal.privacy.checks import check_epsilon_consent
 from dpcausal.privacy.loss import Loss
 
-Score = Literal["lsnm", "hsic", "spearman", "kendall", "iqr", "variance", "igci", "igci-gaussian", "igci-slope"]
-Protect = Literal["everyone", "test", "training"]
+Score = Literal["lsnm", "hsic", "igci", "igci-gaussian", "igci-slope"]
 
 
 @asks
@@ -27,8 +26,7 @@ def direction(
     second: str,
     *,
     loss: Loss,
-    score: Score | None = None,
-    protect: Protect = "everyone",
+    score: Score | str | None = None,
     method: str | DirectionMethod = "auto",
     alpha: float = 0.1,
     accept_unproven: bool = False,
@@ -51,21 +49,15 @@ def direction(
         The most that the call may cost; no default.  ``PureDP(ε)``; of an ``ApproxDP(ε, δ)`` only ε is spent.
         ``NoPrivacy()`` with a ledger without privacy: the exact counts, or the exact scores.
     score : str, optional
-        ``"lsnm"`` (the default for everyone): which location-scale model leaves less dependence, by entropies; the only
-        one with a verdict, and a forced choice takes a scale only in blocks where it gains.
-        ``"hsic"`` (the default for a half: root of the Hilbert-Schmidt criterion of residuals), ``"spearman"``,
-        ``"kendall"``, ``"iqr"`` (log interquartile ranges).  Inside blocks or without privacy only: ``"variance"``, and
-        the scores of information geometry, which fit no regression: ``"igci"``, ``"igci-gaussian"`` (spacings, against
-        a uniform or normal law) and ``"igci-slope"``.
-    protect : str
-        ``"everyone"``: every row.  ``"test"``: the rows of the test half only, as in the paper; the training half
-        is NOT protected.  ``"training"``: the rows that the regressions are fitted on only, as in the paper; the test
-        half is NOT protected; scores ``"hsic"`` and ``"iqr"``.  Halves have no verdict: a forced choice.
+        ``"lsnm"`` (the default): which location-scale model leaves less dependence, by entropies; the only one with a
+        verdict, and a forced choice takes a scale only in blocks where it gains.  ``"hsic"``: root of the
+        Hilbert-Schmidt criterion of residuals.  The scores of information geometry fit no regression: ``"igci"``,
+        ``"igci-gaussian"`` (spacings, against a uniform or normal law) and ``"igci-slope"``.
     method : str or method
-        A short name, or an object of ``dpcausal.methods`` with its options, as ``Verdict(blocks=51)``.  For everyone:
-        ``"verdict"``, four noisy counts of blocks, or ``"majority-vote"``, the whole ε on one count: a forced choice,
-        which is ``"auto"`` for other scores and below 144 rows.  For a test half ``"holdout"``, for a training half
-        ``"training"``.  The papers' systems are objects of ``dpcausal.papers``.
+        A short name, or an object of ``dpcausal.methods`` with its options, as ``Verdict(blocks=51)``: ``"verdict"``,
+        four noisy counts of blocks, or ``"majority-vote"``, the whole ε on one count: a forced choice, which is
+        ``"auto"`` for other scores and below 144 rows.  The papers' systems, which protect one half of the rows and
+        have scores of their own, are objects of ``dpcausal.papers``.
     alpha : float
         Level of each claim that a verdict is made of; of votes, the largest ``p_sign`` at which a cause is named.
     accept_unproven, accept_large_epsilon : bool
@@ -87,9 +79,9 @@ def direction(
 
     Notes
     -----
-    *Guarantee*: ε-DP under replace-one for every row (``protect="everyone"``: claims block-bits, cube, verdict-level;
-    with ``method="majority-vote"`` block-votes, geometric), or for the rows of one half.  The level of a verdict speaks
-    of blocks of so many rows, not of causation.
+    *Guarantee*: ε-DP under replace-one for every row (claims block-bits, cube, verdict-level; with
+    ``method="majority-vote"`` block-votes, geometric).  The level of a verdict is that of blocks of so many rows, not
+    of causation.
     *Source*: verdict and ``lsnm`` are this library's; forced choice: Kusner, Sun, Sridharan & Weinberger (2016),
     Algorithm 1, with this library's blocks, flip distances and constants.
 
@@ -105,9 +97,10 @@ def direction(
     ('x causes y', 'x', False)
     """
     public.reject_misplaced_options(misplaced, method, METHODS, direction)
-    question = Pair.of(table, first, second, score, protect, alpha)
+    named = resolved(method)
+    question = Pair.of(table, first, second, score, alpha, named)
     check_epsilon_consent(loss, accept_large_epsilon)
-    way, besides = chosen(method, question, loss)
+    way, besides = chosen(named, question, loss)
     rehearse(question.score)
     return partial(
         ask, replace(question, besides=besides), way, loss, accept_unproven=accept_unproven,

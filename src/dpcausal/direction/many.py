@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations, groupby
+from itertools import combinations
 from typing import Any, cast, get_args
 
 from dpcausal.core import validate as public
@@ -15,13 +15,12 @@ from dpcausal.core.progress import progress
 from dpcausal.core.run import JointRun, charge_jointly, plan_call, run_many
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
-from dpcausal.direction.api import Protect
-from dpcausal.direction.methods import METHODS, chosen
-from dpcausal.direction.question import DEFAULT_SCORES, DirectionMethod
+from dpcausal.direction.methods import METHODS, chosen, resolved
+from dpcausal.direction.question import DirectionMethod
 from dpcausal.direction.question import Pair as PairQuestion
 from dpcausal.direction.result import Direction
 from dpcausal.direction.result_set import DirectionSet
-from dpcausal.direction.scores import rehearse, shared_fits
+from dpcausal.direction.scores import NAMES, rehearse
 from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.privacy.checks import check_epsilon_consent
 from dpcausal.privacy.loss import Loss, exact_amount
@@ -41,7 +40,6 @@ def direction_all(
     loss: Loss,
     scores: str | Sequence[str] | None = None,
     shares: Mapping[Pair | str, float] | None = None,
-    protect: Protect = "everyone",
     method: str | DirectionMethod = "auto",
     alpha: float = 0.1,
     correction: Correction = "holm",
@@ -73,7 +71,7 @@ def direction_all(
         Positive shares wᵢ, by pair (in either order) or by score, 1 where none is given; those of an answer's pair and
         score multiply.
         ``{("x", "y"): 3}`` pays that pair three times the ε of the others.
-    protect, method, alpha, accept_large_epsilon, refresh
+    method, alpha, accept_large_epsilon, refresh
         As in ``direction``, for every answer.  Where one half is protected, it is the same half for all answers.
     correction : str
         Of the arrows, for their number: ``"holm"`` (the default: the probability of any wrong arrow is at most α),
@@ -94,8 +92,8 @@ def direction_all(
 
     Notes
     -----
-    *Guarantee*: all answers together are within ``loss`` under replace-one, for the rows that ``protect`` names:
-    claims of each answer, ``divided-loss``, and ``one-half-for-all`` where one half is protected.
+    *Guarantee*: all answers together are within ``loss`` under replace-one: claims of each answer, ``divided-loss``,
+    and ``one-half-for-all`` where the method protects one half.
 
     Examples
     --------
@@ -109,11 +107,11 @@ def direction_all(
     [('x causes y', 'x', 'lsnm', PureDP(2)), (None, 'x', 'igci', PureDP(2))]
     """
     public.reject_misplaced_options(misplaced, method, METHODS, direction_all)
-    public.check_choice("protect", protect, tuple(DEFAULT_SCORES))
     public.check_choice("correction", correction, get_args(Correction))
-    scores = DEFAULT_SCORES[protect] if scores is None else scores
+    named = resolved(method)
+    scores = (NAMES if named is None else named.scores)[0] if scores is None else scores
     scores = (scores,) if isinstance(scores, str) else scores
-    plans, division = planned(table, pairs, loss, scores, shares, protect, method, alpha, accept_large_epsilon)
+    plans, division = planned(table, pairs, loss, scores, shares, named, alpha, accept_large_epsilon)
     for score in dict.fromkeys(plan.question.score for plan in plans):
         rehearse(score)
     paid = charge_jointly(
@@ -126,13 +124,11 @@ def direction_all(
     rows = plans[0].question.table.rows(dict.fromkeys(name for plan in plans for name in _named(plan)))
     found: list[Direction] = []
     with progress(len(plans), "directions") as step:
-        for names, of_pair in groupby(plans, _named):
-            with shared_fits():
-                for plan in of_pair:
-                    # The same seed for all: one split of the rows, so that one half of them is the protected one.
-                    found += run_many([plan], paid.allotment, read=lambda asked: asked.columns_of(rows), seed=seed)
-                    step(f"{', '.join(names)}: {plan.question.score}")
-    claims = ("divided-loss", *(("one-half-for-all",) if protect != "everyone" else ()))
+        for plan in plans:
+            # The same seed for all: one split of the rows, so that one half of them is the protected one.
+            found += run_many([plan], paid.allotment, read=lambda asked: asked.columns_of(rows), seed=seed)
+            step(f"{', '.join(_named(plan))}: {plan.question.score}")
+    claims = ("divided-loss", *(("one-half-for-all",) if plans[0].question.half else ()))
     return paid.kept(DirectionSet(
         directions=tuple(found), adjusted=_adjusted(found, correction), correction=correction,
         alpha=plans[0].question.alpha, pairs=tuple(dict.fromkeys(map(_named, plans))), scores=tuple(scores),
@@ -146,8 +142,8 @@ def _named(plan: PlannedCall[PairQuestion]) -> Pair:
 
 def planned(
     table: Table, pairs: Sequence[Pair] | None, loss: Loss, scores: Sequence[str],
-    shares: Mapping[Pair | str, float] | None, protect: str, method: str | DirectionMethod,
-    alpha: float, accept_large_epsilon: bool,
+    shares: Mapping[Pair | str, float] | None, method: DirectionMethod | None, alpha: float,
+    accept_large_epsilon: bool,
 ) -> tuple[list[PlannedCall[PairQuestion]], LossSplit]:  # fmt: skip
     """Check every public argument and return a plan for each answer, and what each is paid; nothing is read."""
     public.check_table(table, persons=True)
@@ -159,14 +155,14 @@ def planned(
     weights = _weights(asked, scores, shares)
     division = divided(loss, [weights[pair] * weights[score] for pair in asked for score in scores])
     questions = [
-        PairQuestion.of(table, *pair, score, protect, alpha) for pair in asked for score in scores
+        PairQuestion.of(table, *pair, score, alpha, method) for pair in asked for score in scores
     ]
     plans = []
     for question, part in zip(questions, division.parts, strict=True):
         way, unused = chosen(method, question, loss)
         besides = (*((division.note,) if division.note else ()), *unused)
         plans.append(plan_call(replace(question, besides=besides), way, part))
-    if protect != "everyone" and len({getattr(plan.method, "training_share", None) for plan in plans}) > 1:
+    if plans[0].question.half and len({getattr(plan.method, "training_share", None) for plan in plans}) > 1:
         raise ParameterError("the protected half must be one half for all answers: give training_share")
     return plans, division
 
@@ -224,7 +220,6 @@ def detail(plans: Sequence[PlannedCall[PairQuestion]], scores: Sequence[str]) ->
         "columns": names,
         "pairs": [list(pair) for pair in pairs],
         "scores": list(scores),
-        "protect": plans[0].question.protect,
         "methods": [one for place, one in enumerate(options) if one not in options[:place]],
     }
 

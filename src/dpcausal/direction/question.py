@@ -30,17 +30,6 @@ from dpcausal.privacy.sensitivity import Unit
 
 PUBLIC = ("the number of rows", "column names and bounds", "the order of the rows", "all arguments", "the seed")
 
-UNITS = {"everyone": Unit.ROW, "test": Unit.TEST_ROW, "training": Unit.TRAINING_ROW}
-"""Whose row the loss speaks of, by ``protect``."""
-
-DEFAULT_SCORES = {"everyone": "lsnm", "test": "hsic", "training": "hsic"}
-
-UNPROTECTED = {
-    "test": "the rows of the training half are NOT protected: only the test half is",
-    "training": "the rows of the test half are NOT protected: only the training half is",
-}
-"""The first caveat, by ``protect``."""
-
 FORCED = "a forced choice: pairs that are not linked lean one way too, and a margin near 0 is no finding"
 
 class Columns(NamedTuple):
@@ -72,8 +61,6 @@ class Released:
     margin: float | None
     unit: Literal["score", "records", "votes"]
     scores: tuple[float, float] | None = None
-    penalty: float | None = None
-    width: float | None = None
     coins: float | None = None
     named: bool = True
     verdict: str | None = None
@@ -84,7 +71,7 @@ class Released:
 
 @dataclass(frozen=True)
 class Pair(TableQuestion[Direction]):
-    """Which of two columns is the cause, by a score, protecting some rows or all."""
+    """Which of two columns is the cause, by a score."""
 
     task: ClassVar[str] = "direction"
 
@@ -93,15 +80,17 @@ class Pair(TableQuestion[Direction]):
     first: str
     second: str
     score: str
-    protect: str
     alpha: float
+    half: Unit | None = None
+    """The unit that the method protects, where that is not the table's."""
     besides: tuple[str, ...] = ()
     """Caveats of the call that it is part of."""
 
     @classmethod
     def of(
-        cls, table: Table, first: str, second: str, score: str | None, protect: str, alpha: float
-    ) -> Pair:
+        cls, table: Table, first: str, second: str, score: str | None, alpha: float,
+        method: DirectionMethod | None = None,
+    ) -> Pair:  # fmt: skip
         """Return the question of checked arguments."""
         public.check_table(table, persons=True)
         for name in (first, second):
@@ -114,17 +103,19 @@ class Pair(TableQuestion[Direction]):
             raise ParameterError("first and second must be two different columns")
         for name in (first, second):
             check_varies(table.inside, name, table.schema.column(name))
-        public.check_choice("protect", protect, tuple(UNITS))
-        asked = public.check_choice("score", DEFAULT_SCORES[protect] if score is None else score, NAMES)
-        if protect != "everyone" and table.unit is not Unit.ROW:
-            raise ParameterError(f"protect={protect!r} protects rows of one half: persons need protect='everyone'")
+        scores, half = (NAMES, None) if method is None else (method.scores, method.half)
+        score = scores[0] if score is None else score
+        if method is None:
+            public.check_choice("score", score, NAMES)
+        if half is not None and method is not None and table.unit is not Unit.ROW:
+            raise ParameterError(f"method {method.name!r} protects each {half.value}, this table's unit is persons")
         if table.n < LEAST_ROWS:
             raise ParameterError(f"a direction needs at least {LEAST_ROWS} rows, the table has {table.n}")
-        return cls(table, first, second, asked, protect, public.level(alpha))
+        return cls(table, first, second, score, public.level(alpha), half)
 
     @property
     def unit(self) -> Unit:
-        return self.table.unit if self.protect == "everyone" else UNITS[self.protect]
+        return self.half or self.table.unit
 
     @property
     def related(self) -> tuple[str, ...]:
@@ -149,8 +140,9 @@ class Pair(TableQuestion[Direction]):
         return (first.lower, first.upper), (second.lower, second.upper)
 
     def detail(self) -> dict[str, Any]:
-        asked = {name: getattr(self, name) for name in ("score", "protect", "alpha")}
-        return {"columns": [self.first, self.second], **asked, **self.table.declared}
+        return {
+            "columns": [self.first, self.second], "score": self.score, "alpha": self.alpha, **self.table.declared,
+        }  # fmt: skip
 
     def read(self) -> Columns:
         return self.columns_of(self.table.rows([self.first, self.second]))
@@ -174,8 +166,6 @@ class Pair(TableQuestion[Direction]):
         self, settled: PlannedCall[Pair], released: Released, allotment: CallBudget, seed: int | None
     ) -> Direction:
         caveats = (*settled.caveats, *self.besides)
-        if not settled.exactly and self.protect in UNPROTECTED:
-            caveats = (UNPROTECTED[self.protect], *caveats)
         # At a margin of exactly 0 the first named column is the cause, a fixed rule.
         is_first = released.margin is not None and released.margin >= 0
         ordered = (self.first, self.second) if is_first else (self.second, self.first)
@@ -193,7 +183,6 @@ class Pair(TableQuestion[Direction]):
             p_arrow=released.arrow,
             scores=released.scores,
             score=self.score,
-            protect=self.protect,
             method=settled.method.name,
             settings=settled.method.options(),
             columns=(self.first, self.second),
@@ -202,8 +191,6 @@ class Pair(TableQuestion[Direction]):
             alpha=self.alpha,
             spent=settled.spent,
             guarantee=self.guarantee(settled, allotment, caveats),
-            penalty=released.penalty,
-            width=released.width,
         )
 
 
@@ -214,8 +201,8 @@ class DirectionMethod(Method[Pair]):
     least_epsilon: ClassVar[Fraction] = Fraction(1, 10**9)
     """The ledger's unit; noise for less would pass the largest scale that is drawn."""
 
-    protect: ClassVar[str]
-    """Whose rows it protects."""
+    half: ClassVar[Unit | None] = None
+    """The unit that it protects, where that is not the table's."""
 
     scores: ClassVar[tuple[str, ...]]
     """The scores it serves."""
@@ -225,13 +212,9 @@ class DirectionMethod(Method[Pair]):
 
     def plan(self, question: Pair, spent: Any) -> Self:
         """Refuse a question that it does not answer."""
-        if question.protect != self.protect:
-            raise ParameterError(f"method {self.name!r} goes with protect={self.protect!r}")
         if question.score not in self.scores:
-            why = "" if question.score in ("iqr", "kendall", "spearman") else ", for want of a bounded sensitivity"
             raise ParameterError(
-                f"score={question.score!r} does not go with method {self.name!r} and protect={self.protect!r}{why}: it "
-                f"takes {', '.join(self.scores)}"
+                f"score={question.score!r} does not go with method {self.name!r}: it takes {', '.join(self.scores)}"
             )
         return self
 

@@ -64,7 +64,7 @@ class Direction(Result):
     scores : tuple of two floats, or None
         The released scores of (first causes second, second causes first), the smaller wins; ``None`` unless both
         were released.
-    score, protect, method : str
+    score, method : str
         As asked for, defaults filled.
     settings : dict
         The method's options as used, by name.
@@ -80,8 +80,6 @@ class Direction(Result):
         What this answer was paid; ``guarantee.loss`` is more where one call gave several.
     guarantee : Guarantee
         What the call cost and whom it protects.
-    penalty, width : float or None
-        λ and kernel width of regressions that are protected too: as given, by the public rule, or privately chosen.
     """
 
     verdict: str | None
@@ -96,7 +94,6 @@ class Direction(Result):
     p_arrow: float | None
     scores: tuple[float, float] | None
     score: str
-    protect: str
     method: str
     settings: dict[str, Any] = field(hash=False)
     columns: tuple[str, str]
@@ -105,8 +102,6 @@ class Direction(Result):
     alpha: float
     spent: Loss
     guarantee: Guarantee
-    penalty: float | None = None
-    width: float | None = None
 
     @property
     def blocks(self) -> int | None:

@@ -5,10 +5,13 @@ system fails, the call needs ``accept_unproven=True``, runs on an in-memory ledg
 result is stamped.
 """
 
+from dpcausal.papers.direction import calculators as calculators
 from dpcausal.papers.direction.anm_test_privacy import AnmTestPrivacy as AnmTestPrivacy
 from dpcausal.papers.direction.anm_test_privacy_iqr import AnmTestPrivacyIqr as AnmTestPrivacyIqr
 from dpcausal.papers.direction.anm_training_privacy import AnmTrainingPrivacy as AnmTrainingPrivacy
 from dpcausal.papers.direction.anm_training_privacy import AnmTrainingRanks as AnmTrainingRanks
+from dpcausal.papers.direction.holdout import Holdout as Holdout
+from dpcausal.papers.direction.training import TrainingPrivacy as TrainingPrivacy
 from dpcausal.papers.discovery.em_pc import EmPc as EmPc
 from dpcausal.papers.discovery.priv_pc import PrivPc as PrivPc
 from dpcausal.papers.discovery.svt_pc import SvtPc as SvtPc
@@ -29,7 +32,7 @@ ASKED = {
     room: {f"papers.{kind.__name__}": kind for kind in kinds}
     for room, kinds in {
         "independence": (PrivGcm, PrivCrt, PrivToT, PrivSpearman),
-        "direction": (AnmTestPrivacy, AnmTrainingPrivacy, AnmTrainingRanks),
+        "direction": (Holdout, TrainingPrivacy, AnmTestPrivacy, AnmTrainingPrivacy, AnmTrainingRanks),
         "synthetic_control": (DpscOut, OutputPerturbation, ObjectivePerturbation),
         "discovery": (PrivPc, SvtPc), "effects": (FoldSplit,),
     }.items()

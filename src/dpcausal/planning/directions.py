@@ -74,7 +74,7 @@ class DirectionPlan(TablePlan):
 
     def expected(self, n: int, loss: Loss) -> Forecast:
         rows = self.table({name: np.zeros(n, dtype=np.int8) for name in "xy"}, dict.fromkeys("xy", Bounded(-1, 1)))
-        question = Pair.of(rows, "x", "y", None, "everyone", self.alpha)
+        question = Pair.of(rows, "x", "y", None, self.alpha)
         planned = plan_call(question, Verdict(), loss)
         way, chances = cast(Verdict, planned.method), []
         for curve in self._curves:

@@ -23,8 +23,8 @@ from dpcausal.papers.mechanisms.iqr_intervals import (
     proposed_distances,
     proposed_intervals,
 )
+from dpcausal.papers.statistics.iqr import IqrReach, interquartile_range
 from dpcausal.privacy.sensitivity import Norm, conditional_change
-from dpcausal.statistics.iqr import IqrReach, interquartile_range
 from tests.conformance import check_claim, exhaustive, neighbouring_rows, search
 from tests.statistics.iqr_brute_force import iqr_by_definition, reachable
 

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from dpcausal.core.run_context import Run
-from dpcausal.direction.holdout import Halving
-from dpcausal.direction.question import Columns, Pair, Released
+from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released
 from dpcausal.direction.scores import NAMES, anm, of_block
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
+from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.sandbox import isolated_or_default
+from dpcausal.statistics.hsic import MOST_RECORDS
+
+TRAINING_SHARE = 0.5
+"""Share of the rows that the regressions are fitted on."""
+
+
+def exact_scores(run: Run[Pair], scores: Callable[[Columns], tuple[float, float]]) -> Released:
+    """Return the exact scores of the rows that have both columns."""
+    book_exact("scores", run.budget)
+    columns: Columns = run.data
+    forward, backward = scores(Columns(*columns.complete(), columns.kept[columns.kept]))
+    return Released(backward - forward, "score", (forward, backward))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exact(Halving):
-    """The scores themselves: what every question gets with ``NoPrivacy()``, whomever it would protect."""
+class Exact(DirectionMethod):
+    """The scores themselves: of all rows, or by ``hsic`` of a half whose regressions are fitted on the other half."""
 
     name: ClassVar[str] = "exact"
     about: ClassVar[str] = "the exact scores, without privacy"
@@ -27,22 +39,23 @@ class Exact(Halving):
     leaves_out: ClassVar[bool] = True
     scores: ClassVar[tuple[str, ...]] = NAMES
 
-    def plan(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
-        if question.score not in anm.SCORES:
-            if self.training_share is not None:
-                raise ParameterError("training_share goes with the scores of residuals: this one fits no regression")
-            return self
-        return self.settled_share(question)
+    def plan(self, question: Pair, spent: Any) -> Self:
+        most = MOST_RECORDS["laplacian"]
+        if question.score == "hsic" and anm.half_sizes(question.n, TRAINING_SHARE)[1] > most:
+            raise ParameterError(f"the hsic score takes at most {most} rows in a half without privacy")
+        return self
 
     def release(self, run: Run[Pair]) -> Released:
-        private, question = run.data, run.question
-        book_exact("scores", run.budget)
-        x, y = private.complete()
-        if question.score in anm.SCORES:
-            whole = Columns(x, y, private.kept[private.kept])
-            forward, backward = anm.SCORES[question.score](self.halves(whole, question, run.rng))
-        else:
-            seed = int(run.rng.integers(2**63))
-            forward, backward = isolated_or_default(lambda: of_block(question.score, x, y, seed), (0.0, 0.0))
-            forward, backward = (value if math.isfinite(value) else 0.0 for value in (forward, backward))
-        return Released(backward - forward, "score", (forward, backward))
+        score, rng = run.question.score, run.rng
+
+        def of_half(whole: Columns) -> tuple[float, float]:
+            train, test = anm.split_rows(len(whole.x), TRAINING_SHARE, rng)
+            return anm.hsic_scores(anm.fit_halves(whole.x, whole.y, train, test, *run.question.ranges, rng))
+
+        def of_all(whole: Columns) -> tuple[float, float]:
+            seed = int(rng.integers(2**63))
+            pair = isolated_or_default(lambda: of_block(score, whole.x, whole.y, seed), (0.0, 0.0))
+            forward, backward = (value if math.isfinite(value) else 0.0 for value in pair)
+            return forward, backward
+
+        return exact_scores(run, of_half if score == "hsic" else of_all)

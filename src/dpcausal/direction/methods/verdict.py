@@ -168,7 +168,6 @@ class Verdict(DirectionMethod):
     supports_no_privacy: ClassVar[bool] = True
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
-    protect: ClassVar[str] = "everyone"
     scores: ClassVar[tuple[str, ...]] = ("lsnm",)
 
     blocks: int | None = None

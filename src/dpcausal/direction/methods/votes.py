@@ -98,7 +98,6 @@ class MajorityVote(DirectionMethod):
     proofs: ClassVar[tuple[str, ...]] = PROOFS
     leaves_out: ClassVar[bool] = True
     private_ids: ClassVar[bool] = True
-    protect: ClassVar[str] = "everyone"
     scores: ClassVar[tuple[str, ...]] = NAMES
 
     blocks: int | None = None
@@ -115,7 +114,7 @@ class MajorityVote(DirectionMethod):
             raise ParameterError(f"blocks must be an odd number between 1 and n/{LEAST_BLOCK} = {most}")
         if question.score == "hsic" and -(-question.n // blocks) > MOST_RECORDS["laplacian"]:
             raise ParameterError(
-                f"the hsic score takes at most {MOST_RECORDS['laplacian']} rows in a block or a test half"
+                f"the hsic score takes at most {MOST_RECORDS['laplacian']} rows in a block"
             )
         return replace(self, blocks=blocks)
 

@@ -1,7 +1,7 @@
 """The additive noise model: regress both ways, score what is left, the smaller score wins.
 
 Y = f(X) + N with N independent of X makes the residuals of y on x independent of x, and those of x on y depend
-on y.  Everything here is plain computation on given rows; what may leave is decided by ``holdout`` and ``blocks``.
+on y.  Everything here is plain computation on given rows; what may leave is decided by the methods.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.statistics.hsic import root_hsic
-from dpcausal.statistics.iqr import IqrReach, interquartile_range
-from dpcausal.statistics.rank import kendall, spearman
 
 Column = npt.NDArray[np.float64]
 Interval = tuple[float, float]
@@ -28,7 +26,7 @@ DISTANCE_ROWS = 300
 """Rows that a median distance is taken over."""
 
 LEAST_ROWS = 8
-"""Fewest rows of a direction, or of a block: each half then has at least 2, and ranks and quartiles are defined."""
+"""Fewest rows of a direction, or of a block: each half then has at least 2."""
 
 TABLE_PLACES = 2**14 + 1
 """Places of a regression's table over the public range of its regressor, and again over its training values."""
@@ -205,7 +203,8 @@ def fit_all(x: Column, y: Column, generator: PublicGenerator) -> Residuals:
     )
 
 
-def _root_hsic_scores(rest: Residuals) -> tuple[float, float]:
+def hsic_scores(rest: Residuals) -> tuple[float, float]:
+    """Return the roots of HSIC of ("x causes y", "y causes x") from residuals; the smaller wins."""
     forward = root_hsic(
         *rest.forward(),
         width_x=rest.width_x,
@@ -221,40 +220,3 @@ def _root_hsic_scores(rest: Residuals) -> tuple[float, float]:
         range_y=rest.range_left_x,
     )
     return forward, backward
-
-
-def reaches(rest: Residuals) -> tuple[tuple[IqrReach, IqrReach], tuple[IqrReach, IqrReach]]:
-    """Return the reach of the four IQRs: of x and its residuals' pair, then of y's."""
-    return (
-        (IqrReach(rest.x, *rest.range_x), IqrReach(rest.left_y, *rest.range_left_y)),
-        (IqrReach(rest.y, *rest.range_y), IqrReach(rest.left_x, *rest.range_left_x)),
-    )
-
-
-def _log(value: float) -> float:
-    # Total: a spread of 0 counts as the least normal float.
-    return math.log(max(value, 2.0**-1022))
-
-
-def _iqr_scores(rest: Residuals) -> tuple[float, float]:
-    def score(pair: tuple[Column, Column]) -> float:
-        return _log(interquartile_range(pair[0])) + _log(interquartile_range(pair[1]))
-
-    return score(rest.forward()), score(rest.backward())
-
-
-def _variance_scores(rest: Residuals) -> tuple[float, float]:
-    def score(pair: tuple[Column, Column]) -> float:
-        return _log(float(np.var(pair[0]))) + _log(float(np.var(pair[1])))
-
-    return score(rest.forward()), score(rest.backward())
-
-
-SCORES: dict[str, Callable[[Residuals], tuple[float, float]]] = {
-    "hsic": _root_hsic_scores,
-    "spearman": lambda rest: (abs(spearman(*rest.forward())), abs(spearman(*rest.backward()))),
-    "kendall": lambda rest: (abs(kendall(*rest.forward())), abs(kendall(*rest.backward()))),
-    "iqr": _iqr_scores,
-    "variance": _variance_scores,
-}
-"""The scores of ("x causes y", "y causes x") from residuals, the smaller wins; ``variance`` has no sensitivity."""

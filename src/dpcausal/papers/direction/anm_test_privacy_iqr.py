@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from dpcausal.core import validate as public
 from dpcausal.core.run_context import Run
-from dpcausal.direction.holdout import Halving
 from dpcausal.direction.question import Pair, Released
 from dpcausal.direction.scores.anm import Column, Interval, Residuals
 from dpcausal.errors import FenceError
+from dpcausal.papers.direction.holdout import Halving
 from dpcausal.papers.mechanisms.iqr_intervals import proposal, proposal_sensitivity
 from dpcausal.papers.mechanisms.propose_test_release import Calibration, propose_test_release, tested
+from dpcausal.papers.statistics.iqr import IqrReach
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy
+from dpcausal.privacy.loss import ApproxDP, Loss
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
-from dpcausal.statistics.iqr import IqrReach
 
 NAMES = ("the first", "the second's residuals", "the second", "the first's residuals")
 
@@ -103,7 +103,7 @@ def summed(values: list[float | None]) -> Released:
 
 @dataclass(frozen=True, kw_only=True)
 class AnmTestPrivacyIqr(Halving):
-    """The interquartile score by propose-test-release, for ``protect="test"``: not private as printed.
+    """The interquartile score by propose-test-release, for the test half: not private as printed.
 
     Parameters
     ----------
@@ -127,14 +127,14 @@ class AnmTestPrivacyIqr(Halving):
     def unproven(self) -> str:
         return "the interquartile algorithm" if self.constants == "published" else ""
 
-    def caveats(self, question: Pair, spent: ApproxDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: Pair, spent: Any) -> tuple[str, ...]:
         unproven = ("published algorithm without a valid proof",) if self.unproven else ()
         return (*unproven, *super().caveats(question, spent))
 
-    def plan(self, question: Pair, spent: ApproxDP | NoPrivacy) -> Self:
+    def plan(self, question: Pair, spent: Any) -> Self:
         public.check_choice("constants", self.constants, ("published", "corrected"))
         return super().plan(question, spent)
 
-    def release(self, run: Run[Pair]) -> Released:
+    def noisy(self, run: Run[Pair]) -> Released:
         way = as_printed if self.unproven else corrected
-        return way(self.halves(run.data, run.question, run.rng), run.budget, run.loss)
+        return way(self.fitted(run.data, run), run.budget, run.loss)

@@ -2,7 +2,7 @@
 
 Kusner, Sun, Sridharan & Weinberger (2016), section 5.
 Errata: Theorem 7 is valid and loose by a thousand and more; Theorem 6 needs gaps between values and one step more, and
-never answers on real residuals (``docs/appendix/errata-direction-training.md``).  Proofs: ``direction/training.md``.
+never answers on real residuals (``docs/appendix/errata-direction-training.md``).  Proofs: ``training.md``.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from dpcausal.core.run_context import Run
-from dpcausal.direction import stable
-from dpcausal.direction.calculators import two_draws_tail
 from dpcausal.direction.question import Pair, Released
 from dpcausal.direction.scores.anm import Column
-from dpcausal.direction.stable import StableFit
 from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
+from dpcausal.papers.direction import stable
+from dpcausal.papers.direction.calculators import two_draws_tail
+from dpcausal.papers.direction.stable import StableFit
 from dpcausal.papers.mechanisms.stable_value import stable_value
-from dpcausal.privacy.loss import ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.papers.statistics.rank import kendall, spearman
+from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.statistics.hsic import hsic
-from dpcausal.statistics.rank import kendall, spearman
 
 
 def rank_gap(*columns: Column) -> float:
@@ -54,13 +54,12 @@ def published_hsic_sensitivity(n: int, m: int, penalty: float) -> Sensitivity:
 class PublishedFit(StableFit):
     """One setting with λ of at most 1, as Theorems 5 to 7 have it."""
 
-    protect: ClassVar[str] = "training"
     most_penalty: ClassVar[float] = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnmTrainingPrivacy(PublishedFit):
-    """HSIC of both directions with noise of Theorem 7, for ``protect="training"``.
+    """HSIC of both directions with noise of Theorem 7, for the training half.
 
     Parameters
     ----------
@@ -75,7 +74,7 @@ class AnmTrainingPrivacy(PublishedFit):
     proofs: ClassVar[tuple[str, ...]] = ("hsic-training-published", "laplace")
     scores: ClassVar[tuple[str, ...]] = ("hsic",)
 
-    def plan(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: Pair, spent: Any) -> Self:
         """Refuse a small λ: it asks for more noise than can be drawn."""
         ready = super().plan(question, spent)
         bound = 2 * published_hsic_sensitivity(*ready.sizes(question), ready.setting.penalty).bound
@@ -86,7 +85,7 @@ class AnmTrainingPrivacy(PublishedFit):
             raise LossError("the published bound needs more noise than can be drawn: give a larger penalty") from None
         return ready
 
-    def release(self, run: Run[Pair]) -> Released:
+    def noisy(self, run: Run[Pair]) -> Released:
         halves, setting = self.halved(run.data, run.question, run.rng), self.setting
         each = published_hsic_sensitivity(halves.n, halves.m, setting.penalty)
         both = Sensitivity(2 * Fraction(each.bound), each.norm, each.relation, each.proof, each.unit)
@@ -102,7 +101,7 @@ class AnmTrainingPrivacy(PublishedFit):
         forward, backward = map(float, laplace(Query(np.array(scores), both, "scores"), run.budget, run.loss))
         margin = backward - forward
         tail = two_draws_tail(margin, laplace_scale(both.bound, run.loss))
-        return Released(margin, "score", (forward, backward), setting.penalty, setting.width, coins=tail)
+        return Released(margin, "score", (forward, backward), coins=tail)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +120,7 @@ class AnmTrainingRanks(PublishedFit):
     proofs: ClassVar[tuple[str, ...]] = ("training-ranks", "stable-value")
     scores: ClassVar[tuple[str, ...]] = ("spearman", "kendall")
 
-    def release(self, run: Run[Pair]) -> Released:
+    def noisy(self, run: Run[Pair]) -> Released:
         halves, setting = self.halved(run.data, run.question, run.rng), self.setting
         left_y, left_x = halves.residuals(setting)
         correlation = spearman if run.question.score == "spearman" else kendall
@@ -130,6 +129,6 @@ class AnmTrainingRanks(PublishedFit):
         claim = Sensitivity(1, Norm.TESTED, Relation.REPLACE_ONE, "training-ranks", Unit.TRAINING_ROW)
         stated = stable_value(Query(np.array([float(distance), *scores]), claim, "rank scores"), run.budget, run.loss)
         if stated is None:
-            return Released(None, "score", None, setting.penalty, setting.width)
+            return Released(None, "score")
         forward, backward = map(float, stated)
-        return Released(backward - forward, "score", (forward, backward), setting.penalty, setting.width)
+        return Released(backward - forward, "score", (forward, backward))

@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from dpcausal.discovery.search.pc import Test
 from dpcausal.papers.independence.priv_kendall import kendall_weight
-from dpcausal.privacy.sensitivity import Query, Sensitivity
-from dpcausal.statistics.rank import (
+from dpcausal.papers.statistics.rank import (
     GRID,
     conditional_kendall_steps_sensitivity,
     stratum_kendall_numerators,
     table_kendall_steps,
 )
+from dpcausal.privacy.sensitivity import Query, Sensitivity
 
 Counts = npt.NDArray[np.int64]
 

@@ -16,9 +16,10 @@ from typing import Any, ClassVar
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.kendall import RankTest
 from dpcausal.independence.question import IndependenceQuestion, Reals
+from dpcausal.papers.statistics.rank import kendall, spearman_numerator
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
-from dpcausal.statistics.rank import kendall, spearman_numerator, strata_rows
+from dpcausal.statistics.rank import strata_rows
 
 ROUNDING = 2.0**-36
 """Above what rounding adds on two sides, of values below 10⁴."""

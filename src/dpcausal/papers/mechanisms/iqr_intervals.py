@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.errors import ParameterError
+from dpcausal.papers.statistics.iqr import IqrReach, least
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity, Unit
-from dpcausal.statistics.iqr import IqrReach, least
 
 HALF_CELL = 0.5
 """The shift of the second interval's grid with which it always holds the IQR."""

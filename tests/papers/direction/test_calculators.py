@@ -10,7 +10,8 @@ import pytest
 from scipy import stats
 from scipy.integrate import quad
 
-from dpcausal.direction.calculators import (
+from dpcausal.errors import ParameterError
+from dpcausal.papers.direction.calculators import (
     flip_draw,
     flip_draw_tail,
     four_draws,
@@ -19,7 +20,6 @@ from dpcausal.direction.calculators import (
     two_draws,
     two_draws_tail,
 )
-from dpcausal.errors import ParameterError
 
 MARGINS = [0.0, 1e-3, 0.4, 1.0, 2.5, 7.0]
 SCALES = [0.03, 1.0, 40.0]

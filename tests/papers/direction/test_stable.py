@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.direction import stable
 from dpcausal.direction.methods import chosen
 from dpcausal.direction.question import Columns, Pair
-from dpcausal.direction.stable import Setting, default_penalty, training_sensitivity
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import recording_gate
-from dpcausal.methods import TrainingPrivacy
+from dpcausal.papers import TrainingPrivacy
+from dpcausal.papers.direction import stable
+from dpcausal.papers.direction.stable import Setting, default_penalty, training_sensitivity
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.statistics import gaussian_sums
 from tests.conformance import search
@@ -32,14 +32,14 @@ def plan(**arguments: Any) -> Any:
     ledger = dpc.Ledger.in_memory(dpc.PureDP(10))
     table = dpc.Table(PAIR.columns, PAIR.schema, ledger, missing="impute")
     words = spelled(arguments)
-    question = Pair.of(table, "x", "y", words.get("score", "hsic"), words["protect"], 0.1)
-    method, _ = chosen(words.get("method", "auto"), question, words["loss"])
+    question = Pair.of(table, "x", "y", words.get("score", "hsic"), 0.1, words["method"])
+    method, _ = chosen(words["method"], question, words["loss"])
     return method.plan(question, words["loss"])
 
 
 def question(score: str = "hsic") -> Pair:
     table = dpc.Table(PAIR.columns, PAIR.schema, dpc.Ledger.in_memory(dpc.PureDP(10)), missing="impute")
-    return Pair.of(table, "x", "y", score, "training", 0.1)
+    return Pair.of(table, "x", "y", score, 0.1, TrainingPrivacy())
 
 
 class Many(Pair):
@@ -90,7 +90,7 @@ def test_the_settings_that_are_named_are_those_that_answer() -> None:
     with recording_gate() as recording:
         result = ask(penalty=0.7, width=0.3)
     (passage,) = recording.passages
-    assert passage.event.loss == dpc.PureDP(1) and (result.penalty, result.width) == (0.7, 0.3)
+    assert passage.event.loss == dpc.PureDP(1) and (result.settings["penalty"], result.settings["width"]) == (0.7, 0.3)
 
 
 def test_columns_are_scaled_by_their_public_bounds_and_by_nothing_else() -> None:
@@ -143,8 +143,8 @@ def test_more_test_rows_than_gaussian_kernels_take_are_refused_with_the_share_th
     columns = {name: np.zeros(rows) for name in ("x", "y")}
     table = dpc.Table(columns, PAIR.schema, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
     with pytest.raises(ParameterError, match=r"training_share of at least 0\.5001"):
-        TrainingPrivacy().plan(Pair.of(table, "x", "y", "hsic", "training", 0.1), dpc.PureDP(1))
-    iqr = Pair.of(table, "x", "y", "iqr", "training", 0.1)
+        TrainingPrivacy().plan(Pair.of(table, "x", "y", "hsic", 0.1, TrainingPrivacy()), dpc.PureDP(1))
+    iqr = Pair.of(table, "x", "y", "iqr", 0.1, TrainingPrivacy())
     assert TrainingPrivacy().plan(iqr, dpc.PureDP(1)).training_share == 0.5
 
 

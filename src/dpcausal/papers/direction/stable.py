@@ -14,17 +14,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpcausal.direction.calculators import one_draw_tail
-from dpcausal.direction.holdout import checked_share
-from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released
+from dpcausal.direction.question import Columns, Pair, Released
 from dpcausal.direction.scores.anm import Column, Interval, half_sizes, split_rows
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
-from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import PureDP
-from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
-from dpcausal.regression.stability import (
+from dpcausal.papers.direction.calculators import one_draw_tail
+from dpcausal.papers.direction.half import TRAINING_SHARE, OneHalf, checked_share
+from dpcausal.papers.statistics.stability import (
     LARGEST_PENALTY,
     LARGEST_WIDTH,
     LEAST_PENALTY,
@@ -34,6 +30,10 @@ from dpcausal.regression.stability import (
     fit_stable,
     prediction_sensitivity,
 )
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.loss import PureDP
+from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.statistics.hsic import MOST_RECORDS, root_hsic, root_hsic_residual_sensitivity
 
 WIDTH = 0.3
@@ -128,7 +128,7 @@ def default_penalty(rows: int, epsilon: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StableFit(DirectionMethod):
+class StableFit(OneHalf):
     """A release of the scores of a test half whose regressions are protected too.
 
     Parameters
@@ -140,10 +140,9 @@ class StableFit(DirectionMethod):
         public range.  By default λ follows a public rule of n and ε, and the width is 0.3.
     """
 
-    default_share: ClassVar[float] = 0.5
+    half: ClassVar[Unit] = Unit.TRAINING_ROW
     most_penalty: ClassVar[float] = LARGEST_PENALTY
 
-    training_share: float | None = None
     penalty: float | None = None
     width: float | None = None
 
@@ -154,18 +153,18 @@ class StableFit(DirectionMethod):
 
     def sizes(self, question: Pair) -> tuple[int, int]:
         """Return the public numbers of training and test rows."""
-        return half_sizes(question.n, self.training_share or self.default_share)
+        return half_sizes(question.n, self.training_share or TRAINING_SHARE)
 
     def halved(self, private: Columns, question: Pair, coins: PublicGenerator) -> Halves:
         """Return the two halves of a public random split, scaled."""
-        train, test = split_rows(len(private.x), self.training_share or self.default_share, coins)
+        train, test = split_rows(len(private.x), self.training_share or TRAINING_SHARE, coins)
         x, y = (scaled(*pair) for pair in zip(private[:2], question.ranges, strict=True))
         return Halves(x[train], y[train], x[test], y[test])
 
     def plan(self, question: Pair, spent: Any) -> Self:
         """Check the share of training rows, λ and the width, and fill their defaults, from public numbers."""
         ready = super().plan(question, spent)
-        ready = replace(ready, training_share=checked_share(ready.training_share, self.default_share))
+        ready = replace(ready, training_share=checked_share(ready.training_share))
         n, m = ready.sizes(question)
         if n > MOST_ROWS:
             raise ParameterError(f"protected regressions take at most {MOST_ROWS} training rows, here {n}")
@@ -197,4 +196,4 @@ def release_margin(
     """Return a margin with Laplace noise."""
     noisy = laplace(Query(margin, sensitivity, "margin"), allotment, loss)
     tail = one_draw_tail(noisy, laplace_scale(sensitivity.bound, loss))
-    return Released(noisy, "score", penalty=setting.penalty, width=setting.width, coins=tail)
+    return Released(noisy, "score", coins=tail)

@@ -9,14 +9,14 @@ from fractions import Fraction
 import pytest
 
 from dpcausal.errors import ParameterError
-from dpcausal.privacy.sensitivity import Norm, Sensitivity, Unit
-from dpcausal.statistics.flip_distance import flip_sensitivity, signed, signed_margin
-from dpcausal.statistics.rank import (
-    kendall_numerator,
+from dpcausal.papers.statistics.flip_distance import flip_sensitivity, signed, signed_margin
+from dpcausal.papers.statistics.rank import (
     kendall_numerator_sensitivity,
     spearman_numerator,
     spearman_numerator_sensitivity,
 )
+from dpcausal.privacy.sensitivity import Norm, Sensitivity, Unit
+from dpcausal.statistics.rank import kendall_numerator
 from tests.conformance import check_claim, exhaustive, search
 
 SCORES = {

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.errors import ParameterError
+from dpcausal.papers.statistics import flip_distance as flip
 from dpcausal.privacy.process_local import ProcessLocal
-from dpcausal.statistics import flip_distance as flip
 
 Column = npt.NDArray[np.float64]
 

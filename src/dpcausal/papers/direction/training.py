@@ -1,7 +1,7 @@
 """Training-set privacy: the rows that the regressions are fitted on are protected, the test rows are not.
 
-One training row moves every residual by at most ρ (``regression/stability.md``).  So √HSIC_V of each direction moves
-by at most ρ/s, s the public width of the residuals' kernel, and an interquartile range of residuals by at most 2ρ.
+One training row moves every residual by at most ρ (``stability.md``).  So √HSIC_V of each direction moves by at most
+ρ/s, s the public width of the residuals' kernel, and an interquartile range of residuals by at most 2ρ.
 HSIC_V itself has a bound that is no smaller and margins ten times smaller, so only its root is offered.  Proofs:
 ``stable.md`` and ``training.md``.
 """
@@ -12,23 +12,23 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from dpcausal.core.run_context import Run
-from dpcausal.direction import stable
-from dpcausal.direction.calculators import two_draws_tail
 from dpcausal.direction.question import Pair, Released
 from dpcausal.direction.scores.anm import Column
-from dpcausal.direction.stable import Halves, Setting, StableFit
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
+from dpcausal.papers.direction import stable
+from dpcausal.papers.direction.calculators import two_draws_tail
+from dpcausal.papers.direction.stable import Halves, Setting, StableFit
+from dpcausal.papers.statistics.iqr import interquartile_range
+from dpcausal.papers.statistics.stability import prediction_sensitivity
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import NoPrivacy, PureDP
+from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
-from dpcausal.regression.stability import prediction_sensitivity
-from dpcausal.statistics.iqr import interquartile_range
 
 LEAST_IQR = 2.0**-40
 """A released interquartile range below it counts as this under the logarithm."""
@@ -85,7 +85,7 @@ def _hsic_scores(halves: Halves, setting: Setting, allotment: CallBudget, loss: 
     forward, backward = map(float, laplace(Query(scores, bound, "scores"), allotment, loss))
     margin = backward - forward
     tail = two_draws_tail(margin, laplace_scale(bound.bound, loss))
-    return Released(margin, "score", (forward, backward), setting.penalty, setting.width, coins=tail)
+    return Released(margin, "score", (forward, backward), coins=tail)
 
 
 def _iqr_scores(halves: Halves, setting: Setting, allotment: CallBudget, loss: PureDP) -> Released:
@@ -97,7 +97,7 @@ def _iqr_scores(halves: Halves, setting: Setting, allotment: CallBudget, loss: P
         math.log(max(interquartile_range(known), LEAST_IQR)) + math.log(max(float(left), LEAST_IQR))
         for known, left in zip((halves.x, halves.y), noisy, strict=True)
     )
-    return Released(backward - forward, "score", (forward, backward), setting.penalty, setting.width)
+    return Released(backward - forward, "score", (forward, backward))
 
 
 MARGINS: dict[str, Callable[[Halves, Setting], Margin]] = {"hsic": _hsic_margin, "iqr": _iqr_margin}
@@ -126,7 +126,6 @@ class TrainingPrivacy(StableFit):
 
     name: ClassVar[str] = "training"
     about: ClassVar[str] = "noise on the margin for the rows that the regressions are fitted on"
-    protect: ClassVar[str] = "training"
     scores: ClassVar[tuple[str, ...]] = tuple(MARGINS)
 
     release_scores: bool = False
@@ -134,12 +133,12 @@ class TrainingPrivacy(StableFit):
     def proofs_of(self, question: Pair, loss: PureDP) -> tuple[str, ...]:
         return CLAIMS[question.score]
 
-    def plan(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: Pair, spent: Any) -> Self:
         if not isinstance(self.release_scores, bool):
             raise ParameterError("release_scores must be True or False")
         return super().plan(question, spent)
 
-    def release(self, run: Run[Pair]) -> Released:
+    def noisy(self, run: Run[Pair]) -> Released:
         question = run.question
         halves, setting = self.halved(run.data, question, run.rng), self.setting
         if self.release_scores:

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.direction import holdout
-from dpcausal.direction.holdout import RULES, difference_sensitivity, score_sensitivity
 from dpcausal.direction.scores.anm import fit_halves, typical_distance
+from dpcausal.papers.direction import half, holdout
+from dpcausal.papers.direction.holdout import RULES, difference_sensitivity, score_sensitivity
+from dpcausal.papers.statistics.rank import kendall_sensitivity, spearman_sensitivity
 from dpcausal.privacy.sensitivity import Norm, Sensitivity, Unit
 from dpcausal.statistics.hsic import root_hsic_sensitivity
-from dpcausal.statistics.rank import kendall_sensitivity, spearman_sensitivity
 from tests.conformance import search
 from tests.direction.neighbours import (
     ANSWERS,
@@ -216,7 +216,7 @@ def test_a_bandwidth_from_the_test_half_is_caught(monkeypatch: pytest.MonkeyPatc
             rest, width_x=typical_distance(rest.x, 1.0), width_y=typical_distance(rest.y, 1.0)
         )
 
-    monkeypatch.setattr(holdout, "fit_halves", mutant)
+    monkeypatch.setattr(half, "fit_halves", mutant)
     assert any("moves by" in fault for first, second in pairs for fault in faults(first, second, **case))
 
 

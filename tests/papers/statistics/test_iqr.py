@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcausal.errors import HiddenAnswerError, ParameterError
-from dpcausal.statistics.flip_distance import flip_sensitivity
-from dpcausal.statistics.iqr import IqrReach, interquartile_range, iqr_signed_distance, least, quartiles
+from dpcausal.papers.statistics.flip_distance import flip_sensitivity
+from dpcausal.papers.statistics.iqr import IqrReach, interquartile_range, iqr_signed_distance, least, quartiles
 from tests.conformance import check_claim, exhaustive, neighbouring_rows, search
 from tests.statistics.iqr_brute_force import iqr_by_definition, reachable
 

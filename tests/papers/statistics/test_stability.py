@@ -14,9 +14,8 @@ import pytest
 from sklearn.kernel_ridge import KernelRidge
 
 from dpcausal.errors import HiddenAnswerError, ParameterError
-from dpcausal.privacy.sensitivity import Norm, Unit
-from dpcausal.regression import stability
-from dpcausal.regression.stability import (
+from dpcausal.papers.statistics import stability
+from dpcausal.papers.statistics.stability import (
     FeatureTable,
     closed_form,
     feature_table,
@@ -26,6 +25,7 @@ from dpcausal.regression.stability import (
     prediction_sensitivity,
     rounding,
 )
+from dpcausal.privacy.sensitivity import Norm, Unit
 from tests.conformance import check_claim
 from tests.registry.training_claims import BOX, PENALTY, leaning, predictions, worst_table
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.direction.calculators import two_draws_tail
 from dpcausal.mechanisms.gate import Passage, recording_gate
 from dpcausal.papers.direction import anm_test_privacy as published
+from dpcausal.papers.direction.calculators import two_draws_tail
 from tests.direction.neighbours import PUBLISHED, Rows, ask
 
 

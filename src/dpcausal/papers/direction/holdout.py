@@ -14,24 +14,25 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpcausal.core.run_context import Run
-from dpcausal.direction.calculators import flip_draw_tail, one_draw_tail, two_draws_tail
-from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released
-from dpcausal.direction.scores.anm import SCORES, Residuals, fit_halves, half_sizes, reaches, split_rows
+from dpcausal.direction.question import Pair, Released
+from dpcausal.direction.scores.anm import Residuals, half_sizes
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import geometric, laplace, laplace_scale
-from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity, Unit
-from dpcausal.statistics.flip_distance import flip_sensitivity, signed_margin
-from dpcausal.statistics.hsic import MOST_RECORDS, root_hsic_sensitivity
-from dpcausal.statistics.iqr import iqr_signed_distance
-from dpcausal.statistics.rank import (
-    kendall_numerator,
+from dpcausal.papers.direction.calculators import flip_draw_tail, one_draw_tail, two_draws_tail
+from dpcausal.papers.direction.half import OneHalf, checked_share
+from dpcausal.papers.direction.scores import SCORES, reaches
+from dpcausal.papers.statistics.flip_distance import flip_sensitivity, signed_margin
+from dpcausal.papers.statistics.iqr import iqr_signed_distance
+from dpcausal.papers.statistics.rank import (
     kendall_numerator_sensitivity,
     kendall_sensitivity,
     spearman_sensitivity,
 )
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.loss import PureDP
+from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity, Unit
+from dpcausal.statistics.hsic import MOST_RECORDS, root_hsic_sensitivity
+from dpcausal.statistics.rank import kendall_numerator
 
 
 @dataclass(frozen=True)
@@ -132,20 +133,8 @@ RULES: dict[str, Rule] = {
 }
 
 
-TRAINING_SHARE = 0.5
-"""Default share of the rows that the regressions are fitted on."""
-
-
-def checked_share(share: float | None, default: float) -> float:
-    """Return the share of training rows."""
-    chosen = default if share is None else share
-    if isinstance(chosen, bool) or not isinstance(chosen, (int, float)) or not 0 < chosen < 1:
-        raise ParameterError("training_share must be a number above 0 and below 1")
-    return float(chosen)
-
-
 @dataclass(frozen=True, kw_only=True)
-class Halving(DirectionMethod):
+class Halving(OneHalf):
     """A release of the scores of a test half, from regressions on the training half.
 
     Parameters
@@ -154,26 +143,17 @@ class Halving(DirectionMethod):
         Share of the rows that the regressions are fitted on, in (0, 1), by default 0.5.
     """
 
-    protect: ClassVar[str] = "test"
-
-    training_share: float | None = None
+    half: ClassVar[Unit] = Unit.TEST_ROW
 
     def plan(self, question: Pair, spent: Any) -> Self:
-        return super().plan(question, spent).settled_share(question)
-
-    def settled_share(self, question: Pair) -> Self:
         """Check the share of training rows, and the size of the test half that it leaves."""
-        share = checked_share(self.training_share, TRAINING_SHARE)
+        super().plan(question, spent)
+        share = checked_share(self.training_share)
         if question.score == "hsic" and half_sizes(question.n, share)[1] > MOST_RECORDS["laplacian"]:
             raise ParameterError(
-                f"the hsic score takes at most {MOST_RECORDS['laplacian']} rows in a block or a test half"
+                f"the hsic score takes at most {MOST_RECORDS['laplacian']} rows in a test half"
             )
         return replace(self, training_share=share)
-
-    def halves(self, private: Columns, question: Pair, coins: PublicGenerator) -> Residuals:
-        """Return the residuals of a public random test half, from regressions on the other half."""
-        train, test = split_rows(len(private.x), self.training_share or TRAINING_SHARE, coins)
-        return fit_halves(private.x, private.y, train, test, *question.ranges, coins)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +178,7 @@ class Holdout(Halving):
         rule = RULES[question.score]
         return rule.score_proofs if self.release_scores else rule.proofs
 
-    def plan(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: Pair, spent: Any) -> Self:
         if not isinstance(self.release_scores, bool):
             raise ParameterError("release_scores must be True or False")
         ready = super().plan(question, spent)
@@ -206,7 +186,7 @@ class Holdout(Halving):
             raise ParameterError(f"the {question.score} scores are not released as values, only which is smaller")
         return ready
 
-    def release(self, run: Run[Pair]) -> Released:
+    def noisy(self, run: Run[Pair]) -> Released:
         rule = RULES[run.question.score]
         release = rule.scores if self.release_scores and rule.scores else rule.direction
-        return release(self.halves(run.data, run.question, run.rng), run.budget, run.loss)
+        return release(self.fitted(run.data, run), run.budget, run.loss)

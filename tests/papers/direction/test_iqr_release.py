@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.direction.scores.anm import SCORES, fit_halves
+from dpcausal.direction.scores.anm import fit_halves
 from dpcausal.errors import LossError, ParameterError, UnprovenError
 from dpcausal.mechanisms.gate import Passage, recording_gate
 from dpcausal.papers.direction.anm_test_privacy_iqr import QUARTER
+from dpcausal.papers.direction.scores import SCORES
 from tests.direction.neighbours import (
     ANSWERS,
     Rows,
@@ -115,14 +116,13 @@ def test_real_noise_runs_and_the_guarantee_names_claims_that_can_be_explained(na
 
 REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "propose-test-release without delta": (
-        CALLS["propose-test-release"] | {"loss": dpc.ApproxDP(1, 0)}, LossError, "delta above 0"
+        CALLS["propose-test-release"] | {"loss": dpc.ApproxDP(1, 0)}, LossError, "ApproxDP with delta"
     ),
     "zCDP": (CALLS["propose-test-release"] | {"loss": dpc.ZCDP(1)}, LossError, "ApproxDP with delta above 0"),
     "another score": (
         CALLS["propose-test-release"] | {"score": "hsic"}, ParameterError,
-        "score='hsic' does not go with method 'ANM, test-set privacy, IQR' and protect='test'",
+        "score='hsic' does not go with method 'ANM, test-set privacy, IQR'",
     ),
-    "everyone": (CALLS["propose-test-release"] | {"protect": "everyone"}, ParameterError, "goes with protect='test'"),
     "the printed algorithm without consent": (UNPROVEN | {"accept_unproven": False}, UnprovenError, "accept_unproven"),
 }
 

@@ -12,11 +12,9 @@ from scipy import stats
 
 from dpcausal.errors import ParameterError
 from dpcausal.papers.direction.anm_test_privacy import RANKS
-from dpcausal.privacy.sensitivity import Relation, Unit
-from dpcausal.statistics import rank
-from dpcausal.statistics.rank import (
+from dpcausal.papers.statistics import rank
+from dpcausal.papers.statistics.rank import (
     kendall,
-    kendall_numerator,
     kendall_numerator_sensitivity,
     kendall_sensitivity,
     spearman,
@@ -24,6 +22,8 @@ from dpcausal.statistics.rank import (
     spearman_numerator_sensitivity,
     spearman_sensitivity,
 )
+from dpcausal.privacy.sensitivity import Relation, Unit
+from dpcausal.statistics.rank import kendall_numerator
 from tests.conformance import check_claim, exhaustive, neighbouring_rows
 
 SIZES = (5, 6, 11, 40)
