@@ -1,8 +1,8 @@
-"""Draw the picture of the page "Which way does cause run?": what regression leaves over in either direction.
+"""Draw the picture of the page on directions: residuals of the regression in either direction.
 
     python -m benchmarks draw_which_way [FILE]
 
-FILE is ``docs/img/which_way.png`` by default.  The data are made up, from a fixed seed.
+FILE is ``docs/img/which_way.png`` by default.  The data are simulated from a fixed seed.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def main(target: Path) -> int:
         ("effect", "cause", rest.y, rest.x, rest.left_x, "tab:orange"),
     )
     titles = (
-        "the right way: what is left over knows nothing of the cause",
-        "the wrong way: what is left over follows the effect",
+        "effect on cause: residuals are independent of the cause",
+        "cause on effect: residuals depend on the effect",
     )
     for axes, line, title in zip(figure.subplots(2, 2), lines, titles, strict=True):
         regressor, response, at, of, left, colour = line
@@ -47,7 +47,7 @@ def main(target: Path) -> int:
         axes[1].plot(at, left, ".", color=colour, markersize=3)
         axes[1].axhline(0, color="0.6", linewidth=0.8)
         axes[1].set_xlabel(regressor)
-        axes[1].set_ylabel(f"{response} left over")
+        axes[1].set_ylabel(f"residual of the {response}")
         axes[1].set_title(title, fontsize=9)
         for ax in axes:
             ax.set_xticks([])
