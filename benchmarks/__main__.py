@@ -1,8 +1,12 @@
-"""Run benchmarks, each in a process of its own.
+"""Run benchmarks.
 
-    python -m benchmarks                     all but audits and pictures, one after the other
-    python -m benchmarks efficiency          one; what follows the name is passed on to it
+    python -m benchmarks                     all that are listed as usual, each in a process of its own
+    python -m benchmarks effects_tails       one; what follows the name is passed on to it, --help among it
+    python -m benchmarks effects --record    and write results/<task>/<name>.json
     python -m benchmarks --list              what there is
+
+A name is a module of this folder or of one below it, or a study: an entry of ``studies.toml``, which is a module with
+other defaults.
 """
 
 from __future__ import annotations
@@ -10,57 +14,65 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tomllib
+from importlib import import_module
 from pathlib import Path
+from typing import Any
+
+from benchmarks.data import DataAbsentError
 
 HERE = Path(__file__).resolve().parent
-BENCHMARKS = (
-    "verdicts", "verdict_attacks",
-    "house", "validation", "textbook", "plans",
-    "efficiency", "iqr_release", "direction_speed", "direction_all", "hsic_speed", "ledger_speed",
-    "engines", "engines_order", "engines_spark", "igci",
-    "paper1_tables", "training_privacy",
-    "effects", "effects_readings", "effects_literature", "effects_real", "effects_shapes", "effects_tails",
-    "effects_fresh", "effects_slope", "effects_bends", "effects_bends_boosted", "effects_blocks",
-    "effects_rare", "effects_parts", "effects_coin", "shown",
-    "effects_did", "effects_cutoff", "rows",
-    "discovery", "discovery_level", "discovery_scale", "discovery_wide", "discovery_mixed", "discovery_support",
-    "discovery_fresh",
-    "independence", "independence_level", "independence_peers", "sample_cost", "independence_bounds",
-    "independence_speed", "independence_rows", "independence_data", "independence_figures", "independence_unseen",
-    "block_floor", "pair_floor",
-    "synthetic_control",
-    "synthetic_control_intervals", "synthetic_control_fresh", "synthetic_control_real",
-    "synthetic_control_speed", "paper4_figures",
-)  # fmt: skip
-AUDITS = tuple(sorted(path.stem for path in HERE.glob("audit_*.py")))
-"""Longer runs, of guarantees rather than of speed: by name only."""
-PICTURES = tuple(sorted(path.stem for path in HERE.glob("draw_*.py")))
-"""What draws a picture of the docs: by name only."""
+FOLDERS = (".", "papers", "peers", "speed")
+STUDIES: dict[str, dict[str, Any]] = tomllib.loads((HERE / "studies.toml").read_text(encoding="utf-8"))
+BY_NAME_ALONE = ("audit_", "draw_", "paper")
+"""Long runs of guarantees, pictures and replications."""
+
+
+def modules() -> dict[str, Path]:
+    """The modules that have a ``main``, by name."""
+    files = (path for folder in FOLDERS for path in sorted((HERE / folder).glob("*.py")) if path.stem[0] != "_")
+    return {path.stem: path for path in files if "\ndef main(" in path.read_text(encoding="utf-8")
+            and path.stem != "run"}  # fmt: skip
 
 
 def about(name: str) -> str:
-    """Return the first line of a benchmark's docstring."""
-    text = ast.get_docstring(ast.parse((HERE / f"{name}.py").read_text(encoding="utf-8"))) or ""
+    """The first line of what a study or a module says of itself."""
+    if name in STUDIES:
+        return str(STUDIES[name]["about"])
+    text = ast.get_docstring(ast.parse(modules()[name].read_text(encoding="utf-8"))) or ""
     return text.split("\n", 1)[0]
 
 
 def run(name: str, arguments: list[str]) -> int:
-    """Run one benchmark in a fresh process and return its exit code."""
+    """Run one in this process; the exit code is 0 if it met its targets."""
+    study = dict(STUDIES.get(name, {}))
+    module = study.pop("module", name)
+    study.pop("about", None)
+    path = modules()[module]
     print(f"== {name}: {about(name)}\n", flush=True)
-    code = subprocess.run([sys.executable, "-m", f"benchmarks.{name}", *arguments], cwd=HERE.parent, check=False)
-    print(flush=True)
-    return code.returncode
+    if "name: str" not in path.read_text(encoding="utf-8"):
+        command = [sys.executable, "-m", f"benchmarks.{module}", *arguments]
+        return subprocess.run(command, cwd=HERE.parent, check=False).returncode
+    place = ".".join(("benchmarks", *path.relative_to(HERE).with_suffix("").parts))
+    try:
+        return int(import_module(place).main(arguments, name=name, **study))
+    except DataAbsentError as absent:
+        print(f"skipped: {absent}")
+    except ModuleNotFoundError as absent:
+        print(f"skipped: {absent.name} is not installed; pip install -e '.[benchmark]' brings what benchmarks need")
+    return 0
 
 
 def main(arguments: list[str]) -> int:
-    """Return 0 if every benchmark that ran met its targets."""
-    names = BENCHMARKS + AUDITS + PICTURES
+    names = [*STUDIES, *modules()]
     if arguments and arguments[0] in names:
         return run(arguments[0], arguments[1:])
     if arguments:
-        print("\n".join(f"{name:<18}{about(name)}" for name in names))
+        print("\n".join(f"{name:<26}{about(name)}" for name in names))
         return 0 if arguments == ["--list"] else 2
-    return max(run(name, []) for name in BENCHMARKS)
+    usual = [name for name in names if not name.startswith(BY_NAME_ALONE)]
+    commands = ([sys.executable, "-m", "benchmarks", name] for name in usual)
+    return max(subprocess.run(command, cwd=HERE.parent, check=False).returncode for command in commands)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,6 @@ networks from 80000 to 80118, and on seeds 200 to 205 and 600 of the named ones.
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
@@ -17,10 +15,11 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
-from benchmarks.discovery_wide import Case, asked, generated
-from benchmarks.networks import read
-from benchmarks.pairs import DataAbsentError
-from benchmarks.targets import report
+from benchmarks.data import DataAbsentError
+from benchmarks.data.networks import read
+from benchmarks.designs.graphs import Case, determined, generated
+from benchmarks.discovery import asked
+from benchmarks.run import Report, options
 from dpcausal.discovery.copies import lines_of
 from dpcausal.discovery.search.agreement import averaged
 from dpcausal.discovery.search.hill_climbing import climbed
@@ -41,21 +40,9 @@ def drawn(seeds: range) -> Iterator[tuple[Case, float, int]]:
         yield case, float(rng.choice([0.05, 0.1, 0.2, 0.5, 1.0, 1.0])), seed
 
 
-def determined(seeds: range) -> Iterator[tuple[Case, float, int]]:
-    """Yield rows of networks whose tables are deterministic but for .005 of the records, an ε and a seed."""
+def deterministic(seeds: range) -> Iterator[tuple[Case, float, int]]:
     for seed in seeds:
-        rng, frame, arcs = np.random.default_rng(seed), dict[str, Any](), list[tuple[str, str]]()
-        for place in range(14):
-            earlier = list(frame)
-            many = min(len(earlier), int(rng.integers(1, 3))) if place > 2 else 0
-            parents = [str(name) for name in rng.choice(earlier, many, replace=False)] if many else []
-            table = rng.integers(0, 3, (3, 3))
-            codes = [*(frame[name] for name in parents), *[np.zeros(20_000, dtype=int)] * 2][:2]
-            own = rng.random(20_000) < (0.005 if parents else 1.0)
-            frame[f"v{place:02d}"] = np.where(own, rng.integers(0, 3, 20_000), table[codes[0], codes[1]])
-            arcs += [(name, f"v{place:02d}") for name in parents]
-        schema = dpc.Schema(dict.fromkeys(frame, dpc.Levels([0, 1, 2])))
-        yield Case(frame, schema, dpc.Cpdag.from_dag(list(frame), arcs)), float(rng.choice([1.0, 3.0])), seed
+        yield determined(20_000, seed), (1.0, 3.0)[seed % 2], seed
 
 
 def named(seeds: range) -> Iterator[tuple[Case, float, int]]:
@@ -77,26 +64,25 @@ def edges(cases: Iterator[tuple[Case, float, int]]) -> dict[str, Any]:
     return {method: np.array(told) for method, told in seen.items()}
 
 
-def calibration(words: str, seen: Any, targets: dict[str, bool]) -> None:
-    """Print of the edges in each bin the share that is true."""
+def calibration(report: Report, words: str, method: str, seen: Any) -> None:
+    """Add of the edges in each bin the share that is true."""
     for low, high in BINS:
         inside = seen[(seen[:, 0] >= low) & (seen[:, 0] < high)]
         if not len(inside):
             continue
         mean, share = inside.mean(axis=0)
-        told = (
-            f"{words}: support {low:g} to {min(high, 1):g}, mean {mean:.2f}: {share:.3f} ± "
-            f"{(share * (1 - share) / len(inside)) ** 0.5:.3f} of {len(inside)} true"
-        )
-        print(told, flush=True)
+        bin_name = f"support {low:g} to {min(high, 1):g}"
+        report.add(words, {"mean support": mean, "share true": (share, (share * (1 - share) / len(inside)) ** 0.5)},
+                   method=method, reading=bin_name, runs=len(inside), delta=1e-6)  # fmt: skip
         if len(inside) >= LEAST_IN_BIN:
-            targets[f"{told}, within .1 of {mean:.2f}"] = bool(abs(share - mean) <= 0.1)
+            report.target(f"{words}, {method}, {bin_name}: {share:.3f} of {len(inside)} true, within .1 of {mean:.2f}",
+                          bool(abs(share - mean) <= 0.1))  # fmt: skip
 
 
-def paired(seeds: range) -> None:
+def paired(report: Report, seeds: range) -> None:
     """Print the skeleton F1 of each search and of all put together, on the same releases at ε = .1."""
     for name in ("child", "insurance", "alarm", "generated 36"):
-        told = []
+        found_f1 = []
         for seed in seeds:
             network = generated(36, 100 + seed) if name == "generated 36" else read(name)
             case = Case.of(network, seed)
@@ -106,46 +92,32 @@ def paired(seeds: range) -> None:
             sampled = {edge for edge, share in likely.items() if share > 0.5}
             alone = strongest_first(release, terms).edges, climbed(release, terms), sampled
             skeletons, true = (*alone, averaged(release, terms)[0].edges), case.truth.skeleton
-            told.append([2 * len(one & true) / max(len(one) + len(true), 1) for one in skeletons])
-        mean, difference = np.mean(told, axis=0), np.array(told)[:, 3] - np.array(told)[:, 0]
-        print(
-            f"{name:<13} ε = .1: strongest first {mean[0]:.3f}, climbing {mean[1]:.3f}, orders {mean[2]:.3f}, "
-            f"together {mean[3]:.3f}, less strongest first {difference.mean():.3f} ± "
-            f"{difference.std(ddof=1) / len(told) ** 0.5 if len(told) > 1 else 0:.3f}", flush=True,
-        )  # fmt: skip
+            found_f1.append([2 * len(one & true) / max(len(one) + len(true), 1) for one in skeletons])
+        means, difference = np.mean(found_f1, axis=0), np.array(found_f1)[:, 3] - np.array(found_f1)[:, 0]
+        error = difference.std(ddof=1) / len(found_f1) ** 0.5 if len(found_f1) > 1 else float("nan")
+        ways = dict(zip(("strongest first", "climbing", "orders", "together"), means.tolist(), strict=True))
+        report.add(name, ways | {"together less strongest first": (difference.mean(), error)}, epsilon=0.1, delta=1e-6,
+                   runs=len(found_f1))  # fmt: skip
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--networks", type=int, default=150)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--named", type=int, default=0, help="so many seeds of the named networks as well")
-    parser.add_argument("--paired", type=int, default=0, help="so many seeds of the paired comparison as well")
-    parser.add_argument("--determined", type=int, default=20, help="so many networks with deterministic tables")
-    options = parser.parse_args()
-    targets: dict[str, bool] = {}
-    first = options.first
-    of_generated = edges(drawn(range(first, first + options.networks)))
+def main(arguments: list[str], name: str = "discovery_support", **changed: Any) -> int:
+    defaults = {"networks": 150, "first": 0, "named": 0, "paired": 0, "determined": 20}
+    given = options(__doc__, arguments, **defaults | changed)
+    report, first = Report(name, "discovery", given, arguments), given.first
+    of_generated = edges(drawn(range(first, first + given.networks)))
     for method, seen in of_generated.items():
-        calibration(f"{method}, generated", seen, targets)
-    for method, seen in edges(determined(range(first, first + options.determined))).items():
-        calibration(f"{method}, deterministic", seen, targets)
+        calibration(report, "generated", method, seen)
+    for method, seen in edges(deterministic(range(first, first + given.determined))).items():
+        calibration(report, "deterministic", method, seen)
         firm = seen[seen[:, 0] >= 0.95]
-        words = f"{method}, deterministic: {int(firm[:, 1].sum())} of {len(firm)} edges told .95 or more are true"
-        targets[f"{words}, at least .9"] = bool(firm[:, 1].sum() >= 0.9 * len(firm))
+        report.target(f"{method}, deterministic: {int(firm[:, 1].sum())} of {len(firm)} edges of support .95 "
+                      "or more are true, at least .9", bool(firm[:, 1].sum() >= 0.9 * len(firm)))  # fmt: skip
     try:
-        of_named = edges(named(range(first, first + options.named)))
+        of_named = edges(named(range(first, first + given.named)))
         for method, seen in of_named.items():
-            calibration(f"{method}, named", seen, targets)
-        for method in sorted(of_generated.keys() & of_named.keys()):
-            both = np.concatenate([of_generated[method], of_named[method]])
-            calibration(f"{method}, generated and named", both, targets)
-        if options.paired:
-            paired(range(options.paired))
+            calibration(report, "named", method, seen)
+        if given.paired:
+            paired(report, range(given.paired))
     except DataAbsentError as absent:
         print(f"the rest is skipped: {absent}")
-    return report(targets)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return report.finish()

@@ -3,27 +3,21 @@
     python -m benchmarks effects_real                      100 draws of the noise each
     python -m benchmarks effects_real --resamples 300      of weight after smoking, also of its rows
 
-Of each: the answer without privacy and its standard error; of the noisy ones the root mean square of the noise, of the
-distance to the first answer, the mean half-width, how often the interval holds that answer and how often there is one.
-Of rows drawn from the study's with replacement the answer without privacy of all rows is the truth.
+Noise is the root mean square of the distance to the answer without privacy on the same rows, RMSE that to the answer of
+the trial; coverage is of the latter.  Of rows drawn with replacement the truth is the answer without privacy of all.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
-import gzip
-import io
-import math
-import re
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import dpcausal as dpc
-from benchmarks.pairs import DATA, DataAbsentError
+from benchmarks.data import text
+from benchmarks.designs import table
+from benchmarks.run import Report, mean, options, rms, share, summarised
 from dpcausal.errors import InfeasibleError
 
 COVARIATES = ("age", "educ", "black", "hisp", "marr", "nodegree")
@@ -31,10 +25,7 @@ FLAG = dpc.Levels([0, 1])
 
 
 def read(name: str) -> list[dict[str, str]]:
-    path = Path(DATA) / "person" / f"{name}.csv.gz"
-    if not path.is_file():
-        raise DataAbsentError(f"{path} is absent: set DPCAUSAL_DATA to the folder of real data")
-    return list(csv.DictReader(io.StringIO(gzip.decompress(path.read_bytes()).decode())))
+    return list(csv.DictReader(text("person", f"{name}.csv.gz").splitlines()))
 
 
 def column(rows: list[dict[str, str]], name: str, whole: bool = False) -> Any:
@@ -49,7 +40,7 @@ def training(rows: list[dict[str, str]], most: float, adjust: tuple[str, ...]) -
     schema = dict.fromkeys(("treat", "black", "hisp", "marr", "nodegree"), FLAG)
     schema |= {"age": dpc.Bounded(16, 56), "educ": dpc.Bounded(0, 18)}
     schema |= dict.fromkeys(("re74", "re75", "re78"), dpc.Bounded(0, most))
-    return columns, dpc.Schema(schema), {"treatment": "treat", "outcome": "re78", "adjust": adjust}
+    return columns, schema, {"treatment": "treat", "outcome": "re78", "adjust": adjust}
 
 
 def smoking(adjust: tuple[str, ...]) -> tuple[Any, Any, dict[str, Any]]:
@@ -63,7 +54,7 @@ def smoking(adjust: tuple[str, ...]) -> tuple[Any, Any, dict[str, Any]]:
     schema |= {"exercise": dpc.Levels([0, 1, 2]), "active": dpc.Levels([0, 1, 2]), "education": dpc.Levels(range(1, 6))}
     # The change of an adult's weight over ten years has no long tail on one side.
     question = {"treatment": "qsmk", "outcome": "wt82_71", "adjust": adjust}
-    return columns, dpc.Schema(schema), question | {"method": dpc.methods.Aipw(light_tails=True)}
+    return columns, schema, question | {"method": dpc.methods.Aipw(light_tails=True)}
 
 
 def lost_to_follow_up(n: int = 2_800) -> tuple[Any, Any, dict[str, Any]]:
@@ -75,101 +66,75 @@ def lost_to_follow_up(n: int = 2_800) -> tuple[Any, Any, dict[str, Any]]:
     learnt = rng.random(n) < 0.25 + 0.05 * district + 0.45 * paid
     told = rng.random(n) >= 0.25 + 0.15 * district
     columns = {"paid": np.where(told, paid.astype(int), None), "district": district, "learnt": learnt.astype(int)}
-    schema = dpc.Schema({"paid": FLAG, "learnt": FLAG, "district": dpc.Levels([0, 1, 2])})
+    schema = {"paid": FLAG, "learnt": FLAG, "district": dpc.Levels([0, 1, 2])}
     return columns, schema, {"treatment": "paid", "outcome": "learnt", "adjust": ["district"]}
 
 
-def told(title: str, study: tuple[Any, Any, dict[str, Any]], loss: Any, runs: int, first: float | None = None) -> None:
+def ask(study: tuple[Any, Any, dict[str, Any]], loss: Any, rows: Any = None) -> Any:
     columns, schema, question = study
+    drawn = columns if rows is None else {name: values[rows] for name, values in columns.items()}
+    return dpc.effect(table(drawn, schema, loss, missing="drop"), **question, loss=loss, accept_large_epsilon=True)
 
-    def ask(loss: Any) -> Any:
-        private = not isinstance(loss, dpc.NoPrivacy)
-        ledger = dpc.Ledger.in_memory(loss, accept_large_epsilon=True) if private else dpc.Ledger.without_privacy()
-        table = dpc.Table(columns, schema, ledger, missing="drop")
-        return dpc.effect(table, **question, loss=loss, accept_large_epsilon=True)
 
-    plain = ask(dpc.NoPrivacy())
-    aim = plain.estimate if first is None else first
-    answer = "no answer" if plain.estimate is None else f"{plain.estimate:.4g}"
-    answer += "" if plain.standard_error is None else f" ({plain.standard_error:.3g})"
-    print(f"{title}, {loss}: without privacy {answer}", flush=True)
-    found = []
+def noisy(
+    report: Report, title: str, study: tuple[Any, Any, dict[str, Any]], loss: Any, runs: int, aim: float | None = None,
+    resample: bool = False,
+) -> None:  # fmt: skip
+    """Add a line of draws of the noise, or of rows drawn from the study's with replacement and the noise."""
+    if resample:
+        whole = ~np.isnan(study[0][study[2]["outcome"]])
+        study = {name: values[whole] for name, values in study[0].items()}, *study[1:]
+    plain, rng, rows = ask(study, dpc.NoPrivacy()), np.random.default_rng(7), []
+    aim = plain.estimate if aim is None else aim
+    where = {"epsilon": loss.epsilon, "delta": getattr(loss, "delta", 0.0), "runs": runs}
     try:
         for seed in range(runs):
+            n = len(next(iter(study[0].values())))
+            drawn = rng.integers(0, n, n) if resample else None
             with dpc.simulated_noise(seed):
-                found.append(ask(loss))
+                found = ask(study, loss, drawn)
+            columns = {} if found.estimate is None else {"noise": found.estimate - plain.estimate,
+                                                         "error": found.estimate - aim}  # fmt: skip
+            if found.interval is not None:
+                low, high = found.interval
+                columns |= {"covers": float(low <= aim <= high), "width": (high - low) / 2}
+            rows.append(columns)
     except InfeasibleError as error:
-        print(f"  refused before the spend: {error}", flush=True)
+        report.add(title, {}, method="auto", note=f"refused before the spend: {error}", **where)
         return
-    shown = [one.interval for one in found if one.interval is not None]
-    some = [one.estimate for one in found if one.estimate is not None]
-    if some:
-        noise, error = (math.sqrt(float(np.mean(np.subtract(some, one) ** 2))) for one in (plain.estimate, aim))
-        print(f"  {found[0].method}: noise {noise:.4g}, distance to {aim:.4g} {error:.4g}", end="")
-    half = float(np.mean([high - low for low, high in shown])) / 2 if shown else math.nan
-    held = float(np.mean([low <= aim <= high for low, high in shown])) if shown else math.nan
-    reasons = {re.sub(r" \(.*?\)", "", one.interval_reason) for one in found if one.interval is None}
-    rest = f"holds it in {held:.2f}, shown in {len(shown) / runs:.2f}"
-    if found[0].method == "aipw":
-        rest += f", signal to noise {np.median([one.signal_to_noise for one in found]):.2f}"
-        rest += "".join(f" ({caveat})" for caveat in found[0].guarantee.caveats if "foretell" in caveat)
-    print(f"  half-width {half:.4g}, {rest}", *sorted(reasons), flush=True)
+    report.add(title, summarised(rows, SUMMARY), method=found.method, **where)
 
 
-def resampled(study: tuple[Any, Any, dict[str, Any]], epsilon: float, runs: int) -> None:
-    """Print how often intervals of rows that are drawn from the study's hold its answer."""
-    columns, schema, question = study
-    whole = ~np.isnan(columns[question["outcome"]])
-    columns, rng = {name: values[whole] for name, values in columns.items()}, np.random.default_rng(7)
-    plain = dpc.Table(columns, schema, dpc.Ledger.without_privacy())
-    truth, found = dpc.effect(plain, **question, loss=dpc.NoPrivacy()).estimate, []
-    for seed in range(runs):
-        drawn = rng.integers(0, plain.n, plain.n)
-        rows = {name: values[drawn] for name, values in columns.items()}
-        loss = dpc.ApproxDP(epsilon, 1e-6)
-        with dpc.simulated_noise(seed):
-            table = dpc.Table(rows, schema, dpc.Ledger.in_memory(loss, accept_large_epsilon=True))
-            found.append(dpc.effect(table, **question, loss=loss, accept_large_epsilon=True))
-    shown = [one.interval for one in found if one.interval is not None]
-    held = np.mean([low <= truth <= high for low, high in shown])
-    error = math.sqrt(float(np.mean([(one.estimate - truth) ** 2 for one in found if one.estimate is not None])))
-    half = np.mean([high - low for low, high in shown]) / 2
-    print(f"  rows drawn again {runs} times: error {error:.3g}, half-width {half:.3g}, "
-          f"holds it in {held:.3f} of {len(shown)} shown", flush=True)  # fmt: skip
+SUMMARY = {"noise": rms("noise"), "RMSE": rms("error"), "half-width": mean("width"), "coverage": mean("covers"),
+           "shown": share("covers")}  # fmt: skip
 
 
-def main(arguments: list[str]) -> int:
-    options = argparse.ArgumentParser()
-    options.add_argument("--runs", type=int, default=100)
-    options.add_argument("--resamples", type=int, default=0)
-    asked = options.parse_args(arguments)
-    runs = asked.runs
+def main(arguments: list[str], name: str = "effects_real", **changed: Any) -> int:
+    given = options(__doc__, arguments, **{"runs": 100, "resamples": 0} | changed)
+    report, runs = Report(name, "effects", given, arguments), given.runs
     nsw = read("lalonde_nsw_dw")
     first = training(nsw, 60_000, ())
     aim = float(np.mean(first[0]["re78"][first[0]["treat"] == 1]) - np.mean(first[0]["re78"][first[0]["treat"] == 0]))
     for most in (60_000, 30_000):
         for epsilon in (0.5, 1, 4):
-            told(f"NSW, earnings up to {most}", training(nsw, most, ()), dpc.PureDP(epsilon), runs, aim)
+            noisy(report, f"NSW, earnings up to {most}", training(nsw, most, ()), dpc.PureDP(epsilon), runs, aim)
     treated = int(first[0]["treat"].sum())
     sizes = {"method": dpc.methods.Assigned(sizes=[len(nsw) - treated, treated])}
     for epsilon in (0.5, 1, 4):
-        told("NSW, arms of public sizes", (*first[:2], first[2] | sizes), dpc.PureDP(epsilon), runs, aim)
+        noisy(report, "NSW, arms of public sizes", (*first[:2], first[2] | sizes), dpc.PureDP(epsilon), runs, aim)
     both = [row for row in nsw if float(row["treat"])] + read("lalonde_cps_controls")
     survey = training(both, 60_000, (*COVARIATES, "re74", "re75"))
     for epsilon in (1, 4, 16):
-        told("NSW treated + CPS", survey, dpc.ApproxDP(epsilon, 1e-6), runs, aim)
+        noisy(report, "NSW treated + CPS", survey, dpc.ApproxDP(epsilon, 1e-6), runs, aim)
     few = ("sex", "race", "age", "smokeintensity", "smokeyrs", "wt71")
-    for epsilon in (4, 8) if asked.resamples else ():
-        print(f"NHEFS, 6 adjusted for, epsilon {epsilon}")
-        resampled(smoking(few), epsilon, asked.resamples)
+    for epsilon in (4, 8) if given.resamples else ():
+        noisy(report, "NHEFS, 6 adjusted for, rows resampled", smoking(few), dpc.ApproxDP(epsilon, 1e-6),
+              given.resamples, resample=True)  # fmt: skip
     for epsilon in (1, 2, 4, 8):
-        told("NHEFS, 6 adjusted for", smoking(few), dpc.ApproxDP(epsilon, 1e-6), runs)
-        told("NHEFS, 9 adjusted for", smoking((*few, "education", "exercise", "active")),
-             dpc.ApproxDP(epsilon, 1e-6), runs)  # fmt: skip
+        noisy(report, "NHEFS, 6 adjusted for", smoking(few), dpc.ApproxDP(epsilon, 1e-6), runs)
+        nine = smoking((*few, "education", "exercise", "active"))
+        noisy(report, "NHEFS, 9 adjusted for", nine, dpc.ApproxDP(epsilon, 1e-6), runs)
     for epsilon in (0.5, 1):
-        told("made like Thornton's, 40 % missing", lost_to_follow_up(), dpc.PureDP(epsilon), runs, 0.45)
-    return 0
+        noisy(report, "made like Thornton's, 40 % missing", lost_to_follow_up(), dpc.PureDP(epsilon), runs, 0.45)
+    return report.finish()
 
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

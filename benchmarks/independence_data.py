@@ -1,23 +1,18 @@
 """Real data: does sex matter for income once work is known (Adult), and the paper's concrete.
 
-    python -m benchmarks independence_data [repetitions]
-
-Reads ``person/adult.csv.gz`` and ``concrete/concrete.csv`` from the folder of real data, ``../shared/data`` beside the
-repository or ``$DPCAUSAL_DATA``.
+Reads ``person/adult.csv.gz`` and ``concrete/concrete.csv`` from the folder of real data.
 """
 
 from __future__ import annotations
 
 import csv
-import gzip
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import dpcausal as dpc
-from benchmarks.pairs import DATA, DataAbsentError
+from benchmarks.data import text
+from benchmarks.run import Report, mean, median, options, summarised
 
 ADULT = dpc.Schema(
     {
@@ -37,6 +32,7 @@ ADULT = dpc.Schema(
         ),
     }
 )  # fmt: skip
+SUMMARY = {"dependent": mean("dependent"), "median p": median("p")}
 WORK = ["age", "educ-num", "hrs-wk", "occup"]
 
 CONCRETE = {
@@ -46,77 +42,38 @@ CONCRETE = {
 """Public ranges of such mixtures, kg/m³, days and MPa."""
 
 
-def read(path: Path, schema: dpc.Schema) -> dict[str, Any]:
-    """Return the columns of a schema from a CSV file."""
-    if not path.exists():
-        raise DataAbsentError(f"{path} is absent: set DPCAUSAL_DATA to the folder of real data")
-    content = path.read_bytes()
-    text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
-    rows = list(csv.DictReader(text.splitlines()))
+def read(schema: dpc.Schema, *parts: str) -> dict[str, Any]:
+    """The columns of a schema from a CSV file."""
+    rows = list(csv.DictReader(text(*parts).splitlines()))
     return {
         name: np.array([row[name] for row in rows], dtype=np.float64 if isinstance(column, dpc.Bounded) else object)
         for name, column in schema.items()
     }
 
 
-def adult(repetitions: int) -> None:
-    frame = read(DATA / "person" / "adult.csv.gz", ADULT)
-    print(f"Adult, {len(frame['age']):,d} people: is income linked to sex, given {', '.join(WORK)}?\n")
-    questions: list[tuple[str, str, list[str]]] = [
-        ("sex", "Income", WORK), ("sex", "Income", [*WORK, "mar-stat"]), ("hrs-wk", "mar-stat", ["age", "sex"]),
+def main(arguments: list[str], name: str = "independence_data", **changed: Any) -> int:
+    given = options(__doc__, arguments, **{"runs": 20} | changed)
+    report = Report(name, "independence", given, arguments)
+    mixtures = dpc.Schema({name: dpc.Bounded(*ends) for name, ends in CONCRETE.items()})
+    adult, concrete = read(ADULT, "person", "adult.csv.gz"), read(mixtures, "concrete", "concrete.csv")
+    questions: list[Any] = [("Adult", adult, ADULT, *one, [("auto", 0.1), ("auto", 0.5), ("auto", 1.0)]) for one in (
+        ("sex", "Income", WORK), ("sex", "Income", [*WORK, "mar-stat"]), ("hrs-wk", "mar-stat", ["age", "sex"])
+    )]  # fmt: skip
+    columns, printed = [name for name in CONCRETE if name != "strength_mpa"], dpc.papers.PrivGcm()
+    questions += [
+        ("Concrete", concrete, mixtures, x, "strength_mpa", [name for name in columns if name != x],
+         [("gcm", None), ("gcm", 1.0), ("gcm", 4.0), (printed, 4.0), (printed, 10.0)]) for x in columns
     ]  # fmt: skip
-    for x, y, given in questions:
-        for epsilon in (0.1, 0.5, 1.0):
-            found = []
-            for seed in range(repetitions):
-                table = dpc.Table(frame, ADULT, dpc.Ledger.in_memory(dpc.PureDP(epsilon)), missing="impute")
-                with dpc.simulated_noise(seed):
-                    found.append(dpc.ci_test(table, x, y, given=given, loss=dpc.PureDP(epsilon)))
-            pvalues = np.array([one.pvalue for one in found])
-            print(
-                f"{x}, {y} | {', '.join(given):<44} epsilon = {epsilon:<4g} dependent {np.mean(pvalues <= 0.05):.2f} "
-                f"of {repetitions}, median p = {np.median(pvalues):.2g}, {found[0].settings['blocks']} blocks",
-                flush=True,
-            )
-
-
-def concrete(repetitions: int) -> None:
-    schema = dpc.Schema({name: dpc.Bounded(*ends) for name, ends in CONCRETE.items()})
-    frame = read(DATA / "concrete" / "concrete.csv", schema)
-    print(f"\nConcrete, {len(frame['cement']):,d} mixtures: strength, each column, given the others; share rejected\n")
-    columns = [name for name in CONCRETE if name != "strength_mpa"]
-    print(f"{'column':<18}{'gcm, exact':>12}" + "".join(f"{label:>22}" for label in (
-        "gcm, eps 1", "gcm, eps 4", "PrivGCM, eps 4", "PrivGCM, eps 10",
-    )))  # fmt: skip
-    printed = dpc.papers.PrivGcm()
-    ways: list[tuple[Any, float]] = [("gcm", 1), ("gcm", 4), (printed, 4), (printed, 10)]
-    for x in columns:
-        given = [name for name in columns if name != x]
-        table = dpc.Table(frame, schema, dpc.Ledger.without_privacy(), missing="impute")
-        exact = dpc.ci_test(table, x, "strength_mpa", given=given, loss=dpc.NoPrivacy())
-        line = f"{x:<18}{'p = ' + format(exact.pvalue, '.2g'):>12}"
+    for data, frame, schema, x, y, others, ways in questions:
         for method, epsilon in ways:
-            loss, rejected = dpc.PureDP(epsilon), 0
-            for seed in range(repetitions):
-                table = dpc.Table(frame, schema, dpc.Ledger.in_memory(loss), missing="impute")
+            loss: Any = dpc.NoPrivacy() if epsilon is None else dpc.PureDP(epsilon)
+            rows, runs = [], given.runs if epsilon else 1
+            for seed in range(runs):
+                ledger = dpc.Ledger.in_memory(loss) if epsilon else dpc.Ledger.without_privacy()
+                table = dpc.Table(frame, schema, ledger, missing="impute")
                 with dpc.simulated_noise(seed):
-                    answer = dpc.ci_test(table, x, "strength_mpa", given=given, loss=loss, method=method)
-                rejected += answer.decision == "dependent"
-            line += f"{rejected / repetitions:>22.2f}"
-        print(line, flush=True)
-
-
-def main(arguments: list[str]) -> int:
-    """Return 0; 2 if the data are absent."""
-    repetitions = int(arguments[0]) if arguments else 20
-    try:
-        adult(repetitions)
-        concrete(repetitions)
-    except DataAbsentError as error:
-        print(error)
-        return 2
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+                    found = dpc.ci_test(table, x, y, given=others, loss=loss, method=method, alpha=0.05)
+                rows.append({"dependent": float(found.decision == "dependent"), "p": found.pvalue or np.nan})
+            report.add(f"{data}: {x}, {y} | {', '.join(others)}", summarised(rows, SUMMARY), n=len(frame[x]), runs=runs,
+                       epsilon=epsilon, method=getattr(method, "name", method))  # fmt: skip
+    return report.finish()

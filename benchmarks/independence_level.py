@@ -1,28 +1,26 @@
-"""Level of the independence tests under true nulls, shape by shape: share of rejections at nominal .05.
+"""Level and power of the default independence test by design: share of rejections at nominal 0.05.
 
-    python -m benchmarks independence_level [repetitions] [slow repetitions] [--rows=300,2000] [--write]
-    python -m benchmarks independence_level 0 6 --rows=20000 "--shapes=additive in d = 5;step in d = 3"
+    python -m benchmarks independence_level --rows 300 2000
+    python -m benchmarks independence_level --families "unseen 5" "unseen 5, linked" --runs 500
 
-Of `neighbours` and of blocks the sum is computed once a table, and the share of the noise that makes it significant is
-added up, not drawn: one table serves every ε, and the noise costs no runs.
-Blocks are independent of each other, so the law of their sum is that of as many terms drawn from all tables' blocks:
-computed, with the jackknife over tables.  ``--rows``: only these numbers of rows.  ``--write`` puts these columns in
-the page's tables, and leaves the rest.  A level above .07 by more than two standard errors is marked; the exit code is
-1 if more than three shapes are.
+Of ``neighbours`` and of blocks the sum is computed once a table, and the share of the noise that makes it significant
+is added up, not drawn: one table serves every ε.  Blocks are independent of each other, so the distribution of their
+sum is that of as many terms drawn from all tables' blocks: computed, with the jackknife over tables.  A level above
+0.07 by more than two standard errors is HIGH; the exit code is 1 if more than three designs are.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import dpcausal as dpc
-from benchmarks.independence_shapes import FRESH, SHAPES, SLOW, Draw, design
+from benchmarks import designs as registry
+from benchmarks.designs.independence.shapes import BLOCKS, DESIGNS
+from benchmarks.run import Report, chosen, options
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods import choice
 from dpcausal.independence.methods.block_test import BlockTest, block_scores
@@ -34,26 +32,7 @@ from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.statistics.neighbour_pairs import signed_sensitivity
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "independence_level.md"
-EPSILONS = (0.1, 0.5, 1.0)
 LEVEL, MOST, FAILING = 0.05, 0.07, 3
-TABLES = {"shapes": (300, 1_000, 2_000, 5_000, 20_000), "ends": (200, 250, 100_000, 1_000_000)}
-"""Numbers of rows of the page's tables."""
-
-SEVERAL = (250, 2_000, 20_000)
-"""Those where several numbers are given: two blocks have 250 rows, and nothing else is asked there."""
-
-HEAD = """Made column by column by `python -m benchmarks independence_level TABLES SLOW --rows=N --write`: how often
-`dpcausal.ci_test` with its default method calls x and y dependent where they are independent given z, at nominal .05,
-for ε = .1 / .5 / 1. Over a column the number of TABLES, and after it SLOW, where several numbers are given, whose
-blocks' terms make the law of the sum (two standard errors in brackets). *Drawn* tables are fewer in columns of older
-runs, where x and y have levels or only levels are given: elsewhere the noise is summed up and not drawn. Two standard
-errors at .05 are .010 of 2,000 tables, .019 of 500, .044 of 100, .069 of 40 and .14 of 10, and less where the noise is
-summed up. **Bold**: above .07 by more than two standard errors. *Answered*: the share of the calls that were not
-refused. The shapes are those of `benchmarks/independence_shapes.py`; the last {fresh} were named after defaults had
-been fixed, and are left as they were found.
-
-"""
 
 
 @lru_cache
@@ -71,24 +50,22 @@ def share(total: int, least: int, scale: float) -> float:
     return float(geometric_tail(np.array([least - total, least + total], dtype=np.float64), scale).sum())
 
 
-def drawn_table(shape: str | Draw, n: int, seed: int) -> Any:
-    """Return a table of a shape, or of a function that draws one."""
-    return design(shape)(n, seed) if isinstance(shape, str) else shape(n, np.random.default_rng(seed), 0.0)
+def question_of(data: Any, ledger: dpc.Ledger) -> IndependenceQuestion:
+    table = dpc.Table(data.columns, data.schema, ledger, person=getattr(data, "person", None))
+    return IndependenceQuestion.of(table, "x", "y", data.given, LEVEL)
 
 
-def rejected(shape: str | Draw, n: int, repetitions: int) -> Iterator[list[float | list[int]]]:
-    """Yield for each table how likely it is rejected at each ε, or of a test in blocks the terms of its blocks."""
+def rejected(draw: Any, n: int, runs: int, epsilons: list[float], link: float) -> Iterator[list[float | list[int]]]:
+    """For each table how likely it is rejected at each ε, or of a test in blocks the terms of its blocks."""
     ledger, tests, least = dpc.Ledger.in_memory(dpc.PureDP(2)), dict[float, Any](), dict[float, tuple[int, float]]()
-    for seed in range(repetitions):
-        data = drawn_table(shape, n, seed)
-        table = dpc.Table(data.columns, data.schema, ledger, person=getattr(data, "person", None))
-        question = IndependenceQuestion.of(table, "x", "y", data.given, LEVEL)
+    for seed in range(runs):
+        data = draw(n, np.random.default_rng(seed), link)
+        question = question_of(data, ledger)
         rows, sums = question.read(), dict[Any, Any]()
         found: list[float | list[int]] = []
-        for epsilon in EPSILONS:
+        for epsilon in epsilons:
             if epsilon not in tests:  # of public facts alone, which all tables share
-                test: Any = settled(question, epsilon)
-                tests[epsilon] = test
+                tests[epsilon] = test = planned(question, epsilon)
                 if isinstance(test, Neighbours):
                     bound = signed_sensitivity(test.neighbours or 1, question.unit).bound
                     scale = laplace_scale(bound, PureDP(epsilon))
@@ -101,7 +78,7 @@ def rejected(shape: str | Draw, n: int, repetitions: int) -> Iterator[list[float
             elif isinstance(test, BlockTest):
                 blocks = test.blocks or 1
                 if blocks not in sums:
-                    scores = block_scores(test, rows, question, generator_from_seed(seed))  # type: ignore[arg-type]
+                    scores = block_scores(test, rows, question, generator_from_seed(seed))
                     sums[blocks] = [term(score, reach_of(blocks)) for score in scores]
                 found.append(sums[blocks])
             else:
@@ -114,8 +91,8 @@ def rejected(shape: str | Draw, n: int, repetitions: int) -> Iterator[list[float
         yield found
 
 
-def settled(question: IndependenceQuestion, epsilon: float) -> Any:
-    """Return the default's choice, settled."""
+def planned(question: IndependenceQuestion, epsilon: float) -> Any:
+    """The default's choice, with its public rules worked out."""
     return choice(question, PureDP(epsilon))[0].plan(question, PureDP(epsilon))
 
 
@@ -153,114 +130,46 @@ def jackknifed(level: Callable[[list[int]], float], tables: list[list[int]]) -> 
     return count * whole - (count - 1) * float(apart.mean()), error
 
 
-def rates(shape: str | Draw, n: int, repetitions: int) -> tuple[list[tuple[float, float]], bool]:
-    """Return how often tables are rejected at each ε, with its standard error, and whether by blocks."""
-    found = list(rejected(shape, n, repetitions))
-    data: Any = drawn_table(shape, n, 0)
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(2))
-    table = dpc.Table(data.columns, data.schema, ledger, person=getattr(data, "person", None))
-    question, pairs, blocks = IndependenceQuestion.of(table, "x", "y", data.given, LEVEL), [], False
-    for epsilon, ones in zip(EPSILONS, zip(*found, strict=True), strict=True):
+def rates(draw: Any, n: int, runs: int, epsilons: list[float], link: float = 0.0) -> list[tuple[float, float, str]]:
+    """How often tables are rejected at each ε, with its standard error, and by which method."""
+    found = list(rejected(draw, n, runs, epsilons, link))
+    question = question_of(draw(n, np.random.default_rng(0), link), dpc.Ledger.in_memory(dpc.PureDP(2)))
+    result = []
+    for epsilon, ones in zip(epsilons, zip(*found, strict=True), strict=True):
+        test = planned(question, epsilon)
         if isinstance(ones[0], float):
-            pairs.append((float(np.mean(ones)), float(np.std(ones)) / len(ones) ** 0.5))
+            result.append((float(np.mean(ones)), float(np.std(ones)) / len(ones) ** 0.5, test.name))
             continue
-        test, blocks = settled(question, epsilon), True
 
         def level(terms: list[int], test: Any = test, epsilon: float = epsilon) -> float:
             return block_level(terms, test.blocks, epsilon, test.two_sided(question))
 
-        pairs.append(jackknifed(level, list(ones)))
-    return pairs, blocks
+        result.append((*jackknifed(level, list(ones)), test.name))
+    return result
 
 
-def levels(shape: str, n: int, repetitions: int) -> tuple[bool, str, bool]:
-    """Return whether a level is more than it may be, the levels in words, and whether the calls were answered."""
-    try:
-        pairs, blocks = rates(shape, n, repetitions)
-    except ParameterError:
-        return False, "refused", False
-    means, errors = np.array(pairs).T
-    told = f" ({2 * errors[-1]:.3f})".replace("(0.", "(.") if blocks else ""
-    above = means - 2 * errors > MOST
-    words = [f"{mean:.3f}".lstrip("0") for mean in means]
-    marked = [f"**{word}**" if bad else word for word, bad in zip(words, above, strict=True)]
-    return bool(above.any()), " / ".join(marked) + told, True
-
-
-def written(page: str, name: str, text: str) -> str:
-    """Return the page with a text between its marks of that name, everything else as it was."""
-    begin, end = f"<!-- made: {name} -->\n", f"<!-- end: {name} -->\n"
-    before, rest = page.split(begin)
-    return before + begin + text + end + rest.split(end)[1]
-
-
-def columns_of(table: str) -> dict[str, dict[str, str]]:
-    """Return the cells of a table of the page: by column, and in it by shape.
-
-    >>> columns_of("| shape | n = 300 (2,000) |\\n|---|---|\\n| step | .050 / .051 / .052 |")
-    {'n = 300 (2,000)': {'step': '.050 / .051 / .052'}}
-    """
-    lines = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ")]
-    return {name: {line[0]: line[at] for line in lines[1:]} for at, name in enumerate(lines[0]) if at}
-
-
-def column(
-    n: int, repetitions: int, slow: int, only: list[str]
-) -> tuple[str, dict[str, str], list[bool]]:
-    """Return the heading of the column of so many rows, its cells by shape, and which calls were answered."""
-    cells, answered = {}, []
-    for shape in (*SHAPES, *FRESH):
-        if shape not in only if only else n not in SEVERAL if shape in SLOW else n == SEVERAL[0]:
-            continue
-        _, words, one = levels(shape, n, slow if shape in SLOW else repetitions)
-        cells[shape], answered = words, [*answered, one]
-        print(f"{n:9,} {shape:42} {words}", flush=True)
-    counts = [f"{count:,}" for count, some in ((repetitions, n != SEVERAL[0]), (slow, n in SEVERAL)) if some]
-    return f"n = {n:,} ({'; '.join(counts)})", cells, answered
-
-
-def rows_of(heading: str) -> int:
-    return int(heading.split(" (")[0].removeprefix("n = ").replace(",", ""))
-
-
-def page_table(columns: dict[str, dict[str, str]]) -> tuple[str, list[str]]:
-    """Return a table with its columns in order of n, what was refused counted, and the shapes that fail."""
-    names = sorted((name for name in columns if name.startswith("n = ")), key=rows_of)
-    lines = [f"| shape | {' | '.join(names)} | answered |", "|---" * (2 + len(names)) + "|"]
-    failing = []
-    for shape in (*SHAPES, *FRESH):
-        cells = [columns[name].get(shape, "–") for name in names]
-        asked = [cell for cell in cells if cell != "–"]
-        failing += [shape] * any("**" in cell for cell in asked)
-        answered = sum(cell != "refused" for cell in asked) / max(1, len(asked))
-        lines.append(f"| {shape} | {' | '.join(cells)} | {answered:.2g} |")
-    return "\n".join(lines) + "\n", failing
-
-
-def main(arguments: list[str]) -> int:
-    """Print the levels; return 1 if more than three shapes fail."""
-    numbers = [int(one) for one in arguments if not one.startswith("--")]
-    repetitions, slow = (*numbers, *(2_000, 100)[len(numbers) :])[:2]
-    only = next((one.removeprefix("--shapes=").split(";") for one in arguments if one.startswith("--shapes=")), [])
-    picked = [one.removeprefix("--rows=") for one in arguments if one.startswith("--rows=")]
-    asked = [int(n) for one in picked for n in one.split(",")] or list(TABLES["shapes"])
-    failing: list[str] = []
-    for n in asked:
-        heading, cells, answered = column(n, repetitions, slow, only)
-        print(f"{heading}: {sum(answered) / len(answered):.2g} of the shapes answered")
-        failing += [shape for shape, words in cells.items() if "**" in words]
-        if "--write" not in arguments:
-            continue
-        name = next(name for name, sizes in TABLES.items() if n in sizes)
-        page = PAGE.read_text(encoding="utf-8")
-        made = page.split(f"<!-- made: {name} -->\n")[1].split(f"<!-- end: {name} -->")[0]
-        kept = {old: one for old, one in columns_of(made).items() if old.startswith("n = ") and rows_of(old) != n}
-        table, bad = page_table({**kept, heading: cells})
-        last = f"\nShapes that fail: {', '.join(bad) or 'none'}.\n"
-        PAGE.write_text(written(page, name, HEAD.format(fresh=len(FRESH)) + table + last), encoding="utf-8")
-    print(f"\nShapes that fail: {', '.join(dict.fromkeys(failing)) or 'none'}.")
-    return int(len(set(failing)) > FAILING)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def main(arguments: list[str], name: str = "independence_level", **changed: Any) -> int:
+    defaults = {"designs": [], "families": ["shapes", "shapes, later", "unseen 1"], "rows": [300, 1_000, 2_000, 5_000],
+                "epsilons": [0.1, 0.5, 1.0], "runs": 2_000, "blocks": 100, "link": 0.0}  # fmt: skip
+    given = options(__doc__, arguments, **defaults | changed)
+    seeds = "rows from numpy's default_rng(seed), seed = 0, 1, ... of each design and n; noise is summed up"
+    report, failing = Report(name, "independence", given, arguments, seeds=seeds), set()
+    designs = registry.of(DESIGNS, given.families)
+    for design in chosen(given.designs, designs) if given.designs else designs:
+        one = designs[design]
+        runs = min(given.runs, given.blocks) if design in BLOCKS else given.runs
+        for n in given.rows:
+            where = {"n": n, "frozen_at": one.frozen_at, "runs": runs}
+            try:
+                levels = rates(one.make, n, runs, given.epsilons, given.link)
+            except ParameterError as refusal:
+                report.add(design, {}, **where, note=f"refused: {str(refusal)[:60]}")
+                continue
+            linked = given.link or "linked" in one.family
+            for epsilon, (rate, error, method) in zip(given.epsilons, levels, strict=True):
+                high = rate - 2 * error > MOST and not linked
+                failing |= {design} if high else set()
+                report.add(design, {"power" if linked else "level": (rate, error)}, epsilon=epsilon, method=method,
+                           note="HIGH" if high else "", **where)  # fmt: skip
+    report.target(f"designs that fail: {len(failing)}, at most {FAILING}", len(failing) <= FAILING)
+    return report.finish()

@@ -1,7 +1,5 @@
 """What each test of independence does with missing values and with persons: bound and level, or that it refuses.
 
-    python -m benchmarks independence_rows [repetitions]
-
 True nulls: x = z + e, y = z + e′ for tests given a number, three strata for `kendall`, and two levels in them for tests
 of tables; nothing given where a test takes nothing.  A fifth of x and of y is missing.  As persons each has one to four
 rows, and e and e′ have a part that all rows of a person share.  Bounds are those that the release declares for its
@@ -10,12 +8,12 @@ sums, for ε = 2.
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
 
 import dpcausal as dpc
+from benchmarks.run import Report, options
 from dpcausal.errors import DpCausalError
 from dpcausal.independence.methods import METHODS
 from dpcausal.mechanisms.gate import recording_gate
@@ -60,38 +58,27 @@ def asked(method: Any, kind: str, ids: str | None, seed: int) -> Any:
     return dpc.ci_test(table, "x", "y", given=given, method=method, loss=LOSS)
 
 
-def cell(method: Any, kind: str, ids: str | None, repetitions: int) -> tuple[str, bool]:
-    """Return the bounds and the level in words, and whether the level is at most .07 within two standard errors."""
-    try:
-        with recording_gate("low") as recording:
-            asked(method, kind, ids, 0)
-        rejected = 0
-        for seed in range(repetitions):
-            with dpc.simulated_noise(seed):
-                rejected += asked(method, kind, ids, seed).decision == "dependent"
-    except DpCausalError:
-        return "refused", True
-    bounds = ", ".join(dict.fromkeys(f"{float(passage.bound):.4g}" for passage in recording.passages))
-    level = rejected / repetitions
-    words = f"{bounds}; {level:.3f}"
-    return words, level - 2 * (level * (1 - level) / repetitions) ** 0.5 <= MOST
-
-
-def main(arguments: list[str]) -> int:
-    """Print the table; return 1 if a level fails."""
-    repetitions = int(arguments[0]) if arguments else 300
-    known, several = dpc.ModelX(mean=lambda z: z[:, 0], sd=1.0), {"crt", "cpt", "crt-decision"}
-    print(f"bounds; level at .05 of {repetitions} tables of {N} rows or persons, ε = 2\n")
-    print(f"| method | {' | '.join(UNITS)} |\n|{'---|' * (1 + len(UNITS))}")
-    held = True
-    for name, way in METHODS.items():
-        kind = KINDS.get(name, "numbers")
-        method: Any = way(model_x=known) if name in several else way()  # type: ignore[call-arg]
-        cells = [cell(method, kind, ids, repetitions) for ids in UNITS.values()]
-        held &= all(met for _, met in cells)
-        print(f"| `{name}` | {' | '.join(words for words, _ in cells)} |", flush=True)
-    return int(not held)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def main(arguments: list[str], name: str = "independence_rows", **changed: Any) -> int:
+    given = options(__doc__, arguments, **{"runs": 300} | changed)
+    report, known = Report(name, "independence", given, arguments), dpc.ModelX(mean=lambda z: z[:, 0], sd=1.0)
+    for short, way in METHODS.items():
+        kind = KINDS.get(short, "numbers")
+        method: Any = way(model_x=known) if short in ("crt", "cpt", "crt-decision") else way()  # type: ignore[call-arg]
+        for unit, ids in UNITS.items():
+            where = {"n": N, "epsilon": LOSS.epsilon, "method": short, "reading": unit, "runs": given.runs}
+            try:
+                with recording_gate("low") as recording:
+                    asked(method, kind, ids, 0)
+                rejected = 0
+                for seed in range(given.runs):
+                    with dpc.simulated_noise(seed):
+                        rejected += asked(method, kind, ids, seed).decision == "dependent"
+            except DpCausalError:
+                report.add(kind, {}, note="refused", **where)
+                continue
+            level = rejected / given.runs
+            error = (level * (1 - level) / given.runs) ** 0.5
+            bounds = ", ".join(dict.fromkeys(f"{float(passage.bound):.4g}" for passage in recording.passages))
+            report.add(kind, {"level": (level, error)}, note=f"bounds {bounds}", **where)
+            report.target(f"{short}, {unit}: level {level:.3f}, at most {MOST}", level - 2 * error <= MOST)
+    return report.finish()

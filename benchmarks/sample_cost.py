@@ -1,7 +1,5 @@
 """Sample cost of privacy: rows for power .8 at ε over the rows that a test without privacy needs.
 
-    python -m benchmarks sample_cost [repetitions]
-
 x = sin z + e, y = cos z + e′ + .1 e given one number.  Without privacy: Fisher's z of the noises themselves,
 (1.96 + .8416)²/atanh(ρ)² + 3 rows.  Rows are found by a probit regression of the power on √n over a ladder of n, so
 that each ladder uses all its runs; the noise is summed up, not drawn; ε = inf tells what the statistic itself costs.
@@ -13,13 +11,14 @@ measured once, whose sums are drawn, with the effect of either sign: what a bloc
 from __future__ import annotations
 
 import math
-import sys
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
-from benchmarks.independence_level import critical, settled, share
-from benchmarks.independence_shapes import one
+from benchmarks.designs.independence.shapes import one
+from benchmarks.independence_level import critical, planned, share
+from benchmarks.run import Report, options
 from dpcausal.data.table import Table
 from dpcausal.independence.methods.block_test import LEAST_LEARNING, RESAMPLES
 from dpcausal.independence.methods.neighbours import default_ends, default_neighbours
@@ -64,7 +63,7 @@ def powers(n: int, repetitions: int, link: float, epsilon: float) -> tuple[float
         question = IndependenceQuestion.of(
             Table(data.columns, data.schema, Ledger.in_memory(PureDP(1))), "x", "y", data.given, 0.05
         )
-        test = settled(question, 1.0 if exact else epsilon)
+        test = planned(question, 1.0 if exact else epsilon)
         sums.append(test.sums(question.read(), question, generator_from_seed(seed)).signed)
     scale = 1e-9 if exact else laplace_scale(signed_sensitivity(test.neighbours).bound, PureDP(epsilon))
     least = critical(normal_laplace_pvalue, test.deviation(question), scale)
@@ -157,43 +156,31 @@ def blocks_for_power(terms: list[int], epsilon: float) -> int:
     return high
 
 
-def main(arguments: list[str]) -> int:
-    """Return 0 if every target was met."""
-    repetitions = int(arguments[0]) if arguments else 1_000
-    missed = False
-    base = without_privacy(LINK)
-    print(f"One number given, effect {LINK:g}, {repetitions} tables a power; without privacy {base:.0f} rows")
+def main(arguments: list[str], name: str = "sample_cost", **changed: Any) -> int:
+    given = options(__doc__, arguments, **{"runs": 1_000} | changed)
+    report, runs, base = Report(name, "independence", given, arguments), given.runs, without_privacy(LINK)
+
+    def cost(design: str, epsilon: float, value: float, error: float, most: float) -> None:
+        report.add(design, {"rows over those without privacy": (value, error)}, epsilon=epsilon, runs=runs)
+        report.target(f"{design}, ε = {epsilon:g}: cost {value:.2f} ± {2 * error:.2f}, at most {most}",
+                      value - 2 * error <= most)  # fmt: skip
+
     for epsilon, ladder in LADDERS.items():
-        found = [powers(n, repetitions, LINK, epsilon) for n in ladder]
-        rows, error = rows_for_power(ladder, found)
-        most = TARGETS.get(epsilon, math.inf)
-        missed |= (rows - 2 * error) / base > most
-        print(f"  power at {ladder}: {', '.join(f'{rate:.3f}' for rate, _ in found)}")
-        cost = f"cost {rows / base:.2f} ± {2 * error / base:.2f}"
-        print(f"epsilon {epsilon:<5} {rows:7.0f} rows, {cost} (target {most})", flush=True)
+        rows, error = rows_for_power(ladder, [powers(n, runs, LINK, epsilon) for n in ladder])
+        cost(f"one number, effect {LINK:g}", epsilon, rows / base, error / base, TARGETS.get(epsilon, math.inf))
     link = LINK * math.sqrt((base - 3) / LARGE)
-    (mean, of_mean), (variance, of_variance) = measured(max(10, repetitions // 10))
-    print(f"Effect {link:.3g}, without privacy {LARGE} rows: mean {mean:.3f} ± {2 * of_mean:.3f} and variance "
-          f"{variance:.3f} ± {2 * of_variance:.3f} times what is foretold")  # fmt: skip
+    (centre, of_mean), (variance, of_variance) = measured(max(10, runs // 10))
+    report.add(f"one number, effect {link:.3g}", {"mean / theory": (centre, of_mean),
+                                                  "variance / theory": (variance, of_variance)}, n=LARGE)  # fmt: skip
     for epsilon in TARGETS:
-        rows = rows_foretold(epsilon, link, mean, variance)
-        others = rows_foretold(epsilon, link, mean - 2 * of_mean, variance), rows_foretold(
-            epsilon, link, mean, variance + 2 * of_variance
+        rows = rows_foretold(epsilon, link, centre, variance)
+        others = rows_foretold(epsilon, link, centre - of_mean, variance), rows_foretold(
+            epsilon, link, centre, variance + of_variance
         )
-        error = math.hypot(*(other - rows for other in others))
-        missed |= (rows - error) / LARGE > LARGE_TARGET
-        print(f"epsilon {epsilon:<5} {rows:7.0f} rows, cost {rows / LARGE:.2f} ± {error / LARGE:.2f} "
-              f"(target {LARGE_TARGET})", flush=True)  # fmt: skip
-    print(f"Five numbers given, additive, effects of {LINK:g} and -{LINK:g}: sums of the terms of {repetitions} blocks "
-          "of 125 rows")  # fmt: skip
-    both = block_terms(repetitions, LINK), [-one for one in block_terms(repetitions, -LINK)]
+        error = math.hypot(*(other - rows for other in others)) / LARGE
+        cost(f"one number, effect {link:.3g}", epsilon, rows / LARGE, error, LARGE_TARGET)
+    both = block_terms(runs, LINK), [-one for one in block_terms(runs, -LINK)]
     for epsilon, most in SEVERAL_TARGETS.items():
         costs = [LEAST_LEARNING * blocks_for_power(terms, epsilon) / base for terms in both]
-        missed |= sum(costs) / 2 > most
-        each = " and ".join(f"{cost:.1f}" for cost in costs)
-        print(f"epsilon {epsilon:<5} cost {sum(costs) / 2:.1f} ({each}; target {most})", flush=True)
-    return int(missed)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+        cost(f"five numbers, additive, effects of {LINK:g} and -{LINK:g}", epsilon, sum(costs) / 2, 0.0, most)
+    return report.finish()

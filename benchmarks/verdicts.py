@@ -1,139 +1,34 @@
-"""Verdicts and forced leans: how often each is right, on designs whose truth is known and on the Tübingen pairs.
+"""Verdicts on the direction, and the forced choice of votes: how often each is right, where the truth is known.
 
-    python -m benchmarks verdicts [--pairs P] [--noises R] [--fresh] [--real | --designs] [--largest] [--at N EPSILON]
+    python -m benchmarks verdicts --rows 20000 --epsilons 0.5 --votes
+    python -m benchmarks verdicts --real
 
-A pair's blocks are those of the public call; what noise makes of their exact counts is drawn R times.  So the counts
-cost time and the noise does not.  Half of the pairs are named effect first.  ± is one standard error over the pairs.
-
-* ``right``, ``wrong``: an arrow; where no arrow is right, every arrow is wrong.  ``answered``: all but undecided.
-* ``lean``: the forced choice of ``method="majority-vote"`` by ``lsnm``, the whole ε on one count, and by ``hsic``;
-  not with ``--no-votes``.
-* ``--model location-scale``: the verdict's other model.
-* ``--fresh``: six times five designs that were named after all defaults were set.
-  ``--largest``: n = 20,000 and 100,000, too.
+A pair's blocks are those of the public call; what noise makes of their exact counts is drawn ``--noises`` times, so the
+counts cost time and the noise does not.  Half of the pairs are named effect first.  Where no arrow is right, every one
+is wrong.  ``favoured``: the forced choice of ``majority-vote``, the whole ε on one count.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
-import sys
-import time
-from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 import dpcausal as dpc
-from benchmarks.pairs import DataAbsentError, tuebingen
-from benchmarks.verdict_shapes import FRESH, Column, Columns, Rng
+from benchmarks import designs as registry
+from benchmarks.data.pairs import tuebingen
+from benchmarks.designs.pairs import DESIGNS
+from benchmarks.designs.pairs_practice import Columns
+from benchmarks.run import Report, chosen, mean, options, summarised
 from dpcausal.direction.block_counts import Counts, cube_tail, no_noise
-from dpcausal.direction.block_decisions import ADDITIVE, MODELS
+from dpcausal.direction.block_decisions import ADDITIVE
 from dpcausal.direction.methods.verdict import claims_of, verdict_of
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.privacy.noise import add_cube, add_geometric
 
 NAMES = ("x", "y")
-
-
-def wave(x: Column, rng: Rng) -> Column:
-    """A random smooth function, near a Gaussian process of length 1, in units of x."""
-    x = (x - x.mean()) / x.std()
-    f = np.cos(np.outer(x, rng.normal(size=200)) + rng.uniform(0, 2 * np.pi, 200)) @ rng.normal(size=200)
-    return np.asarray((f - f.mean()) / f.std())
-
-
-def bend(x: Column, rng: Rng) -> Column:
-    """A random sigmoid."""
-    x = (x - x.mean()) / x.std()
-    b, c = rng.uniform(0.5, 2) * rng.choice([-1, 1]), rng.uniform(-2, 2)
-    f = b * (x + c) / (1 + np.abs(b * (x + c)))
-    return np.asarray((f - f.mean()) / f.std())
-
-
-def cause(n: int, rng: Rng) -> Column:
-    """Normal, uniform, or a mixture of four normals."""
-    kind = int(rng.integers(3))
-    if kind == 2:
-        return np.asarray(rng.normal(0, 2, 4)[rng.integers(0, 4, n)] + rng.normal(size=n))
-    return np.asarray(rng.uniform(-1.7, 1.7, n) if kind else rng.normal(size=n))
-
-
-def noise(n: int, rng: Rng) -> Column:
-    e = rng.normal(size=n)
-    e = np.sign(e) * np.abs(e) ** rng.uniform(0.7, 1.4)
-    return np.asarray(e / e.std())
-
-
-def additive(shape: Callable[[Column, Rng], Column]) -> Callable[[int, Rng], Columns]:
-    def draw(n: int, rng: Rng) -> Columns:
-        x = cause(n, rng)
-        return x, shape(x, rng) + rng.uniform(0.2, 0.6) * noise(n, rng)
-
-    return draw
-
-
-def scaled(shape: Callable[[Column, Rng], Column]) -> Callable[[int, Rng], Columns]:
-    def draw(n: int, rng: Rng) -> Columns:
-        x = cause(n, rng)
-        return x, shape(x, rng) + 0.4 * np.exp(0.6 * shape(x, rng)) * rng.normal(size=n)
-
-    return draw
-
-
-def confounded(shape: Callable[[Column, Rng], Column]) -> Callable[[int, Rng], Columns]:
-    def draw(n: int, rng: Rng) -> Columns:
-        z = rng.normal(size=n)
-        return shape(z, rng) + 0.4 * noise(n, rng), shape(z, rng) + 0.4 * noise(n, rng)
-
-    return draw
-
-
-def linear(n: int, rng: Rng) -> Columns:
-    x = rng.uniform(-1, 1, n)
-    return x, x + rng.uniform(0.3, 0.6) * rng.uniform(-1, 1, n)
-
-
-def gaussian(n: int, rng: Rng) -> Columns:
-    x = rng.normal(size=n)
-    return x, x + rng.uniform(0.3, 1) * rng.normal(size=n)
-
-
-def multiplicative(n: int, rng: Rng) -> Columns:
-    x = rng.uniform(0.5, 2.5, n)
-    return x, x ** rng.uniform(0.5, 2) * np.exp(0.4 * rng.normal(size=n))
-
-
-def post_nonlinear(n: int, rng: Rng) -> Columns:
-    x = cause(n, rng)
-    z = bend(x, rng) + 0.4 * noise(n, rng)
-    return x, z**3 + z
-
-
-def common_line(n: int, rng: Rng) -> Columns:
-    z = rng.uniform(-1, 1, n)
-    return z + 0.4 * rng.uniform(-1, 1, n), z + 0.4 * rng.uniform(-1, 1, n)
-
-
-def unlinked(n: int, rng: Rng) -> Columns:
-    return cause(n, rng), cause(n, rng)
-
-
-DESIGNS: dict[str, tuple[bool, Callable[[int, Rng], Columns]]] = {
-    "additive, waves": (True, additive(wave)),
-    "additive, sigmoid": (True, additive(bend)),
-    "linear, uniform": (True, linear),
-    "location-scale, waves": (True, scaled(wave)),
-    "location-scale, sigmoid": (True, scaled(bend)),
-    "multiplicative": (True, multiplicative),
-    "post-nonlinear": (True, post_nonlinear),
-    "independent": (False, unlinked),
-    "linear-Gaussian": (False, gaussian),
-    "confounded, waves": (False, confounded(wave)),
-    "confounded, sigmoid": (False, confounded(bend)),
-    "confounded, linear": (False, common_line),
-}
-"""Whether x causes y, and a draw of n rows."""
 
 
 def of_columns(columns: Columns, loss: dpc.Loss) -> dpc.Table:
@@ -175,127 +70,75 @@ def leans_right(count: int, blocks: int, epsilon: float, noises: int) -> float:
     return float((2 * drawn > blocks).mean())
 
 
-COLUMNS = (
-    "right",
-    "wrong",
-    "neither",
-    "both",
-    "unlinked",
-    "inconclusive",
-    "lean of the four",
-    "lean lsnm",
-    "lean hsic",
-)
+SUMMARY = {name: mean(name) for name in ("right", "wrong", "neither", "both", "unlinked", "inconclusive", "answered",
+                                         "favoured by the four", "favoured, lsnm",
+                                         "favoured, hsic")}  # fmt: skip
 
 
 def of_pair(
-    columns: Columns, place: int, epsilons: tuple[float, float], noises: int, votes: bool, model: str
-) -> list[float]:
-    """Return the shares of ``COLUMNS`` for a pair of which x is the cause; every other one is named effect first.
+    columns: Columns, place: int, epsilons: tuple[float, float], given: Any
+) -> dict[str, float]:
+    """Return the shares of ``SUMMARY`` for a pair of which x is the cause; every other one is named effect first.
 
     ``epsilons``: that the blocks are made for, and that of the noise.
     """
     turned = place % 2 == 1
     named = columns[::-1] if turned else columns
-    counts, blocks, _ = exact_counts(named, epsilons[0], place, method=dpc.methods.Verdict(model=model))
-    said = verdicts(counts, blocks, epsilons[1], noises)
+    counts, blocks, _ = exact_counts(named, epsilons[0], place, method=dpc.methods.Verdict(model=given.model))
+    said = verdicts(counts, blocks, epsilons[1], given.noises)
     right, wrong = ("y", "x") if turned else ("x", "y")
     other = {"x": "y", "y": "x"}
-    shares = [said.get(f"{one} causes {other[one]}", 0.0) for one in (right, wrong)]
-    shares += [
-        said.get(name, 0.0)
-        for name in ("model rejected", "cannot distinguish", "no association detected", "inconclusive", f"lean {right}")
-    ]
-    for score in ("lsnm", "hsic"):
-        if not votes:
-            shares.append(math.nan)
-            continue
+    words = {"right": f"{right} causes {other[right]}", "wrong": f"{wrong} causes {other[wrong]}",
+             "neither": "model rejected", "both": "cannot distinguish", "unlinked": "no association detected",
+             "inconclusive": "inconclusive", "favoured by the four": f"lean {right}"}  # fmt: skip
+    shares = {name: said.get(word, 0.0) for name, word in words.items()}
+    shares["answered"] = 1 - shares["inconclusive"]
+    for score in ("lsnm", "hsic") if given.votes else ():
         count, blocks, _ = exact_counts(named, epsilons[0], place, method="majority-vote", score=score)
-        first = leans_right(int(count), blocks, epsilons[1], noises)
-        shares.append(1 - first if turned else first)
+        first = leans_right(int(count), blocks, epsilons[1], given.noises)
+        shares[f"favoured, {score}"] = 1 - first if turned else first
     return shares
 
 
-def show(name: str, rows: list[list[float]], weights: list[float] | None = None) -> None:
-    values, share = np.array(rows), np.array([1.0] * len(rows) if weights is None else weights)
-    share = share / share.sum()
-    centre = share @ values
-    error = np.sqrt(share**2 @ (values - centre) ** 2)
-    cells = "".join(f"{a:>9.2f} ±{b:.2f}" for a, b in zip(centre, error, strict=True))
-    print(f"{name:<26}{cells}   answered {1 - centre[5]:.2f}", flush=True)
-
-
-def designs(
-    kinds: dict[str, Any], sizes: tuple[tuple[int, float], ...], pairs: int, noises: int, votes: bool, model: str
-) -> None:
-    for n, epsilon in sizes:
-        began = time.process_time()
-        print(f"\nn = {n:,}, ε = {epsilon:g}; {pairs} pairs a design, {noises} noises")
-        print(" " * 26 + "".join(f"{name:>14.14}" for name in COLUMNS))
-        for name, (causal, draw) in kinds.items():
-            rng = np.random.default_rng([sum(map(ord, name)), n])
-            show(name + ("" if causal else " *"), [
-                of_pair(draw(n, rng), place, (epsilon, epsilon), noises, votes, model) for place in range(pairs)
-            ])  # fmt: skip
-        print(f"{time.process_time() - began:.0f} s of processor.  *: no arrow is right")
-
-
-def real(noises: int, most: int, votes: bool, deals: int, model: str) -> None:
-    """Print the Tübingen pairs of one cause and one effect column with 500 rows or more, 4,000 of them at most.
+def real(report: Report, given: Any) -> None:
+    """Add the Tübingen pairs of one cause and one effect column with 500 rows or more, 4,000 of them at most.
 
     The rows of each are dealt into blocks several times, and in both orders of the columns: shares are means of these.
     """
-    pairs = [pair for pair in tuebingen(1000) if len(pair.cause) >= 500][:most]
-    print(f"\nTübingen: {len(pairs)} pairs of 500 rows or more, at most 4,000 of each")
+    pairs = [pair for pair in tuebingen(1000) if len(pair.cause) >= 500][: given.most]
     for made, epsilon in ((1.0, math.inf), (1.0, 1.0), (0.5, 0.5)):
         rows = []
         for place, pair in enumerate(pairs):
             keep = np.random.default_rng(place).permutation(len(pair.cause))[:4_000]
             named = pair.cause[keep], pair.effect[keep]
-            dealt = [
-                of_pair(named, place + 1001 * deal, (made, epsilon), noises, votes, model) for deal in range(deals)
-            ]
-            rows.append(np.mean(dealt, axis=0).tolist())
-        print(f"ε = {epsilon:g}".replace("inf", "∞ (blocks of ε = 1)"))
-        print(" " * 26 + "".join(f"{name:>14.14}" for name in COLUMNS))
-        show("unweighted", rows)
-        show("weighted", rows, [pair.weight for pair in pairs])
-        right, wrong = np.sum(rows, axis=0)[:2]
-        print(f"of all arrows {right / max(right + wrong, 1e-9):.2f} are right, {right + wrong:.1f} of them a deal")
+            dealt = [of_pair(named, place + 1001 * deal, (made, epsilon), given) for deal in range(given.deals)]
+            rows.append({name: float(np.mean([one[name] for one in dealt])) for name in dealt[0]})
+        where = {"n": 4_000, "epsilon": epsilon, "method": "verdict", "runs": len(pairs)}
+        report.add("Tübingen", summarised(rows, SUMMARY), **where)
+        weights = np.array([pair.weight for pair in pairs])
+        columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+        centres = {name: float(np.average(column, weights=weights)) for name, column in columns.items()}
+        shares = (weights / weights.sum()) ** 2
+        errors = {name: float(np.sqrt(shares @ (columns[name] - centre) ** 2)) for name, centre in centres.items()}
+        report.add("Tübingen, weighted", {name: (one, errors[name]) for name, one in centres.items()}, **where)
 
 
-def main() -> int:
-    """Print the tables that are asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=20)
-    parser.add_argument("--noises", type=int, default=50)
-    parser.add_argument("--most", type=int, default=1000, help="real pairs, the largest first")
-    parser.add_argument("--deals", type=int, default=6, help="deals of each real pair into blocks")
-    parser.add_argument("--at", nargs=2, type=float, metavar=("N", "EPSILON"), help="the designs at this size alone")
-    parser.add_argument("--only", default="", help="designs whose name has this word")
-    parser.add_argument("--model", choices=MODELS, default=ADDITIVE)
-    for flag in ("--fresh", "--real", "--designs", "--largest", "--no-votes"):
-        parser.add_argument(flag, action="store_true")
-    asked = parser.parse_args()
-    votes = not asked.no_votes
-    everything = not (asked.real or asked.designs or asked.fresh or asked.largest or asked.at)
-    made, fresh = ({name: kinds[name] for name in kinds if asked.only in name} for kinds in (DESIGNS, FRESH))
+def main(arguments: list[str], name: str = "verdicts", **changed: Any) -> int:
+    defaults = {"designs": [], "families": ["usual"], "rows": [4_000, 1_000], "epsilons": [1.0], "pairs": 20,
+                "noises": 50, "votes": False, "model": ADDITIVE, "real": False, "most": 1000, "deals": 6}  # fmt: skip
+    given = options(__doc__, arguments, **defaults | changed)
+    seeds = "rows from numpy's default_rng([sum of the design's letters, n]), one pair after the other; noise by seed 1"
+    report = Report(name, "direction", given, arguments, seeds=seeds)
+    designs = registry.of(DESIGNS, [] if given.designs else given.families)
     with dpc.simulated_noise(1):
-        if asked.at:
-            designs(made, ((int(asked.at[0]), asked.at[1]),), asked.pairs, asked.noises, votes, asked.model)
-        if asked.designs or everything:
-            designs(made, ((4_000, 1.0), (1_000, 1.0)), asked.pairs, asked.noises, votes, asked.model)
-        if asked.largest or everything:
-            designs(made, ((20_000, 0.5), (100_000, 0.1)), asked.pairs, asked.noises, votes, asked.model)
-        if asked.fresh or everything:
-            designs(fresh, ((4_000, 1.0),), asked.pairs, asked.noises, votes, asked.model)
-        if asked.real or everything:
-            try:
-                real(asked.noises, asked.most, votes, asked.deals, asked.model)
-            except DataAbsentError as absent:
-                print(absent)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        for n, epsilon in product(given.rows, given.epsilons):
+            for design in () if given.real else chosen(given.designs, designs) if given.designs else designs:
+                causal, draw = designs[design].make
+                rng = np.random.default_rng([sum(map(ord, design)), n])
+                rows = [of_pair(draw(n, rng), place, (epsilon, epsilon), given) for place in range(given.pairs)]
+                note = "" if causal else "every arrow is wrong"
+                report.add(design, summarised(rows, SUMMARY), n=n, epsilon=epsilon, method="verdict", runs=given.pairs,
+                           frozen_at=designs[design].frozen_at, note=note)  # fmt: skip
+        if given.real:
+            real(report, given)
+    return report.finish()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dpcausal
-from benchmarks import validation
+from benchmarks.peers import validation
 from tests.docs.pages import DOCS, ROOT, blocks, prose, run_page, run_python, run_shell
 
 PAGES = [*DOCS, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"))]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from benchmarks.pairs import DataAbsentError
-from benchmarks.textbook import COMPARISONS, DIGITS, RECORD
-from benchmarks.textbook_private import PRIVATE
+from benchmarks import record
+from benchmarks.data import DataAbsentError
+from benchmarks.peers.textbook import COMPARISONS, DIGITS
+from benchmarks.peers.textbook_private import PRIVATE
 
 SHIPPED = ("Card, schooling", "Mroz, hours", "Mroz, wages", "Engel, food", "stack loss")
 
@@ -24,9 +23,11 @@ def test_answers_without_privacy_agree_with_other_packages_to_four_digits(one: o
 
 
 def test_the_record_has_every_comparison_and_every_task_and_none_disagrees() -> None:
-    record = json.loads(RECORD.read_text(encoding="utf-8"))
-    lines, private = record["agreement without privacy"], record["intervals at epsilon 1 that hold it"]
-    told = [(line["what"], line["data"], line["package"]) for line in lines]
-    assert told == [(one.what, one.book, one.package) for one in COMPARISONS]
-    assert len(lines) >= 20 and all(line["digits"] >= DIGITS for line in lines)
-    assert [(line["task"], line["data"]) for line in private] == [(task, book) for task, book, _ in PRIVATE]
+    rows = record.read("peers", "textbook")["rows"]
+    lines = [row for row in rows if "digits" in row["metrics"]]
+    assert [(row["reading"], row["design"], row["method"]) for row in lines] == [
+        (one.what, one.book, one.package) for one in COMPARISONS
+    ]
+    assert len(lines) >= 20 and all(row["metrics"]["digits"]["value"] >= DIGITS for row in lines)
+    private = [(row["reading"], row["design"]) for row in rows if "shown" in row["metrics"]]
+    assert private == [(task, book) for task, book, _ in PRIVATE]

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import dpcausal as dpc
-from benchmarks import validation
+from benchmarks.peers import validation
 from dpcausal import Cpdag, interop
 from dpcausal.errors import BudgetExceededError, ParameterError
 from tests.docs.pages import ROOT, run_page

@@ -9,7 +9,7 @@ import pytest
 import statsmodels.api as sm
 
 import dpcausal as dpc
-from benchmarks import effects_slope
+from benchmarks.designs.effects import slopes
 from dpcausal.effects.estimators import PartiallyLinear, partially_linear
 from dpcausal.errors import InfeasibleError, LossError, ParameterError
 
@@ -122,7 +122,8 @@ def test_a_skew_in_a_small_arm_that_spreads_wide_gets_no_interval() -> None:
     for seed in (29, 40, 81):  # shown before
         loss = dpc.ApproxDP(1, 1e-6)
         with dpc.simulated_noise(seed):
-            found = effects_slope.asked("treated spread, skewed", 10_000, loss, seed, "partially-linear")
+            design = slopes.DESIGNS["treated spread, skewed"]
+            found = design.make.answer(design.rng(10_000, seed), 10_000, loss, "partially-linear")
         assert found.interval is None
         assert "errors='symmetric'" in found.interval_reason or "one side" in found.interval_reason
 

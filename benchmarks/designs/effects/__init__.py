@@ -1,0 +1,1 @@
+"""Designs of effects, regressions, differences in differences and discontinuities."""

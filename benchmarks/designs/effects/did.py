@@ -1,0 +1,238 @@
+"""Differences in differences of persons: staggered cohorts, and shapes that break an interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+
+import dpcausal as dpc
+from benchmarks.designs import Reading, prefix, register, table
+from dpcausal.core.run import ask
+from dpcausal.data.records import Rows
+from dpcausal.effects.did.api import CohortQuery, DidQuestion
+
+T, STARTS, NEVER = 8, np.array([3, 4, 5, 9]), 9
+PERIODS = np.arange(1, T + 1)
+SCHEMA = dpc.Schema({"t": dpc.Levels(PERIODS.tolist()), "g": dpc.Levels(STARTS.tolist()), "y": dpc.Bounded(-12, 12)})
+
+Effects = dict[int, list[float]]
+"""By cohort: the effect in each period since treatment began."""
+Drawn = tuple[Any, Any, Effects]
+"""Outcomes (n, T), cohorts, and the truth."""
+
+USUAL: Effects = {g: [1 + 0.3 * e - 0.1 * (g - 4) for e in range(T + 1 - g)] for g in STARTS[:-1].tolist()}
+
+
+def staggered(
+    rng: Any, n: int, *, shares: tuple[float, ...] = (0.25, 0.25, 0.25, 0.25), trend: float = 0.0, keep: float = 0.5,
+    effects: Effects = USUAL, noise: Callable[[Any, tuple[int, int]], Any] | None = None,
+) -> Drawn:  # fmt: skip
+    """Persons of spread 2 with errors that keep a share of the last one's; effects by cohort and period."""
+    g = rng.choice(STARTS, size=n, p=shares)
+    fresh = rng.normal(size=(n, T)) if noise is None else noise(rng, (n, T))
+    errors = np.empty((n, T))
+    errors[:, 0] = fresh[:, 0]
+    for t in range(1, T):
+        errors[:, t] = keep * errors[:, t - 1] + math.sqrt(1 - keep**2 if keep < 1 else 0.25) * fresh[:, t]
+    y = 2 * rng.normal(size=n)[:, None] + 0.2 * PERIODS + errors + trend * PERIODS * (g < NEVER)[:, None]
+    for start, path in effects.items():
+        y[np.ix_(g == start, np.arange(start - 1, T))] += path
+    return y, g, effects
+
+
+def skewed(rng: Any, n: int) -> Drawn:
+    """Log-normal jumps that treatment doubles."""
+    y, g, _ = staggered(rng, n)
+    jumps = np.exp(rng.normal(size=y.shape)) * (1 + (g[:, None] <= PERIODS))
+    return y + jumps - math.exp(0.5) * (1 + (g[:, None] <= PERIODS)), g, clipped()
+
+
+@lru_cache
+def clipped() -> Effects:
+    """Return the effects of ``skewed`` on outcomes that are clipped to the bounds, from 400,000 persons."""
+    rng = np.random.default_rng(9)
+    y = staggered(rng, 400_000, effects={})[0]
+    jumps = np.exp(rng.normal(size=y.shape)) - math.exp(0.5)
+    plain = np.clip(y + jumps, -12, 12)
+    return {
+        g: [float((np.clip(y[:, t] + 2 * jumps[:, t] + one, -12, 12) - plain[:, t]).mean())
+            for t, one in enumerate(path, start=g - 1)]
+        for g, path in USUAL.items()
+    }  # fmt: skip
+
+
+def gaps(rng: Any, n: int) -> Drawn:
+    """A third of the persons lack a period."""
+    y, g, effects = staggered(rng, n)
+    lost = rng.random(n) < 1 / 3
+    y[np.nonzero(lost)[0], rng.integers(0, T, lost.sum())] = np.nan
+    return y, g, effects
+
+
+def ties(rng: Any, n: int) -> Drawn:
+    """Whole numbers."""
+    y, g, effects = staggered(rng, n)
+    return np.floor(y + rng.random(y.shape)), g, effects
+
+
+def villages(rng: Any, n: int) -> Drawn:
+    """Cohorts are of villages of fifty, whose persons move together: no person= can help here."""
+    place = np.arange(n) // 50
+    own = rng.choice(STARTS, size=place[-1] + 1)
+    y = staggered(rng, n, effects={})[0]
+    g = own[place]
+    for start, path in USUAL.items():
+        y[np.ix_(g == start, np.arange(start - 1, T))] += path
+    return y + rng.normal(0, 0.3, (place[-1] + 1, T)).cumsum(axis=1)[place], g, USUAL
+
+
+def tailed(rng: Any, size: tuple[int, int]) -> Any:
+    return rng.standard_t(4, size) / math.sqrt(2)
+
+
+SHAPES: dict[str, Callable[[Any, int], Drawn]] = {
+    "staggered": staggered,
+    "trends of .05": lambda rng, n: staggered(rng, n, trend=0.05),
+    "trends of .05, walk": lambda rng, n: staggered(rng, n, trend=0.05, keep=1.0),
+    "random walk": lambda rng, n: staggered(rng, n, keep=1.0),
+    "white noise": lambda rng, n: staggered(rng, n, keep=0.0),
+    "steps of 5": lambda rng, n: staggered(rng, n, effects={g: [5.0] * (T + 1 - g) for g in STARTS[:-1].tolist()}),
+    "no effect": lambda rng, n: staggered(rng, n, effects={g: [0.0] * (T + 1 - g) for g in STARTS[:-1].tolist()}),
+    "a cohort of 2 %": lambda rng, n: staggered(rng, n, shares=(0.02, 0.33, 0.32, 0.33)),
+    "3 % never treated": lambda rng, n: staggered(rng, n, shares=(0.33, 0.32, 0.32, 0.03)),
+    "3 % never, a cohort of 2 %": lambda rng, n: staggered(rng, n, shares=(0.02, 0.48, 0.47, 0.03)),
+    "t4 errors": lambda rng, n: staggered(rng, n, noise=tailed),
+    "whole numbers": ties,
+    "a third with gaps": gaps,
+    "log-normal jumps": skewed,
+    "villages (not independent)": villages,
+}  # fmt: skip
+
+@dataclass(frozen=True)
+class Held(DidQuestion):
+    """The question of ``did``, its paths in memory: reading and naming persons took nineteen twentieths of a run."""
+
+    paths: Any = None
+
+    def steps(self) -> Any:
+        y, g = self.paths
+        kept = np.isfinite(y).all(axis=1)
+        steps = np.diff(np.clip(np.where(kept[:, None], y, 0.0), -12, 12), axis=1) / self.bounds.width
+        return steps, np.where(kept, np.searchsorted(STARTS, g), 0), Rows({}, kept, {})
+
+
+@cache
+def tables(n: int) -> tuple[dpc.Table, dpc.Table]:
+    """Tables of n persons whose ledgers last for all runs, one of them without privacy."""
+    frame = {"id": np.arange(n), "t": np.ones(n, int), "g": np.full(n, NEVER), "y": np.zeros(n)}
+    private = dpc.Ledger.in_memory(dpc.ApproxDP(1e5, 0.1), person="id", accept_large_epsilon=True)
+    ledgers = private, dpc.Ledger.without_privacy()
+    kept, exact = (dpc.Table(frame, SCHEMA, ledger, person="id") for ledger in ledgers)
+    return kept, exact
+
+
+def asked(rows: dpc.Table, drawn: Drawn, loss: Any) -> Any:
+    question = Held.of(rows, "t", "y", "g", "never", 0.95)
+    return ask(replace(question, paths=drawn[:2]), CohortQuery(), loss, accept_large_epsilon=False, refresh=False)
+
+
+def truths(g: Any, effects: Effects) -> dict[str, float]:
+    """Return the mean effect and those by event, over the cohorts that were drawn."""
+    size = {start: float((g == start).mean()) for start in effects}
+    pairs = [(start, e) for start, path in effects.items() for e in range(len(path))]
+    told = {"all": pairs, **{f"{e:+d}": [pair for pair in pairs if pair[1] == e] for e in range(T)}}
+    return {
+        name: sum(size[start] * effects[start][e] for start, e in of) / sum(size[start] for start, _ in of)
+        for name, of in told.items() if of
+    }  # fmt: skip
+
+
+def readings(found: Any, truth: Callable[[Any], float], effect: float) -> dict[str, Reading]:
+    """The mean effect, every event, all at once, and whether trends before treatment are found to differ."""
+    events = [one for one in found.event_study if one.band is not None]
+    att = (None, None) if found.att is None else (found.att.estimate, found.att.interval)
+    result = {"mean effect": Reading(*att, effect)}
+    result |= {f"event {one.event:+d}": Reading(one.estimate, one.interval, truth(one)) for one in events}
+    if events:
+        once = all(one.band[0] <= truth(one) <= one.band[1] for one in events)
+        result["all at once"] = Reading(None, (0.0, 0.0), 0.0 if once else 1.0)
+    if found.pretrend is not None:
+        result["(trend)"] = Reading(None, None, 0.0, {"rejected": float(found.pretrend < 0.05)})
+    return result
+
+
+class Cohorts:
+    """Eight periods, cohorts first treated in the third, fourth, fifth, and one never.
+
+    Where a cohort has no answer the truth, which is the mean over all, is another: nothing is read then.
+    """
+
+    def __init__(self, draw: Any) -> None:
+        self.draw = draw
+
+    def ask(self, rng: Any, n: int, loss: Any, method: Any = "default") -> dict[str, Reading]:
+        drawn = self.draw(rng, n)
+        found = asked(tables(n)[isinstance(loss, dpc.NoPrivacy)], drawn, loss)
+        aims = truths(drawn[1], drawn[2])
+        if found.att is None or len(found.by_cohort) < sum(map(len, drawn[2].values())):
+            return {"mean effect": Reading(None, None, aims["all"])}
+        return readings(found, lambda one: aims.get(one.name, 0.0), aims["all"])
+
+
+def paths(shape: str, rng: Any, n: int) -> tuple[Any, Any, float]:
+    """Four periods; outcomes on [0, 1], cohorts and the effect, the same in every period after."""
+    shares = {"a tiny cohort": (0.02, 0.28, 0.7), "few never": (0.5, 0.47, 0.03)}.get(shape, (0.25, 0.25, 0.5))
+    g = rng.choice([3, 4, 9], size=n, p=shares)
+    after = np.arange(1, 5) >= g[:, None]
+    if shape == "yes and no":
+        return 1.0 * (rng.random((n, 4)) < 0.3 + 0.1 * after), g, 0.1
+    if shape == "rare yes":
+        return 1.0 * (rng.random((n, 4)) < 0.01 + 0.01 * after), g, 0.01
+    if shape == "nearly all at 0":
+        return np.where(rng.random((n, 4)) < 0.02, np.minimum(rng.exponential(0.2, (n, 4)), 1), 0), g, 0.0
+    if shape == "no change at all":
+        return np.repeat(rng.random((n, 1)), 4, axis=1), g, 0.0
+    if shape == "bounds 20 times too wide":
+        return 0.5 + 0.01 * rng.normal(size=(n, 4)) + 0.01 * after, g, 0.01
+    if shape == "rare long jumps":
+        return 0.3 + 0.01 * rng.normal(size=(n, 4)) + 0.5 * (rng.random((n, 4)) < 0.005), g, 0.0
+    if shape == "huge effect":
+        return 0.1 + 0.02 * rng.normal(size=(n, 4)) + 0.7 * after, g, 0.7
+    return np.clip(0.4 + 0.1 * rng.normal(size=(n, 1)) + 0.05 * rng.normal(size=(n, 4)) + 0.05 * after, 0, 1), g, 0.05
+
+
+PATHS = ("usual", "a tiny cohort", "few never", "yes and no", "rare yes", "nearly all at 0", "no change at all",
+         "bounds 20 times too wide", "rare long jumps", "huge effect")  # fmt: skip
+
+
+class Paths:
+    """A shape of four periods, asked as a user does."""
+
+    def __init__(self, shape: str) -> None:
+        self.shape = shape
+
+    def ask(self, rng: Any, n: int, loss: Any, method: Any = "default") -> dict[str, Reading]:
+        y, g, effect = paths(self.shape, rng, n)
+        columns = {"who": np.repeat(np.arange(n), 4), "t": np.tile(np.arange(1, 5), n), "g": np.repeat(g, 4),
+                   "y": y.ravel()}  # fmt: skip
+        schema = {"t": dpc.Levels([1, 2, 3, 4]), "g": dpc.Levels([3, 4, 9]), "y": dpc.Bounded(0, 1)}
+        rows = table(columns, schema, loss, person="who")
+        found = dpc.did(rows, time="t", outcome="y", cohort="g", loss=loss, accept_large_epsilon=True)
+        return readings(found, lambda one: effect if (one.event or 0) >= 0 else 0.0, effect)
+
+
+FAILING = ("villages", "trends")
+DESIGNS = {
+    name: one
+    for fails in (False, True)
+    for name, one in register(
+        {name: Cohorts(draw) for name, draw in SHAPES.items() if name.startswith(FAILING) == fails}, "cohorts",
+        seeds=prefix(7), delta=1e-6, fails=fails,
+    ).items()
+}  # fmt: skip
+DESIGNS |= register({f"did: {shape}": Paths(shape) for shape in PATHS}, "shown", delta=1e-6)

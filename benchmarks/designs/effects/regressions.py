@@ -1,0 +1,272 @@
+"""What is read off one release of moments: slopes, instruments, mediation, partial correlations, robust errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+import dpcausal as dpc
+from benchmarks.designs import Reading, prefix, register, table
+from benchmarks.designs.effects.regression_cases import CASES
+
+Readings = dict[str, Reading]
+Ask = Callable[[Any, int, Any], Readings]
+
+
+class Asked:
+    """A question put to rows of a generator."""
+
+    def __init__(self, function: Ask) -> None:
+        self.function = function
+
+    def ask(self, rng: Any, n: int, loss: Any, method: Any = "default") -> Readings:
+        return self.function(rng, n, loss)
+
+
+def released(columns: dict[str, Any], loss: Any, meat: Any = None, reach: float = 15) -> Any:
+    schema = dict.fromkeys(columns, dpc.Bounded(-reach, reach))
+    rows = table(columns, schema, loss)
+    return dpc.moments(rows, list(columns), robust_for=meat, loss=loss, accept_large_epsilon=True)
+
+
+def read(one: Any, truth: float) -> Reading:
+    return Reading(one.estimate, one.interval, truth)
+
+
+def read_set(sets: Any, estimate: Any, truth: float) -> Reading:
+    """Of an Anderson-Rubin set, whether the truth lies in one of its parts, and whether it has no end."""
+    if sets is None:
+        return Reading(estimate, None, truth)
+    inside = next((part for part in sets if part[0] <= truth <= part[1]), (math.nan, math.nan))
+    return Reading(estimate, inside, truth, {"unbounded": float(any(map(math.isinf, sum(map(tuple, sets), ()))))})
+
+
+def instruments(strengths: tuple[float, ...]) -> Ask:
+    def ask(rng: Any, n: int, loss: Any) -> Readings:
+        x, u, e, f = rng.normal(size=(4, n))
+        z = rng.normal(size=(len(strengths), n))
+        a = np.array(strengths) @ z + 0.4 * x + u + e
+        columns = {"y": 0.7 * a - 0.5 * x + u + f, "a": a, "x": x, **{f"z{i}": one for i, one in enumerate(z)}}
+        found = released(columns, loss).iv(
+            "y", "a", instruments=[f"z{i}" for i in range(len(z))], given=["x"], errors="homoscedastic"
+        )
+        return {"two-stage": read(found["a"], 0.7),
+                "Anderson-Rubin": read_set(found.anderson_rubin, found["a"].estimate, 0.7)}  # fmt: skip
+
+    return ask
+
+
+def mediation(through: float, on: float) -> Ask:
+    def ask(rng: Any, n: int, loss: Any) -> Readings:
+        x, e, f, g = rng.normal(size=(4, n))
+        a = 0.5 * x + e
+        m = through * a + 0.3 * x + f
+        columns = {"y": 0.3 * a + on * m - 0.5 * x + g, "a": a, "m": m, "x": x}
+        release = released(columns, loss)
+        found = release.mediation("a", "m", "y", given=["x"], errors="homoscedastic")
+        correlation = release.partial("m", "a", given=["x"], errors="normal")["m"]
+        cause = release.sensitivity("y", "m", given=["a", "x"], explains=(0.1, 0.1), errors="normal")
+        left = on - math.sqrt(0.01 / 0.9) if on else 0.0
+        told = {name: read(found[name], truth) for name, truth in
+                (("direct", 0.3), ("indirect", through * on), ("total", 0.3 + through * on))}  # fmt: skip
+        told["partial"] = read(correlation, through / math.hypot(1, through))
+        return told | ({"cause of .1, .1": read(cause["shares as named"], left)} if on else {})
+
+    return ask
+
+
+def fanned(
+    draw: Callable[[Any, int], Any], meat: bool, symmetric: bool = False
+) -> Ask:
+    """Spread that goes with a regressor; with ``meat``, or said to be constant though it is not."""
+
+    def ask(rng: Any, n: int, loss: Any) -> Readings:
+        x, w = rng.normal(size=(2, n))
+        columns = {"y": 1 + 2 * x - w + draw(rng, n) * np.exp(0.5 * x), "x": x, "w": w}
+        release = released(columns, loss, ("y", ["x", "w"]) if meat else None, 20)
+        found = release.ols("y", ["x", "w"], errors="symmetric" if symmetric else None if meat else "homoscedastic")
+        return {"x": read(found["x"], 2.0), "w": read(found["w"], -1.0)}
+
+    return ask
+
+
+def wages(rng: Any, n: int) -> dict[str, Any]:
+    """Years of schooling that are whole, tenure uniform, and a spread that grows with both."""
+    school, tenure = rng.binomial(12, 0.5, n) - 6.0, rng.uniform(-3, 3, n)
+    return {"y": 2 * school - tenure + rng.normal(size=n) * (0.5 + 0.2 * (school + 6)), "x": school, "w": tenure}
+
+
+def visits(rng: Any, n: int) -> dict[str, Any]:
+    """Gamma counts whose spread goes with their mean, which is a line in a yes or no and a number."""
+    sick, far = (rng.random(n) < 0.3).astype(float), rng.exponential(size=n)
+    mean = 2 + 2 * sick + 0.5 * far
+    return {"y": rng.gamma(2, mean / 2) - 3.5, "x": sick, "w": far}
+
+
+def yields(rng: Any, n: int) -> dict[str, Any]:
+    """Laplace errors, wide where rain is far from its middle; regressors that correlate by .7."""
+    rain = rng.normal(size=n)
+    soil = 0.7 * rain + math.sqrt(0.51) * rng.normal(size=n)
+    return {"y": 2 * rain - soil + rng.laplace(size=n) * (0.4 + 0.5 * rain**2), "x": rain, "w": soil}
+
+
+def skewed_arm(rng: Any, n: int) -> dict[str, Any]:
+    """A yes of one in ten that goes with a number; errors of the yes are skewed, the others normal."""
+    w = rng.normal(size=n)
+    yes = rng.random(n) < 1 / (1 + np.exp(math.log(9) - 0.8 * w))
+    error = np.where(yes, 1.2 * (rng.exponential(size=n) - 1), rng.normal(size=n))
+    return {"y": 0.5 * yes + w + error, "x": yes.astype(float), "w": w}
+
+
+def few_far(rng: Any, n: int) -> dict[str, Any]:
+    """A tenth of x lies far out, where errors are wide and skewed."""
+    w, few = rng.normal(size=n), rng.random(n) < 0.1
+    x = 0.3 * rng.normal(size=n) + 2 * few + 0.5 * w
+    return {"y": 2 * x - w + np.where(few, 2 * (rng.exponential(size=n) - 1), rng.normal(size=n)), "x": x, "w": w}
+
+
+def skewed_end(rng: Any, n: int) -> dict[str, Any]:
+    """Errors are skewed above 1.2, normal below."""
+    x, w = rng.normal(size=(2, n))
+    return {"y": 2 * x - w + np.where(x > 1.2, 1.5 * (rng.exponential(size=n) - 1), rng.normal(size=n)), "x": x, "w": w}
+
+
+def spread(draw: Callable[[Any, int], dict[str, Any]], *slopes: float, symmetric: bool = False) -> Any:
+    """The regression named as ``robust_for``; of these with symmetric errors that may be said."""
+
+    def ask(rng: Any, n: int, loss: Any) -> Readings:
+        release = released(draw(rng, n), loss, ("y", ["x", "w"]), 30)
+        found = release.ols("y", ["x", "w"], errors="symmetric" if symmetric else None)
+        return {name: read(found[name], slope) for name, slope in zip("xw", slopes, strict=True)}
+
+    return ask
+
+
+@cache
+def slopes_of(name: str) -> dict[str, float]:
+    """Return the slopes of two million clipped rows of a design of others."""
+    columns = clipped(name, np.random.default_rng(0), 2_000_000)
+    outcome, *others = columns.values()
+    design = np.column_stack([*others, np.ones(len(outcome))])
+    found = np.linalg.lstsq(design, outcome, rcond=None)[0]
+    return dict(zip(list(columns)[1:], found.tolist(), strict=False))
+
+
+def clipped(name: str, rng: Any, n: int) -> dict[str, Any]:
+    draw, reach, _ = CASES[name]
+    return {column: np.clip(values, *reach[column]) for column, values in draw(rng, n).items()}
+
+
+def of_others(name: str, symmetric: bool) -> Ask:
+    """The regression of a design of others named as ``robust_for``."""
+
+    def ask(rng: Any, n: int, loss: Any) -> Readings:
+        columns, reach = clipped(name, rng, n), CASES[name][1]
+        kinds = {one: dpc.Levels([0, 1]) if ends == (0, 1) else dpc.Bounded(*ends) for one, ends in reach.items()}
+        columns = {one: values.astype(int) if reach[one] == (0, 1) else values for one, values in columns.items()}
+        outcome, *others = columns
+        rows, meat = table(columns, kinds, loss), (outcome, others)
+        release = dpc.moments(rows, list(columns), robust_for=meat, loss=loss, accept_large_epsilon=True)
+        fit = release.ols(outcome, others, errors="symmetric" if symmetric else None)
+        return {one: read(fit[one], slopes_of(name)[one]) for one in others}
+
+    return ask
+
+
+def normal(rng: Any, n: int) -> Any:
+    return rng.normal(size=n)
+
+
+LINES = {
+    "instrument .5": instruments((0.5,)), "instrument .1": instruments((0.1,)), "instrument .02": instruments((0.02,)),
+    "three of strength 0": instruments((0.0, 0.0, 0.0)), "two of .1": instruments((0.1, 0.1)),
+    "mediation .4, .3": mediation(0.4, 0.3), "mediation 0, 0": mediation(0.0, 0.0),
+    "mediation .05, .05": mediation(0.05, 0.05),
+    "fan, meat": fanned(normal, True), "fan, symmetric": fanned(normal, True, True),
+    "fan, said constant": fanned(normal, False),
+    "fan of t5, symmetric": fanned(lambda rng, n: rng.standard_t(5, n), True, True),
+    "skewed fan, meat": fanned(lambda rng, n: rng.exponential(size=n) - 1, True),
+    "wages, meat": spread(wages, 2.0, -1.0), "visits, meat": spread(visits, 2.0, 0.5),
+    "yields, meat": spread(yields, 2.0, -1.0),
+    "wages, symmetric": spread(wages, 2.0, -1.0, symmetric=True),
+    "yields, symmetric": spread(yields, 2.0, -1.0, symmetric=True),
+    "skewed arm, meat": spread(skewed_arm, 0.5, 1.0), "few far out, meat": spread(few_far, 2.0, -1.0),
+    "skewed end, meat": spread(skewed_end, 2.0, -1.0),
+}  # fmt: skip
+
+LINES |= {f"{name}, meat": of_others(name, False) for name in CASES}
+LINES |= {f"{name}, symmetric": of_others(name, True) for name, (_, _, symmetric) in CASES.items() if symmetric}
+
+
+
+FEW = ("wages, meat", "visits, meat", "yields, meat")
+UNSEEN = [name for name in LINES if name in FEW or name.split(",")[0] in CASES]
+SEEDS, SAID = {"seeds": prefix(11), "delta": 1e-6}, "fan, said constant"
+DESIGNS = register({name: Asked(ask) for name, ask in LINES.items() if name not in UNSEEN and name != SAID},
+                   "readings", **SEEDS)  # fmt: skip
+DESIGNS |= register({SAID: Asked(LINES[SAID])}, "readings", fails=True, **SEEDS)
+DESIGNS |= register({name: Asked(LINES[name]) for name in UNSEEN}, "readings, unseen", "2026-11-24", **SEEDS)
+
+ERRORS = {
+    "competitor": lambda rng, x: rng.normal(size=len(x)),
+    "slope": lambda rng, x: rng.normal(size=len(x)),
+    "slope, exponential": lambda rng, x: rng.exponential(size=len(x)) - 1,
+    "slope, t5": lambda rng, x: rng.standard_t(5, size=len(x)),
+    "slope, t3": lambda rng, x: rng.standard_t(3, len(x)),
+    "slope, log-normal": lambda rng, x: np.exp(rng.normal(size=len(x))) - math.exp(0.5),
+    "slope, skewed spread": lambda rng, x: (rng.exponential(size=len(x)) - 1) * np.exp(0.5 * x[:, 0]),
+}
+"""Two regressors in ±5, the outcome in ±20; the slope of the first is 2."""
+
+
+def slope(name: str, rng: Any, n: int, loss: Any) -> Readings:
+    x = rng.normal(size=(n, 2))
+    y = 1 + 2 * x[:, 0] - x[:, 1] + ERRORS[name](rng, x)
+    schema = {"y": dpc.Bounded(-20, 20), "x": dpc.Bounded(-5, 5), "w": dpc.Bounded(-5, 5)}
+    rows = table({"y": y, "x": x[:, 0], "w": x[:, 1]}, schema, loss)
+    release = dpc.moments(rows, ["y", "x", "w"], loss=loss, accept_large_epsilon=True)
+    normal = name in ("competitor", "slope")
+    return {"": read(release.ols("y", ["x", "w"], errors="normal" if normal else "homoscedastic")["x"], 2.0)}
+
+
+for name in ERRORS:
+    DESIGNS |= register({name: Asked(partial(slope, name))}, "slopes", seeds=prefix(5),
+                        delta=1e-5 if name == "competitor" else 1e-6)  # fmt: skip
+
+
+def shown(shape: str, rng: Any, n: int, loss: Any) -> Readings:
+    """x drives y by 1, z is an instrument of a strength."""
+    z, w, e, own, hidden = rng.normal(size=(5, n))
+    x = {"weak instrument": 0.03, "no instrument": 0.0}.get(shape, 0.5) * z + hidden
+    given = {"collinear": x + 0.05 * w}.get(shape, w)
+    if shape == "skewed errors":
+        e = rng.exponential(size=n) - 1
+    y_plain, y_confounded = x + e, x + 0.8 * hidden + 0.6 * own
+    wide = 120 if shape == "bounds 20 times too wide" else 6
+    columns = {"y": y_plain, "u": y_confounded, "x": x, "z": z, "w": given}
+    outcome = dpc.Bounded(-3 * wide, 3 * wide)
+    schema = {"y": outcome, "u": outcome} | {name: dpc.Bounded(-wide, wide) for name in "xzw"}
+    moments = dpc.moments(table(columns, schema, loss), list(columns), loss=loss, accept_large_epsilon=True)
+    line = moments.ols("y", ["x", "w"], errors="homoscedastic")
+    stages = moments.iv("u", "x", instruments=["z"], errors="homoscedastic")
+    correlation = moments.partial("x", "y", given=["w"], errors=None if "skewed" in shape else "normal")
+    return {
+        "ols": read(line["x"], 1.0), "two-stage": read(stages["x"], 1.0),
+        "Anderson-Rubin": read_set(stages.anderson_rubin, stages["x"].estimate, 1.0),
+        "partial": read(correlation["x"], partial_of(shape)),
+    }  # fmt: skip
+
+
+def partial_of(shape: str) -> float:
+    spread = {"weak instrument": 1.0009, "no instrument": 1.0, "collinear": 1 / (1 / 1.25 + 400)}.get(shape, 1.25)
+    noise = 1.0
+    return math.sqrt(spread / (spread + noise))
+
+
+SHOWN = ("usual", "weak instrument", "no instrument", "collinear", "skewed errors", "bounds 20 times too wide")
+
+DESIGNS |= register({f"slopes: {shape}": Asked(partial(shown, shape)) for shape in SHOWN}, "shown", delta=1e-6)

@@ -1,0 +1,309 @@
+"""Effects by strata and by lines, known randomisation, numbers in parts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import dpcausal as dpc
+from benchmarks.designs import Study, prefix, register
+
+FLAG = dpc.Levels([0, 1])
+
+
+def stratified(draw: Any, outcome: Any, adjust: bool = True, lost: bool = False, strata: int = 4) -> Study:
+    """``draw``: (generator, n) → treatment, stratum, both outcomes; ``lost``: 40 % of the treatments are missing."""
+
+    def clipped(y: Any) -> Any:
+        return np.clip(y, outcome.lower, outcome.upper) if isinstance(outcome, dpc.Bounded) else y
+
+    def rows(rng: Any, n: int) -> dict[str, Any]:
+        a, z, y0, y1 = draw(rng, n)
+        treatment: Any = np.where(rng.random(n) < 0.25 + 0.1 * z, None, a) if lost else a
+        return {"a": treatment, "y": clipped(np.where(a == 1, y1, y0))} | ({"z": z} if adjust else {})
+
+    def truth() -> float:
+        _, _, y0, y1 = draw(np.random.default_rng(0), 2_000_000)
+        return float((clipped(y1) * 1.0 - clipped(y0)).mean())
+
+    return Study(rows, {"a": FLAG, "y": outcome} | ({"z": dpc.Levels(range(strata))} if adjust else {}), truth)
+
+
+def strata(rng: Any, n: int, shift: float = 0.15, base: float = 0.2) -> Any:
+    z = rng.integers(0, 4, n)
+    return (rng.random(n) < base + shift * z).astype(int), z
+
+
+def binary(low: float, high: float) -> Any:
+    def draw(rng: Any, n: int) -> Any:
+        a, z = strata(rng, n, 0.0, 0.5)
+        u = rng.random(n)
+        return a, z, (u < low).astype(int), (u < high).astype(int)
+
+    return draw
+
+
+def normal(rng: Any, n: int) -> Any:
+    a, z = strata(rng, n)
+    y0 = 0.5 * z + rng.normal(size=n)
+    return a, z, y0, y0 + 0.4
+
+
+def heteroskedastic(rng: Any, n: int) -> Any:
+    a, z = strata(rng, n)
+    e = rng.normal(size=n)
+    return a, z, 0.5 * z + 0.3 * e, 0.4 + 0.5 * z + (0.5 + z) * e
+
+
+def lognormal(rng: Any, n: int) -> Any:
+    a, z = strata(rng, n)
+    e = np.exp(rng.normal(size=n))
+    return a, z, e + 0.3 * z, 1.3 * e + 0.3 * z
+
+
+def poisson(rng: Any, n: int) -> Any:
+    a, z = strata(rng, n)
+    y0 = rng.poisson(1 + 0.5 * z)
+    return a, z, y0, y0 + rng.poisson(0.3, n)
+
+
+def rare(rng: Any, n: int) -> Any:
+    a, z = strata(rng, n, 0.0, 0.05)
+    y0 = rng.exponential(size=n)
+    return a, z, y0, y0 * 1.3
+
+
+def heavy(rng: Any, n: int) -> Any:
+    a, z = strata(rng, n)
+    e = np.exp(1.5 * rng.normal(size=n))
+    return a, z, e, 1.2 * e + 0.3 * z
+
+
+def one_percent(rng: Any, n: int) -> Any:
+    a, z = strata(rng, n, 0.0, 0.01)
+    e = np.exp(rng.normal(size=n))
+    return a, z, e, 1.5 * e
+
+
+def mostly_zero(rng: Any, n: int) -> Any:
+    a, z = strata(rng, n, 0.0, 0.1)
+    spend, u = 5 * rng.gamma(0.5, size=n), rng.random(n)
+    return a, z, spend * (u < 0.05), spend * (u < 0.07)
+
+
+def tiny_strata(rng: Any, n: int) -> Any:
+    z = np.minimum(rng.geometric(0.35, n) - 1, 11)
+    a = (rng.random(n) < 0.3 + 0.03 * z).astype(int)
+    y0 = 0.3 * z + rng.standard_t(3, n)
+    return a, z, y0, y0 + 0.5 - 0.1 * z
+
+
+def confounded(rng: Any, n: int) -> Any:
+    z = rng.integers(0, 4, n)
+    a = (rng.random(n) < np.array([0.03, 0.2, 0.7, 0.95])[z]).astype(int)
+    y0 = 2.0 * z + rng.normal(size=n)
+    return a, z, y0, y0 - 0.4
+
+
+DESIGNS = register({
+    "trial": stratified(binary(0.20, 0.26), FLAG, False),
+    "rare outcome": stratified(binary(0.01, 0.015), FLAG, False),
+    "normal": stratified(normal, dpc.Bounded(-4, 6)),
+    "heteroskedastic": stratified(heteroskedastic, dpc.Bounded(-12, 14)),
+    "skewed": stratified(lognormal, dpc.Bounded(0, 50)),
+    "poisson": stratified(poisson, dpc.Bounded(0, 20)),
+    "rare treatment": stratified(rare, dpc.Bounded(0, 20)),
+    "40 % missing": stratified(normal, dpc.Bounded(-4, 6), lost=True),
+}, "strata", seeds=prefix(7))  # fmt: skip
+DESIGNS |= register({
+    "log-normal 1.5": stratified(heavy, dpc.Bounded(0, 200)),
+    "1 % treated": stratified(one_percent, dpc.Bounded(0, 30), False),
+    "mostly zero": stratified(mostly_zero, dpc.Bounded(0, 40), False),
+    "tiny strata, t3": stratified(tiny_strata, dpc.Bounded(-15, 20), strata=12),
+    "confounded": stratified(confounded, dpc.Bounded(-5, 12)),
+    "skewed, missing": stratified(lognormal, dpc.Bounded(0, 50), lost=True),
+}, "strata, later", "2026-11-22", seeds=prefix(7))  # fmt: skip
+
+NUMBERS = {f"x{place}": dpc.Bounded(-5, 5) for place in range(4)}
+
+
+def adjusted(errors: Any, light: bool = False, rare_arm: bool = False) -> Study:
+    """The effect .4 with four numbers adjusted for; ``errors``: (generator, treatment, numbers) → added to the line."""
+
+    def rows(rng: Any, n: int) -> dict[str, Any]:
+        x = np.clip(rng.normal(size=(n, 4)), -5, 5)
+        share = 0.06 + 0.02 * x[:, 0] if rare_arm else 0.5 + 0.12 * x[:, 0] - 0.08 * x[:, 1]
+        a = (rng.random(n) < np.clip(share, 0.01, 0.99)).astype(int)
+        y = np.clip(0.4 * a + x @ np.array((0.8, 0.5, -0.3, 0.2)) + errors(rng, a, x), -15, 15)
+        return {"a": a, "y": y, **{name: x[:, place] for place, name in enumerate(NUMBERS)}}
+
+    schema = {"a": FLAG, "y": dpc.Bounded(-15, 15), **NUMBERS}
+    return Study(rows, schema, 0.4, dpc.methods.Aipw(light_tails=light))
+
+
+def _normal(rng: Any, a: Any, x: Any) -> Any:
+    return rng.normal(size=len(a))
+
+
+DESIGNS |= register({
+    "line": adjusted(_normal, light=True),
+    "line, spread": adjusted(lambda rng, a, x: rng.normal(size=len(a)) * (0.5 + a) * np.exp(0.3 * x[:, 0])),
+    "line, exponential": adjusted(lambda rng, a, x: rng.exponential(size=len(a)) - 1),
+    "line, log-normal": adjusted(lambda rng, a, x: np.exp(rng.normal(size=len(a))) - math.exp(0.5)),
+    "line, rare arm": adjusted(_normal, light=True, rare_arm=True),
+    "line, own effects": adjusted(lambda rng, a, x: rng.normal(size=len(a)) + 0.3 * a * x[:, 0], light=True),
+    "line, t3": adjusted(lambda rng, a, x: rng.standard_t(3, len(a))),
+    "line, mostly zero": adjusted(
+        lambda rng, a, x: 10 * rng.exponential(size=len(a)) * (rng.random(len(a)) < 0.05) - 0.5
+    ),
+}, "lines", seeds=prefix(3), delta=1e-6)  # fmt: skip
+
+# Numbers without cuts that are adjusted for by strata
+
+
+PARTS = (
+    ("curve, strong confounding", 5, 250, {"a": (18, 100)}),
+    ("risk by age in whole years", 0.05, 1, {"a": (18, 100)}),
+    ("two numbers with an interaction", 4, 200, {"a": (18, 100), "w": (0, 80)}),
+    ("skewed number and outcome", 2, 120, {"a": (0, 100)}),
+    ("steps at 65 in both", 3, 100, {"a": (18, 100)}),
+    ("a trial", 2, 120, {"a": (18, 100)}),
+    ("8 % treated, outcomes missing by age", 3, 150, {"a": (0, 110)}),
+    ("income with a kink at 30", 2, 100, {"a": (0, 200)}),
+    ("birth weight of two humps, a risk", 0.04, 1, {"a": (0.4, 6)}),
+    ("three lab values that go together", 1, 30, {"a": (-5, 5), "b": (-5, 5), "c": (-5, 5)}),
+    ("ages heaped at fives, a wave", 2, 60, {"a": (0, 100)}),
+    ("costs, treated by age squared", 1.5, 80, {"a": (20, 80)}),
+)
+"""Name, effect, upper bound of the outcome, numbers with their bounds."""
+
+
+def part_rows(shape: int, n: int, rng: Any) -> dict[str, Any]:
+    truth, a = PARTS[shape][1], rng.uniform(18, 90, n)
+
+    def drawn(index: Any) -> Any:
+        return rng.random(n) < 1 / (1 + np.exp(-index))
+
+    if shape == 0:
+        x = drawn((a - 55) / 12)
+        return {"a": a, "x": x, "y": 80 + 0.02 * (a - 40) ** 2 + truth * x + rng.normal(0, 10, n)}
+    if shape == 1:
+        a = np.floor(a)
+        x = drawn((a - 60) / 20)
+        return {"a": a, "x": x, "y": (rng.random(n) < 0.02 + 0.004 * (a - 18) + truth * x).astype(float)}
+    if shape == 2:
+        w = rng.gamma(4, 6, n)
+        x = drawn((a - 55) / 20 + (w - 24) / 20 - 0.25)
+        y = 20 + 0.2 * a + 0.3 * w + 0.004 * a * w + truth * x + rng.normal(0, 8, n)
+        return {"a": a, "w": w, "x": x, "y": y}
+    if shape == 3:
+        a = rng.exponential(8, n)
+        x = drawn((a - 8) / 8)
+        return {"a": a, "x": x, "y": rng.exponential(1, n) * (2 + 0.3 * a) + truth * x}
+    if shape == 4:
+        x = rng.random(n) < 0.2 + 0.5 * (a > 65)
+        return {"a": a, "x": x, "y": 30 + 8 * (a > 65) + 0.1 * a + truth * x + rng.normal(0, 6, n)}
+    if shape == 5:
+        x = rng.random(n) < 0.5
+        return {"a": a, "x": x, "y": 50 + 0.2 * a + truth * x + rng.normal(0, 8, n)}
+    if shape == 7:
+        a = np.minimum(rng.gamma(2, 18, n), 200)
+        x = drawn(1.2 - 0.05 * np.maximum(a - 30, 0))
+        return {"a": a, "x": x, "y": 20 + 0.8 * np.minimum(a, 30) + truth * x + rng.normal(0, 7, n)}
+    if shape == 8:
+        a = np.where(rng.random(n) < 0.12, rng.normal(1.6, 0.4, n), rng.normal(3.4, 0.45, n)).clip(0.4, 6)
+        x = drawn((2.5 - a) * 2)
+        return {"a": a, "x": x, "y": (rng.random(n) < 0.05 + 0.3 / (1 + np.exp(4 * (a - 2))) + truth * x).astype(float)}
+    if shape == 9:
+        lab = np.sqrt(0.5) * (rng.normal(size=n) + rng.normal(size=(3, n)))
+        x = drawn(0.5 * lab.sum(axis=0) - 0.2)
+        y = 15 + lab[0] + 0.7 * lab[1] - 0.5 * lab[2] + truth * x
+        return {"a": lab[0], "b": lab[1], "c": lab[2], "x": x, "y": y + rng.normal(0, 2, n)}
+    if shape == 10:
+        a = rng.uniform(15, 95, n)
+        a = np.where(rng.random(n) < 0.5, 5 * np.rint(a / 5), a)
+        x = drawn(np.sin(a / 8))
+        return {"a": a, "x": x, "y": 30 + 4 * np.sin(a / 8) + truth * x + rng.normal(0, 5, n)}
+    if shape == 11:
+        a = rng.uniform(20, 80, n)
+        x = drawn(((a - 50) / 15) ** 2 - 1.5)
+        return {"a": a, "x": x, "y": np.exp(1 + 0.02 * a + 0.4 * rng.normal(size=n)) + truth * x}
+    a = rng.normal(55, 15, n)
+    x = drawn((a - 55) / 15 - 2.6)
+    y = 40 + 0.3 * a + truth * x + rng.normal(0, 8, n)
+    return {"a": a, "x": x, "y": np.where(rng.random(n) < 0.6 / (1 + np.exp((70 - a) / 10)), np.nan, y)}
+
+
+def in_parts(shape: int) -> Study:
+    """One of the shapes above; column a there is a number that is adjusted for, x the treatment."""
+    _, effect, upper, numbers = PARTS[shape]
+    renamed = {name: f"n_{name}" for name in numbers} | {"x": "a", "y": "y"}
+
+    def rows(rng: Any, n: int) -> dict[str, Any]:
+        columns = part_rows(shape, n, rng)
+        return {new: columns[old].astype(int) if old == "x" else columns[old] for old, new in renamed.items()}
+
+    bounds = {f"n_{name}": dpc.Bounded(*ends) for name, ends in numbers.items()}
+    return Study(rows, bounds | {"a": FLAG, "y": dpc.Bounded(0, upper)}, effect)
+
+
+DESIGNS |= register({PARTS[place][0]: in_parts(place) for place in range(7)}, "parts")
+DESIGNS |= register({PARTS[place][0]: in_parts(place) for place in range(7, 12)}, "parts, later", "2026-11-23")
+
+# Trials with known probabilities
+
+
+SITES = np.array([0.0, 0.03, 0.06, 0.15])
+COINS = np.array([0.5, 1.0, 1.0, 1.5])
+"""Of four sites: what each adds to the outcome, and by how much its coin differs."""
+
+
+def unit(shape: str, rng: Any, n: int) -> Any:
+    """Return outcomes of controls, in a range of 1."""
+    if shape == "skewed":
+        return np.clip(rng.lognormal(-3, 1, n), 0, 1)
+    if shape == "mostly zero":
+        return np.clip((rng.random(n) < 0.1) * rng.exponential(0.15, n), 0, 1)
+    if shape in ("binary", "rare"):
+        return (rng.random(n) < (0.4 if shape == "binary" else 0.05)).astype(float)
+    return np.clip(0.4 + 0.15 * rng.standard_normal(n), 0, 1)
+
+
+LIFTS = {"normal": 0.03, "skewed": 0.02, "mostly zero": 0.01, "binary": 0.1, "rare": 0.1, "four sites": 0.03}
+
+
+def both(shape: str, rng: Any, n: int) -> Any:
+    """Return the two outcomes of each and the site."""
+    site = rng.integers(0, 4, n)
+    y = unit(shape, rng, n)
+    if shape in ("binary", "rare"):
+        return np.maximum(y, rng.random(n) < LIFTS[shape]), y, site
+    shift = SITES[site] * (shape == "four sites")
+    return np.clip(y + shift + LIFTS[shape], 0, 1), np.clip(y + shift, 0, 1), site
+
+
+def randomised(shape: str, share: float) -> Study:
+    """A trial by coin of such a share; its method is told the probabilities."""
+    sites, levels = shape == "four sites", shape in ("binary", "rare")
+    chances = share * COINS if sites else np.full(4, share)
+    told = [(1 - chances).tolist(), chances.tolist()] if sites else [1 - share, share]
+
+    def rows(rng: Any, n: int) -> dict[str, Any]:
+        treated, control, site = both(shape, rng, n)
+        a = (rng.random(n) < chances[site]).astype(int)
+        y = np.where(a, treated, control)
+        return {"a": a, "y": y.astype(int) if levels else y} | ({"s": site} if sites else {})
+
+    def truth() -> float:
+        return float(np.mean([np.subtract(*both(shape, np.random.default_rng(seed), 500_000)[:2]).mean()
+                              for seed in (1, 2, 3, 4)]))  # fmt: skip
+
+    schema = {"a": FLAG, "y": FLAG if levels else dpc.Bounded(0, 1)} | ({"s": dpc.Levels(range(4))} if sites else {})
+    return Study(rows, schema, truth, dpc.methods.Coin(probabilities=told))
+
+
+DESIGNS |= register({f"randomised {share:g}, {shape}": randomised(shape, share)
+                     for share in (0.05, 0.2, 0.5) for shape in LIFTS},
+                    "randomised", seeds=lambda n, run: 100_000 + run, more={"first": 100_000})  # fmt: skip

@@ -1,0 +1,1 @@
+"""Replications of the four papers, and baselines of the literature."""

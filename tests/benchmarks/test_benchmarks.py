@@ -1,0 +1,125 @@
+"""Benchmarks: designs can be drawn, studies name what exists, records say what was measured and when it is stale."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from importlib import import_module
+from pathlib import Path
+from statistics import stdev
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks import __main__ as command
+from benchmarks import effects, record
+from benchmarks.designs import Study
+from benchmarks.designs.independence import shapes
+from benchmarks.run import chosen, mean, ratio, summarised
+
+STUDIES = {name: study for name, study in command.STUDIES.items() if study["module"] == "effects"}
+PLACES = {"effects": effects.DESIGNS, "independence_level": shapes.DESIGNS}
+
+
+@pytest.mark.parametrize("name", [name for name, one in effects.DESIGNS.items() if isinstance(one.make, Study)])
+def test_rows_of_an_effect_fit_their_schema(name: str) -> None:
+    design = effects.DESIGNS[name]
+    rows = design.make.rows(design.rng(60, 0), 60)
+    assert set(design.make.schema) <= set(rows)
+    assert len({len(column) for column in rows.values()}) == 1
+
+
+@pytest.mark.parametrize("name", shapes.DESIGNS)
+def test_rows_of_a_test_fit_their_schema(name: str) -> None:
+    data = shapes.DESIGNS[name].make(60, np.random.default_rng(0), 0.0)
+    assert {"x", "y", *data.given} <= set(data.columns)
+    assert set(data.schema) <= set(data.columns)
+
+
+def test_a_frozen_design_has_the_day_of_its_freeze() -> None:
+    for designs in PLACES.values():
+        for one in designs.values():
+            assert not one.frozen_at or date.fromisoformat(one.frozen_at)
+            assert one.frozen_at or not one.family.endswith(("later", "unseen"))
+
+
+@pytest.mark.parametrize("name", command.STUDIES)
+def test_a_study_names_a_module_and_families_that_exist(name: str) -> None:
+    study = command.STUDIES[name]
+    assert study["module"] in command.modules()
+    known = {one.family for one in PLACES.get(study["module"], {}).values()}
+    assert not known or set(study.get("families", [])) <= known
+
+
+@pytest.mark.parametrize("name", [name for name in command.modules() if not name.startswith("audit_")])
+def test_a_benchmark_can_be_imported_and_says_what_it_measures(name: str) -> None:
+    path = command.modules()[name]
+    place = path.relative_to(command.HERE).with_suffix("").parts
+    assert callable(import_module(".".join(("benchmarks", *place))).main) and command.about(name)
+
+
+def test_the_error_of_a_mean_is_its_standard_error() -> None:
+    rows = [{"hit": float(one), "other": 2.0 * one} for one in (3, 1, 4, 1, 5)]
+    summary = summarised(rows, {"mean": mean("hit"), "ratio": ratio(mean("other"), mean("hit")), "none": mean("gone")})
+    assert summary["mean"] == pytest.approx((2.8, stdev((3, 1, 4, 1, 5)) / 5**0.5))
+    assert summary["ratio"] == pytest.approx((2.0, 0.0), abs=1e-12)
+    assert np.isnan(summary["none"]).all()
+
+
+def test_names_are_chosen_whole_by_a_part_or_from_a_list() -> None:
+    known = ["line", "line, t3", "slope", "trial"]
+    assert chosen(["line, t3"], known) == ["line, t3"]
+    assert chosen(["trial;slope"], known) == ["trial", "slope"]
+    assert chosen(["lin"], known) == ["line", "line, t3"]
+    with pytest.raises(SystemExit):
+        chosen(["nothing"], known)
+
+
+CHEAP = [
+    ("effects", ["--designs", "slope", "--rows", "500", "--runs", "2"]),
+    ("effects_rare", ["--designs", "risk 0.03 x 3, 0.1 treated", "--rows", "300", "--epsilons", "1", "--runs", "2"]),
+    ("independence_level", ["--designs", "2 levels, nothing given", "--rows", "200", "--runs", "4"]),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments"), CHEAP, ids=[name for name, _ in CHEAP])
+def test_a_record_says_what_was_measured_and_is_stale_once_code_changes(
+    name: str, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record, "RESULTS", tmp_path)
+    assert command.run(name, [*arguments, "--record"]) == 0
+    (path,) = tmp_path.rglob("*.json")
+    written: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    assert {"benchmark", "command", "commit", "version", "date", "cpu", "seed_rule", "code", "rows"} <= set(written)
+    for row in written["rows"]:
+        assert {"design", "n", "epsilon", "delta", "method", "runs", "metrics"} <= set(row)
+        assert all(set(metric) == {"value", "mc_error"} for metric in row["metrics"].values())
+    assert not record.stale(written)
+    next(iter(written["code"].values()))["hash"] = "0" * 16
+    assert record.stale(written)
+
+
+def test_the_code_hash_is_of_what_a_method_imports_and_not_of_its_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "dpcausal"
+    package.mkdir()
+    monkeypatch.setattr(record, "SOURCE", tmp_path)
+
+    def digest(method: str, helper: str) -> str:
+        (package / "method.py").write_text(method)
+        (package / "helper.py").write_text(helper)
+        record._code_of.cache_clear()
+        return record.code_hash(["dpcausal.method"])
+
+    first = digest("from dpcausal.helper import one\n", "one = 1\n")
+    assert digest('"""Words."""\nfrom dpcausal.helper import one  # a note\n', '"""More."""\none = 1\n') == first
+    assert digest("from dpcausal.helper import one\n", "one = 2\n") != first
+    record._code_of.cache_clear()
+
+
+@pytest.mark.parametrize("path", sorted(record.RESULTS.rglob("*.json")), ids=lambda path: path.stem)
+def test_a_kept_record_can_be_read(path: Path) -> None:
+    written = json.loads(path.read_text(encoding="utf-8"))
+    assert {"benchmark", "date", "code", "rows"} <= set(written) and isinstance(record.stale(written), bool)
