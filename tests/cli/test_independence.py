@@ -58,7 +58,7 @@ def test_several_columns_on_a_side_may_have_blanks_around_their_names() -> None:
 @pytest.mark.parametrize("method", WAYS)
 def test_every_method_that_is_listed_runs(method: str) -> None:
     given = [] if method in ("hsic", "strata-covariance") else ["--given", "Age"]
-    given += [] if method == "auto" or WAYS[method].leaves_out else ["--missing", "impute"]
+    given += [] if method == "auto" or WAYS[method].supports_missing else ["--missing", "impute"]
     given += ["--model-x", LAW] if method in LAWS else []
     answered = ask(*given, "--method", method, "--json")
     if method == "counts":

@@ -52,7 +52,7 @@ def test_answers_that_an_earlier_version_kept_are_found_and_read(name: str, tmp_
 def test_a_form_reads_as_it_is_written_down_here() -> None:
     expected = {
         "form": 2, "task": "ci_test", "loss": "PureDP(0.5)", "calls": [{
-            "task": "ci_test", "asks": {"x": ["a"], "y": ["u"], "given": ["v", "b"], "alpha": 0.1},
+            "task": "ci_test", "question": {"x": ["a"], "y": ["u"], "given": ["v", "b"], "alpha": 0.1},
             "loss": "PureDP(0.5)", "method": {
                 "name": "gcm", "options": {"blocks": 8, "regression": "additive", "resamples": 19, "workers": 1}},
             "table": {

@@ -160,7 +160,7 @@ def test_a_file_that_goes_after_its_rows_were_read_loses_no_answer(
 ) -> None:
     """Seen to fail: many tests asked the table for its ledger again, and its file was gone: paid, and no answer."""
     to, path = ledger(), written(tmp_path / "d.csv")
-    whole = kept.keep
+    whole = kept.store
 
     def gone(*arguments: Any) -> Any:
         path.unlink()

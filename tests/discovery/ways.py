@@ -34,4 +34,4 @@ def loss_of(way: Any, losses: tuple[Any, ...] = LOSSES) -> Any:
 
 def table_for(way: Any, frame: Any, schema: dpc.Schema, ledger: dpc.Ledger) -> dpc.Table:
     """Return a table that leaves out what lacks a column where a method can, and fills it in where it cannot."""
-    return dpc.Table(frame, schema, ledger, missing="drop" if way.leaves_out else "impute")
+    return dpc.Table(frame, schema, ledger, missing="drop" if way.supports_missing else "impute")

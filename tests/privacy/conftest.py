@@ -38,7 +38,7 @@ def path(directory: Path) -> Path:
         for number in range(1, SPENDS + 1):
             ledger.charge(PureDP(0.125), task=f"call {number}", detail={"columns": ["x", "y"]}, once={"seed": 7})
             if number == 2:
-                ledger.keep(2, {"margin": -1.5})
+                ledger.store(2, {"margin": -1.5})
     return path
 
 

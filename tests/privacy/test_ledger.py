@@ -220,7 +220,7 @@ def test_an_answer_is_kept_beside_its_spend_and_costs_nothing(make) -> None:
     numbers = [ledger.charge(PureDP(0.25), task="t").number for _ in range(2)]
     head, left = ledger.head, ledger.remaining
     answer = {"cause": "x", "margin": -0.1, "scores": [None, 1e-300, "é\n\u2028"], "more": {"b": True, "a": {}}}
-    ledger.keep(numbers[0], answer)
+    ledger.store(numbers[0], answer)
     assert (ledger.answer(numbers[0]), ledger.answer(numbers[1]), ledger.answer(7)) == (answer, None, None)
     assert (ledger.remaining, len(ledger.entries())) == (left, 2)
     assert ledger.head != head
@@ -237,16 +237,16 @@ def test_an_answer_is_kept_once_and_beside_a_spend_that_is_there(make, number: i
     ledger = make(PureDP(1))
     for _ in range(2):
         ledger.charge(PureDP(0.25), task="t")
-    ledger.keep(1, {"margin": 1})
+    ledger.store(1, {"margin": 1})
     head = ledger.head
     with pytest.raises(LedgerError, match="kept once, beside a spend"):
-        ledger.keep(number, {"margin": 2})
+        ledger.store(number, {"margin": 2})
     for wrong in (True, 2.0, "2", None):
         with pytest.raises(ParameterError):
-            ledger.keep(wrong, {"margin": 2})  # type: ignore[arg-type]
+            ledger.store(wrong, {"margin": 2})  # type: ignore[arg-type]
     for unfit in ([1], {1: 2}, {"a": float("nan")}, {"a": object()}):
         with pytest.raises(ParameterError):
-            ledger.keep(2, unfit)  # type: ignore[arg-type]
+            ledger.store(2, unfit)  # type: ignore[arg-type]
     assert (ledger.head, ledger.answer(1), ledger.answer(2)) == (head, {"margin": 1}, None)
 
 
@@ -254,10 +254,10 @@ def test_an_answer_of_any_length_is_kept(directory: Path) -> None:
     """Seen to fail: a table of a million cells was paid for, and its answer was too long to be kept."""
     ledger = Ledger.create(directory / "l", budget=PureDP(1))
     ledger.charge(PureDP(0.5), task="t", asked="q")
-    ledger.keep(1, {"a": "x" * (2**24 + 1)})
+    ledger.store(1, {"a": "x" * (2**24 + 1)})
     ledger.charge(PureDP(0.5), task="t")
     again = Ledger.open(directory / "l")
-    assert again.verify() and len(again.kept("q")[1]["a"]) == 2**24 + 1  # type: ignore[index]
+    assert again.verify() and len(again.cached("q")[1]["a"]) == 2**24 + 1  # type: ignore[index]
 
 
 def test_a_ledger_is_opened_or_made_with_one_budget(directory: Path) -> None:

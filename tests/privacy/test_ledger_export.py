@@ -120,7 +120,7 @@ def test_a_script_of_a_few_lines_redoes_chain_and_sums_from_the_file_alone(direc
     path = directory / "study.ledger"
     exported(path, ApproxDP(5, 1e-6), SUMS)
     with Ledger.open(path) as ledger:
-        ledger.keep(2, {"cause": "é", "margin": [0.1, None]})
+        ledger.store(2, {"cause": "é", "margin": [0.1, None]})
         ledger.charge(PureDP(0.1), task="last", once={"targets": ["A"]})
         entries, head, totals = ledger.entries(), ledger.head, ledger.entries()[-1].totals
     records, found = check_ledger()(path)

@@ -37,7 +37,7 @@ def test_a_spend_is_on_the_disk_before_it_is_granted(tmp_path: Path, monkeypatch
     for number in (1, 2):
         ledger.charge(STEP, task="t")
         assert synced[-1] == (False, number + 1)
-    ledger.keep(1, {"margin": 1})
+    ledger.store(1, {"margin": 1})
     assert synced[-1] == (False, 4)
     assert len(synced) == 5
 
@@ -116,9 +116,9 @@ def test_a_disk_that_fails_grants_nothing_and_a_line_that_stays_is_counted(
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", failing)
         with pytest.raises(LedgerError, match="Input/output error"):
-            ledger.keep(2, {"margin": 1})
+            ledger.store(2, {"margin": 1})
     assert ledger.answer(2) is None
-    ledger.keep(2, {"margin": 2})
+    ledger.store(2, {"margin": 2})
     assert ledger.verify().ok
 
 

@@ -269,7 +269,7 @@ def test_reading_shows_what_an_ordinary_opening_shows_and_leaves_no_trace(path: 
         with pytest.raises(LedgerError, match=r"study\.ledger.*read only"):
             audited.charge(PureDP(0.1), task="call")
         with pytest.raises(LedgerError, match=r"study\.ledger.*read only"):
-            audited.keep(1, {})
+            audited.store(1, {})
     for words in (["verify", str(path)], ["show", str(path)]):
         assert CliRunner().invoke(app, ["ledger", *words]).exit_code == 0
     assert trace(path.parent) == before

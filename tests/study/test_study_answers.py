@@ -146,7 +146,7 @@ def test_an_answer_that_the_ledger_cannot_take_is_no_answered_question(
     def full(*_: Any) -> None:
         raise LedgerError("the disk is full")
 
-    monkeypatch.setattr(dpc.Ledger, "keep", full)
+    monkeypatch.setattr(dpc.Ledger, "store", full)
     with pytest.warns(NotCachedWarning):
         found = study(tmp_path).run(new_ledger=True)
     assert states(found) == [UNKEPT] and found.standings[0].answer.decision and not found.done

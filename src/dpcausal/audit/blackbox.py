@@ -140,8 +140,8 @@ def audit_epsilon(
     Examples
     --------
     >>> from dpcausal.privacy.noise import generator_from_seed
-    >>> coins = generator_from_seed(1)
-    >>> audit = audit_epsilon(lambda: coins.laplace(0.0, 0.25), lambda: coins.laplace(1.0, 0.25), claimed=1.0)
+    >>> rng = generator_from_seed(1)
+    >>> audit = audit_epsilon(lambda: rng.laplace(0.0, 0.25), lambda: rng.laplace(1.0, 0.25), claimed=1.0)
     >>> audit.violated
     True
     """
@@ -189,8 +189,8 @@ def audit_samples(
     Examples
     --------
     >>> from dpcausal.privacy.noise import generator_from_seed
-    >>> coins = generator_from_seed(1)
-    >>> first, second = coins.laplace(0.0, 0.25, 20_000), coins.laplace(1.0, 0.25, 20_000)
+    >>> rng = generator_from_seed(1)
+    >>> first, second = rng.laplace(0.0, 0.25, 20_000), rng.laplace(1.0, 0.25, 20_000)
     >>> audit_samples(first, second, claimed=1.0).violated
     True
     """

@@ -99,7 +99,7 @@ def load_cached(ledger: Ledger, asked: str, refresh: bool, origin: Origin | None
     """
     if not isinstance(refresh, bool):
         raise ParameterError("refresh must be True or False")
-    found = None if refresh or not asked else ledger.kept(asked)
+    found = None if refresh or not asked else ledger.cached(asked)
     if found is None:
         return None
     number, record = found
@@ -134,13 +134,13 @@ def _place(ledger: Ledger) -> object:
     return id(ledger) if found is None else (found.st_dev, found.st_ino)
 
 
-def keep(ledger: Ledger, origin: Origin, asked: str, allotment: CallBudget, answer: Answer) -> Answer:
+def store(ledger: Ledger, origin: Origin, asked: str, allotment: CallBudget, answer: Answer) -> Answer:
     """Write an answer beside its spend, if it is to be kept, and return it; a NotCachedWarning where that fails."""
     if not (asked and allotment.private):
         return answer
     try:
         stamp = allotment.at[:16].replace("T", " ") + " UTC"
-        ledger.keep(allotment.number, {"released": encode(answer), "at": stamp, "data": origin.mark})
+        ledger.store(allotment.number, {"released": encode(answer), "at": stamp, "data": origin.mark})
         _frames[_place(ledger), asked] = origin
     except (NotStorableError, LedgerError, ParameterError) as error:
         # It is paid for and goes to whoever asked; the ledger goes on to say: spent, no answer.

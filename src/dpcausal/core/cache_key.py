@@ -12,7 +12,7 @@ and the clauses of a subgroup, of which a record must meet each, have no order.
 the schema leaves it as it was, and another bound, level or code of a used column is another question.
 
 **No private value has a part in it**: its hash stands in the ledger, where a hash of records could be guessed at.  A
-target's own series is public, and is in it.  Which data an answer was made from is told otherwise: see ``kept``.
+target's own series is public, and is in it.  Which data an answer was made from is told otherwise: see ``cached``.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _call(plan: PlannedCall[Any]) -> dict[str, Any]:
     asked = _question_key(plan.question)
     told = {
         "task": plan.question.task,
-        "asks": asked,
+        "question": asked,
         "method": _method_key(plan.method),
         "loss": loss_text(plan.spent),
     }

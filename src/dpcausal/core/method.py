@@ -49,7 +49,7 @@ class Question(ABC, Generic[Answer]):
         return ""
 
     @property
-    def leaves_out(self) -> bool:
+    def drops_missing(self) -> bool:
         """Whether records that lack a column are to be left out."""
         return False
 
@@ -63,7 +63,7 @@ class Question(ABC, Generic[Answer]):
         return ()
 
     @property
-    def once(self) -> dict[str, Any]:
+    def once_per_ledger(self) -> dict[str, Any]:
         """What it declares once for the whole ledger."""
         return {}
 
@@ -72,10 +72,10 @@ class Question(ABC, Generic[Answer]):
         """Bring the private rows, after the spend."""
 
     @abstractmethod
-    def report(self, settled: PlannedCall[Any], released: Any, allotment: CallBudget, seed: int | None) -> Answer:
+    def report(self, planned: PlannedCall[Any], released: Any, allotment: CallBudget, seed: int | None) -> Answer:
         """Return the result of what was released."""
 
-    def shown(self) -> AbstractContextManager[Any]:
+    def progress_context(self) -> AbstractContextManager[Any]:
         """Return what stands around the release for a person at a terminal."""
         return nullcontext()
 
@@ -106,13 +106,13 @@ class Method(ABC, Generic[Asked]):
     about: ClassVar[str]
     """What it does, in a few words."""
 
-    leaves_out: ClassVar[bool] = False
+    supports_missing: ClassVar[bool] = False
     """Whether a record that lacks a column contributes nothing to its answer: proved, and tested, for each method."""
 
-    private_ids: ClassVar[bool] = False
+    allows_private_ids: ClassVar[bool] = False
     """Whether it is proved where a replaced person may have another id: symmetric, or dealt into blocks by hash."""
 
-    at_once: ClassVar[bool] = True
+    needs_rows_in_memory: ClassVar[bool] = True
     """Whether it needs all rows in memory; otherwise it sums over them, wherever they are."""
 
     uses_public_randomness: ClassVar[bool] = True
@@ -140,9 +140,9 @@ class Method(ABC, Generic[Asked]):
         """Return the method with its options checked and filled, from public numbers."""
         return self
 
-    def needs_all(self, question: Asked) -> bool:
+    def needs_all_rows(self, question: Asked) -> bool:
         """Return whether it needs all rows in memory at once, in one order."""
-        return self.at_once
+        return self.needs_rows_in_memory
 
     def proofs_of(self, question: Asked, loss: Any) -> tuple[str, ...]:
         """Return the claims that a release rests on; noise on integers is geometric for ε, Gaussian for ρ."""
@@ -178,9 +178,9 @@ class Method(ABC, Generic[Asked]):
 class SumsOverRows:
     """What holds of a method that releases sums over rows alone: no row's place counts, and no public coin is drawn."""
 
-    leaves_out: ClassVar[bool] = True
-    private_ids: ClassVar[bool] = True
-    at_once: ClassVar[bool] = False
+    supports_missing: ClassVar[bool] = True
+    allows_private_ids: ClassVar[bool] = True
+    needs_rows_in_memory: ClassVar[bool] = False
     uses_public_randomness: ClassVar[bool] = False
     supports_no_privacy: ClassVar[bool] = True
 

@@ -38,7 +38,7 @@ class TableQuestion(Question[Answer]):
         return str(self.table.declared.get("person", ""))
 
     @property
-    def leaves_out(self) -> bool:
+    def drops_missing(self) -> bool:
         return self.table.missing != "impute"
 
     @property
@@ -81,11 +81,11 @@ class TableQuestion(Question[Answer]):
 
     def guarantee(
         self,
-        settled: PlannedCall[Any],
+        planned: PlannedCall[Any],
         allotment: CallBudget,
         caveats: tuple[str, ...] = (),
         more: tuple[str, ...] = (),
     ) -> Guarantee:
         """Return the guarantee of an answer; ``caveats`` stand for those of the plan, ``more`` is public besides."""
         told = self.table.told(self.public + more)
-        return Guarantee.of(allotment, proofs=settled.proofs, caveats=caveats or settled.caveats, public=told)
+        return Guarantee.of(allotment, proofs=planned.proofs, caveats=caveats or planned.caveats, public=told)

@@ -67,8 +67,8 @@ def held(plans: Sequence[PlannedCall[Any]]) -> list[PlannedCall[Any]]:
     if not isinstance(subject, Table):
         return list(plans)
     named = {*_texts([(plan.question, plan.method) for plan in plans])}
-    at_once = any(plan.exactly or plan.method.needs_all(plan.question) for plan in plans)
-    table = held_table(subject, [name for name in subject.schema if name in named], at_once)
+    in_memory = any(plan.exactly or plan.method.needs_all_rows(plan.question) for plan in plans)
+    table = held_table(subject, [name for name in subject.schema if name in named], in_memory)
     return [plan.about(table) for plan in plans]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial, wraps
 from typing import Any, ParamSpec
 
-from dpcausal.core.cache import keep, lookup_or_stop
+from dpcausal.core.cache import lookup_or_stop, store
 from dpcausal.core.cache_key import subject_of
 from dpcausal.core.method import Answer, Method, PlannedCall, Question
 from dpcausal.core.progress import while_it_works
@@ -28,7 +28,7 @@ from dpcausal.result import Guarantee
 Call = ParamSpec("Call")
 
 
-def asks(function: Callable[Call, partial[Answer]]) -> Callable[Call, Answer]:
+def public_task(function: Callable[Call, partial[Answer]]) -> Callable[Call, Answer]:
     """Make a public function of one that checks its arguments and returns what is to be asked, ``partial(ask, …)``.
 
     It has returned before anything is spent: between the call and the noise stand the flow and the method alone.
@@ -61,7 +61,7 @@ def plan_call(
         )
     _check_records(question, ready)
     table = getattr(question, "table", None)
-    if isinstance(table, Table) and (ready.needs_all(question) or loss.exact):
+    if isinstance(table, Table) and (ready.needs_all_rows(question) or loss.exact):
         table.check_memory()
     if ready.unproven:
         check_unproven_consent(accept_unproven, ready.unproven)
@@ -69,12 +69,12 @@ def plan_call(
 
 
 def _check_records(question: Any, method: Method[Any]) -> None:
-    if question.leaves_out and not method.leaves_out:
+    if question.drops_missing and not method.supports_missing:
         raise ParameterError(
             f"method {method.name!r} cannot leave out rows that lack a column: take another method, or make the table "
             "with missing='impute', where what is missing counts as the middle of its bounds or as the first level"
         )
-    if question.unit is Unit.PERSON and not method.private_ids:
+    if question.unit is Unit.PERSON and not method.allows_private_ids:
         raise ParameterError(
             f"method {method.name!r} deals persons by their places, which the ids decide: take another method, or make "
             "the table with ids='public' if who is in the data is known anyway"
@@ -91,25 +91,25 @@ def ask(
     or warn for a reason that lies in a value.
     """
     check_epsilon_consent(loss, accept_large_epsilon)
-    settled = plan_call(question, method, loss, accept_unproven=accept_unproven)
+    planned = plan_call(question, method, loss, accept_unproven=accept_unproven)
     ledger = question.ledger
-    asked, found = lookup_or_stop(ledger, question.task, [settled], settled.spent, refresh, offered=loss)
+    asked, found = lookup_or_stop(ledger, question.task, [planned], planned.spent, refresh, offered=loss)
     if found is not None:
         return question.finalize(found)
     origin = subject_of(question).origin
-    ready = Ready([settled])
+    ready = Ready([planned])
     allotment = ledger.charge(
-        settled.spent, task=question.task, unit=question.unit, unit_column=question.unit_column,
-        relation=Relation.REPLACE_ONE, detail=settled.detail(), once=question.once,
-        unproven=bool(settled.method.unproven), asked=asked, refresh=refresh,
+        planned.spent, task=question.task, unit=question.unit, unit_column=question.unit_column,
+        relation=Relation.REPLACE_ONE, detail=planned.detail(), once=question.once_per_ledger,
+        unproven=bool(planned.method.unproven), asked=asked, refresh=refresh,
         before=ready,
     )  # fmt: skip
-    (settled,) = ready.plans
-    coins, seed = public_generator() if settled.method.uses_public_randomness else (None, None)
-    with question.shown():
-        released = isolated(settled.released(isolated(settled.read), coins, allotment))
-    answer = settled.question.report(settled, released, allotment, seed)
-    return question.finalize(keep(ledger, origin, asked, allotment, answer))
+    (planned,) = ready.plans
+    rng, seed = public_generator() if planned.method.uses_public_randomness else (None, None)
+    with question.progress_context():
+        released = isolated(planned.released(isolated(planned.read), rng, allotment))
+    answer = planned.question.report(planned, released, allotment, seed)
+    return question.finalize(store(ledger, origin, asked, allotment, answer))
 
 
 def run_many(
@@ -122,11 +122,11 @@ def run_many(
     ``progress`` gets (done, all) after each, and no more once it has failed.
     """
     answers, say = [], None if progress is None else while_it_works(progress)
-    for done, settled in enumerate(plans, start=1):
-        coins, own = (None, None) if not settled.method.uses_public_randomness else _dealt(seed)
-        private = isolated(partial(read, settled.question) if read else settled.read)
-        released = isolated(settled.released(private, coins, allotment))
-        answers.append(settled.question.report(settled, released, allotment, own))
+    for done, planned in enumerate(plans, start=1):
+        rng, own = (None, None) if not planned.method.uses_public_randomness else _dealt(seed)
+        private = isolated(partial(read, planned.question) if read else planned.read)
+        released = isolated(planned.released(private, rng, allotment))
+        answers.append(planned.question.report(planned, released, allotment, own))
         if say is not None:
             say(done, len(plans))
     return answers
@@ -160,9 +160,9 @@ class JointRun:
             public=question.table.told(question.public),
         )  # fmt: skip
 
-    def kept(self, answer: Answer) -> Answer:
+    def store(self, answer: Answer) -> Answer:
         """Return the answer, written beside its spend if it is to be kept."""
-        return keep(self.ledger, self.origin, self.asked, self.allotment, answer)
+        return store(self.ledger, self.origin, self.asked, self.allotment, answer)
 
 
 def charge_jointly(

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Literal
 
 from dpcausal.core import validate as public
-from dpcausal.core.run import ask, asks
+from dpcausal.core.run import ask, public_task
 from dpcausal.data.table import Table
 from dpcausal.direction.methods import METHODS, chosen, resolved
 from dpcausal.direction.question import DirectionMethod, Pair
@@ -19,7 +19,7 @@ from dpcausal.privacy.loss import Loss
 Score = Literal["lsnm", "hsic", "igci", "igci-gaussian", "igci-slope"]
 
 
-@asks
+@public_task
 def direction(
     table: Table,
     first: str,

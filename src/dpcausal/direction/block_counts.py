@@ -122,13 +122,13 @@ class Counts:
         tails = np.where(beyond >= 1, self.tail(np.maximum(beyond, 1)), 1 - self.tail(np.maximum(1 - beyond, 1)))
         return min(1.0, float(_binomial(self.blocks, chance) @ tails))
 
-    def coins(self, count: int) -> float:
+    def sign_pvalue(self, count: int) -> float:
         """Return the two-sided p-value of fair coins: P(|B + Z − M/2| ≥ |count − M/2|)."""
         return min(1.0, 2 * self.at_least(max(count, self.blocks - count), 0.5))
 
     def clear(self, count: int) -> float:
         """Return the p-value of "no more blocks lean so, either way, than an arrow asks": of coins or of that share."""
-        return max(self.coins(count), self.at_least(max(count, self.blocks - count), self.bounds[1]))
+        return max(self.sign_pvalue(count), self.at_least(max(count, self.blocks - count), self.bounds[1]))
 
     @property
     def bounds(self) -> tuple[float, float]:

@@ -1,6 +1,7 @@
 """What one block says of a pair, in four bits: linked, which way it leans, and which of the two directions misfits.
 
-A bit is a function of the block's own rows and public coins, so a row moves each of the four counts by at most 1.
+A bit is a function of the block's own rows and public random numbers, so a row moves each of the four counts by at most
+1.
 """
 
 from __future__ import annotations
@@ -95,19 +96,19 @@ def of_block(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
     Of two columns that say the same, as in two units, both directions fit: what is left over is rounding, or what the
     spline misses.
     """
-    coins = generator_from_seed(seed)
+    rng = generator_from_seed(seed)
     is_fine = not any(heaped(values).any() or len(np.unique(values)) < LEAST_VALUES for values in (x, y))
-    x, y = spread(x, y, coins)
+    x, y = spread(x, y, rng)
     forward, left_y, rest_y = half(x, Spline(x), y)
     backward, left_x, rest_x = half(y, Spline(y), x)
     margin = backward - forward
     is_told = is_fine and math.isfinite(margin) and margin != 0 and gaussian_pvalue(x, y) < LEVEL
     is_forward = margin > 0
     against = model == ADDITIVE and cancelled(*((y, left_y) if is_forward else (x, left_x)))
-    leans = is_forward != against if is_told else bool(coins.random() < 0.5)
+    leans = is_forward != against if is_told else bool(rng.random() < 0.5)
     of_x, of_y = kernel(x), kernel(y)
     if min(left_y.std(), left_x.std()) <= NO_NOISE:  # of columns with variance 1
-        return True, bool(coins.random() < 0.5), False, False
+        return True, bool(rng.random() < 0.5), False, False
     judged_y, judged_x = (left_y, left_x) if model == ADDITIVE else (rest_y, rest_x)
     tests = (of_x, of_y), (of_x, kernel(judged_y)), (of_y, kernel(judged_x))
     linked, misfits, misfits_back = (dependence_pvalue(*pair) < LEVEL for pair in tests)

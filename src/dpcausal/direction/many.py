@@ -129,7 +129,7 @@ def direction_all(
             found += run_many([plan], paid.allotment, read=lambda asked: asked.columns_of(rows), seed=seed)
             step(f"{', '.join(_named(plan))}: {plan.question.score}")
     claims = ("divided-loss", *(("one-half-for-all",) if plans[0].question.half else ()))
-    return paid.kept(DirectionSet(
+    return paid.store(DirectionSet(
         directions=tuple(found), adjusted=_adjusted(found, correction), correction=correction,
         alpha=plans[0].question.alpha, pairs=tuple(dict.fromkeys(map(_named, plans))), scores=tuple(scores),
         n=table.n, seed=seed, guarantee=paid.guarantee(found, claims),

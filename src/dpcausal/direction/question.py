@@ -55,13 +55,13 @@ class Columns(NamedTuple):
 class Released:
     """What left: the margin in its unit, and what a way besides it released or makes of it.
 
-    ``named``: the margin's sign names a cause.  ``coins``: the p-value of fair coins.  ``arrow``: that of the arrow.
+    ``named``: the margin's sign names a cause.  ``p_sign``: the p-value of fair coins.  ``arrow``: that of the arrow.
     """
 
     margin: float | None
     unit: Literal["score", "records", "votes"]
     scores: tuple[float, float] | None = None
-    coins: float | None = None
+    p_sign: float | None = None
     named: bool = True
     verdict: str | None = None
     counts: tuple[int, int, int, int] | None = None
@@ -159,13 +159,13 @@ class Pair(TableQuestion[Direction]):
         told: Pair = replace(self, table=PublicTableInfo(self.table.schema))  # type: ignore[arg-type]
         return WorkerBlocks(self.table.spec, (self.first, self.second), told.columns_of)
 
-    def shown(self) -> AbstractContextManager[Any]:
+    def progress_context(self) -> AbstractContextManager[Any]:
         return progress(1, f"{self.first}, {self.second}")
 
     def report(
-        self, settled: PlannedCall[Pair], released: Released, allotment: CallBudget, seed: int | None
+        self, planned: PlannedCall[Pair], released: Released, allotment: CallBudget, seed: int | None
     ) -> Direction:
-        caveats = (*settled.caveats, *self.besides)
+        caveats = (*planned.caveats, *self.besides)
         # At a margin of exactly 0 the first named column is the cause, a fixed rule.
         is_first = released.margin is not None and released.margin >= 0
         ordered = (self.first, self.second) if is_first else (self.second, self.first)
@@ -175,7 +175,7 @@ class Pair(TableQuestion[Direction]):
             cause=cause,
             effect=effect,
             favoured=None if released.margin is None else ordered[0],
-            p_sign=released.coins,
+            p_sign=released.p_sign,
             margin=released.margin,
             margin_unit=released.unit,
             counts=released.counts,
@@ -183,14 +183,14 @@ class Pair(TableQuestion[Direction]):
             p_arrow=released.arrow,
             scores=released.scores,
             score=self.score,
-            method=settled.method.name,
-            settings=settled.method.options(),
+            method=planned.method.name,
+            settings=planned.method.options(),
             columns=(self.first, self.second),
             n=self.n,
             seed=seed,
             alpha=self.alpha,
-            spent=settled.spent,
-            guarantee=self.guarantee(settled, allotment, caveats),
+            spent=planned.spent,
+            guarantee=self.guarantee(planned, allotment, caveats),
         )
 
 

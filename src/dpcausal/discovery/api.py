@@ -9,7 +9,7 @@ from statistics import NormalDist
 from typing import Any
 
 from dpcausal.core import validate as public
-from dpcausal.core.run import ask, asks
+from dpcausal.core.run import ask, public_task
 from dpcausal.data.table import Table
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.methods import METHODS, READERS, method_of
@@ -24,7 +24,7 @@ from dpcausal.privacy.loss import Loss
 from dpcausal.releases.release import Release, discover_release, test_release
 
 
-@asks
+@public_task
 def discover(
     table: Table,
     *,
@@ -103,9 +103,9 @@ def discover(
     >>> import numpy as np
     >>> import dpcausal as dpc
     >>> from dpcausal.privacy.noise import generator_from_seed
-    >>> coins = generator_from_seed(4)
-    >>> x, z = coins.integers(0, 2, 20_000), coins.integers(0, 2, 20_000)
-    >>> y = np.where(coins.random(20_000) < 0.8, x | z, 1 - (x | z))
+    >>> rng = generator_from_seed(4)
+    >>> x, z = rng.integers(0, 2, 20_000), rng.integers(0, 2, 20_000)
+    >>> y = np.where(rng.random(20_000) < 0.8, x | z, 1 - (x | z))
     >>> schema = dpc.Schema({name: dpc.Levels([0, 1]) for name in "xyz"})
     >>> table = dpc.Table({"x": x, "y": y, "z": z}, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
     >>> found = dpc.discover(table, loss=dpc.PureDP(1))

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from dpcausal.core import validate as public
-from dpcausal.core.run import ask, asks
+from dpcausal.core.run import ask, public_task
 from dpcausal.data.table import Table
 from dpcausal.effects.estimators import METHODS, method_of
 from dpcausal.effects.question import EffectMethod, EffectQuestion
@@ -15,7 +15,7 @@ from dpcausal.effects.result import Effect
 from dpcausal.privacy.loss import Loss
 
 
-@asks
+@public_task
 def effect(
     table: Table,
     *,
@@ -101,10 +101,10 @@ def effect(
     >>> import numpy as np
     >>> import dpcausal as dpc
     >>> from dpcausal.privacy.noise import generator_from_seed
-    >>> coins = generator_from_seed(1)
-    >>> z = coins.integers(0, 2, 20_000)
-    >>> a = (coins.random(20_000) < 0.3 + 0.4 * z).astype(int)
-    >>> y = (coins.random(20_000) < 0.2 + 0.1 * a + 0.4 * z).astype(int)
+    >>> rng = generator_from_seed(1)
+    >>> z = rng.integers(0, 2, 20_000)
+    >>> a = (rng.random(20_000) < 0.3 + 0.4 * z).astype(int)
+    >>> y = (rng.random(20_000) < 0.2 + 0.1 * a + 0.4 * z).astype(int)
     >>> schema = dpc.Schema({name: dpc.Levels([0, 1]) for name in "azy"})
     >>> table = dpc.Table({"a": a, "z": z, "y": y}, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
     >>> found = dpc.effect(table, treatment="a", outcome="y", adjust=["z"], loss=dpc.PureDP(1))

@@ -91,7 +91,7 @@ class EffectQuestion(TableQuestion[Effect]):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        return (*super().caveats, *((COMPLETE,) if self.leaves_out else ()))
+        return (*super().caveats, *((COMPLETE,) if self.drops_missing else ()))
 
     @property
     def outcomes(self) -> tuple[str, ...]:
@@ -114,15 +114,15 @@ class EffectQuestion(TableQuestion[Effect]):
             "estimand": self.estimand, **({"event": self.event} if self.event else {}), **self.table.declared,
         }  # fmt: skip
 
-    def report(self, settled: PlannedCall[Any], released: Effect, allotment: CallBudget, seed: int | None) -> Effect:
+    def report(self, planned: PlannedCall[Any], released: Effect, allotment: CallBudget, seed: int | None) -> Effect:
         adjusted = (BEFORE,) if self.adjust else ()
-        caveats = (*settled.caveats, *adjusted, alike(self.unit))
-        guarantee = self.guarantee(settled, allotment, caveats)
+        caveats = (*planned.caveats, *adjusted, alike(self.unit))
+        guarantee = self.guarantee(planned, allotment, caveats)
         release = None if released.release is None else released.release.under(guarantee)
         return replace(
-            released, method=settled.method.name, settings=settled.method.options(), guarantee=guarantee,
+            released, method=planned.method.name, settings=planned.method.options(), guarantee=guarantee,
             release=release, event=self.event,
-            population=released.population if self.leaves_out else "imputed",
+            population=released.population if self.drops_missing else "imputed",
         )  # fmt: skip
 
 
@@ -157,16 +157,16 @@ class EffectMethod(Method[EffectQuestion]):
     """One way to release an effect, from sums in which nobody's place counts."""
 
     supports_no_privacy: ClassVar[bool] = True
-    leaves_out: ClassVar[bool] = True
-    private_ids: ClassVar[bool] = True
+    supports_missing: ClassVar[bool] = True
+    allows_private_ids: ClassVar[bool] = True
     is_trial: ClassVar[bool] = False
     """Whether its options say who is in which arm."""
     assumptions: ClassVar[tuple[tuple[str, Any], ...]] = ()
     """Options with the value that states what no data of such a size can show, and that an interval may need."""
 
-    def rehearsal(self, n: int, strata: int, share: float, coins: PublicGenerator) -> SimulatedDesign:
+    def rehearsal(self, n: int, strata: int, share: float, rng: PublicGenerator) -> SimulatedDesign:
         """Return n made-up records as this method supposes them to be assigned: a share of them by a coin."""
-        arms = (coins.random(n) < share).astype(np.int64)
+        arms = (rng.random(n) < share).astype(np.int64)
         return SimulatedDesign(
-            self, 2, arms, coins.integers(0, strata, n) if strata > 1 else np.zeros(n, dtype=np.int64)
+            self, 2, arms, rng.integers(0, strata, n) if strata > 1 else np.zeros(n, dtype=np.int64)
         )

@@ -11,7 +11,7 @@ from typing import Any, cast, get_args
 from dpcausal.core import validate as public
 from dpcausal.core.method import PlannedCall
 from dpcausal.core.multiplicity import Correction, adjusted
-from dpcausal.core.run import JointRun, ask, asks, charge_jointly, plan_call, run_many
+from dpcausal.core.run import JointRun, ask, charge_jointly, plan_call, public_task, run_many
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.independence.methods import ALL, METHODS
@@ -22,7 +22,7 @@ from dpcausal.privacy.loss import Loss, exact_amount
 from dpcausal.privacy.split import divided
 
 
-@asks
+@public_task
 def ci_test(
     table: Table,
     x: str | Sequence[str],
@@ -194,7 +194,7 @@ def ci_tests(
     tests = run_many(paid.plans, paid.allotment, progress=progress)
     pvalues = [1.0 if test.pvalue is None else test.pvalue for test in tests]
     claims = ("allotment", "cost-accounts") if division.by_rho else ("allotment",)
-    return paid.kept(IndependenceSet(
+    return paid.store(IndependenceSet(
         tests=tuple(tests), adjusted=tuple(adjusted(pvalues, correction)), correction=correction,
         alpha=plans[0].question.alpha, n=table.n,
         guarantee=paid.guarantee(tests, claims, division.note, but=(ONE_OF_MANY,)),

@@ -135,7 +135,7 @@ def power(
         if not all(hasattr(data, name) for name in ("columns", "schema", "given")):
             raise ParameterError("design must return what dpcausal.simulate does: columns, schema and given")
         ledger = Ledger.without_privacy() if loss.exact else Ledger.in_memory(loss, accept_large_epsilon=True)
-        missing = "drop" if way.leaves_out else "impute"  # as a table would have to be that it is asked of
+        missing = "drop" if way.supports_missing else "impute"  # as a table would have to be that it is asked of
         table = Table(data.columns, data.schema, ledger, person=getattr(data, "person", None), missing=missing)
         given = [] if isinstance(way, Hsic) and design is None else list(data.given)
         with simulated_noise(for_noise):

@@ -18,9 +18,9 @@ def assign_blocks(
 ) -> list[npt.NDArray[np.int64]]:
     """Return the row positions of each block: a public random partition into parts of nearly equal size.
 
-    It depends on the public number of rows and on public coins, never on a value.  With keys, hashes of ids that are
-    private, each row goes by its own key and a public salt alone: parts are of about equal size, and which size is
-    private.
+    It depends on the public number of rows and on public random numbers, never on a value.  With keys, hashes of ids
+    that are private, each row goes by its own key and a public salt alone: parts are of about equal size, and which
+    size is private.
     """
     if not 1 <= blocks <= rows:
         raise ParameterError(f"blocks must be between 1 and the {rows} rows, got {blocks}")

@@ -310,7 +310,7 @@ class Ledger(Uncopyable):
         unproven : bool
             The call has no valid proof: refused by a ledger file.
         asked, refresh : str, bool
-            What stands for exactly this question, for ``kept``: spent for once, unless ``refresh``.
+            What stands for exactly this question, for ``cached``: spent for once, unless ``refresh``.
         before : callable, optional
             Called once everything was checked and before anything is written: what must not fail after the spend.
 
@@ -344,7 +344,7 @@ class Ledger(Uncopyable):
         """What was declared public for the ledger's life, by name; of a mapping its parts by theirs."""
         return self._open().account().declared
 
-    def keep(self, number: int, answer: Mapping[str, Any]) -> None:
+    def store(self, number: int, answer: Mapping[str, Any]) -> None:
         """Write what was released under a spend beside it, once; a LedgerError where there is no such spend.
 
         It costs nothing, and whoever reads the ledger reads it: keep released answers only.  One of any length is kept.
@@ -358,7 +358,7 @@ class Ledger(Uncopyable):
         text = self._open().account().answers.get(number)
         return None if text is None else dict(json.loads(text))
 
-    def kept(self, asked: str) -> tuple[int, dict[str, Any]] | None:
+    def cached(self, asked: str) -> tuple[int, dict[str, Any]] | None:
         """Return the newest answer to exactly this question with the number of its spend, ``None`` if nobody asked it.
 
         A LedgerError where it was spent for, and no answer was kept: the run was ended in between, or goes on.

@@ -132,7 +132,7 @@ def refused(found: DryRunStop, trial: Ledger) -> DpCausalError | None:
     question = found.plans[0].question
     try:
         trial.charge(found.loss, task=found.task, unit=question.unit, unit_column=question.unit_column,
-                    zcdp=found.zcdp, once=question.once)  # fmt: skip
+                    zcdp=found.zcdp, once=question.once_per_ledger)  # fmt: skip
     except (BudgetExceededError, LedgerError) as error:
         return error
     return None

@@ -389,6 +389,6 @@ SAVE = "the answer could not be written to the ledger and cannot be read again: 
 def question_is_kept(ledger: Ledger, asked: str) -> bool:
     """Return whether the ledger has the answer of a question that was paid for."""
     try:
-        return ledger.kept(asked) is not None
+        return ledger.cached(asked) is not None
     except LedgerError:
         return False

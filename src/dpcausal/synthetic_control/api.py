@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from dpcausal.core import validate as public
-from dpcausal.core.run import ask, asks
+from dpcausal.core.run import ask, public_task
 from dpcausal.data.panels.panel import Panel
 from dpcausal.errors import with_signature_errors
 from dpcausal.privacy.loss import Loss
@@ -17,7 +17,7 @@ from dpcausal.synthetic_control.question import OneTreated, Treated
 from dpcausal.synthetic_control.result import SyntheticControl
 
 
-@asks
+@public_task
 def synthetic_control(
     panel: Panel,
     *,
@@ -105,7 +105,7 @@ def synthetic_control(
     )  # fmt: skip
 
 
-@asks
+@public_task
 def synthetic_controls(
     panel: Panel,
     *,

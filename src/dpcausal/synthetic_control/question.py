@@ -133,7 +133,7 @@ class Treated(Question[Any]):
         return self.panel.places.astype(np.float64)
 
     @property
-    def once(self) -> dict[str, Any]:
+    def once_per_ledger(self) -> dict[str, Any]:
         if not self.panel.ledger.private:
             return {}
         return {**self.panel.declaration, VALUES: self.panel.public_values}

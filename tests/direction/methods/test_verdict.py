@@ -378,7 +378,7 @@ def test_each_verdict_is_that_of_its_counts(found: tuple[int, int, int, int], sa
     assert r.verdict == says and r.counts == found and r.margin == 2 * found[1] - 30
     assert (r.cause, r.effect) == {"x causes y": ("x", "y"), "y causes x": ("y", "x")}.get(says, (None, None))
     assert r.inconclusive == (says == "inconclusive") and (r.blocks, r.rows_per_block) == (30, 50)
-    assert r.p_values is not None and r.p_sign == r.p_values["lean"] == Counts(30, cube_tail(1.0)).coins(found[1])
+    assert r.p_values is not None and r.p_sign == r.p_values["lean"] == Counts(30, cube_tail(1.0)).sign_pvalue(found[1])
     other = "y" if r.favoured == "x" else "x"
     assert r.p_arrow == arrow_pvalue(r.p_values, str(r.favoured), other) and (r.p_arrow <= r.alpha) == (
         r.cause is not None

@@ -36,7 +36,7 @@ def test_a_stated_law_answers_as_the_function_does(
     answers = []
     for model in (words, law):
         with dpc.simulated_noise(1):
-            missing = "drop" if kind.leaves_out else "impute"
+            missing = "drop" if kind.supports_missing else "impute"
             table = dpc.Table(COLUMNS, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(2)), missing=missing)
             answers.append(dpc.ci_test(table, x, "y", given=given, loss=dpc.PureDP(1), method=kind(model_x=model)))
     assert answers[0].statistic == answers[1].statistic and answers[0].decision == answers[1].decision

@@ -54,14 +54,16 @@ class HeldSource(Streaming):
         yield self.collect(names)
 
 
-def held_table(table: Table, names: Sequence[str], at_once: bool) -> Table:
+def held_table(table: Table, names: Sequence[str], in_memory: bool) -> Table:
     """Return the table with the rows of some columns in memory, or as it is where they stay with their engine.
 
-    ``at_once``: the question needs all of them in memory.  A SchemaError where they are no longer those that were
+    ``in_memory``: the question needs all of them in memory.  A SchemaError where they are no longer those that were
     counted.
     """
     source, spec = table._source, table.spec
-    stays = source.afar or WorkerBlocks.of(spec) or (table.unit is Unit.ROW and table.n > reading.HELD and not at_once)
+    stays = (
+        source.afar or WorkerBlocks.of(spec) or (table.unit is Unit.ROW and table.n > reading.HELD and not in_memory)
+    )
     if stays:
         if source.lazy and source.count() != table._rows:
             raise SchemaError(OTHER_ROWS)

@@ -36,7 +36,7 @@ class Exact(DirectionMethod):
     about: ClassVar[str] = "the exact scores, without privacy"
     losses: ClassVar[tuple[type[Loss], ...]] = ()
     supports_no_privacy: ClassVar[bool] = True
-    leaves_out: ClassVar[bool] = True
+    supports_missing: ClassVar[bool] = True
     scores: ClassVar[tuple[str, ...]] = NAMES
 
     def plan(self, question: Pair, spent: Any) -> Self:

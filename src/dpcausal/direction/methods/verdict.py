@@ -94,7 +94,7 @@ def claims_of(counts: Counts, found: tuple[int, int, int, int], names: tuple[str
         f"{x} -> {y} fits": counts.at_most(misfits, fits),
         f"{y} -> {x} misfits": counts.at_least(misfits_back, AT_MOST),
         f"{y} -> {x} fits": counts.at_most(misfits_back, fits),
-        "lean": counts.coins(leans),
+        "lean": counts.sign_pvalue(leans),
         "clear lean": counts.clear(leans),
     }
 
@@ -166,8 +166,8 @@ class Verdict(DirectionMethod):
     about: ClassVar[str] = "four noisy counts of blocks: linked, lean, and which direction misfits"
     proofs: ClassVar[tuple[str, ...]] = PROOFS
     supports_no_privacy: ClassVar[bool] = True
-    leaves_out: ClassVar[bool] = True
-    private_ids: ClassVar[bool] = True
+    supports_missing: ClassVar[bool] = True
+    allows_private_ids: ClassVar[bool] = True
     scores: ClassVar[tuple[str, ...]] = ("lsnm",)
 
     blocks: int | None = None
@@ -225,18 +225,18 @@ class Verdict(DirectionMethod):
         said = verdict_of(pvalues, lean, names, question.alpha)
         pvalue = arrow_pvalue(pvalues, lean, other)
         return Released(
-            float(lead), "votes", coins=pvalues["lean"], named=pvalue <= question.alpha, verdict=said, counts=found,
+            float(lead), "votes", p_sign=pvalues["lean"], named=pvalue <= question.alpha, verdict=said, counts=found,
             pvalues=pvalues, arrow=pvalue,
         )  # fmt: skip
 
     def drawn(
-        self, question: Pair, spent: PureDP, pool: Sequence[Bits], coins: PublicGenerator, times: int
+        self, question: Pair, spent: PureDP, pool: Sequence[Bits], rng: PublicGenerator, times: int
     ) -> Counter[str]:
         """Return how often each verdict came out of blocks drawn from a pool and simulated noise: a forecast."""
         counts, names, blocks = self._counts(question, spent), (question.first, question.second), self.blocks or 1
         moved, found = question.blocks_moved, Counter[str]()
         for _ in range(times):
-            sums = np.asarray(pool, dtype=np.int64)[coins.integers(0, len(pool), blocks)].sum(axis=0)
+            sums = np.asarray(pool, dtype=np.int64)[rng.integers(0, len(pool), blocks)].sum(axis=0)
             noisy = add_cube(sums, laplace_scale(moved, spent), sensitivity=moved, epsilon=spent.epsilon)
             four: tuple[int, int, int, int] = tuple(noisy.tolist())
             lean = names[0] if 2 * four[1] >= blocks else names[1]
@@ -249,13 +249,13 @@ class Verdict(DirectionMethod):
         epsilon = spent.epsilon / question.blocks_moved
         return Counts(self.blocks or 1, cube_tail(epsilon), epsilon)
 
-    def _bits(self, private: Columns | WorkerBlocks, coins: PublicGenerator) -> list[Bits]:
+    def _bits(self, private: Columns | WorkerBlocks, rng: PublicGenerator) -> list[Bits]:
         blocks, size = self.blocks or 1, self.rows_per_block or 1
         if isinstance(private, WorkerBlocks):
-            salt, seeds = salt_of(coins), tuple(coins.integers(2**63, size=blocks).tolist())
+            salt, seeds = salt_of(rng), tuple(rng.integers(2**63, size=blocks).tolist())
             return private.each(blocks, salt, 4, BlockBits(size, seeds, self.model)).astype(np.bool_).tolist()  # type: ignore[no-any-return]
-        parts = list(enumerate(equal_blocks(len(private.x), blocks, size, coins, private.keys)))
-        return BlockBits(size, tuple(coins.integers(2**63, size=blocks).tolist()), self.model)(private, parts)
+        parts = list(enumerate(equal_blocks(len(private.x), blocks, size, rng, private.keys)))
+        return BlockBits(size, tuple(rng.integers(2**63, size=blocks).tolist()), self.model)(private, parts)
 
 
 @dataclass(frozen=True)

@@ -96,8 +96,8 @@ class MajorityVote(DirectionMethod):
     name: ClassVar[str] = "majority-vote"
     about: ClassVar[str] = "a noisy count of the votes of blocks"
     proofs: ClassVar[tuple[str, ...]] = PROOFS
-    leaves_out: ClassVar[bool] = True
-    private_ids: ClassVar[bool] = True
+    supports_missing: ClassVar[bool] = True
+    allows_private_ids: ClassVar[bool] = True
     scores: ClassVar[tuple[str, ...]] = NAMES
 
     blocks: int | None = None
@@ -129,18 +129,18 @@ class MajorityVote(DirectionMethod):
         where M is the public number of blocks, odd; e^{−ε|k|/2} for persons of private ids.
         """
         private: Columns | WorkerBlocks = run.data
-        question, coins = run.question, run.rng
+        question, rng = run.question, run.rng
         blocks = self.blocks or 1
         # All rows are dealt; one that lacks a column is left out inside its block.
         if isinstance(private, WorkerBlocks):
-            salt, seeds = salt_of(coins), tuple(coins.integers(2**63, size=blocks).tolist())
+            salt, seeds = salt_of(rng), tuple(rng.integers(2**63, size=blocks).tolist())
             votes = private.each(blocks, salt, 1, BlockVotes(question.score, seeds))[:, 0].astype(np.bool_).tolist()
         else:
-            parts = list(enumerate(assign_blocks(len(private.x), blocks, coins, private.keys)))
-            ballots = BlockVotes(question.score, tuple(coins.integers(2**63, size=blocks).tolist()))
+            parts = list(enumerate(assign_blocks(len(private.x), blocks, rng, private.keys)))
+            ballots = BlockVotes(question.score, tuple(rng.integers(2**63, size=blocks).tolist()))
             votes = [ballot[0] for ballot in ballots(private, parts)]
         count = geometric(vote_count(votes, "votes for the first as cause", question.unit), run.budget, run.loss)
-        pvalue = Counts(blocks, geometric_tail(run.loss.epsilon / question.blocks_moved)).coins(count)
+        pvalue = Counts(blocks, geometric_tail(run.loss.epsilon / question.blocks_moved)).sign_pvalue(count)
         return Released(
-            float(2 * count - blocks), "votes", coins=pvalue, named=pvalue <= question.alpha, arrow=pvalue
+            float(2 * count - blocks), "votes", p_sign=pvalue, named=pvalue <= question.alpha, arrow=pvalue
         )

@@ -122,18 +122,18 @@ def _step(values: Column) -> float:
     return float(np.median(np.diff(distinct))) / deviation if few and 0 < deviation < math.inf else 0.0
 
 
-def spread(x: Column, y: Column, coins: PublicGenerator) -> tuple[Column, Column]:
+def spread(x: Column, y: Column, rng: PublicGenerator) -> tuple[Column, Column]:
     """Return both columns with variance 1, as coarse as the coarser one, and their ties moved apart by public coins.
 
     Rounded values have no density: an entropy of spacings would be −∞, the same way in every block, and a regression
     on coarse values fits worse than one of them.  A constant column is 0.
     """
     step = max(_step(x), _step(y))
-    return _spread(x, step, coins), _spread(y, step, coins)
+    return _spread(x, step, rng), _spread(y, step, rng)
 
 
-def _spread(values: Column, step: float, coins: PublicGenerator) -> Column:
-    noise, deviation = coins.uniform(-0.5, 0.5, len(values)), float(np.std(values))
+def _spread(values: Column, step: float, rng: PublicGenerator) -> Column:
+    noise, deviation = rng.uniform(-0.5, 0.5, len(values)), float(np.std(values))
     if not (0 < deviation < math.inf and np.any(values != values[0])):
         return np.zeros(len(values))
     values = (values - np.mean(values)) / deviation
@@ -179,14 +179,14 @@ def half(regressor: Column, spline: Spline, response: Column) -> tuple[float, Co
     return entropy(regressor) + entropy(rest) + float(np.mean(scale)), plain, rest
 
 
-def scores(x: Column, y: Column, coins: PublicGenerator) -> tuple[float, float]:
+def scores(x: Column, y: Column, rng: PublicGenerator) -> tuple[float, float]:
     """Return the scores of ("x causes y", "y causes x"), the smaller wins: the second less the first is D.
 
     Rows on a heap are left out: as a cause it would win, as an effect lose, whatever the other rows say.  If neither
     scale gains enough both are constant.
     """
     whole = ~(heaped(x) | heaped(y))
-    x, y = spread(x[whole], y[whole], coins)
+    x, y = spread(x[whole], y[whole], rng)
     (plain, rest, scale, gain), (back, rest_back, scale_back, gain_back) = (
         location_scale(Spline(regressor), response) for regressor, response in ((x, y), (y, x))
     )

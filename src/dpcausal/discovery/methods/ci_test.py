@@ -41,8 +41,8 @@ class CiTest(GraphSearch):
     name: ClassVar[str] = "ci-test"
     about: ClassVar[str] = "tests of independence, one by one"
     losses: ClassVar[tuple[type[Loss], ...]] = (PureDP,)
-    leaves_out: ClassVar[bool] = True
-    private_ids: ClassVar[bool] = True
+    supports_missing: ClassVar[bool] = True
+    allows_private_ids: ClassVar[bool] = True
     uses_public_randomness: ClassVar[bool] = False
     usual_alpha: ClassVar[float] = 0.05
     cuts: ClassVar[bool] = False

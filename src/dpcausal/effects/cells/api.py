@@ -14,7 +14,7 @@ import numpy.typing as npt
 from dpcausal.core import validate as public
 from dpcausal.core.method import Method, PlannedCall, SumsOverRows
 from dpcausal.core.question import TableQuestion
-from dpcausal.core.run import ask, asks
+from dpcausal.core.run import ask, public_task
 from dpcausal.core.run_context import Run
 from dpcausal.data.coding import bin_codes, size_of
 from dpcausal.data.records import Rows
@@ -91,9 +91,9 @@ class CellSums(TableQuestion[NoisyCells]):
         return {"by": list(self.by), "values": list(self.names), **self.table.declared}
 
     def report(
-        self, settled: PlannedCall[Any], released: NoisyCells, allotment: CallBudget, seed: int | None
+        self, planned: PlannedCall[Any], released: NoisyCells, allotment: CallBudget, seed: int | None
     ) -> NoisyCells:
-        return released.under(self.guarantee(settled, allotment))
+        return released.under(self.guarantee(planned, allotment))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +116,7 @@ class CellQuery(SumsOverRows, Method[CellSums]):
         return noisy_cells(run.question, run.loss, run.budget)
 
 
-@asks
+@public_task
 def cells(
     table: Table, *, by: Iterable[str], values: Iterable[str] = (), loss: Loss, accept_large_epsilon: bool = False,
     refresh: bool = False,

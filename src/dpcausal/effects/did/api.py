@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core.method import Method, SumsOverRows
-from dpcausal.core.run import ask, asks
+from dpcausal.core.run import ask, public_task
 from dpcausal.core.run_context import Run
 from dpcausal.data.records import Rows
 from dpcausal.data.table import Table
@@ -65,7 +65,7 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
     about: ClassVar[str] = "noisy sums of paths by cohort"
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("scale-histograms", "ellipse-moments", "cohort-sums", "gaussian")
-    at_once: ClassVar[bool] = True
+    needs_rows_in_memory: ClassVar[bool] = True
 
     def plan(self, question: DidQuestion, spent: Paid) -> CohortQuery:
         if spent.exact:
@@ -211,7 +211,7 @@ def _suffices(question: DidQuestion, rho: ZCDP, n: int) -> bool:
     return size >= least and 1 + deviation**2 / size <= MOST_WIDTH**2
 
 
-@asks
+@public_task
 def did(
     table: Table, *, time: str, outcome: str, cohort: str, loss: Loss, control: str = "never", coverage: float = 0.95,
     never: Iterable[str | int | bool] | None = None, accept_large_epsilon: bool = False, refresh: bool = False,

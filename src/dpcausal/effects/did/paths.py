@@ -135,9 +135,9 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
         return np.where(kept[:, None], steps, 0.0), cohorts, Rows({}, kept, {}, weights=weights)
 
     def report(
-        self, settled: PlannedCall[Any], released: NoisyPaths, allotment: CallBudget, seed: int | None
+        self, planned: PlannedCall[Any], released: NoisyPaths, allotment: CallBudget, seed: int | None
     ) -> GroupTimeEffects:
-        return released.under(self.guarantee(settled, allotment)).did(control=self.control, coverage=self.coverage)
+        return released.under(self.guarantee(planned, allotment)).did(control=self.control, coverage=self.coverage)
 
 
 def _places(column: Column, codes: tuple[int, ...]) -> npt.NDArray[np.int64]:

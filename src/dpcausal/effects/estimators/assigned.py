@@ -202,7 +202,7 @@ class Assigned(SumsOverRows, EffectMethod):
         cells = noisy_cells(sums_of(question), spent.part(1 - DIFFERENCE), run.budget)
         return _answer(question, arms, noisy * float(arms.shares.max()) / 2, _deviation(arms, spent), cells)
 
-    def rehearsal(self, n: int, strata: int, share: float, coins: PublicGenerator) -> SimulatedDesign:
+    def rehearsal(self, n: int, strata: int, share: float, rng: PublicGenerator) -> SimulatedDesign:
         """Return n made-up records in arms whose sizes are in the proportions of ``sizes``."""
         counts = _in_proportion(self.sizes, n, strata)
         arms, places = (np.repeat(axis.ravel(), counts.ravel()) for axis in np.indices(counts.shape))

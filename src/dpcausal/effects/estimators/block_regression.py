@@ -191,43 +191,43 @@ def learner_of(what: str, value: object, of_treatment: bool) -> Any:
 
 def check(what: str, learner: Any, like: Given, of_treatment: bool) -> None:
     """Refuse a learner that fails on made-up rows like a block's."""
-    coins = generator_from_seed(0)
-    response = coins.random(like.rows)
+    rng = generator_from_seed(0)
+    response = rng.random(like.rows)
     if of_treatment:
         response = np.rint(response)
-    tried(lambda: _apart(learner, like, response, of_treatment, coins), what, RULE)
+    tried(lambda: _apart(learner, like, response, of_treatment, rng), what, RULE)
 
 
 def made_up(numbers: int, levels: tuple[int, ...], rows: int) -> Given:
     """Return made-up rows of the kinds that a block has."""
-    coins, n = generator_from_seed(0), max(2 * FOLDS, min(rows, MOST_TRIAL_ROWS))
-    codes = coins.integers(np.array(levels, dtype=np.int64), size=(n, len(levels)))
-    return Given(coins.random((n, numbers)), codes, levels)
+    rng, n = generator_from_seed(0), max(2 * FOLDS, min(rows, MOST_TRIAL_ROWS))
+    codes = rng.integers(np.array(levels, dtype=np.int64), size=(n, len(levels)))
+    return Given(rng.random((n, numbers)), codes, levels)
 
 
-def predicted(learner: Any, given: Given, response: Reals, of_treatment: bool, coins: PublicGenerator) -> Reals | None:
+def predicted(learner: Any, given: Given, response: Reals, of_treatment: bool, rng: PublicGenerator) -> Reals | None:
     """Return what a learner predicts of each row from the other fifths, within the response's range.
 
     It may fail, or be no number.
     """
-    seed = int(coins.integers(2**63))
+    seed = int(rng.integers(2**63))
     if learner is None:
         return None
     scale, middle = (1.0, 0.0) if of_treatment else (float(response.std()) or 1.0, float(response.mean()))
-    found = external_code(lambda: _apart(learner, given, (response - middle) / scale, of_treatment, coins), seed)
+    found = external_code(lambda: _apart(learner, given, (response - middle) / scale, of_treatment, rng), seed)
     return np.clip(middle + scale * found, response.min(), response.max())
 
 
-def _apart(learner: Any, given: Given, response: Reals, of_treatment: bool, coins: PublicGenerator) -> Reals:
+def _apart(learner: Any, given: Given, response: Reals, of_treatment: bool, rng: PublicGenerator) -> Reals:
     # A column for each level that was declared, so that all blocks have the same.
     indicators = [
         (codes[:, None] == np.arange(size)).astype(np.float64)
         for codes, size in zip(given.levels.T, given.sizes, strict=True)
     ]
     Z = np.hstack([standardised(given.numbers), *indicators])
-    fold, found = coins.permutation(given.rows) % FOLDS, np.zeros(given.rows)
+    fold, found = rng.permutation(given.rows) % FOLDS, np.zeros(given.rows)
     for held in range(FOLDS):
-        model, there = with_seed(learner, coins), fold == held
+        model, there = with_seed(learner, rng), fold == held
         classes = of_treatment and callable(getattr(model, "predict_proba", None))
         model.fit(Z[~there], response[~there].astype(np.int64) if classes else response[~there])
         said = model.predict_proba(Z[there])[:, list(model.classes_).index(1)] if classes else model.predict(Z[there])

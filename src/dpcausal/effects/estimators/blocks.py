@@ -242,7 +242,7 @@ class SampleAggregate(EffectMethod):
             told.append(FEW)
         return (*told, *((SIZE.format(blocks=self.blocks, rows=rows),) if self.blocks else ()))
 
-    def answer(self, rows: Sample, coins: PublicGenerator) -> Slope | None:
+    def answer(self, rows: Sample, rng: PublicGenerator) -> Slope | None:
         """Return the effect in a block, from its own rows; nothing where it fails or has nothing to say."""
 
         def found() -> Slope | None:
@@ -250,15 +250,15 @@ class SampleAggregate(EffectMethod):
             tell = partial(slope, kept.treated, kept.outcome, kept.given, self.terms or TERMS[0], self.overlap)
             if not self._learns:
                 return tell()
-            of_treatment = predicted(self.propensity_model, kept.given, kept.treated, True, coins)
-            of_outcome = predicted(self.outcome_model, kept.given, kept.outcome, False, coins)
+            of_treatment = predicted(self.propensity_model, kept.given, kept.treated, True, rng)
+            of_outcome = predicted(self.outcome_model, kept.given, kept.outcome, False, rng)
             first = tell((of_treatment, of_outcome))
             if first is None or of_treatment is None or of_outcome is None:
                 return first
             # Anew of the outcome less the effect: errors of the two then share no noise of treatment, which draws the
             # slope to 0.
             untreated = kept.outcome - first.effect * kept.treated
-            anew = predicted(self.outcome_model, kept.given, untreated, False, coins)
+            anew = predicted(self.outcome_model, kept.given, untreated, False, rng)
             return tell((of_treatment, None if anew is None else anew + first.effect * of_treatment))
 
         return isolated_or_default(found, None)
@@ -272,15 +272,15 @@ class SampleAggregate(EffectMethod):
         if run.loss.exact:
             return self._of_all_rows(run)
         private: Sample | WorkerBlocks = run.data
-        question, coins = run.question, run.rng
+        question, rng = run.question, run.rng
         blocks = self.blocks or 1
         if isinstance(private, WorkerBlocks):
-            salt = salt_of(coins)
-            seeds = tuple(coins.integers(2**63, size=blocks).tolist())
+            salt = salt_of(rng)
+            seeds = tuple(rng.integers(2**63, size=blocks).tolist())
             said = [int(one) for one in private.each(blocks, salt, 1, Answers(self, _told(question), seeds))[:, 0]]
         else:
-            parts = assign_blocks(private.n, blocks, coins, private.keys)
-            seeds = tuple(coins.integers(2**63, size=blocks).tolist())
+            parts = assign_blocks(private.n, blocks, rng, private.keys)
+            seeds = tuple(rng.integers(2**63, size=blocks).tolist())
             said = [one for (one,) in Answers(self, question, seeds)(private, list(enumerate(parts)))]
         answers = [None if one == NO_ANSWER else one for one in said]
         found = block_mean(answers, question.table.expected / blocks, question.unit, run.loss, run.budget)

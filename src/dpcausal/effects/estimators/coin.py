@@ -329,7 +329,7 @@ class Coin(SumsOverRows, EffectMethod):
         known = Sums(centred.N, centred.T, centred.Q, centred.noise[:2, :2].max(axis=(2, 3)))
         return found.told(question, cells, known, self.name)
 
-    def rehearsal(self, n: int, strata: int, share: float, coins: PublicGenerator) -> SimulatedDesign:
+    def rehearsal(self, n: int, strata: int, share: float, rng: PublicGenerator) -> SimulatedDesign:
         """Return n made-up records, each assigned by the told coin."""
         told = parse_array(self.probabilities)
         told = np.tile(told[:, None], (1, strata)) if told.ndim == 1 else told.reshape(len(told), -1)
@@ -337,11 +337,11 @@ class Coin(SumsOverRows, EffectMethod):
             raise ParameterError(
                 f"a plan of method 'coin' needs probabilities: of each level of the treatment, by {strata} strata"
             )
-        places = coins.integers(0, strata, n)
+        places = rng.integers(0, strata, n)
         below = np.cumsum(told, axis=0)[:-1, places]
         return SimulatedDesign(
             replace(self, probabilities=(told[:, 0] if strata == 1 else told).tolist()), len(told),
-            (coins.random(n) >= below).sum(axis=0), places,
+            (rng.random(n) >= below).sum(axis=0), places,
         )  # fmt: skip
 
 

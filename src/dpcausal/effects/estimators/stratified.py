@@ -103,7 +103,7 @@ class Stratified(SumsOverRows, EffectMethod):
         )  # fmt: skip
 
     def _observed(self, question: EffectQuestion) -> bool:
-        return self.population == "observed" and question.leaves_out
+        return self.population == "observed" and question.drops_missing
 
     def _own(self, question: EffectQuestion, spent: Paid) -> Paid:
         return spent.part(1 - OBSERVED) if self._observed(question) else spent

@@ -13,7 +13,7 @@ import numpy as np
 from dpcausal.core import validate as public
 from dpcausal.core.method import Method, PlannedCall, SumsOverRows
 from dpcausal.core.question import TableQuestion
-from dpcausal.core.run import ask, asks
+from dpcausal.core.run import ask, public_task
 from dpcausal.core.run_context import Run
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Levels
@@ -111,9 +111,9 @@ class JointSums(TableQuestion[JointMoments]):
         return {"columns": list(self.names), "robust_for": robust_for, **self.table.declared}
 
     def report(
-        self, settled: PlannedCall[Any], released: JointMoments, allotment: CallBudget, seed: int | None
+        self, planned: PlannedCall[Any], released: JointMoments, allotment: CallBudget, seed: int | None
     ) -> JointMoments:
-        return released.under(self.guarantee(settled, allotment))
+        return released.under(self.guarantee(planned, allotment))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,7 +207,7 @@ def times_as_wide(columns: int, n: int, rho: ZCDP) -> float:
     return forecast(columns, n, radius, math.sqrt(2 * rho.part(LAST).rho))
 
 
-@asks
+@public_task
 def moments(
     table: Table, columns: Iterable[str], *, loss: Loss, robust_for: tuple[str, Iterable[str]] | None = None,
     accept_large_epsilon: bool = False, refresh: bool = False,

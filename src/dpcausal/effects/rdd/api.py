@@ -14,7 +14,7 @@ import numpy.typing as npt
 from dpcausal.core import validate as public
 from dpcausal.core.method import Method, PlannedCall, SumsOverRows
 from dpcausal.core.question import TableQuestion
-from dpcausal.core.run import ask, asks
+from dpcausal.core.run import ask, public_task
 from dpcausal.core.run_context import Run
 from dpcausal.data.columns import exact_number
 from dpcausal.data.recoded import as_levels, counting
@@ -182,9 +182,9 @@ class RddQuestion(TableQuestion[Discontinuity]):
         }  # fmt: skip
 
     def report(
-        self, settled: PlannedCall[Any], released: NoisyBins, allotment: CallBudget, seed: int | None
+        self, planned: PlannedCall[Any], released: NoisyBins, allotment: CallBudget, seed: int | None
     ) -> Discontinuity:
-        return released.under(self.guarantee(settled, allotment)).discontinuity(
+        return released.under(self.guarantee(planned, allotment)).discontinuity(
             bandwidth=self.bandwidth, curvature=self.curvature, coverage=self.coverage
         )
 
@@ -275,7 +275,7 @@ def _foretold(question: RddQuestion, variance: float) -> float:
     return max(min(found), 1e-12)
 
 
-@asks
+@public_task
 def discontinuity(
     table: Table, *, running: str, outcome: str, cutoff: float, loss: Loss, treatment: str | None = None,
     bins: int = BINS, bandwidth: float | None = None, curvature: float | None = None, coverage: float = 0.95,
@@ -337,9 +337,9 @@ def discontinuity(
     >>> import numpy as np
     >>> import dpcausal as dpc
     >>> from dpcausal.privacy.noise import generator_from_seed
-    >>> coins = generator_from_seed(1)
-    >>> income = 100 * coins.random(20_000)
-    >>> score = 30 + 0.2 * income - 5 * (income >= 40) + 4 * coins.normal(size=20_000)
+    >>> rng = generator_from_seed(1)
+    >>> income = 100 * rng.random(20_000)
+    >>> score = 30 + 0.2 * income - 5 * (income >= 40) + 4 * rng.normal(size=20_000)
     >>> schema = dpc.Schema({"income": dpc.Bounded(0, 100), "score": dpc.Bounded(0, 80)})
     >>> table = dpc.Table({"income": income, "score": score}, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
     >>> found = dpc.discontinuity(table, running="income", outcome="score", cutoff=40, loss=dpc.PureDP(1))

@@ -37,7 +37,7 @@ class Auto(IndependenceTest):
     name: ClassVar[str] = "auto"
     about: ClassVar[str] = "by schema, rows and epsilon"
     supports_no_privacy: ClassVar[bool] = True
-    leaves_out: ClassVar[bool] = True
+    supports_missing: ClassVar[bool] = True
 
     def charge(self, loss: Loss, question: IndependenceQuestion) -> tuple[PureDP | NoPrivacy, str]:
         spent, note = super().charge(loss, question)
@@ -65,7 +65,7 @@ class Auto(IndependenceTest):
 def choice(question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Choice:
     """Return the test, and why in words."""
     test, why = _by_columns(question, spent)
-    if question.unit is Unit.PERSON and not test.private_ids:
+    if question.unit is Unit.PERSON and not test.allows_private_ids:
         return Gcm(), "persons whose ids are private"
     return test, why
 

@@ -97,8 +97,8 @@ class BlockTest(IndependenceTest):
 
     proofs: ClassVar[tuple[str, ...]] = PROOFS
     supports_no_privacy: ClassVar[bool] = True
-    leaves_out: ClassVar[bool] = True
-    private_ids: ClassVar[bool] = True
+    supports_missing: ClassVar[bool] = True
+    allows_private_ids: ClassVar[bool] = True
     adds_signs: ClassVar[bool] = True
 
     blocks: int | None = None

@@ -62,8 +62,8 @@ class ContingencyTest(IndependenceTest):
     about: ClassVar[str] = "a noisy table of counts of levels"
     proofs: ClassVar[tuple[str, ...]] = ("contingency-table", "geometric")
     supports_no_privacy: ClassVar[bool] = True
-    leaves_out: ClassVar[bool] = True
-    private_ids: ClassVar[bool] = True
+    supports_missing: ClassVar[bool] = True
+    allows_private_ids: ClassVar[bool] = True
 
     def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
         if len(question.x) != 1 or len(question.y) != 1 or not all(
@@ -86,11 +86,11 @@ class ContingencyTest(IndependenceTest):
         x, y = (len(column) for column in question.declared((*question.x, *question.y)) if isinstance(column, Levels))
         return x, y, question.cells
 
-    def needs_all(self, question: IndependenceQuestion) -> bool:
+    def needs_all_rows(self, question: IndependenceQuestion) -> bool:
         return math.prod(self.shape(question)) > MOST_SUMMED
 
     def read(self, question: IndependenceQuestion) -> Sample | Records:
-        return question.read() if self.needs_all(question) else question.table.records(question.names)
+        return question.read() if self.needs_all_rows(question) else question.table.records(question.names)
 
     def table(self, rows: Sample | Records, question: IndependenceQuestion) -> Counts:
         """Return the counts of the rows kept."""

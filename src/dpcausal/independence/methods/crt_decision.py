@@ -238,7 +238,7 @@ class CrtDecision(GlobalCrt):
     name: ClassVar[str] = "crt-decision"
     about: ClassVar[str] = "a noisy statistic among noisy copies"
     proofs: ClassVar[tuple[str, ...]] = ("resample-product-sum", "residual-rounding", "noisy-rank", "laplace")
-    leaves_out: ClassVar[bool] = True
+    supports_missing: ClassVar[bool] = True
     releases_pvalue: ClassVar[bool] = False
 
     def release(self, run: Run[IndependenceQuestion]) -> Released:

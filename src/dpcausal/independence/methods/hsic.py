@@ -72,7 +72,7 @@ class Hsic(IndependenceTest):
     name: ClassVar[str] = "hsic"
     about: ClassVar[str] = "kernel dependence among noisy permutations"
     proofs: ClassVar[tuple[str, ...]] = ("root-hsic", "permuted-root-hsic", "noisy-rank", "laplace")
-    leaves_out: ClassVar[bool] = True
+    supports_missing: ClassVar[bool] = True
     releases_pvalue: ClassVar[bool] = False
 
     resamples: int | None = None

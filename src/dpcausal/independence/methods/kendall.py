@@ -157,8 +157,8 @@ class Kendall(RankTest):
 
     supports_no_privacy: ClassVar[bool] = True
     name: ClassVar[str] = "kendall"
-    leaves_out: ClassVar[bool] = True
-    private_ids: ClassVar[bool] = True
+    supports_missing: ClassVar[bool] = True
+    allows_private_ids: ClassVar[bool] = True
 
     def statistic(self, x: Reals, y: Reals, strata: Any) -> float:
         return conditional_kendall(x, y, strata)
@@ -174,13 +174,13 @@ class Kendall(RankTest):
         proofs = super().proofs_of(question, loss)
         if self.tied(question) is not None:
             return (*proofs, "stratum-spread", "geometric")
-        return (*proofs, "contingency-table", "geometric") if question.leaves_out else proofs
+        return (*proofs, "contingency-table", "geometric") if question.drops_missing else proofs
 
     def approximate_power(self, question: IndependenceQuestion, spent: PureDP, correlation: float) -> float | None:
         """Return it from the normal law, tau being (2/π) asin r, where one stratum holds all and nothing is tied."""
         if self.tied(question) is not None or self.strata_in(question) > 1:
             return None
-        paid, sure = (spent.part(COUNTED_SHARE), 1 - MISSED) if question.leaves_out else (spent, 1.0)
+        paid, sure = (spent.part(COUNTED_SHARE), 1 - MISSED) if question.drops_missing else (spent, 1.0)
         deviation = self.deviation(question.n, 1)
         scale = laplace_scale(self.sensitivity(question.n, 1).bound, paid)
         level = sure * question.alpha
@@ -218,7 +218,7 @@ class Kendall(RankTest):
     def release(self, run: Run[IndependenceQuestion]) -> Released:
         private, question, allotment = run.data, run.question, run.budget
         tied = self.tied(question) is not None
-        if not tied and not question.leaves_out:
+        if not tied and not question.drops_missing:
             return super().release(run)
         share = TAU_SHARE if tied else COUNTED_SHARE
         rest, first = run.loss.part(1 - share), run.loss.part(share)

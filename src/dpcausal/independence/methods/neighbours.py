@@ -109,8 +109,8 @@ class Neighbours(IndependenceTest):
     name: ClassVar[str] = "neighbours"
     about: ClassVar[str] = "sign products of neighbours in z"
     supports_no_privacy: ClassVar[bool] = True
-    leaves_out: ClassVar[bool] = True
-    private_ids: ClassVar[bool] = True
+    supports_missing: ClassVar[bool] = True
+    allows_private_ids: ClassVar[bool] = True
 
     neighbours: int | None = None
     ends: int | None = None

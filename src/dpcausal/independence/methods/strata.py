@@ -65,8 +65,8 @@ class StrataCovariance(IndependenceTest):
     about: ClassVar[str] = "the covariance inside the strata of given levels"
     proofs: ClassVar[tuple[str, ...]] = ("stratum-covariance", "stratum-variance", "geometric")
     supports_no_privacy: ClassVar[bool] = True
-    leaves_out: ClassVar[bool] = True
-    private_ids: ClassVar[bool] = True
+    supports_missing: ClassVar[bool] = True
+    allows_private_ids: ClassVar[bool] = True
     uses_public_randomness: ClassVar[bool] = False
 
     def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
@@ -79,11 +79,11 @@ class StrataCovariance(IndependenceTest):
     def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
         return (*((CANCELLING,) if question.cells > 1 else ()), *((THIN,) if question.cells > question.n / 2 else ()))
 
-    def needs_all(self, question: IndependenceQuestion) -> bool:
+    def needs_all_rows(self, question: IndependenceQuestion) -> bool:
         return question.cells > MOST_SUMMED
 
     def read(self, question: IndependenceQuestion) -> Sample | Records:
-        return question.read() if self.needs_all(question) else question.table.records(question.names)
+        return question.read() if self.needs_all_rows(question) else question.table.records(question.names)
 
     def moments(self, rows: Sample | Records, question: IndependenceQuestion) -> StratumMoments:
         """Return the covariance and its variance, of the rows kept."""

@@ -73,7 +73,7 @@ def release(rest: Residuals, score: str, allotment: CallBudget, loss: PureDP) ->
     forward, backward = (float(entry) for entry in noisy)
     margin = backward - forward
     return Released(
-        margin, "score", (forward, backward), coins=two_draws_tail(margin, laplace_scale(both.bound, loss))
+        margin, "score", (forward, backward), p_sign=two_draws_tail(margin, laplace_scale(both.bound, loss))
     )
 
 

@@ -101,7 +101,7 @@ class AnmTrainingPrivacy(PublishedFit):
         forward, backward = map(float, laplace(Query(np.array(scores), both, "scores"), run.budget, run.loss))
         margin = backward - forward
         tail = two_draws_tail(margin, laplace_scale(both.bound, run.loss))
-        return Released(margin, "score", (forward, backward), coins=tail)
+        return Released(margin, "score", (forward, backward), p_sign=tail)
 
 
 @dataclass(frozen=True, kw_only=True)

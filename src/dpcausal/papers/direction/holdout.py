@@ -74,7 +74,7 @@ def _by_difference(score: str) -> Callable[[Residuals, CallBudget, PureDP], Rele
         sensitivity = difference_sensitivity(score_sensitivity(score, rest.m))
         margin = laplace(Query(backward - forward, sensitivity, "margin"), allotment, loss)
         scale = laplace_scale(sensitivity.bound, loss)
-        return Released(margin, "score", coins=one_draw_tail(margin, scale))
+        return Released(margin, "score", p_sign=one_draw_tail(margin, scale))
 
     return release
 
@@ -87,7 +87,7 @@ def _by_two_scores(score: str) -> Callable[[Residuals, CallBudget, PureDP], Rele
         forward, backward = (float(entry) for entry in noisy)
         margin = backward - forward
         tail = two_draws_tail(margin, laplace_scale(both.bound, loss))
-        return Released(margin, "score", (forward, backward), coins=tail)
+        return Released(margin, "score", (forward, backward), p_sign=tail)
 
     return release
 
@@ -98,7 +98,7 @@ def _by_flips(
     def release(rest: Residuals, allotment: CallBudget, loss: PureDP) -> Released:
         noisy = geometric(Query(distance(rest), flip_sensitivity(proof, Unit.TEST_ROW), "margin"), allotment, loss)
         # z ≥ 0 is a win of the first by z + 1 records, z ≤ −1 one of the second by −z: centre between 0 and −1.
-        return Released(noisy + 0.5, "records", coins=flip_draw_tail(noisy, loss.epsilon))
+        return Released(noisy + 0.5, "records", p_sign=flip_draw_tail(noisy, loss.epsilon))
 
     return release
 

@@ -155,9 +155,9 @@ class StableFit(OneHalf):
         """Return the public numbers of training and test rows."""
         return half_sizes(question.n, self.training_share or TRAINING_SHARE)
 
-    def halved(self, private: Columns, question: Pair, coins: PublicGenerator) -> Halves:
+    def halved(self, private: Columns, question: Pair, rng: PublicGenerator) -> Halves:
         """Return the two halves of a public random split, scaled."""
-        train, test = split_rows(len(private.x), self.training_share or TRAINING_SHARE, coins)
+        train, test = split_rows(len(private.x), self.training_share or TRAINING_SHARE, rng)
         x, y = (scaled(*pair) for pair in zip(private[:2], question.ranges, strict=True))
         return Halves(x[train], y[train], x[test], y[test])
 
@@ -196,4 +196,4 @@ def release_margin(
     """Return a margin with Laplace noise."""
     noisy = laplace(Query(margin, sensitivity, "margin"), allotment, loss)
     tail = one_draw_tail(noisy, laplace_scale(sensitivity.bound, loss))
-    return Released(noisy, "score", coins=tail)
+    return Released(noisy, "score", p_sign=tail)

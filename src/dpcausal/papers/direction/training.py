@@ -85,7 +85,7 @@ def _hsic_scores(halves: Halves, setting: Setting, allotment: CallBudget, loss: 
     forward, backward = map(float, laplace(Query(scores, bound, "scores"), allotment, loss))
     margin = backward - forward
     tail = two_draws_tail(margin, laplace_scale(bound.bound, loss))
-    return Released(margin, "score", (forward, backward), coins=tail)
+    return Released(margin, "score", (forward, backward), p_sign=tail)
 
 
 def _iqr_scores(halves: Halves, setting: Setting, allotment: CallBudget, loss: PureDP) -> Released:

@@ -89,7 +89,7 @@ class PcSystem(GraphSearch):
         seeded = bool(reported) or self.by_place
         return SearchOutcome(found, terms, reported=reported, seeded=seeded, by_place=self.by_place)
 
-    def counts(self, private: Table, question: DiscoveryQuestion, coins: PublicGenerator) -> Counts:
+    def counts(self, private: Table, question: DiscoveryQuestion, rng: PublicGenerator) -> Counts:
         """Return the exact counts that it works on."""
         return counts_of(private, question.names)
 

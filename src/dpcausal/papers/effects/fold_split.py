@@ -228,9 +228,9 @@ class FoldSplit(EffectMethod):
         total = fold_split(self.estimator, means, a, y, rows.kept, self.least)
         noisy, counted = np.asarray(geometric(Query(total, bound, "the mean of scores"), run.budget, run.loss)) / GRID
         far = reach(self.estimator, self.least)
-        count = min(max(float(counted) / far, 1.0), float(n)) if question.leaves_out else float(n)
+        count = min(max(float(counted) / far, 1.0), float(n)) if question.drops_missing else float(n)
         mean, half = float(np.clip(noisy / count, -2.0, 2.0)), float(design.halves[OUTCOME])
-        of_count = mean / far if question.leaves_out else 0.0
+        of_count = mean / far if question.drops_missing else 0.0
         noise = self._noise(question, run.loss) * n / count * math.hypot(1.0, of_count) * half
         unmeasured: dict[str, Any] = dict.fromkeys(UNMEASURED)
         levels = levels_of(question.column(question.treatment))

@@ -51,9 +51,9 @@ class PrivToT(IndependenceTest):
     blocks: int | None = None
     regression: Any = None
 
-    def score(self, rows: Sample, question: IndependenceQuestion, coins: PublicGenerator) -> float:
+    def score(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> float:
         """Return the size of a block's studentised covariance."""
-        found = residuals(rows.given, (rows.x, rows.y), self.regression, coins).residuals
+        found = residuals(rows.given, (rows.x, rows.y), self.regression, rng).residuals
         return abs(float(studentised(found[:, :1], found[:, 1:])[0, 0]))
 
     def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:

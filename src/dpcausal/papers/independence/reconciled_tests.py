@@ -59,8 +59,8 @@ class ReconciledTests(PcSystem):
     def check(self, question: DiscoveryQuestion) -> None:
         check_cells(question, default_blocks(question.n))
 
-    def counts(self, private: Table, question: DiscoveryQuestion, coins: PublicGenerator) -> Counts:
-        return block_counts(list(codes_of(private, question.names).values.values()), question.sizes, coins)
+    def counts(self, private: Table, question: DiscoveryQuestion, rng: PublicGenerator) -> Counts:
+        return block_counts(list(codes_of(private, question.names).values.values()), question.sizes, rng)
 
     def as_published(self, replica: Replica) -> tuple[Skeleton, str]:
         """Run Algorithm 6 with the printed decay e^(−kε) and noise S/(ε/2); report ε times the tests made."""
