@@ -116,10 +116,10 @@ class BudgetExceededError(DpCausalError):
         The amounts in words, for example ``"PureDP(0.5)"``.
     """
 
-    def __init__(self, asked: str, spent: str, left: str, reason: str = "") -> None:
-        self.asked, self.spent, self.left, self.reason = asked, spent, left, reason
+    def __init__(self, asked: str, loss: str, left: str, reason: str = "") -> None:
+        self.asked, self.spent, self.left, self.reason = asked, loss, left, reason
         why = f" ({reason})" if reason else ""
-        super().__init__(f"budget refused, nothing was spent: asked {asked}, spent {spent}, left {left}{why}")
+        super().__init__(f"budget refused, nothing was spent: asked {asked}, spent {loss}, left {left}{why}")
 
     def __reduce__(self) -> tuple[type[BudgetExceededError], tuple[str, str, str, str]]:
         return type(self), (self.asked, self.spent, self.left, self.reason)

@@ -209,7 +209,7 @@ def dying(monkeypatch: pytest.MonkeyPatch) -> None:
     def die(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpcausal.core.run.keep", die)
+    monkeypatch.setattr("dpcausal.core.run.store", die)
 
 
 @pytest.mark.usefixtures("dying")

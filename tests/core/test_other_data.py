@@ -166,8 +166,8 @@ def test_a_file_that_goes_after_its_rows_were_read_loses_no_answer(
         path.unlink()
         return whole(*arguments)
 
-    monkeypatch.setattr("dpcausal.core.run.keep", gone)
-    monkeypatch.setattr("dpcausal.core.run.keep", gone)
+    monkeypatch.setattr("dpcausal.core.run.store", gone)
+    monkeypatch.setattr("dpcausal.core.run.store", gone)
     assert not call(table(path, to)).guarantee.cached
     assert to.answer(1) is not None
 

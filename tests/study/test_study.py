@@ -251,7 +251,7 @@ def test_a_spend_without_an_answer_is_shown_and_the_rest_goes_on(monkeypatch: py
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("dpcausal.core.run.keep", die)
+        patched.setattr("dpcausal.core.run.store", die)
         assert CliRunner().invoke(app, ["run", "study.toml", "--new-ledger"]).exit_code != 0
     found = dpc.Study.open("study.toml").run(new_ledger=True)
     assert [one.state for one in found.standings] == [SPENT, ANSWERED, ANSWERED]

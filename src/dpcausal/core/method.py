@@ -136,7 +136,7 @@ class Method(ABC, Generic[Asked]):
             raise ParameterError(f"method {self.name} has no form without privacy")
         return charged_loss(loss, self.losses, f"method {self.name!r}", self.least_epsilon)
 
-    def plan(self, question: Asked, spent: Any) -> Self:
+    def plan(self, question: Asked, loss: Any) -> Self:
         """Return the method with its options checked and filled, from public numbers."""
         return self
 
@@ -150,7 +150,7 @@ class Method(ABC, Generic[Asked]):
             return self.proofs
         return (*self.proofs, "gaussian" if isinstance(loss, ZCDP) else "geometric")
 
-    def caveats(self, question: Asked, spent: Any) -> tuple[str, ...]:
+    def caveats(self, question: Asked, loss: Any) -> tuple[str, ...]:
         """Return what public numbers say against an answer, in words."""
         return ()
 

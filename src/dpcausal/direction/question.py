@@ -207,10 +207,10 @@ class DirectionMethod(Method[Pair]):
     scores: ClassVar[tuple[str, ...]]
     """The scores it serves."""
 
-    def caveats(self, question: Pair, spent: Any) -> tuple[str, ...]:
+    def caveats(self, question: Pair, loss: Any) -> tuple[str, ...]:
         return (FORCED,)
 
-    def plan(self, question: Pair, spent: Any) -> Self:
+    def plan(self, question: Pair, loss: Any) -> Self:
         """Refuse a question that it does not answer."""
         if question.score not in self.scores:
             raise ParameterError(

@@ -179,30 +179,30 @@ class GraphSearch(Method[DiscoveryQuestion]):
         """Return the terms of a filled method's search."""
         return Terms("pc", self.usual_alpha if alpha is None else alpha, self.order, knowledge)
 
-    def plan(self, question: DiscoveryQuestion, spent: Any) -> Self:
+    def plan(self, question: DiscoveryQuestion, loss: Any) -> Self:
         ready = self.filled(len(question.names))
         ready.check(question)
         try:
-            ready.feasibility_note(question, spent)
+            ready.feasibility_note(question, loss)
         except FenceError:
             raise LossError(
-                f"{spent} is too little for method {self.name!r} here: its noise could not be drawn"
+                f"{loss} is too little for method {self.name!r} here: its noise could not be drawn"
             ) from None
         return ready
 
     def check(self, question: DiscoveryQuestion) -> None:
         """Refuse columns that the method cannot take."""
 
-    def feasibility_note(self, question: DiscoveryQuestion, spent: Any) -> str:
+    def feasibility_note(self, question: DiscoveryQuestion, loss: Any) -> str:
         """Return in words what public numbers foretell against an answer, from the noise that ``release`` will draw.
 
         Raises ``FenceError``, before anything is spent, if some of that noise could not be drawn.
         """
         return ""
 
-    def caveats(self, question: DiscoveryQuestion, spent: Any) -> tuple[str, ...]:
+    def caveats(self, question: DiscoveryQuestion, loss: Any) -> tuple[str, ...]:
         notes = _cut_notes(question, self.learns_cuts) if self.cuts else ()
-        return (*notes, self.feasibility_note(question, spent))
+        return (*notes, self.feasibility_note(question, loss))
 
     @abstractmethod
     def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:

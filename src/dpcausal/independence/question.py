@@ -272,7 +272,7 @@ class IndependenceTest(Method[IndependenceQuestion]):
     releases_pvalue: ClassVar[bool] = True
     """Otherwise a decision only."""
 
-    def approximate_power(self, question: IndependenceQuestion, spent: Any, correlation: float) -> float | None:
+    def approximate_power(self, question: IndependenceQuestion, loss: Any, correlation: float) -> float | None:
         """Return the chance to find a partial correlation of normal columns, or a V of even levels, where it is known.
 
         For a planned method, from public numbers; ``None`` where it takes simulation.

@@ -79,9 +79,9 @@ class SyntheticMethod(Method[Treated]):
     positive: ClassVar[tuple[str, ...]] = ()
     """Its options that are positive numbers, or none."""
 
-    def currency(self, spent: Loss) -> Base:
+    def currency(self, loss: Loss) -> Base:
         """Return what the releases share of what is spent."""
-        return affordable_zcdp(spent) if isinstance(spent, ApproxDP) else spent
+        return affordable_zcdp(loss) if isinstance(loss, ApproxDP) else loss
 
     def expected_noise(self, question: Treated, target: Any, free: TargetOnlyForecast, base: Any) -> float | None:
         """Return the noise expected in each period, on the scale [−1, 1]; raise where it could not be drawn."""
@@ -100,7 +100,7 @@ class SyntheticMethod(Method[Treated]):
                 "l2-ball": pure, "cube": pure and mixed, "geometric": pure and counted}  # fmt: skip
         return (*self.proofs, *(claim for claim, is_used in used.items() if is_used))
 
-    def plan(self, question: Treated, spent: Loss) -> Self:
+    def plan(self, question: Treated, loss: Loss) -> Self:
         """Refuse a panel that public numbers show to be too small, unless forced."""
         for name in self.positive:
             value = getattr(self, name)
@@ -115,23 +115,23 @@ class SyntheticMethod(Method[Treated]):
                     f"target {target!r} has {before} period(s) before its start in {when}: method {self.name} needs at "
                     f"least {LEAST_PAST}"
                 )
-        for plan in self.plans(question, spent):
+        for plan in self.plans(question, loss):
             inferred = question.inference and (plan.interval or plan.pvalue)
             if (plan.noise_ratio or 0) > MOST_NOISE and not inferred and not question.force:
                 raise InfeasibleError(f"{plan.target}: {plan.verdict} To run it all the same say force=True.")
         return self
 
-    def plans(self, question: Treated, spent: Loss) -> list[Plan]:
+    def plans(self, question: Treated, loss: Loss) -> list[Plan]:
         """Return a plan for each target."""
-        base = self.currency(spent)
+        base = self.currency(loss)
         each = base if self.shared else base.part(Fraction(1, len(question.targets)))
         try:
-            return [self._plan(question, target, spent, each) for target in question.targets]
+            return [self._plan(question, target, loss, each) for target in question.targets]
         except FenceError:
             pass
         raise LossError("this budget is too small: the noise would pass the largest scale that is drawn")
 
-    def _plan(self, question: Treated, target: Any, spent: Loss, base: Base) -> Plan:
+    def _plan(self, question: Treated, target: Any, loss: Loss, base: Base) -> Plan:
         panel = question.panel
         half, start = panel.bounds.width / 2, panel.start(target)
         after = question.periods - start
@@ -147,7 +147,7 @@ class SyntheticMethod(Method[Treated]):
         att = None if noise is None else noise / math.sqrt(after)
         ratio = None if att is None or free.error is None else att / free.error
         return Plan(
-            target=target, method=self.name, spent=spent, base=base, path=rest, mixing=mixing, interval=interval,
+            target=target, method=self.name, spent=loss, base=base, path=rest, mixing=mixing, interval=interval,
             pvalue=test, interval_reason=reasons[0], pvalue_reason=reasons[1], start=start, after=after, donors=panel.n,
             periods=question.periods, free=free, att_noise=None if att is None else att * half,
             path_noise=None if noise is None else noise * half, noise_ratio=ratio,
@@ -184,7 +184,7 @@ class SyntheticMethod(Method[Treated]):
         return scaled
 
     @abstractmethod
-    def path(self, begun: Any, question: Treated, plan: Plan, spent: Loss, allotment: CallBudget) -> Path:
+    def path(self, begun: Any, question: Treated, plan: Plan, loss: Loss, allotment: CallBudget) -> Path:
         """Release the path of one plan."""
 
     def release(self, run: Run[Treated]) -> list[Answer]:

@@ -39,7 +39,7 @@ class Exact(DirectionMethod):
     supports_missing: ClassVar[bool] = True
     scores: ClassVar[tuple[str, ...]] = NAMES
 
-    def plan(self, question: Pair, spent: Any) -> Self:
+    def plan(self, question: Pair, loss: Any) -> Self:
         most = MOST_RECORDS["laplacian"]
         if question.score == "hsic" and anm.half_sizes(question.n, TRAINING_SHARE)[1] > most:
             raise ParameterError(f"the hsic score takes at most {most} rows in a half without privacy")

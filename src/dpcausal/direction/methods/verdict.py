@@ -175,14 +175,14 @@ class Verdict(DirectionMethod):
     model: str = ADDITIVE
     share: float | None = None
 
-    def caveats(self, question: Pair, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: Pair, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
         blocks, rows = self.blocks or 1, self.rows_per_block or 1
         most = "at most " if question.blocks_moved > 1 else ""  # blocks that are dealt by hash differ in size
-        counts = self._counts(question, spent)
+        counts = self._counts(question, loss)
         chances = outlook(counts, question.alpha)
         told = ""
-        if chances["arrow"] < LEAST_CHANCE and isinstance(spent, PureDP):
-            enough = enough_rows(question.n, spent.epsilon / question.blocks_moved, question.alpha)
+        if chances["arrow"] < LEAST_CHANCE and isinstance(loss, PureDP):
+            enough = enough_rows(question.n, loss.epsilon / question.blocks_moved, question.alpha)
             words = "no number of rows" if enough is None else f"about {enough} rows"
             told = OUTLOOK.format(arrow=chances["arrow"], rows=words)
         used = SOME_ROWS.format(used=most + str(blocks * rows)) if question.n >= blocks * (rows + 1) else ""
@@ -190,15 +190,15 @@ class Verdict(DirectionMethod):
         misleads = MISLEADS if self.model == ADDITIVE else MISLEADS_SCALED
         return tuple(filter(None, (told, used, misleads, sure, LEVEL)))
 
-    def plan(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: Pair, loss: PureDP | NoPrivacy) -> Self:
         """Check the number and the size of the blocks, or choose them."""
-        super().plan(question, spent)
+        super().plan(question, loss)
         public.check_choice("model", self.model, MODELS)
         n, guess = question.n, question.expected / question.n if self.share is None else self.share
         share = public.number("share", guess, 1e-6, 1.0)
         if n < LEAST_ROWS:
             raise ParameterError(f"method {self.name!r} needs at least {LEAST_ROWS} rows, the table has {n}")
-        epsilon = 1.0 if isinstance(spent, NoPrivacy) else spent.epsilon / question.blocks_moved
+        epsilon = 1.0 if isinstance(loss, NoPrivacy) else loss.epsilon / question.blocks_moved
         usual = default_blocks(n * share, epsilon)
         most = min(n // LEAST_BLOCK, MOST_BLOCKS)
         blocks = public.whole("blocks", usual if self.blocks is None else self.blocks, LEAST_BLOCKS, most)
@@ -230,23 +230,23 @@ class Verdict(DirectionMethod):
         )  # fmt: skip
 
     def drawn(
-        self, question: Pair, spent: PureDP, pool: Sequence[Bits], rng: PublicGenerator, times: int
+        self, question: Pair, loss: PureDP, pool: Sequence[Bits], rng: PublicGenerator, times: int
     ) -> Counter[str]:
         """Return how often each verdict came out of blocks drawn from a pool and simulated noise: a forecast."""
-        counts, names, blocks = self._counts(question, spent), (question.first, question.second), self.blocks or 1
+        counts, names, blocks = self._counts(question, loss), (question.first, question.second), self.blocks or 1
         moved, found = question.blocks_moved, Counter[str]()
         for _ in range(times):
             sums = np.asarray(pool, dtype=np.int64)[rng.integers(0, len(pool), blocks)].sum(axis=0)
-            noisy = add_cube(sums, laplace_scale(moved, spent), sensitivity=moved, epsilon=spent.epsilon)
+            noisy = add_cube(sums, laplace_scale(moved, loss), sensitivity=moved, epsilon=loss.epsilon)
             four: tuple[int, int, int, int] = tuple(noisy.tolist())
             lean = names[0] if 2 * four[1] >= blocks else names[1]
             found[verdict_of(claims_of(counts, four, names), lean, names, question.alpha)] += 1
         return found
 
-    def _counts(self, question: Pair, spent: PureDP | NoPrivacy) -> Counts:
-        if isinstance(spent, NoPrivacy):
+    def _counts(self, question: Pair, loss: PureDP | NoPrivacy) -> Counts:
+        if isinstance(loss, NoPrivacy):
             return Counts(self.blocks or 1, no_noise)
-        epsilon = spent.epsilon / question.blocks_moved
+        epsilon = loss.epsilon / question.blocks_moved
         return Counts(self.blocks or 1, cube_tail(epsilon), epsilon)
 
     def _bits(self, private: Columns | WorkerBlocks, rng: PublicGenerator) -> list[Bits]:

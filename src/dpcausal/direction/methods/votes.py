@@ -102,12 +102,12 @@ class MajorityVote(DirectionMethod):
 
     blocks: int | None = None
 
-    def plan(self, question: Pair, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: Pair, loss: PureDP | NoPrivacy) -> Self:
         """Check the number of blocks or choose it, and the size of a block that it leaves."""
-        super().plan(question, spent)
-        if isinstance(spent, NoPrivacy):
+        super().plan(question, loss)
+        if isinstance(loss, NoPrivacy):
             return self
-        usual = default_blocks(question.expected, spent.epsilon / question.blocks_moved, question.score)
+        usual = default_blocks(question.expected, loss.epsilon / question.blocks_moved, question.score)
         blocks = usual if self.blocks is None else self.blocks
         most = question.n // LEAST_BLOCK
         if isinstance(blocks, bool) or not isinstance(blocks, int) or not 1 <= blocks <= most or blocks % 2 == 0:

@@ -65,19 +65,19 @@ class CiTest(GraphSearch):
     def filled(self, columns: int) -> Self:
         return replace(super().filled(columns), test=self.chosen)
 
-    def plan(self, question: DiscoveryQuestion, spent: PureDP | NoPrivacy) -> Self:
-        ready = super().plan(question, spent)
-        if not isinstance(ready.simulate_once(question, spent).spent, type(spent)):
+    def plan(self, question: DiscoveryQuestion, loss: PureDP | NoPrivacy) -> Self:
+        ready = super().plan(question, loss)
+        if not isinstance(ready.simulate_once(question, loss).spent, type(loss)):
             raise LossError(f"test {ready.chosen.name!r} is not paid for in PureDP")
         return ready
 
     def simulate_once(
-        self, question: DiscoveryQuestion, spent: PureDP | NoPrivacy
+        self, question: DiscoveryQuestion, loss: PureDP | NoPrivacy
     ) -> PlannedCall[IndependenceQuestion]:
         """Return the plan of the first test, with its share: what cannot run is refused before the spend."""
         pairs = math.comb(len(question.names), 2)
         first = question.names[0], question.names[1], ()
-        return self.planned(question, first, spent.part(self.shares[0] / pairs))
+        return self.planned(question, first, loss.part(self.shares[0] / pairs))
 
     def planned(
         self, question: DiscoveryQuestion, test: Test, loss: PureDP | NoPrivacy
@@ -87,15 +87,15 @@ class CiTest(GraphSearch):
         hypothesis = IndependenceQuestion.of(question.table, *test, level)
         return plan_call(hypothesis, self.chosen, loss, accept_unproven=True)
 
-    def feasibility_note(self, question: DiscoveryQuestion, spent: PureDP | NoPrivacy) -> str:
-        if isinstance(spent, NoPrivacy):
+    def feasibility_note(self, question: DiscoveryQuestion, loss: PureDP | NoPrivacy) -> str:
+        if isinstance(loss, NoPrivacy):
             return ""
         columns = len(question.names)
         budgets = []
         for order, share in enumerate(self.shares):
             tests = math.comb(columns, 2) * math.comb(columns - 2, order)
             if tests:
-                least = float(spent.part(share / tests).exact_epsilon)
+                least = float(loss.part(share / tests).exact_epsilon)
                 budgets.append(f"up to {tests} tests given {order} with epsilon {least:.2g} or more each")
         return f"one epsilon for all: {', '.join(budgets)}; that many tests find only what stands far out of its noise"
 

@@ -36,14 +36,14 @@ class CellNoise(NamedTuple):
     variance: float
 
 
-def cell_noise(spent: PureDP | ZCDP | NoPrivacy) -> CellNoise:
+def cell_noise(loss: PureDP | ZCDP | NoPrivacy) -> CellNoise:
     """Return the noise that a loss pays for."""
-    if isinstance(spent, PureDP):
+    if isinstance(loss, PureDP):
         bound = contingency_sensitivity()
-        return CellNoise("geometric", bound, geometric_variance(laplace_scale(bound.bound, spent)))
+        return CellNoise("geometric", bound, geometric_variance(laplace_scale(bound.bound, loss)))
     bound = contingency_sensitivity(Norm.L2)
-    law: Law = "discrete-gaussian" if isinstance(spent, ZCDP) else "exact"
-    return CellNoise(law, bound, gaussian_scale(float(bound.bound), spent) ** 2)
+    law: Law = "discrete-gaussian" if isinstance(loss, ZCDP) else "exact"
+    return CellNoise(law, bound, gaussian_scale(float(bound.bound), loss) ** 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +71,8 @@ class ContingencyTable(SumsOverRows, ScoreSearch):
     def check(self, question: DiscoveryQuestion) -> None:
         check_cells(question)
 
-    def feasibility_note(self, question: DiscoveryQuestion, spent: PureDP | ZCDP | NoPrivacy) -> str:
-        whole = cell_noise(spent).variance * math.prod(question.sizes)
+    def feasibility_note(self, question: DiscoveryQuestion, loss: PureDP | ZCDP | NoPrivacy) -> str:
+        whole = cell_noise(loss).variance * math.prod(question.sizes)
         levels = combinations(sorted(size for size in question.sizes if size > 1), 2)
         pairs = [of_levels(a, b, question.n, whole / (a * b), STRONG) for a, b in levels]
         return too_few(pairs, question.n, self.terms(question.alpha, question.knowledge).alpha)

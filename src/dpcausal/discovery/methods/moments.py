@@ -205,9 +205,9 @@ class Moments(SumsOverRows, ScoreSearch):
         if not all(isinstance(one, Bounded) or (isinstance(one, Levels) and len(one) == 2) for one in declared):
             raise SchemaError("moments need Bounded columns or columns of two levels: use method='parities' or 'table'")
 
-    def feasibility_note(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
+    def feasibility_note(self, question: DiscoveryQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> str:
         columns, n = len(question.names), question.n
-        noise = noise_of(columns, n, affordable_zcdp(spent))
+        noise = noise_of(columns, n, affordable_zcdp(loss))
         if noise.bin_deviation > MOST_OF_ROWS * n:
             return f"{n} rows at this loss are too few to tell the scales of columns: an edge not shown says nothing"
         weight = min(1.0, noise.radius**2 / (columns + CONSTANT**2))

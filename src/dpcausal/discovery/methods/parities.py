@@ -76,9 +76,9 @@ class Parities(SumsOverRows, GraphSearch):
     def terms(self, alpha: float | None, knowledge: Knowledge) -> Terms:
         return replace(super().terms(alpha, knowledge), later=LATER_ALPHA if alpha is None else None)
 
-    def feasibility_note(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
+    def feasibility_note(self, question: DiscoveryQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> str:
         """Return it for the first release, were all pairs in it; later ones have no more sets than there are."""
-        sizes, rho = question.sizes, affordable_zcdp(spent)
+        sizes, rho = question.sizes, affordable_zcdp(loss)
         varied = [column for column, size in enumerate(sizes) if size > 1]
         for order, share in enumerate(self.shares):
             sets = sum(math.comb(len(varied), size) for size in range(1, order + 3))

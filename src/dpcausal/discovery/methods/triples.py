@@ -67,11 +67,11 @@ class Triples(Whitened):
     proofs: ClassVar[tuple[str, ...]] = ("column-histograms", "whitened-moments", "third-moments", "gaussian")
     design: ClassVar[Design] = BEFORE_TRIPLES
 
-    def feasibility_note(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
-        last = third_part(loss_after_cuts(question, affordable_zcdp(spent)))
+    def feasibility_note(self, question: DiscoveryQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> str:
+        last = third_part(loss_after_cuts(question, affordable_zcdp(loss)))
         for entries, times in ((1, 2), (MOST_THIRDS, 200)):  # rounding is in no bound more than that
             gaussian_scale(times * length_of(entries, last), last)
-        return super().feasibility_note(question, spent)
+        return super().feasibility_note(question, loss)
 
     def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
         question = run.question

@@ -212,10 +212,10 @@ class Whitened(SumsOverRows, GraphSearch):
                 "fewer columns, or declare fewer levels"
             )
 
-    def feasibility_note(self, question: DiscoveryQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> str:
+    def feasibility_note(self, question: DiscoveryQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> str:
         """Return it for even margins; the noise of every number of levels that may be retained is tried."""
-        plan_cuts(question, affordable_zcdp(spent))
-        first, second = self.design.parts(loss_after_cuts(question, affordable_zcdp(spent)))
+        plan_cuts(question, affordable_zcdp(loss))
+        first, second = self.design.parts(loss_after_cuts(question, affordable_zcdp(loss)))
         gaussian_scale(float(histograms_sensitivity(len(question.sizes)).bound), first)
         n, entries = question.n, declared(question)
         for retained in range(1, entries + 1):

@@ -105,11 +105,11 @@ class CellQuery(SumsOverRows, Method[CellSums]):
     losses: ClassVar[tuple[type[Loss], ...]] = (PureDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("corner-counts",)
 
-    def plan(self, question: CellSums, spent: Paid) -> CellQuery:
-        cell_variance(len(question.values), spent)
+    def plan(self, question: CellSums, loss: Paid) -> CellQuery:
+        cell_variance(len(question.values), loss)
         return self
 
-    def caveats(self, question: CellSums, spent: Paid) -> tuple[str, ...]:
+    def caveats(self, question: CellSums, loss: Paid) -> tuple[str, ...]:
         return cut_note((name, question.column(name)) for name in question.by)
 
     def release(self, run: Run[CellSums]) -> NoisyCells:
@@ -178,20 +178,20 @@ def is_cut_at_will(column: Column) -> bool:
     return isinstance(column, Bounded) and column.cuts is None
 
 
-def cell_variance(values: int, spent: Paid) -> float:
+def cell_variance(values: int, loss: Paid) -> float:
     """Return the variance of an entry's noise, in records; refuse a loss whose noise could not be drawn."""
     try:
-        if isinstance(spent, PureDP):
-            scale = laplace_scale(corner_counts_sensitivity(values).bound, spent)
+        if isinstance(loss, PureDP):
+            scale = laplace_scale(corner_counts_sensitivity(values).bound, loss)
             return geometric_variance(scale) / GRID**2
-        if isinstance(spent, ZCDP):
-            return (gaussian_scale(corner_counts_sensitivity(values, Norm.L2).bound, spent) / GRID) ** 2
+        if isinstance(loss, ZCDP):
+            return (gaussian_scale(corner_counts_sensitivity(values, Norm.L2).bound, loss) / GRID) ** 2
     except FenceError:
-        raise LossError(f"{spent} is too little for sums by cells: its noise could not be drawn") from None
+        raise LossError(f"{loss} is too little for sums by cells: its noise could not be drawn") from None
     return 0.0
 
 
-def noisy_cells(question: CellSums, spent: Paid, allotment: CallBudget) -> NoisyCells:
+def noisy_cells(question: CellSums, loss: Paid, allotment: CallBudget) -> NoisyCells:
     """Read the columns and release their sums by cells."""
     table, values = question.table, question.values
     names = tuple(value.name for value in values if value.degree)
@@ -212,14 +212,14 @@ def noisy_cells(question: CellSums, spent: Paid, allotment: CallBudget) -> Noisy
         return corner_counts(place, number, rows.kept, masses).ravel()
 
     counts = table.records((*question.by, *names), parts=True).sum(counted).reshape(number, entries)
-    norm = Norm.L1 if isinstance(spent, PureDP) else Norm.L2
+    norm = Norm.L1 if isinstance(loss, PureDP) else Norm.L2
     query = Query(counts, corner_counts_sensitivity(len(values), norm), "sums by cells")
-    noisy = geometric(query, allotment, spent) if isinstance(spent, PureDP) else gaussian(query, allotment, spent)
+    noisy = geometric(query, allotment, loss) if isinstance(loss, PureDP) else gaussian(query, allotment, loss)
     return NoisyCells(
         names=(*question.by, *names), n=table.n, by=question.by,
         levels=tuple(levels_of(column) for _, column in by), values=values,
         counts=np.asarray(noisy, dtype=np.float64).reshape(*question.sizes, -1) / GRID,
-        variance=cell_variance(len(values), spent),
+        variance=cell_variance(len(values), loss),
         cut=tuple(name for name in question.by if is_cut_at_will(table.schema.column(name))),
     )  # fmt: skip
 

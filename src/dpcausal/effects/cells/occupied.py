@@ -37,20 +37,20 @@ def equal_parts(column: Bounded, parts: int, window: tuple[float, float] | None 
     return Bounded(column.lower, column.upper, cuts=cuts) if inside and len(told) == len(cuts) else column
 
 
-def is_clear(n: float, spent: Paid) -> bool:
+def is_clear(n: float, loss: Paid) -> bool:
     """Return whether a histogram of n records shows the window: public."""
     try:
-        return 2 * math.sqrt(FINE / 4 * cell_variance(1, spent)) <= HIDDEN * n
+        return 2 * math.sqrt(FINE / 4 * cell_variance(1, loss)) <= HIDDEN * n
     except LossError:  # so little that its noise could not be drawn
         return False
 
 
 def histogram(
-    table: Table, name: str, column: Bounded, spent: Paid, allotment: CallBudget
+    table: Table, name: str, column: Bounded, loss: Paid, allotment: CallBudget
 ) -> tuple[Reals, float]:  # fmt: skip
     """Release how many records lie in each part of a column; return also the deviation of the noise."""
     question = CellSums.of(table, (name,), (), ((name, column),))
-    found = noisy_cells(question, spent, allotment)
+    found = noisy_cells(question, loss, allotment)
     return np.asarray(found.counts[..., 0], dtype=np.float64), math.sqrt(found.variance)
 
 

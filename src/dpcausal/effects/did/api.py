@@ -67,29 +67,29 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
     proofs: ClassVar[tuple[str, ...]] = ("scale-histograms", "ellipse-moments", "cohort-sums", "gaussian")
     needs_rows_in_memory: ClassVar[bool] = True
 
-    def plan(self, question: DidQuestion, spent: Paid) -> CohortQuery:
-        if spent.exact:
+    def plan(self, question: DidQuestion, loss: Paid) -> CohortQuery:
+        if loss.exact:
             return self
-        rho, d, n = affordable_zcdp(spent), len(question.times) - 1, question.table.n
+        rho, d, n = affordable_zcdp(loss), len(question.times) - 1, question.table.n
         try:
             for share in (HISTOGRAM, SHAPING):
                 noise_of(d, n, tail_radius(d, FIRST_TAIL), rho.part(share))
             _deviation(question, tail_radius(d, FIRST_TAIL), rho.part(CENTRES), n)
             _deviation(question, _radius(question, rho, n), rho.part(LAST), n)
         except FenceError:
-            raise LossError(f"{spent} is too little for did: its noise could not be drawn") from None
+            raise LossError(f"{loss} is too little for did: its noise could not be drawn") from None
         enough = n
         while not _suffices(question, rho, enough):
             enough = math.ceil(enough * 1.1)
         if enough > n:
             raise InfeasibleError(
-                f"{n} persons in {len(question.cohorts)} cohorts over {d + 1} periods at {spent} leave a cohort in the "
+                f"{n} persons in {len(question.cohorts)} cohorts over {d + 1} periods at {loss} leave a cohort in the "
                 f"noise, or intervals over {MOST_WIDTH:g} times as wide as without privacy: about {enough} persons "
                 "would do, or a larger epsilon, fewer periods or fewer cohorts"
             )
         return self
 
-    def caveats(self, question: DidQuestion, spent: Paid) -> tuple[str, ...]:
+    def caveats(self, question: DidQuestion, loss: Paid) -> tuple[str, ...]:
         tested = "which no earlier period tests" if len(question.times) == 2 else "which the test before it cannot show"
         return f"right if cohorts would have moved alike without treatment, {tested}", alike(question.unit)
 

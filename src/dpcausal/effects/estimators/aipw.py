@@ -130,7 +130,7 @@ class Aipw(SumsOverRows, EffectMethod):
     light_tails: bool = False
     lines_only: bool = False
 
-    def plan(self, question: EffectQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> Aipw:
+    def plan(self, question: EffectQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> Aipw:
         if question.estimand != "ate":
             raise ParameterError("method 'aipw' has estimand='ate' only; method 'stratified' has both")
         if len(levels_of(question.column(question.treatment))) != 2:
@@ -138,14 +138,14 @@ class Aipw(SumsOverRows, EffectMethod):
         d, n = len(Design.of(question).names), question.n
         if d > MOST_COLUMNS:
             raise ParameterError(f"method 'aipw' takes {MOST_COLUMNS} columns and levels, here are {d}")
-        if not spent.exact:
-            rho = affordable_zcdp(spent)
+        if not loss.exact:
+            rho = affordable_zcdp(loss)
             try:
                 for share in (HISTOGRAM, *SHAPING, LAST):
                     noise_of(d, n, tail_radius(d, 0.3), rho.part(MOMENTS[0]).part(share))
                 _deviation(rho, FEWER)
             except FenceError:
-                raise LossError(f"{spent} is too little here: the noise could not be drawn") from None
+                raise LossError(f"{loss} is too little here: the noise could not be drawn") from None
             most = rho.part(MOMENTS[-1])
             signal = foretold(d, n, most)
             if signal < LEAST_SIGNAL:
@@ -156,20 +156,20 @@ class Aipw(SumsOverRows, EffectMethod):
                     times *= 1.05
                 or_epsilon = f", or {times:.2g} times the epsilon" if times < MOST_TIMES else ""
                 raise InfeasibleError(
-                    f"{n} rows at {spent} foretell moments of {d} columns at {max(signal, 0):.2g} times their noise, "
+                    f"{n} rows at {loss} foretell moments of {d} columns at {max(signal, 0):.2g} times their noise, "
                     f"and {LEAST_SIGNAL:g} is needed: about {enough} rows would do{or_epsilon}, or adjust for "
                     "fewer columns"
                 )
         return self
 
-    def caveats(self, question: EffectQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: EffectQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> tuple[str, ...]:
         design, n = Design.of(question), question.n
-        bent = self._bent(design, question, spent)
+        bent = self._bent(design, question, loss)
         beside = " and its squares" * (len(bent) > 0) + " and products" * any(i != j for i, j in bent)
         right = f"right if the outcome, or the probability of treatment, is linear in what is adjusted for{beside}"
-        if spent.exact:
+        if loss.exact:
             return (right,)
-        d, rho = len(design.names) + len(bent), affordable_zcdp(spent)
+        d, rho = len(design.names) + len(bent), affordable_zcdp(loss)
         signal = foretold(d, n, rho.part(moments_share(d, n, rho)))
         far = f"public numbers foretell moments {signal:.2g} times their noise, an interval needs {LEAST_SIGNAL:g}"
         wide, short = (times_as_wide(n, one._noise(d, n, rho), one.light_tails)
@@ -178,16 +178,16 @@ class Aipw(SumsOverRows, EffectMethod):
         return (right, *((far,) if signal < 2 * LEAST_SIGNAL else ()),
                 f"{NONE}: {BLIND}" if self._blind(d, n, rho) else tails)  # fmt: skip
 
-    def _bent(self, design: Design, question: EffectQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> list[Pair]:
+    def _bent(self, design: Design, question: EffectQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> list[Pair]:
         squares, n = squares_of(design), question.n
         for pairs in ([*squares, *products_of(design)], squares) if not self.lines_only else ():
             d = len(design.names) + len(pairs)
             if d > MOST_COLUMNS:
                 continue
-            if isinstance(spent, NoPrivacy):
+            if isinstance(loss, NoPrivacy):
                 if n >= ROWS_A_COLUMN * d:
                     return pairs
-            elif moments_share(d, n, affordable_zcdp(spent)) < DEAR:
+            elif moments_share(d, n, affordable_zcdp(loss)) < DEAR:
                 return pairs
         return []
 

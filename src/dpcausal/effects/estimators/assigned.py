@@ -151,7 +151,7 @@ class Assigned(SumsOverRows, EffectMethod):
 
     sizes: Any = None
 
-    def plan(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> Assigned:
+    def plan(self, question: EffectQuestion, loss: PureDP | NoPrivacy) -> Assigned:
         if question.table.inside:
             raise ParameterError(
                 "sizes are those of all rows, and a subgroup has others: use method='stratified', or make a "
@@ -159,20 +159,20 @@ class Assigned(SumsOverRows, EffectMethod):
             )
         if question.table.weighed:
             raise ParameterError("method 'assigned' has no proof for survey weights")
-        arms = _Arms.of(question, self.sizes, LEAST_EXACT if spent.exact else LEAST_COUNT)
+        arms = _Arms.of(question, self.sizes, LEAST_EXACT if loss.exact else LEAST_COUNT)
         try:
-            noise = _deviation(arms, spent)
-            cell_variance(1, spent.part(1 - DIFFERENCE))
+            noise = _deviation(arms, loss)
+            cell_variance(1, loss.part(1 - DIFFERENCE))
         except FenceError:
-            raise LossError(f"{spent} is too little here: the noise could not be drawn") from None
+            raise LossError(f"{loss} is too little here: the noise could not be drawn") from None
         if noise > MOST_NOISE:
             raise InfeasibleError(
-                f"arms of {arms.counts.min():.0f} at {spent} foretell noise of {noise:.2g} of the outcome's range, "
+                f"arms of {arms.counts.min():.0f} at {loss} foretell noise of {noise:.2g} of the outcome's range, "
                 f"and {MOST_NOISE:g} is the most: {noise / MOST_NOISE:.2g} times the epsilon, or rows, would do"
             )
         return replace(self, sizes=parse_array(self.sizes).astype(np.int64).tolist())
 
-    def caveats(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: EffectQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
         return ("right if arms have the sizes that were told and every row its outcome: one that lacks a column counts "
                 "as the middle of the range",)  # fmt: skip
 
@@ -225,10 +225,10 @@ def _in_proportion(sizes: Any, n: int, strata: int) -> Integers:
     return counts
 
 
-def _deviation(arms: _Arms, spent: Paid) -> float:
-    if not isinstance(spent, PureDP):
+def _deviation(arms: _Arms, loss: Paid) -> float:
+    if not isinstance(loss, PureDP):
         return 0.0
-    scale = laplace_scale(2 * GRID, spent.part(DIFFERENCE))
+    scale = laplace_scale(2 * GRID, loss.part(DIFFERENCE))
     return math.sqrt(geometric_variance(scale)) / GRID * float(arms.shares.max()) / 2
 
 

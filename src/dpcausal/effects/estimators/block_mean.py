@@ -97,27 +97,27 @@ def noise_share(blocks: int, epsilon: float) -> float:
 
 
 def block_mean(
-    answers: Sequence[int | None], rows: float, unit: Unit, spent: PureDP, allotment: CallBudget
+    answers: Sequence[int | None], rows: float, unit: Unit, loss: PureDP, allotment: CallBudget
 ) -> BlockAggregate:
     """Release the mean of the blocks' answers, whole numbers in [−``UNIT``, ``UNIT``], or ``None`` of a silent block.
 
     A silent block adds nothing to the sum and the largest square: many of them widen the interval.
 
-    *Guarantee*: ``spent`` as pure ε, claims block-window, noisy-max, block-sum, geometric; the three add up.
+    *Guarantee*: ``loss`` as pure ε, claims block-window, noisy-max, block-sum, geometric; the three add up.
     """
     windows, blocks = CandidateWindows.of(rows), len(answers)
     query = block_window(answers, windows.centres, windows.halves, "window of blocks' answers", unit)
-    chosen = noisy_max(query, allotment, spent.part(WINDOW))
+    chosen = noisy_max(query, allotment, loss.part(WINDOW))
     centre, half = int(windows.centres[chosen]), int(windows.halves[chosen])
     reach = max(1, round(reach_of(blocks) * half))
     away = [None if one is None else min(max(one - centre, -reach), reach) for one in answers]
     total = block_sum([one or 0 for one in away], reach, "sum of blocks' answers", unit)
     squares = [FINE if one is None else one * one * FINE // (reach * reach) for one in away]
     of_squares = block_sum([one - FINE // 2 for one in squares], FINE // 2, "sum of blocks' squares", unit)
-    mean = geometric(total, allotment, spent.part(SUM)) / blocks / reach
-    square = geometric(of_squares, allotment, spent.part(SQUARES)) / blocks / FINE + 0.5
+    mean = geometric(total, allotment, loss.part(SUM)) / blocks / reach
+    square = geometric(of_squares, allotment, loss.part(SQUARES)) / blocks / FINE + 0.5
     noise, unsure = (
-        math.sqrt(geometric_variance(laplace_scale(2 * steps * blocks_moved(unit), spent.part(share)))) / blocks / size
+        math.sqrt(geometric_variance(laplace_scale(2 * steps * blocks_moved(unit), loss.part(share)))) / blocks / size
         for steps, share, size in ((reach, SUM, reach), (FINE // 2, SQUARES, FINE))
     )
     return told(mean, square, noise, unsure, blocks, centre, half)

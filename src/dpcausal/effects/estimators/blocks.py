@@ -169,7 +169,7 @@ class SampleAggregate(EffectMethod):
     overlap: bool = False
     blocks: int | None = None
 
-    def plan(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> SampleAggregate:
+    def plan(self, question: EffectQuestion, loss: PureDP | NoPrivacy) -> SampleAggregate:
         if question.table.weighed:
             raise ParameterError("method 'sample-aggregate' has no proof for survey weights")
         if question.estimand != "ate" or question.groups is not None:
@@ -181,10 +181,10 @@ class SampleAggregate(EffectMethod):
             "propensity_model": learner_of("propensity_model", self.propensity_model, True),
         }
         kinds = _kinds(question)
-        if spent.exact:
+        if loss.exact:
             found = replace(self, terms=self._series(kinds, question.n), blocks=None, **learners)
         else:
-            found = replace(self._dealt(question, kinds, spent), **learners)
+            found = replace(self._dealt(question, kinds, loss), **learners)
         for name, learner in learners.items():
             if learner is not None and not (kinds.numbers or kinds.levels):
                 raise ParameterError(f"{name} has nothing to learn from: adjust is empty")
@@ -193,13 +193,13 @@ class SampleAggregate(EffectMethod):
                 check(name, learner, like, name == "propensity_model")
         return found
 
-    def _dealt(self, question: EffectQuestion, kinds: Kinds, spent: PureDP) -> SampleAggregate:
-        rows, epsilon = question.table.expected, spent.epsilon / blocks_moved(question.unit)
+    def _dealt(self, question: EffectQuestion, kinds: Kinds, loss: PureDP) -> SampleAggregate:
+        rows, epsilon = question.table.expected, loss.epsilon / blocks_moved(question.unit)
         least = max(LEAST_BLOCKS, math.ceil(ENOUGH / epsilon))
         try:
-            laplace_scale(2 * MOST_REACH * UNIT * blocks_moved(question.unit), spent.part(SUM))
+            laplace_scale(2 * MOST_REACH * UNIT * blocks_moved(question.unit), loss.part(SUM))
         except FenceError:
-            raise LossError(f"{spent} is too little here: the noise could not be drawn") from None
+            raise LossError(f"{loss} is too little here: the noise could not be drawn") from None
         if self.blocks is not None:
             blocks = whole("blocks", self.blocks, LEAST_BLOCKS, min(MOST_BLOCKS, question.n // 6), "n/6")
             return replace(self, blocks=blocks, terms=self._series(kinds, rows / blocks))
@@ -208,7 +208,7 @@ class SampleAggregate(EffectMethod):
         if terms is None or least > MOST_BLOCKS:
             need = self._needs(kinds, asked[-1])
             raise InfeasibleError(
-                f"{rows} rows at {spent} leave {rows / least:.3g} for each of {least} blocks, {need:.3g} are needed: "
+                f"{rows} rows at {loss} leave {rows / least:.3g} for each of {least} blocks, {need:.3g} are needed: "
                 f"{math.ceil(need * least)} rows would do, or, down to {LEAST_BLOCKS} blocks, "
                 f"{need * least / rows:.2g} times the epsilon"
             )
@@ -233,12 +233,12 @@ class SampleAggregate(EffectMethod):
     def _series(self, kinds: Kinds, rows: float) -> str:
         return self.terms or next((one for one in TERMS[::-1] if rows >= self._needs(kinds, one)), TERMS[0])
 
-    def caveats(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: EffectQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
         along, rows = ALONG[self.terms or TERMS[0]], question.table.expected // (self.blocks or 1)
         told = [(LEARNT if self._learns else RIGHT).format(along=along, rows=rows)]
         if not self.overlap and question.adjust:
             told.append(EVERYBODY.format(along="lines" if self.terms == TERMS[0] else "lines and squares"))
-        if not spent.exact and (self.blocks or 0) * spent.epsilon / blocks_moved(question.unit) < ENOUGH:
+        if not loss.exact and (self.blocks or 0) * loss.epsilon / blocks_moved(question.unit) < ENOUGH:
             told.append(FEW)
         return (*told, *((SIZE.format(blocks=self.blocks, rows=rows),) if self.blocks else ()))
 

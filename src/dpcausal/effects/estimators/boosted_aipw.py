@@ -79,7 +79,7 @@ class BoostedAipw(SumsOverRows, EffectMethod):
     about: ClassVar[str] = "a doubly robust score with boosted models"
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
 
-    def plan(self, question: EffectQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> BoostedAipw:
+    def plan(self, question: EffectQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> BoostedAipw:
         if question.estimand != "ate" or question.groups is not None:
             raise ParameterError(f"method {self.name!r} estimates the effect for everybody: estimand 'ate', no groups")
         if len(levels_of(question.column(question.treatment))) != 2:
@@ -90,19 +90,19 @@ class BoostedAipw(SumsOverRows, EffectMethod):
             raise ParameterError(f"method {self.name!r} needs a bounded column among adjust; use method 'stratified'")
         if d - 2 > MOST_COLUMNS:
             raise ParameterError(f"method {self.name!r} takes {MOST_COLUMNS} columns and levels, here are {d - 2}")
-        if spent.exact:
+        if loss.exact:
             return self
-        rho = affordable_zcdp(spent)
+        rho = affordable_zcdp(loss)
         try:
             for share in (HISTOGRAM, *SHAPING, LAST):
                 noise_of(d, n, tail_radius(d, 0.3), rho.part(MOMENTS).part(share))
             gaussian_scale(GRID * math.sqrt(2 * d), rho.part(SQUARES))
         except FenceError:
-            raise LossError(f"{spent} is too little here: the noise could not be drawn") from None
+            raise LossError(f"{loss} is too little here: the noise could not be drawn") from None
         times = _shortfall(d, n, rho)
         if times > 1:
             raise InfeasibleError(
-                f"{n} rows at {spent} are too few for method {self.name!r} with {d - 2} columns: about "
+                f"{n} rows at {loss} are too few for method {self.name!r} with {d - 2} columns: about "
                 f"{math.ceil(n * times)} rows would do, or {times:.2g} times the epsilon; method 'aipw' needs less"
             )
         return self
@@ -112,7 +112,7 @@ class BoostedAipw(SumsOverRows, EffectMethod):
         return ("scale-histograms", "ellipse-moments", "histograms", "residual-sums", *several, "capped-squares",
                 "gaussian")  # fmt: skip
 
-    def caveats(self, question: EffectQuestion, spent: ApproxDP | ZCDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: EffectQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> tuple[str, ...]:
         return ("right if the outcome, or the probability of treatment, is a sum of functions of one confounder and "
                 "coarse functions of two; fit_check tests this",)  # fmt: skip
 

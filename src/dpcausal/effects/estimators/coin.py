@@ -133,16 +133,16 @@ class _Design:
         least = min(added)
         return parts[added.index(least)], least, float(of_mean.sum()) / strata**2
 
-    def gains(self, n: int, spent: Paid) -> bool:
+    def gains(self, n: int, loss: Paid) -> bool:
         """Return whether less noise is expected than by ``stratified``; without privacy there is nothing to gain."""
-        if not isinstance(spent, PureDP):
+        if not isinstance(loss, PureDP):
             return True
-        _, own, of_cells = self.foretold(n, spent.epsilon)
+        _, own, of_cells = self.foretold(n, loss.epsilon)
         return own <= of_cells
 
-    def share(self, n: int, spent: Paid) -> Fraction:
+    def share(self, n: int, loss: Paid) -> Fraction:
         """Return the part of ε that the scores get."""
-        return self.foretold(n, spent.epsilon)[0] if isinstance(spent, PureDP) else Fraction(1, 2)
+        return self.foretold(n, loss.epsilon)[0] if isinstance(loss, PureDP) else Fraction(1, 2)
 
 
 @dataclass(frozen=True)
@@ -266,35 +266,35 @@ class Coin(SumsOverRows, EffectMethod):
 
     probabilities: Any = None
 
-    def plan(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> Coin:
+    def plan(self, question: EffectQuestion, loss: PureDP | NoPrivacy) -> Coin:
         if question.table.weighed:
             raise ParameterError("method 'coin' has no proof for survey weights")
         if question.estimand != "ate":
             raise ParameterError("method 'coin' tells everybody's effect: estimand 'ate'")
         design, n = _Design.of(question, self.probabilities), question.n
-        if _of_two_levels(question) and not design.gains(n, spent):
+        if _of_two_levels(question) and not design.gains(n, loss):
             raise InfeasibleError(
-                f"for {n} rows at {spent} take method 'stratified': by public numbers it does as well, and of two "
+                f"for {n} rows at {loss} take method 'stratified': by public numbers it does as well, and of two "
                 f"levels it "
                 "has limits also where few records have the outcome"
             )
-        share = design.share(n, spent)
+        share = design.share(n, loss)
         try:
-            noise = float((1 / design.chances).sum(axis=0).max()) * _deviation(spent, share) / n
-            cell_variance(1, spent.part(1 - share))
+            noise = float((1 / design.chances).sum(axis=0).max()) * _deviation(loss, share) / n
+            cell_variance(1, loss.part(1 - share))
         except FenceError:
-            raise LossError(f"{spent} is too little here: the noise could not be drawn") from None
+            raise LossError(f"{loss} is too little here: the noise could not be drawn") from None
         if noise > MOST_NOISE:
             raise InfeasibleError(
-                f"{n} rows and a coin of {design.chances.min():g} at {spent} foretell noise of up to {noise:.2g} of "
+                f"{n} rows and a coin of {design.chances.min():g} at {loss} foretell noise of up to {noise:.2g} of "
                 f"the outcome's range, and {MOST_NOISE:g} is the most: {noise / MOST_NOISE:.2g} times the epsilon, or "
                 "rows, would do"
             )
         return replace(self, probabilities=parse_array(self.probabilities).tolist())
 
-    def caveats(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: EffectQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
         told = "right if each was assigned by itself, with the probabilities that were told"
-        gains = _Design.of(question, self.probabilities).gains(question.n, spent)
+        gains = _Design.of(question, self.probabilities).gains(question.n, loss)
         return (told,) if gains else (told, NO_GAIN)
 
     def release(self, run: Run[EffectQuestion]) -> Effect:
@@ -349,7 +349,7 @@ def _of_two_levels(question: EffectQuestion) -> bool:
     return not isinstance(question.column(question.outcome), Bounded)
 
 
-def _deviation(spent: Paid, share: Fraction) -> float:
-    if not isinstance(spent, PureDP):
+def _deviation(loss: Paid, share: Fraction) -> float:
+    if not isinstance(loss, PureDP):
         return 0.0
-    return math.sqrt(geometric_variance(laplace_scale(GRID, spent.part(share)))) / GRID
+    return math.sqrt(geometric_variance(laplace_scale(GRID, loss.part(share)))) / GRID

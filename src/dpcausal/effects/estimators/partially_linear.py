@@ -87,7 +87,7 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
 
     errors: Errors | None = None
 
-    def plan(self, question: EffectQuestion, spent: Paid) -> PartiallyLinear:
+    def plan(self, question: EffectQuestion, loss: Paid) -> PartiallyLinear:
         if self.errors is not None:
             check_choice("errors", self.errors, get_args(Errors))
         if question.estimand != "ate" or question.groups is not None:
@@ -97,9 +97,9 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
         d, n = len(Design.of(question).names), question.n
         if d > MOST_COLUMNS:
             raise ParameterError(f"method {self.name!r} takes {MOST_COLUMNS} columns and levels, here are {d}")
-        if not isinstance(spent, NoPrivacy):
-            rho = affordable_zcdp(spent)
-            check_rounds(d, n, spent, *self._parts(d, n, rho), d)
+        if not isinstance(loss, NoPrivacy):
+            rho = affordable_zcdp(loss)
+            check_rounds(d, n, loss, *self._parts(d, n, rho), d)
             if _expected_signal_to_noise(d, n, rho) < LEAST_FORESEEN:
                 enough, times = n, 1.0
                 while _expected_signal_to_noise(d, enough, rho) < LEAST_FORESEEN:
@@ -107,18 +107,18 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
                 while _expected_signal_to_noise(d, n, ZCDP(rho.rho * times**2)) < LEAST_FORESEEN:
                     times *= 1.05
                 raise InfeasibleError(
-                    f"{n} rows at {spent} foretell a slope among {d} columns that may be anything: about {enough} "
+                    f"{n} rows at {loss} foretell a slope among {d} columns that may be anything: about {enough} "
                     f"rows would do, or {times:.2g} times the epsilon, or adjust for fewer columns"
                 )
         return self
 
-    def caveats(self, question: EffectQuestion, spent: Paid) -> tuple[str, ...]:
+    def caveats(self, question: EffectQuestion, loss: Paid) -> tuple[str, ...]:
         right = ("right if the effect is the same for all and the outcome, or the probability of treatment, is linear "
                  "in what is adjusted for")  # fmt: skip
-        if isinstance(spent, NoPrivacy):
+        if isinstance(loss, NoPrivacy):
             return (right,)
         d, n = len(Design.of(question).names), question.n
-        rho = affordable_zcdp(spent)
+        rho = affordable_zcdp(loss)
         told = [right, f"public numbers foretell errors {times_as_wide(d, n, self._parts(d, n, rho)[0]):.2g} times "
                 "those without privacy"]  # fmt: skip
         if self.errors is None and (enough := rows_for_step(rho.part(MEAT))) > n:

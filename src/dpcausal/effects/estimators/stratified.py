@@ -62,30 +62,30 @@ class Stratified(SumsOverRows, EffectMethod):
 
     population: str | None = None
 
-    def plan(self, question: EffectQuestion, spent: Paid) -> Stratified:
+    def plan(self, question: EffectQuestion, loss: Paid) -> Stratified:
         if self.population is not None:
             public.check_choice("population", self.population, ("complete", "observed"))
         sums_of(question)  # refuses more cells than are released
-        deviation = _deviation(question, spent)
+        deviation = _deviation(question, loss)
         if self._observed(question):
-            counted = math.sqrt(cell_variance(1, spent.part(OBSERVED)))
-            deviation = max(_deviation(question, self._own(question, spent)), counted)
+            counted = math.sqrt(cell_variance(1, loss.part(OBSERVED)))
+            deviation = max(_deviation(question, self._own(question, loss)), counted)
         least, mean = least_count(deviation), question.n / question.cells
-        if mean < least and not spent.exact:
+        if mean < least and not loss.exact:
             raise InfeasibleError(
                 f"{question.n} rows in {question.cells} cells of treatment and strata are {mean:.3g} a cell, and at "
-                f"{spent} a cell needs {least:.3g} to be told from the noise: give {_enough(spent, least / mean)} or "
+                f"{loss} a cell needs {least:.3g} to be told from the noise: give {_enough(loss, least / mean)} or "
                 f"{math.ceil(least * question.cells)} rows, or adjust for fewer or coarser columns"
             )
         return self
 
-    def caveats(self, question: EffectQuestion, spent: Paid) -> tuple[str, ...]:
-        numbers, spent = _cut_at_will(question), self._own(question, spent)
-        if _shown(question, spent) is not None:
+    def caveats(self, question: EffectQuestion, loss: Paid) -> tuple[str, ...]:
+        numbers, loss = _cut_at_will(question), self._own(question, loss)
+        if _shown(question, loss) is not None:
             own = [name for name, _ in numbers]
             declared = cut_note((name, question.column(name)) for name in question.strata if name not in own)
             return (*declared, LEARNT.format(", ".join(map(repr, own))))
-        finer = dict(_equal(numbers, _parts(question, spent, question.table.expected)))
+        finer = dict(_equal(numbers, _parts(question, loss, question.table.expected)))
         return cut_note((name, finer.get(name, question.column(name))) for name in question.strata)
 
     def release(self, run: Run[EffectQuestion]) -> Effect:
@@ -105,8 +105,8 @@ class Stratified(SumsOverRows, EffectMethod):
     def _observed(self, question: EffectQuestion) -> bool:
         return self.population == "observed" and question.drops_missing
 
-    def _own(self, question: EffectQuestion, spent: Paid) -> Paid:
-        return spent.part(1 - OBSERVED) if self._observed(question) else spent
+    def _own(self, question: EffectQuestion, loss: Paid) -> Paid:
+        return loss.part(1 - OBSERVED) if self._observed(question) else loss
 
 
 def sums_of(question: EffectQuestion, finer: tuple[tuple[str, Bounded], ...] = ()) -> CellSums:
@@ -114,7 +114,7 @@ def sums_of(question: EffectQuestion, finer: tuple[tuple[str, Bounded], ...] = (
 
 
 def learnt_cuts(
-    question: EffectQuestion, spent: Paid, allotment: CallBudget
+    question: EffectQuestion, loss: Paid, allotment: CallBudget
 ) -> tuple[tuple[tuple[str, Bounded], ...], Paid]:
     """Return where numbers without cuts are cut, and what is left of the loss: a part of it shows where records lie.
 
@@ -122,21 +122,21 @@ def learnt_cuts(
     arm, as released, leaves room for it.
     """
     numbers = _cut_at_will(question)
-    shown = _shown(question, spent)
+    shown = _shown(question, loss)
     if shown is None:
-        return _equal(numbers, _parts(question, spent, question.table.expected)), spent
+        return _equal(numbers, _parts(question, loss, question.table.expected)), loss
     share = shown / len(numbers)
     windows: dict[str, tuple[float, float]] = {}
     for name, column in numbers:
-        counts, noise = histogram(question.table, name, equal_parts(column, FINE), spent.part(share), allotment)
+        counts, noise = histogram(question.table, name, equal_parts(column, FINE), loss.part(share), allotment)
         low, high = window(counts, noise)
         unit = column.width / len(counts)
         windows[name] = (column.lower + unit * low, column.lower + unit * high)
-    rest, most = spent.part(1 - shown), question.table.expected
+    rest, most = loss.part(1 - shown), question.table.expected
     if _parts(question, rest, most) == FEWEST_PARTS:
         return _equal(numbers, FEWEST_PARTS, windows), rest
-    arms = noisy_cells(CellSums.of(question.table, (question.treatment,), ()), spent.part(ARMS), allotment)
-    levels, rest = arms.levels[0], spent.part(1 - shown - ARMS)
+    arms = noisy_cells(CellSums.of(question.table, (question.treatment,), ()), loss.part(ARMS), allotment)
+    levels, rest = arms.levels[0], loss.part(1 - shown - ARMS)
     pair = arms_of(levels, question.treatment, question.treated, question.control)
     # As many as if every arm had as few as the rarer one.
     even = len(levels) * max(float(arms.counts[list(pair), 0].min()), math.sqrt(arms.variance))
@@ -148,20 +148,20 @@ def _cut_at_will(question: EffectQuestion) -> list[tuple[str, Bounded]]:
     return [(name, one) for name, one in named if isinstance(one, Bounded) and one.cuts is None]
 
 
-def _shown(question: EffectQuestion, spent: Paid) -> Fraction | None:
+def _shown(question: EffectQuestion, loss: Paid) -> Fraction | None:
     number = len(_cut_at_will(question))
-    clear = (share for share in WINDOWS if number and is_clear(question.n, spent.part(share / number)))
+    clear = (share for share in WINDOWS if number and is_clear(question.n, loss.part(share / number)))
     return next(clear, None)
 
 
-def _parts(question: EffectQuestion, spent: Paid, records: float) -> int:
+def _parts(question: EffectQuestion, loss: Paid, records: float) -> int:
     """Return into how many parts each number is cut where so many records are evenly in all arms.
 
     Of d numbers in p parts each a bias falls like p⁻² and the noise grows like p^(d/2)/n: p grows faster than the
     n^(2/(4 + d)) that keeps them in step, so that intervals hold, and cells empty no faster than they can bear.
     """
     number = len(_cut_at_will(question))
-    clear = records / (question.cells * CLEAR * max(_deviation(question, spent), LEAST_DEVIATION))
+    clear = records / (question.cells * CLEAR * max(_deviation(question, loss), LEAST_DEVIATION))
     growth = min(2.5 / (4 + number), 0.9 / max(number, 1))
     room = (MOST_CELLS / sums_of(question).entries) ** (1 / max(number, 1))
     return int(min(max(FEWEST_PARTS * clear**growth, FEWEST_PARTS), FEWEST_PARTS * room, MOST_PARTS))
@@ -173,12 +173,12 @@ def _equal(
     return tuple((name, equal_parts(one, parts, (windows or {}).get(name))) for name, one in numbers)
 
 
-def _deviation(question: EffectQuestion, spent: Paid) -> float:
+def _deviation(question: EffectQuestion, loss: Paid) -> float:
     value = value_of(question.outcome, question.column(question.outcome))
-    return math.sqrt((value.degree + 1) * cell_variance(1, spent))
+    return math.sqrt((value.degree + 1) * cell_variance(1, loss))
 
 
-def _enough(spent: Paid, factor: float) -> str:
-    if isinstance(spent, PureDP):
-        return f"epsilon {spent.epsilon * factor:.3g}"
-    return f"rho {spent.rho * factor**2:.3g}" if isinstance(spent, ZCDP) else "more rows"
+def _enough(loss: Paid, factor: float) -> str:
+    if isinstance(loss, PureDP):
+        return f"epsilon {loss.epsilon * factor:.3g}"
+    return f"rho {loss.rho * factor**2:.3g}" if isinstance(loss, ZCDP) else "more rows"

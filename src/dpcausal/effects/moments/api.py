@@ -125,17 +125,17 @@ class MomentQuery(SumsOverRows, Method[JointSums]):
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("scale-histograms", "ellipse-moments", "gaussian")
 
-    def plan(self, question: JointSums, spent: Paid) -> MomentQuery:
-        if not isinstance(spent, NoPrivacy):
+    def plan(self, question: JointSums, loss: Paid) -> MomentQuery:
+        if not isinstance(loss, NoPrivacy):
             regressors = 0 if question.robust_for is None else len(question.robust_for[1])
-            parts = question.parts(affordable_zcdp(spent))
-            check_rounds(len(question.names), question.table.n, spent, *parts, regressors + 1)
+            parts = question.parts(affordable_zcdp(loss))
+            check_rounds(len(question.names), question.table.n, loss, *parts, regressors + 1)
         return self
 
-    def caveats(self, question: JointSums, spent: Paid) -> tuple[str, ...]:
-        if spent.exact:
+    def caveats(self, question: JointSums, loss: Paid) -> tuple[str, ...]:
+        if loss.exact:
             return ()
-        rho, own = question.parts(affordable_zcdp(spent))
+        rho, own = question.parts(affordable_zcdp(loss))
         wide = times_as_wide(len(question.names), question.table.n, rho)
         told = [f"public numbers foretell intervals {wide:.2g} times as wide as without privacy"] if wide > 1.5 else []
         if own is not None and (enough := rows_for_step(own)) > question.table.n:
@@ -178,7 +178,7 @@ class _Units:
         return np.clip((unit - self.middles) / self.halves, -1.0, 1.0)
 
 
-def check_rounds(d: int, n: int, spent: ApproxDP | ZCDP, rho: ZCDP, own: ZCDP | None, terms: int) -> None:
+def check_rounds(d: int, n: int, loss: ApproxDP | ZCDP, rho: ZCDP, own: ZCDP | None, terms: int) -> None:
     """Refuse, by public numbers, moments of d columns whose noise cannot be drawn, or makes intervals far too wide.
 
     ``own`` is what the spread about a line of so many ``terms`` has, if it is released.
@@ -189,14 +189,14 @@ def check_rounds(d: int, n: int, spent: ApproxDP | ZCDP, rho: ZCDP, own: ZCDP | 
         if own is not None:
             noise_of_meat(terms, n, own)
     except FenceError:
-        raise LossError(f"{spent} is too little for moments: their noise could not be drawn") from None
+        raise LossError(f"{loss} is too little for moments: their noise could not be drawn") from None
     wide = times_as_wide(d, n, rho)
     if wide > MOST_WIDTH:
         enough = n
         while times_as_wide(d, enough, rho) > MOST_WIDTH:
             enough = math.ceil(enough * 1.1)
         raise InfeasibleError(
-            f"{n} rows at {spent} make intervals {wide:.3g} times as wide as without privacy: about {enough} "
+            f"{n} rows at {loss} make intervals {wide:.3g} times as wide as without privacy: about {enough} "
             f"rows would do, or {wide / MOST_WIDTH:.2g} times the epsilon, or fewer columns"
         )
 

@@ -198,18 +198,18 @@ class BinQuery(SumsOverRows, Method[RddQuestion]):
     losses: ClassVar[tuple[type[Loss], ...]] = (PureDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("corner-counts",)
 
-    def plan(self, question: RddQuestion, spent: Paid) -> BinQuery:
-        variance = cell_variance(1, spent)
+    def plan(self, question: RddQuestion, loss: Paid) -> BinQuery:
+        variance = cell_variance(1, loss)
         strength = _foretold(question, variance)
         if strength < FORETOLD:
             n, more = question.table.n, FORETOLD / strength
             raise InfeasibleError(
-                f"{n} rows at {spent} foretell lines at {strength:.2g} times their noise, and {FORETOLD:g} is needed: "
+                f"{n} rows at {loss} foretell lines at {strength:.2g} times their noise, and {FORETOLD:g} is needed: "
                 f"about {math.ceil(n * more)} rows would do, or {more:.2g} times the epsilon, or fewer bins"
             )
         return self
 
-    def caveats(self, question: RddQuestion, spent: Paid) -> tuple[str, ...]:
+    def caveats(self, question: RddQuestion, loss: Paid) -> tuple[str, ...]:
         even = (EVEN,) if isinstance(question.table.schema.column(question.running), Bounded) else ()
         return SHARP if question.treatment is None else FUZZY, *even, alike(question.unit)
 
@@ -238,24 +238,24 @@ def _ends(running: str, column: Column) -> tuple[float, float]:
     return float(labels[0]), float(labels[-1])
 
 
-def _occupied(question: RddQuestion, spent: Paid, allotment: CallBudget) -> tuple[tuple[float, float], Paid]:
+def _occupied(question: RddQuestion, loss: Paid, allotment: CallBudget) -> tuple[tuple[float, float], Paid]:
     column = question.table.schema.column(question.running)
-    shown = next((share for share in SHOWN if is_clear(question.n / 2, spent.part(share))), None)
+    shown = next((share for share in SHOWN if is_clear(question.n / 2, loss.part(share))), None)
     if not isinstance(column, Bounded) or shown is None:
-        return question.ends, spent
+        return question.ends, loss
     sides, steps = (question.border - column.lower, column.upper - question.border), np.arange(1, FINE) / FINE
     cuts = [*(question.border - sides[0] * steps[::-1]), question.border, *(question.border + sides[1] * steps)]
     if not (np.diff([column.lower, *cuts, column.upper]) > 0).all():
-        return question.ends, spent
+        return question.ends, loss
     fine = Bounded(column.lower, column.upper, cuts)
-    counts, noise = histogram(question.table, question.running, fine, spent.part(shown), allotment)
+    counts, noise = histogram(question.table, question.running, fine, loss.part(shown), allotment)
     far = [window(side, noise, from_first=True)[1] / FINE for side in (counts[:FINE][::-1], counts[FINE:])]
     # An end that the bins would round to the cutoff, or to the bound, stays the bound.
     ends = question.border - sides[0] * far[0], question.border + sides[1] * far[1]
     ends = (column.lower if far[0] == 1 else ends[0], column.upper if far[1] == 1 else ends[1])
     lower, upper = question.edges_within(ends)
     is_distinct = bool((lower < upper).all())  # floats may not tell the ends of so narrow bins apart
-    return ends if is_distinct else question.ends, spent.part(1 - shown)
+    return ends if is_distinct else question.ends, loss.part(1 - shown)
 
 
 def _foretold(question: RddQuestion, variance: float) -> float:

@@ -44,9 +44,9 @@ class Auto(IndependenceTest):
         test, why = choice(question, spent)
         return spent, f"{note + '; ' if note else ''}auto took {test.name}: {why}"
 
-    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Any:
+    def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Any:
         """Return the test that was chosen, settled: nothing of this object is left in the plan."""
-        return choice(question, spent)[0].plan(question, spent)
+        return choice(question, loss)[0].plan(question, loss)
 
     CLAIMS: ClassVar[tuple[str, ...]] = (
         "neighbour-pairs", "untied-pairs", "neighbour-variance", "stratum-covariance", "stratum-variance",
@@ -62,20 +62,20 @@ class Auto(IndependenceTest):
         return released
 
 
-def choice(question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Choice:
+def choice(question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Choice:
     """Return the test, and why in words."""
-    test, why = _by_columns(question, spent)
+    test, why = _by_columns(question, loss)
     if question.unit is Unit.PERSON and not test.allows_private_ids:
         return Gcm(), "persons whose ids are private"
     return test, why
 
 
-def _by_columns(question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Choice:
+def _by_columns(question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Choice:
     if len(question.x) > 1 or len(question.y) > 1:
         return Gcm(), "several columns x or y"
     both = question.declared((*question.x, *question.y))
     if not question.numbers and all(isinstance(column, Levels) for column in both):
-        return _of_levels(question, spent)
+        return _of_levels(question, loss)
     if question.pairs > 1:
         return Gcm(), "levels without an order beside numbers"
     if not question.numbers:
@@ -87,8 +87,8 @@ def _by_columns(question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Ch
     return Neighbours(), "one number is given"
 
 
-def _of_levels(question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Choice:
-    epsilon = spent.epsilon if isinstance(spent, PureDP) else math.inf
+def _of_levels(question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Choice:
+    epsilon = loss.epsilon if isinstance(loss, PureDP) else math.inf
     x, y = (len(column) for column in question.declared((*question.x, *question.y)) if isinstance(column, Levels))
     shape = x, y, question.cells
     large = math.prod(shape) <= MOST_CELLS and reaches(question.n, shape, epsilon)

@@ -125,27 +125,27 @@ class BlockTest(IndependenceTest):
         """Whether code of the caller's runs inside blocks."""
         return uses_external_code(getattr(self, "regression", None))
 
-    def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
         signed = (SIGNED,) if self.adds_signs else ()
-        if spent.exact or self.blocks is None:
+        if loss.exact or self.blocks is None:
             return signed
-        all_of_them, epsilon = reach_of(self.blocks) * self.blocks, spent.epsilon / question.blocks_moved
+        all_of_them, epsilon = reach_of(self.blocks) * self.blocks, loss.epsilon / question.blocks_moved
         farthest = block_pvalue(all_of_them, self.blocks, epsilon, self.two_sided(question))
         return (*signed, *((BELOW_NOISE,) if farthest > question.alpha else ()))
 
-    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
         """Check the options that it has, or choose them; without privacy there are neither blocks nor copies."""
         options = vars(self)
         counts: dict[str, Any] = {
             name: options[name] for name in ("blocks", "resamples", "workers") if name in options
         }
-        if spent.exact:
+        if loss.exact:
             for name, count in counts.items():
                 whole(name, 1 if count is None else count, 1, 10**9)
             counts = dict.fromkeys(counts)
         else:
             learns = "regression" in options and bool(question.given)
-            epsilon = spent.epsilon / question.blocks_moved
+            epsilon = loss.epsilon / question.blocks_moved
             default = default_blocks(question.table.expected, epsilon, learns, self.least_rows)
             counts["blocks"] = planned_blocks(self.name, self.blocks, max(2, default), question.n)
             limits = {"resamples": (RESAMPLES, 19, MOST_RESAMPLES), "workers": (1, 1, MOST_WORKERS)}

@@ -65,7 +65,7 @@ class ContingencyTest(IndependenceTest):
     supports_missing: ClassVar[bool] = True
     allows_private_ids: ClassVar[bool] = True
 
-    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
         if len(question.x) != 1 or len(question.y) != 1 or not all(
             isinstance(column, Levels) for column in question.declared(question.names)
         ):
@@ -75,11 +75,11 @@ class ContingencyTest(IndependenceTest):
         public.whole("the number of rows", question.n, LEAST_ROWS, 10**8)
         return self
 
-    def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
-        if spent.exact:
+    def caveats(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
+        if loss.exact:
             return ()
-        below_noise = () if reaches(question.n, self.shape(question), spent.epsilon) else (SMALL_CELLS,)
-        return (*below_noise, *((MANY_LEVELS,) if not copies_of(self.shape(question)) and spent.epsilon < 1 else ()))
+        below_noise = () if reaches(question.n, self.shape(question), loss.epsilon) else (SMALL_CELLS,)
+        return (*below_noise, *((MANY_LEVELS,) if not copies_of(self.shape(question)) and loss.epsilon < 1 else ()))
 
     def shape(self, question: IndependenceQuestion) -> tuple[int, int, int]:
         """Return the levels of x and of y and the strata."""
@@ -97,12 +97,12 @@ class ContingencyTest(IndependenceTest):
         shape = self.shape(question)
         return rows.sum(Tabled(question.without_table, shape)) if isinstance(rows, Records) else _tabled(rows, shape)
 
-    def approximate_power(self, question: IndependenceQuestion, spent: PureDP, correlation: float) -> float | None:
+    def approximate_power(self, question: IndependenceQuestion, loss: PureDP, correlation: float) -> float | None:
         """Return it from the non-central law of one table's statistic."""
         x, y, strata = self.shape(question)
         if strata > 1 or min(x, y) < 2:
             return None
-        variance = geometric_variance(laplace_scale(contingency_sensitivity().bound, spent))
+        variance = geometric_variance(laplace_scale(contingency_sensitivity().bound, loss))
         return chance_of(of_levels(x, y, question.n, variance, correlation), question.alpha)
 
     def release(self, run: Run[IndependenceQuestion]) -> Released:

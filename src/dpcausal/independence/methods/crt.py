@@ -179,13 +179,13 @@ class Crt(BlockTest):
         """Return a function that draws so many copies of x at a time."""
         return lambda size: law.copies(size, bounds, rng)
 
-    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
         model = checked_model(self.name, self.model_x, question, fitted=True)
-        return replace(super().plan(question, spent), model_x=model)
+        return replace(super().plan(question, loss), model_x=model)
 
-    def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
         fitted = (FITTED,) if self.model_x == "fit" else ()
-        return (*fitted, *super().caveats(question, spent))
+        return (*fitted, *super().caveats(question, loss))
 
     def of_all_rows(self, run: Run[IndependenceQuestion]) -> Released:
         """Return the test of all rows: the score of the rank among 999 copies, two-sided."""
@@ -213,11 +213,11 @@ class Cpt(Crt):
         orders = iter(permuted_copies(law.log_density(x, bounds), count, rng))
         return lambda size: x[np.stack(list(itertools.islice(orders, size)))]
 
-    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
         checked_model(self.name, self.model_x, question, fitted=False)
         if isinstance(self.model_x, ModelX) and self.model_x.kind == "sampler":
             raise ParameterError("method 'cpt' needs a density: a ModelX with mean or table")
-        ready = super().plan(question, spent)
+        ready = super().plan(question, loss)
         in_block = -(-question.n // (ready.blocks or 1))
         if in_block > MOST_CPT_ROWS:
             raise ParameterError(f"method 'cpt' takes at most {MOST_CPT_ROWS} rows in a block: give more blocks")

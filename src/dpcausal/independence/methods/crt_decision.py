@@ -187,7 +187,7 @@ class GlobalCrt(IndependenceTest):
     penalty: float | None = None
     width: float | None = None
 
-    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
         model = checked_model(self.name, self.model_x, question, fitted=False)
         if isinstance(self.model_x, ModelX) and self.model_x.kind == "sampler":
             raise ParameterError(
@@ -198,7 +198,7 @@ class GlobalCrt(IndependenceTest):
         resamples = planned_copies(self.resamples, self.default_resamples, question.alpha)
         return replace(self, model_x=model, penalty=penalty, width=width, resamples=resamples)
 
-    def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
         return (SIGNED,)
 
     def sensitivity(self, question: IndependenceQuestion) -> Sensitivity:

@@ -97,7 +97,7 @@ class Gcm(BlockTest):
         """Return whether it is one pair of columns: of several the largest absolute covariance is scored."""
         return question.pairs == 1
 
-    def approximate_power(self, question: IndependenceQuestion, spent: PureDP, correlation: float) -> float | None:
+    def approximate_power(self, question: IndependenceQuestion, loss: PureDP, correlation: float) -> float | None:
         """Return it from the law of the sum: blocks score a rank among copies of a normal number of mean √m atanh r."""
         if not self.two_sided(question) or not self.blocks:
             return None
@@ -107,7 +107,7 @@ class Gcm(BlockTest):
         rows = max(question.n / blocks - len(question.given) - 2, 1.0)
         beyond = ndtr(-(math.sqrt(rows) * math.atanh(abs(correlation)) + rng.standard_normal(DRAWN)))
         ranks = (rng.binomial(copies, beyond) + rng.random(DRAWN)) / (copies + 1)
-        reach, epsilon = reach_of(blocks), spent.epsilon / question.blocks_moved
+        reach, epsilon = reach_of(blocks), loss.epsilon / question.blocks_moved
         terms = np.clip(-ndtri(ranks) * STEPS_PER_UNIT, -reach, reach)
 
         def significant(total: float) -> bool:
@@ -117,18 +117,18 @@ class Gcm(BlockTest):
         mean, spread = blocks * float(terms.mean()), math.sqrt(blocks) * float(terms.std())
         return noisy_power(mean, spread, 2 * reach / epsilon, farthest)
 
-    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
         if question.pairs > MOST_COLUMNS:
             raise ParameterError(f"x and y may have at most {MOST_COLUMNS} pairs of columns, levels counted one by one")
-        return super().plan(question, spent)
+        return super().plan(question, loss)
 
-    def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
-        caveats = super().caveats(question, spent)
+    def caveats(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
+        caveats = super().caveats(question, loss)
         # Where not even all M terms at ±r are significant, the level is at most α cosh(Mε/2), whatever they are, and
         # α exp(Mε/2) on one side: the noise's tail is exponential.
         raised = math.cosh if self.two_sided(question) else math.exp
-        held = BELOW_NOISE in caveats and not spent.exact and (
-            raised(min(50.0, (self.blocks or 1) * spent.epsilon / 2)) <= MOST_RAISED
+        held = BELOW_NOISE in caveats and not loss.exact and (
+            raised(min(50.0, (self.blocks or 1) * loss.epsilon / 2)) <= MOST_RAISED
         )
         learns = question.numbers > 0 and self.regression == "likely" and not held
         unlearnt = ((JUMPS if question.numbers > 1 else CURVES),) if learns else ()

@@ -78,7 +78,7 @@ class Hsic(IndependenceTest):
     resamples: int | None = None
     width: float | None = None
 
-    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
         if question.given:
             raise ParameterError(
                 "method 'hsic' is for given=[]: permuting x is right only where nothing is conditioned on"

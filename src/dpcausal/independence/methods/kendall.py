@@ -92,7 +92,7 @@ class RankTest(IndependenceTest):
     def proofs_of(self, question: IndependenceQuestion, loss: PureDP) -> tuple[str, ...]:
         return self.sensitivity(question.n, self.strata_in(question)).proof, "laplace"
 
-    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
         if len(question.x) != 1 or len(question.y) != 1:
             raise ParameterError(f"method {self.name!r} takes one column x and one column y")
         public.whole("the number of rows", question.n, LEAST_ROWS, 10**8)
@@ -104,7 +104,7 @@ class RankTest(IndependenceTest):
         ready.sensitivity(question.n, parts)  # refuses more strata than it takes, before anything is spent
         return ready
 
-    def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
         declared = [question.schema[name] for name in (*question.x, *question.y)]
         many = any(isinstance(column, Levels) and len(column) > 2 for column in declared)
         thin = self.strata_in(question) > question.n / 2
@@ -176,11 +176,11 @@ class Kendall(RankTest):
             return (*proofs, "stratum-spread", "geometric")
         return (*proofs, "contingency-table", "geometric") if question.drops_missing else proofs
 
-    def approximate_power(self, question: IndependenceQuestion, spent: PureDP, correlation: float) -> float | None:
+    def approximate_power(self, question: IndependenceQuestion, loss: PureDP, correlation: float) -> float | None:
         """Return it from the normal law, tau being (2/π) asin r, where one stratum holds all and nothing is tied."""
         if self.tied(question) is not None or self.strata_in(question) > 1:
             return None
-        paid, sure = (spent.part(COUNTED_SHARE), 1 - MISSED) if question.drops_missing else (spent, 1.0)
+        paid, sure = (loss.part(COUNTED_SHARE), 1 - MISSED) if question.drops_missing else (loss, 1.0)
         deviation = self.deviation(question.n, 1)
         scale = laplace_scale(self.sensitivity(question.n, 1).bound, paid)
         level = sure * question.alpha

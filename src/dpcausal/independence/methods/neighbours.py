@@ -122,7 +122,7 @@ class Neighbours(IndependenceTest):
         """Return whether the schema says that many pairs are tied."""
         return any(map(two_valued, question.declared((*question.x, *question.y))))
 
-    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
         check_single(self.name, question)
         if question.numbers != 1 or question.cells > MOST_CELLS:
             raise ParameterError(f"method {self.name!r} takes one number among the columns given, beside levels")
@@ -130,13 +130,13 @@ class Neighbours(IndependenceTest):
         default = default_neighbours(question.n, question.cells)
         wanted = default if self.neighbours is None else self.neighbours
         k = public.whole("neighbours", wanted, 1, min(MOST_NEIGHBOURS, question.n // 10))
-        scale = 0.0 if spent.exact else laplace_scale(signed_sensitivity(k, question.unit).bound, spent)
+        scale = 0.0 if loss.exact else laplace_scale(signed_sensitivity(k, question.unit).bound, loss)
         ends = default_ends(question.n, k, scale) if self.ends is None else self.ends
         return replace(self, neighbours=k, ends=public.whole("ends", ends, 1, MOST_NEIGHBOURS))
 
-    def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
-        if not spent.exact:
-            scale = laplace_scale(signed_sensitivity(self.neighbours or 1, question.unit).bound, spent)
+    def caveats(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
+        if not loss.exact:
+            scale = laplace_scale(signed_sensitivity(self.neighbours or 1, question.unit).bound, loss)
             if math.sqrt(2) * scale >= DROWNING * self.deviation(question):
                 return (SIGNED,)
         return (SIGNED, FAR_NEIGHBOURS)
@@ -167,13 +167,13 @@ class Neighbours(IndependenceTest):
 
         return Released(noisy / at_most(MISSED * question.alpha), bounded_pvalue(noisy, scale, at_most))
 
-    def approximate_power(self, question: IndependenceQuestion, spent: PureDP, correlation: float) -> float | None:
+    def approximate_power(self, question: IndependenceQuestion, loss: PureDP, correlation: float) -> float | None:
         """Return it from the normal law: each pair's signs agree as those of a pair of normal numbers do."""
         if self.tied(question):
             return None
         k, deviation = self.neighbours or 1, self.deviation(question)
         pairs = question.cells * pair_counts(max(question.n // question.cells, k + 1), k, self.ends or ENDS)[0]
-        scale = laplace_scale(signed_sensitivity(k, question.unit).bound, spent)
+        scale = laplace_scale(signed_sensitivity(k, question.unit).bound, loss)
         farthest = farthest_of(lambda sum: normal_laplace_pvalue(sum, deviation, scale) <= question.alpha, deviation)
         return noisy_power(pairs * 2 / math.pi * math.asin(abs(correlation)), deviation, scale, farthest)
 

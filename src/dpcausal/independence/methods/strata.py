@@ -69,14 +69,14 @@ class StrataCovariance(IndependenceTest):
     allows_private_ids: ClassVar[bool] = True
     uses_public_randomness: ClassVar[bool] = False
 
-    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
         check_single(self.name, question)
         if question.numbers or question.cells > MOST_STRATA:
             raise ParameterError(f"method {self.name!r} takes only levels among the columns given")
         public.whole("the number of rows", question.n, LEAST_ROWS, 10**8)
         return self
 
-    def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
+    def caveats(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
         return (*((CANCELLING,) if question.cells > 1 else ()), *((THIN,) if question.cells > question.n / 2 else ()))
 
     def needs_all_rows(self, question: IndependenceQuestion) -> bool:

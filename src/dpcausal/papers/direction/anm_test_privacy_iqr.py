@@ -127,13 +127,13 @@ class AnmTestPrivacyIqr(Halving):
     def unproven(self) -> str:
         return "the interquartile algorithm" if self.constants == "published" else ""
 
-    def caveats(self, question: Pair, spent: Any) -> tuple[str, ...]:
+    def caveats(self, question: Pair, loss: Any) -> tuple[str, ...]:
         unproven = ("published algorithm without a valid proof",) if self.unproven else ()
-        return (*unproven, *super().caveats(question, spent))
+        return (*unproven, *super().caveats(question, loss))
 
-    def plan(self, question: Pair, spent: Any) -> Self:
+    def plan(self, question: Pair, loss: Any) -> Self:
         public.check_choice("constants", self.constants, ("published", "corrected"))
-        return super().plan(question, spent)
+        return super().plan(question, loss)
 
     def noisy(self, run: Run[Pair]) -> Released:
         way = as_printed if self.unproven else corrected

@@ -74,13 +74,13 @@ class AnmTrainingPrivacy(PublishedFit):
     proofs: ClassVar[tuple[str, ...]] = ("hsic-training-published", "laplace")
     scores: ClassVar[tuple[str, ...]] = ("hsic",)
 
-    def plan(self, question: Pair, spent: Any) -> Self:
+    def plan(self, question: Pair, loss: Any) -> Self:
         """Refuse a small λ: it asks for more noise than can be drawn."""
-        ready = super().plan(question, spent)
+        ready = super().plan(question, loss)
         bound = 2 * published_hsic_sensitivity(*ready.sizes(question), ready.setting.penalty).bound
         try:
-            if isinstance(spent, PureDP):
-                laplace_scale(bound, spent)
+            if isinstance(loss, PureDP):
+                laplace_scale(bound, loss)
         except FenceError:
             raise LossError("the published bound needs more noise than can be drawn: give a larger penalty") from None
         return ready

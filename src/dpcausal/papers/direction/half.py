@@ -47,9 +47,9 @@ class OneHalf(DirectionMethod):
 
     training_share: float | None = None
 
-    def caveats(self, question: Pair, spent: Any) -> tuple[str, ...]:
-        told = super().caveats(question, spent)
-        return told if spent.exact else (UNPROTECTED[self.half], *told)
+    def caveats(self, question: Pair, loss: Any) -> tuple[str, ...]:
+        told = super().caveats(question, loss)
+        return told if loss.exact else (UNPROTECTED[self.half], *told)
 
     def fitted(self, private: Columns, run: Run[Pair]) -> Residuals:
         """Return the residuals of a public random test half, from regressions on the other half."""

@@ -145,9 +145,9 @@ class Halving(OneHalf):
 
     half: ClassVar[Unit] = Unit.TEST_ROW
 
-    def plan(self, question: Pair, spent: Any) -> Self:
+    def plan(self, question: Pair, loss: Any) -> Self:
         """Check the share of training rows, and the size of the test half that it leaves."""
-        super().plan(question, spent)
+        super().plan(question, loss)
         share = checked_share(self.training_share)
         if question.score == "hsic" and half_sizes(question.n, share)[1] > MOST_RECORDS["laplacian"]:
             raise ParameterError(
@@ -178,10 +178,10 @@ class Holdout(Halving):
         rule = RULES[question.score]
         return rule.score_proofs if self.release_scores else rule.proofs
 
-    def plan(self, question: Pair, spent: Any) -> Self:
+    def plan(self, question: Pair, loss: Any) -> Self:
         if not isinstance(self.release_scores, bool):
             raise ParameterError("release_scores must be True or False")
-        ready = super().plan(question, spent)
+        ready = super().plan(question, loss)
         if self.release_scores and RULES[question.score].scores is None:
             raise ParameterError(f"the {question.score} scores are not released as values, only which is smaller")
         return ready

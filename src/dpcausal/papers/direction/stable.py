@@ -161,9 +161,9 @@ class StableFit(OneHalf):
         x, y = (scaled(*pair) for pair in zip(private[:2], question.ranges, strict=True))
         return Halves(x[train], y[train], x[test], y[test])
 
-    def plan(self, question: Pair, spent: Any) -> Self:
+    def plan(self, question: Pair, loss: Any) -> Self:
         """Check the share of training rows, λ and the width, and fill their defaults, from public numbers."""
-        ready = super().plan(question, spent)
+        ready = super().plan(question, loss)
         ready = replace(ready, training_share=checked_share(ready.training_share))
         n, m = ready.sizes(question)
         if n > MOST_ROWS:
@@ -174,7 +174,7 @@ class StableFit(OneHalf):
                 f"the hsic score takes at most {MOST_RECORDS['gaussian']} rows in a test half here: give a "
                 f"training_share of at least {least}"
             )
-        usual = 1.0 if spent.exact else default_penalty(n, float(spent.exact_epsilon))
+        usual = 1.0 if loss.exact else default_penalty(n, float(loss.exact_epsilon))
         penalty = usual if ready.penalty is None else ready.penalty
         width = WIDTH if ready.width is None else ready.width
         return replace(

@@ -133,10 +133,10 @@ class TrainingPrivacy(StableFit):
     def proofs_of(self, question: Pair, loss: PureDP) -> tuple[str, ...]:
         return CLAIMS[question.score]
 
-    def plan(self, question: Pair, spent: Any) -> Self:
+    def plan(self, question: Pair, loss: Any) -> Self:
         if not isinstance(self.release_scores, bool):
             raise ParameterError("release_scores must be True or False")
-        return super().plan(question, spent)
+        return super().plan(question, loss)
 
     def noisy(self, run: Run[Pair]) -> Released:
         question = run.question

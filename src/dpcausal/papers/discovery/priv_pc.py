@@ -81,10 +81,10 @@ class PrivPc(PcSystem):
     def proofs_of(self, question: DiscoveryQuestion, loss: PureDP) -> tuple[str, ...]:
         return (STEPS, "sparse-vector", "geometric") if self.examines else (STEPS, "sparse-vector")
 
-    def feasibility_note(self, question: DiscoveryQuestion, spent: PureDP | NoPrivacy) -> str:
-        if isinstance(spent, PureDP) and not self.printed:
+    def feasibility_note(self, question: DiscoveryQuestion, loss: PureDP | NoPrivacy) -> str:
+        if isinstance(loss, PureDP) and not self.printed:
             bound = steps_sensitivity(question.sizes).bound
-            each = spent.part(Fraction(1, default_rounds(len(question.names))))
+            each = loss.part(Fraction(1, default_rounds(len(question.names))))
             laplace_scale(4 * bound * 1.01, each.part(HALF))
         return ""
 

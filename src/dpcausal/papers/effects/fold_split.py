@@ -186,7 +186,7 @@ class FoldSplit(EffectMethod):
     folds: int | None = None
     least: float = 0.05
 
-    def plan(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> FoldSplit:
+    def plan(self, question: EffectQuestion, loss: PureDP | NoPrivacy) -> FoldSplit:
         if question.table.weighed:
             raise ParameterError(f"method {self.name!r} has no proof for survey weights")
         if question.estimand != "ate" or question.groups is not None:
@@ -201,20 +201,20 @@ class FoldSplit(EffectMethod):
             folds = min(max(n // rows, 2), MOST_FOLDS)
         settled = replace(self, folds=public.whole("folds", folds, 2, n // 2), least=least)
         try:
-            settled._noise(question, spent)
+            settled._noise(question, loss)
         except FenceError:
-            raise LossError(f"{spent} is too little here: the noise could not be drawn") from None
+            raise LossError(f"{loss} is too little here: the noise could not be drawn") from None
         return settled
 
-    def caveats(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
-        wide = self._noise(question, spent) / 2
+    def caveats(self, question: EffectQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
+        wide = self._noise(question, loss) / 2
         return READING, f"public numbers foretell noise of {wide:.2g} of the outcome's range if no row is left out"
 
-    def _noise(self, question: EffectQuestion, spent: PureDP | NoPrivacy) -> float:
-        if not isinstance(spent, PureDP):
+    def _noise(self, question: EffectQuestion, loss: PureDP | NoPrivacy) -> float:
+        if not isinstance(loss, PureDP):
             return 0.0
         bound = fold_split_sensitivity(self.estimator, question.n, self.folds or 2, self.least, question.unit).bound
-        return math.sqrt(geometric_variance(laplace_scale(bound, spent))) / GRID / question.n
+        return math.sqrt(geometric_variance(laplace_scale(bound, loss))) / GRID / question.n
 
     def release(self, run: Run[EffectQuestion]) -> Effect:
         question = run.question

@@ -47,12 +47,12 @@ class PrivCrt(GlobalCrt):
 
     constants: Literal["published", "corrected"] = "published"
 
-    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
         public.check_choice("constants", self.constants, ("published", "corrected"))
-        return super().plan(question, spent)
+        return super().plan(question, loss)
 
-    def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
-        return (*super().caveats(question, spent), NO_LEVEL)
+    def caveats(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
+        return (*super().caveats(question, loss), NO_LEVEL)
 
     def release(self, run: Run[IndependenceQuestion]) -> Released:
         each = self.sensitivity(run.question)

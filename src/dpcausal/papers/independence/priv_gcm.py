@@ -68,7 +68,7 @@ class PrivGcm(IndependenceTest):
     penalty: float | None = None
     width: float | None = None
 
-    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
         public.check_choice("constants", self.constants, ("published", "corrected"))
         penalty, width = planned_ridge(self.name, question, self.penalty, self.width, PENALTY)
         return replace(self, penalty=penalty, width=width)

@@ -105,5 +105,5 @@ class PrivSpearman(RankTest):
     def deviation(self, rows: int, strata: int) -> float:
         return 1.0
 
-    def caveats(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> tuple[str, ...]:
-        return (*super().caveats(question, spent), AS_PUBLISHED)
+    def caveats(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
+        return (*super().caveats(question, loss), AS_PUBLISHED)

@@ -56,7 +56,7 @@ class PrivToT(IndependenceTest):
         found = residuals(rows.given, (rows.x, rows.y), self.regression, rng).residuals
         return abs(float(studentised(found[:, :1], found[:, 1:])[0, 0]))
 
-    def plan(self, question: IndependenceQuestion, spent: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
         if question.pairs != 1:
             raise ParameterError(f"method {self.name!r} takes one column x and one y, of numbers or of two levels")
         blocks = planned_blocks(self.name, self.blocks, min(BLOCKS, question.n // LEAST_BLOCK), question.n)

@@ -109,8 +109,8 @@ class Dpsc(WeightedDonors):
 
     supports_no_privacy: ClassVar[bool] = False
 
-    def currency(self, spent: Loss) -> Base:
-        return PureDP(spent.exact_epsilon) if isinstance(spent, (PureDP, ApproxDP)) else spent
+    def currency(self, loss: Loss) -> Base:
+        return PureDP(loss.exact_epsilon) if isinstance(loss, (PureDP, ApproxDP)) else loss
 
     def check(self, past: Reals, after: int, donors: int, penalty: float, loss: Base) -> None:
         first = published_weights_bound(donors, len(past), penalty)
@@ -135,7 +135,7 @@ class DpscOut(Dpsc):
     losses: ClassVar[tuple[type[Loss], ...]] = (PureDP,)
     proofs: ClassVar[tuple[str, ...]] = ("ridge-weights", "panel-rows")
 
-    def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: CallBudget) -> Reals:
+    def weights(self, X: Reals, y: Reals, plan: Plan, loss: Loss, allotment: CallBudget) -> Reals:
         half: Any = plan.base.part(HALF)
         return output_weights(X, y, self.ridge(plan.start), allotment, half)
 
@@ -158,6 +158,6 @@ class DpscObj(Dpsc):
     def unproven(self) -> str:
         return "the objective perturbation of the synthetic control"
 
-    def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: CallBudget) -> Reals:
-        first: Any = of_weights(spent, plan.base) if isinstance(spent, ApproxDP) else plan.base.part(HALF)
+    def weights(self, X: Reals, y: Reals, plan: Plan, loss: Loss, allotment: CallBudget) -> Reals:
+        first: Any = of_weights(loss, plan.base) if isinstance(loss, ApproxDP) else plan.base.part(HALF)
         return objective_weights(X, y, self.ridge(plan.start), allotment, first)

@@ -152,13 +152,13 @@ class WeightedDonors(SyntheticMethod):
         """Raise where the noise of a step could not be drawn."""
         check_noise(past, after, donors, penalty, loss)
 
-    def path(self, scaled: Reals, question: Treated, plan: Plan, spent: Loss, allotment: CallBudget) -> Path:
+    def path(self, scaled: Reals, question: Treated, plan: Plan, loss: Loss, allotment: CallBudget) -> Path:
         X, Y = later(scaled, plan.start)
-        weights = self.weights(X, past_of(question.panel, plan.target), plan, spent, allotment)
+        weights = self.weights(X, past_of(question.panel, plan.target), plan, loss, allotment)
         return Path(self.weighted(weights, Y, allotment, plan.base.part(HALF)), None)
 
     @abstractmethod
-    def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: CallBudget) -> Reals:
+    def weights(self, X: Reals, y: Reals, plan: Plan, loss: Loss, allotment: CallBudget) -> Reals:
         """Release the weights of a target."""
 
     def weighted(self, weights: Reals, Y: Reals, allotment: CallBudget, loss: Any) -> Reals:
@@ -178,9 +178,9 @@ class NoisyWeights(WeightedDonors):
 
     projection: Literal["simplex", "l1", "none"] = "simplex"
 
-    def plan(self, question: Treated, spent: Loss) -> Self:
+    def plan(self, question: Treated, loss: Loss) -> Self:
         public.check_choice("projection", self.projection, tuple(PROJECTIONS))
-        return super().plan(question, spent)
+        return super().plan(question, loss)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,7 +204,7 @@ class OutputPerturbation(NoisyWeights):
             return charged_loss(loss, (PureDP,), "here the pure noise is the smaller, which")
         return loss, ""
 
-    def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: CallBudget) -> Reals:
+    def weights(self, X: Reals, y: Reals, plan: Plan, loss: Loss, allotment: CallBudget) -> Reals:
         return release_weights(X, y, self.ridge(plan.start), self.projection, allotment, plan.base.part(HALF))
 
 
@@ -225,8 +225,8 @@ class ObjectivePerturbation(NoisyWeights):
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP,)
     proofs: ClassVar[tuple[str, ...]] = ("objective-perturbation", "panel-rows", "weighted-donors")
 
-    def currency(self, spent: Loss) -> Base:
-        return PureDP(spent.exact_epsilon) if isinstance(spent, ApproxDP) else super().currency(spent)
+    def currency(self, loss: Loss) -> Base:
+        return PureDP(loss.exact_epsilon) if isinstance(loss, ApproxDP) else super().currency(loss)
 
     def constants(self, question: Treated, target: Any, free: TargetOnlyForecast) -> dict[str, float]:
         return {}
@@ -234,24 +234,24 @@ class ObjectivePerturbation(NoisyWeights):
     def check(self, past: Reals, after: int, donors: int, penalty: float, loss: Base) -> None:
         super().check(past, after, donors, 2.0 * len(past), loss)
 
-    def _plan(self, question: Treated, target: Any, spent: Loss, base: Base) -> Plan:
-        plan = super()._plan(question, target, spent, base)
-        return replace(plan, constants={"penalty": self._quadratic(question, target, spent, base)})
+    def _plan(self, question: Treated, target: Any, loss: Loss, base: Base) -> Plan:
+        plan = super()._plan(question, target, loss, base)
+        return replace(plan, constants={"penalty": self._quadratic(question, target, loss, base)})
 
-    def _quadratic(self, question: Treated, target: Any, spent: Loss, base: Base) -> float:
+    def _quadratic(self, question: Treated, target: Any, loss: Loss, base: Base) -> float:
         start, n = question.panel.start(target), question.panel.n
-        if isinstance(spent, ApproxDP):
-            paid: Any = of_weights(spent, base)
+        if isinstance(loss, ApproxDP):
+            paid: Any = of_weights(loss, base)
             return objective.calibrate(n, start, paid, self.penalty).quadratic
         return float(self.penalty or 2 * start)
 
-    def weights(self, X: Reals, y: Reals, plan: Plan, spent: Loss, allotment: CallBudget) -> Reals:
-        return release_objective(X, y, self.penalty, self.projection, allotment, of_weights(spent, plan.base))
+    def weights(self, X: Reals, y: Reals, plan: Plan, loss: Loss, allotment: CallBudget) -> Reals:
+        return release_objective(X, y, self.penalty, self.projection, allotment, of_weights(loss, plan.base))
 
 
-def of_weights(spent: Loss, base: Base) -> ApproxDP | NoPrivacy:
+def of_weights(loss: Loss, base: Base) -> ApproxDP | NoPrivacy:
     """Return what the weights of one target cost of an (ε, δ) loss: half of its ε and all of its δ."""
-    if not (isinstance(spent, ApproxDP) and isinstance(base, PureDP)):
+    if not (isinstance(loss, ApproxDP) and isinstance(base, PureDP)):
         return NoPrivacy()
-    share = base.exact_epsilon / spent.exact_epsilon
-    return ApproxDP(base.exact_epsilon / 2, spent.exact_delta * share)
+    share = base.exact_epsilon / loss.exact_epsilon
+    return ApproxDP(base.exact_epsilon / 2, loss.exact_delta * share)

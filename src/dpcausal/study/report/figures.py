@@ -32,10 +32,10 @@ def drawn(answer: Any) -> tuple[str, str] | None:
     return None if draw is None else draw(answer)
 
 
-def budget_label(total: float, spent: float, unit: str) -> tuple[str, str]:
+def budget_label(total: float, loss: float, unit: str) -> tuple[str, str]:
     """Return the budget drawn as a label: what was spent of it, and what is left."""
-    share = 0.0 if total <= 0 else max(0.0, min(spent / total, 1.0))
-    words = f"{spent:.4g} of {total:.4g} {unit} spent, {max(total - spent, 0):.4g} left"
+    share = 0.0 if total <= 0 else max(0.0, min(loss / total, 1.0))
+    words = f"{loss:.4g} of {total:.4g} {unit} spent, {max(total - loss, 0):.4g} left"
     parts = [
         f'<rect class="frame" x="{LEFT}" y="22" width="{RIGHT - LEFT}" height="24"/>',
         f'<rect class="one" x="{LEFT}" y="22" width="{share * (RIGHT - LEFT):.1f}" height="24"/>',

@@ -323,7 +323,7 @@ class Factor(SyntheticMethod):
         grid = self.grid(question)
         return scaled, grid, release(scaled, grid, allotment, base.part(plan.path))
 
-    def path(self, begun: Any, question: Treated, plan: Plan, spent: Loss, allotment: CallBudget) -> Path:
+    def path(self, begun: Any, question: Treated, plan: Plan, loss: Loss, allotment: CallBudget) -> Path:
         scaled, grid, model = begun
         fitted = forecaster(model, plan.start)
         y = to_scale(question.panel.series(plan.target), question.panel.bounds)

@@ -78,7 +78,7 @@ class Simplex(SyntheticMethod):
     losses: ClassVar[tuple[type[Loss], ...]] = ()
     takes_covariates: ClassVar[bool] = True
 
-    def path(self, scaled: Reals, question: Treated, plan: Plan, spent: Loss, allotment: CallBudget) -> Path:
+    def path(self, scaled: Reals, question: Treated, plan: Plan, loss: Loss, allotment: CallBudget) -> Path:
         panel, (X, Y) = question.panel, later(scaled, plan.start)
         past = np.concatenate([past_of(panel, plan.target), panel.target_covariates(plan.target)])
         return Path(Y.T @ simplex_weights(np.hstack([X, panel.donor_covariates()]), past), 0.0)
