@@ -143,8 +143,8 @@ def test_weighted_persons_count_by_the_mean_of_their_weights_and_the_interval_is
         errors = [(weight[who] ** 2 @ (change[who] - mean) ** 2) / weight[who].sum() ** 2
                   for who, mean in zip((own, g == 99), means, strict=True)]  # fmt: skip
         assert one.standard_error >= np.sqrt(sum(errors))
-    assert weighted(most=6).att.estimate == pytest.approx(found.att.estimate, abs=1e-8)
-    assert weighted(most=9).att.estimate == pytest.approx(found.att.estimate, abs=1e-8)
+    assert weighted(max_rows_per_person=6).att.estimate == pytest.approx(found.att.estimate, abs=1e-8)
+    assert weighted(max_rows_per_person=9).att.estimate == pytest.approx(found.att.estimate, abs=1e-8)
 
 
 @pytest.mark.parametrize("control", ["never", "not-yet"])
