@@ -138,7 +138,7 @@ def tables(n: int) -> tuple[dpc.Table, dpc.Table]:
 
 def asked(rows: dpc.Table, drawn: Drawn, loss: Any) -> Any:
     question = Held.of(rows, "t", "y", "g", "never", 0.95)
-    return ask(replace(question, paths=drawn[:2]), CohortQuery(), loss, accept_large_epsilon=False, refresh=False)
+    return ask(replace(question, paths=drawn[:2]), CohortQuery(), loss=loss)
 
 
 def truths(g: Any, effects: Effects) -> dict[str, float]:

@@ -26,20 +26,28 @@ from dpcausal.privacy.split import LossSplit
 from dpcausal.result import Guarantee
 
 Call = ParamSpec("Call")
+Task = tuple[Question[Answer], Method[Any]]
+"""What the body of a public function returns: the question, and the method that answers it."""
+
+OPTIONS = ("loss", "accept_unproven", "accept_large_epsilon", "refresh")
+"""The arguments of a public function that are ``ask``'s: each is given by name."""
 
 
-def public_task(function: Callable[Call, partial[Answer]]) -> Callable[Call, Answer]:
-    """Make a public function of one that checks its arguments and returns what is to be asked, ``partial(ask, …)``.
+def public_task(function: Callable[Call, Task[Answer]]) -> Callable[Call, Answer]:
+    """Make a public function of one that checks its arguments and returns a question and the method that answers it.
 
-    It has returned before anything is spent: between the call and the noise stand the flow and the method alone.
+    ``ask`` gets the loss and the consents of the call.  The function has returned before anything is spent: between the
+    call and the noise stand the flow and the method alone.
     """
-    says = with_signature_errors(function)
-    told = function.__annotations__
-    told["return"] = told["return"].removeprefix("partial[").removesuffix("]")  # as the caller sees it
+    checked = with_signature_errors(function)
+    types = function.__annotations__
+    types["return"] = types["return"].removeprefix("Task[").removesuffix("]")  # as the caller sees it
 
     @wraps(function)
     def call(*arguments: Call.args, **named: Call.kwargs) -> Answer:
-        return says(*arguments, **named)()
+        question, method = checked(*arguments, **named)
+        options: dict[str, Any] = {name: named[name] for name in OPTIONS if name in named}
+        return ask(question, method, **options)
 
     return call
 
@@ -82,7 +90,7 @@ def _check_records(question: Any, method: Method[Any]) -> None:
 
 
 def ask(
-    question: Question[Answer], method: Method[Any], loss: Loss, *, accept_unproven: bool = False,
+    question: Question[Answer], method: Method[Any], *, loss: Loss, accept_unproven: bool = False,
     accept_large_epsilon: bool = False, refresh: bool = False,
 ) -> Answer:  # fmt: skip
     """Answer one question; exactly the same of a table with a name gets its kept answer, unless ``refresh``.
@@ -97,19 +105,27 @@ def ask(
     if found is not None:
         return question.finalize(found)
     origin = subject_of(question).origin
-    ready = Ready([planned])
-    allotment = ledger.charge(
-        planned.spent, task=question.task, unit=question.unit, unit_column=question.unit_column,
-        relation=Relation.REPLACE_ONE, detail=planned.detail(), once=question.once_per_ledger,
-        unproven=bool(planned.method.unproven), asked=asked, refresh=refresh,
-        before=ready,
+    (planned,), allotment = _charge_all(
+        [planned], planned.spent, task=question.task, detail=planned.detail(), once=question.once_per_ledger,
+        asked=asked, refresh=refresh,
     )  # fmt: skip
-    (planned,) = ready.plans
     rng, seed = public_generator() if planned.method.uses_public_randomness else (None, None)
     with question.progress_context():
         released = isolated(planned.released(isolated(planned.read), rng, allotment))
     answer = planned.question.report(planned, released, allotment, seed)
     return question.finalize(store(ledger, origin, asked, allotment, answer))
+
+
+def _charge_all(
+    plans: Sequence[PlannedCall[Any]], loss: Loss, **of_ledger: Any
+) -> tuple[list[PlannedCall[Any]], CallBudget]:
+    """Return plans whose packages and rows are at hand, and the budget that was charged for them all."""
+    question, ready = plans[0].question, Ready(plans)
+    budget = question.ledger.charge(
+        loss, unit=question.unit, unit_column=question.unit_column, relation=Relation.REPLACE_ONE,
+        unproven=any(plan.method.unproven for plan in plans), before=ready, **of_ledger,
+    )  # fmt: skip
+    return ready.plans, budget
 
 
 def run_many(
@@ -181,11 +197,8 @@ def charge_jointly(
         "alpha": question.alpha, "correction": correction, "divided_by": "rho" if division.by_rho else "epsilon",
         "epsilons": epsilons[:1] if len(set(epsilons)) == 1 else epsilons,
     }  # fmt: skip
-    ready = Ready(plans)
-    allotment = ledger.charge(
-        division.spent, task=task, unit=question.unit, unit_column=question.unit_column,
-        relation=Relation.REPLACE_ONE, zcdp=division.zcdp,
+    plans, allotment = _charge_all(
+        plans, division.spent, task=task, zcdp=division.zcdp, asked=asked, refresh=refresh,
         detail={**detail, **public, **question.table.declared},
-        unproven=any(plan.method.unproven for plan in plans), asked=asked, refresh=refresh, before=ready,
     )  # fmt: skip
-    return JointRun(ready.plans, ledger, subject_of(question).origin, allotment, asked)
+    return JointRun(plans, ledger, subject_of(question).origin, allotment, asked)

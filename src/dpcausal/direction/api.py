@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal
 
 from dpcausal.core import validate as public
-from dpcausal.core.run import ask, public_task
+from dpcausal.core.run import Task, public_task
 from dpcausal.data.table import Table
 from dpcausal.direction.methods import METHODS, chosen, resolved
 from dpcausal.direction.question import DirectionMethod, Pair
@@ -33,7 +32,7 @@ def direction(
     accept_large_epsilon: bool = False,
     refresh: bool = False,
     **misplaced: Any,
-) -> partial[Direction]:
+) -> Task[Direction]:
     """Release what the rows say of which of two columns causes the other: an arrow, or why there is none.
 
     In disjoint blocks each column is regressed on the other.  The verdict is an arrow if the columns are linked, what
@@ -102,7 +101,4 @@ def direction(
     check_epsilon_consent(loss, accept_large_epsilon)
     way, besides = chosen(named, question, loss)
     rehearse(question.score)
-    return partial(
-        ask, replace(question, besides=besides), way, loss, accept_unproven=accept_unproven,
-        accept_large_epsilon=accept_large_epsilon, refresh=refresh,
-    )  # fmt: skip
+    return replace(question, besides=besides), way

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields, replace
-from functools import partial
 from statistics import NormalDist
 from typing import Any
 
 from dpcausal.core import validate as public
-from dpcausal.core.run import ask, public_task
+from dpcausal.core.run import Task, public_task
 from dpcausal.data.table import Table
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.methods import METHODS, READERS, method_of
@@ -37,7 +36,7 @@ def discover(
     accept_large_epsilon: bool = False,
     refresh: bool = False,
     **misplaced: Any,
-) -> partial[Discovery]:
+) -> Task[Discovery]:
     """Release the causal graph of a table's columns, up to Markov equivalence.
 
     Parameters
@@ -117,10 +116,7 @@ def discover(
     question = DiscoveryQuestion.of(table, columns, knowledge, alpha)
     way = method_of(method, question, loss)
     public.reject_misplaced_options(misplaced, way, METHODS, discover)
-    return partial(
-        ask, question, way, loss, accept_unproven=accept_unproven, accept_large_epsilon=accept_large_epsilon,
-        refresh=refresh,
-    )  # fmt: skip
+    return question, way
 
 
 @discover_release.register(Release)

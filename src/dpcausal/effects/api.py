@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
 from dpcausal.core import validate as public
-from dpcausal.core.run import ask, public_task
+from dpcausal.core.run import Task, public_task
 from dpcausal.data.table import Table
 from dpcausal.effects.estimators import METHODS, method_of
 from dpcausal.effects.question import EffectMethod, EffectQuestion
@@ -33,7 +32,7 @@ def effect(
     accept_large_epsilon: bool = False,
     refresh: bool = False,
     **misplaced: Any,
-) -> partial[Effect]:
+) -> Task[Effect]:
     """Release how much a treatment changes an outcome, with an interval that counts sampling and noise.
 
     Parameters
@@ -114,4 +113,4 @@ def effect(
     question = EffectQuestion.of(table, treatment, outcome, adjust, groups, estimand, treated, control, coverage, event)
     way = method_of(method, question, loss)
     public.reject_misplaced_options(misplaced, way, METHODS, effect)
-    return partial(ask, question, way, loss, accept_large_epsilon=accept_large_epsilon, refresh=refresh)
+    return question, way

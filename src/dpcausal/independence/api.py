@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from typing import Any, cast, get_args
 
 from dpcausal.core import validate as public
 from dpcausal.core.method import PlannedCall
 from dpcausal.core.multiplicity import Correction, adjusted
-from dpcausal.core.run import JointRun, ask, charge_jointly, plan_call, public_task, run_many
+from dpcausal.core.run import JointRun, Task, charge_jointly, plan_call, public_task, run_many
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.independence.methods import ALL, METHODS
@@ -36,7 +35,7 @@ def ci_test(
     accept_large_epsilon: bool = False,
     refresh: bool = False,
     **misplaced: Any,
-) -> partial[Independence]:
+) -> Task[Independence]:
     """Test whether x is independent of y given z.
 
     Parameters
@@ -95,10 +94,7 @@ def ci_test(
     ('dependent', PureDP(1), False)
     """
     public.reject_misplaced_options(misplaced, method, METHODS, ci_test)
-    return partial(
-        ask, IndependenceQuestion.of(table, x, y, given, alpha), public.chosen(method, IndependenceTest, METHODS), loss,
-        accept_unproven=accept_unproven, accept_large_epsilon=accept_large_epsilon, refresh=refresh,
-    )  # fmt: skip
+    return IndependenceQuestion.of(table, x, y, given, alpha), public.chosen(method, IndependenceTest, METHODS)
 
 
 Named = tuple[str | Sequence[str], str | Sequence[str], Sequence[str]]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from dpcausal.core import validate as public
-from dpcausal.core.run import ask, public_task
+from dpcausal.core.run import Task, public_task
 from dpcausal.data.panels.panel import Panel
 from dpcausal.errors import with_signature_errors
 from dpcausal.privacy.loss import Loss
@@ -32,7 +31,7 @@ def synthetic_control(
     accept_large_epsilon: bool = False,
     refresh: bool = False,
     **misplaced: Any,
-) -> partial[SyntheticControl]:
+) -> Task[SyntheticControl]:
     """Release what a target's outcome would have been without its treatment.
 
     Parameters
@@ -99,10 +98,7 @@ def synthetic_control(
     """
     public.reject_misplaced_options(misplaced, method, METHODS, synthetic_control)
     question = OneTreated.of(panel, target, coverage, inference, force, start)
-    return partial(
-        ask, question, chosen(method, question.panel, loss), loss, accept_unproven=accept_unproven,
-        accept_large_epsilon=accept_large_epsilon, refresh=refresh,
-    )  # fmt: skip
+    return question, chosen(method, question.panel, loss)
 
 
 @public_task
@@ -118,7 +114,7 @@ def synthetic_controls(
     accept_large_epsilon: bool = False,
     refresh: bool = False,
     **misplaced: Any,
-) -> partial[tuple[SyntheticControl, ...]]:
+) -> Task[tuple[SyntheticControl, ...]]:
     """Release a synthetic control for each of the panel's targets, whenever each was treated, under one budget.
 
     The factor model is released once and serves all; placebos, and every release of the other methods, share the
@@ -141,7 +137,7 @@ def synthetic_controls(
     public.reject_misplaced_options(misplaced, method, METHODS, synthetic_controls)
     question = Treated.of(panel, None, coverage, inference, force, start)
     way = chosen(method, question.panel, loss)
-    return partial(ask, question, way, loss, accept_large_epsilon=accept_large_epsilon, refresh=refresh)
+    return question, way
 
 
 @with_signature_errors

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy.typing as npt
 from dpcausal.core import validate as public
 from dpcausal.core.method import Method, PlannedCall, SumsOverRows
 from dpcausal.core.question import TableQuestion
-from dpcausal.core.run import ask, public_task
+from dpcausal.core.run import Task, public_task
 from dpcausal.core.run_context import Run
 from dpcausal.data.coding import bin_codes, size_of
 from dpcausal.data.records import Rows
@@ -120,7 +119,7 @@ class CellQuery(SumsOverRows, Method[CellSums]):
 def cells(
     table: Table, *, by: Iterable[str], values: Iterable[str] = (), loss: Loss, accept_large_epsilon: bool = False,
     refresh: bool = False,
-) -> partial[NoisyCells]:  # fmt: skip
+) -> Task[NoisyCells]:  # fmt: skip
     """Release counts, sums and sums of squares of numbers by cells, to be asked for effects again and again.
 
     Parameters
@@ -165,7 +164,7 @@ def cells(
     (True, True)
     """
     question = CellSums.of(table, by, values)
-    return partial(ask, question, CellQuery(), loss, accept_large_epsilon=accept_large_epsilon, refresh=refresh)
+    return question, CellQuery()
 
 
 def cut_note(columns: Iterable[tuple[str, Column]]) -> tuple[str, ...]:

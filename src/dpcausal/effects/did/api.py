@@ -6,14 +6,13 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core.method import Method, SumsOverRows
-from dpcausal.core.run import ask, public_task
+from dpcausal.core.run import Task, public_task
 from dpcausal.core.run_context import Run
 from dpcausal.data.records import Rows
 from dpcausal.data.table import Table
@@ -215,7 +214,7 @@ def _suffices(question: DidQuestion, rho: ZCDP, n: int) -> bool:
 def did(
     table: Table, *, time: str, outcome: str, cohort: str, loss: Loss, control: str = "never", coverage: float = 0.95,
     never: Iterable[str | int | bool] | None = None, accept_large_epsilon: bool = False, refresh: bool = False,
-) -> partial[GroupTimeEffects]:  # fmt: skip
+) -> Task[GroupTimeEffects]:  # fmt: skip
     """Release differences in differences of persons: by cohort and period, the event study, the pre-trend test.
 
     Parameters
@@ -273,4 +272,4 @@ def did(
     True
     """
     question = DidQuestion.of(table, time, outcome, cohort, control, coverage, never)
-    return partial(ask, question, CohortQuery(), loss, accept_large_epsilon=accept_large_epsilon, refresh=refresh)
+    return question, CohortQuery()

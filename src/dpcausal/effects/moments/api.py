@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy as np
 from dpcausal.core import validate as public
 from dpcausal.core.method import Method, PlannedCall, SumsOverRows
 from dpcausal.core.question import TableQuestion
-from dpcausal.core.run import ask, public_task
+from dpcausal.core.run import Task, public_task
 from dpcausal.core.run_context import Run
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Levels
@@ -211,7 +210,7 @@ def times_as_wide(columns: int, n: int, rho: ZCDP) -> float:
 def moments(
     table: Table, columns: Iterable[str], *, loss: Loss, robust_for: tuple[str, Iterable[str]] | None = None,
     accept_large_epsilon: bool = False, refresh: bool = False,
-) -> partial[JointMoments]:  # fmt: skip
+) -> Task[JointMoments]:  # fmt: skip
     """Release first and second moments of columns of numbers, to be asked for regressions again and again.
 
     Parameters
@@ -256,4 +255,4 @@ def moments(
     True
     """
     question = JointSums.of(table, columns, robust_for)
-    return partial(ask, question, MomentQuery(), loss, accept_large_epsilon=accept_large_epsilon, refresh=refresh)
+    return question, MomentQuery()

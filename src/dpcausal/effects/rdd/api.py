@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy.typing as npt
 from dpcausal.core import validate as public
 from dpcausal.core.method import Method, PlannedCall, SumsOverRows
 from dpcausal.core.question import TableQuestion
-from dpcausal.core.run import ask, public_task
+from dpcausal.core.run import Task, public_task
 from dpcausal.core.run_context import Run
 from dpcausal.data.columns import exact_number
 from dpcausal.data.recoded import as_levels, counting
@@ -281,7 +280,7 @@ def discontinuity(
     bins: int = BINS, bandwidth: float | None = None, curvature: float | None = None, coverage: float = 0.95,
     at_cutoff: str = "right", event: str | int | bool | None = None,
     accept_large_epsilon: bool = False, refresh: bool = False,
-) -> partial[Discontinuity]:  # fmt: skip
+) -> Task[Discontinuity]:  # fmt: skip
     """Release by how much an outcome jumps at a cutoff of a running number (regression discontinuity).
 
     Parameters
@@ -349,4 +348,4 @@ def discontinuity(
     question = RddQuestion.of(
         table, running, outcome, cutoff, treatment, bins, bandwidth, curvature, coverage, at_cutoff, event
     )
-    return partial(ask, question, BinQuery(), loss, accept_large_epsilon=accept_large_epsilon, refresh=refresh)
+    return question, BinQuery()
