@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
+from dpcausal.core.run_context import Run
 from dpcausal.mechanisms.additive import gaussian, l2_ball
 from dpcausal.papers.mechanisms.objective_perturbation import objective_perturbation
 from dpcausal.papers.synthetic_control import perturbation
@@ -257,7 +258,8 @@ def as_published(rows: Any, loss: Any, allotment: Any) -> Any:
     way = dpc.papers.DpscOut(penalty=6.0)
     ledger = dpc.Ledger.in_memory(loss, unit="unit", accept_large_epsilon=True)
     question = Treated.of(panel(rows, ledger), None, 0.9, True, True)
-    return way.path(rows, question, way.plans(question, loss)[0], loss, allotment).values
+    run = Run(question, loss, allotment, None, rows)
+    return way.path(rows, way.plans(question, loss)[0], run).values
 
 
 def _first(answers: Any) -> Any:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.noise import PublicGenerator
 
 Asked = TypeVar("Asked")
 
@@ -15,12 +14,12 @@ Asked = TypeVar("Asked")
 class Run(Generic[Asked]):
     """One run of a method, after the charge: the one object through which it sees private rows.
 
-    ``loss`` is what was charged, ``NoPrivacy`` for the exact answer; ``rng`` draws public randomness, for a method that
-    uses it; ``data`` is *private*.  What goes to an engine's workers must not hold it.
+    ``loss`` is what was charged, ``NoPrivacy`` for the exact answer; ``rng`` draws public randomness, ``None`` for a
+    method that uses none; ``data`` is *private*.  A run does not leave its process, as its budget does not.
     """
 
     question: Asked
     loss: Any
     budget: CallBudget
-    rng: PublicGenerator
+    rng: Any
     data: Any = field(repr=False)

@@ -14,7 +14,6 @@ from dpcausal.core import validate as public
 from dpcausal.core.method import Method
 from dpcausal.core.run_context import Run
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, affordable_zcdp
 from dpcausal.synthetic_control import placebo
 from dpcausal.synthetic_control.design import MOST_NOISE, Base, Plan
@@ -179,23 +178,23 @@ class SyntheticMethod(Method[Treated]):
             ))  # fmt: skip
         return reasons[0], reasons[1]
 
-    def begun(self, scaled: Reals, question: Treated, plan: Plan, allotment: CallBudget) -> Any:
+    def begun(self, plan: Plan, run: Run[Treated]) -> Any:
         """Return what the paths of all targets are made of: the donors, or what is released of them once."""
-        return scaled
+        return run.data
 
     @abstractmethod
-    def path(self, begun: Any, question: Treated, plan: Plan, loss: Loss, allotment: CallBudget) -> Path:
+    def path(self, begun: Any, plan: Plan, run: Run[Treated]) -> Path:
         """Release the path of one plan."""
 
     def release(self, run: Run[Treated]) -> list[Answer]:
         """Release a path for each target, then its placebos; targets of one start share what they can."""
         question, allotment = run.question, run.budget
         plans = self.plans(question, run.loss)
-        begun = self.begun(run.data, question, plans[0], allotment)
+        begun = self.begun(plans[0], run)
         known: dict[int, tuple[float, float | None, float]] = {}
         answers = []
         for plan in plans:
-            path = self.path(begun, question, plan, run.loss, allotment)
+            path = self.path(begun, plan, run)
             if path.donors is None or path.own is None or path.weights is None:
                 reasons = plan.interval_reason, plan.pvalue_reason
                 answers.append(Answer(plan, path, path.values, 1.0, None, None, *reasons))

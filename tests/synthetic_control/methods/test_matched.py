@@ -10,6 +10,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.audit import falsify
+from dpcausal.core.run_context import Run
 from dpcausal.mechanisms.additive import gaussian, l2_ball
 from dpcausal.privacy.sensitivity import Norm, Unit
 from dpcausal.synthetic_control.donor_rows import FINE, FULL, Grid
@@ -192,7 +193,7 @@ def test_a_donors_scale_lies_half_of_the_way_to_the_targets() -> None:
                                   ledger=dpc.Ledger.without_privacy())  # fmt: skip
     way, question = matched.Matched(), Treated.of(panel, None, 0.9, True, True)
     plan = way.plans(question, exact)[0]
-    path = way.path(rows[1:], question, plan, exact, granted(exact))
+    path = way.path(rows[1:], plan, Run(question, exact, granted(exact), None, rows[1:]))
     by, spread = way.by(panel, plan.target, plan.free), np.std(np.diff(rows[:, :6]), axis=1, ddof=1) / path.step
     _, _, slope = matched.weights_and_changes(by.grid.rows(rows[1:]), np.empty((30, 0)), by)
     assert path.donors is not None and path.own is not None

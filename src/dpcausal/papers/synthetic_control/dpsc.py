@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dpcausal.core.run_context import Run
 from dpcausal.errors import FenceError
 from dpcausal.mechanisms.additive import l2_ball
 from dpcausal.mechanisms.gate import event_of, release
@@ -31,6 +32,7 @@ from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Uni
 from dpcausal.regression.kernel_ridge import ridge_weights
 from dpcausal.synthetic_control.design import Base, Plan
 from dpcausal.synthetic_control.donor_rows import Reals
+from dpcausal.synthetic_control.question import Treated
 
 
 def published_weights_bound(donors: int, periods: int, penalty: float) -> float:
@@ -135,9 +137,9 @@ class DpscOut(Dpsc):
     losses: ClassVar[tuple[type[Loss], ...]] = (PureDP,)
     proofs: ClassVar[tuple[str, ...]] = ("ridge-weights", "panel-rows")
 
-    def weights(self, X: Reals, y: Reals, plan: Plan, loss: Loss, allotment: CallBudget) -> Reals:
+    def weights(self, X: Reals, y: Reals, plan: Plan, run: Run[Treated]) -> Reals:
         half: Any = plan.base.part(HALF)
-        return output_weights(X, y, self.ridge(plan.start), allotment, half)
+        return output_weights(X, y, self.ridge(plan.start), run.budget, half)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,6 +160,6 @@ class DpscObj(Dpsc):
     def unproven(self) -> str:
         return "the objective perturbation of the synthetic control"
 
-    def weights(self, X: Reals, y: Reals, plan: Plan, loss: Loss, allotment: CallBudget) -> Reals:
-        first: Any = of_weights(loss, plan.base) if isinstance(loss, ApproxDP) else plan.base.part(HALF)
-        return objective_weights(X, y, self.ridge(plan.start), allotment, first)
+    def weights(self, X: Reals, y: Reals, plan: Plan, run: Run[Treated]) -> Reals:
+        first: Any = of_weights(run.loss, plan.base) if isinstance(run.loss, ApproxDP) else plan.base.part(HALF)
+        return objective_weights(X, y, self.ridge(plan.start), run.budget, first)

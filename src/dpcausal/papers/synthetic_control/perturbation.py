@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from dpcausal.core import validate as public
+from dpcausal.core.run_context import Run
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import gaussian, l2_ball
 from dpcausal.papers.mechanisms import objective_perturbation as objective
@@ -152,13 +153,13 @@ class WeightedDonors(SyntheticMethod):
         """Raise where the noise of a step could not be drawn."""
         check_noise(past, after, donors, penalty, loss)
 
-    def path(self, scaled: Reals, question: Treated, plan: Plan, loss: Loss, allotment: CallBudget) -> Path:
+    def path(self, scaled: Reals, plan: Plan, run: Run[Treated]) -> Path:
         X, Y = later(scaled, plan.start)
-        weights = self.weights(X, past_of(question.panel, plan.target), plan, loss, allotment)
-        return Path(self.weighted(weights, Y, allotment, plan.base.part(HALF)), None)
+        weights = self.weights(X, past_of(run.question.panel, plan.target), plan, run)
+        return Path(self.weighted(weights, Y, run.budget, plan.base.part(HALF)), None)
 
     @abstractmethod
-    def weights(self, X: Reals, y: Reals, plan: Plan, loss: Loss, allotment: CallBudget) -> Reals:
+    def weights(self, X: Reals, y: Reals, plan: Plan, run: Run[Treated]) -> Reals:
         """Release the weights of a target."""
 
     def weighted(self, weights: Reals, Y: Reals, allotment: CallBudget, loss: Any) -> Reals:
@@ -204,8 +205,8 @@ class OutputPerturbation(NoisyWeights):
             return charged_loss(loss, (PureDP,), "here the pure noise is the smaller, which")
         return loss, ""
 
-    def weights(self, X: Reals, y: Reals, plan: Plan, loss: Loss, allotment: CallBudget) -> Reals:
-        return release_weights(X, y, self.ridge(plan.start), self.projection, allotment, plan.base.part(HALF))
+    def weights(self, X: Reals, y: Reals, plan: Plan, run: Run[Treated]) -> Reals:
+        return release_weights(X, y, self.ridge(plan.start), self.projection, run.budget, plan.base.part(HALF))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,8 +246,8 @@ class ObjectivePerturbation(NoisyWeights):
             return objective.calibrate(n, start, paid, self.penalty).quadratic
         return float(self.penalty or 2 * start)
 
-    def weights(self, X: Reals, y: Reals, plan: Plan, loss: Loss, allotment: CallBudget) -> Reals:
-        return release_objective(X, y, self.penalty, self.projection, allotment, of_weights(loss, plan.base))
+    def weights(self, X: Reals, y: Reals, plan: Plan, run: Run[Treated]) -> Reals:
+        return release_objective(X, y, self.penalty, self.projection, run.budget, of_weights(run.loss, plan.base))
 
 
 def of_weights(loss: Loss, base: Base) -> ApproxDP | NoPrivacy:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.core.run_context import Run
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
@@ -317,14 +318,14 @@ class Factor(SyntheticMethod):
     def mixtures(self, free: TargetOnlyForecast) -> tuple[float, ...]:
         return MIXTURES
 
-    def begun(self, scaled: Reals, question: Treated, plan: Plan, allotment: CallBudget) -> Any:
+    def begun(self, plan: Plan, run: Run[Treated]) -> Any:
         """Release the model, and keep the donors."""
         base: Any = plan.base
-        grid = self.grid(question)
-        return scaled, grid, release(scaled, grid, allotment, base.part(plan.path))
+        grid = self.grid(run.question)
+        return run.data, grid, release(run.data, grid, run.budget, base.part(plan.path))
 
-    def path(self, begun: Any, question: Treated, plan: Plan, loss: Loss, allotment: CallBudget) -> Path:
-        scaled, grid, model = begun
+    def path(self, begun: Any, plan: Plan, run: Run[Treated]) -> Path:
+        question, (scaled, grid, model) = run.question, begun
         fitted = forecaster(model, plan.start)
         y = to_scale(question.panel.series(plan.target), question.panel.bounds)
         own = grid.rows(y[None])

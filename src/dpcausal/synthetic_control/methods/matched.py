@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.core.run_context import Run
 from dpcausal.data.panels.panel import Panel
 from dpcausal.errors import LossError
 from dpcausal.mechanisms.additive import gaussian, l2_ball
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.checks import charged_loss
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, largest_rho
 from dpcausal.privacy.noise import LARGEST_BALL
@@ -266,8 +266,8 @@ class Matched(SyntheticMethod):
     def mixtures(self, free: TargetOnlyForecast) -> tuple[float, ...]:
         return (0.0, 1.0) if free.expected < OWN_IS_BETTER * free.last_error else (1.0,)
 
-    def path(self, begun: Any, question: Treated, plan: Plan, spent: Loss, allotment: CallBudget) -> Path:
-        panel = question.panel
+    def path(self, begun: Any, plan: Plan, run: Run[Treated]) -> Path:
+        question, panel = run.question, run.question.panel
         y, by = to_scale(panel.series(plan.target), panel.bounds), self.by(panel, plan.target, plan.free)
         step, start, own = by.grid.step, plan.start, by.grid.rows(y[None])
         parts, seen, places = [], [], panel.donor_covariates()
@@ -279,7 +279,7 @@ class Matched(SyntheticMethod):
         alone, expected = (plan.free.path - y[start - 1]) / step, plan.free.expected / step
         loss: Any = plan.base.part(plan.path)
         add = l2_ball if isinstance(loss, PureDP) else gaussian
-        noisy = add(matched_query(weights, changes, by, loss), allotment, loss)
+        noisy = add(matched_query(weights, changes, by, loss), run.budget, loss)
         released = estimated(noisy, by, alone, expected, loss)
         centre = float(released.change.mean())
 

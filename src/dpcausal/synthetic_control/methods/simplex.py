@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpcausal.privacy.budget import CallBudget
+from dpcausal.core.run_context import Run
 from dpcausal.privacy.loss import Loss
 from dpcausal.synthetic_control.design import Plan
 from dpcausal.synthetic_control.donor_rows import Reals
@@ -78,7 +78,7 @@ class Simplex(SyntheticMethod):
     losses: ClassVar[tuple[type[Loss], ...]] = ()
     takes_covariates: ClassVar[bool] = True
 
-    def path(self, scaled: Reals, question: Treated, plan: Plan, loss: Loss, allotment: CallBudget) -> Path:
-        panel, (X, Y) = question.panel, later(scaled, plan.start)
+    def path(self, scaled: Reals, plan: Plan, run: Run[Treated]) -> Path:
+        panel, (X, Y) = run.question.panel, later(scaled, plan.start)
         past = np.concatenate([past_of(panel, plan.target), panel.target_covariates(plan.target)])
         return Path(Y.T @ simplex_weights(np.hstack([X, panel.donor_covariates()]), past), 0.0)
