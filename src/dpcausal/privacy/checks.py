@@ -91,10 +91,9 @@ def charged_loss(
     if isinstance(loss, ApproxDP) and ApproxDP not in kinds and PureDP in kinds:
         asked, loss = loss, PureDP(loss.exact_epsilon)
         note = f"asked {asked}; {method} needs no delta and spent {loss}"
-    if not (loss.exact or isinstance(loss, kinds)):
+    small_delta = kinds == (ApproxDP,) and isinstance(loss, ApproxDP) and loss.exact_delta < LEAST_DELTA
+    if small_delta or not (loss.exact or isinstance(loss, kinds)):
         raise LossError(f"{method} {_what_it_takes(loss, kinds)}")
-    if kinds == (ApproxDP,) and isinstance(loss, ApproxDP) and not loss.exact_delta >= LEAST_DELTA:
-        raise LossError(f"{method} needs ApproxDP with delta of at least {_short(LEAST_DELTA)}")
     if isinstance(loss, (PureDP, ApproxDP)) and loss.exact_epsilon < least_epsilon:
         raise LossError(f"{method} needs epsilon of at least {_short(least_epsilon)}: its noise would hide any answer")
     return loss, note
@@ -109,7 +108,7 @@ def _what_it_takes(loss: Loss, kinds: tuple[type[Loss], ...]) -> str:
         return f"is paid for in pure epsilon: give PureDP({epsilon:f}), which costs at most {loss}"
     if ZCDP in kinds:
         return "adds Gaussian noise: give loss=ApproxDP(epsilon, 1e-6) or ZCDP(rho)"
-    return "is paid for in ApproxDP with delta above 0"
+    return f"is paid for in ApproxDP with delta above 0, at least {_short(LEAST_DELTA)}"
 
 
 def _short(amount: Fraction) -> str:

@@ -96,7 +96,6 @@ class BlockTest(IndependenceTest):
     """
 
     proofs: ClassVar[tuple[str, ...]] = PROOFS
-    supports_no_privacy: ClassVar[bool] = True
     supports_missing: ClassVar[bool] = True
     allows_private_ids: ClassVar[bool] = True
     adds_signs: ClassVar[bool] = True
@@ -106,10 +105,6 @@ class BlockTest(IndependenceTest):
     @abstractmethod
     def score(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> float:
         """Return a block's standard score, large or of large size against the null; it may fail or be no number."""
-
-    @abstractmethod
-    def of_all_rows(self, run: Run[IndependenceQuestion]) -> Released:
-        """Return the exact test of all rows, which are no blocks then."""
 
     def two_sided(self, question: IndependenceQuestion) -> bool:
         """Return whether sums far below 0 speak against the null, too."""
@@ -167,8 +162,6 @@ class BlockTest(IndependenceTest):
 
     def release(self, run: Run[IndependenceQuestion]) -> Released:
         """Return the noisy sum of the blocks' terms over √M, and its p-value under the exact null law."""
-        if run.loss.exact:
-            return self.of_all_rows(run)
         private: Sample | WorkerBlocks = run.data
         question = run.question
         reach = reach_of(self.blocks or 1)

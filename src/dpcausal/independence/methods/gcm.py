@@ -78,6 +78,7 @@ class Gcm(BlockTest):
 
     name: ClassVar[str] = "gcm"
     about: ClassVar[str] = "the covariance of residuals in blocks"
+    supports_no_privacy: ClassVar[bool] = True
 
     regression: Any = None
     resamples: int | None = None
@@ -134,7 +135,10 @@ class Gcm(BlockTest):
         unlearnt = ((JUMPS if question.numbers > 1 else CURVES),) if learns else ()
         return (*caveats, *unlearnt)
 
-    def of_all_rows(self, run: Run[IndependenceQuestion]) -> Released:
+    def release(self, run: Run[IndependenceQuestion]) -> Released:
+        return self._of_all_rows(run) if run.loss.exact else super().release(run)
+
+    def _of_all_rows(self, run: Run[IndependenceQuestion]) -> Released:
         """Return the measure of all rows: normal for one pair of columns, by permutations for more."""
         private = run.data
         book_exact("covariance of residuals", run.budget)
