@@ -28,7 +28,7 @@ def deviation_of(bound: float | int | Fraction, loss: Base, numbers: int = 1) ->
     """
     if isinstance(loss, PureDP):
         return math.sqrt(numbers + 1) * laplace_scale(bound, loss)
-    return gaussian_scale(bound, loss) if isinstance(loss, ZCDP) else 0.0
+    return gaussian_scale(bound, loss)
 
 
 @dataclass(frozen=True)

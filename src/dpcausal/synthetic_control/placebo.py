@@ -145,7 +145,7 @@ def noise_deviation(loss: PureDP | ZCDP | NoPrivacy) -> float:
     """Return the standard deviation of the noise on a count, in donors of full weight."""
     if isinstance(loss, PureDP):
         return math.sqrt(2) * laplace_scale(FULL, loss) / FULL
-    return gaussian_scale(FULL, loss) / FULL if isinstance(loss, ZCDP) else 0.0
+    return gaussian_scale(FULL, loss) / FULL
 
 
 @storable("Law")

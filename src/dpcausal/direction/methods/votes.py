@@ -22,7 +22,7 @@ from dpcausal.direction.scores.anm import Column
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.blocks import assign_blocks, salt_of, vote_count
-from dpcausal.privacy.loss import NoPrivacy, PureDP
+from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.sandbox import isolated_or_default
 from dpcausal.statistics.hsic import MOST_RECORDS
 
@@ -102,11 +102,9 @@ class MajorityVote(DirectionMethod):
 
     blocks: int | None = None
 
-    def plan(self, question: Pair, loss: PureDP | NoPrivacy) -> Self:
+    def plan(self, question: Pair, loss: PureDP) -> Self:
         """Check the number of blocks or choose it, and the size of a block that it leaves."""
         super().plan(question, loss)
-        if isinstance(loss, NoPrivacy):
-            return self
         usual = default_blocks(question.expected, loss.epsilon / question.blocks_moved, question.score)
         blocks = usual if self.blocks is None else self.blocks
         most = question.n // LEAST_BLOCK

@@ -130,7 +130,7 @@ class Neighbours(IndependenceTest):
         default = default_neighbours(question.n, question.cells)
         wanted = default if self.neighbours is None else self.neighbours
         k = public.whole("neighbours", wanted, 1, min(MOST_NEIGHBOURS, question.n // 10))
-        scale = 0.0 if loss.exact else laplace_scale(signed_sensitivity(k, question.unit).bound, loss)
+        scale = laplace_scale(signed_sensitivity(k, question.unit).bound, loss)
         ends = default_ends(question.n, k, scale) if self.ends is None else self.ends
         return replace(self, neighbours=k, ends=public.whole("ends", ends, 1, MOST_NEIGHBOURS))
 
