@@ -1,4 +1,4 @@
-"""What the support of an edge is worth: of those in each bin that share is true; and the three searches apart.
+"""What the support of an edge is worth: of those in each bin that share is true.
 
 Networks of 12 to 36 generated columns, 5,000 to 100,000 rows, ε = .05 to 1, δ = 1e-6, all by seed: whitened pairs and
 triples, where these are the default; ``--named``: so many seeds of alarm, insurance and child, 100,000 rows, ε = .1 and
@@ -21,11 +21,6 @@ from benchmarks.designs.graphs import Case, determined, generated
 from benchmarks.discovery import asked
 from benchmarks.run import Report, options
 from dpcausal.discovery.copies import lines_of
-from dpcausal.discovery.search.agreement import averaged
-from dpcausal.discovery.search.hill_climbing import climbed
-from dpcausal.discovery.search.order_mcmc import OF_ORDERS, order_sampling
-from dpcausal.discovery.search.strongest_first import strongest_first
-from dpcausal.privacy.noise import generator_from_seed
 
 BINS = ((0.0, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 0.98), (0.98, 1.01))
 LEAST_IN_BIN = 200
@@ -61,7 +56,7 @@ def edges(cases: Iterator[tuple[Case, float, int]]) -> dict[str, Any]:
                 (found.support.edges[edge], edge in case.truth.skeleton)
                 for edge in found.graph.skeleton - found.untested - lines_of(found.copies)
             )
-    return {method: np.array(told) for method, told in seen.items()}
+    return {method: np.array(pairs) for method, pairs in seen.items()}
 
 
 def calibration(report: Report, words: str, method: str, seen: Any) -> None:
@@ -79,29 +74,8 @@ def calibration(report: Report, words: str, method: str, seen: Any) -> None:
                           bool(abs(share - mean) <= 0.1))  # fmt: skip
 
 
-def paired(report: Report, seeds: range) -> None:
-    """Print the skeleton F1 of each search and of all put together, on the same releases at ε = .1."""
-    for name in ("child", "insurance", "alarm", "generated 36"):
-        found_f1 = []
-        for seed in seeds:
-            network = generated(36, 100 + seed) if name == "generated 36" else read(name)
-            case = Case.of(network, seed)
-            found: Any = asked(case, dpc.ApproxDP(0.1, 1e-6), seed)[0]
-            release, terms = found.release.by_name(), found.terms
-            likely = order_sampling(release, terms, generator_from_seed(seed), None, *OF_ORDERS)
-            sampled = {edge for edge, share in likely.items() if share > 0.5}
-            alone = strongest_first(release, terms).edges, climbed(release, terms), sampled
-            skeletons, true = (*alone, averaged(release, terms)[0].edges), case.truth.skeleton
-            found_f1.append([2 * len(one & true) / max(len(one) + len(true), 1) for one in skeletons])
-        means, difference = np.mean(found_f1, axis=0), np.array(found_f1)[:, 3] - np.array(found_f1)[:, 0]
-        error = difference.std(ddof=1) / len(found_f1) ** 0.5 if len(found_f1) > 1 else float("nan")
-        ways = dict(zip(("strongest first", "climbing", "orders", "together"), means.tolist(), strict=True))
-        report.add(name, ways | {"together less strongest first": (difference.mean(), error)}, epsilon=0.1, delta=1e-6,
-                   runs=len(found_f1))  # fmt: skip
-
-
 def main(arguments: list[str], name: str = "discovery_support", **changed: Any) -> int:
-    defaults = {"networks": 150, "first": 0, "named": 0, "paired": 0, "determined": 20}
+    defaults = {"networks": 150, "first": 0, "named": 0, "determined": 20}
     given = options(__doc__, arguments, **defaults | changed)
     report, first = Report(name, "discovery", given, arguments), given.first
     of_generated = edges(drawn(range(first, first + given.networks)))
@@ -116,8 +90,6 @@ def main(arguments: list[str], name: str = "discovery_support", **changed: Any) 
         of_named = edges(named(range(first, first + given.named)))
         for method, seen in of_named.items():
             calibration(report, "named", method, seen)
-        if given.paired:
-            paired(report, range(given.paired))
     except DataAbsentError as absent:
         print(f"the rest is skipped: {absent}")
     return report.finish()

@@ -64,8 +64,8 @@ def lost_to_follow_up(n: int = 2_800) -> tuple[Any, Any, dict[str, Any]]:
     district = rng.integers(0, 3, n)
     paid = rng.random(n) < 0.78
     learnt = rng.random(n) < 0.25 + 0.05 * district + 0.45 * paid
-    told = rng.random(n) >= 0.25 + 0.15 * district
-    columns = {"paid": np.where(told, paid.astype(int), None), "district": district, "learnt": learnt.astype(int)}
+    known = rng.random(n) >= 0.25 + 0.15 * district
+    columns = {"paid": np.where(known, paid.astype(int), None), "district": district, "learnt": learnt.astype(int)}
     schema = {"paid": FLAG, "learnt": FLAG, "district": dpc.Levels([0, 1, 2])}
     return columns, schema, {"treatment": "paid", "outcome": "learnt", "adjust": ["district"]}
 

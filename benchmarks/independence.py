@@ -1,4 +1,4 @@
-"""Power of the independence tests, of the library and as published.
+"""Power of independence tests where another one is a natural choice, and ε for the power of a published one.
 
     python -m benchmarks independence --runs 100 --parts levels
 """
@@ -10,8 +10,7 @@ from typing import Any
 from benchmarks.designs.independence.shapes import agreeing, sign_changing
 from benchmarks.run import Report, options
 from dpcausal.independence.power import power
-from dpcausal.methods import CrtDecision
-from dpcausal.papers import PrivCrt, PrivGcm
+from dpcausal.papers import PrivGcm
 from dpcausal.privacy.loss import PureDP
 
 N = 10_000
@@ -27,16 +26,6 @@ def rate(report: Report, design: str, least: float, most: float, **asked: Any) -
         text = f"at least {least:.3g}" if most == 1 else f"at most {most:g}"
         report.target(f"{design}, {name}, ε = {asked['loss'].epsilon:g}: {found:.3f}, {text}", least <= found <= most)
     return found
-
-
-def gcm(report: Report) -> None:
-    """Covariance of residuals, s = 2, d = 1, bounds 3."""
-    shared: dict[str, Any] = {"n": N, "complexity": 2.0, "bound": 3.0}
-    for effect, least in ((0.5, 0.95), (0.1, 0.92)):
-        rate(report, f"smooth, effect {effect}", least, 1, **shared, loss=PureDP(0.25), effect=effect)
-    for constants, most in (("published", 0.2), ("corrected", 1.0)):
-        rate(report, f"smooth, effect .5, {constants} constant", 0, most, **shared, loss=PureDP(4), effect=0.5,
-             method=PrivGcm(constants=constants))  # fmt: skip
 
 
 def epsilon_for(share: float, runs: int, method: Any, low: float, high: float) -> float:
@@ -57,18 +46,6 @@ def ratio(report: Report) -> None:
     report.target(f"PrivGCM needs {published / ours:.0f} times the ε, at least 100", published / ours >= 100)
 
 
-def crt(report: Report) -> None:
-    """Randomisation tests."""
-    shared: dict[str, Any] = {"n": 1_000, "loss": PureDP(2), "effect": 0.2}
-    rate(report, "smooth, effect .2", 0.9, 1, **shared, method="crt")
-    rate(report, "smooth, effect .2, m = 499", 0.9, 1, **shared, method=CrtDecision(resamples=499))
-    for constants in ("published", "corrected"):
-        for m in (19, 99, 499):
-            most = 0.2 if constants == "published" and m == 499 else 1.0
-            rate(report, f"smooth, effect .2, {constants} constant, m = {m}", 0, most, **shared,
-                 method=PrivCrt(resamples=m, constants=constants))  # fmt: skip
-
-
 def weighted(report: Report) -> None:
     shared: dict[str, Any] = {"n": N, "loss": PureDP(1), "design": sign_changing(0.1)}
     rate(report, "y = .1 x sign(z) + noise", 0.9, 1, **shared, method="gcm-weighted")
@@ -87,7 +64,7 @@ def levels(report: Report) -> None:
             rate(report, name, rate(report, name, 0, 1, **shared, method="counts") - 0.03, 1, **shared)
 
 
-PARTS = {"gcm": gcm, "ratio": ratio, "crt": crt, "weighted": weighted, "levels": levels}
+PARTS = {"ratio": ratio, "weighted": weighted, "levels": levels}
 
 
 def main(arguments: list[str], name: str = "independence", **changed: Any) -> int:

@@ -36,12 +36,12 @@ LEVEL, MOST, FAILING = 0.05, 0.07, 3
 
 
 @lru_cache
-def critical(pvalue: Callable[..., float], *law: float) -> int:
+def critical(pvalue: Callable[..., float], *null: float) -> int:
     """Return the least whole number that is significant."""
     low, high = 0, 2**40
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if pvalue(middle, *law) <= LEVEL else (middle, high)
+        low, high = (low, middle) if pvalue(middle, *null) <= LEVEL else (middle, high)
     return high
 
 
@@ -97,7 +97,7 @@ def planned(question: IndependenceQuestion, epsilon: float) -> Any:
 
 
 def block_level(terms: list[int], blocks: int, epsilon: float, two_sided: bool) -> float:
-    """Return how often the sum of so many independent terms of the law of these, with its noise, is significant.
+    """How often the sum of so many terms, drawn from these, is significant with its noise.
 
     >>> from statistics import NormalDist
     >>> terms = [term(NormalDist().inv_cdf((i + 0.5) / 2000)) for i in range(2000)]
@@ -107,13 +107,13 @@ def block_level(terms: list[int], blocks: int, epsilon: float, two_sided: bool) 
     reach = reach_of(blocks)
     size = 2 * reach * blocks + 1
     one = np.bincount(np.array(terms) + reach, minlength=2 * reach + 1) / len(terms)
-    law = np.fft.irfft(np.fft.rfft(one, 2 * size) ** blocks, 2 * size)[:size]
+    null = np.fft.irfft(np.fft.rfft(one, 2 * size) ** blocks, 2 * size)[:size]
     least = critical(block_pvalue, blocks, epsilon, two_sided)
     sums = np.arange(size) - reach * blocks
     tails = geometric_tail((least - sums).astype(np.float64), 2 * reach / epsilon)
     if two_sided:
         tails = tails + geometric_tail((least + sums).astype(np.float64), 2 * reach / epsilon)
-    return float(law @ tails)
+    return float(null @ tails)
 
 
 def jackknifed(level: Callable[[list[int]], float], tables: list[list[int]]) -> tuple[float, float]:

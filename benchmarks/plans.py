@@ -66,10 +66,10 @@ def tested(draw: Callable[[int, Rng], dict[str, Any]]) -> Callable[[int, Any, Rn
     return run
 
 
-def linked(law: Any, r: float, curves: int = 0) -> Callable[[int, Rng], dict[str, Any]]:
-    """Errors of a law and correlation r, on curves of so many given numbers."""
+def linked(dist: Any, r: float, curves: int = 0) -> Callable[[int, Rng], dict[str, Any]]:
+    """Errors of a distribution and correlation r, on curves of so many given numbers."""
     def draw(n: int, rng: Rng) -> dict[str, Any]:
-        e, f = law(rng, 2, n)
+        e, f = dist(rng, 2, n)
         z = rng.normal(size=(curves, n))
         bend = np.tanh(z).sum(axis=0)
         found = {"x": e + bend, "y": r * e + math.sqrt(1 - r * r) * f - bend}
@@ -110,13 +110,13 @@ def trial(
     return run
 
 
-def arms(share: float, law: Any, confounded: int = 0, rate: float | None = None) -> Any:
+def arms(share: float, dist: Any, confounded: int = 0, rate: float | None = None) -> Any:
     """A treatment with an effect of .3, confounded by so many numbers; a rate makes the outcome one of two levels."""
     def draw(n: int, rng: Rng) -> dict[str, Any]:
         z = flat(rng, confounded, n)
         push = 0.3 * z.sum(axis=0) if confounded else 0.0
         a = (rng.random(n) < 1 / (1 + np.exp(-push - math.log(share / (1 - share))))).astype(np.int64)
-        y = 0.3 * a + push + law(rng, n) if rate is None else (rng.random(n) < rate + 0.05 * a).astype(np.int64)
+        y = 0.3 * a + push + dist(rng, n) if rate is None else (rng.random(n) < rate + 0.05 * a).astype(np.int64)
         return {"a": a, "y": y} | {f"z{place}": one for place, one in enumerate(z)}
 
     return draw
@@ -128,20 +128,20 @@ def in_sites(n: int, rng: Rng) -> dict[str, Any]:
     return {"a": a, "y": 0.5 * site + 0.3 * a + heavy(rng, n), "site": site}
 
 
-def by_design(share: float, law: Any, method: Any, drawn: bool = False) -> Callable[[int, Any, Rng], float | None]:
+def by_design(share: float, dist: Any, method: Any, drawn: bool = False) -> Callable[[int, Any, Rng], float | None]:
     """A trial by lot of such a share of n, or drawn by a coin; its method is the one that was planned."""
     def run(n: int, loss: Any, rng: Rng) -> float | None:
         a = (rng.random(n) < share if drawn else np.arange(n) < round(share * n)).astype(np.int64)
-        found = dpc.effect(table({"a": a, "y": 0.3 * a + law(rng, n)}), treatment="a", outcome="y", adjust=[],
+        found = dpc.effect(table({"a": a, "y": 0.3 * a + dist(rng, n)}), treatment="a", outcome="y", adjust=[],
                            loss=loss, method=method(n))  # fmt: skip
         return half(found.interval)
 
     return run
 
 
-def sloped(law: Any, errors: Any, columns: int) -> Callable[[int, Any, Rng], float | None]:
+def sloped(dist: Any, errors: Any, columns: int) -> Callable[[int, Any, Rng], float | None]:
     def run(n: int, loss: Any, rng: Rng) -> float | None:
-        x = law(rng, columns - 1, n)
+        x = dist(rng, columns - 1, n)
         y = 0.3 * x.sum(axis=0) + errors(rng, n)
         rows = {"y": y / y.std()} | {f"x{place}": one for place, one in enumerate(x)}
         release = dpc.moments(table(rows), rows, loss=loss)
@@ -150,11 +150,11 @@ def sloped(law: Any, errors: Any, columns: int) -> Callable[[int, Any, Rng], flo
     return run
 
 
-def treated_later(law: Any, share: float, periods: int, trend: float) -> Callable[[int, Any, Rng], float | None]:
+def treated_later(dist: Any, share: float, periods: int, trend: float) -> Callable[[int, Any, Rng], float | None]:
     def run(n: int, loss: Any, rng: Rng) -> float | None:
         person, time = np.divmod(np.arange(n * periods), periods)
         start = np.where(rng.random(n) < share, periods // 2, periods)[person]
-        y = 0.1 * (rng.normal(size=n)[person] + law(rng, n * periods)) + trend * time + 0.05 * (time >= start)
+        y = 0.1 * (rng.normal(size=n)[person] + dist(rng, n * periods)) + trend * time + 0.05 * (time >= start)
         schema = dpc.Schema({"t": dpc.Levels(range(periods)), "g": dpc.Levels([periods // 2, periods]),
                              "y": dpc.Bounded(-0.5, 0.5)})  # fmt: skip
         frame = {"id": person, "t": time, "g": start, "y": y.clip(-0.5, 0.5)}
@@ -165,12 +165,12 @@ def treated_later(law: Any, share: float, periods: int, trend: float) -> Callabl
     return run
 
 
-def controlled(law: Any, common: Callable[[int], Any], noise: float) -> Callable[[int, Any, Rng], float | None]:
-    """Units of other factors: a stated course with loadings that differ, and noise of a law."""
+def controlled(dist: Any, common: Callable[[int], Any], noise: float) -> Callable[[int, Any, Rng], float | None]:
+    """Units of other factors: a stated course with loadings that differ, and noise of a distribution."""
     def run(n: int, loss: Any, rng: Rng) -> float | None:
         course = common(13) + np.where(np.arange(13) >= 10, 0.2, 0.0)
         rows = rng.uniform(-0.3, 0.3, (n + 1, 1)) + rng.normal(1, 0.35, (n + 1, 1)) * course
-        rows = (rows + noise * law(rng, n + 1, 13)).clip(-1, 1)
+        rows = (rows + noise * dist(rng, n + 1, 13)).clip(-1, 1)
         ledger = dpc.Ledger.in_memory(dpc.ApproxDP(20, 0.1), unit="unit")
         panel = dpc.Panel.from_arrays(rows[1:], rows[0], start=10, bounds=dpc.Bounded(-1, 1), ledger=ledger)
         return half(dpc.synthetic_control(panel, loss=loss).interval)
@@ -178,10 +178,10 @@ def controlled(law: Any, common: Callable[[int], Any], noise: float) -> Callable
     return run
 
 
-def edged(law: Any, columns: int) -> Any:
-    """Whether the edge of one pair shows at the correlation that the plan names; columns of a law beside it."""
+def edged(dist: Any, columns: int) -> Any:
+    """Whether the edge of one pair shows at the correlation that the plan names; other columns beside it."""
     def run(n: int, loss: Any, rng: Rng, r: float = 0.0) -> float:
-        rows = law(rng, columns, n)
+        rows = dist(rng, columns, n)
         if rows.dtype.kind in "iu":
             rows[1] = np.where(rng.random(n) < r, rows[0], rows[1])
         else:
@@ -196,9 +196,9 @@ def uneven(rng: Rng, *shape: int) -> Any:
     return rng.choice(3, size=shape, p=[0.5, 0.3, 0.2])
 
 
-def pointed(**law: Any) -> Callable[[int, Any, Rng], float]:
+def pointed(**dist: Any) -> Callable[[int, Any, Rng], float]:
     def run(n: int, loss: Any, rng: Rng) -> float:
-        pair = dpc.simulate.anm_pair(n, seed=int(rng.integers(2**62)), **law)
+        pair = dpc.simulate.anm_pair(n, seed=int(rng.integers(2**62)), **dist)
         made = dpc.Table(pair.columns, pair.schema, dpc.Ledger.in_memory(dpc.ApproxDP(20, 0.1)))
         return float(dpc.direction(made, "x", "y", loss=loss).verdict == "x causes y")
 
@@ -221,7 +221,7 @@ DESIGNS = (
     Design("effect", "skewed", 1_000, LITTLE, {"width": 12, "spread": 1 / 12}, trial(arms(0.5, skewed)), 30),
     Design("effect", "uneven sites, t of 5", 3_000, PURE, {"width": 12, "spread": 1 / 12, "cells": 4, "share": 0.4},
            trial(in_sites), 30),
-    Design("effect", "two confounders, tails said short", 3_000, BOTH,
+    Design("effect", "two confounders, light tails declared", 3_000, BOTH,
            {"width": 12, "spread": 1 / 12, "adjust": 2, "method": SHORT}, trial(arms(0.5, flat, 2), SHORT), 30),
     Design("effect", "two confounders, long tails", 12_000, BOTH, {"width": 12, "spread": 1 / 12, "adjust": 2},
            trial(arms(0.5, heavy, 2)), 30),

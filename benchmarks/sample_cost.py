@@ -3,9 +3,7 @@
 x = sin z + e, y = cos z + e′ + .1 e given one number.  Without privacy: Fisher's z of the noises themselves,
 (1.96 + .8416)²/atanh(ρ)² + 3 rows.  Rows are found by a probit regression of the power on √n over a ladder of n, so
 that each ladder uses all its runs; the noise is summed up, not drawn; ε = inf tells what the statistic itself costs.
-At an effect for which 100,000 rows are needed without privacy runs tell little: there the mean of the statistic and its
-variance are measured beside what is foretold of them, and the rows follow.  Of five numbers from the terms of blocks,
-measured once, whose sums are drawn, with the effect of either sign: what a block leaves of the means helps one of them.
+Of five numbers the terms of blocks are measured once and their sums drawn, with an effect of either sign.
 """
 
 from __future__ import annotations
@@ -21,12 +19,10 @@ from benchmarks.independence_level import critical, planned, share
 from benchmarks.run import Report, options
 from dpcausal.data.table import Table
 from dpcausal.independence.methods.block_test import LEAST_LEARNING, RESAMPLES
-from dpcausal.independence.methods.neighbours import default_ends, default_neighbours
 from dpcausal.independence.null_laws import (
     FEW_BLOCKS,
     REACH,
     block_pvalue,
-    noisy_power,
     normal_laplace_pvalue,
     permutation_score,
     term,
@@ -38,12 +34,11 @@ from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.regression.marginal_likelihood import likely_residuals
 from dpcausal.regression.smoother import Given
-from dpcausal.statistics.neighbour_pairs import null_variance, pair_counts, pair_sums, signed_sensitivity
+from dpcausal.statistics.neighbour_pairs import signed_sensitivity
 
 LINK = 0.1
 TARGETS = {1.0: 1.4, 0.25: 2.5, 0.1: 5.5}
 SEVERAL_TARGETS = {1.0: 2.0, 0.25: 5.0, 0.1: 12.0}
-LARGE, SLICE, LARGE_TARGET = 100_000, 1_000, 1.4
 LADDERS = {
     math.inf: (900, 1_100, 1_300), 1.0: (1_100, 1_300, 1_500), 0.25: (1_700, 2_100, 2_500), 0.1: (3_500, 4_200, 5_000),
 }
@@ -79,46 +74,6 @@ def rows_for_power(ladder: tuple[int, ...], found: list[tuple[float, float]]) ->
     # d probit/d power at .8 is 1/φ(.84) = 3.57; the ladder's errors are averaged.
     error = 3.57 * float(np.sqrt((errors**2).mean() / len(ladder))) / slope
     return float(root**2), float(2 * root * error)
-
-
-def measured(repetitions: int) -> list[tuple[float, float]]:
-    """Return the mean of K over what is foretold of it, and the variance, and their standard errors, at 100,000 rows.
-
-    The mean with an effect of .1, as it is proportional to asin ρ; the variance without, of slices of 1,000 rows.
-    """
-    shape, k, means, slices = one(np.sin, np.cos), default_neighbours(LARGE, 1), [], []
-    foretold = pair_counts(LARGE, k)[0] * 2 / math.pi * math.asin(LINK / math.sqrt(1 + LINK**2))
-    for seed in range(repetitions):
-        for link in (LINK, 0.0):
-            data, coins = shape(LARGE, np.random.default_rng(seed), link), np.random.default_rng(seed)
-            order = np.argsort(data.columns["z"])
-            x, y, z = (data.columns[name][order] for name in ("x", "y", "z"))
-            parts = [slice(None)] if link else [slice(at, at + SLICE) for at in range(0, LARGE, SLICE)]
-            for part in parts:
-                m = len(z[part])
-                found = pair_sums(x[part], y[part], z[part], np.zeros(m, dtype=np.int64), coins.permutation(m),
-                                  np.ones(m, dtype=bool), k).signed  # fmt: skip
-                if link:
-                    means.append(found / foretold)
-                else:
-                    slices.append(found**2 / null_variance(SLICE, k))
-    return [(float(np.mean(one)), float(np.std(one)) / len(one) ** 0.5) for one in (means, slices)]
-
-
-def rows_foretold(epsilon: float, link: float, mean: float, variance: float) -> float:
-    """Return the rows with power .8 of a sum whose mean and variance are so many times what is foretold."""
-    low, high = LARGE // 2, 4 * LARGE
-    while high - low > LARGE // 1_000:
-        n = (low + high) // 2
-        k = default_neighbours(n, 1)
-        scale = laplace_scale(signed_sensitivity(k).bound, PureDP(epsilon))
-        ends = default_ends(n, k, scale)
-        deviation = math.sqrt(null_variance(n, k, ends=ends))
-        least = critical(normal_laplace_pvalue, deviation, scale)
-        centre = mean * pair_counts(n, k, ends)[0] * 2 / math.pi * math.asin(link / math.sqrt(1 + link**2))
-        power = noisy_power(centre, math.sqrt(variance) * deviation, scale, least)
-        low, high = (low, n) if power >= 0.8 else (n, high)
-    return float(high)
 
 
 def block_terms(count: int, link: float) -> list[int]:
@@ -168,17 +123,6 @@ def main(arguments: list[str], name: str = "sample_cost", **changed: Any) -> int
     for epsilon, ladder in LADDERS.items():
         rows, error = rows_for_power(ladder, [powers(n, runs, LINK, epsilon) for n in ladder])
         cost(f"one number, effect {LINK:g}", epsilon, rows / base, error / base, TARGETS.get(epsilon, math.inf))
-    link = LINK * math.sqrt((base - 3) / LARGE)
-    (centre, of_mean), (variance, of_variance) = measured(max(10, runs // 10))
-    report.add(f"one number, effect {link:.3g}", {"mean / theory": (centre, of_mean),
-                                                  "variance / theory": (variance, of_variance)}, n=LARGE)  # fmt: skip
-    for epsilon in TARGETS:
-        rows = rows_foretold(epsilon, link, centre, variance)
-        others = rows_foretold(epsilon, link, centre - of_mean, variance), rows_foretold(
-            epsilon, link, centre, variance + of_variance
-        )
-        error = math.hypot(*(other - rows for other in others)) / LARGE
-        cost(f"one number, effect {link:.3g}", epsilon, rows / LARGE, error, LARGE_TARGET)
     both = block_terms(runs, LINK), [-one for one in block_terms(runs, -LINK)]
     for epsilon, most in SEVERAL_TARGETS.items():
         costs = [LEAST_LEARNING * blocks_for_power(terms, epsilon) / base for terms in both]

@@ -10,7 +10,6 @@ import dpcausal as dpc
 from benchmarks.data import panels
 from benchmarks.run import Report, options
 from dpcausal.errors import InfeasibleError
-from dpcausal.synthetic_control.methods.simplex import simplex_weights
 
 DELTA = 1e-6
 
@@ -74,36 +73,6 @@ def classic(report: Report, real: panels.RealPanel, epsilons: tuple[float, ...],
     return errors
 
 
-def beside_pysyncon(real: panels.RealPanel) -> tuple[float, float, float, float] | None:
-    """Return our ATT and loss on the past, and pysyncon's best over scales of its objective; ``None`` without it.
-
-    Its predictors are divided by their standard deviations, so their variances as weights give the plain loss; its
-    solver stops by an absolute tolerance, so the scale matters.
-    """
-    try:
-        import pandas
-        from pysyncon import Synth
-    except ImportError:
-        return None
-    start = real.times.index(real.start)
-    table = pandas.DataFrame(real.values.T, index=list(real.times), columns=list(real.units)).ffill().bfill()
-    past, own = table.drop(columns=real.target).iloc[:start], table[real.target].iloc[:start]
-    variance = table.iloc[:start].var(axis=1)
-    donors, y = table.drop(columns=real.target).to_numpy(), table[real.target].to_numpy()
-
-    def judged(weights: Any) -> tuple[float, float]:
-        missed = y - donors @ weights
-        return float(missed[start:].mean()), float((missed[:start] ** 2).mean())
-
-    found = []
-    for scale in 10.0 ** np.arange(-1, 6):
-        fit = Synth()
-        with np.errstate(all="ignore"):
-            fit.fit(X0=past, X1=own, Z0=past, Z1=own, custom_V=(variance / variance.sum() * scale).to_numpy())
-        found.append(judged(np.asarray(fit.W)))
-    return (*judged(simplex_weights(donors[:start].T, y[:start])), *min(found, key=lambda pair: pair[1]))
-
-
 def _trend(answer: dpc.SyntheticControl) -> float:
     t = np.arange(len(answer.past) + len(answer.observed))
     slope, level = np.polyfit(t[: len(answer.past)], answer.past, 1)
@@ -123,15 +92,4 @@ def main(arguments: list[str], name: str = "synthetic_control_real", **changed: 
     report.target(words, state[4.0] <= state["trend"] + 2)
     classic(report, panels.basque(), (4.0,), runs)
     classic(report, panels.germany(), (4.0,), runs)
-    for real in (panels.california(), panels.basque(), panels.germany()):
-        both = beside_pysyncon(real)
-        if both is None:
-            print("pysyncon is not installed: pip install -e '.[benchmark]'")
-            break
-        att, loss, other, other_loss = both
-        report.add(real.target, {"ATT": att, "ATT of pysyncon": other, "loss": loss, "loss of pysyncon": other_loss},
-                   method="simplex")  # fmt: skip
-        report.target(f"{real.target}: ATT {att:.5g} within 1 % of pysyncon's {other:.5g}",
-                      abs(att - other) <= 0.01 * abs(other))  # fmt: skip
-        report.target(f"{real.target}: the past is fitted no worse", loss <= other_loss * (1 + 1e-9))
     return report.finish()

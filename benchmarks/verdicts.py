@@ -4,8 +4,8 @@
     python -m benchmarks verdicts --real
 
 A pair's blocks are those of the public call; what noise makes of their exact counts is drawn ``--noises`` times, so the
-counts cost time and the noise does not.  Half of the pairs are named effect first.  Where no arrow is right, every one
-is wrong.  ``favoured``: the forced choice of ``majority-vote``, the whole ε on one count.
+counts cost time and the noise does not.  Half of the pairs are named effect first.  Where neither direction is right,
+each is wrong.  ``favoured``: the forced choice of ``majority-vote``, the whole ε on one count.
 """
 
 from __future__ import annotations
@@ -49,21 +49,20 @@ def exact_counts(columns: Columns, epsilon: float, seed: int, **how: Any) -> tup
 def verdicts(counts: Any, blocks: int, epsilon: float, noises: int, alpha: float = 0.1) -> dict[str, float]:
     """Return how often each verdict comes out of counts, over draws of the noise; without noise at ε = ∞."""
     exactly = math.isinf(epsilon)
-    law = Counts(blocks, no_noise if exactly else cube_tail(epsilon), epsilon)
+    null = Counts(blocks, no_noise if exactly else cube_tail(epsilon), epsilon)
     found: dict[str, float] = {}
     for _ in range(1 if exactly else noises):
         noisy = counts if exactly else add_cube(counts, 1 / epsilon * (1 + 1e-12), sensitivity=1, epsilon=epsilon)
         a, d, f, g = noisy.tolist()
-        pvalues, lean = claims_of(law, (a, d, f, g), NAMES), "x" if 2 * d >= blocks else "y"
-        said = verdict_of(pvalues, lean, NAMES, alpha)
-        found[said] = found.get(said, 0.0) + 1
-        found[f"lean {lean}"] = found.get(f"lean {lean}", 0.0) + 1
+        pvalues, favoured = claims_of(null, (a, d, f, g), NAMES), "x" if 2 * d >= blocks else "y"
+        for word in (verdict_of(pvalues, favoured, NAMES, alpha), f"favoured {favoured}"):
+            found[word] = found.get(word, 0.0) + 1
     total = 1 if exactly else noises
     return {name: share / total for name, share in found.items()}
 
 
-def leans_right(count: int, blocks: int, epsilon: float, noises: int) -> float:
-    """Return how often the noisy count of votes leans to x."""
+def favours_x(count: int, blocks: int, epsilon: float, noises: int) -> float:
+    """Return how often the noisy count of votes favours x."""
     if math.isinf(epsilon):
         return float(2 * count > blocks)
     drawn = add_geometric(np.full(noises, count), 1 / epsilon * (1 + 1e-12), sensitivity=1, epsilon=epsilon)
@@ -85,17 +84,17 @@ def of_pair(
     turned = place % 2 == 1
     named = columns[::-1] if turned else columns
     counts, blocks, _ = exact_counts(named, epsilons[0], place, method=dpc.methods.Verdict(model=given.model))
-    said = verdicts(counts, blocks, epsilons[1], given.noises)
+    verdict_shares = verdicts(counts, blocks, epsilons[1], given.noises)
     right, wrong = ("y", "x") if turned else ("x", "y")
     other = {"x": "y", "y": "x"}
     words = {"right": f"{right} causes {other[right]}", "wrong": f"{wrong} causes {other[wrong]}",
              "neither": "model rejected", "both": "cannot distinguish", "unlinked": "no association detected",
-             "inconclusive": "inconclusive", "favoured by the four": f"lean {right}"}  # fmt: skip
-    shares = {name: said.get(word, 0.0) for name, word in words.items()}
+             "inconclusive": "inconclusive", "favoured by the four": f"favoured {right}"}  # fmt: skip
+    shares = {name: verdict_shares.get(word, 0.0) for name, word in words.items()}
     shares["answered"] = 1 - shares["inconclusive"]
     for score in ("lsnm", "hsic") if given.votes else ():
         count, blocks, _ = exact_counts(named, epsilons[0], place, method="majority-vote", score=score)
-        first = leans_right(int(count), blocks, epsilons[1], given.noises)
+        first = favours_x(int(count), blocks, epsilons[1], given.noises)
         shares[f"favoured, {score}"] = 1 - first if turned else first
     return shares
 
@@ -136,7 +135,7 @@ def main(arguments: list[str], name: str = "verdicts", **changed: Any) -> int:
                 causal, draw = designs[design].make
                 rng = np.random.default_rng([sum(map(ord, design)), n])
                 rows = [of_pair(draw(n, rng), place, (epsilon, epsilon), given) for place in range(given.pairs)]
-                note = "" if causal else "every arrow is wrong"
+                note = "" if causal else "every direction is wrong"
                 report.add(design, summarised(rows, SUMMARY), n=n, epsilon=epsilon, method="verdict", runs=given.pairs,
                            frozen_at=designs[design].frozen_at, note=note)  # fmt: skip
         if given.real:

@@ -48,11 +48,11 @@ class Network:
             for node, above in self.parents.items():
                 if node in drawn or not all(parent in drawn for parent in above):
                     continue
-                law = self.tables[node][tuple(drawn[parent] for parent in above)]
-                law = np.broadcast_to(law, (rows, law.shape[-1]))
-                steps = law.cumsum(axis=1) / law.sum(axis=1, keepdims=True)
+                chances = self.tables[node][tuple(drawn[parent] for parent in above)]
+                chances = np.broadcast_to(chances, (rows, chances.shape[-1]))
+                steps = chances.cumsum(axis=1) / chances.sum(axis=1, keepdims=True)
                 codes = (steps < rng.random(rows)[:, None]).sum(axis=1)
-                drawn[node] = np.minimum(codes, law.shape[1] - 1).astype(np.int64)
+                drawn[node] = np.minimum(codes, chances.shape[1] - 1).astype(np.int64)
         return {node: drawn[node] for node in self.levels}
 
 

@@ -20,7 +20,7 @@ from benchmarks.designs.graphs_practice import KINDS, Reals
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Rows of a law whose graph is known."""
+    """Rows of a distribution whose graph is known."""
 
     frame: dict[str, Any]
     schema: dpc.Schema
@@ -32,7 +32,7 @@ class Case:
 
 
 def generated(columns: int, seed: int) -> Network:
-    """Draw a network of 2 to 4 levels, about 1.3 parents a column, each conditional law from Dirichlet(½)."""
+    """Draw a network of 2 to 4 levels, about 1.3 parents a column, each conditional distribution from Dirichlet(½)."""
     rng = np.random.default_rng(seed)
     names = [f"v{place:02d}" for place in range(columns)]
     levels = {name: tuple(map(str, range(rng.integers(2, 5)))) for name in names}
@@ -48,7 +48,7 @@ def generated(columns: int, seed: int) -> Network:
 
 
 def random_binary(columns: int, rows: int, seed: int) -> tuple[dict[str, npt.NDArray[np.int64]], dpc.Cpdag]:
-    """Draw a sparse DAG of two-valued columns, about two arrows a column, three parents at most, and rows of it."""
+    """Rows of a sparse DAG of two-valued columns, about two directed edges a column, three parents at most."""
     rng = np.random.default_rng(seed)
     names = [f"v{place:02d}" for place in range(columns)]
     values = np.zeros((rows, columns), dtype=np.int64)
@@ -66,7 +66,7 @@ def random_binary(columns: int, rows: int, seed: int) -> tuple[dict[str, npt.NDA
 def random_linear(
     columns: int, rows: int, seed: int, sizes: tuple[float, float] = (0.3, 0.9), share: float | None = None
 ) -> tuple[dict[str, npt.NDArray[np.float64]], dpc.Cpdag]:
-    """Draw a sparse linear Gaussian DAG, ``share`` of all arrows (two a column), coefficients ± ``sizes``, and rows."""
+    """Rows of a sparse linear Gaussian DAG, a ``share`` of all edges (two a column), coefficients ± ``sizes``."""
     rng = np.random.default_rng(seed)
     names = [f"v{place:02d}" for place in range(columns)]
     values = np.zeros((rows, columns))
@@ -88,13 +88,13 @@ SHAPES = {
     "log-normal, to 6,000": (np.exp, 0.0, 6_000.0),
     "counts, to 100": (lambda z: np.maximum(0.0, np.floor(2 * np.exp(z) - 2)), 0.0, 100.0),
 }
-"""How a normal score is told, and the bounds."""
+"""How a normal score is transformed, and the bounds."""
 
 
 def mixed(shape: str, rows: int, seed: int) -> Case:
     """Draw a graph and rows of it."""
     rng = np.random.default_rng(40_000 + seed)
-    told, lower, upper = SHAPES[shape]
+    transform, lower, upper = SHAPES[shape]
     frame: dict[str, Any] = {}
     schema: dict[str, dpc.Bounded | dpc.Levels] = {}
     scores: list[Reals] = []
@@ -112,7 +112,7 @@ def mixed(shape: str, rows: int, seed: int) -> Case:
             frame[name], schema[name] = levels, dpc.Levels(range(4))
             score = (levels - levels.mean()) / max(levels.std(), 0.1)
         else:
-            frame[name], schema[name] = told(score), dpc.Bounded(lower, upper)
+            frame[name], schema[name] = transform(score), dpc.Bounded(lower, upper)
         scores.append(score)
     return Case(frame, dpc.Schema(schema), dpc.Cpdag.from_dag(names, arcs))
 
@@ -131,7 +131,7 @@ def cut(case: Case, way: str) -> Case:
     return Case(case.frame, dpc.Schema({k: declared(k, one) for k, one in case.schema.items()}), case.truth)
 
 
-LAWS = {
+ERRORS_OF = {
     "normal": lambda rng, rows: rng.normal(size=rows),
     "exponential": lambda rng, rows: rng.exponential(size=rows) - 1,
     "log-normal": lambda rng, rows: (rng.lognormal(0, 0.7, rows) - math.exp(0.245)) / 0.98,
@@ -140,12 +140,12 @@ LAWS = {
 """Of what is left of a column given its causes, of mean 0 and about variance 1."""
 
 
-def of_numbers(law: str, rows: int, seed: int) -> Case:
-    """Draw ten columns, each a linear function of its causes, ± ½ to 1½, and what is left; about fourteen arrows."""
+def of_numbers(dist: str, rows: int, seed: int) -> Case:
+    """Ten columns, each a linear function of its causes, ± ½ to 1½, and an error; about fourteen directed edges."""
     rng = np.random.default_rng([41, seed])
     names, values, arcs = [f"v{place}" for place in range(10)], np.zeros((rows, 10)), []
     for node in range(10):
-        values[:, node] = LAWS[law](rng, rows)
+        values[:, node] = ERRORS_OF[dist](rng, rows)
         for parent in range(node):
             if rng.random() < 14 / 45:
                 arcs.append((names[parent], names[node]))
@@ -223,7 +223,7 @@ _add({f"generated {columns}": lambda rows, seed, k=columns: Case.of(generated(k,
 _add({"20 linear": partial(_linear, 20, 10.0, 0, (0.3, 0.9), None)}
      | {f"Gaussian in ±{width:g}": partial(_linear, 10, width, 500, (0.5, 1.5), 14 / 45) for width in (20.0, 2_000.0)},
      "linear", delta=1e-6)  # fmt: skip
-_add({f"linear, {law}": partial(of_numbers, law) for law in LAWS}
+_add({f"linear, {dist}": partial(of_numbers, dist) for dist in ERRORS_OF}
      | {name: partial(of_near_copies, spread) for name, spread in SPREADS.items()}, "errors", delta=1e-6)  # fmt: skip
 _add({f"{shape}, {way}": lambda rows, seed, shape=shape, way=way: cut(mixed(shape, rows, 100 + seed), way)
       for shape in SHAPES for way in ("learnt", "widths", "exact")}, "mixed", delta=1e-6)  # fmt: skip

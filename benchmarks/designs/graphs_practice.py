@@ -17,14 +17,14 @@ Reals = npt.NDArray[np.float64]
 Codes = tuple[int, ...]
 
 
-def made(name: str, sizes: list[int], parents: list[list[int]], law: Callable[[int, Codes], Reals]) -> Network:
-    """Return the network of columns of so many levels; ``law``: of one column given the codes of its parents."""
+def made(name: str, sizes: list[int], parents: list[list[int]], chances: Callable[[int, Codes], Reals]) -> Network:
+    """The network of columns of so many levels; ``chances``: of one column given the codes of its parents."""
     names = [f"v{place:02d}" for place in range(len(sizes))]
     tables = {}
     for place, above in enumerate(parents):
         table = np.zeros([sizes[k] for k in above] + [sizes[place]])
         for codes in product(*(range(sizes[k]) for k in above)):
-            weights = np.maximum(law(place, codes), 0.0)
+            weights = np.maximum(chances(place, codes), 0.0)
             table[codes] = weights / weights.sum()
         tables[names[place]] = table
     levels = {name: tuple(map(str, range(size))) for name, size in zip(names, sizes, strict=True)}
@@ -44,7 +44,7 @@ def wear(rng: np.random.Generator) -> Network:
     stays = rng.uniform(0.6, 0.85, 30)
     start = np.array([0.5, 0.3, 0.2])
 
-    def law(k: int, codes: Codes) -> Reals:
+    def chances(k: int, codes: Codes) -> Reals:
         if not codes:
             return start
         shares = np.full(3, 0.05)
@@ -52,7 +52,7 @@ def wear(rng: np.random.Generator) -> Network:
         shares[min(codes[0] + 1, 2)] += 0.15
         return shares + 0.05 * start
 
-    return made("wear", [3] * 30, [[], *[[k - 1] for k in range(1, 30)]], law)
+    return made("wear", [3] * 30, [[], *[[k - 1] for k in range(1, 30)]], chances)
 
 
 def faults(rng: np.random.Generator) -> Network:
@@ -62,13 +62,13 @@ def faults(rng: np.random.Generator) -> Network:
     ]
     base, strength = rng.uniform(0.03, 0.2, 25), rng.uniform(0.3, 0.9, (25, 4))
 
-    def law(k: int, codes: Codes) -> Reals:
+    def chances(k: int, codes: Codes) -> Reals:
         off = 1 - (base[k] if k < 10 else base[k] / 4)
         for place, code in enumerate(codes):
             off *= 1 - strength[k, place] * code
         return np.array([off, 1 - off])
 
-    return made("faults", [2] * 25, parents, law)
+    return made("faults", [2] * 25, parents, chances)
 
 
 def grades(rng: np.random.Generator) -> Network:
@@ -79,13 +79,13 @@ def grades(rng: np.random.Generator) -> Network:
     parents = [sorted(rng.choice(k, min(k, int(rng.integers(1, 4))), replace=False).tolist()) for k in range(18)]
     slopes = rng.uniform(0.4, 0.9, (18, 3)) * rng.choice([-1, 1], (18, 3))
 
-    def law(k: int, codes: Codes) -> Reals:
+    def chances(k: int, codes: Codes) -> Reals:
         scores = [2 * code / (sizes[above] - 1) - 1 for above, code in zip(parents[k], codes, strict=True)]
         middle = float(sum(slope * score for slope, score in zip(slopes[k], scores, strict=False)))
         cuts = np.linspace(-1.2, 1.2, sizes[k] - 1)
         return np.diff(ndtr((cuts - middle) / 0.8), prepend=0.0, append=1.0)
 
-    return made("grades", sizes, parents, law)
+    return made("grades", sizes, parents, chances)
 
 
 def baskets(rng: np.random.Generator) -> Network:
@@ -108,21 +108,21 @@ def carrier(rng: np.random.Generator) -> Network:
     parents: list[list[int]] = [[], *[[0]] * 18, *[[] for _ in range(6)]]
     for k in range(19, 25):
         parents[k] = sorted(rng.choice(np.arange(1, 19), 2, replace=False).tolist())
-    laws = [rng.dirichlet(np.ones(size), size=20) for size in sizes]
-    laws[0][0] = [0.55 * (1 - rare.sum()), 0.45 * (1 - rare.sum()), *rare]
-    return made("carrier", sizes, parents, lambda k, codes: laws[k][sum(4**i * c for i, c in enumerate(codes))])
+    tables = [rng.dirichlet(np.ones(size), size=20) for size in sizes]
+    tables[0][0] = [0.55 * (1 - rare.sum()), 0.45 * (1 - rare.sum()), *rare]
+    return made("carrier", sizes, parents, lambda k, codes: tables[k][sum(4**i * c for i, c in enumerate(codes))])
 
 
 def relay(rng: np.random.Generator) -> Network:
     """Thirty columns of two or three levels in a chain, each a copy of the one before but in .02 to .08 of the rows."""
     size, slips = int(rng.integers(2, 4)), rng.uniform(0.02, 0.08, 30)
 
-    def law(k: int, codes: Codes) -> Reals:
+    def chances(k: int, codes: Codes) -> Reals:
         shares = np.full(size, slips[k] / size)
         shares[codes[0] if codes else 0] += (1 - slips[k]) if codes else 0.2
         return shares
 
-    return made("relay", [size] * 30, [[], *[[k - 1] for k in range(1, 30)]], law)
+    return made("relay", [size] * 30, [[], *[[k - 1] for k in range(1, 30)]], chances)
 
 
 def gates(rng: np.random.Generator) -> Network:
@@ -132,14 +132,14 @@ def gates(rng: np.random.Generator) -> Network:
         parents.append(sorted(rng.choice(k, 2, replace=False).tolist()))
     base, wrong, kinds = rng.uniform(0.3, 0.7, 20), rng.uniform(0.05, 0.15, 20), rng.integers(0, 3, 20)
 
-    def law(k: int, codes: Codes) -> Reals:
+    def chances(k: int, codes: Codes) -> Reals:
         if not codes:
             return np.array([1 - base[k], base[k]])
         on = (codes[0] != codes[1], bool(codes[0] and codes[1]), bool(codes[0] or codes[1]))[kinds[k]]
         high = 1 - wrong[k] if on else wrong[k]
         return np.array([1 - high, high])
 
-    return made("gates", [2] * 20, parents, law)
+    return made("gates", [2] * 20, parents, chances)
 
 
 def lattice(rng: np.random.Generator) -> Network:
@@ -153,12 +153,12 @@ def lattice(rng: np.random.Generator) -> Network:
     ]
     own, other = rng.uniform(0.6, 1.1, 24), rng.uniform(0.3, 0.7, 24)
 
-    def law(k: int, codes: Codes) -> Reals:
+    def chances(k: int, codes: Codes) -> Reals:
         slopes = (own[k],) if len(codes) == 1 else (other[k], own[k])
         middle = float(sum(slope * (code - 1) for slope, code in zip(slopes, codes, strict=False)))
         return np.diff(ndtr((np.array([-0.5, 0.5]) - middle) / 0.8), prepend=0.0, append=1.0)
 
-    return made("lattice", [3] * 24, parents, law)
+    return made("lattice", [3] * 24, parents, chances)
 
 
 def visits(rng: np.random.Generator) -> Network:
@@ -168,13 +168,13 @@ def visits(rng: np.random.Generator) -> Network:
     parents = [sorted(rng.choice(k, min(k, int(rng.integers(1, 3))), replace=False).tolist()) for k in range(16)]
     none, rate, growth = rng.uniform(0.5, 0.8, 16), rng.uniform(0.8, 2.0, 16), rng.uniform(0.25, 0.6, (16, 2))
 
-    def law(k: int, codes: Codes) -> Reals:
+    def chances(k: int, codes: Codes) -> Reals:
         more = float(sum(slope * code for slope, code in zip(growth[k], codes, strict=False)))
         counts = np.diff(poisson.cdf([0, 1, 4], rate[k] * np.exp(more)), prepend=0.0, append=1.0)
         absent = none[k] * np.exp(-more)
         return np.asarray((1 - absent) * counts + absent * np.eye(4)[0])
 
-    return made("visits", [4] * 16, parents, law)
+    return made("visits", [4] * 16, parents, chances)
 
 
 KINDS = (diagnosis, wear, faults, grades, baskets, carrier, relay, gates, lattice, visits)

@@ -176,8 +176,8 @@ FRESH |= {
 def dose(n: int, rng: Rng) -> Columns:
     hours, marks = rng.gamma(2.0, 5.5, n), np.array([1, 2, 4, 8, 12, 24.0])
     nearest = marks[np.abs(hours[:, None] - marks).argmin(1)]
-    told = np.clip(np.where(rng.random(n) < 0.5, nearest, np.round(hours * 2) / 2), 0.5, 48)
-    return told, np.clip(np.round(90 * np.exp(-told / 9) + 6 * rng.standard_normal(n), 1), 2, 140)
+    answer = np.clip(np.where(rng.random(n) < 0.5, nearest, np.round(hours * 2) / 2), 0.5, 48)
+    return answer, np.clip(np.round(90 * np.exp(-answer / 9) + 6 * rng.standard_normal(n), 1), 2, 140)
 
 
 def gauge(n: int, rng: Rng) -> Columns:
@@ -195,10 +195,10 @@ def bars(n: int, rng: Rng) -> Columns:
 
 def rounded_answers(n: int, rng: Rng) -> Columns:
     weight, way = rng.normal(78, 15, n), rng.lognormal(3.1, 0.6, n)
-    told = np.where(rng.random(n) < 0.7, 5 * np.round(weight / 5), np.round(weight))
+    answer = np.where(rng.random(n) < 0.7, 5 * np.round(weight / 5), np.round(weight))
     quarters, fives = 15 * np.maximum(np.round(way / 15), 1), 5 * np.round(way / 5)
     minutes = np.where(way < 10, np.round(way), np.where(rng.random(n) < 0.6, quarters, fives))
-    return np.clip(told, 35, 180), np.clip(minutes, 0, 180)
+    return np.clip(answer, 35, 180), np.clip(minutes, 0, 180)
 
 
 def tenure(n: int, rng: Rng) -> Columns:

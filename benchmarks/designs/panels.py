@@ -54,7 +54,7 @@ def trend(n: int, rng: Any) -> Any:
 
 
 def autoregression(n: int, rng: Any) -> Any:
-    """Units with nothing in common but their law; steps differ in size."""
+    """Units with nothing in common but their distribution; steps differ in size."""
     size = 0.08 * np.exp(0.4 * rng.standard_normal((n, 1)))
     rows = np.zeros((n, T))
     rows[:, :1] = size * rng.standard_normal((n, 1)) / np.sqrt(1 - 0.81)

@@ -242,7 +242,7 @@ FORCED = "lsnm", "hsic"
 
 
 def everyone(pair: Pair, epsilon: float, seed: int, score: str) -> bool:
-    """Return whether a forced choice by the public function, with noise from the seed, leans to the cause."""
+    """Return whether a forced choice by the public function, with noise from the seed, favours the cause."""
     schema = dpc.Schema({"cause": dpc.Bounded(*pair.range_cause), "effect": dpc.Bounded(*pair.range_effect)})
     loss = dpc.PureDP(epsilon)
     frame = {"cause": pair.cause, "effect": pair.effect}

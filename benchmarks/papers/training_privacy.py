@@ -3,7 +3,7 @@
 The paper's data sets cannot be had.  In their place: the five largest Tübingen pairs with one cause and one effect
 column on which √HSIC without noise, with the least of the penalties below, is right in all ten random halvings; so the
 figure shows what noise and ridge do.  The smallest and the largest value of the sample count as public bounds.  Total
-ε = 2 unless said otherwise.
+ε = 2 unless stated otherwise.
 
 Both sides get the same halves, the same regressions and the same Gaussian kernels; the test half is not protected.
 Published: HSIC, a Laplace draw of scale Δ/(ε/2) on each score, Δ by Theorem 7.  Ours: √HSIC, one Laplace draw on the
@@ -142,7 +142,7 @@ def votes(pair: Pair, seed: int) -> bool:
 
 
 def everyone(report: Report, pairs: list[Pair], runs: int) -> None:
-    """Add how often votes that protect every row lean the right way."""
+    """Add how often votes that protect every row favour the cause."""
     right = []
     for pair in pairs:
         rate = float(np.mean([votes(pair, 7000 + seed) for seed in range(runs)]))

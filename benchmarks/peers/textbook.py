@@ -47,8 +47,8 @@ def _lines(name: str, what: str) -> Pair:
     import statsmodels.api as sm
 
     frame, outcome, regressors = data.regression(name)
-    law = "HC1" if what == "HC1" else "nonrobust"
-    theirs = sm.OLS(frame[outcome], sm.add_constant(frame[regressors])).fit(cov_type=law)
+    dist = "HC1" if what == "HC1" else "nonrobust"
+    theirs = sm.OLS(frame[outcome], sm.add_constant(frame[regressors])).fit(cov_type=dist)
     meat = {"robust_for": (outcome, regressors)} if what == "HC1" else {}
     moments = dpc.moments(data.table(frame), [outcome, *regressors], loss=EXACT, **meat)
     ours = moments.ols(outcome, regressors, errors="homoscedastic" if what == "errors" else None)
@@ -195,10 +195,10 @@ def _skeleton(name: str) -> Pair:
 
 
 COMPARISONS = (
-    *(Comparison(f"least squares: {said}", book, "statsmodels", lambda n=name, w=what: _lines(n, w))
+    *(Comparison(f"least squares: {words}", book, "statsmodels", lambda n=name, w=what: _lines(n, w))
       for name, book in (("lalonde", "LaLonde, trial"), ("card", "Card, schooling"), ("mroz", "Mroz, hours"),
                          ("engel", "Engel, food"), ("stackloss", "stack loss"))
-      for what, said in (("slopes", "slopes"), ("errors", "standard errors"))),
+      for what, words in (("slopes", "slopes"), ("errors", "standard errors"))),
     *(Comparison("least squares: White's standard errors", book, "statsmodels", lambda n=name: _lines(n, "HC1"))
       for name, book in (("lalonde", "LaLonde, trial"), ("card", "Card, schooling"))),
     *(Comparison(f"two-stage least squares: {what}", book, "linearmodels", lambda n=name, w=what: _instruments(n, w))
@@ -212,10 +212,10 @@ COMPARISONS = (
                  lambda w=width: _jump("senate", w)) for width in (10, 20, 40)),
     *(Comparison(f"jump at a cutoff, bandwidth {width}", "House elections, whole points", "rdrobust",
                  lambda w=width: _jump("house", w)) for width in (10, 20)),
-    *(Comparison(f"differences in differences: {said}, {control} controls", "castle laws, cohorts of 2 states or more",
+    *(Comparison(f"differences in differences: {words}, {control} controls", "castle laws, cohorts of 2 states or more",
                  package, lambda p=package, w=what, c=control: _staggered(p, w, c))
       for package in ("csdid", "differences") for control in ("never", "not-yet")
-      for what, said in (("cells", "group-time effects"), ("mean", "their mean"))),
+      for what, words in (("cells", "group-time effects"), ("mean", "their mean"))),
     *(Comparison("synthetic control, mean effect", book, "pysyncon", lambda n=name: _simplex(n))
       for name, book in (("texas", "Texas prisons"), ("california", "California tobacco"), ("basque", "Basque Country"),
                          ("germany", "West Germany"))),

@@ -1,8 +1,7 @@
-"""Speed of graph searches: ten million rows in DuckDB; asia beside causal-learn's PC and Priv-PC with scipy."""
+"""Speed of graph searches: ten million rows in DuckDB; asia beside causal-learn's PC."""
 
 from __future__ import annotations
 
-import math
 import statistics
 import time
 from collections.abc import Callable
@@ -71,7 +70,7 @@ def best_of(times: int, run: Callable[[], Any]) -> float:
 
 
 def speed(report: Report) -> None:
-    """Time asia from the data frame to the class: the default, causal-learn's PC, Priv-PC with scipy's tau."""
+    """Time asia from the data frame to the class: the default and causal-learn's PC."""
     import pandas
 
     network = read("asia")
@@ -87,48 +86,8 @@ def speed(report: Report) -> None:
         return pc(frame.to_numpy(), 0.01, "chisq", show_progress=False)
 
     default, other = best_of(5, ours), best_of(3, theirs)
-    private = best_of(1, lambda: priv_pc_with_scipy(frame.to_numpy(), 5.0))
-    report.add("asia", {"default": default, "causal-learn PC": other, "Priv-PC with scipy": private}, n=100_000)
+    report.add("asia", {"default": default, "causal-learn PC": other}, n=100_000)
     report.target(f"{other / default:.1f} times faster than causal-learn's PC, at least 2", other >= 2 * default)
-    report.target(f"{private / default:.0f} times faster than Priv-PC with scipy, at least 10", private >= 10 * default)
-
-
-def priv_pc_with_scipy(rows: np.ndarray, epsilon: float) -> Any:  # type: ignore[type-arg]
-    """Run Priv-PC as published on the rows themselves: each stratum's tau by ``scipy.stats.kendalltau``."""
-    from unittest import mock
-
-    from scipy.stats import kendalltau
-
-    from dpcausal.discovery.search.pc import Terms
-    from dpcausal.papers.discovery.pc_system import Replica
-    from dpcausal.privacy.noise import generator_from_seed
-
-    names = tuple(f"v{place}" for place in range(rows.shape[1]))
-    generator = generator_from_seed(3)
-
-    def score(self: Any, scores: Any, test: Any) -> float:
-        data = rows if scores is self.whole else rows[generator.permutation(len(rows))[: int(scores.counts.sum())]]
-        x, y, *given = (data[:, names.index(name)] for name in (*test[:2], *test[2]))
-        place = np.zeros(len(data), dtype=np.int64)
-        for column in given:
-            place = 2 * place + column
-        top, weight = 0.0, 0.0
-        for stratum in np.unique(place):
-            inside = place == stratum
-            m = int(inside.sum())
-            a, b = x[inside], y[inside]
-            if m <= 2 or a.min() == a.max() or b.min() == b.max():
-                continue
-            w = 9 * m * (m - 1) / (4 * m + 10)
-            tau = kendalltau(a, b).statistic * np.sqrt(4 * a.var() * b.var())  # tau-b to tau-a of two values
-            top, weight = top + w * tau, weight + w
-        return 0.5 * math.erfc(abs(top) / math.sqrt(2 * weight)) if weight else 0.5
-
-    counts = np.zeros([2] * len(names), dtype=np.int64)
-    np.add.at(counts, tuple(rows.T), 1)
-    replica = Replica(names, counts, epsilon, Terms("pc", 0.1, 6, dpc.Knowledge()), generator)
-    with mock.patch.object(Replica, "score", score):
-        return dpc.papers.PrivPc().as_published(replica)
 
 
 def main(arguments: list[str], name: str = "discovery_speed", **changed: Any) -> int:

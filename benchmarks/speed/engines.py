@@ -164,8 +164,8 @@ def drawn(lines: dict[tuple[str, str, str], list[tuple[int, float]]], path: Path
     axes = figure.subplots()
     for (engine, what, how), points in lines.items():
         style, growth = "--" if how == "own" else "-", exponent(points)
-        told = f"{engine}, {what}, {how}" + ("" if growth is None else f": rows to the power {growth:.2f}")
-        axes.loglog(*zip(*points, strict=True), style, marker="o", markersize=3, label=told)
+        label = f"{engine}, {what}, {how}" + ("" if growth is None else f": rows to the power {growth:.2f}")
+        axes.loglog(*zip(*points, strict=True), style, marker="o", markersize=3, label=label)
     axes.set(xlabel="rows", ylabel="CPU seconds")
     axes.legend(fontsize=7)
     figure.savefig(path)

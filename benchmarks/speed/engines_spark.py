@@ -106,13 +106,13 @@ def below() -> dict[int, tuple[str, float, float]]:
     for number in (int(name) for name in os.listdir("/proc") if name.isdigit()):
         try:
             stat = Path(f"/proc/{number}/stat").read_text().rsplit(")", 1)[1].split()
-            said = Path(f"/proc/{number}/cmdline").read_text()
+            command = Path(f"/proc/{number}/cmdline").read_text()
             peak = [line.split()[1] for line in Path(f"/proc/{number}/status").read_text().splitlines()
                     if line.startswith("VmHWM")]  # fmt: skip
         except OSError:  # it has ended
             continue
         parents[number] = int(stat[1])
-        found[number] = said, sum(map(int, stat[11:15])) / TICKS, int(peak[0]) / 2**20 if peak else 0.0
+        found[number] = command, sum(map(int, stat[11:15])) / TICKS, int(peak[0]) / 2**20 if peak else 0.0
     inside = {os.getpid()}
     while more := {one for one, parent in parents.items() if parent in inside} - inside:
         inside |= more
@@ -147,8 +147,8 @@ def asked(report: Report, master: str, home: Path) -> None:
         for name, task in tasks.items():
             measured(report, name, lambda task=task, table=table: task(table))
     peaks = {"Java": 0.0, "a Python worker": 0.0, "this process": 0.0}
-    for number, (said, _, peak) in below().items():
-        which = "this process" if number == os.getpid() else "Java" if "java" in said else "a Python worker"
+    for number, (command, _, peak) in below().items():
+        which = "this process" if number == os.getpid() else "Java" if "java" in command else "a Python worker"
         peaks[which] = max(peaks[which], peak)
     print("peak GB: " + ", ".join(f"{which} {peak:.2f}" for which, peak in peaks.items()))
 
@@ -162,11 +162,11 @@ def killed(master: str, home: Path) -> bool:
 
     def released(ledger: dpc.Ledger, kill: bool) -> tuple[Any, int | None]:
         table, hit = dpc.Table(frame, SCHEMA, ledger), []
-        idle = {one: cpu for one, (said, cpu, _) in below().items() if "pyspark.daemon" in said}
+        idle = {one: cpu for one, (command, cpu, _) in below().items() if "pyspark.daemon" in command}
 
         def aim() -> None:
             for _ in range(6000):
-                busy = {one: cpu - idle.get(one, cpu) for one, (said, cpu, _) in below().items() if one in idle}
+                busy = {one: cpu - idle.get(one, cpu) for one, (command, cpu, _) in below().items() if one in idle}
                 if busy and max(busy.values()) > 0.3:  # it is in the middle of its rows
                     worker = max(busy, key=lambda one: busy[one])
                     os.kill(worker, signal.SIGKILL)
@@ -189,8 +189,8 @@ def killed(master: str, home: Path) -> bool:
     ledger = dpc.Ledger.in_memory(dpc.ApproxDP(10, 1e-4))
     (expected, _), (found, worker) = released(dpc.Ledger.in_memory(LOSS), False), released(ledger, True)
     same, once = found == expected, len(ledger.entries()) == 1
-    told = "the answer without" if same else f"refused: {found}" if isinstance(found, str) else "ANOTHER ANSWER"
-    print(f"{master}: worker {worker} killed in the middle of moments: {told}; spends: {len(ledger.entries())}")
+    outcome = "the answer without" if same else f"refused: {found}" if isinstance(found, str) else "ANOTHER ANSWER"
+    print(f"{master}: worker {worker} killed in the middle of moments: {outcome}; spends: {len(ledger.entries())}")
     return worker is not None and once and (same if "," in master else same or isinstance(found, str))
 
 

@@ -25,11 +25,11 @@ def fill(path: Path, count: int) -> None:
     """Write the lines that ``count`` spends would write, at once."""
     with Ledger.create(path, budget=BUDGET, accept_large_epsilon=True) as ledger:
         head = ledger.head
-    told = {"task": "direction", "loss": loss_text(LOSS), "zcdp": None, "unit": "row", "relation": "replace-one"}
-    told |= {"detail": {"columns": ["x", "y"]}, "once": {}, "caveats": ""}
+    entry = {"task": "direction", "loss": loss_text(LOSS), "zcdp": None, "unit": "row", "relation": "replace-one"}
+    entry |= {"detail": {"columns": ["x", "y"]}, "once": {}, "caveats": ""}
     lines = []
     for number in range(1, count + 1):
-        lines.append(sealed("spend", told | {"number": number, "previous": head}))
+        lines.append(sealed("spend", entry | {"number": number, "previous": head}))
         head = json.loads(lines[-1])["hash"]
     with path.open("ab") as file:
         file.writelines(lines)

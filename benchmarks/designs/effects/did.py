@@ -145,10 +145,10 @@ def truths(g: Any, effects: Effects) -> dict[str, float]:
     """Return the mean effect and those by event, over the cohorts that were drawn."""
     size = {start: float((g == start).mean()) for start in effects}
     pairs = [(start, e) for start, path in effects.items() for e in range(len(path))]
-    told = {"all": pairs, **{f"{e:+d}": [pair for pair in pairs if pair[1] == e] for e in range(T)}}
+    pairs_of = {"all": pairs, **{f"{e:+d}": [pair for pair in pairs if pair[1] == e] for e in range(T)}}
     return {
         name: sum(size[start] * effects[start][e] for start, e in of) / sum(size[start] for start, _ in of)
-        for name, of in told.items() if of
+        for name, of in pairs_of.items() if of
     }  # fmt: skip
 
 

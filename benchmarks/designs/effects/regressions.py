@@ -27,10 +27,10 @@ class Asked:
         return self.function(rng, n, loss)
 
 
-def released(columns: dict[str, Any], loss: Any, meat: Any = None, reach: float = 15) -> Any:
+def released(columns: dict[str, Any], loss: Any, robust: Any = None, reach: float = 15) -> Any:
     schema = dict.fromkeys(columns, dpc.Bounded(-reach, reach))
     rows = table(columns, schema, loss)
-    return dpc.moments(rows, list(columns), robust_for=meat, loss=loss, accept_large_epsilon=True)
+    return dpc.moments(rows, list(columns), robust_for=robust, loss=loss, accept_large_epsilon=True)
 
 
 def read(one: Any, truth: float) -> Reading:
@@ -71,24 +71,22 @@ def mediation(through: float, on: float) -> Ask:
         correlation = release.partial("m", "a", given=["x"], errors="normal")["m"]
         cause = release.sensitivity("y", "m", given=["a", "x"], explains=(0.1, 0.1), errors="normal")
         left = on - math.sqrt(0.01 / 0.9) if on else 0.0
-        told = {name: read(found[name], truth) for name, truth in
+        readings = {name: read(found[name], truth) for name, truth in
                 (("direct", 0.3), ("indirect", through * on), ("total", 0.3 + through * on))}  # fmt: skip
-        told["partial"] = read(correlation, through / math.hypot(1, through))
-        return told | ({"cause of .1, .1": read(cause["shares as named"], left)} if on else {})
+        readings["partial"] = read(correlation, through / math.hypot(1, through))
+        return readings | ({"cause of .1, .1": read(cause["shares as named"], left)} if on else {})
 
     return ask
 
 
-def fanned(
-    draw: Callable[[Any, int], Any], meat: bool, symmetric: bool = False
-) -> Ask:
-    """Spread that goes with a regressor; with ``meat``, or said to be constant though it is not."""
+def fanned(draw: Callable[[Any, int], Any], robust: bool, symmetric: bool = False) -> Ask:
+    """Spread that goes with a regressor; with ``robust``, or declared constant though it is not."""
 
     def ask(rng: Any, n: int, loss: Any) -> Readings:
         x, w = rng.normal(size=(2, n))
         columns = {"y": 1 + 2 * x - w + draw(rng, n) * np.exp(0.5 * x), "x": x, "w": w}
-        release = released(columns, loss, ("y", ["x", "w"]) if meat else None, 20)
-        found = release.ols("y", ["x", "w"], errors="symmetric" if symmetric else None if meat else "homoscedastic")
+        release = released(columns, loss, ("y", ["x", "w"]) if robust else None, 20)
+        found = release.ols("y", ["x", "w"], errors="symmetric" if symmetric else None if robust else "homoscedastic")
         return {"x": read(found["x"], 2.0), "w": read(found["w"], -1.0)}
 
     return ask
@@ -123,7 +121,7 @@ def skewed_arm(rng: Any, n: int) -> dict[str, Any]:
 
 
 def few_far(rng: Any, n: int) -> dict[str, Any]:
-    """A tenth of x lies far out, where errors are wide and skewed."""
+    """A tenth of x lies far from the rest, where errors are wide and skewed."""
     w, few = rng.normal(size=n), rng.random(n) < 0.1
     x = 0.3 * rng.normal(size=n) + 2 * few + 0.5 * w
     return {"y": 2 * x - w + np.where(few, 2 * (rng.exponential(size=n) - 1), rng.normal(size=n)), "x": x, "w": w}
@@ -136,7 +134,7 @@ def skewed_end(rng: Any, n: int) -> dict[str, Any]:
 
 
 def spread(draw: Callable[[Any, int], dict[str, Any]], *slopes: float, symmetric: bool = False) -> Any:
-    """The regression named as ``robust_for``; of these with symmetric errors that may be said."""
+    """The regression named as ``robust_for``; of these with symmetric errors, which may be declared."""
 
     def ask(rng: Any, n: int, loss: Any) -> Readings:
         release = released(draw(rng, n), loss, ("y", ["x", "w"]), 30)
@@ -169,8 +167,8 @@ def of_others(name: str, symmetric: bool) -> Ask:
         kinds = {one: dpc.Levels([0, 1]) if ends == (0, 1) else dpc.Bounded(*ends) for one, ends in reach.items()}
         columns = {one: values.astype(int) if reach[one] == (0, 1) else values for one, values in columns.items()}
         outcome, *others = columns
-        rows, meat = table(columns, kinds, loss), (outcome, others)
-        release = dpc.moments(rows, list(columns), robust_for=meat, loss=loss, accept_large_epsilon=True)
+        rows, robust = table(columns, kinds, loss), (outcome, others)
+        release = dpc.moments(rows, list(columns), robust_for=robust, loss=loss, accept_large_epsilon=True)
         fit = release.ols(outcome, others, errors="symmetric" if symmetric else None)
         return {one: read(fit[one], slopes_of(name)[one]) for one in others}
 
@@ -186,24 +184,24 @@ LINES = {
     "three of strength 0": instruments((0.0, 0.0, 0.0)), "two of .1": instruments((0.1, 0.1)),
     "mediation .4, .3": mediation(0.4, 0.3), "mediation 0, 0": mediation(0.0, 0.0),
     "mediation .05, .05": mediation(0.05, 0.05),
-    "fan, meat": fanned(normal, True), "fan, symmetric": fanned(normal, True, True),
+    "fan, robust": fanned(normal, True), "fan, symmetric": fanned(normal, True, True),
     "fan, said constant": fanned(normal, False),
     "fan of t5, symmetric": fanned(lambda rng, n: rng.standard_t(5, n), True, True),
-    "skewed fan, meat": fanned(lambda rng, n: rng.exponential(size=n) - 1, True),
-    "wages, meat": spread(wages, 2.0, -1.0), "visits, meat": spread(visits, 2.0, 0.5),
-    "yields, meat": spread(yields, 2.0, -1.0),
+    "skewed fan, robust": fanned(lambda rng, n: rng.exponential(size=n) - 1, True),
+    "wages, robust": spread(wages, 2.0, -1.0), "visits, robust": spread(visits, 2.0, 0.5),
+    "yields, robust": spread(yields, 2.0, -1.0),
     "wages, symmetric": spread(wages, 2.0, -1.0, symmetric=True),
     "yields, symmetric": spread(yields, 2.0, -1.0, symmetric=True),
-    "skewed arm, meat": spread(skewed_arm, 0.5, 1.0), "few far out, meat": spread(few_far, 2.0, -1.0),
-    "skewed end, meat": spread(skewed_end, 2.0, -1.0),
+    "skewed arm, robust": spread(skewed_arm, 0.5, 1.0), "few far out, robust": spread(few_far, 2.0, -1.0),
+    "skewed end, robust": spread(skewed_end, 2.0, -1.0),
 }  # fmt: skip
 
-LINES |= {f"{name}, meat": of_others(name, False) for name in CASES}
+LINES |= {f"{name}, robust": of_others(name, False) for name in CASES}
 LINES |= {f"{name}, symmetric": of_others(name, True) for name, (_, _, symmetric) in CASES.items() if symmetric}
 
 
 
-FEW = ("wages, meat", "visits, meat", "yields, meat")
+FEW = ("wages, robust", "visits, robust", "yields, robust")
 UNSEEN = [name for name in LINES if name in FEW or name.split(",")[0] in CASES]
 SEEDS, SAID = {"seeds": prefix(11), "delta": 1e-6}, "fan, said constant"
 DESIGNS = register({name: Asked(ask) for name, ask in LINES.items() if name not in UNSEEN and name != SAID},

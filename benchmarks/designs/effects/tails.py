@@ -242,8 +242,8 @@ class Population:
         adjusted = [columns[name] for name in release.names[2:]]
         for arm, outcome in enumerate(self.outcomes):
             line, chance = lines.outcome[-1] + lines.outcome[0] * arm, lines.treatment[-1]
-            for slope, lean, column in zip(lines.outcome[1:], lines.treatment, adjusted, strict=False):
-                line, chance = line + slope * column, chance + lean * column
+            for slope, tilt, column in zip(lines.outcome[1:], lines.treatment, adjusted, strict=False):
+                line, chance = line + slope * column, chance + tilt * column
             chance = np.clip(chance, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
             reach = found.cut * (chance if arm else 1 - chance)
             lost.append(float(np.mean(outcome - line - np.clip(outcome - line, -reach, reach))))

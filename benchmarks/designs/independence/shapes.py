@@ -248,7 +248,7 @@ def _doses(n: int, rng: Any, link: float) -> SimulatedRows:
 
 
 def _queue(n: int, rng: Any, link: float) -> SimulatedRows:
-    """Waiting times by the hour: noise of exponential law whose scale has two peaks a day."""
+    """Waiting times by the hour: noise of exponential distribution whose scale has two peaks a day."""
     hour = rng.uniform(0, 24, n)
     scale = 0.5 + np.exp(-((hour - 9) ** 2) / 2) + 2 * np.exp(-((hour - 17) ** 2) / 4)
     first, second = rng.exponential(size=(2, n))
@@ -365,7 +365,7 @@ DESIGNS = register(SHAPES, "shapes") | register(LATER, "shapes, later", "2026-11
 for place, (nulls, links, day) in enumerate(unseen.SETS + practice.SETS, start=1):
     DESIGNS |= register(nulls, f"unseen {place}", day) | register(links, f"unseen {place}, linked", day)
 BLOCKS = {*SLOW, *unseen.BLOCKS, *(name for nulls, links, _ in practice.SETS for name in (*nulls, *links))}
-"""Designs that are tested in blocks, whose terms make the law of the sum: fewer tables tell as much."""
+"""Designs that are tested in blocks, whose terms make the distribution of the sum: fewer tables tell as much."""
 
 
 def sign_changing(effect: float) -> Any:

@@ -145,11 +145,11 @@ def _agree_scales(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
     region = rng.choice(9, n, p=w / w.sum())
     band = np.clip(rng.binomial(5, 0.25 + 0.05 * region), 0, 5)
     out = []
-    for lean in (0.3, -0.4):
+    for tilt in (0.3, -0.4):
         shift = (
-            lean
+            tilt
             + 0.3 * rng.standard_normal((9, 1))
-            + 0.2 * np.arange(6) * np.sign(lean)
+            + 0.2 * np.arange(6) * np.sign(tilt)
             + 0.35 * rng.standard_normal((9, 6))
         )
         wide = rng.uniform(0.8, 1.5, (9, 6))
