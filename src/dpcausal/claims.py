@@ -1,4 +1,4 @@
-"""The claims that guarantees rest on: read from the proof pages that lie beside the code."""
+"""The claims that guarantees rely on: read from the proof pages that lie beside the code."""
 
 from __future__ import annotations
 
@@ -74,4 +74,4 @@ def _near(name: object, known: dict[str, Claim]) -> str:
     word = re.compile(rf"(?<![a-z0-9]){re.escape(name.casefold())}(?![a-z0-9])")
     named = [one for one in known if word.search(one)]
     found = named or [one for one, claim in known.items() if word.search(claim.text.casefold())]
-    return f"; it stands in {', '.join(sorted(found)[:8])}" if found else nearest(name, known)
+    return f"; it is in {', '.join(sorted(found)[:8])}" if found else nearest(name, known)

@@ -44,7 +44,7 @@ storable("Unit")(Unit)
 
 
 def encode(value: Any) -> Any:
-    """Return a value as JSON types that tell its type; ``NotStorableError`` if that cannot be done faithfully."""
+    """Return a value as JSON types that carry its type; ``NotStorableError`` if that cannot be done faithfully."""
     if value is None or type(value) in (bool, int, str):
         return value
     if isinstance(value, (np.bool_, np.integer)):

@@ -63,7 +63,7 @@ name = "graph"
 task = "discover"
 columns = ["free", "age", "female", "visits"]
 epsilon = 0.25
-# Plans were drawn by lot, so nothing is a cause of having one; visits came after.
+# Plans were randomised, so nothing is a cause of having one; visits came after.
 knowledge = { tiers = [["age", "female"], ["free"], ["visits"]], forbidden = [["age", "free"], ["female", "free"]] }
 
 [[question]]
@@ -114,7 +114,7 @@ def write(folder: str | os.PathLike[str]) -> Path:
 
 
 def run(folder: str | os.PathLike[str], progress: Progress | None = None) -> tuple[StudyPlan, Path]:
-    """Write, run and report the study; a second run pays for nothing.
+    """Write, run and report the study; a second run costs nothing.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def compared(found: StudyPlan) -> list[str]:
     for one in found.standings:
         if isinstance(one.answer, Direction):
             leans = "no lean" if one.answer.favoured is None else f"leans to {one.answer.favoured}"
-            lines.append(f"which way: {one.answer.answer()} ({leans}). By design, a lot drew the plans: coinsurance.")
+            lines.append(f"which way: {one.answer.answer()} ({leans}). The plans were randomised, so coinsurance.")
         if isinstance(one.answer, Effect) and one.answer.estimate is not None and one.answer.interval is not None:
             low, high = one.answer.interval
             exact = exact_difference()

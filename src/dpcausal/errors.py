@@ -4,7 +4,7 @@
 
     DpCausalError
     ├── ParameterError            a public argument is out of its range (also a ValueError)
-    │   ├── CallError             arguments that a function does not take, or lacks (also a TypeError)
+    │   ├── CallError             arguments that a function does not take, or needs (also a TypeError)
     │   └── LossError             a privacy amount is malformed or of a kind the method cannot pay in
     ├── SchemaError               the schema, or a column's declared type, does not fit (also a ValueError)
     ├── RowLimitError             more rows would be collected than the stated limit
@@ -60,7 +60,7 @@ class CallError(ParameterError, TypeError):
 
 
 def with_signature_errors(function: Function) -> Function:
-    """Give a public function an error that says what a call lacks or has too much, and how it is written."""
+    """Give a public function an error that names the arguments that a call misses or has too many."""
 
     @wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:

@@ -30,13 +30,13 @@ class Guarantee:
     loss : Loss
         What the call cost, fixed before the data was read.
     relation : Relation
-        The neighbouring data sets that the guarantee speaks of.
+        The neighbouring data sets that the guarantee applies to.
     unit : Unit
         Whose record is protected.
     private : bool
         False for simulated noise, unproven variants and ledgers without privacy.
     proofs : tuple of str
-        The claims that the guarantee rests on; ``dpcausal explain <claim>`` prints one.
+        The claims that the guarantee relies on; ``dpcausal explain <claim>`` prints one.
     caveats : tuple of str
         What is not covered, in words.
     public : tuple of str
@@ -181,7 +181,7 @@ def flat(entries: dict[str, Any]) -> dict[str, Any]:
 
 
 class TextResult:
-    """Base of what is told in sentences, to a reader or a notebook, and as JSON."""
+    """Base of results: text for a reader or a notebook, and JSON."""
 
     def summary(self) -> str:
         """Return it in sentences."""

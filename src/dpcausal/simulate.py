@@ -1,7 +1,7 @@
 """Simulated data with a known answer: the designs of the papers, from public randomness.
 
-Everything about a design is public: its law, its seed and the bounds in its schema, which follow from the law and
-never from the drawn records.
+Everything about a design is public: its distribution, its seed and the bounds in its schema, which follow from the
+distribution and never from the drawn records.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def anm_pair(
 ) -> SimulatedPair:
     """Draw n independent records of an additive noise model, y = f(x) + noise, noise independent of x.
 
-    f is scaled to mean 0 and variance 1 under the law of x.
+    f is scaled to mean 0 and variance 1 under the distribution of x.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def anm_pair(
         ``"gaussian"``, ``"uniform"``, ``"laplace"`` or ``"lognormal"`` (the exponential of a normal of standard
         deviation ½, centred); mean 0, standard deviation ``noise_scale``.
     cause : str
-        Law of x: ``"uniform"`` on [−2, 2], or ``"gaussian"``, standard normal moved into [−4, 4].
+        Distribution of x: ``"uniform"`` on [−2, 2], or ``"gaussian"``, standard normal moved into [−4, 4].
     noise_scale : float
         Standard deviation of the noise, > 0, beside the 1 of f(x).
     seed : int, optional
@@ -116,7 +116,7 @@ def anm_pair(
 
     Notes
     -----
-    Linear f with Gaussian x and noise is the one case here whose direction no method can tell.
+    Linear f with Gaussian x and noise is the one case here whose direction no method can find.
     *Source*: the designs are of the kind in Hoyer et al. (2009) and Mooij et al. (2016).
 
     Examples

@@ -270,7 +270,7 @@ def test_a_guest_that_fails_on_made_up_rows_in_whatever_way_is_refused_unspent()
             dpc.methods.Gcm(regression=Failing()),
         ):
             ledger = dpc.Ledger.in_memory(LOSS)
-            with pytest.raises(ParameterError, match=f"fails on made-up rows with {kind}"):
+            with pytest.raises(ParameterError, match=f"fails on simulated rows with {kind}"):
                 dpc.ci_test(dpc.Table(columns(), DATA.schema, ledger), "x", "y", given=["z1"], loss=LOSS, method=call)
             assert not ledger.entries()
 

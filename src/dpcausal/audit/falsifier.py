@@ -47,7 +47,7 @@ class Falsification:
     evaluations : int
         Neighbour pairs looked at, different ones within each climb unless the domain has too few.
     rows, neighbour : float arrays, shape (m, columns)
-        The worst pair, made up by the search; read-only.
+        The worst pair, built by the search; read-only.
     """
 
     ratio: float

@@ -25,7 +25,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class GreyBoxAudit:
-    """The outcome of a grey-box comparison, of so many ``passages`` through the gate.
+    """The outcome of a grey-box comparison, with its number of ``passages`` through the gate.
 
     ``faults`` say what differs that must not, or moves by more than is declared; ``ratio`` is the largest change over
     declared bound.

@@ -44,7 +44,7 @@ def from_causal_learn(graph: Any) -> Cpdag:
         elif set(marks) == {"TAIL", "ARROW"}:
             arcs.append((a, b) if marks[1] == "ARROW" else (b, a))
         else:
-            raise ParameterError("an edge with a circle or with two heads stands in no CPDAG")
+            raise ParameterError("an edge with a circle or with two heads is not allowed in a CPDAG")
     nodes = tuple(node.get_name() for node in general.get_nodes())
     return Cpdag(nodes, frozenset(arcs), frozenset(edges))
 

@@ -82,7 +82,7 @@ class _Braces:
         self.dot = "digraph" in kinds
         self.tokens = [token for token in _TOKEN.findall(text) if not token.lstrip().startswith(("//", "/*", "#"))]
         if '"' in self.tokens:
-            raise ParameterError("a quoted name or value lacks its closing quote")
+            raise ParameterError("a quoted name or value has no closing quote")
         self.at, self.kinds, self.depth = 0, kinds, 0
         self.nodes: dict[str, None] = {}
         self.joined: dict[frozenset[str], tuple[str, str] | None] = {}
@@ -115,7 +115,7 @@ class _Braces:
         return self.tokens[self.at - 1] if self.at <= len(self.tokens) else ""
 
     def body(self) -> list[str]:
-        """Read what stands in braces, and return the nodes that it names; what holds for all its edges ends with it."""
+        """Read what is in braces, and return the nodes that it names; what holds for all its edges ends with it."""
         before, named = dict(self.defaults), list[str]()
         self.depth += 1
         if self.depth > _DEEPEST:
@@ -169,7 +169,7 @@ class _Braces:
 
     def join(self, a: str, b: str, mark: str) -> None:
         if mark == "<->":
-            raise ParameterError("an edge with two heads stands in no CPDAG")
+            raise ParameterError("an edge with two heads is not allowed in a CPDAG")
         arc = None if mark == "--" else (a, b) if mark == "->" else (b, a)
         if self.joined.setdefault(frozenset((a, b)), arc) != arc:
             raise ParameterError("a graph joins two nodes by at most one edge")
@@ -185,7 +185,7 @@ class _Braces:
                 self.take(), self.name()
             return [name]
         if self.seen() != "{":
-            raise ParameterError("a subgraph stands in braces")
+            raise ParameterError("a subgraph must be in braces")
         return self.body()
 
     def name(self) -> str:
@@ -204,7 +204,7 @@ class _Braces:
             while self.seen() not in {"", "]"}:
                 tokens.append(self.take())
             if self.take() != "]" or (self.dot and {"<", "+"} & {*tokens}):
-                raise ParameterError("attributes stand in brackets, as [key=value]: no markup, no sum of texts")
+                raise ParameterError("attributes must be in brackets, as [key=value]: no markup, no sum of texts")
             plain = [token.strip('"') for token in tokens]
             attributes |= {a: b for a, mark, b in zip(plain, tokens[1:], plain[2:], strict=False) if mark == "="}
         return attributes

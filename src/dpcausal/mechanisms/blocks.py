@@ -34,7 +34,7 @@ def assign_blocks(
 
 
 def salt_of(generator: PublicGenerator) -> int:
-    """Return the public salt by which keys are dealt."""
+    """Return the public salt by which keys are assigned to blocks."""
     return int(generator.integers(2**63))
 
 
@@ -53,7 +53,7 @@ def block_order(
 def equal_blocks(
     rows: int, blocks: int, size: int, generator: PublicGenerator, keys: npt.NDArray[np.int64] | None = None
 ) -> list[npt.NDArray[np.int64]]:
-    """Return the row positions of disjoint blocks of one size, by public coins; rows that fill no block are left out.
+    """Return the row positions of disjoint blocks of one size, at public random; rows that fill no block are left out.
 
     With keys blocks are those of ``assign_blocks``, each cut to the first of its own: of at most that size.
     """
@@ -66,7 +66,7 @@ def equal_blocks(
 
 
 def blocks_moved(unit: Unit) -> int:
-    """Return how many blocks one unit moves: two where a person is dealt by an id that may be replaced."""
+    """Return how many blocks one unit moves: two where a person is assigned by an id that may be replaced."""
     return 2 if unit is Unit.PERSON else 1
 
 
@@ -114,7 +114,7 @@ INSIDE = 0.68
 def block_window(
     answers: Sequence[int | None], centres: Integers, halves: Integers, label: str, unit: Unit = Unit.ROW
 ) -> Query:
-    """Return the score of each window, hidden: −max(|2·below + silent − M|, |2·inside − 2·.68·M|).
+    """Return the score of each window, hidden: −max(|2·below + silent − M|, |2·inside − 2·0.68·M|).
 
     ``below`` counts the answers left of the centre, ``silent`` the blocks without one (``None``), ``inside`` the
     answers at most a half away from the centre; windows are public.  Sensitivity 2 in the maximum norm, twice that for

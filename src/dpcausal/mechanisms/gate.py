@@ -1,7 +1,7 @@
 """The gate: the one function through which a private answer leaves.
 
-``release`` checks that the proof speaks of the neighbours the budget is counted in, records the spend, and only
-then hands the answer to the noise.  For tests and audits a recording gate can stand in its place: it draws no
+``release`` checks that the proof covers the neighbours the budget is counted in, records the spend, and only
+then hands the answer to the noise.  For tests and audits a recording gate can replace it: it draws no
 noise, returns fixed answers, and shows what would have been released.
 """
 

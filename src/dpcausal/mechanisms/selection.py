@@ -22,11 +22,12 @@ from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 def noisy_max(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> int:
     """Release the index of a large score, bounded in l∞: argmax_i (u_i + z_i), z_i ~ Exp with MEAN 2Δ∞/ε.
 
-    The law is that of permute-and-flip, which is never less accurate than the exponential mechanism
+    The distribution is that of permute-and-flip, which is never less accurate than the exponential mechanism
     P(i) ∝ exp(ε u_i / (2Δ∞)) at the same ε.  Without privacy: the first index of the largest score.
 
     *Guarantee*: ε-DP, claim ``noisy-max``.
-    *Source*: McKenna & Sheldon (2020), permute-and-flip; Ding et al. (2021): exponential noise has the same law.
+    *Source*: McKenna & Sheldon (2020), permute-and-flip; Ding et al. (2021): exponential noise gives the same
+    distribution.
     """
     return _select(query, allotment, loss, "noisy-max")
 
@@ -34,8 +35,8 @@ def noisy_max(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> 
 def exponential(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> int:
     """Release the index of a large score by the exponential mechanism, P(i) ∝ exp(ε u_i / (2Δ∞)).
 
-    Drawn with Gumbel noise of scale 2Δ∞/ε.  For replications and where the law itself is needed; ``noisy_max`` is at
-    least as accurate at the same ε.  *Guarantee*: ε-DP, claim ``exponential``.
+    Drawn with Gumbel noise of scale 2Δ∞/ε.  For replications and where the distribution itself is needed; ``noisy_max``
+    is at least as accurate at the same ε.  *Guarantee*: ε-DP, claim ``exponential``.
     *Source*: McSherry & Talwar (2007), Theorem 6.
     """
     return _select(query, allotment, loss, "exponential")
@@ -63,13 +64,14 @@ Reals = npt.NDArray[np.float64]
 
 _ROUNDING = Fraction(1, 2**24)
 _COINS_ROUNDING = Fraction(1, 2**45)
-"""Of the bound, for the rounding of statistics up to 2²⁵ times as large, and of coins 40 times their scale."""
+"""Of the bound, for the rounding of statistics up to 2²⁵ times as large, and of random draws 40 times their scale."""
 
 
 def margin_sensitivity(own: Sensitivity, copies: Sensitivity, epsilon: float = 1.0) -> Sensitivity:
     """Return the sensitivity of ``rank_margin``: Δ_0 + Δ_1, and 2⁻²⁴ + 2⁻⁴⁵/ε of it for rounding.
 
-    ``own`` is that of T_0, ``copies`` that of each T_j for fixed coins, which are as large as the margin's noise.
+    ``own`` is that of T_0, ``copies`` that of each T_j for fixed random draws, which are as large as the margin's
+    noise.
     """
     slack = _ROUNDING + _COINS_ROUNDING / Fraction(epsilon)
     bound = (Fraction(own.bound) + Fraction(copies.bound)) * (1 + slack)
@@ -79,7 +81,7 @@ def margin_sensitivity(own: Sensitivity, copies: Sensitivity, epsilon: float = 1
 def rank_margin(
     statistics: Reals, rank: int, scale: float, claim: Sensitivity, generator: PublicGenerator, label: str
 ) -> Query:
-    """Return T_0 less the k-th largest of the T_j + z_j, hidden; z_j ~ Laplace(scale) are public coins.
+    """Return T_0 less the k-th largest of the T_j + z_j, hidden; z_j ~ Laplace(scale) are public random draws.
 
     With Laplace noise of the same scale on it, the margin is above 0 just if the noisy T_0 is among the k largest of
     all; large T speak against the null.  Claim ``noisy-rank``.  *Source*: Kim & Schrab (2023), section 3, whose noise

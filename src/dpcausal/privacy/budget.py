@@ -94,7 +94,7 @@ def _zcdp_cost(event: Event) -> _Account | None:
 class CallBudget(Uncopyable):
     """The budget of one call: the ledger has committed all of it before any data is read, and gives none back.
 
-    Inside it every release is booked before its noise is drawn, in exact fractions.  The releases must bear out
+    Inside it every release is booked before its noise is drawn, in exact fractions.  The releases must satisfy
     each guarantee that the ledger was charged for:
 
     * a pure or (ε, δ) loss: the ε's and δ's sum to at most (ε, δ).  An (ε, δ) loss whose first release is in zCDP

@@ -1,7 +1,7 @@
 """The ledger: a budget, and every spend from it, kept so that it cannot be cheated.
 
 A spend is on the disk before the first noise is drawn and is never refunded.  The lines are chained by hashes; the last
-hash, the head, is printed in every result: whoever notes it can tell a ledger that was rolled back.
+hash, the head, is printed in every result: whoever records it can recognise a ledger that was rolled back.
 """
 
 from __future__ import annotations
@@ -115,10 +115,10 @@ class Ledger(Uncopyable):
     Notes
     -----
     *Guarantee*: all that was released under allotments of one ledger, chosen adaptively, is within ``budget``, for the
-    relation of its entries and the unit that it protects, provided that each method bears out the loss that it asked
-    for.  *Source*: claims ``one-unit``, ``fully-adaptive-sums``, ``fully-adaptive-zcdp``, ``union-of-filters``,
+    relation of its entries and the unit that it protects, provided that each method satisfies the loss that it
+    states.  *Source*: claims ``one-unit``, ``fully-adaptive-sums``, ``fully-adaptive-zcdp``, ``union-of-filters``,
     ``single-spend``.
-    Not defended: code in the same process, and an older file put back together with its witness, unless a noted head
+    Not defended: code in the same process, and an older file restored together with its witness, unless a noted head
     is passed to ``open``.
 
     Examples
@@ -180,7 +180,7 @@ class Ledger(Uncopyable):
     ) -> Ledger:  # fmt: skip
         """Open a ledger file under any of its names: check it from its first line and redo its sums.
 
-        A file that is altered, foreign, of another version, or less than its witness saw (cut short, put back from a
+        A file that is altered, foreign, of another version, or less than its witness saw (cut short, restored from a
         copy, lost) is a LedgerDamagedError, any other fault a LedgerError.  ``witness`` as for ``create``.
         ``expected_head`` is one that was noted earlier, as results print it: a ledger without it was rolled back or is
         another.  With ``read_only`` nothing can be spent and nothing is written; the file need not be writable.
@@ -251,7 +251,7 @@ class Ledger(Uncopyable):
 
     @property
     def head(self) -> str:
-        """The hash that stands for the whole ledger up to now, 64 hexadecimal digits."""
+        """The hash of the whole ledger up to now, 64 hexadecimal digits."""
         return self._open().account().head
 
     def entries(self) -> list[Entry]:
@@ -305,12 +305,12 @@ class Ledger(Uncopyable):
         zcdp : ZCDP, optional
             A zCDP guarantee that the same releases also have, beside a PureDP or ApproxDP loss.
         detail, once : mapping
-            Public arguments, for the record; and public declarations that stand for the whole ledger: a later spend
+            Public arguments, for the record; and public declarations that hold for the whole ledger: a later spend
             that changes one, or of a mapping one key, is refused.
         unproven : bool
             The call has no valid proof: refused by a ledger file.
         asked, refresh : str, bool
-            What stands for exactly this question, for ``cached``: spent for once, unless ``refresh``.
+            The key of exactly this question, for ``cached``: spent for once, unless ``refresh``.
         before : callable, optional
             Called once everything was checked and before anything is written: what must not fail after the spend.
 

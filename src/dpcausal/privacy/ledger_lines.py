@@ -1,10 +1,10 @@
 """The lines of a ledger: what they hold, and what all of them come to.
 
 Each line is a JSON object.  Its last member ``hash`` is the SHA-256 of the line up to ``,"hash":``; ``previous`` is the
-hash of the line before, so that the last hash, the head, stands for the whole history.  The first line names the
+hash of the line before, so that the last hash, the head, identifies the whole history.  The first line names the
 format, the budget and the unit that is protected; then there is a ``spend`` for each allotment, an ``answer`` for each
 that was kept beside its spend, and a ``declaration`` of what is public for the ledger's life.  Times are minutes, and
-an answer's is its spend's: none tells how long one took.
+an answer's is its spend's: none shows how long one took.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MEMBERS = {
 Spends = list[tuple[dict[str, Any], Totals]]  # what spends hold but for their kind, and the totals after each
 
 ASKED = "asked"
-"""In a spend's detail: what stands for exactly this question, where its answer is to be kept."""
+"""In a spend's detail: the key of exactly this question, where its result is to be cached."""
 
 _library = lru_cache(maxsize=1)(partial(version, "dpcausal"))
 _RELATIONS = {relation.value for relation in Relation}
@@ -190,8 +190,8 @@ class Account:
         if asked in self.asked:
             number = self.asked[asked][-1]
             raise LedgerError(
-                f"spend {number} paid for exactly this, and no answer is kept: its run was ended in between, or still "
-                "goes on; nothing was spent now, refresh=True pays anew"
+                f"spend {number} paid for exactly this, and no answer is kept: its run was interrupted or still "
+                "goes on. Nothing was spent now; refresh=True runs it at a new privacy cost"
             )
 
 
@@ -211,7 +211,7 @@ def first_line(budget: Loss, protects: PrivacyUnit) -> bytes:
 
 
 def sealed(kind: str, members: Mapping[str, Any]) -> bytes:
-    """Return a line, with its line break, that tells this and when, to the minute, and by what it was written."""
+    """Return a line, with its line break: these members, the time to the minute, and the writing process."""
     stamp = {"at": datetime.now(UTC).isoformat(timespec="minutes"), "pid": os.getpid(), "library": _library()}
     whole = {"kind": kind, "format": FORMAT, **stamp, "previous": "", **members}
     record = {name: whole[name] for name in MEMBERS[kind].split()[:-1]}
@@ -241,7 +241,7 @@ def _whole_lines(raw: bytes) -> tuple[bytes, int]:
     """Return the lines that were written in full, and how many bytes they take.
 
     What follows the last line break is left of a write that failed, zeros or the beginning of a line: no release came
-    after it.  A line that lacks only its line break counts as written.  Anything else is damage.
+    after it.  A line without only its line break counts as written.  Anything else is damage.
     """
     end = raw.rfind(b"\n") + 1
     tail = raw[end:]

@@ -1,7 +1,7 @@
 """Privacy amounts: frozen, exact, and of a named kind.
 
-A float stands for its shortest decimal, so ``PureDP(0.1) + PureDP(0.2) == PureDP(0.3)``; one that a division made, as
-``1 / 3``, stands for the fraction.  Amounts are exact fractions, and so are their sums in the ledger.
+A float means its shortest decimal, so ``PureDP(0.1) + PureDP(0.2) == PureDP(0.3)``; one that a division made, as
+``1 / 3``, means the fraction.  Amounts are exact fractions, and so are their sums in the ledger.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOST_PARTS = 10**6
 """Most parts of a loss."""
 
 LARGEST_DENOMINATOR = 10**6
-"""Of fractions that a float of more than 12 digits may stand for."""
+"""Of fractions that a float of more than 12 digits may mean."""
 
 Amount: TypeAlias = int | float | Fraction | Decimal
 
@@ -41,8 +41,8 @@ Amount: TypeAlias = int | float | Fraction | Decimal
 def exact_amount(value: Amount, name: str, *, below_one: bool = False, zero: bool = False) -> Fraction:
     """Return ``value`` as an exact fraction, a float read as its shortest decimal.
 
-    A float of more than 12 digits that is the nearest to a fraction with a denominator of at most 10^6 stands for it:
-    so ``1 / 13`` is a thirteenth, and thirteen of them are the whole.
+    A float of more than 12 digits that is the nearest to a fraction with a denominator of at most 10^6 means that
+    fraction: so ``1 / 13`` is a thirteenth, and thirteen of them are the whole.
 
     Refused: a bool, text, NaN, an infinity, a number beyond a float's range (so that ``.epsilon`` is never 0 or
     infinite), below 0, 0 unless ``zero``, and, with ``below_one``, 1 or more.
@@ -139,7 +139,7 @@ class PureDP(Counted):
     Parameters
     ----------
     epsilon : number
-        ε > 0.  A float stands for its shortest decimal.
+        ε > 0.  A float means its shortest decimal.
 
     Examples
     --------

@@ -51,7 +51,7 @@ _simulation: ContextVar[PublicGenerator | None] = ContextVar("simulated_noise", 
 def simulated_noise(seed: int) -> Iterator[None]:
     """Draw the stated noise from a seeded generator: predictable, hence NOT private.
 
-    Inside the block every mechanism adds noise of the law it states, fast and the same at each run; splits and
+    Inside the block every mechanism adds noise of the distribution it states, fast and the same at each run; splits and
     random features are fixed too.  Only in-memory ledgers serve it, and ``guarantee.private`` is False.
 
     Parameters
@@ -105,8 +105,8 @@ def generator_from_seed(seed: int) -> PublicGenerator:
 def own_streams(seed: int) -> Iterator[None]:
     """Give the process-wide streams of numpy and Python a public seed of their own inside, and put them back after.
 
-    Code of other libraries may draw from them; what one block draws must not decide where the next one's coins begin.
-    For one thread at a time.
+    Code of other libraries may draw from them; what one block draws must not decide where the next one's random stream
+    begins. For one thread at a time.
     """
     import random
 
@@ -124,7 +124,7 @@ def own_streams(seed: int) -> Iterator[None]:
 
 
 def restart_streams(seed: int) -> None:
-    """Begin the process-wide streams anew, inside ``own_streams``."""
+    """Restart the process-wide streams, inside ``own_streams``."""
     import random
 
     from numpy.random import mtrand
@@ -272,8 +272,8 @@ def noisy_argmax(
 ) -> int:
     """Return the index of the largest score after adding noise of scale 2 · sensitivity / ε to each.
 
-    Exponential noise of that mean, or Gumbel noise: the law of the exponential mechanism, P(i) ∝ exp(score_i / scale).
-    Refused unless the scale pays, exactly and by OpenDP's map, for the claimed ε at this l∞ sensitivity.
+    Exponential noise of that mean, or Gumbel noise: the distribution of the exponential mechanism, P(i) ∝ exp(score_i /
+    scale). Refused unless the scale pays, exactly and by OpenDP's map, for the claimed ε at this l∞ sensitivity.
     """
     _fence_cost(scale, 2 * sensitivity, pure=epsilon)
     integral = getattr(scores, "dtype", None) == np.int64
@@ -337,7 +337,7 @@ def add_l2_ball(values: Reals, scale: float, *, sensitivity: float, epsilon: flo
 
     No library has this sampler.  Radius (a sum of d exponentials) and direction (normals by the polar method) are
     drawn and added in decimal arithmetic of 256 digits from 800-bit uniforms, and only the sum is rounded to a
-    float: the law is exact up to a total variation of d^2.5 · 2⁻²²⁰, claim ``l2-ball``.  Refused unless
+    float: the distribution is exact up to a total variation of d^2.5 · 2⁻²²⁰, claim ``l2-ball``.  Refused unless
     sensitivity/scale ≤ ε, exactly.
     """
     _fence_cost(scale, sensitivity, pure=epsilon)

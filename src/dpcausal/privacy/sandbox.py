@@ -1,20 +1,20 @@
-"""The region in which private rows are read: nothing that is said inside is heard, and a failure is only a failure.
+"""The region in which private rows are read: output is suppressed, and a failure shows nothing of its cause.
 
 A warning, a print, a log line may quote a row, and an exception of any kind may come for the sake of one.
 
 ``catch_warnings``, ``redirect_stdout`` and ``logging.disable`` save what belongs to the whole process and put it back:
-of two threads that overlap one is heard, and the process keeps what neither of them left.  Here nothing is saved.
-Before each function that speaks stands one that asks who speaks and is silent for those inside; the first region puts
-them there, the last takes them away, and one that some other library puts back later does nothing.
+of two threads that overlap one is not suppressed, and the process keeps what neither of them left.  Here nothing is
+saved. Before each function that speaks stands one that asks who speaks and is silent for those inside; the first region
+puts them there, the last takes them away, and one that some other library puts back later does nothing.
 
 | who | is silent |
 |---|---|
 | a thread inside a region | while it is inside |
 | a thread that Python did not start, as an engine's that calls a function of its frame | while any region is open |
-| every thread, for a guest or an engine may use any | while a guest runs, or an engine in this process |
+| every thread, for external code or an engine may use any | while external code runs, or an engine in this process |
 
 What is not reached: writing past ``sys.stdout``, ``sys.stderr`` and ``logging``, to files, descriptors, sockets or a
-notebook's display; other processes; a thread that goes on after its guest has returned.
+notebook's display; other processes; a thread that goes on after its external code has returned.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _ThreadState(threading.local):
     """How many it is inside."""
 
     is_host = False
-    """Whether it is the one that runs a guest."""
+    """Whether it is the one that runs external code."""
 
     signalled: Sequence[BaseException] = ()
     """What handlers of signals raised since the outermost region began."""
@@ -48,7 +48,7 @@ class _ThreadState(threading.local):
 
 _here = _ThreadState()
 _external_code = threading.Lock()
-"""Held while a guest runs."""
+"""Held while external code runs."""
 
 _changing = threading.RLock()
 _open: set[int] = set()
@@ -88,7 +88,7 @@ class _Stream:
 
 
 class _Hook:
-    """Something that stands in for an attribute of the process."""
+    """A replacement of an attribute of the process."""
 
     def __init__(self, owner: Any, name: str, synthetic_table: Callable[[Any], Any]) -> None:
         self.owner, self.name, self.own = owner, name, vars(owner).get(name)
@@ -121,7 +121,7 @@ _SPEAKERS = ((warnings, "_showwarnmsg"), (logging.Logger, "handle"), (sys, "unra
 
 _STREAMS = ("stdout", "stderr", "__stdout__", "__stderr__")
 _first_streams = [(getattr(sys, name), name) for name in _STREAMS]
-"""Those that another thread, which redirects its output now, may put back in a moment."""
+"""Those that another thread, which redirects its output now, may restore in a moment."""
 
 _hooks: list[_Hook] = []
 _filtered: list[list[Any]] = []
@@ -168,7 +168,7 @@ def _remove_hooks() -> None:
 
 
 def isolated(action: Callable[[], Result]) -> Result:
-    """Return ``action()``: what it warns of, prints, logs, or fails at without raising is not heard.
+    """Return ``action()``: what it warns of, prints, logs, or fails at without raising is suppressed.
 
     What it raises is raised, but for a handler of a signal: what that raised, bare of where it interrupted.
     """
@@ -211,7 +211,7 @@ def isolated(action: Callable[[], Result]) -> Result:
 
 
 def isolated_or_default(action: Callable[[], Result], otherwise: Result) -> Result:
-    """Return ``action()``, unheard, or ``otherwise`` where it fails, whatever it raises.
+    """Return ``action()``, with output suppressed, or ``otherwise`` where it fails, whatever it raises.
 
     A KeyboardInterrupt or SystemExit, a GeneratorExit, a MemoryError may come from a record as any other may; only
     what a handler of a real signal raised goes on.
@@ -230,7 +230,7 @@ def isolated_or_default(action: Callable[[], Result], otherwise: Result) -> Resu
 
 
 def alone(action: Callable[[], Result]) -> Result:
-    """Return ``action()``, which runs a guest, code of others: unheard, whatever thread it uses, and one at a time."""
+    """Return ``action()``, which runs external code, one at a time, with output suppressed in every thread."""
     if _here.is_host:
         return isolated(action)
     with _external_code:
@@ -242,7 +242,7 @@ def alone(action: Callable[[], Result]) -> Result:
 
 
 def isolated_process_wide(action: Callable[[], Result]) -> Result:
-    """Return ``action()``, which runs an engine: unheard, whatever thread it uses; guests there take their turns."""
+    """Return ``action()``, which runs an engine, with output suppressed in every thread; external code takes turns."""
     one = object()
     try:
         _engines.add(one)

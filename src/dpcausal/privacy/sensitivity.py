@@ -15,7 +15,7 @@ from dpcausal.errors import FenceError, HiddenAnswerError, ParameterError
 
 
 class Relation(Enum):
-    """The relation between neighbouring data sets that a guarantee speaks of."""
+    """The relation between neighbouring data sets that a guarantee applies to."""
 
     REPLACE_ONE = "replace-one"
     """One unit's record is replaced by any other; the number of units n is public."""
@@ -117,7 +117,7 @@ Answer = float | int | npt.NDArray[np.float64] | npt.NDArray[np.int64]
 class Norm(Enum):
     """How a bound is to be read: the norm in which it holds (for a single number the first four agree), or a condition.
 
-    ``TESTED`` is no norm but what propose-test-release rests on; ``conditional`` says it as a formula.
+    ``TESTED`` is no norm but what propose-test-release uses; ``conditional`` says it as a formula.
     """
 
     ABSOLUTE = "absolute"

@@ -1,8 +1,9 @@
 """The witness of a ledger: how far it was seen to go, in a file of the user's that lies elsewhere.
 
-A ledger that was cut short, put back from a copy, or copied and gone on with is a whole ledger by its own lines; only
-somebody who saw more of it can tell.  Each line that is added to a ledger is noted in its witness afterwards, so a kill
-in between leaves a witness that saw less, which is no fault.  A witness that cannot be written never stops a spend.
+A ledger that was cut short, restored from a copy, or copied and continued is a whole ledger by its own lines; only
+somebody who saw more of it can detect that.  Each line that is added to a ledger is noted in its witness afterwards, so
+a kill in between leaves a witness that saw less, which is no fault.  A witness that cannot be written never stops a
+spend.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class Witness:
         else:
             rule = f"its line {seen.lines} is not the one that its witness saw, at {seen.path}"
         raise LedgerDamagedError(
-            f"{rule}: this file was cut short, put back from an older copy, or is a copy of a ledger that went on; put "
+            f"{rule}: this file was cut short, restored from an older copy, or is a copy of a ledger that went on; put "
             f"the newest one back, which the witness {self.path} knows"
         )
 

@@ -1,6 +1,6 @@
 """Code of others on private rows, a regressor or a model of x: what it may say, draw and break off.
 
-What stays beyond this: files and processes that it makes by itself, streams of coins that are neither numpy's nor
+What stays beyond this: files and processes that it makes by itself, random streams that are neither numpy's nor
 Python's, what it remembers from one block to the next, and what ``privacy/sandbox.py`` says it does not reach.
 """
 
@@ -32,7 +32,7 @@ def uses_external_code(regression: object, model_x: object = None) -> bool:
 
 
 def external_code(action: Callable[[], Result], seed: int) -> Result:
-    """Return ``action()``, which runs code of others: unheard, in this process and thread, with its own public coins.
+    """Return ``action()``, which runs external code with output suppressed, in this thread, with its own public seed.
 
     What it raises is raised: it is for the caller to contain.
     """
@@ -48,7 +48,7 @@ def external_code(action: Callable[[], Result], seed: int) -> Result:
 
 
 def tried(action: Callable[[], Result], who: str, rule: str = "") -> Result:
-    """Return ``action()``, which runs code of others on made-up rows."""
+    """Return ``action()``, which runs external code on simulated rows."""
     kind = ""
 
     def watched() -> Result | None:
@@ -61,7 +61,7 @@ def tried(action: Callable[[], Result], who: str, rule: str = "") -> Result:
 
     found = external_code(lambda: isolated_or_default(watched, None), 0)
     if kind:
-        raise ParameterError(f"{who} fails on made-up rows with {kind}{rule}")
+        raise ParameterError(f"{who} fails on simulated rows with {kind}{rule}")
     return found  # type: ignore[return-value]
 
 
@@ -85,7 +85,10 @@ def quiet_copy(estimator: Any) -> Any:
 
 
 def with_seed(estimator: Any, generator: PublicGenerator) -> Any:
-    """Return an unfitted copy whose coins are this block's own: a shared stream would carry rows to the next block."""
+    """Return an unfitted copy whose random seed is this block's own.
+
+    A shared stream would carry rows to the next block.
+    """
     from sklearn.base import clone
 
     model = clone(estimator)
@@ -110,7 +113,10 @@ def _parts(estimator: Any) -> list[Any]:
 
 @contextmanager
 def _unchanged_settings() -> Iterator[None]:
-    """Undo what a guest sets for the whole process without putting it back: filters of warnings, the level of logs."""
+    """Undo what external code sets for the whole process without restoring it.
+
+    Filters of warnings, the level of logs.
+    """
     filters = warnings.filters
     before, level = list(filters), logging.root.manager.disable
     try:

@@ -1,6 +1,6 @@
 """Residuals of x and of y given several columns, inside a small block: kernel ridge, the kernel by its likelihood.
 
-    R = (I − H)² U,  H = K (K + .6 α I)⁻¹,  K = Σ_t w_t F_t F_t'
+    R = (I − H)² U,  H = K (K + 0.6 α I)⁻¹,  K = Σ_t w_t F_t F_t'
 
 The terms F_t are those of ``kernel_terms.py``.  Their weights w_t maximise the marginal likelihood (MacKay 1992, Neural
 Computation 4(3); the update is also that of Wood & Fasiolo 2017, Biometrics 73(4)): a weak curve in one column is
@@ -11,7 +11,7 @@ columns where x and y together are sure of one; the largest marginal likelihood 
 After that cuts are looked for once more.  Those of noise cost power, and those of what is no jump agree with the noise
 of both sides.  That (I − H) is applied twice, at less than the likeliest α, lessens what both may have missed.
 
-*x and y are weighed apart*: given z each side's misfit then depends on its own noise alone, so the mean of Σ r_x r_y
+*x and y are weighed apart*: given z each side's bias then depends on its own noise alone, so the mean of Σ r_x r_y
 under independence is the product of two biases; one kernel for both takes out directions in which their noises agree.
 Only where cuts lie is found for both together: a cut of one side's alone lies farther off, and leaves more than that.
 
@@ -119,7 +119,7 @@ class Learnt:
         return type(self)(self.U, terms, *_weighed(terms, self.U, start, ROUNDS))
 
     def leaving(self) -> Callable[[Reals], Reals]:
-        """Return the function that tells what the terms leave of columns of rows."""
+        """Return the function that gives the residuals of columns of rows given the terms."""
         B = _together(self.terms, self.weights, len(self.U))
         inner = np.linalg.inv(B.T @ B + self.noise * np.eye(B.shape[1]))
         return lambda rows: np.asarray(rows - B @ (inner @ (B.T @ rows)))

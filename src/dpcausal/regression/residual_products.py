@@ -9,7 +9,7 @@ where:
 * x and y lie in [−1, 1], scaled by public bounds; φ_i is a vector of norm at most 1, a public function of z_i;
 * λ is the public ``penalty`` (a is scikit-learn's ``alpha``), μ = λ/2; n is public.
 
-The bounds hold for every φ and n, and speak of the numbers as computed: what rounding can add is part of them.  A
+The bounds hold for every φ and n, and apply to the numbers as computed: what rounding can add is part of them.  A
 penalty, a kernel width or a scale that is chosen on the rows breaks them.  Proofs: ``residual_products.md``.
 """
 

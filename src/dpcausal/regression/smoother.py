@@ -10,10 +10,10 @@ where:
   shrunk: where values are rare a Gaussian kernel alone falls back to the mean, for x and for y alike, and a true null
   is then rejected;
 * α is half the share of variance that a first fit with α = 1 leaves unexplained, the least over the responses: a
-  sharper signal is smoothed less, and all a little less than predicts best, since a misfit that x and y share counts.
+  sharper signal is smoothed less, and all a little less than predicts best, since a bias that x and y share counts.
 
 Up to ``EXACT_ROWS`` rows, and where rows are fewer than pairs of features, K itself is decomposed; above, random
-Fourier features stand for the Gaussian kernels, whose width may then be narrowed.
+Fourier features replace the Gaussian kernels, whose width may then be narrowed.
 
 Nothing here is private: scales, α and features' scales come from the rows.  It belongs inside a block whose answer is
 bounded and paid for.  It is total: what has no finite answer is 0.
@@ -105,7 +105,7 @@ def standardised(columns: Reals) -> Reals:
 
 
 def smooth(given: Given, responses: Reals, shape: Shape, generator: PublicGenerator) -> Smoothed:
-    """Return the residuals of each response given the columns; the features' coins are this block's own."""
+    """Return the residuals of each response given the columns; the features' random draws are this block's own."""
     n = given.rows
     U = standardised(responses)
     if given.empty:
@@ -155,7 +155,7 @@ def _narrowed(
     """Return the width, a third or a ninth of it: the first unless a narrower one leaves clearly less unexplained.
 
     *Clearly*: by ``CLEARLY`` of the variance, for the ninth by 40/n more, in up to ``TRIAL_ROWS`` rows.  A kernel that
-    is too narrow costs power; one that is too wide leaves a misfit that x and y may share.
+    is too narrow costs power; one that is too wide leaves a bias that x and y may share.
     """
     rows = np.linspace(0, len(z) - 1, min(len(z), TRIAL_ROWS)).astype(np.int64)
     best, least = width, math.inf

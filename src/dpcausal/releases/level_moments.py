@@ -320,7 +320,10 @@ class NoisyWhitened(Release):
         return weights, spread
 
     def pair(self, x: int, z: int) -> Reals:
-        """Return the noisy joint law of the kept levels of two columns: no share below a tenth of a row."""
+        """Return the noisy joint distribution of the retained levels of two columns.
+
+        No share below a tenth of a row.
+        """
         (px, Fx), (pz, Fz) = self._features[x], self._features[z]
         mx, mz = self._means[self.block(x)], self._means[self.block(z)]
         core = 1 + (Fx @ mx)[:, None] + (Fz @ mz)[None, :] + Fx @ self._second[self.block(x), self.block(z)] @ Fz.T

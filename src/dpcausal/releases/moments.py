@@ -25,7 +25,7 @@ class NoisyMoments(Release):
     """A noisy covariance of columns measured as (x − middle) / width.
 
     ``variance`` is that of an off-diagonal entry's noise; a diagonal one's is twice that.  ``count`` is the noisy
-    number of rows that lack none of the columns, at most n; ``None`` for n where a missing value counts as another.
+    number of rows with no missing value, at most n; ``None`` for n where a missing value counts as another.
     ``squared``: the squared length that rows were shortened to, which tests and scores undo as if rows were normal;
     ``None`` for rows that were not.
     """
@@ -54,7 +54,7 @@ class NoisyMoments(Release):
 
     @property
     def rows(self) -> float:
-        """The number of rows that are told of."""
+        """The number of rows that are counted."""
         return self.n if self.count is None else self.count
 
     @cached_property

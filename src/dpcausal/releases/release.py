@@ -1,4 +1,4 @@
-"""A release: noisy numbers that left once, were paid for once, and may be saved and asked again for nothing."""
+"""A release: noisy numbers that were paid for once, and may be saved and re-used at no privacy cost."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class Release(TextResult, ABC):
     names : tuple of str
         The columns.
     n : int
-        Rows, public, those that lack a column included.
+        Rows, public, those with missing values included.
     guarantee : Guarantee
         What the numbers cost and whom they protect; whatever is computed from them costs nothing more.
 
     Notes
     -----
-    ``to_json`` saves it: every number comes back as it is.  The text tells what was released and nothing else.  It is
+    ``to_json`` saves it: every number comes back as it is.  The text holds what was released and nothing else.  It is
     not signed: whoever may change it may change the numbers and the guarantee that it states.
 
     Examples
@@ -82,7 +82,10 @@ class Release(TextResult, ABC):
 
     @abstractmethod
     def with_extra_noise(self, generator: PublicGenerator) -> Self:
-        """Return it with fresh noise of the same law on top, its variance declared: for a parametric bootstrap."""
+        """Return it with fresh noise of the same distribution on top, its variance declared.
+
+        For a parametric bootstrap.
+        """
 
     @abstractmethod
     def numbers(self) -> dict[str, Any]:
@@ -171,8 +174,8 @@ class Release(TextResult, ABC):
     def ci_test(self, x: str, y: str, *, given: Iterable[str] = (), alpha: float = 0.05) -> Any:
         """Test whether x is linked to y once others are known, by the released numbers: free, however often.
 
-        The p-value is that of the tests by which a graph is found in the release, the noise in its law; many tests are
-        not corrected for their number.
+        The p-value is that of the tests by which a graph is found in the release, with the noise in their null
+        distribution; many tests are not corrected for their number.
 
         Parameters
         ----------
@@ -184,7 +187,7 @@ class Release(TextResult, ABC):
         Returns
         -------
         Independence
-            ``statistic`` is the p-value as the size of a normal number.  The caveats say what the numbers can tell.
+            ``statistic`` is the p-value as the size of a normal number.  The caveats say what the numbers can show.
 
         Raises
         ------

@@ -85,7 +85,7 @@ class Form:
         return tuple(array.tolist())
 
     def has(self, name: str) -> bool:
-        """Return whether there is such an entry: a release of an older version may lack it."""
+        """Return whether there is such an entry: a release of an older version may not have it."""
         return self._told.get(name) is not None
 
     def size(self, name: str) -> float:

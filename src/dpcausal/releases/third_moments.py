@@ -16,11 +16,14 @@ from dpcausal.releases.saved import Form
 from dpcausal.statistics.level_moments import Triple, constant, features, third_entries
 
 LEAST_OWN = 0.1
-"""Least variance of a product of two columns' functions, beyond what these tell alone, that a test looks at."""
+"""Least variance of a product of two columns' functions, beyond what these explain alone, that a test looks at."""
 
 
 class _Beyond(NamedTuple):
-    """What two columns z and w tell together beyond what each tells: Ψ = Lᵀ (F_z ⊗ F_w − slopesᵀ (1, F_z, F_w))."""
+    """What two columns z and w explain together beyond what each explains.
+
+    Ψ = Lᵀ (F_z ⊗ F_w − slopesᵀ (1, F_z, F_w)).
+    """
 
     slopes: Reals
     scale: Reals
@@ -107,7 +110,7 @@ class NoisyTriples(NoisyWhitened):
         return found
 
     def _link(self, x: int, y: int, given: Columns) -> tuple[Reals, Reals, Reals]:
-        """Return it given two columns with what they tell together taken off too: H − B_x B_yᵀ, B = E[x Ψ'].
+        """Return it given two columns, with what they explain together removed too: H − B_x B_yᵀ, B = E[x Ψ'].
 
         To first order its noise is that of H, and s₃² (B_x M B_xᵀ ⊗ N_y + N_x ⊗ B_y M B_yᵀ) + s₃⁴ tr M² N_x ⊗ N_y, M =
         LᵀL: Ψ is taken as if it were known.

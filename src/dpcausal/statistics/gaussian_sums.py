@@ -1,7 +1,7 @@
 """The three sums of HSIC_V for Gaussian kernels on an integer grid: exact up to proved rounding, O(m²), tile by tile.
 
 Memory: six tiles of 256 × 256 float64 (3 MiB) and at most twenty numbers per record, whatever m.  The order of
-all additions is written out here, so the rounding bound (``hsic.md``, hsic-gaussian-rounding) rests on no library's
+all additions is written out here, so the rounding bound (``hsic.md``, hsic-gaussian-rounding) relies on no library's
 summation; it does assume that numpy's float64 exp is within 8 units in the last place, twice what numpy tests for.
 """
 

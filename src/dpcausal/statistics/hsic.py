@@ -9,7 +9,7 @@ where:
 
 Between neighbours both HSIC_V and its root move by at most √6 (m − 1)/m², but the root's margins are far larger:
 score with ``root_hsic``.  A rounding error of 1e-13 in HSIC_V would be 3e-7 under the root, so the values are
-computed to a proved error η(m) and the sensitivities, which speak of the *computed* numbers, include it.
+computed to a proved error η(m) and the sensitivities, which apply to the *computed* numbers, include it.
 A width, a range or a scaling taken from the data breaks every bound here.  Proofs: ``hsic.md``.
 """
 

@@ -103,7 +103,7 @@ def whitened_sums(
 
 
 def whitened_moments_sensitivity(entries: int, squared: float, n: int) -> Sensitivity:
-    """Return the l2 sensitivity of ``whitened_moments`` of rows of so many entries: that of ``second_moments``."""
+    """Return the l2 sensitivity of ``whitened_moments`` of rows of that many entries: that of ``second_moments``."""
     plain = second_moments_sensitivity(*grid(squared, n), entries)
     return Sensitivity(plain.bound, plain.norm, plain.relation, "whitened-moments", symmetric=True)
 

@@ -16,7 +16,7 @@ Reals = npt.NDArray[np.float64]
 
 RIDGE = 1.0
 """Added to the variance of every residual: where a level is so rare that its residual is a matter of single records,
-the normal law does not hold and the residual must not count."""
+the normal approximation does not hold and the residual must not count."""
 
 
 class Wald(NamedTuple):
