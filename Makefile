@@ -1,7 +1,8 @@
 # `make demo` sets all up and runs a whole study of real data, its report's path last.
 # `make test` passes the tests, the same at each run.
 # `make fuzz` searches from fresh seeds for SECONDS and prints how to repeat what fails.
-# `make browser` looks at reports in the system's Chromium, with axe and html-validate from npm: needs node.
+# `make browser` looks at reports in the system's Chromium, with axe and html-validate from npm: needs node and
+# poppler-utils; the demonstration's report must print on two pages before its appendix.
 # `make peers` passes graphs and tests through causal-learn, pgmpy, DoWhy, pydot and ibis, in an environment of its own.
 # `make engines` asks Spark and Dask what rows in memory give, in an environment of its own with a JRE: no Java is needed.
 # `make package` builds wheel and sdist and installs each where nothing else is.
@@ -73,6 +74,7 @@ browser: $(VENV)/demo.done $(VENV)/browser/done
 	rm -rf $(VENV)/made-study && $(BIN)/python -m tests.study.made $(VENV)/made-study
 	node tests/browser/look.mjs $(VENV)/browser $(VENV)/browser/screenshots \
 		$(VENV)/rand-study/report.html $(VENV)/made-study/table.html $(VENV)/made-study/panel.html
+	$(BIN)/python -m tests.browser.pages $(VENV)/rand-study/report.html
 
 $(VENV)/package.done: $(VENV)/pip.done pyproject.toml
 	$(BIN)/pip install -q 'build>=1.2,<2' 'twine>=6,<8'

@@ -157,7 +157,7 @@ def a_budget_too_small(directory: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data was read"))
         patch.setattr(type(table._source), "collect", lambda *_: pytest.fail("the data was read"))
-        words = "asked PureDP(0.25)", "spent epsilon 0.25", "left epsilon 0.05"
+        words = "ε = 0.25", "left ε = 0.05"
         refused(BudgetExceededError, lambda: ask(table), *words, ledger=ledger)
 
 

@@ -44,14 +44,14 @@ def test_a_guarantee_says_what_was_allotted() -> None:
     assert found.loss == dpc.PureDP(0.5) and found.unit is Unit.TEST_ROW and found.private
     assert found.relation is dpc.Relation.REPLACE_ONE and found.ledger_head == ledger.head
     text = "\n".join(found.lines())
-    for part in ("PureDP(0.5)", "replace-one", "row of the test half", "the weather", "laplace", ledger.head):
+    for part in ("ε = 0.5", "replace-one", "row of the test half", "the weather", "laplace", ledger.head):
         assert part in text
 
 
 @pytest.mark.parametrize(
     ("made", "first", "caveat"),
     [
-        (lambda: guarantee(unproven=True), "stated loss PureDP(0.5)", "proof of the published variant fails"),
+        (lambda: guarantee(unproven=True), "stated loss ε = 0.5", "proof of the published variant fails"),
         (lambda: guarantee(dpc.Ledger.without_privacy(), dpc.NoPrivacy()), "exact answer", "no privacy"),
     ],
 )

@@ -1,5 +1,6 @@
 """The public names, each from where it lives; ``dpcausal`` brings them when the first of them is asked for."""
 
+from dpcausal import datasets as datasets
 from dpcausal import errors as errors
 from dpcausal import interop as interop
 from dpcausal import methods as methods

@@ -19,17 +19,97 @@
 
 ``NotCachedWarning`` is a warning: an answer was paid for and is not in the ledger.
 
+Each error carries ``argument``, ``rule``, ``value`` and ``hint``, so that Python, a study file and the command each
+write the arguments of its hint in their own way, and a test can match the rule instead of the text.
+
 Messages carry public information only: names, rules, declared bounds, sizes that are public.  None is ever
 built from a record, a count of bad values or a row number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+Language: TypeAlias = Literal["python", "toml", "command"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An argument with its value, or its name alone, for the hint of an error.
+
+    Examples
+    --------
+    >>> for language in ("python", "toml", "command"):
+    ...     print(Setting("method", "gcm", options={"blocks": 40}, kind="dpc.methods.Gcm").written(language))
+    method=dpc.methods.Gcm(blocks=40)
+    method = { name = "gcm", blocks = 40 }
+    --method gcm --blocks 40
+    """
+
+    name: str
+    value: Any = ...
+    options: Mapping[str, Any] = field(default_factory=dict)
+    kind: str = ""
+
+    def written(self, language: Language) -> str:
+        """Return it as an argument of Python, a key of a study file or an option of the command."""
+        return {"python": self._python, "toml": self._toml, "command": self._command}[language]()
+
+    def _python(self) -> str:
+        if self.kind:
+            options = ", ".join(f"{name}={_python(value)}" for name, value in self.options.items())
+            return f"{self.name}={self.kind}({options})"
+        return f"{self.name}={'' if self.value is ... else _python(self.value)}"
+
+    def _toml(self) -> str:
+        if self.name in RUN_OPTIONS:
+            return f"dpcausal run {self._command()}"
+        if self.value is ...:
+            return self.name
+        if self.kind:
+            options = {"name": self.value, **self.options}
+            return f"{self.name} = {{ {', '.join(f'{name} = {_toml(value)}' for name, value in options.items())} }}"
+        amounts = getattr(self.value, "amounts", {self.name: self.value})
+        return ", ".join(f"{name} = {_toml(value)}" for name, value in amounts.items())
+
+    def _command(self) -> str:
+        amounts = getattr(self.value, "amounts", {self.name: self.value})
+        options = {**amounts, **self.options}.items()
+        return " ".join(_flag(name) if value in (..., True) else f"{_flag(name)} {_word(value)}"
+                        for name, value in options)  # fmt: skip
+
+
+RUN_OPTIONS = ("refresh", "partial", "new_ledger")
+"""Arguments of a run, which a study file has no key for."""
+
+Hint: TypeAlias = str | Setting | tuple[str | Setting, ...]
+"""What to do: text, with arguments that each language writes in its own way."""
+
+
+def _python(value: Any) -> str:
+    return "..." if value is ... else repr(value)
+
+
+def _toml(value: Any) -> str:
+    if value is ...:
+        return "..."
+    if isinstance(value, (str, bool, list, tuple)):
+        return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+    return _word(value)
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else f"{float(value):.12g}"
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
@@ -48,7 +128,38 @@ def nearest(name: object, known: Iterable[str]) -> str:
 
 
 class DpCausalError(Exception):
-    """Base of all errors of this library."""
+    """Base of all errors of this library.
+
+    Parameters
+    ----------
+    text : str
+        What is wrong.
+    argument : str
+        The argument that is wrong; empty where it is none.
+    rule : str
+        A short name of the rule that was broken, which stays the same whatever the text says.
+    value : object
+        The public value that broke it.
+    hint : str, Setting or tuple of both
+        What to do.
+    """
+
+    def __init__(
+        self, text: str = "", *, argument: str = "", rule: str = "", value: Any = None, hint: Hint = ""
+    ) -> None:
+        self.text, self.argument, self.rule, self.value, self.hint = text, argument, rule, value, hint
+        super().__init__(text)
+
+    def message(self, language: Language = "python") -> str:
+        """Return the text and the hint, arguments written as Python, a study file or the command has them."""
+        hint = (self.hint,) if isinstance(self.hint, (str, Setting)) else self.hint
+        parts = [one.written(language) if isinstance(one, Setting) else one for one in hint]
+        option = language == "command" and self.argument and self.text.startswith(f"{self.argument} must ")
+        text = _flag(self.argument) + self.text.removeprefix(self.argument) if option else self.text
+        return f"{text}{': ' if text and any(parts) else ''}{''.join(parts)}"
+
+    def __str__(self) -> str:
+        return self.message()
 
 
 class ParameterError(DpCausalError, ValueError):
@@ -69,7 +180,7 @@ def with_signature_errors(function: Function) -> Function:
         except TypeError as error:
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
                 raise  # from inside
-        raise CallError(_misfit(function, arguments, named))
+        raise CallError(_misfit(function, arguments, named), rule="signature")
 
     return cast(Function, call)
 
@@ -113,16 +224,17 @@ class BudgetExceededError(DpCausalError):
     Attributes
     ----------
     asked, spent, left : str
-        The amounts in words, for example ``"PureDP(0.5)"``.
+        The amounts as text, for example ``"ε = 0.5"``.
     """
 
-    def __init__(self, asked: str, loss: str, left: str, reason: str = "") -> None:
-        self.asked, self.spent, self.left, self.reason = asked, loss, left, reason
+    def __init__(self, asked: str, spent: str, left: str, reason: str = "", hint: Hint = "") -> None:
+        self.asked, self.spent, self.left, self.reason = asked, spent, left, reason
         why = f" ({reason})" if reason else ""
-        super().__init__(f"budget refused, nothing was spent: asked {asked}, spent {loss}, left {left}{why}")
+        text = f"not enough budget, nothing was spent: asked for {asked}, spent {spent}, left {left}{why}"
+        super().__init__(text, argument="loss", rule="budget", hint=hint)
 
-    def __reduce__(self) -> tuple[type[BudgetExceededError], tuple[str, str, str, str]]:
-        return type(self), (self.asked, self.spent, self.left, self.reason)
+    def __reduce__(self) -> tuple[type[BudgetExceededError], tuple[str, str, str, str, Hint]]:
+        return type(self), (self.asked, self.spent, self.left, self.reason, self.hint)
 
 
 class LedgerError(DpCausalError):
@@ -177,7 +289,8 @@ class MissingDependencyError(DpCausalError, ImportError):
 
     def __init__(self, package: str, extra: str = "") -> None:
         self.package, self.extra = package, extra
-        super().__init__(f"{package} is needed for this: pip install 'dpcausal{f'[{extra}]' if extra else ''}'")
+        text = f"{package} is needed for this: pip install 'dpcausal{f'[{extra}]' if extra else ''}'"
+        super().__init__(text, rule="missing-package")
 
     def __reduce__(self) -> tuple[type[MissingDependencyError], tuple[str, str]]:
         return type(self), (self.package, self.extra)

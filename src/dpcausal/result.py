@@ -136,6 +136,33 @@ def plain(value: Any) -> Any:
     return value
 
 
+def number_text(value: float) -> str:
+    """Return a number with two decimals, of small ones two digits, of large ones none.
+
+    >>> number_text(0.834), number_text(0.0123), number_text(1234.5), number_text(0)
+    ('0.83', '0.012', '1,234', '0.00')
+    """
+    size = abs(value)
+    text = f"{value:,.0f}" if size >= 1000 else f"{value:.2f}" if size >= 0.1 or size == 0 else f"{value:.2g}"
+    return text.replace("-", "−", 1) if value < 0 else text
+
+
+def interval_text(interval: tuple[float, float] | None) -> str:
+    """Return an interval as ``0.40 to 1.25``; empty where there is none."""
+    return "" if interval is None else f"{number_text(interval[0])} to {number_text(interval[1])}"
+
+
+def p_text(pvalue: float | None, name: str = "p") -> str:
+    """Return a p-value.
+
+    >>> p_text(0.0312), p_text(1e-9)
+    ('p = 0.031', 'p < 0.001')
+    """
+    if pvalue is None:
+        return "no p-value"
+    return f"{name} < 0.001" if pvalue < 0.001 else f"{name} = {pvalue:.2g}"
+
+
 MEANS = {
     "nats": "a difference of log-likelihoods: 1 is odds of 2.7 to 1, 5 are 150 to 1",
     "powers of ten": "how often ten goes between a p-value and its level",

@@ -12,9 +12,9 @@ from typer.testing import CliRunner, Result
 
 import dpcausal as dpc
 from dpcausal.cli import app
-from dpcausal.cli.options import of
+from dpcausal.cli.options import methods_of
 
-WAYS = of("independence")()
+WAYS = methods_of("independence")
 LAW = "mean = { intercept = 0.1, Age = 0.5 }, sd = 0.6"
 LAWS = {name for name, kind in WAYS.items() if "model_x" in {field.name for field in fields(kind)}}
 
@@ -123,7 +123,7 @@ def test_options_reach_the_test_and_its_entry_in_the_ledger() -> None:
         (["--given", "Age,"], "--given: a name is missing in 'Age,'"),
         (["--given", ""], "--given: a name is missing in ''"),
         (["--given", "age"], "which has x, y, Age, occup; did you mean 'Age'?"),
-        (["--method", "gmc"], f"dpcausal: --method must be one of {', '.join(WAYS)}; did you mean 'gcm'?\n"),
+        (["--method", "gmc"], f"error: --method must be one of {', '.join(WAYS)}; did you mean 'gcm'?\n"),
         (["--strata", "4"], "--strata goes with --method kendall or papers.PrivSpearman"),
         (["--method", "kendall", "--given", "Age", "--strata", "0"], "strata"),
         (["--resamples", "3"], "resamples"),

@@ -159,7 +159,7 @@ def test_a_first_line_that_looks_like_a_record_is_never_shown(line: str, tmp_pat
     """Seen to fail: the first person's record stood in the terminal and in the study file."""
     data, out = tmp_path / "d.csv", tmp_path / "new.toml"
     data.write_text(f"{line}\n" + f"{line}\n" * 20)
-    typed = "T\n" + "\n" * 9 + "1\n1e-6\n"
+    typed = "T\n" + "\n" * (1 + line.count(",") + 1) + "1\n1e-6\n\n"
     done = CliRunner().invoke(app, ["init", str(data), "--out", str(out)], input=typed)
     assert (done.exit_code == 0) == HEADERS[line] == out.exists(), done.output
     if not HEADERS[line]:
@@ -182,8 +182,8 @@ def test_fields_apart_by_tabs_are_told_from_names_that_cannot_be_written(tmp_pat
 def test_a_column_without_a_name_is_left_out(tmp_path: Path) -> None:
     data, out = tmp_path / "d.csv", tmp_path / "new.toml"
     data.write_text(",a\n" + "1,0\n" * 20)
-    done = CliRunner().invoke(app, ["init", str(data), "--out", str(out)], input="T\n\n0..300\n0, 1\n1\n1e-6\n")
-    assert done.exit_code == 0 and dpc.Study.open(out).told.columns == {"a": {"levels": [0, 1]}}
+    done = CliRunner().invoke(app, ["init", str(data), "--out", str(out)], input="T\n\n0..300\n0, 1\n1\n1e-6\n\n")
+    assert done.exit_code == 0 and dpc.Study.open(out).file.columns == {"a": {"levels": [0, 1]}}
 
 
 def test_a_name_of_the_data_moves_no_terminal(tmp_path: Path) -> None:

@@ -68,27 +68,12 @@ def test_its_scores_have_the_law_that_its_pvalue_takes(kind: Any) -> None:
         assert excess(squares, expected) < FALSE_ALARM
 
 
-def test_the_list_of_short_names_is_all_that_the_command_and_the_namespace_read(
-    kind: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    from typer.testing import CliRunner
+def test_the_list_of_short_names_is_all_that_the_command_and_the_namespace_read(kind: Any) -> None:
+    from dpcausal.cli.options import build_method, method_parameters
 
-    from dpcausal.cli import options as commands
-    from dpcausal.cli.once import Program
-
-    told: dict[str, Any] = {}
-    app = Program()
-    monkeypatch.setattr(commands, "app", app)
-
-    @commands.task_command("signs", lambda: {**methods.METHODS, kind.name: kind})
-    def command(call: Any) -> None:
-        told.update(call.settings)
-
-    dpc.Ledger.create(tmp_path / "study.ledger", budget=dpc.PureDP(1)).close()
-    paid = ["--ledger", str(tmp_path / "study.ledger"), "--epsilon", "1"]
-    result = CliRunner().invoke(app, ["--method", "gcm-signs", "--least", "0.5", "--blocks", "7", *paid])
-    assert result.exit_code == 0, result.output
-    assert told["method"] == kind(least=0.5, blocks=7)
+    kinds = {**methods.METHODS, kind.name: kind}
+    assert {"method", "least", "blocks"} <= {one.name for one in method_parameters(kinds)}
+    assert build_method(kinds, "gcm-signs", {"least": 0.5, "blocks": 7}) == kind(least=0.5, blocks=7)
 
 
 def test_every_method_of_the_list_is_an_object_of_the_public_namespace() -> None:

@@ -70,8 +70,8 @@ REFUSED: dict[str, tuple[dict[str, Any], type[DpCausalError], str]] = {
     "the default score of a test half": ({"protect": "test", "score": "lsnm"}, ParameterError, "does not go with"),
     "no loss": ({"loss": 0.5}, LossError, "loss must be PureDP"),
     "no privacy from a private ledger": ({"loss": dpc.NoPrivacy()}, LossError, "without_privacy"),
-    "zCDP for blocks": ({"loss": dpc.ZCDP(0.02)}, LossError, "give PureDP(0.2)"),
-    "zCDP for a test half": ({"loss": dpc.ZCDP(0.02), "protect": "test"}, LossError, "give PureDP(0.2)"),
+    "zCDP for blocks": ({"loss": dpc.ZCDP(0.02)}, LossError, "PureDP.0.2"),
+    "zCDP for a test half": ({"loss": dpc.ZCDP(0.02), "protect": "test"}, LossError, "PureDP.0.2"),
     "a large epsilon": ({"loss": dpc.PureDP(20.5)}, LossError, "accept_large_epsilon=True"),
     "a large epsilon and a half consent": (
         {"loss": dpc.PureDP(20.5), "accept_large_epsilon": 1}, LossError, "accept_large_epsilon=True"
@@ -169,7 +169,7 @@ def test_a_refused_budget_reads_nothing_and_says_asked_spent_and_left(monkeypatc
     with pytest.raises(BudgetExceededError) as refused:
         ask(cache_key)
     assert (refused.value.asked, refused.value.spent, refused.value.left) == (
-        "PureDP(0.5)", "epsilon 0.5", "epsilon 0.2",
+        "ε = 0.5", "ε = 0.5", "ε = 0.2",
     )  # fmt: skip
     assert len(ledger.entries()) == 1 and ledger.remaining.epsilon == pytest.approx(0.2)
 
@@ -211,6 +211,6 @@ def test_the_plan_says_all_that_goes_into_the_ledger() -> None:
 
 def test_an_option_in_the_call_names_the_object_that_takes_it() -> None:
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
-    with pytest.raises(ParameterError, match=r"blocks= belongs to the method: method=dpc.methods.Verdict\(blocks=3\)"):
+    with pytest.raises(ParameterError, match=r"method=dpc.methods.Verdict\(blocks=3\)"):
         dpc.direction(table(ledger), "x", "y", loss=dpc.PureDP(1), blocks=3)
     assert not ledger.entries()

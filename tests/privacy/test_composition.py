@@ -226,9 +226,9 @@ def test_what_remains_is_granted_and_one_unit_more_is_not(budget: Any, steps: An
 
 def test_what_remains_is_written_so_that_it_can_be_asked_for() -> None:
     left = remaining(ApproxDP(1.234567891234, 1e-6), Totals())
-    assert str(left).startswith("either epsilon 1.234567891234 with delta 1e-06 or rho 0.0")
-    assert str(remaining(PureDP(3), Totals())) == "epsilon 3"
-    assert str(remaining(ZCDP(0.5), Totals())) == "either epsilon 1 or rho 0.5"
+    assert str(left).startswith("ε = 1.234567891234, δ = 1e-06 (or ρ = 0.0")
+    assert str(remaining(PureDP(3), Totals())) == "ε = 3"
+    assert str(remaining(ZCDP(0.5), Totals())) == "ε = 1 (or ρ = 0.5)"
     assert str(remaining(NoPrivacy(), Totals())) == "no limit (no privacy)"
     assert remaining(PureDP(Fraction(1, 3)), Totals()).epsilon == 1 / 3
     # A large delta makes zCDP pay for a pure loss above epsilon: the filter grants it, so it is what remains.
@@ -325,9 +325,9 @@ def test_without_privacy_only_the_spends_are_counted() -> None:
 def test_what_was_spent_is_told_in_the_accounts_that_still_speak() -> None:
     budget = ApproxDP(1, 1e-6)
     totals, _ = run(budget, [(PureDP(0.1), None)])
-    assert spent_text(budget, totals) == "epsilon 0.1 or rho 0.005"
+    assert spent_text(budget, totals) == "ε = 0.1 or ρ = 0.005"
     totals, _ = run(budget, [(ZCDP(0.001), None), (ApproxDP(0.1, 1e-7), None)])
-    assert spent_text(budget, totals) == "rho 0.006 delta 1e-07"
+    assert spent_text(budget, totals) == "ρ = 0.006, δ = 1e-07"
 
 
 # Exact adversaries: every adaptive choice, every release, and the worst event at the end

@@ -64,7 +64,7 @@ def test_a_refused_spend_leaves_the_ledger_alone(make) -> None:
     with pytest.raises(BudgetExceededError) as refused:
         ledger.charge(PureDP(0.5), task="second")
     assert (ledger.head, ledger.entries(), ledger.remaining) == before
-    assert refused.value.asked == "PureDP(0.5)"
+    assert refused.value.asked == "ε = 0.5"
     assert "0.75" in refused.value.spent
     assert "0.25" in refused.value.left
     assert ledger.charge(PureDP(0.25), task="third").number == 2
@@ -341,7 +341,7 @@ def test_a_copy_is_the_same_object_and_pickling_is_refused(make) -> None:
 def test_a_ledger_shows_its_file_budget_and_what_is_left(directory: Path) -> None:
     ledger = Ledger.create(directory / "study.ledger", budget=PureDP(1))
     ledger.charge(PureDP(0.25), task="t")
-    assert repr(ledger) == "Ledger('study.ledger', budget=PureDP(1), remaining: epsilon 0.75)"
+    assert repr(ledger) == "Ledger('study.ledger', budget=PureDP(1), remaining: ε = 0.75)"
     ledger.close()
     assert "closed" in repr(ledger)
     (directory / "study.ledger").unlink()

@@ -249,7 +249,7 @@ def test_covariates_serve_matching_and_the_exact_references_only() -> None:
         if fits:
             assert dpc.synthetic_control(panel, loss=loss, method=method, force=True).n == 59
         else:
-            with pytest.raises(ParameterError, match="takes no covariates"):
+            with pytest.raises(ParameterError, match="no covariates"):
                 dpc.synthetic_control(panel, loss=loss, method=method, force=True)  # type: ignore[arg-type]
 
 

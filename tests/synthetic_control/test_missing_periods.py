@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.study.report.figures import drawn
+from dpcausal.study.report.figures import Figures
 
 LACKING = [4, 5, 6, 12, 13]
 
@@ -40,8 +40,7 @@ def test_periods_that_a_target_lacks_are_never_shown_as_observed_and_the_answer_
     assert len(found.rows()) == 20 and "null" in found.to_json()
     said = [line for line in found.headline() if all(str(t) in line for t in LACKING) and "missing" in line]
     assert len(said) == 1 and not any("missing" in line for line in plain.headline())
-    assert "nan" not in (drawn(found) or ("nan", ""))[0]
-    found.plot()
+    assert "nan" not in Figures().of(found, "text")
 
 
 def test_a_placebo_in_time_uses_the_observed_periods() -> None:

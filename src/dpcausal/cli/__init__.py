@@ -54,10 +54,16 @@ def flushed() -> bool:
 def _program() -> Typer:
     """Return the program, or name the extra that it lacks."""
     try:
-        import rich as rich  # needed after a spend, to show the answer: too late to miss it
+        import rich as rich  # needed after a spend, to show the result: too late to miss it
         import typer as typer
     except ImportError as error:
         raise MissingDependencyError(error.name or "typer", "cli") from None
+    from dpcausal.cli import init as init  # each registers its commands
+    from dpcausal.cli import ledger as ledger
+    from dpcausal.cli import plan as plan
+    from dpcausal.cli import release as release
+    from dpcausal.cli import study as study
+    from dpcausal.cli import tasks as tasks
     from dpcausal.cli.program import app
 
     return app

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpcausal.cli.options import IdsOption, PersonOption
+from dpcausal.cli.program import ledger_app
 from dpcausal.cli.shared import (
     DeltaOption,
     EpsilonOption,
@@ -17,13 +18,17 @@ from dpcausal.cli.shared import (
     RhoOption,
     echo,
     exit_codes,
-    ledger_app,
     loss_from,
+    print_json,
 )
+from dpcausal.cli.tasks import IdsOption, PersonOption
 from dpcausal.errors import LedgerDamagedError
 
 if TYPE_CHECKING:
     from dpcausal.privacy.ledger import Ledger, Verification
+
+LedgerArgument = Annotated[Path, typer.Argument(help="A ledger.")]
+BAR = 20
 
 
 @ledger_app.command("create")
@@ -33,22 +38,24 @@ def ledger_create(
     delta: DeltaOption = None,
     rho: RhoOption = None,
     person: PersonOption = None,
-    unit: Annotated[str | None, typer.Option("--unit", help="It protects units of this column of panels.")] = None,
+    unit: Annotated[str | None, typer.Option("--unit", help="Column of the units of a panel, to protect them.")] = None,
     ids: IdsOption = "private",
-    protect: Annotated[str, typer.Option(help="Of rows: everyone; of one half, test or training.")] = "everyone",
+    protect: Annotated[str, typer.Option(help="everyone; or test or training: that half only.")] = "everyone",
     accept_large_epsilon: LargeOption = False,
 ) -> None:
-    """Create a ledger with a total budget, for rows, for persons of a column or for units of a column."""
+    """Create a ledger with a total budget for rows, persons or units."""
     with exit_codes():
         from dpcausal.privacy.ledger import Ledger
         from dpcausal.privacy.loss import PureDP
 
-        budget = loss_from(epsilon, delta, rho, "how large the budget is")
+        budget = loss_from(epsilon, delta, rho)
         with Ledger.create(path, budget=budget, person=person, unit=unit, ids=ids, protect=protect,
                            accept_large_epsilon=accept_large_epsilon) as ledger:  # fmt: skip
-            echo(f"{path.name}: protects {ledger.protects}, budget {ledger.budget}, remaining {ledger.remaining}")
+            echo(f"Created {path.name} with a budget of {ledger.budget}. It protects {ledger.protects}.")
             if isinstance(ledger.budget, PureDP):
-                echo("It pays for no method with Gaussian noise, as wide tables need: with --delta 1e-6 it would.")
+                echo("Methods that need Gaussian noise (many columns) are unavailable. Add --delta 1e-6 to allow them.")
+            echo(f"Keep a backup of {path.name}. Its fingerprint: {short_fingerprint(ledger.head)}")
+            echo("Next: dpcausal effect --help    (or ci-test, discover, ...), with --ledger")
 
 
 def _opened(path: Path, head: str | None = None) -> Ledger:
@@ -58,47 +65,94 @@ def _opened(path: Path, head: str | None = None) -> Ledger:
     return Ledger.open(path, head, read_only=True)
 
 
+def short_fingerprint(head: str) -> str:
+    """Return the first part of a fingerprint, in groups of four."""
+    return " ".join(head[place : place + 4] for place in range(0, 16, 4)) + " ..."
+
+
 @ledger_app.command("show")
-def ledgershow(
-    path: Annotated[Path, typer.Argument(help="A ledger.")],
+def ledger_show(
+    path: LedgerArgument,
     as_json: JsonOption = False,
-    lines: Annotated[bool, typer.Option("--jsonl", help="Print one JSON object an entry.")] = False,
+    lines: Annotated[bool, typer.Option("--jsonl", help="Print one JSON object per entry.")] = False,
 ) -> None:
-    """Show the budget, what is left, what was declared public, and every spend.  The ledger need not be writable."""
+    """Show the budget, what is left, and every spend."""
     with exit_codes(), _opened(path) as ledger:
         entries = ledger.entries()
-        left = ledger.remaining
         if lines:
             for entry in entries:
-                echo(json.dumps(entry.to_dict(), allow_nan=False, ensure_ascii=False))
+                print_json(entry.to_dict())
         elif as_json:
-            answer = {
-                "budget": repr(ledger.budget),
-                "protects": str(ledger.protects),
-                "remaining": vars(left),
-                "head": ledger.head,
-                "declared": ledger.declared,
-                "entries": [entry.to_dict() for entry in entries],
-            }
-            echo(json.dumps(answer, allow_nan=False, ensure_ascii=False))
+            print_json({
+                "budget": repr(ledger.budget), "protects": str(ledger.protects), "remaining": vars(ledger.remaining),
+                "head": ledger.head, "declared": ledger.declared, "entries": [entry.to_dict() for entry in entries],
+            })  # fmt: skip
         else:
-            whole = f"protects {ledger.protects}, budget {ledger.budget}, remaining {left}"
-            echo(f"{path.name}: {whole}, head {ledger.head}")
-            for name, value in ledger.declared.items():
-                echo(f"Declared public: {name}: {f'{len(value)} values' if isinstance(value, dict) else value}")
-            for entry in entries:
-                cached = "" if ledger.answer(entry.number) is None else "  answer kept"
-                what = question_text(json.loads(entry.detail))
-                echo(f"{entry.number:>6}  {entry.at[:19]}  {entry.task} {what}  {entry.loss}  {entry.unit}{cached}")
+            echo("\n".join([*_account(path, ledger), "", *_spends(ledger), "", *_integrity(ledger), NEXT]))
 
 
-def question_text(detail: dict[str, Any]) -> str:
-    """Return what a spend was for in short, as ``x, y | z``, with the table, the subgroup and the method.
+NEXT = "Next: dpcausal ledger verify, with a fingerprint that you noted earlier"
+
+
+def _account(path: Path, ledger: Ledger) -> list[str]:
+    """Return the head of a ledger: whom it protects, its budget, what was spent and what is left."""
+    from dpcausal.privacy.loss import ZCDP, short_amount
+
+    with path.open(encoding="utf-8") as file:
+        created = json.loads(file.readline())
+    made = f"created {created['at'][:10]} by dpcausal {created['library']}"
+    lines = [f"{path.name}   protects {ledger.protects}   {made}",
+             f"Budget        {ledger.budget}"]  # fmt: skip
+    budget, left = ledger.budget, ledger.remaining
+    if not budget.exact:
+        symbol, total, rest = ("ρ", budget.rho, left.rho) if isinstance(budget, ZCDP) else (
+            "ε", budget.epsilon, left.epsilon)  # fmt: skip
+        share = 1 - (rest or 0) / total
+        bar = "█" * round(BAR * share) + "░" * (BAR - round(BAR * share))
+        lines.append(f"Spent         {symbol} = {short_amount(total - (rest or 0))}   {bar} {share:.0%}")
+    other = f"     (or ρ = {left.rho:.4g}, for methods with Gaussian noise only)" if left.rho and left.epsilon else ""
+    lines.append(f"Left          {left if left.epsilon is None else f'ε = {short_amount(left.epsilon)}'}{other}")
+    for name, value in ledger.declared.items():
+        lines.append(f"Public        {name}: {f'{len(value)} values' if isinstance(value, dict) else value}")
+    return lines
+
+
+def _spends(ledger: Ledger) -> list[str]:
+    """Return a table of all spends."""
+    from dpcausal.privacy.loss import parse_loss, short_loss
+
+    rows = []
+    for entry in ledger.entries():
+        detail = json.loads(entry.detail)
+        saved = "saved" if ledger.answer(entry.number) is not None else ""
+        question = wrap(question_text(entry.task, detail), 41) or [""]
+        rows.append((str(entry.number), entry.at[:16].replace("T", " "), question, str(detail.get("method", "")),
+                     short_loss(parse_loss(entry.loss)), saved))  # fmt: skip
+    if not rows:
+        return ["Nothing was spent yet."]
+    lines = [f"{'#':>3}  {'date (UTC)':16}  {'question':41}  {'method':17}  {'cost':>9}  result"]
+    for number, at, question, method, cost, saved in rows:
+        lines.append(f"{number:>3}  {at:16}  {question[0]:41}  {method:17}  {cost:>9}  {saved}".rstrip())
+        lines += [f"{'':23}{more}" for more in question[1:]]
+    return lines
+
+
+def _integrity(ledger: Ledger) -> list[str]:
+    verification = ledger.verify()
+    entries = "1 entry" if verification.entries == 1 else f"{verification.entries} entries"
+    state = f"ok: {entries}, hash chain intact." if verification.ok else "; ".join(verification.problems)
+    return [f"Integrity     {state} This cannot detect a restored older copy;",
+            "              compare the fingerprint with one that you recorded elsewhere.",
+            f"Fingerprint   {ledger.head}"]  # fmt: skip
+
+
+def question_text(task: str, detail: dict[str, Any]) -> str:
+    """Return what a spend was for, in a few words.
 
     Examples
     --------
-    >>> question_text({"columns": ["x", "y", "z"], "x": ["x"], "y": ["y"], "given": ["z"], "method": "gcm"})
-    'x, y | z, by gcm'
+    >>> question_text("ci_test", {"x": ["x"], "y": ["y"], "given": ["z"], "method": "gcm"})
+    'association of x and y, given z'
     """
     def named(*keys: str) -> list[str]:
         parts = [detail.get(key) for key in keys]
@@ -106,42 +160,43 @@ def question_text(detail: dict[str, Any]) -> str:
         return [str(one) for part in listed for one in part]
 
     if "x" in detail and "y" in detail:
-        sides, given = named("x", "y"), named("given")
-    elif "treatment" in detail:
-        sides, given = [" -> ".join(named("treatment", "outcome"))], named("groups", "adjust")
+        text = f"association of {', '.join(named('x'))} and {', '.join(named('y'))}"
+    elif "treatment" in detail and "outcome" in detail:
+        text = f"effect of {detail['treatment']} on {detail['outcome']}"
     else:
-        sides, given = named("columns", "by", "values", "targets", "score", "scores"), []
-    where = f" where {' and '.join(named('where'))}" if detail.get("where") else ""
-    text = f"{', '.join(sides)}{' | ' + ', '.join(given) if given else ''}{where}"
-    table, method = detail.get("table"), detail.get("method")
-    return text + (f" in {table}" if table else "") + (f", by {method}" if method else "")
+        text = f"{task.replace('_', ' ')} of {', '.join(named('columns', 'by', 'values', 'targets'))}"
+    for key, word in (("given", "given"), ("groups", "by"), ("adjust", "adjusted for"), ("where", "where")):
+        if named(key):
+            text += f", {word} {' and '.join(named(key)) if key == 'where' else ', '.join(named(key))}"
+    return text + (f" in {detail['table']}" if detail.get("table") else "")
 
 
 @ledger_app.command("verify")
 def ledger_verify(
-    path: Annotated[Path, typer.Argument(help="A ledger.")],
-    fingerprint: Annotated[str | None, typer.Option(help="The head noted earlier: refuses an older file.")] = None,
+    path: LedgerArgument,
+    fingerprint: Annotated[str | None, typer.Option(help="Fingerprint noted earlier: refuses an older file.")] = None,
 ) -> None:
-    """Check the hash chain, the sums and the budget of every entry.  The ledger need not be writable."""
+    """Check the hash chain, the sums and the budget of every entry."""
     with exit_codes(), _opened(path, fingerprint) as ledger:
         verification = ledger.verify()
         if not verification.ok:
-            raise LedgerDamagedError(f"{path.name}: {'; '.join(verification.problems)}")
-        echo(f"{path.name}: {verification.entries} entries verified, head {verification.head}")
+            text = f"{path.name}: {'; '.join(verification.problems)}"
+            raise LedgerDamagedError(text, argument=str(path), rule="damaged")
+        echo(f"ok: {path.name}, {verification.entries} entries verified, fingerprint {verification.head}")
         if verification.torn:
-            echo(f"Left out: {verification.torn} bytes after the last line, of a write that failed.")
+            echo(f"warning: {verification.torn} bytes after the last line were left out: of a write that failed.")
         echo(_witnessed(verification))
         if fingerprint is None:
-            echo("Whether both were put back shows only against a head noted elsewhere: --fingerprint.")
+            echo("Next: note the fingerprint elsewhere, and check against it later with --fingerprint")
 
 
 def _witnessed(verification: Verification) -> str:
     if not verification.witnessed:
         place = "there is no place for one" if verification.witness is None else f"nothing is at {verification.witness}"
-        return f"It has no witness here, {place}: whether an older copy was put back is not known."
+        return f"No witness on this computer ({place}): whether an older copy was restored is not known."
     if verification.witnessed == verification.lines:
-        return f"Its witness {verification.witness} saw all {verification.lines} lines."
+        return f"The witness {verification.witness} recorded all {verification.lines} lines."
     return (
-        f"Its witness {verification.witness} saw {verification.witnessed} of its {verification.lines} lines: "
-        "later ones could not be noted, and whether more were cut off is not known."
+        f"The witness {verification.witness} recorded {verification.witnessed} of {verification.lines} lines: later "
+        "ones could not be recorded, and whether more were cut off is not known."
     )

@@ -1,13 +1,15 @@
-"""The command ``dpcausal ask``: analyse a saved release at no privacy cost."""
+"""The command ``dpcausal ask``: re-analyse a saved release at no privacy cost."""
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpcausal.cli.shared import JsonOption, app, echo, exit_codes, names_in
+from dpcausal.cli.program import app
+from dpcausal.cli.shared import JsonOption, echo, exit_codes, names_in, text_of
 from dpcausal.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -22,17 +24,19 @@ QUESTIONS = {
     "discover": "discover", "ci-test": "ci_test", "effect": "effect", "regression": "ols", "did": "did",
     "discontinuity": "discontinuity",
 }  # fmt: skip
-"""What may be asked of a release, and the method that answers."""
+"""What a release can answer, and the method that does."""
+
+NEEDED = {"ci-test": ("x", "y"), "effect": ("treatment", "outcome"), "regression": ("outcome", "regressors")}
 
 
 @app.command("ask")
 def ask_command(
     release: Annotated[Path, typer.Argument(help="A file of --save-release.")],
     question: Annotated[str, typer.Argument(help="discover, ci-test, effect, regression, did or discontinuity.")],
-    alpha: Annotated[float | None, typer.Option(help="Level of the tests. Of discover and ci-test.")] = None,
+    alpha: Annotated[float | None, typer.Option(help="Significance level. Of discover and ci-test.")] = None,
     x: Annotated[str | None, typer.Option("--x", help="A column. Of ci-test.")] = None,
     y: Annotated[str | None, typer.Option("--y", help="A column. Of ci-test.")] = None,
-    known: Annotated[list[str] | None, typer.Option("--given", help="Columns, as a,b; repeatable. Of ci-test.")] = None,
+    given: Annotated[list[str] | None, typer.Option(help="Columns, as a,b; repeatable. Of ci-test.")] = None,
     max_order: Annotated[int | None, typer.Option(help="Largest conditioning set. Of discover.")] = None,
     search: Annotated[str | None, typer.Option(help="score or pc. Of discover.")] = None,
     knowledge: KnowledgeOption = None,
@@ -42,74 +46,59 @@ def ask_command(
     groups: Annotated[str | None, typer.Option(help="A column. Of effect.")] = None,
     regressors: Annotated[list[str] | None, typer.Option(help="Columns, as a,b; repeatable. Of regression.")] = None,
     coverage: Annotated[float | None, typer.Option(help="Of the intervals. Of all but discover.")] = None,
-    control: Annotated[str | None, typer.Option(help="never or not-yet. Of did; of effect a level.")] = None,
+    control: Annotated[str | None, typer.Option(help="never or not-yet, of did; a category, of effect.")] = None,
     bandwidth: Annotated[float | None, typer.Option(help="How far records count. Of discontinuity.")] = None,
-    curvature: Annotated[float | None, typer.Option(help="The largest there is. Of discontinuity.")] = None,
-    donut: Annotated[float | None, typer.Option(help="Records nearer do not count. Of discontinuity.")] = None,
+    curvature: Annotated[float | None, typer.Option(help="Largest second derivative. Of discontinuity.")] = None,
+    donut: Annotated[float | None, typer.Option(help="Leave out nearer records. Of discontinuity.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask a saved release again: it costs nothing, however often, and reads no data."""
+    """Re-analyse saved results at no privacy cost."""
+    stated = {name: value for name, value in locals().items() if value is not None}
     with exit_codes():
-        given: dict[str, Any] = {
-            "alpha": alpha, "x": x, "y": y, "given": names_in("--given", known) or None,
-            "max_order": max_order, "search": search, "treatment": treatment, "outcome": outcome,
-            "adjust": names_in("--adjust", adjust) or None, "groups": groups, "coverage": coverage,
-            "control": control, "bandwidth": bandwidth, "curvature": curvature, "donut": donut,
-            "regressors": names_in("--regressors", regressors) or None,
-            "knowledge": None if knowledge is None else knowledge_in(knowledge),
-        }  # fmt: skip
-        stated = {name: value for name, value in given.items() if value is not None}
+        for name in ("release", "question", "as_json"):
+            stated.pop(name)
+        for name in ("given", "adjust", "regressors"):
+            if name in stated:
+                stated[name] = names_in(f"--{name}", stated[name])
+        if knowledge is not None:
+            stated["knowledge"] = knowledge_in(knowledge)
         result = _analysis(opened(release), question, stated)
-        if as_json:
-            echo(result.to_json())
-        else:
-            echo(f"{result.summary()}\nCost nothing: computed from what was released before.")
+        echo(result.to_json() if as_json else f"{result}\nNothing was spent: computed from saved results.")
 
 
 def opened(path: Path) -> Release:
     """Return the release of a file."""
     from dpcausal.api import Release  # every kind of release is registered
 
-    try:
-        return Release.from_json(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ParameterError(f"there is no file {str(path)!r}: discover and effect --save-release make one") from None
-    except (OSError, UnicodeDecodeError):
-        raise ParameterError(f"{str(path)!r} cannot be read as a text file in UTF-8") from None
+    return Release.from_json(text_of(path, "'dpcausal effect' and others write one with --save-release"))
 
 
 def knowledge_in(path: Path) -> Knowledge:
-    """Return what a TOML file says is known."""
+    """Return the background knowledge of a TOML file."""
     from dpcausal.data.toml_text import toml_in
     from dpcausal.discovery.knowledge import Knowledge
 
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, ValueError):
-        raise ParameterError(f"{str(path)!r} cannot be read as a text file in UTF-8") from None
-    groups = toml_in(text, repr(str(path)))
+    groups = toml_in(text_of(path), repr(str(path)))
     parts = {"tiers", "forbidden", "required"}
     if set(groups) - parts or not all(isinstance(part, list) for group in groups.values() for part in group):
-        raise ParameterError(f"{str(path)!r} holds tiers, forbidden and required, each a list of lists of names")
+        text = f"{str(path)!r} must hold tiers, forbidden and required, each a list of lists of names"
+        raise ParameterError(text, argument="knowledge", rule="knowledge")
     return Knowledge(**{name: [tuple(part) for part in group] for name, group in groups.items()})
 
 
 def _analysis(release: Release, question: str, given: dict[str, Any]) -> Any:
-    import inspect
-
-    way = getattr(release, QUESTIONS.get(question, ""), None)
-    if way is None:
+    analysis = getattr(release, QUESTIONS.get(question, ""), None)
+    if analysis is None:
         known = [name for name, method in QUESTIONS.items() if hasattr(release, method)]
-        raise ParameterError(f"this release ({release.kind}) can be asked: {', '.join(known)}")
-    parameters = inspect.signature(way).parameters
+        text = f"this release ({release.kind}) can answer: {', '.join(known)}"
+        raise ParameterError(text, argument="question", rule="choice", value=question)
+    parameters = inspect.signature(analysis).parameters
     if not any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
-        unknown = [name for name in given if name not in parameters]
-        if unknown:
-            raise ParameterError(f"--{unknown[0].replace('_', '-')} does not go with {question}")
-    required = {
-        "ci-test": ("x", "y"), "effect": ("treatment", "outcome"), "regression": ("outcome", "regressors"),
-    }.get(question, ())  # fmt: skip
-    lacking = [name for name in required if name not in given]
-    if lacking:
-        raise ParameterError(f"{question} needs --{lacking[0]}")
-    return way(**given)
+        for name in given:
+            if name not in parameters:
+                text = f"--{name.replace('_', '-')} does not go with {question}"
+                raise ParameterError(text, argument=name, rule="misplaced-option", value=given[name])
+    for name in NEEDED.get(question, ()):
+        if name not in given:
+            raise ParameterError(f"{question} needs --{name}", argument=name, rule="missing-argument")
+    return analysis(**given)

@@ -1,10 +1,8 @@
-"""Shared parts of the commands: the program, options, exit codes, the output of results."""
+"""Shared parts of the commands: options, exit codes, what is printed."""
 
 from __future__ import annotations
 
 import json
-import os
-import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -14,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpcausal.cli.once import Program
 from dpcausal.data.toml_text import shown
 from dpcausal.errors import (
     BudgetExceededError,
@@ -32,42 +29,13 @@ if TYPE_CHECKING:
 
 BAD_INPUT, REFUSED, DAMAGED = 2, 3, 4
 
-app = Program(
-    help="Differentially private causal inference.", no_args_is_help=True, add_completion=False, rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)  # fmt: skip
-
-
-def _version(requested: bool) -> None:
-    if requested:
-        from dpcausal import __version__
-
-        echo(f"dpcausal {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def program(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
-    witness: Annotated[str | None, typer.Option(help="The folder of the ledgers' witnesses.")] = None,
-) -> None:
-    """Differentially private causal inference."""
-    if witness is not None:
-        from dpcausal.privacy.witness import VARIABLE
-
-        os.environ[VARIABLE] = witness
-
-
-ledger_app = Program(help="Create, show and verify a privacy ledger.", no_args_is_help=True)
-app.add_typer(ledger_app, name="ledger")
-
-SchemaOption = Annotated[Path, typer.Option("--schema", help="TOML file: one table a column, with its public bounds.")]
+SchemaOption = Annotated[Path, typer.Option("--schema", help="TOML file with the public bounds of each column.")]
 DATA = (
     "CSV or TSV with a header; Parquet, a folder or a pattern of it; Stata, SAS, SPSS; duckdb:///file.db?table=t; "
     "spark:local[2]?path=folder."
 )
 DataArgument = Annotated[str, typer.Argument(metavar="DATA", help=DATA)]
-LedgerOption = Annotated[Path, typer.Option("--ledger", help="The ledger that pays; see 'dpcausal ledger create'.")]
+LedgerOption = Annotated[Path, typer.Option("--ledger", help="Privacy ledger; see 'dpcausal ledger create'.")]
 
 
 def _amount(text: str) -> Any:
@@ -83,21 +51,21 @@ def _amount(text: str) -> Any:
 
 
 EpsilonOption = Annotated[
-    float | None, typer.Option("--epsilon", parser=_amount, help="Most that the call may cost, ε, as 0.5 or 1/3.")
+    float | None, typer.Option("--epsilon", parser=_amount, help="Privacy budget for this question, as 0.5 or 1/3.")
 ]
-DeltaOption = Annotated[float | None, typer.Option("--delta", parser=_amount, help="δ beside ε.")]
-RhoOption = Annotated[float | None, typer.Option("--rho", parser=_amount, help="Most that it may cost, ρ of zCDP.")]
-LargeOption = Annotated[bool, typer.Option("--accept-large-epsilon", help="Consent to epsilon above 20.")]
-NameOption = Annotated[
-    str, typer.Option("--name", help="Of the data, for good: the same question is then paid once, its answer kept.")
-]
-RefreshOption = Annotated[bool, typer.Option("--refresh", help="Pay anew for what was answered before.")]
+DeltaOption = Annotated[float | None, typer.Option("--delta", parser=_amount, help="Delta beside epsilon, as 1e-6.")]
+RhoOption = Annotated[float | None, typer.Option("--rho", parser=_amount, help="Privacy budget in zCDP, for experts.")]
+LargeOption = Annotated[bool, typer.Option("--accept-large-epsilon", help="Accept epsilon above 20.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def echo(text: object, *, error: bool = False) -> None:
     """Print a text with its control characters escaped: names and saved files are written by others."""
     print(shown(str(text)), file=sys.stderr if error else sys.stdout, flush=error)
+
+
+def print_json(value: Any) -> None:
+    echo(json.dumps(value, allow_nan=False, ensure_ascii=False))
 
 
 @contextmanager
@@ -111,20 +79,20 @@ def exit_codes() -> Iterator[None]:
             yield from _failures()
         finally:
             for message in lost:
-                echo(f"dpcausal: {message}", error=True)
+                echo(f"warning: {message}", error=True)
     if lost:
         raise typer.Exit(DAMAGED)
 
 
 @contextmanager
-def printed_or(told: str) -> Iterator[None]:
-    """Say on standard error what stands although standard output did not take what is printed here."""
+def printed_or(text: str) -> Iterator[None]:
+    """Print on standard error what exists although standard output did not take what is printed here."""
     try:
         yield
         sys.stdout.flush()
     except OSError:
         with suppress(OSError):
-            echo(f"dpcausal: {told}", error=True)
+            echo(f"warning: {text}", error=True)
         raise
 
 
@@ -148,60 +116,71 @@ def _failures() -> Iterator[None]:
     try:
         yield
     except BudgetExceededError as error:
-        echo("A budget is never refilled; what was released is asked again for nothing: kept answers, dpcausal ask.",
-             error=True)  # fmt: skip
-        _fail(error, REFUSED)
+        _fail(error, REFUSED, "A spent budget cannot be restored. Published results can be re-used: dpcausal ask.")
     except LedgerDamagedError as error:
         _fail(error, DAMAGED)
     except DpCausalError as error:
         _fail(error, BAD_INPUT)
     except OSError as error:  # a closed pipe, a full disk
-        _fail(DpCausalError(f"the system refused: {error.strerror or type(error).__name__}"), BAD_INPUT)
+        text = f"the system refused: {error.strerror or type(error).__name__}"
+        _fail(DpCausalError(text, rule="system"), BAD_INPUT)
 
 
-def _fail(error: DpCausalError, code: int) -> None:
-    # What the library calls a keyword is an option here.
-    keyword = r"\b(accept_large_epsilon|again|force|new_ledger|partial)=True"
-    message = re.sub(keyword, lambda m: "--" + m[1].replace("_", "-"), str(error))
+def _fail(error: DpCausalError, code: int, more: str = "") -> None:
     with suppress(OSError):
-        echo(f"dpcausal: {message}", error=True)
-    raise typer.Exit(code)
+        echo("\n".join(filter(None, (f"error: {error.message('command')}", more))), error=True)
+    raise typer.Exit(code) from error
 
 
 def names_in(what: str, texts: Iterable[str] | None) -> list[str]:
     """Return the names of an option or argument: each text holds one or several, comma between, blanks around."""
     names = []
-    for text in texts or []:
-        parts = [part.strip() for part in text.split(",")]
-        if not all(parts):  # perhaps an unset variable of the shell: without it the question would be another
-            raise ParameterError(f"{what}: a name is missing in {text!r}")
+    for text in texts or ():
+        parts = [name.strip() for name in text.split(",")]
+        if "" in parts:  # perhaps an unset variable of the shell: without it the question would be another
+            raise ParameterError(f"{what}: a name is missing in {text!r}", argument=what, rule="missing-name")
         names += parts
     return names
 
 
-def loss_from(
-    epsilon: float | None, delta: float | None, rho: float | None, what: str = "what the call may cost"
-) -> Loss:
-    """Return the loss that the options name; ``what`` it is for is said where they name none."""
+def check_place(path: Path | None) -> None:
+    """Refuse a file that could not be written, before anything is spent."""
+    if path is not None and not path.absolute().parent.is_dir():
+        raise ParameterError(f"{str(path)!r} is not in a folder that exists", argument=str(path), rule="folder")
+
+
+def text_of(path: Path, hint: str = "") -> str:
+    """Return the text of a file."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise ParameterError(f"there is no file {str(path)!r}", argument=str(path), rule="no-file", hint=hint) from None
+    except (OSError, ValueError):
+        text = f"{str(path)!r} cannot be read as a text file in UTF-8"
+        raise ParameterError(text, argument=str(path), rule="encoding") from None
+
+
+def loss_from(epsilon: float | None, delta: float | None, rho: float | None) -> Loss:
+    """Return the loss of the options."""
     from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP
 
     if rho is not None:
         if epsilon is not None or delta is not None:
-            raise LossError("give --epsilon (and --delta), or --rho, not both")
+            text = "give --epsilon (and --delta), or --rho, not both"
+            raise LossError(text, argument="rho", rule="two-amounts")
         return ZCDP(rho)
     if epsilon is None:
-        raise LossError(f"say {what}: --epsilon E [--delta D], or --rho R")
+        text = "the privacy budget is missing: give --epsilon E (and --delta D), or --rho R"
+        raise LossError(text, argument="epsilon", rule="no-amount")
     return PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
 
 
 def show(result: Result, ledger: Ledger, as_json: bool) -> None:
     if as_json:
-        left = ledger.remaining
-        answer = result.to_dict() | {"remaining": vars(left), "ledger_head": ledger.head}
-        echo(json.dumps(answer, allow_nan=False, ensure_ascii=False))
+        print_json(result.to_dict() | {"remaining": vars(ledger.remaining), "ledger_head": ledger.head})
         return
-    cost = "Cost nothing, a kept answer" if result.guarantee.cached else f"Cost {result.guarantee.loss}"
-    text = f"{result.summary()}\n{cost}; remaining budget: {ledger.remaining}."
+    free = "Nothing was spent: this is the saved result.\n" if result.guarantee.cached else ""
+    text = f"{result}\n{free}Left of the budget: {ledger.remaining}."
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.panel import Panel

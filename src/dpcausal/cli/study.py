@@ -1,119 +1,79 @@
-"""The commands of studies: ``dpcausal init``, ``run`` and ``report``."""
+"""The commands of studies, ``check``, ``run``, ``report`` and ``schema``, and ``demo`` and ``explain``."""
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpcausal.cli.shared import BAD_INPUT, REFUSED, DataArgument, JsonOption, app, echo, exit_codes, printed_or
-from dpcausal.data.toml_text import shown
+from dpcausal.cli.plan import end
+from dpcausal.cli.program import app
+from dpcausal.cli.shared import DATA, JsonOption, echo, exit_codes, print_json, printed_or
+from dpcausal.cli.tasks import weight_of
+from dpcausal.errors import ParameterError
 
 if TYPE_CHECKING:
     from dpcausal.study.plan import StudyPlan
 
 StudyArgument = Annotated[Path, typer.Argument(help="The study file.")]
 
-REPORT = Path("report.html")
-
-PROMPT = "  {name}: two numbers as 0..110, levels as no, yes; codes as 0..110; missing 999, -9; empty leaves it out"
+REPORT, DEMO = Path("report.html"), Path("rand-study")
 
 
-@app.command("init")
-def init_command(
-    data: DataArgument,
-    out: Annotated[Path, typer.Option(help="The study file to write; none is replaced.")] = Path("study.toml"),
-    header: Annotated[
-        bool, typer.Option("--header", help="The first line of a text file is its header, whatever it looks like.")
-    ] = False,
+@app.command("check")
+def check_command(
+    data: Annotated[str, typer.Argument(metavar="STUDY|DATA", help=f"A study file; or {DATA}")],
+    schema: Annotated[Path | None, typer.Option("--schema", help="TOML file of the columns, if not a study.")] = None,
+    weight: Annotated[str | None, typer.Option("--weight", help="Survey weights: column=largest, as w=8.")] = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Begin a study: asks for the public bounds of each column, and reads nothing but the columns' names."""
+    """Look for data problems (not private; do not publish)."""
     with exit_codes():
-        from dpcausal.data.sources.fingerprint import seen_from
-        from dpcausal.errors import ParameterError
-        from dpcausal.study.file import draft, names_of
-        from dpcausal.study.writing import write_new
+        from dpcausal.data.schema import Schema
+        from dpcausal.study.study import Study
 
-        if out.exists():
-            raise ParameterError(f"{str(out)!r} is there already: edit it, or name another with --out")
-        if not out.absolute().parent.is_dir():
-            raise ParameterError(f"{str(out)!r} is not in a folder that exists")
-        names, path_in_study = names_of(data, header), seen_from(out.parent, data)
-        echo("What may stand in each column is public and yours to say; it is never read off the data.")
-        entries: dict[str, Any] = {"title": "Untitled", "columns": {}, "person": None, "epsilon": 1.0, "delta": 1e-6}
-        try:
-            _interview(names, entries)
-        except typer.Abort:  # Ctrl-C or Ctrl-D: what was answered is not lost
-            write_new(out, draft(path_in_study, file=out.name, **entries))
-            echo(f"\nNot finished: {out} holds what you answered; go on in it by hand.", error=True)
-            raise
-        write_new(out, draft(path_in_study, file=out.name, **entries))
-        echo(f"Written: {out}. Add your questions at its end, then: dpcausal plan {out}")
-
-
-def _interview(names: list[str], entries: dict[str, Any]) -> None:
-    """Prompt for title, person, each column and the budget; repeat after a typing error."""
-    from dpcausal.errors import LossError, ParameterError, nearest
-    from dpcausal.privacy.checks import check_budget
-    from dpcausal.privacy.loss import ApproxDP
-    from dpcausal.study.file import declared
-
-    entries["title"] = typer.prompt("Title, the question of the study")
-    whose = f"Column that names whose a row is ({shown(', '.join(filter(None, names)))}; empty: a row is a person)"
-    while person := typer.prompt(whose, default="", show_default=False):
-        if person in names:
-            entries["person"] = person
-            break
-        echo(f"    there is no column {person!r}{nearest(person, names)}")
-    for name in names:
-        while name != entries["person"]:
-            try:
-                column = declared(typer.prompt(PROMPT.format(name=shown(name)), default="", show_default=False))
-            except ParameterError as error:
-                echo(f"    {error}")
-                continue
-            if column is not None and not name:
-                echo("    a column without a name cannot be asked about: it is left out")
-            elif column is not None:
-                entries["columns"][name] = column
-            break
-    while True:
-        epsilon = typer.prompt("Budget, epsilon", type=float, default=1.0)
-        delta = typer.prompt("and delta", type=float, default=1e-6)
-        try:
-            check_budget(ApproxDP(epsilon, delta))
-        except LossError as error:
-            echo(f"    {error}")
-            continue
-        entries["epsilon"], entries["delta"] = epsilon, delta
-        return
+        if schema is None and not data.endswith(".toml"):
+            text = "name a study file, or the data and --schema FILE.toml"
+            raise ParameterError(text, argument="data", rule="no-schema")
+        if schema is None:
+            check = Study.open(data).check()
+        else:
+            check = Schema.from_toml(schema).check(data, weight=None if weight is None else weight_of(weight))
+        following = f"\nNext: dpcausal plan {data}" if schema is None and not check.notes else ""
+        if as_json:
+            print_json(check.to_dict())
+        else:
+            echo(f"{check.summary()}{following}")
+        if check.notes:
+            raise typer.Exit(1)
 
 
 @app.command("run")
 def run_command(
     study: StudyArgument,
-    refresh: Annotated[list[str] | None, typer.Option(help="A question to pay for anew, by name; repeatable.")] = None,
-    partial: Annotated[bool, typer.Option("--partial", help="Ask what the budget admits if it is not all.")] = False,
-    new_ledger: Annotated[bool, typer.Option("--new-ledger", help="Make the ledger: its budget is a new one.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    refresh: Annotated[list[str] | None, typer.Option(help="A question to run again at a new cost; repeatable.")] = None,
+    partial: Annotated[bool, typer.Option("--partial", help="Run what the budget allows if it is not all.")] = False,
+    new_ledger: Annotated[bool, typer.Option("--new-ledger", help="Create the ledger, with a new budget.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask the questions of a study.  Run again, it goes on where it was stopped, and pays for no answer twice."""
+    """Answer the questions of a study. Repeated runs cost nothing."""
     with exit_codes():
         from dpcausal.study.study import Study
 
-        plan = Study.open(study).run(
+        opened = Study.open(study)
+        created = new_ledger and not opened.ledger_path.exists()
+        plan = opened.run(
             refresh=refresh or (), partial=partial, new_ledger=new_ledger, progress=None if quiet else announce
         )
-        with printed_or(f"what the ledger stores of these answers costs nothing: dpcausal report {study} writes it"):
+        with printed_or(f"what the ledger saved of these results costs nothing: dpcausal report {study} writes it"):
             if as_json:
-                show_plan(plan, as_json)
+                echo(plan.to_json())
             else:
-                echo("\n".join(answers(plan)))
-                echo(f"Left of the budget: {plan.remaining}. The report: dpcausal report {study}")
+                made = [f"Created {opened.ledger_path.name} with a budget of {opened.budget}."] if created else []
+                echo("\n".join([*made, *answers(plan), "", *accounts(plan), f"Next: dpcausal report {study}"]))
         end(plan, {"answered"})
 
 
@@ -121,6 +81,8 @@ def run_command(
 def schema_command() -> None:
     """Print the JSON schema of a study file, for editors that complete and check TOML."""
     with exit_codes():
+        import json
+
         from dpcausal.study.file import json_schema
 
         echo(json.dumps(json_schema(), indent=2))
@@ -129,46 +91,93 @@ def schema_command() -> None:
 @app.command("report")
 def report_command(
     study: StudyArgument,
-    out: Annotated[Path, typer.Option(help="The HTML file; Markdown and registry stand beside it.")] = REPORT,
+    out: Annotated[Path, typer.Option(help="HTML file; Markdown and the registry record go beside it.")] = REPORT,
 ) -> None:
-    """Write the report of a study from its ledger: nothing is spent, no record is read."""
+    """Write the report of a study: two pages to sign and an appendix."""
     with exit_codes():
         from dpcausal.study.study import Study
 
-        path = Study.open(study).report(out.absolute())
+        opened = Study.open(study)
+        path = opened.report(out.absolute())
+        missing = opened.file.unfilled()
         with printed_or(f"the report is written: {path}"):
-            echo(path)
+            echo(f"Wrote {path} (two pages and an appendix), with a .md and a .registry.yaml file beside it.")
+            if missing:
+                echo(f"{len(missing)} entries are empty and marked in the report: {', '.join(missing)}.")
+            echo("Nothing was spent and no data were read.")
+            echo(f"Next: open {path.name} in a browser, print it and have it signed")
+
+
+@app.command("demo")
+def demo_command(
+    folder: Annotated[Path, typer.Option(help="Folder for the data, the study file and its report.")] = DEMO,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a whole study on public health data that come with statsmodels."""
+    with exit_codes():
+        from dpcausal.demo import compared, run
+
+        plan, report = run(folder, announce)
+        with printed_or(f"the study and its report are written: {report}"):
+            if as_json:
+                echo(plan.to_json())
+                return
+            echo("\n".join([*answers(plan), "", *accounts(plan), f"Study: {folder / 'study.toml'}", "",
+                            *compared(plan), f"Report: {report}"]))  # fmt: skip
+
+
+@app.command("explain")
+def explain_command(
+    proof: Annotated[str | None, typer.Argument(help="A claim named in a result's proofs; none: all names.")] = None,
+) -> None:
+    """Print a privacy claim with its proof, or the names of all claims."""
+    with exit_codes():
+        from dpcausal.claims import claims, explain
+
+        if proof is not None and proof not in claims():
+            _check_no_method(proof)
+        echo("\n".join(sorted(claims())) if proof is None else explain(proof))
+
+
+def _check_no_method(name: str) -> None:
+    """Refuse a method's name with its claims, where they are the same for every question."""
+    from dpcausal.privacy.loss import PureDP
+    from dpcausal.study.tasks import TASKS
+
+    kind = next((kinds[name] for _, kinds in TASKS.values() if name in kinds and name != "auto"), None)
+    if kind is None:
+        return
+    try:
+        proofs = f"its claims are {', '.join(kind().proofs_of(None, PureDP(1)))}"
+    except (TypeError, AttributeError, ParameterError):
+        proofs = "its claims depend on the question"
+    text = f"{name} is a method: {proofs}; each result names its claims"
+    raise ParameterError(text, argument="proof", rule="method", value=name)
 
 
 def announce(done: int, many: int, text: str) -> None:
-    """Tell on standard error that a question was asked; where nobody reads it, the run goes on."""
+    """Show progress on standard error; where nobody reads it, the run goes on."""
     with suppress(OSError):
         echo(f"[{done}/{many}] {text}", error=True)
 
 
 def answers(plan: StudyPlan) -> list[str]:
-    """Return the answers, each under its question's name."""
-    from dpcausal.study.report.content import released
-
+    """Return the conclusion of each question beside its name."""
+    width = max((len(one.question.name) for one in plan.standings), default=0)
     lines = []
     for one in plan.standings:
-        lines += [f"{one.question.name}: {one.state}: {one.reason}."] if one.reason and one.answer is not None else []
-        for answer in one.answer if isinstance(one.answer, tuple) else (one.answer,):
-            if answer is not None:
-                headline = answer.headline() if hasattr(answer, "headline") else released(answer)
-                lines += [f"{one.question.name}: {headline[0]}", *(f"    {line}" for line in headline[1:])]
+        first, *others = one.conclusions or [f"{one.state}: {one.reason}." if one.reason else f"{one.state}."]
+        lines.append(f"{one.question.name:{width}}  {first}")
+        lines += [f"{'':{width}}    {other}" for other in others]
+        if one.reason and one.conclusions:
+            lines.append(f"{'':{width}}    {one.state}: {one.reason}.")
     return lines
 
 
-def show_plan(plan: StudyPlan, as_json: bool) -> None:
-    text = plan.summary().replace("partial=True", "--partial").replace("new_ledger=True", "--new-ledger")
-    echo(plan.to_json() if as_json else text)
-
-
-def end(plan: StudyPlan, well: set[str]) -> None:
-    """Leave with a code that says whether something is beyond the budget, or stands otherwise than well."""
-    states = {one.state for one in plan.standings}
-    if "beyond the budget" in states:
-        raise typer.Exit(REFUSED)
-    if states - well:
-        raise typer.Exit(BAD_INPUT)
+def accounts(plan: StudyPlan) -> list[str]:
+    """Return what was spent of the budget."""
+    lines = [f"Spent {plan.spent} of {plan.total}; {plan.rest} is left. Repeating these questions is free."]
+    if plan.head:
+        short = " ".join(plan.head[place : place + 4] for place in range(0, 16, 4))
+        lines.append(f"Back up the ledger. Its fingerprint: {short} ... (full: dpcausal ledger show)")
+    return lines

@@ -22,7 +22,7 @@ from dpcausal.codec import NotStorableError, decode, encode
 from dpcausal.core.cache_key import cache_key_text, subject_of
 from dpcausal.core.method import PlannedCall
 from dpcausal.data.sources.origin import Origin
-from dpcausal.errors import LedgerError, NotCachedWarning, ParameterError
+from dpcausal.errors import LedgerError, NotCachedWarning, ParameterError, Setting
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, Loss
@@ -65,7 +65,8 @@ def lookup_or_stop(
         raise DryRunStop(task, tuple(plans), loss, zcdp, asked)
     found = load_cached(ledger, asked, refresh, subject_of(plans[0].question).origin)
     if found is not None and found.other_data:
-        raise LedgerError(f"{found.other_data}: refresh=True pays for an answer of these data, as another name does")
+        hint = "for a result of these data set ", Setting("refresh", True), ", or give the data another name"
+        raise LedgerError(found.other_data, argument="refresh", rule="other-data", hint=hint)
     return asked, None if found is None else found.answer
 
 
@@ -108,7 +109,8 @@ def load_cached(ledger: Ledger, asked: str, refresh: bool, origin: Origin | None
         answer = decode(record["released"], cached=f"spend {number} of this ledger paid for it on {record['at']}")
     if answer is None:
         told = f"the answer of spend {number} was kept by another version of this library and cannot be read"
-        raise LedgerError(f"{told}; refresh=True pays anew")
+        hint = "to pay again set ", Setting("refresh", True)
+        raise LedgerError(told, argument="refresh", rule="unreadable-answer", value=number, hint=hint)
     why = "" if origin is None else _other_data(ledger, asked, str(record.get("data", "")), origin)
     return Recalled(answer, why and f"spend {number} answered this question, but {why}")
 

@@ -14,7 +14,7 @@ from dpcausal.core.progress import while_it_works
 from dpcausal.core.ready import Ready
 from dpcausal.data.sources.origin import Origin
 from dpcausal.data.table import Table
-from dpcausal.errors import InfeasibleError, ParameterError, with_signature_errors
+from dpcausal.errors import InfeasibleError, ParameterError, Setting, with_signature_errors
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.checks import check_epsilon_consent, check_unproven_consent
 from dpcausal.privacy.ledger import Ledger
@@ -79,14 +79,16 @@ def plan_call(
 def _check_records(question: Any, method: Method[Any]) -> None:
     if question.drops_missing and not method.supports_missing:
         raise ParameterError(
-            f"method {method.name!r} cannot leave out rows that lack a column: take another method, or make the table "
-            "with missing='impute', where what is missing counts as the middle of its bounds or as the first level"
-        )
+            f"method {method.name!r} cannot leave out rows with missing values", argument="method", rule="missing",
+            hint=("use another method, or make the table with ", Setting("missing", "impute"), ", which counts a "
+                  "missing value as the midpoint of its bounds or as the first level"),
+        )  # fmt: skip
     if question.unit is Unit.PERSON and not method.allows_private_ids:
         raise ParameterError(
-            f"method {method.name!r} deals persons by their places, which the ids decide: take another method, or make "
-            "the table with ids='public' if who is in the data is known anyway"
-        )
+            f"method {method.name!r} assigns persons to subsets by row order, which reveals private ids",
+            argument="method", rule="private-ids",
+            hint=("use another method, or make the table with ", Setting("ids", "public"), " if membership is public"),
+        )  # fmt: skip
 
 
 def ask(

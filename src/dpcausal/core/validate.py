@@ -12,7 +12,7 @@ import numpy as np
 from dpcausal.core.method import Method
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
-from dpcausal.errors import ParameterError, SchemaError, nearest
+from dpcausal.errors import ParameterError, SchemaError, Setting, nearest
 from dpcausal.privacy.sensitivity import Unit
 
 LARGEST_BOUND, LEAST_WIDTH = 1e100, 1e-100
@@ -27,28 +27,32 @@ def is_number(value: object) -> bool:
 def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
     """Return a word that is among those allowed."""
     if not (isinstance(value, str) and value in allowed):
-        raise ParameterError(f"{name} must be one of {', '.join(allowed)}{nearest(value, allowed)}")
+        text = f"{name} must be one of {', '.join(allowed)}{nearest(value, allowed)}"
+        raise ParameterError(text, argument=name, rule="choice", value=value)
     return value
 
 
 def whole(name: str, value: object, least: int, most: int, why: str = "") -> int:
     """Return a whole number of the range; ``why`` says where its end comes from."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
-        raise ParameterError(f"{name} must be a whole number between {least} and {why or most}")
+        text = f"{name} must be a whole number between {least} and {why or most}"
+        raise ParameterError(text, argument=name, rule="integer", value=value)
     return int(value)
 
 
 def number(name: str, value: Any, least: float, most: float, unit: str = "") -> float:
     """Return a number of the range, ends included."""
     if not is_number(value) or not least <= value <= most:
-        raise ParameterError(f"{name} must be between {least:g} and {most:g}{unit}")
+        text = f"{name} must be between {least:g} and {most:g}{unit}"
+        raise ParameterError(text, argument=name, rule="range", value=value)
     return float(value)
 
 
 def level(alpha: Any) -> float:
     """Return a level, in (0, 1)."""
     if not is_number(alpha) or not 0 < alpha < 1:
-        raise ParameterError("alpha must be a number above 0 and below 1")
+        text = "alpha must be a number above 0 and below 1"
+        raise ParameterError(text, argument="alpha", rule="range", value=alpha)
     return float(alpha)
 
 
@@ -59,20 +63,22 @@ def column(table: Table, name: str, asker: str) -> Column:
         max(-declared.lower, declared.upper) > LARGEST_BOUND or declared.width < LEAST_WIDTH
     ):
         raise SchemaError(
-            f"column {name!r}: {asker} needs bounds within ±{LARGEST_BOUND:g} and at least {LEAST_WIDTH:g} apart; "
-            "declare it in another unit"
-        )
+            f"column {name!r}: {asker} needs bounds within ±{LARGEST_BOUND:g} and at least {LEAST_WIDTH:g} apart",
+            argument=name, rule="bounds", value=declared, hint="declare it in another unit",
+        )  # fmt: skip
     return declared
 
 
 def check_table(table: object, persons: bool = False, weights: bool = False) -> None:
     """Refuse what is no table, or one of persons, or with survey weights, where they are not provided for."""
     if not isinstance(table, Table):
-        raise ParameterError("table must be a dpcausal Table")
+        raise ParameterError("table must be a dpcausal Table", argument="table", rule="type")
     if table.unit is not Unit.ROW and not persons:
-        raise ParameterError("this question has no proof for persons: ask a table whose rows are one a person")
+        text = "this question has no proof for persons"
+        raise ParameterError(text, argument="table", rule="persons", hint="use a table with one row per person")
     if table.weighed and not weights:
-        raise ParameterError("no weights here: ask a table without weight=, or cells, moments, effect or did")
+        hint = "use a table without ", Setting("weight"), ", or cells, moments, effect or did"
+        raise ParameterError("this question takes no survey weights", argument="table", rule="weights", hint=hint)
 
 
 def chosen(method: object, kind: type[Any], known: Mapping[str, Callable[[], Method[Any]]]) -> Any:
@@ -82,9 +88,10 @@ def chosen(method: object, kind: type[Any], known: Mapping[str, Callable[[], Met
     if isinstance(method, str) and method in known:
         return known[method]()
     if isinstance(method, type) and issubclass(method, kind):
-        raise ParameterError(f"method must be an object: {method.__name__}(), not {method.__name__}")
-    told = f"method must be one of {', '.join(known)}, or an object of dpcausal.methods"
-    raise ParameterError(told + nearest(method, known))
+        text = f"method must be an object: {method.__name__}(), not {method.__name__}"
+        raise ParameterError(text, argument="method", rule="type", value=method.__name__)
+    text = f"method must be one of {', '.join(known)}, or a method with its options{nearest(method, known)}"
+    raise ParameterError(text, argument="method", rule="choice", value=method)
 
 
 def reject_misplaced_options(
@@ -99,7 +106,11 @@ def reject_misplaced_options(
         if taker is None:
             options = {field.name for kind in kinds for field in fields(kind)}
             meant = nearest(name, [*signature(function).parameters, *sorted(options)])
-            raise ParameterError(f"{function.__name__} has no argument {name!r}{meant}")
+            text = f"{function.__name__} has no argument {name!r}{meant}"
+            raise ParameterError(text, argument=name, rule="unknown-argument", value=value)
         room = "papers" if taker.__module__.startswith("dpcausal.papers") else "methods"
-        shown = repr(value) if value is None or isinstance(value, (bool, int, float, str)) else "..."
-        raise ParameterError(f"{name}= belongs to the method: method=dpc.{room}.{taker.__name__}({name}={shown})")
+        public = value if value is None or isinstance(value, (bool, int, float, str)) else ...
+        short_name = next((short for short, kind in known.items() if kind is taker), taker.name)
+        written = Setting("method", short_name, {name: public}, f"dpc.{room}.{taker.__name__}")
+        text = f"{name} is an option of the method"
+        raise ParameterError(text, argument=name, rule="misplaced-option", value=public, hint=written)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpcausal.data.coding import scalar
 from dpcausal.data.source import Collected, Declared, Kind, Source, withheld
-from dpcausal.errors import ParameterError, RowLimitError, SchemaError
+from dpcausal.errors import ParameterError, RowLimitError, SchemaError, Setting
 from dpcausal.privacy.process_local import hashed, mixed
 
 Integers = NDArray[np.int64]
@@ -50,7 +50,7 @@ def check_max_rows_per_person(limit: object) -> None:
 def check_number(n: int, most: int | None) -> None:
     """Refuse no records at all, or more than the limit: by their public number, never by the rows a person has."""
     if n < 1:
-        raise SchemaError("a table needs at least one row, of at least one person if person= names them")
+        raise SchemaError("a table needs at least one row, of at least one person if persons are protected")
     if most is not None and n > most:
         raise RowLimitError(f"the table has n = {n} records, more than max_rows = {most}: raise it if memory allows")
 
@@ -60,9 +60,10 @@ def check_order(source: Source, person: str | None) -> None:
     if not source.ordered and person is None:
         raise ParameterError(
             f"this question needs its rows in one order that no record changes, and this {source.backend} query gives "
-            "them none: tell them apart by a column, person='...'; make the table from a copy that was written; or ask "
-            "for moments, cells or contrasts, of any number"
-        )
+            "them none", argument="table", rule="row-order",
+            hint=("name a column that tells them apart with ", Setting("person"), "; or make the table from a file; or "
+                  "use moments, cells or contrasts"),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,7 +10,7 @@ from dpcausal.data.columns import Bounded, Column, Levels
 from dpcausal.data.schema import Schema
 from dpcausal.data.subgroups.predicate import Predicate, check_some, predicate
 from dpcausal.data.table import Table
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, Setting
 
 
 def recoded(table: Table, name: str, column: Column) -> Table:
@@ -37,12 +37,14 @@ def counting(table: Table, name: str, event: object) -> Table:
         return table
     if table.missing == "impute":
         raise ParameterError(
-            f"what is missing of {name!r} counts as its first level, so that level is no event: take the last one, or "
-            "make the table with missing='drop'"
-        )
+            f"what is missing of {name!r} counts as its first level, so that level is no event", argument="event",
+            rule="missing", value=name,
+            hint=("take the last level, or make the table with ", Setting("missing", "drop")),
+        )  # fmt: skip
     first, last = column.labels
     if column.other is not None and type(first) is not type(last):
-        raise ParameterError(f"event must be the last level of {name!r}: its other= is of another type than its levels")
+        text = f"event must be the last level of {name!r}: its level for other values is of another type"
+        raise ParameterError(text, argument="event", rule="type", value=name)
     return recoded(table, name, Levels([last, first], column.other, column.missing))
 
 

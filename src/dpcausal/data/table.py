@@ -19,7 +19,7 @@ from dpcausal.data.sources.fingerprint import confirm, was_modified
 from dpcausal.data.sources.origin import Origin, opened
 from dpcausal.data.subgroups.predicate import Predicate, check_some, predicate
 from dpcausal.data.weights import checked_weight
-from dpcausal.errors import ParameterError, RowLimitError, SchemaError, with_signature_errors
+from dpcausal.errors import ParameterError, RowLimitError, SchemaError, Setting, with_signature_errors
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.process_local import Uncopyable
 from dpcausal.privacy.sensitivity import Unit
@@ -154,7 +154,9 @@ class Table(Uncopyable):
             check_id(check_name(person), source.declared(person), ids)
             check_max_rows_per_person(max_rows_per_person)
         elif ids != "private" or max_rows_per_person is not None:
-            raise ParameterError(f"{'max_rows_per_person' if ids == 'private' else 'ids'} goes with person=")
+            wrong = "max_rows_per_person" if ids == "private" else "ids"
+            hint = "also give ", Setting("person"), ", the column of person IDs"
+            raise ParameterError(f"{wrong} needs persons", argument=wrong, rule="persons", hint=hint)
         weighed = None if weight is None else checked_weight(weight, source)
         rows = source.count()
         check_number(rows, max_rows if person is None else None)
@@ -251,7 +253,8 @@ class Table(Uncopyable):
         bound for n records stays.  How many are inside is private.  Two subgroups, disjoint ones too, pay twice.
         """
         if self._missing == "impute":
-            raise ParameterError("a subgroup needs missing='drop' or 'level': records outside it are left out")
+            hint = "make the table with ", Setting("missing", "drop")
+            raise ParameterError("a subgroup leaves records out", argument="missing", rule="missing", hint=hint)
         if share is not None and (isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1):
             raise ParameterError("share must be a number above 0 and at most 1")
         added = predicate(name, self._schema.column(name), at_least, at_most, among)

@@ -131,7 +131,7 @@ def discover_again(
     if "search" in {field.name for field in fields(kind)}:
         options["search"] = search
     elif public.check_choice("search", search, ("auto", "score", "pc")) == "score":
-        raise ParameterError("search='score' needs a noisy table of counts")
+        raise ParameterError("a score search needs a noisy table of counts", argument="search", rule="search")
     method = kind(**options).filled(len(release.names))
     terms = method.terms(*checked_terms(release.names, alpha, knowledge))
     outcome = SearchOutcome(search_release(release, terms), terms, release)

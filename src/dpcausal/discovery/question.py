@@ -24,7 +24,7 @@ from dpcausal.discovery.search.exact_score import SCREEN_ALPHA, Search, form_of
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.release_search import SearchResult, support, without_noise
 from dpcausal.discovery.support import supported, usual_redraws
-from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
+from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, Setting
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.releases.release import Release
 from dpcausal.result import Guarantee
@@ -247,8 +247,9 @@ def check_cells(question: DiscoveryQuestion, tables: int = 1) -> None:
     if cells > MOST_CELLS:
         raise InfeasibleError(
             f"a table of {len(question.names)} columns has more than {MOST_CELLS} cells, each with "
-            f"its own noise: use method='parities' (or 'moments') with ApproxDP or ZCDP, or name fewer columns"
-        )
+            "its own noise", argument="columns", rule="cells", value=cells,
+            hint=("use ", Setting("method", "parities"), " with a delta, as 1e-6, or name fewer columns"),
+        )  # fmt: skip
 
 
 def _names(table: Table, columns: Any) -> tuple[str, ...]:

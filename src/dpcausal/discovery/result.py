@@ -16,7 +16,7 @@ from dpcausal.discovery.search.orientation import extend
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.release_search import support, without_noise
 from dpcausal.discovery.support import FIRM, Support, supported
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, Setting
 from dpcausal.plotting import axes, titled
 from dpcausal.releases.level_moments import NoisyWhitened
 from dpcausal.releases.release import Release
@@ -164,7 +164,9 @@ class Discovery(Result):
         sets = adjustment_sets(self.graph, self.knowledge, treatment, outcome, adjust, self._pointed)
         effect = getattr(self.release, "effect", None)
         if effect is None:
-            raise ParameterError(f"{self.method} releases no table that has effects: ask method='table'")
+            text = f"method {self.method!r} releases no table that has effects"
+            hint = "use ", Setting("method", "table")
+            raise ParameterError(text, argument="method", rule="effects", value=self.method, hint=hint)
         return tuple(effect(treatment=treatment, outcome=outcome, adjust=one, **options) for one in sets)
 
     def edges(self) -> list[dict[str, Any]]:

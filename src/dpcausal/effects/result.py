@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from dpcausal.codec import storable
 from dpcausal.core.validate import check_choice
 from dpcausal.plotting import axes, titled
 from dpcausal.releases.release import Release
-from dpcausal.result import Guarantee, Result, flat, plain
+from dpcausal.result import Guarantee, Result, flat, interval_text, number_text, plain
 
 Interval = tuple[float, float]
 
@@ -247,35 +247,60 @@ class Effect(Result):
         groups = ({name: whole[name] for name in shared} | flat(vars(one)) for one in self.by_group)
         return [{"group": "all"} | whole, *(one | {"interval_reason": one.pop("reason")} for one in groups)]
 
-    def plot(self, ax: Any = None, *, what: str = "effect") -> Any:
-        """Draw the effect and its groups with their intervals or, with ``what="balance"``, how the arms differ."""
-        return {"effect": draw_forest, "balance": draw_balance}[check_choice("what", what, ("effect", "balance"))](
-            self, ax
-        )
+    def plot(
+        self, ax: Any = None, *, what: str = "effect", names: Mapping[str, str] | None = None, label: str = ""
+    ) -> Any:
+        """Draw the effect and its groups with their intervals or, with ``what="balance"``, how the arms differ.
+
+        ``names`` are labels of groups, ``label`` is that of the axis.
+        """
+        if check_choice("what", what, ("effect", "balance")) == "balance":
+            return draw_balance(self, ax)
+        groups = [((names or {}).get(one.group, one.group), one.estimate, one.interval) for one in self.by_group]
+        rows = [(f"everyone ({self.n:,})", self.estimate, self.interval), *groups]
+        label = label or f"effect of {self.treatment} on {self.measured}"
+        return forest(rows, ax, label, self.stamp(), noise=self.noise_error)
 
 
-def draw_forest(effect: Effect, ax: Any) -> Any:
-    """Draw the effect and below it that of each group; a hollow point has no interval."""
-    groups = [(one.group, one.estimate, one.interval) for one in effect.by_group]
-    rows = [("all", effect.estimate, effect.interval), *groups]
-    return forest(rows, ax, f"effect of {effect.treatment} on {effect.measured}", effect.stamp())
+def forest(
+    rows: Sequence[tuple[str, float | None, Interval | None]], ax: Any, label: str, stamp: str,
+    noise: float | None = None,
+) -> Any:  # fmt: skip
+    """Draw one estimate a row with its interval and, at the right, both as numbers; the first is bold.
 
-
-def forest(rows: Sequence[tuple[str, float | None, Interval | None]], ax: Any, label: str, stamp: str) -> Any:
-    """Draw one estimate a row with its interval, the first apart."""
-    ax = axes(ax, (6, 1.2 + 0.3 * len(rows)))
-    ax.axvline(0, color="0.6", linewidth=1)
+    A hollow point has no interval.  Under the first, a thin line is what the privacy noise alone makes.
+    """
+    ax = axes(ax, (6, 0.9 + 0.3 * len(rows)))
+    ax.axvline(0, color="0.5", linewidth=1, linestyle=":")
     for place, (_, estimate, interval) in enumerate(rows):
-        colour = "tab:blue" if place == 0 else "0.3"
         if interval is not None:
-            ax.plot(list(interval), [place, place], color=colour, linewidth=2, solid_capstyle="butt")
+            ax.plot(list(interval), [place, place], color=DARK, linewidth=3 if place == 0 else 2, solid_capstyle="butt")
         if estimate is not None:
-            ax.plot([estimate], [place], marker="s" if place == 0 else "o", color=colour,
+            ax.plot([estimate], [place], marker="s" if place == 0 else "o", color=DARK, markersize=6,
                     fillstyle="none" if interval is None else "full")  # fmt: skip
+    size = rows[0][1]
+    if noise and size is not None:
+        ax.plot([size - NORMAL_95 * noise, size + NORMAL_95 * noise], [0.22, 0.22], color=LIGHT, linewidth=1)
     ax.set_yticks(range(len(rows)), [name for name, _, _ in rows])
-    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.set_ylim(len(rows) - 0.4, -0.6)
+    values = ax.secondary_yaxis("right")
+    values.set_yticks(range(len(rows)), [_numbers(estimate, interval) for _, estimate, interval in rows])
+    values.tick_params(length=0)
+    ax.tick_params(axis="y", length=0)
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+        values.spines[side].set_visible(False)
     ax.set_xlabel(label)
     return titled(ax, stamp)
+
+
+def _numbers(estimate: float | None, interval: Interval | None) -> str:
+    if estimate is None:
+        return "no result"
+    return f"{number_text(estimate)} ({interval_text(interval) or 'no interval'})"
+
+
+DARK, LIGHT, NORMAL_95 = "#1f4e79", "#c07020", 1.96
 
 
 def draw_balance(effect: Effect, ax: Any) -> Any:

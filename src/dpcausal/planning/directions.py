@@ -69,7 +69,8 @@ class DirectionPlan(TablePlan):
         if not all(isinstance(schema.column(name), Bounded) for name in (first, second)):
             raise ParameterError("a direction needs two columns declared Bounded")
         if more.pop("method", "auto") != "auto":
-            raise ParameterError("a plan of direction is of method='auto'")
+            text = "direction can be planned for the default method only"
+            raise ParameterError(text, argument="method", rule="choice")
         return cls(alpha=alpha, **more)
 
     def expected(self, n: int, loss: Loss) -> Forecast:

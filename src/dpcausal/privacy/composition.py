@@ -198,9 +198,8 @@ class Remaining:
     def __str__(self) -> str:
         if self.epsilon is None:
             return "no limit (no privacy)"
-        delta = f" with delta {_shortest(self.delta)}" if self.delta else ""
-        pair = f"epsilon {_shortest(self.epsilon)}{delta}"
-        return pair if self.rho is None else f"either {pair} or rho {_shortest(self.rho)}"
+        pair = f"ε = {_shortest(self.epsilon)}{f', δ = {_shortest(self.delta)}' if self.delta else ''}"
+        return pair if self.rho is None else f"{pair} (or ρ = {_shortest(self.rho)})"
 
 
 def _shortest(value: float) -> str:
@@ -245,14 +244,14 @@ def remaining(budget: Loss, totals: Totals) -> Remaining:
 
 def spent_text(budget: Loss, totals: Totals) -> str:
     """Return what was spent, in words, in the accounts that the budget is counted in."""
-    parts = []
-    caps = caps_of(budget)
+    caps, accounts = caps_of(budget), list[str]()
+
+    def account(symbol: str, amount: int | Fraction, delta: int | Fraction) -> None:
+        beside = f", δ = {format_amount(Fraction(delta, DELTA_UNITS))}" if delta else ""
+        accounts.append(f"{symbol} = {format_amount(Fraction(amount, EPSILON_UNITS))}{beside}")
+
     if caps.epsilon is not None and totals.sums_open:
-        parts.append(f"epsilon {format_amount(Fraction(totals.epsilon, EPSILON_UNITS))}")
-        if totals.delta:
-            parts.append(f"delta {format_amount(Fraction(totals.delta, DELTA_UNITS))}")
+        account("ε", totals.epsilon, totals.delta)
     if caps.rho is not None and totals.zcdp_open:
-        parts.append(f"{'or ' if parts else ''}rho {format_amount(Fraction(totals.rho, EPSILON_UNITS))}")
-        if totals.rho_delta:
-            parts.append(f"delta {format_amount(Fraction(totals.rho_delta, DELTA_UNITS))}")
-    return " ".join(parts) if parts else f"{totals.spends} spends"
+        account("ρ", totals.rho, totals.rho_delta)
+    return " or ".join(accounts) or f"{totals.spends} spends"

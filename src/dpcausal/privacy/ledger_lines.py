@@ -20,7 +20,7 @@ from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
 
-from dpcausal.errors import BudgetExceededError, LedgerDamagedError, LedgerError
+from dpcausal.errors import BudgetExceededError, LedgerDamagedError, LedgerError, Setting
 from dpcausal.privacy.budget import json_text
 from dpcausal.privacy.checks import refusal
 from dpcausal.privacy.composition import Caps, Cost, Totals, admit, caps_of, cost_of
@@ -190,9 +190,11 @@ class Account:
         if asked in self.asked:
             number = self.asked[asked][-1]
             raise LedgerError(
-                f"spend {number} paid for exactly this, and no answer is kept: its run was interrupted or still "
-                "goes on. Nothing was spent now; refresh=True runs it at a new privacy cost"
-            )
+                f"spend {number} paid for exactly this question, but the run was interrupted before its result was "
+                "saved, or still goes on; nothing was spent now",
+                argument="refresh", rule="spent-without-answer", value=number,
+                hint=("to pay again set ", Setting("refresh", True)),
+            )  # fmt: skip
 
 
 def declarations(once: Mapping[str, Any]) -> dict[tuple[str, str], str]:

@@ -35,6 +35,8 @@ MOST_PARTS = 10**6
 LARGEST_DENOMINATOR = 10**6
 """Of fractions that a float of more than 12 digits may mean."""
 
+SYMBOLS = {"epsilon": "ε", "delta": "δ", "rho": "ρ"}
+
 Amount: TypeAlias = int | float | Fraction | Decimal
 
 
@@ -92,6 +94,15 @@ def format_amount(amount: Fraction) -> str:
     return f"{float(amount):.12g}"
 
 
+def short_amount(amount: float) -> str:
+    """Return an amount with two decimals, or with all of its digits where it has more.
+
+    >>> short_amount(0.5), short_amount(2), short_amount(1 / 3)
+    ('0.50', '2.00', '0.3333')
+    """
+    return f"{amount:.2f}" if round(amount, 2) == amount else f"{amount:.4g}"
+
+
 class Counted:
     """What the kinds of loss that a budget counts have in common: exact amounts, which add up and are shared."""
 
@@ -130,6 +141,14 @@ class Counted:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(format_amount, self.amounts.values()))})"
+
+    def __str__(self) -> str:
+        """Return it as people write it.
+
+        >>> str(ApproxDP(2.0, 1e-6)), str(ZCDP(0.5))
+        ('ε = 2, δ = 1e-06', 'ρ = 0.5')
+        """
+        return ", ".join(f"{SYMBOLS[name]} = {format_amount(amount)}" for name, amount in self.amounts.items())
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -226,8 +245,22 @@ class NoPrivacy:
     def __repr__(self) -> str:
         return "NoPrivacy()"
 
+    def __str__(self) -> str:
+        return "no privacy"
+
 
 Loss: TypeAlias = PureDP | ApproxDP | ZCDP | NoPrivacy
+
+def short_loss(loss: Loss) -> str:
+    """Return the amount that a loss is mostly counted in, as ``ε = 0.50``.
+
+    >>> short_loss(ApproxDP(1.5, 1e-6)), short_loss(ZCDP(0.1))
+    ('ε = 1.50', 'ρ = 0.10')
+    """
+    return "no privacy" if loss.exact else next(
+        f"{SYMBOLS[name]} = {short_amount(float(amount))}" for name, amount in loss.amounts.items()
+    )
+
 
 LOSSES: dict[str, type[Any]] = {kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP, NoPrivacy)}
 """The kinds by name; the fields of each are its exact amounts, in the order in which it takes them."""

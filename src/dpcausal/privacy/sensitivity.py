@@ -65,7 +65,8 @@ class PrivacyUnit:
             if column is not None and not (isinstance(column, str) and 1 <= len(column) <= LONGEST_COLUMN):
                 raise ParameterError(f"{name} must be the name of a column, of 1 to {LONGEST_COLUMN} characters")
         if ids not in ("private", "public") or (ids == "public" and person is None):
-            raise ParameterError("ids must be 'private', or with person= 'public'")
+            text = "ids must be 'private', or 'public' where persons are protected"
+            raise ParameterError(text, argument="ids", rule="choice")
         if protect not in HALVES:
             raise ParameterError(f"protect must be one of {', '.join(HALVES)}")
         if sum((person is not None, unit is not None, protect != "everyone")) > 1:
@@ -95,11 +96,9 @@ class PrivacyUnit:
 
     def refusal(self, other: PrivacyUnit) -> str:
         """Return why a spend for another unit is refused, and what to do."""
-        arguments = ", ".join(f"{name}={value!r}" for name, value in other.words.items())
-        new = f"with {arguments}" if arguments else "without person= and unit="
         return (
             f"this ledger protects {self}, the question protects {other}: their losses do not add up. Nothing was "
-            f"spent. Make a new ledger {new}; its budget comes on top of this one's"
+            f"spent. Make a new ledger that protects {other}; its budget comes on top of this one's"
         )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -28,7 +28,7 @@ from dpcausal.data.coding import is_writable
 from dpcausal.data.schema import Schema
 from dpcausal.data.source import Source
 from dpcausal.data.toml_text import toml_in
-from dpcausal.errors import DpCausalError, ParameterError
+from dpcausal.errors import DpCausalError, Hint, ParameterError
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, written_amount
 
 Place = tuple[str | int, ...]
@@ -169,6 +169,22 @@ class PanelPart(Part):
     missing: str = "carry"
 
 
+class Design(Part):
+    """How the treatment came about: without it, the report calls no association an effect."""
+
+    type: Literal["randomised", "observational"]
+    within: tuple[Text, ...] = ()
+    unit_of_assignment: Text | None = None
+
+
+class Approvers(Part):
+    """Who signs the report: name and institution."""
+
+    controller: Text | None = None
+    analyst: Text | None = None
+    privacy_officer: Text | None = None
+
+
 class Disclosure(Part):
     """What only a person can say, for the report and the registry."""
 
@@ -201,12 +217,30 @@ class StudyFile(Part):
     panel: PanelPart | None = None
     question: list[QuestionPart] = Field(default_factory=list)
     disclosure: Disclosure = Disclosure()
+    design: Design | None = None
+    approvers: Approvers = Approvers()
 
     @model_validator(mode="after")
     def _whole(self) -> StudyFile:
         if not self.columns and self.panel is None:
             raise ValueError("declare [columns.NAME] for each column that is asked about, or a [panel]")
         return self
+
+    def described(self, key: str) -> dict[str, Any]:
+        """Return what the columns say under a key of ``DESCRIPTIONS``, by column."""
+        return {name: column[key] for name, column in self.columns.items() if key in column}
+
+    def unfilled(self) -> list[str]:
+        """Return the entries that only a person can fill, and that the report marks as empty."""
+        wanted = {"disclosure": ("population", "actors", "justification", "looked_at_before"),
+                  "approvers": ("controller", "analyst", "privacy_officer")}  # fmt: skip
+        missing = [f"{part}.{key}" for part, keys in wanted.items() for key in keys
+                   if getattr(getattr(self, part), key) is None]  # fmt: skip
+        return missing + ([] if self.design is not None else ["design.type"])
+
+
+DESCRIPTIONS = {"label": str, "unit": str, "source": str, "meaning": str, "level_labels": dict}
+"""What a column of a study may say of itself for the report, and what is not part of its schema."""
 
 
 def json_schema() -> dict[str, Any]:
@@ -228,12 +262,12 @@ class StudyText:
         except (OSError, ValueError):
             raise ParameterError(f"{str(path)!r} cannot be read as a text file in UTF-8") from None
 
-    def refusal(self, place: Place, rule: str) -> ParameterError:
+    def refusal(self, place: Place, text: str, rule: str = "study-file", hint: Hint = "") -> ParameterError:
         """Return the error of a place in the file."""
         line = line_of(place, lines_of(self.text))
         dotted = ".".join(str(part) for part in place if not isinstance(part, int))
-        told = f"{self.path.name}{'' if line is None else f', line {line}'}{f', {dotted}' if dotted else ''}"
-        return ParameterError(f"{told}: {rule}")
+        where = f"{self.path.name}{'' if line is None else f', line {line}'}{f', {dotted}' if dotted else ''}"
+        return ParameterError(f"{where}: {text}", argument=dotted, rule=rule, hint=hint)
 
     def read(self) -> tuple[StudyFile, Schema | None]:
         """Return the checked file, and the schema of its columns."""
@@ -247,8 +281,12 @@ class StudyText:
             raise ParameterError("\n".join(str(problem) for problem in problems))
         columns = {}
         for name, declared in study.columns.items():
+            for key, kind in DESCRIPTIONS.items():
+                if not isinstance(declared.get(key, kind()), kind):
+                    raise self.refusal(("columns", name, key), f"must be {'text' if kind is str else 'a table'}")
             try:
-                columns[name] = Schema({name: declared})[name]
+                schema = {key: value for key, value in declared.items() if key not in DESCRIPTIONS}
+                columns[name] = Schema({name: schema})[name]
             except DpCausalError as error:
                 raise self.refusal(("columns", name), str(error).partition(": ")[2] or str(error)) from None
         names = [question.name for question in study.question]
@@ -264,18 +302,22 @@ class StudyText:
 
 
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-RANGE = re.compile(rf"({NUMBER})\s*\.\.\s*({NUMBER})")
+RANGE = re.compile(rf"({NUMBER})\s*(?:\.\.|to)\s*({NUMBER})")
 
 QUESTIONS = """
-# Questions, each paid from the budget; arguments go by their Python names.  Tasks: direction, ci_test, discover,
-# effect, synthetic_control, ...  Uncomment one, fill it in, and run: dpcausal plan {file}
+# Each question is paid from the budget. Tasks: effect, ci_test, discover, direction, did, discontinuity, ...
+# Arguments have the names of the Python functions. To add a question, remove the marks and fill it in.
 # [[question]]
-# name = "linked"
+# name = "association"
 # task = "ci_test"
 # x = {x}
 # y = {y}
 # given = []
 # epsilon = 0.5
+
+# For the report: label = "...", unit = "...", source = "..." under a column, and
+# [design]
+# type = "randomised"
 """
 
 
@@ -335,7 +377,7 @@ def declared(words: str) -> dict[str, Any] | None:
         column = declared(text)
         listed = [part.strip() for part in codes.split(",")]
         if column is None or not all(listed):
-            raise ParameterError("write the bounds or levels first, then the codes: 0..110; missing 999, -9")
+            raise ParameterError("Write the values first, then the codes: 0..110; missing 999, -9", rule="codes")
         return column | {"missing": [int(one) if re.fullmatch(r"[+-]?\d{1,18}", one) else one for one in listed]}
     text = text.strip()
     if not text:
@@ -344,11 +386,12 @@ def declared(words: str) -> dict[str, Any] | None:
     if found is not None:
         lower, upper = float(found[1]), float(found[2])
         if not lower < upper:
-            raise ParameterError("the first number must be below the second")
+            raise ParameterError("The first number must be below the second", rule="bounds")
         return {"lower": lower, "upper": upper}
     levels = [part.strip() for part in text.split(",")]
     if not all(levels) or len(set(levels)) < len(levels) or len(levels) < 2:
-        raise ParameterError("write two numbers as 0..110, or different levels as no, yes")
+        text = "Need two numbers (0..52) or at least two categories (no, yes)"
+        raise ParameterError(text, rule="declaration")
     if all(re.fullmatch(r"[+-]?\d{1,18}", level) for level in levels):
         return {"levels": [int(level) for level in levels]}
     return {"levels": levels}
@@ -356,16 +399,18 @@ def declared(words: str) -> dict[str, Any] | None:
 
 def draft(
     data: str | PathLike[str], title: str, columns: Mapping[str, Mapping[str, Any]], *, person: str | None,
-    epsilon: float, delta: float, file: str = "study.toml",
+    epsilon: float, delta: float, file: str = "study.toml", question: Mapping[str, Any] | None = None,
 ) -> str:  # fmt: skip
     """Return the text of a study file."""
     name = fspath(data)
-    stem = re.sub(r"[^\w-]", "_", file.removesuffix(".toml"))
+    stem = "".join(one if one.isalnum() or one in "_-" else "_" for one in file.removesuffix(".toml"))
     lines = [f"title = {_text(title)}", f"data = {_text(name)}"]
     lines += [f"person = {_text(person)}"] if person else []
     lines += [f"ledger = {_text(stem + '.ledger')}", f"budget = {{ epsilon = {epsilon!r}, delta = {delta!r} }}"]
     for column, told in columns.items():
         lines += ["", f"[columns.{_text(column)}]", *(f"{key} = {_value(value)}" for key, value in told.items())]
+    if question:
+        lines += ["", "[[question]]", *(f"{key} = {_value(value)}" for key, value in question.items())]
     first = [*columns, "x", "y"]
     return "\n".join(lines) + "\n" + QUESTIONS.format(file=file, x=_text(first[0]), y=_text(first[1]))
 

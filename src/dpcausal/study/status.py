@@ -1,10 +1,10 @@
-"""How a question of a study stands: to be asked at a cost, answered, spent without an answer, or out of reach."""
+"""The state of a question of a study: to be answered at a cost, answered, paid for without a result, or impossible."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +19,11 @@ from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerError
 from dpcausal.planning.plan import task_plan_of
 from dpcausal.planning.registry import TASK_PLANS
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import Loss, parse_loss
+from dpcausal.privacy.loss import Loss, parse_loss, short_loss
 from dpcausal.privacy.sensitivity import Relation, Unit
 from dpcausal.result import plain
-from dpcausal.study.report.wording import loss_in_words
-from dpcausal.study.spelling import as_toml_wording
 from dpcausal.study.tasks import ask, method_of
+from dpcausal.study.wording import Wording
 from dpcausal.synthetic_control.api import plan_synthetic_control
 
 if TYPE_CHECKING:
@@ -38,9 +37,10 @@ TO_ASK, ANSWERED, EARLIER, UNKEPT, SPENT, CANNOT, BEYOND = (
 
 @dataclass(frozen=True)
 class QuestionStatus:
-    """One question: its state, what it costs, by which method, what public numbers foretell, its answer if kept.
+    """One question: its state, cost, method, expected accuracy, and its result if it was saved.
 
-    ``asked`` stands for exactly this call in the ledger; ``error`` is why it cannot be asked or is refused.
+    ``asked`` stands for exactly this call in the ledger; ``error`` is why it cannot be answered.  ``about`` and
+    ``conclusions`` are the question and its result as text.
     """
 
     question: QuestionPart
@@ -52,23 +52,37 @@ class QuestionStatus:
     caveats: tuple[str, ...] = ()
     forecast: str = ""
     asked: str = ""
+    about: str = ""
+    conclusions: tuple[str, ...] = ()
     answer: Any = field(default=None, repr=False)
     error: DpCausalError | None = field(default=None, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON's types, the answer as its own ``to_dict``."""
-        plainly = self.__dataclass_fields__.keys() - {"answer", "error"}
+        plainly = self.__dataclass_fields__.keys() - {"answer", "error", "about"}
         told = {name: plain(getattr(self, name)) for name in self.__dataclass_fields__ if name in plainly}
         each = self.answer if isinstance(self.answer, tuple) else (self.answer,)
         answer = None if self.answer is None else [one.to_dict() for one in each]
         return told | {"question": self.question.name, "task": self.question.task, "answer": answer}
 
+    @property
+    def expected(self) -> list[str]:
+        """What to expect of it, or what became of it, as text."""
+        if self.state == TO_ASK:
+            return [part for part in (*self.forecast.split("; "), self.reason) if part]
+        return [f"{self.state}: {self.reason}" if self.reason else self.state]
+
     def line(self) -> str:
-        """Return it in a line."""
-        what = f"{self.question.name}: {self.question.task}"
-        how = "" if self.cost is None else f", {self.method}, {loss_in_words(self.cost)}"
-        told = f": {self.reason}" if self.reason else ""
-        return f"{what}{how}: {self.state}{told}"
+        """Return its progress in a line."""
+        cost = "" if self.cost is None else f"   {short_loss(self.cost)}"
+        reason = f": {self.reason}" if self.reason else ""
+        return f"{self.question.name}{cost}   {self.state}{reason}"
+
+    def worded(self, wording: Wording) -> QuestionStatus:
+        """Return it with its question and its result as text."""
+        each = self.answer if isinstance(self.answer, tuple) else (self.answer,)
+        lines = [line for one in each if one is not None for line in wording.conclusions(self.question, one)]
+        return replace(self, about=wording.short(self.question), conclusions=tuple(lines))
 
 
 def approximate_power(question: QuestionPart, subject: Table | Panel) -> DryRunStop | DpCausalError:
@@ -95,7 +109,7 @@ def standing(
     """
     found = approximate_power(question, subject)
     if isinstance(found, DpCausalError):
-        return QuestionStatus(question, CANNOT, as_toml_wording(str(found)), error=found)
+        return QuestionStatus(question, CANNOT, found.message("toml"), error=found)
     caveats = tuple(dict.fromkeys(caveat for plan in found.plans for caveat in plan.caveats))
     first = found.plans[0].method
     told: dict[str, Any] = {
@@ -105,16 +119,16 @@ def standing(
     try:
         kept = None if ledger is None else load_cached(ledger, found.asked, refresh, origin)
     except LedgerError as error:
-        return QuestionStatus(question, SPENT, as_toml_wording(str(error)), error=error, **told)
+        return QuestionStatus(question, SPENT, error.message("toml"), error=error, **told)
     if kept is not None:
         state = EARLIER if kept.other_data else ANSWERED
-        return QuestionStatus(question, state, as_toml_wording(kept.other_data), answer=kept.answer, **told)
+        return QuestionStatus(question, state, kept.other_data, answer=kept.answer, **told)
     if found.asked in counted and not refresh:
         return QuestionStatus(question, TO_ASK, f"with {counted[found.asked]}, the same question", **told)
     why = None if trial is None else refused(found, trial)
     if why is not None:
         state = BEYOND if isinstance(why, BudgetExceededError) else CANNOT
-        return QuestionStatus(question, state, as_toml_wording(str(why)), error=why, **told)
+        return QuestionStatus(question, state, why.message("toml"), error=why, **told)
     return QuestionStatus(question, TO_ASK, **told)
 
 
@@ -164,11 +178,11 @@ def forecast(question: QuestionPart, schema: Schema | None, n: int, subject: Tab
             return ""
         kind = TASK_PLANS[question.task]
         if not kind.quick:
-            return f"dpcausal plan {question.task} --n {n} ... tells in some seconds"
+            return f"see: dpcausal plan {question.task.replace('_', '-')} --n {n}"
         words = {"method": method_of(question), "persons": subject.unit is not Unit.ROW}
         words = question.arguments | words | question.assumed
         task_plan = task_plan_of(kind, schema, words)
         found = task_plan.expected(min(n, MOST_ROWS), question.loss())
     except DpCausalError as error:
-        return f"not foretold: {error}"
-    return ("were all records asked, " if question.where else "") + task_plan.sentence(found)
+        return f"no prediction: {error.message('toml')}"
+    return ("of all records: " if question.where else "") + task_plan.sentence(found)

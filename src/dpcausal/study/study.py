@@ -25,6 +25,7 @@ from dpcausal.errors import (
     LedgerError,
     LossError,
     ParameterError,
+    Setting,
     with_signature_errors,
 )
 from dpcausal.privacy.ledger import Ledger
@@ -35,7 +36,6 @@ from dpcausal.study import tasks
 from dpcausal.study.plan import StudyPlan
 from dpcausal.study.report.build import write_report
 from dpcausal.study.report.content import ReportInputs
-from dpcausal.study.spelling import as_toml_wording
 from dpcausal.study.status import (
     ANSWERED,
     BEYOND,
@@ -50,6 +50,7 @@ from dpcausal.study.status import (
     standing,
     synthetic_table,
 )
+from dpcausal.study.wording import Wording
 from dpcausal.study.writing import one_at_a_time
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ class Study(Uncopyable):
     Attributes
     ----------
     path : Path
-    told : StudyFile
-        The file, checked.
+    file : StudyFile
+        Its content, checked.
     schema : Schema or None
         Of its columns.
 
@@ -103,17 +104,18 @@ class Study(Uncopyable):
 
     def __init__(self, source: StudyText, data: Any = None) -> None:
         self.path = source.path
-        self.told, self.schema = source.read()
+        self.file, self.schema = source.read()
         self._source, self._data = source, data
         try:
             self.trial()
         except LossError as error:
-            raise source.refusal(("budget",), as_toml_wording(str(error))) from None
-        for place, question in enumerate(self.told.question):
+            raise source.refusal(("budget",), error.message("toml"), error.rule) from None
+        for place, question in enumerate(self.file.question):
             try:
                 tasks.check(question)
             except ParameterError as error:
-                raise source.refusal(("question", place), f"{question.name}: {error}") from None
+                text = f"{question.name}: {error.message('toml')}"
+                raise source.refusal(("question", place), text, error.rule) from None
 
     @classmethod
     def open(cls, path: str | PathLike[str], data: Any = None) -> Study:
@@ -128,38 +130,38 @@ class Study(Uncopyable):
 
         So it stays as it is where both are moved, and two folders' files of one name are two.
         """
-        place = self.told.name or place_from(self.ledger_path.parent, self._path())
+        place = self.file.name or place_from(self.ledger_path.parent, self._path())
         return place if len(place) <= LONGEST_NAME and place.isprintable() else sha256(os.fsencode(place)).hexdigest()
 
     @property
     def budget(self) -> Loss:
         """The whole budget."""
-        return self.told.budget.loss()
+        return self.file.budget.loss()
 
     @property
     def unit(self) -> dict[str, str]:
         """Whom the ledger protects, in the words of ``Ledger.create``."""
-        if self.told.panel is not None:
-            return {"unit": self.told.panel.unit}
-        return {} if self.told.person is None else {"person": self.told.person, "ids": self.told.ids}
+        if self.file.panel is not None:
+            return {"unit": self.file.panel.unit}
+        return {} if self.file.person is None else {"person": self.file.person, "ids": self.file.ids}
 
     def trial(self) -> Ledger:
         """Return a new ledger in memory that is declared as the study's."""
-        return Ledger.in_memory(self.budget, **self.unit, accept_large_epsilon=self.told.budget.accept_large_epsilon)
+        return Ledger.in_memory(self.budget, **self.unit, accept_large_epsilon=self.file.budget.accept_large_epsilon)
 
     @property
     def ledger_path(self) -> Path:
-        return self.path.parent / self.told.ledger
+        return self.path.parent / self.file.ledger
 
     def __repr__(self) -> str:
-        return f"Study({str(self.path)!r}, {len(self.told.question)} questions)"
+        return f"Study({str(self.path)!r}, {len(self.file.question)} questions)"
 
     def check(self) -> SchemaCheck:
         """Return what the schema does to the data: NOT PRIVATE, for the curator alone."""
         if self.schema is None:
             raise ParameterError("a study of a panel declares no columns to check")
         found = self.schema.check(self._frame())
-        return replace(found, persons=tuple(name for name in found.persons if name != self.told.person))
+        return replace(found, persons=tuple(name for name in found.persons if name != self.file.person))
 
     def plan(self, *, accuracy: bool = True) -> StudyPlan:
         """Return what each question would cost, what accuracy to expect, and what cannot work; no record is read.
@@ -173,8 +175,25 @@ class Study(Uncopyable):
             subject = self._public_subject(ledger)
             found = [self._with_forecast(one, subject) if accuracy and one.state == TO_ASK else one
                      for one in self._standings(subject, ledger)]  # fmt: skip
-            missing = self.told.ledger if ledger is None else ""
-            return StudyPlan(self.told.title, subject.n, tuple(found), str((ledger or self.trial()).remaining), missing)
+            return self._plan_of(found, subject.n, ledger)
+
+    def _plan_of(self, found: list[QuestionStatus], n: int, ledger: Ledger | None) -> StudyPlan:
+        wording = self.wording
+        return StudyPlan(
+            self.file.title, n, tuple(one.worded(wording) for one in found), self.budget,
+            (ledger or self.trial()).remaining,
+            "units" if self.file.panel is not None else "people" if self.file.person else "rows",
+            self.file.ledger if ledger is None else "", "" if ledger is None else ledger.head,
+        )  # fmt: skip
+
+    @property
+    def wording(self) -> Wording:
+        """How the study names its columns, and what its design lets it say."""
+        design, named = self.file.design, self.file.described
+        levels = {name: {str(level): str(text) for level, text in one.items()}
+                  for name, one in named("level_labels").items()}  # fmt: skip
+        return Wording(named("label"), named("unit"), levels, design.type if design else "",
+                       design.within if design else ())  # fmt: skip
 
     @with_signature_errors
     def run(
@@ -187,7 +206,7 @@ class Study(Uncopyable):
     ) -> StudyPlan:
         """Ask every question that has no kept answer, and return how all stand.
 
-        Run again, it pays for nothing that was answered: it goes on where it was stopped.
+        Run refresh, it pays for nothing that was answered: it goes on where it was stopped.
 
         Parameters
         ----------
@@ -197,10 +216,10 @@ class Study(Uncopyable):
             Ask the others where one cannot be asked, or is beyond the budget; otherwise nothing is asked then.
         new_ledger : bool
             Make the ledger if there is none; a study of a table that is refused leaves none.
-        progress : function of (done, all, words), optional
-            Called after each question, with public words.
+        progress : function of (done, all, text), optional
+            Called after each question, with public text.
         """
-        unknown = sorted(set(refresh) - {question.name for question in self.told.question})
+        unknown = sorted(set(refresh) - {question.name for question in self.file.question})
         if unknown:
             raise ParameterError(f"no question of the study is named {unknown[0]!r}")
 
@@ -209,7 +228,7 @@ class Study(Uncopyable):
 
         def waits() -> None:
             if progress is not None:
-                progress(0, len(self.told.question), "another run of this study goes on: this one waits for its end")
+                progress(0, len(self.file.question), "waiting for another run of this study to end")
 
         with one_at_a_time(self.path, waits):
             return self._run(refresh, partial, new_ledger, progress)
@@ -218,20 +237,23 @@ class Study(Uncopyable):
         if not self.ledger_path.exists():
             check_lost(folder_of(), self.ledger_path)
             if not new_ledger:
-                raise self._source.refusal(("ledger",), f"there is no ledger {self.told.ledger!r}; if it is not a slip "
-                                           "of the pen, and none was lost, new_ledger=True makes one")  # fmt: skip
-            if self.told.panel is None:  # a panel is made on the ledger alone, which declares whose series are public
+                hint = (
+                    "if these data have never been analysed with dpcausal, create it: ", Setting("new_ledger", True),
+                    "; if they have, restore the ledger from your backup: a new one would double the privacy loss",
+                )  # fmt: skip
+                raise self._source.refusal(("ledger",), f"there is no ledger {self.file.ledger!r}", "no-ledger", hint)
+            if self.file.panel is None:  # a panel is made on the ledger alone, which declares whose series are public
                 self._checked(self.trial(), refresh, partial)
             Ledger.open_or_create(self.ledger_path, budget=self.budget, **self.unit,
-                                  accept_large_epsilon=self.told.budget.accept_large_epsilon).close()  # fmt: skip
+                                  accept_large_epsilon=self.file.budget.accept_large_epsilon).close()  # fmt: skip
         with self._opened() as ledger:
             subject = self._checked(ledger, refresh, partial)
             found = []
-            for done, question in enumerate(self.told.question, start=1):
+            for done, question in enumerate(self.file.question, start=1):
                 found.append(self._asked(question, subject, ledger, question.name in refresh))
                 if progress is not None:
-                    progress(done, len(self.told.question), found[-1].line())
-            return StudyPlan(self.told.title, subject.n, tuple(found), str(ledger.remaining))
+                    progress(done, len(self.file.question), found[-1].line())
+            return self._plan_of(found, subject.n, ledger)
 
     def report(self, path: str | PathLike[str] = "report.html") -> Path:
         """Write the report beside the study, as HTML, with Markdown and the registry's record; return the HTML's path.
@@ -243,15 +265,12 @@ class Study(Uncopyable):
     def _report_inputs(self) -> ReportInputs:
         """Return what the report is made of; the ledger is looked at only, and must be there."""
         if not self.ledger_path.exists():
-            raise LedgerError(
-                f"there is no ledger {self.told.ledger!r}, so there is nothing to report: a run with "
-                "new_ledger=True makes it; if it was moved, put it back"
-            )
+            text = f"there is no ledger {self.file.ledger!r}, so there is nothing to report"
+            raise LedgerError(text, argument="ledger", rule="no-ledger", hint="run the study, or restore it")
         plan = self.plan(accuracy=False)
         with Ledger.open(self.ledger_path, read_only=True) as ledger:
             return ReportInputs(
-                self.path, self.told, self.schema, plan.n, plan.standings, tuple(ledger.entries()), ledger.head,
-                ledger.budget, ledger.remaining,
+                self.path, self.file, self.schema, self.wording, plan, tuple(ledger.entries()),
             )  # fmt: skip
 
     def _standings(
@@ -260,7 +279,7 @@ class Study(Uncopyable):
         """Return how all questions stand: what plan shows, and what run goes by before it pays for the first."""
         trial, origin = simulated_ledger(ledger, self.trial()), self._origin()
         found, counted = list[QuestionStatus](), dict[str, str]()
-        for question in self.told.question:
+        for question in self.file.question:
             found.append(standing(question, subject, ledger, origin, trial=trial, counted=counted,
                                   refresh=question.name in refresh))  # fmt: skip
             if found[-1].state == TO_ASK and found[-1].asked:
@@ -276,10 +295,10 @@ class Study(Uncopyable):
                 problems.append(str(self._source.refusal(("question", place), told)))
             elif isinstance(one.error, BudgetExceededError) and not problems:
                 where = str(self._source.refusal(("question", place), f"question {one.question.name!r}"))
-                told = f"{where}, after those before it; partial=True asks the others"
-                raise BudgetExceededError(as_toml_wording(one.error.asked), one.error.spent, one.error.left, told)
+                amounts = one.error.asked, one.error.spent, one.error.left
+                raise BudgetExceededError(*amounts, f"{where}, after those before it", PARTIAL)
         if problems:
-            raise ParameterError("\n".join([*problems, "nothing was asked or spent; partial=True asks the others"]))
+            raise ParameterError("\n".join([*problems, "nothing was spent"]), rule="questions", hint=PARTIAL)
 
     def _with_forecast(self, one: QuestionStatus, subject: Table | Panel) -> QuestionStatus:
         return replace(one, forecast=forecast(one.question, self.schema, subject.n, subject))
@@ -293,17 +312,17 @@ class Study(Uncopyable):
         except LedgerDamagedError:
             raise
         except BudgetExceededError as error:
-            return replace(before, state=BEYOND, reason=as_toml_wording(str(error)))
+            return replace(before, state=BEYOND, reason=error.message("toml"))
         except LedgerError as error:
-            state = SPENT if "no answer is kept" in str(error) else CANNOT
-            return replace(before, state=state, reason=as_toml_wording(str(error)))
+            state = SPENT if error.rule == "spent-without-answer" else CANNOT
+            return replace(before, state=state, reason=error.message("toml"))
         except DpCausalError as error:
-            return replace(before, state=CANNOT, reason=as_toml_wording(str(error)))
+            return replace(before, state=CANNOT, reason=error.message("toml"))
         kept = not before.asked or question_is_kept(ledger, before.asked)
         return replace(before, state=ANSWERED if kept else UNKEPT, reason="" if kept else SAVE, answer=answer)
 
     def _path(self) -> str:
-        return beside(self.path.parent, self.told.data)
+        return beside(self.path.parent, self.file.data)
 
     def _origin(self) -> Origin | None:
         """Return which data the study is of now; ``None`` if its file is not there."""
@@ -316,15 +335,15 @@ class Study(Uncopyable):
             return self._data
         path = self._path()
         if not CLUSTER.fullmatch(path) and not (Path(path).exists() or Stamp.of(path).state):
-            raise self._source.refusal(("data",), f"there is no file {self.told.data!r}")
+            raise self._source.refusal(("data",), f"there is no file {self.file.data!r}")
         return path
 
     def _words(self) -> dict[str, Any]:
-        return {"name": self.name, "person": self.told.person, "ids": self.told.ids, "missing": self.told.missing}
+        return {"name": self.name, "person": self.file.person, "ids": self.file.ids, "missing": self.file.missing}
 
     def _subject(self, ledger: Ledger) -> Table | Panel:
         """Return the table or panel of the data; a table is counted, no answer is made."""
-        panel = self.told.panel
+        panel = self.file.panel
         if panel is not None:
             words = panel.model_dump(exclude={"bounds"})
             return Panel(self._frame(), **words, bounds=Bounded(panel.bounds.lower, panel.bounds.upper), ledger=ledger,
@@ -336,13 +355,13 @@ class Study(Uncopyable):
 
         A panel is made on the ledger itself, which declares for good whose series are public before one is looked at.
         """
-        if self.told.panel is None:
-            if self.told.n is None:
+        if self.file.panel is None:
+            if self.file.n is None:
                 return self._subject(self.trial())
-            return synthetic_table(self._columns(), self.told.n, self.trial(), **self._words())
+            return synthetic_table(self._columns(), self.file.n, self.trial(), **self._words())
         if ledger is None:
             raise LedgerError(
-                f"there is no ledger {self.told.ledger!r}: a plan shows the target's own series, public once a ledger "
+                f"there is no ledger {self.file.ledger!r}: a plan shows the target's own series, public once a ledger "
                 "has declared it; 'dpcausal ledger create' makes one"
             )
         if ledger.declared:
@@ -364,7 +383,7 @@ class Study(Uncopyable):
         return subject
 
     def _check_n(self, subject: Table | Panel) -> None:
-        if self.told.n is not None and self.told.panel is None and subject.n != self.told.n:
+        if self.file.n is not None and self.file.panel is None and subject.n != self.file.n:
             raise self._source.refusal(("n",), f"the data have {subject.n} records, a public number; nothing was spent")
 
     def _looked_at(self) -> Any:
@@ -376,14 +395,15 @@ class Study(Uncopyable):
         if ledger.budget != self.budget:
             raise self._source.refusal(("budget",), f"the ledger's budget is {ledger.budget} for good")
         if ledger.protects != self.trial().protects:
-            place = "panel" if self.told.panel is not None else "person"
+            place = "panel" if self.file.panel is not None else "person"
             raise self._source.refusal((place,), f"the ledger protects {ledger.protects} for good, the study asks for "
                                        f"{self.trial().protects}; nothing was spent; another unit needs another "
                                        "ledger, whose budget comes on top of this one's")  # fmt: skip
         return ledger
 
 
-SAVE = "the answer could not be written to the ledger and cannot be read again: save it now"
+PARTIAL = "to run the other questions set ", Setting("partial", True)
+SAVE = "the answer could not be written to the ledger and cannot be read refresh: save it now"
 
 
 def question_is_kept(ledger: Ledger, asked: str) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from dpcausal.core import validate as public
 from dpcausal.core.method import Method
 from dpcausal.core.run_context import Run
-from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
+from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, Setting
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, affordable_zcdp
 from dpcausal.synthetic_control import placebo
 from dpcausal.synthetic_control.design import MOST_NOISE, Base, Plan
@@ -106,7 +106,9 @@ class SyntheticMethod(Method[Treated]):
             if value is not None and not (public.is_number(value) and 1e-9 < value < 1e12):
                 raise ParameterError(f"{name} must be a number above 1e-9 and below 1e12")
         if question.panel.covariates and not self.takes_covariates:
-            raise ParameterError(f"the method {self.name} takes no covariates: use method='matched'")
+            hint = "use ", Setting("method", "matched")
+            text = f"method {self.name!r} takes no covariates"
+            raise ParameterError(text, argument="method", rule="covariates", hint=hint)
         for target in question.targets if self.has_placebos else ():
             if (before := question.panel.start(target)) < LEAST_PAST:
                 when = question.panel.times[before]
@@ -117,7 +119,8 @@ class SyntheticMethod(Method[Treated]):
         for plan in self.plans(question, loss):
             inferred = question.inference and (plan.interval or plan.pvalue)
             if (plan.noise_ratio or 0) > MOST_NOISE and not inferred and not question.force:
-                raise InfeasibleError(f"{plan.target}: {plan.verdict} To run it all the same say force=True.")
+                hint = "to run it anyway set ", Setting("force", True)
+                raise InfeasibleError(f"{plan.target}: {plan.verdict}", argument="force", rule="noise", hint=hint)
         return self
 
     def plans(self, question: Treated, loss: Loss) -> list[Plan]:

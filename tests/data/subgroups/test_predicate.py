@@ -67,8 +67,8 @@ def test_a_subgroup_is_paid_for_from_the_same_ledger_and_told() -> None:
     ("name", "words", "error", "told"),
     [
         ("nobody", {"at_least": 1}, SchemaError, "not in the schema"),
-        ("age", {}, ParameterError, "say at_least= or at_most="),
-        ("age", {"among": [1]}, ParameterError, "say at_least= or at_most="),
+        ("age", {}, ParameterError, "give at_least= or at_most="),
+        ("age", {"among": [1]}, ParameterError, "give at_least= or at_most="),
         ("age", {"at_least": "20"}, ParameterError, "must be a number"),
         ("age", {"at_least": True}, ParameterError, "must be a number"),
         ("age", {"at_least": float("nan")}, ParameterError, "within the bounds"),

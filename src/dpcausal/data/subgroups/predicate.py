@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpcausal.data.coding import bin_codes
 from dpcausal.data.columns import exact_number
 from dpcausal.data.schema import Bounded, Column
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, Setting
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ def predicate(name: str, column: Column, at_least: object, at_most: object, amon
     """Return a checked predicate, from its arguments and the schema alone."""
     if isinstance(column, Bounded):
         if among is not None or (at_least is None and at_most is None):
-            raise ParameterError(f"column {name!r} is Bounded: say at_least= or at_most=, or both")
+            hint = "give ", Setting("at_least"), " or ", Setting("at_most"), ", or both"
+            raise ParameterError(f"column {name!r} has bounds", argument="where", rule="range", value=name, hint=hint)
         ends = _end("at_least", at_least, name, column), _end("at_most", at_most, name, column)
         if None not in ends and not ends[0] <= ends[1]:  # type: ignore[operator]
             raise ParameterError("at_least must not be above at_most: nobody would be in the subgroup")

@@ -23,7 +23,7 @@ from dpcausal.direction.block_counts import AT_LEAST, AT_MOST, CLEAR, MOSTLY, Co
 from dpcausal.direction.block_decisions import ADDITIVE, MODELS, Bits, coins_of, failed, of_block
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released
 from dpcausal.direction.scores.anm import Column
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, Setting
 from dpcausal.mechanisms.additive import cube, laplace_scale
 from dpcausal.mechanisms.blocks import bit_counts, equal_blocks, salt_of
 from dpcausal.privacy.loss import NoPrivacy, PureDP
@@ -206,9 +206,10 @@ class Verdict(DirectionMethod):
         size = public.whole("rows_per_block", size, LEAST_BLOCK, n // blocks, f"n/blocks, {n // blocks}")
         if size * share < LEAST_EXPECTED:
             raise ParameterError(
-                f"a share of {share:g} leaves {size * share:.0f} rows of a block of {size}, below {LEAST_EXPECTED}: "
-                "fewer blocks, or method='majority-vote', which needs none of the tests in a block"
-            )
+                f"a share of {share:g} leaves {size * share:.0f} rows of a block of {size}, below {LEAST_EXPECTED}",
+                argument="blocks", rule="block-size", value=blocks,
+                hint=("use fewer blocks, or ", Setting("method", "majority-vote")),
+            )  # fmt: skip
         return replace(self, blocks=blocks, rows_per_block=size, share=share)
 
     def read(self, question: Pair) -> Columns | WorkerBlocks:

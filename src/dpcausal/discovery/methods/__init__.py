@@ -77,5 +77,6 @@ def automatic(question: DiscoveryQuestion, loss: Loss) -> GraphSearch:
         return _of_many(question, loss)
     raise LossError(
         f"{len(question.names)} columns make a table of more than {MOST_AUTO_CELLS} cells, and parities need "
-        "Gaussian noise: give loss=ApproxDP(epsilon, 1e-6) or ZCDP(rho), or name fewer columns"
-    )
+        "Gaussian noise", argument="loss", rule="gaussian", value=loss,
+        hint="add a delta, as 1e-6, or name fewer columns",
+    )  # fmt: skip

@@ -68,7 +68,8 @@ class CiTest(GraphSearch):
     def plan(self, question: DiscoveryQuestion, loss: PureDP | NoPrivacy) -> Self:
         ready = super().plan(question, loss)
         if not isinstance(ready.simulate_once(question, loss).spent, type(loss)):
-            raise LossError(f"test {ready.chosen.name!r} is not paid for in PureDP")
+            text = f"test {ready.chosen.name!r} adds Gaussian noise"
+            raise LossError(text, argument="loss", rule="gaussian", value=loss, hint="add a delta, as 1e-6")
         return ready
 
     def simulate_once(

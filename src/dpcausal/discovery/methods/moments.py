@@ -30,7 +30,7 @@ from dpcausal.discovery.question import (
 )
 from dpcausal.discovery.search.exact_score import form_of
 from dpcausal.discovery.search.release_search import search
-from dpcausal.errors import SchemaError
+from dpcausal.errors import SchemaError, Setting
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
@@ -203,7 +203,8 @@ class Moments(SumsOverRows, ScoreSearch):
     def check(self, question: DiscoveryQuestion) -> None:
         declared = [question.table.schema.column(name) for name in question.names]
         if not all(isinstance(one, Bounded) or (isinstance(one, Levels) and len(one) == 2) for one in declared):
-            raise SchemaError("moments need Bounded columns or columns of two levels: use method='parities' or 'table'")
+            text, hint = "moments need columns with bounds or with two levels", ("use ", Setting("method", "parities"))
+            raise SchemaError(text, argument="columns", rule="column-kinds", hint=hint)
 
     def feasibility_note(self, question: DiscoveryQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> str:
         columns, n = len(question.names), question.n

@@ -27,7 +27,7 @@ from dpcausal.discovery.graph import Arc, Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.search.orientation import close_under_meek
 from dpcausal.discovery.search.pc import apply_knowledge
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, Setting
 from dpcausal.releases.counts import NoisyTable
 from dpcausal.releases.moments import NoisyMoments
 
@@ -51,7 +51,8 @@ def form_of(search: object, columns: int) -> Literal["score", "pc"]:
     """Return how so many columns are searched."""
     chosen = public.check_choice("search", search, ("auto", "score", "pc"))
     if chosen == "score" and columns > MOST_COLUMNS:
-        raise ParameterError(f"search='score' takes at most {MOST_COLUMNS} columns")
+        text = f"an exact score search takes at most {MOST_COLUMNS} columns"
+        raise ParameterError(text, argument="search", rule="most-columns", value=columns, hint=Setting("search", "pc"))
     return "pc" if chosen == "pc" or columns > MOST_COLUMNS else "score"
 
 

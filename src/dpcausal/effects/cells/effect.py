@@ -98,7 +98,9 @@ def arms_of(levels: tuple[str, ...], treatment: str, treated: object, control: o
     for what, level in (("control", control), ("treated", treated)):
         if level is None and len(levels) != 2:
             some = f"{', '.join(levels[:8])}{', ...' if len(levels) > 8 else ''}"
-            raise ParameterError(f"{treatment!r} has {len(levels)} levels: name treated= and control= of {some}")
+            two = f"{treatment!r} has {len(levels)} levels: {some}"
+            hint = "name two of them as treated and control"
+            raise ParameterError(two, argument=what, rule="two-levels", value=level, hint=hint)
         text = level_text(level, levels)
         if level is not None and text is None:
             raise ParameterError(f"{what} must be a level of {treatment!r}: {', '.join(levels)}")

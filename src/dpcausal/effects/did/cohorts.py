@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dpcausal.data.columns import Levels
 from dpcausal.data.panels.period_scale import in_order, place_of
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, Setting
 
 Label = str | int | bool
 
@@ -55,9 +55,10 @@ def cohorts_of(
     if spelled or (strange and untreated is not None) or len(strange) > 1:
         wrong = ", ".join(map(repr, spelled or strange))
         raise ParameterError(
-            f"levels of {cohort!r} are no period of {time!r}: {wrong}. A cohort is named by its first treated period; "
-            "list in never= the levels that stand for never treated"
-        )
+            f"levels of {cohort!r} are no period of {time!r}: {wrong}. A cohort is named by its first treated period",
+            argument="cohort", rule="cohort-levels", value=cohort,
+            hint=("list the levels that mean never treated with ", Setting("never")),
+        )  # fmt: skip
     starts = tuple(-1 if found[one] is None else int(found[one] or 0) for one in named)
     return Cohorts(
         tuple(map(str, labels)), tuple(time_codes[place] for place in order), tuple(map(str, named)), cohort_codes,

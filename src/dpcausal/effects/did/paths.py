@@ -17,7 +17,7 @@ from dpcausal.data.schema import Bounded, Column, Levels
 from dpcausal.data.subgroups.predicate import codes_within
 from dpcausal.effects.did.cohorts import Cohorts, Label, cohorts_of, never_levels
 from dpcausal.effects.did.release import GroupTimeEffects, NoisyPaths
-from dpcausal.errors import ParameterError, SchemaError
+from dpcausal.errors import ParameterError, SchemaError, Setting
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.sensitivity import Unit
 
@@ -52,14 +52,16 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
         """Return the question of checked arguments."""
         public.check_table(table, persons=True, weights=True)
         if table.unit is Unit.ROW:
-            raise ParameterError("did follows persons: make the table with person=, the column that names them")
+            hint = "make the table with ", Setting("person"), ", the column of person IDs"
+            raise ParameterError("did follows persons over time", argument="table", rule="persons", hint=hint)
         if table.missing != "drop":
-            raise ParameterError("did takes whole paths: make the table with missing='drop'")
+            whole = "make the table with ", Setting("missing", "drop")
+            raise ParameterError("did uses persons with complete paths", argument="table", rule="missing", hint=whole)
         periods, sums, starts = (public.column(table, name, "did") for name in (time, outcome, cohort))
         if len({time, outcome, cohort}) < 3:
             raise ParameterError("time, outcome and cohort must be different columns")
         if not isinstance(periods, Levels) or not isinstance(starts, Levels) or not isinstance(sums, Bounded):
-            raise SchemaError("did needs time= and cohort= of Levels, and a Bounded outcome")
+            raise SchemaError("did needs time and cohort declared with levels, and an outcome with bounds")
         left = (codes_within(table.inside, name, len(one)) for name, one in ((time, periods), (cohort, starts)))
         in_time, in_cohorts = left
         if not 2 <= len(in_time) <= MOST_PERIODS or len(in_cohorts) < 2:
@@ -73,10 +75,11 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
             )
         if -1 not in design.starts and (chosen == "never" or len(set(later)) < 2):
             raise ParameterError(
-                "no level of the cohort stands for never: name it in never=[...], or declare Levels([...], "
-                "other='never'), as which a missing value then counts, or compare with control='not-yet' where several "
-                "cohorts are treated later"
-            )
+                "no level of the cohort means never treated", argument="cohort", rule="never-treated", value=cohort,
+                hint=("name it with ", Setting("never"), "; or declare a level for other values, so that "
+                      "a missing value counts as never; or, where several cohorts are treated, use ",
+                      Setting("control", "not-yet")),
+            )  # fmt: skip
         within = public.number("coverage", coverage, 0.5, 0.999)
         named = None if never is None else never_levels(never, cohort, starts)
         return cls(table, time, outcome, cohort, chosen, within, named, design, sums)

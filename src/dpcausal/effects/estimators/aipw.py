@@ -52,7 +52,7 @@ from dpcausal.effects.moments.slope_effect import balance_of
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect, GroupEffect, Interval
 from dpcausal.effects.unmeasured import robustness_limit
-from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
+from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, Setting
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
@@ -132,7 +132,9 @@ class Aipw(SumsOverRows, EffectMethod):
 
     def plan(self, question: EffectQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> Aipw:
         if question.estimand != "ate":
-            raise ParameterError("method 'aipw' has estimand='ate' only; method 'stratified' has both")
+            text = f"method {self.name!r} estimates the average effect only"
+            hint = "use ", Setting("method", "stratified")
+            raise ParameterError(text, argument="estimand", rule="estimand", value=question.estimand, hint=hint)
         if len(levels_of(question.column(question.treatment))) != 2:
             raise ParameterError("method 'aipw' needs a treatment of two levels")
         d, n = len(Design.of(question).names), question.n

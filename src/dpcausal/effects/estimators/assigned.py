@@ -34,7 +34,7 @@ from dpcausal.effects.estimators.stratified import sums_of
 from dpcausal.effects.estimators.trial import TrialEstimate, parse_array
 from dpcausal.effects.question import EffectMethod, EffectQuestion, SimulatedDesign
 from dpcausal.effects.result import Effect
-from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
+from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, Setting
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
@@ -154,9 +154,10 @@ class Assigned(SumsOverRows, EffectMethod):
     def plan(self, question: EffectQuestion, loss: PureDP | NoPrivacy) -> Assigned:
         if question.table.inside:
             raise ParameterError(
-                "sizes are those of all rows, and a subgroup has others: use method='stratified', or make a "
-                "table of the subgroup alone"
-            )
+                "sizes are those of all rows, and the arms of a subgroup have others",
+                argument="sizes", rule="subgroup",
+                hint=("use ", Setting("method", "stratified"), ", or make a table of the subgroup alone"),
+            )  # fmt: skip
         if question.table.weighed:
             raise ParameterError("method 'assigned' has no proof for survey weights")
         arms = _Arms.of(question, self.sizes, LEAST_EXACT if loss.exact else LEAST_COUNT)

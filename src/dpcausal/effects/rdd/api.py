@@ -26,7 +26,7 @@ from dpcausal.effects.cells.value import value_of
 from dpcausal.effects.question import alike
 from dpcausal.effects.rdd.honest import line_within, sides
 from dpcausal.effects.rdd.release import Discontinuity, NoisyBins
-from dpcausal.errors import InfeasibleError, ParameterError, SchemaError
+from dpcausal.errors import InfeasibleError, ParameterError, SchemaError, Setting
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, Loss, PureDP
 
@@ -68,7 +68,10 @@ class RddQuestion(TableQuestion[Discontinuity]):
         """Return the question of checked arguments."""
         public.check_table(table, persons=True, weights=True)
         if table.missing != "drop":
-            raise ParameterError("discontinuity leaves out what is missing: make the table with missing='drop'")
+            raise ParameterError(
+                "discontinuity leaves out what is missing", argument="table", rule="missing",
+                hint=("make the table with ", Setting("missing", "drop")),
+            )  # fmt: skip
         named = (running, outcome, *(() if treatment is None else (treatment,)))
         number, summed, *arms = (public.column(table, name, "a discontinuity") for name in named)
         if len(set(named)) < len(named):

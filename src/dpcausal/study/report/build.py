@@ -12,28 +12,30 @@ from dpcausal.study.report.html import html, markdown
 from dpcausal.study.report.registry import record, yaml
 from dpcausal.study.writing import replace_files
 
+OTHER = "choose another name with --out"
 MARK = re.compile(r"dpcausal study ([0-9a-f]{32}), (\d{1,9}) spends")
 
 
-def mark_of(facts: ReportInputs) -> str:
+def mark_of(inputs: ReportInputs) -> str:
     """Return the line by which a report is known again: its study's file and ledger, and how many spends it tells."""
-    first = facts.entries[0].previous if facts.entries else facts.head
-    whose = sha256(f"{facts.path.name}\n{first}".encode()).hexdigest()[:32]
-    return f"dpcausal study {whose}, {len(facts.entries)} spends"
+    first = inputs.entries[0].previous if inputs.entries else inputs.head
+    whose = sha256(f"{inputs.path.name}\n{first}".encode()).hexdigest()[:32]
+    return f"dpcausal study {whose}, {len(inputs.entries)} spends"
 
 
-def write_report(facts: ReportInputs, path: Path) -> Path:
+def write_report(inputs: ReportInputs, path: Path) -> Path:
     """Write the HTML with the Markdown and the registry's record beside it, and return the HTML's path.
 
     A file that is there is replaced by a newer report of the same study and ledger, and by nothing else.
     """
     if path.suffix != ".html" or not path.parent.is_dir():
-        raise ParameterError("the report is a file NAME.html in a folder that exists")
-    blocks, mark = document(facts), mark_of(facts)
+        text = "the report is a file NAME.html in a folder that exists"
+        raise ParameterError(text, argument="path", rule="report-file")
+    blocks, mark = document(inputs), mark_of(inputs)
     texts = {
-        path: html(blocks, mark),
+        path: html(blocks, mark, f"{inputs.file.title} · fingerprint {inputs.head[:16]}"),
         path.with_suffix(".md"): f"<!-- {mark} -->\n\n{markdown(blocks)}",
-        path.with_suffix(".registry.yaml"): f"# {mark}\n{yaml(record(facts))}",
+        path.with_suffix(".registry.yaml"): f"# {mark}\n{yaml(record(inputs))}",
     }
     for place in texts:
         _check_replaced(place, mark)
@@ -51,11 +53,13 @@ def _check_replaced(path: Path, mark: str) -> None:
         return
     old, new = MARK.search(there or ""), MARK.fullmatch(mark)
     if old is None or new is None:
-        raise ParameterError(f"{str(path)!r} is there and is no report of this library: name another with --out")
+        text = f"{str(path)!r} exists and is no report of this library"
+        raise ParameterError(text, argument="out", rule="not-a-report", hint=OTHER)
     if old[1] != new[1]:
-        raise ParameterError(f"{str(path)!r} is the report of another study or ledger: name another with --out")
+        text = f"{str(path)!r} is the report of another study or ledger"
+        raise ParameterError(text, argument="out", rule="another-study", hint=OTHER)
     if int(old[2]) > int(new[2]):
         raise LedgerError(
-            f"{str(path)!r} tells of {old[2]} spends, the ledger of {new[2]}: an older ledger was put back; "
-            "nothing was written"
-        )
+            f"{str(path)!r} shows {old[2]} spends, the ledger {new[2]}: an older ledger was restored",
+            argument="ledger", rule="older-ledger",
+        )  # fmt: skip

@@ -3,46 +3,45 @@
 from __future__ import annotations
 
 import json
-import re
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
 from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP
 from dpcausal.study.report.content import FILL, ReportInputs
-from dpcausal.study.report.wording import loss_in_words, public_in_words, question_in_words, unit_in_words
+from dpcausal.study.wording import public_text, unit_text
 
 
-def record(facts: ReportInputs) -> dict[str, Any]:
+def record(inputs: ReportInputs) -> dict[str, Any]:
     """Return the record."""
-    told, said = facts.told, facts.told.disclosure
-    guarantees, budget = facts.guarantees, facts.budget
-    units = sorted({one.unit.value for one in guarantees}) or ["person" if told.person else "row"]
-    details = dict.fromkeys(unit_in_words(one.unit, one.relation.value) for one in guarantees)
-    public = public_in_words(words for one in guarantees for words in one.public)
+    file, disclosure = inputs.file, inputs.file.disclosure
+    guarantees, budget = inputs.guarantees, inputs.plan.budget
+    units = sorted({one.unit.value for one in guarantees}) or ["person" if file.person else "row"]
+    details = dict.fromkeys(f"Protected: {unit_text(one.unit)}, under {one.relation.value}." for one in guarantees)
+    public = public_text(text for one in guarantees for text in one.public)
     variants = {PureDP: "Pure DP", ApproxDP: "Approximate DP", ZCDP: "Zero-concentrated DP"}
-    asked = " ".join(question_in_words(one.question) for one in facts.standings)
-    about = said.description or "Causal estimates and tests under differential privacy."
-    columns = ", ".join(told.columns) or "of a panel"
-    methods = "; ".join(dict.fromkeys(f"{one.question.task} by {one.method} at {loss_in_words(one.cost)}"
-                                      for one in facts.standings if one.answer is not None))  # fmt: skip
+    asked = " ".join(inputs.wording.question(one.question) for one in inputs.standings)
+    about = disclosure.description or "Causal estimates and tests under differential privacy."
+    columns = ", ".join(file.columns) or "of a panel"
+    methods = "; ".join(dict.fromkeys(f"{one.question.task} by {one.method} at {one.cost}"
+                                      for one in inputs.standings if one.answer is not None))  # fmt: skip
     return {
-        "url_slug": re.sub(r"[^a-z0-9]+", "-", told.title.lower()).strip("-")[:80] or "study",
+        "url_slug": _slug(file.title),
         "status": "Draft",
         "tier": 3,
         "deployment": {
             "basic": {
-                "name": told.title,
-                "data_curators": [said.curators or FILL.format("who publishes it")],
-                "intended_use": said.intended_use or FILL.format("intended use"),
+                "name": file.title,
+                "data_curators": [disclosure.curators or FILL.format("who publishes it")],
+                "intended_use": disclosure.intended_use or FILL.format("intended use"),
                 "data_product_type": "Summary statistics",
-                "data_product_region": said.region or FILL.format("region the data describe"),
+                "data_product_region": disclosure.region or FILL.format("region the data describe"),
                 "description": f"{about} {asked}",
                 "publication_date": f"{datetime.now(UTC):%Y-%m-%d}",
             },
             "dp_variant": {
                 "variant_name": variants.get(type(budget), "Custom"),
-                "data_domain": f"Tables of {facts.n} records with the columns {columns}, "
+                "data_domain": f"Tables of {inputs.n} records with the columns {columns}, "
                                "bounds and levels declared in public.",
                 "unprotected_quantities": public or "the number of records, all arguments",
             },
@@ -52,12 +51,12 @@ def record(facts: ReportInputs) -> dict[str, Any]:
                 "privacy_parameters": {
                     name: float(getattr(budget, name)) for name in ("epsilon", "delta", "rho") if hasattr(budget, name)
                 },
-                "privacy_parameters_details": f"The whole budget; left of it: {facts.left}.",
+                "privacy_parameters_details": f"The whole budget; left of it: {inputs.plan.left}.",
             },
             "deployment_model": {
                 "model_name": "Central",
-                "actors": said.actors or FILL.format("who may ask, who sees the answers, whom they trust"),
-                "release_type": "Many releases" if len(facts.entries) > 1 else "One release",
+                "actors": disclosure.actors or FILL.format("who may ask, who sees the answers, whom they trust"),
+                "release_type": "Many releases" if len(inputs.entries) > 1 else "One release",
                 "release_type_details": "All releases are paid from one budget that is never refilled.",
                 "data_source_type": "Static",
                 "access_type": "Non-interactive",
@@ -66,20 +65,30 @@ def record(facts: ReportInputs) -> dict[str, Any]:
             "accounting": {
                 "post_processing": "Intervals, p-values, graphs and pictures are computed from released numbers alone.",
                 "composition": "Adaptive composition by a privacy filter: sums of epsilon and delta, or zCDP; every "
-                               f"call is in a hash-chained ledger, head {facts.head or 'none yet'}.",
+                               f"call is in a hash-chained ledger, head {inputs.head or 'none yet'}.",
             },
             "implementation": {
-                "preprocessing_and_hyperparameter_tuning": said.looked_at_before or FILL.format(
+                "preprocessing_and_hyperparameter_tuning": disclosure.looked_at_before or FILL.format(
                     "any look at the data before, and how bounds and questions were chosen"),
                 "mechanisms": f"{methods or 'None yet'}. Library: dpcausal {version('dpcausal')} with OpenDP's exact "
                               "samplers, noise from the operating system; integer or fixed-point answers against "
                               "floating-point leaks; the spend is on disk before the noise is drawn; timing is not "
-                              f"defended. Proofs: {', '.join(facts.proofs) or 'none yet'}.",
-                "justification": said.justification or FILL.format("why this budget and these methods"),
+                              f"defended. Proofs: {', '.join(inputs.proofs) or 'none yet'}.",
+                "justification": disclosure.justification or FILL.format("why this budget and these methods"),
             },
-            "administrative": {"registry_authors": [said.contact or FILL.format("who wrote this record")]},
+            "administrative": {"registry_authors": [disclosure.contact or FILL.format("who wrote this record")]},
         },
     }  # fmt: skip
+
+
+def _slug(title: str) -> str:
+    """Return a title as part of an address.
+
+    >>> _slug("Did free care help?")
+    'did-free-care-help'
+    """
+    letters = "".join(one if one.isascii() and one.isalnum() else " " for one in title.lower())
+    return "-".join(letters.split())[:80] or "study"
 
 
 def yaml(value: Any, depth: int = 0) -> str:
