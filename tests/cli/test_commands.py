@@ -291,7 +291,7 @@ def test_a_terminal_gets_a_frame(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     show(answer_to(np.zeros((40, 2))), dpc.Ledger.in_memory(dpc.PureDP(1)), False)
     shown = capsys.readouterr().out
-    assert "direction" in shown and "ε = 0.5" in shown and "─" in shown
+    assert "direction" in shown and "ε = 1" in shown and "─" in shown
 
 
 @pytest.mark.parametrize(

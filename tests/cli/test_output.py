@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -159,7 +160,8 @@ def test_a_first_line_that_looks_like_a_record_is_never_shown(line: str, tmp_pat
     """Seen to fail: the first person's record stood in the terminal and in the study file."""
     data, out = tmp_path / "d.csv", tmp_path / "new.toml"
     data.write_text(f"{line}\n" + f"{line}\n" * 20)
-    typed = "T\n" + "\n" * (1 + line.count(",") + 1) + "1\n1e-6\n\n"
+    columns = len(next(csv.reader([line])))
+    typed = "T\n" + "\n" * (1 + columns) + "1\n1e-6\n\n"
     done = CliRunner().invoke(app, ["init", str(data), "--out", str(out)], input=typed)
     assert (done.exit_code == 0) == HEADERS[line] == out.exists(), done.output
     if not HEADERS[line]:

@@ -60,7 +60,7 @@ def test_all_columns_are_in_the_graph_however_they_are_written(written: list[str
     ("arguments", "code", "words"),
     [
         (("--epsilon", "3"), 3, "budget"),
-        ((), 2, "say what the call may cost"),
+        ((), 2, "--epsilon"),
         (("--epsilon", "1", "--method", "ges"), 2, "--method must be one of auto, table, parities"),
         (("--epsilon", "1", "--max-order", "1"), 2, "--max-order goes with --method table or parities or whitened"),
         (("--epsilon", "1", "--method", "parities", "--search", "pc"), 2, "--search goes with --method table"),

@@ -260,7 +260,8 @@ def test_a_spend_without_an_answer_is_shown_and_the_rest_goes_on(monkeypatch: py
     assert "spend 1" in report and "| 1: linked |" in report and "| not saved |" in report
     shown = CliRunner().invoke(app, ["run", "study.toml", "--new-ledger", "--quiet"])
     assert shown.exit_code == 2 and "size" in shown.output
-    assert CliRunner().invoke(app, ["run", "study.toml", "--new-ledger", "--refresh", "linked", "--quiet"]).exit_code == 0
+    refreshed = CliRunner().invoke(app, ["run", "study.toml", "--new-ledger", "--refresh", "linked", "--quiet"])
+    assert refreshed.exit_code == 0
 
 
 @pytest.mark.usefixtures("study")

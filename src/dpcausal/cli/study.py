@@ -53,7 +53,9 @@ def check_command(
 @app.command("run")
 def run_command(
     study: StudyArgument,
-    refresh: Annotated[list[str] | None, typer.Option(help="A question to run again at a new cost; repeatable.")] = None,
+    refresh: Annotated[
+        list[str] | None, typer.Option(help="Run this question again at a new cost; repeatable.")
+    ] = None,
     partial: Annotated[bool, typer.Option("--partial", help="Run what the budget allows if it is not all.")] = False,
     new_ledger: Annotated[bool, typer.Option("--new-ledger", help="Create the ledger, with a new budget.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,

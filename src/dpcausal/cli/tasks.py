@@ -59,7 +59,8 @@ RECORDS: Options = (
     ("where", Annotated[str | None, typer.Option(
         "--where", help="""Subgroup, as "age >= 20 and sex == 'f'".""")], None),
     ("person", PersonOption, None), ("ids", IdsOption, "private"),
-    ("max_rows_per_person", Annotated[int | None, typer.Option("--max-rows-per-person", help="Most rows of a person that count.")], None),
+    ("max_rows_per_person", Annotated[int | None, typer.Option(
+        "--max-rows-per-person", help="Most rows of a person that count.")], None),
     ("weight", Annotated[str | None, typer.Option(
         "--weight", help="Survey weights: column=largest, as w=8.")], None),
     ("missing", Annotated[str, typer.Option("--missing", help="drop, level or impute.")], "drop"),
