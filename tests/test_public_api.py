@@ -19,7 +19,8 @@ NAMES = {
     "ci_test",
     "ci_tests", "Relation", "Release", "Schema", "Study", "SyntheticControl", "Table", "Unit", "ZCDP",
     "average_effect",
-    "cells", "did", "direction", "direction_all", "discontinuity", "discover", "effect", "errors", "explain", "interop",
+    "cells", "datasets", "did", "direction", "direction_all", "discontinuity", "discover", "effect", "errors",
+    "explain", "interop",
     "Plan", "plan", "plan_synthetic_control",
     "power", "simulate", "simulated_noise", "synthetic_control", "synthetic_controls",
 }  # fmt: skip

@@ -184,10 +184,10 @@ def test_the_intervals_of_persons_with_many_rows_hold_the_truth() -> None:
 
 
 @pytest.mark.parametrize(("how", "error", "words"), [
-    ({"person": "id", "most": 0}, ParameterError, "most must be a whole number"),
-    ({"person": "id", "most": 2.5}, ParameterError, "most must be a whole number"),
-    ({"person": "id", "most": True}, ParameterError, "most must be a whole number"),
-    ({"most": 3}, ParameterError, "max_rows_per_person needs persons"),
+    ({"person": "id", "max_rows_per_person": 0}, ParameterError, "max_rows_per_person must be a whole number"),
+    ({"person": "id", "max_rows_per_person": 2.5}, ParameterError, "max_rows_per_person must be a whole number"),
+    ({"person": "id", "max_rows_per_person": True}, ParameterError, "max_rows_per_person must be a whole number"),
+    ({"max_rows_per_person": 3}, ParameterError, "max_rows_per_person needs persons"),
     ({"weight": "w"}, ParameterError, "weight must be the name of a column and the largest weight"),
     ({"weight": ("w", 0)}, ParameterError, "largest weight must be a number"),
     ({"weight": ("w", float("inf"))}, ParameterError, "largest weight must be a number"),

@@ -391,7 +391,7 @@ class Ledger(Uncopyable):
             left = "closed" if self._closed else f"remaining: {self.remaining}"
         except LedgerError:
             left = "it cannot be read"
-        return f"Ledger({name}, budget={self._budget}, {left})"
+        return f"Ledger({name}, budget={self._budget!r}, {left})"
 
 
 def _checked(path: str | os.PathLike[str]) -> Path:
