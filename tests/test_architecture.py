@@ -45,7 +45,8 @@ BELOW: dict[str, set[str]] = {
     "study": TASK | TASKS | {"claims", "planning"},
     "interop": {"errors", "privacy", "data", "independence", "discovery"},
     "audit": {"errors", "privacy", "mechanisms"},
-    "demo": {"errors", "direction", "effects", "study"},
+    "datasets": {"errors"},
+    "demo": {"errors", "datasets", "effects", "result", "study"},
 }
 
 TOP = {"__init__", "api", "cli"}

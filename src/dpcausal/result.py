@@ -16,7 +16,7 @@ import numpy as np
 from dpcausal.codec import storable
 from dpcausal.errors import MissingDependencyError
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import Loss
+from dpcausal.privacy.loss import SYMBOLS, Loss
 from dpcausal.privacy.sensitivity import Relation, Unit
 
 
@@ -134,6 +134,27 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def short_amount(amount: float) -> str:
+    """Return an amount with two decimals, or with all of its digits where it has more.
+
+    >>> short_amount(0.5), short_amount(2), short_amount(1 / 3)
+    ('0.50', '2.00', '0.3333')
+    """
+    return f"{amount:.2f}" if round(amount, 2) == amount else f"{amount:.4g}"
+
+
+def short_loss(loss: Loss) -> str:
+    """Return the amount that a loss is mostly counted in, as ``ε = 0.50``.
+
+    >>> from dpcausal.privacy.loss import ZCDP, ApproxDP
+    >>> short_loss(ApproxDP(1.5, 1e-6)), short_loss(ZCDP(0.1))
+    ('ε = 1.50', 'ρ = 0.10')
+    """
+    return "no privacy" if loss.exact else next(
+        f"{SYMBOLS[name]} = {short_amount(float(amount))}" for name, amount in loss.amounts.items()
+    )
 
 
 def number_text(value: float) -> str:

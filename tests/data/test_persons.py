@@ -108,7 +108,7 @@ def test_a_ledger_protects_one_unit() -> None:
         (7, "private", SchemaError, "person must be the name of a column"),
         ("half", "private", SchemaError, "named by a text or a whole number"),
         ("id", "known", ParameterError, "ids must be"),
-        (None, "public", ParameterError, "ids needs persons"),
+        (None, "public", ParameterError, "need persons"),
         ("none", "private", SchemaError, "at least one person"),
     ],
 )

@@ -187,7 +187,7 @@ def test_the_intervals_of_persons_with_many_rows_hold_the_truth() -> None:
     ({"person": "id", "max_rows_per_person": 0}, ParameterError, "max_rows_per_person must be a whole number"),
     ({"person": "id", "max_rows_per_person": 2.5}, ParameterError, "max_rows_per_person must be a whole number"),
     ({"person": "id", "max_rows_per_person": True}, ParameterError, "max_rows_per_person must be a whole number"),
-    ({"max_rows_per_person": 3}, ParameterError, "max_rows_per_person needs persons"),
+    ({"max_rows_per_person": 3}, ParameterError, "need persons"),
     ({"weight": "w"}, ParameterError, "weight must be the name of a column and the largest weight"),
     ({"weight": ("w", 0)}, ParameterError, "largest weight must be a number"),
     ({"weight": ("w", float("inf"))}, ParameterError, "largest weight must be a number"),

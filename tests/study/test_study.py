@@ -18,7 +18,8 @@ from typer.testing import CliRunner
 import dpcausal as dpc
 from dpcausal.cli import app
 from dpcausal.errors import BudgetExceededError, DpCausalError, ParameterError
-from dpcausal.study.file import declared, lines_of
+from dpcausal.study.draft import declared
+from dpcausal.study.file import lines_of
 from dpcausal.study.status import ANSWERED, BEYOND, CANNOT, SPENT, TO_ASK
 from tests.refusals import rule_of_command
 from tests.study.kills import run_under_fire
@@ -293,7 +294,7 @@ def test_the_commands_go_from_a_raw_file_to_a_report() -> None:
 
 
 def test_init_takes_no_bound_from_the_data(tmp_path: Path) -> None:
-    from dpcausal.study.file import names_of
+    from dpcausal.study.draft import names_of
 
     for row in ("1,x", "99999,y"):
         (tmp_path / "d.csv").write_text(f"a,b\n{row}\n")

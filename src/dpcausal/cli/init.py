@@ -39,7 +39,7 @@ def init_command(
     with exit_codes():
         from dpcausal.data.sources.fingerprint import seen_from
         from dpcausal.errors import ParameterError
-        from dpcausal.study.file import draft, names_of
+        from dpcausal.study.draft import draft, names_of
         from dpcausal.study.writing import write_new
 
         if out.exists():
@@ -69,7 +69,7 @@ def _interview(names: list[str], entries: dict[str, Any]) -> None:
     from dpcausal.errors import LossError, ParameterError, nearest
     from dpcausal.privacy.checks import check_budget
     from dpcausal.privacy.loss import ApproxDP
-    from dpcausal.study.file import declared
+    from dpcausal.study.draft import declared
 
     def ask(prompt: str, default: Any = "", kind: Any = str, visible: bool = False) -> Any:
         return typer.prompt(prompt, default=default, type=kind, show_default=visible)

@@ -96,7 +96,8 @@ NEXT = "Next: dpcausal ledger verify, with a fingerprint that you noted earlier"
 
 def _account(path: Path, ledger: Ledger) -> list[str]:
     """Return the head of a ledger: whom it protects, its budget, what was spent and what is left."""
-    from dpcausal.privacy.loss import ZCDP, short_amount
+    from dpcausal.privacy.loss import ZCDP
+    from dpcausal.result import short_amount
 
     with path.open(encoding="utf-8") as file:
         created = json.loads(file.readline())
@@ -119,7 +120,8 @@ def _account(path: Path, ledger: Ledger) -> list[str]:
 
 def _spends(ledger: Ledger) -> list[str]:
     """Return a table of all spends."""
-    from dpcausal.privacy.loss import parse_loss, short_loss
+    from dpcausal.privacy.loss import parse_loss
+    from dpcausal.result import short_loss
 
     rows = []
     for entry in ledger.entries():

@@ -154,9 +154,7 @@ class Table(Uncopyable):
             check_id(check_name(person), source.declared(person), ids)
             check_max_rows_per_person(max_rows_per_person)
         elif ids != "private" or max_rows_per_person is not None:
-            wrong = "max_rows_per_person" if ids == "private" else "ids"
-            hint = "also give ", Setting("person"), ", the column of person IDs"
-            raise ParameterError(f"{wrong} needs persons", argument=wrong, rule="persons", hint=hint)
+            raise ParameterError("ids and max_rows_per_person need persons", rule="persons", hint=Setting("person"))
         weighed = None if weight is None else checked_weight(weight, source)
         rows = source.count()
         check_number(rows, max_rows if person is None else None)
@@ -253,8 +251,7 @@ class Table(Uncopyable):
         bound for n records stays.  How many are inside is private.  Two subgroups, disjoint ones too, pay twice.
         """
         if self._missing == "impute":
-            hint = "make the table with ", Setting("missing", "drop")
-            raise ParameterError("a subgroup leaves records out", argument="missing", rule="missing", hint=hint)
+            raise ParameterError("a subgroup leaves records out", rule="missing", hint=Setting("missing", "drop"))
         if share is not None and (isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1):
             raise ParameterError("share must be a number above 0 and at most 1")
         added = predicate(name, self._schema.column(name), at_least, at_most, among)

@@ -22,7 +22,7 @@ from dpcausal.data.table import Table
 from dpcausal.direction.result import Direction
 from dpcausal.direction.scores import NAMES
 from dpcausal.direction.scores.anm import LEAST_ROWS, Column, Interval
-from dpcausal.errors import ParameterError, SchemaError, Setting
+from dpcausal.errors import ParameterError, SchemaError
 from dpcausal.mechanisms.blocks import blocks_moved
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss, PureDP

@@ -94,15 +94,6 @@ def format_amount(amount: Fraction) -> str:
     return f"{float(amount):.12g}"
 
 
-def short_amount(amount: float) -> str:
-    """Return an amount with two decimals, or with all of its digits where it has more.
-
-    >>> short_amount(0.5), short_amount(2), short_amount(1 / 3)
-    ('0.50', '2.00', '0.3333')
-    """
-    return f"{amount:.2f}" if round(amount, 2) == amount else f"{amount:.4g}"
-
-
 class Counted:
     """What the kinds of loss that a budget counts have in common: exact amounts, which add up and are shared."""
 
@@ -250,17 +241,6 @@ class NoPrivacy:
 
 
 Loss: TypeAlias = PureDP | ApproxDP | ZCDP | NoPrivacy
-
-def short_loss(loss: Loss) -> str:
-    """Return the amount that a loss is mostly counted in, as ``ε = 0.50``.
-
-    >>> short_loss(ApproxDP(1.5, 1e-6)), short_loss(ZCDP(0.1))
-    ('ε = 1.50', 'ρ = 0.10')
-    """
-    return "no privacy" if loss.exact else next(
-        f"{SYMBOLS[name]} = {short_amount(float(amount))}" for name, amount in loss.amounts.items()
-    )
-
 
 LOSSES: dict[str, type[Any]] = {kind.__name__: kind for kind in (PureDP, ApproxDP, ZCDP, NoPrivacy)}
 """The kinds by name; the fields of each are its exact amounts, in the order in which it takes them."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
-from dpcausal.privacy.loss import ZCDP, Loss, short_amount, short_loss
-from dpcausal.result import TextResult
+from dpcausal.privacy.loss import ZCDP, Loss
+from dpcausal.result import TextResult, short_amount, short_loss
 from dpcausal.study.status import ANSWERED, BEYOND, CANNOT, EARLIER, TO_ASK, QuestionStatus
 
 WIDTH = 88

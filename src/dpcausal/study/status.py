@@ -19,9 +19,9 @@ from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerError
 from dpcausal.planning.plan import task_plan_of
 from dpcausal.planning.registry import TASK_PLANS
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import Loss, parse_loss, short_loss
+from dpcausal.privacy.loss import Loss, parse_loss
 from dpcausal.privacy.sensitivity import Relation, Unit
-from dpcausal.result import plain
+from dpcausal.result import plain, short_loss
 from dpcausal.study.tasks import ask, method_of
 from dpcausal.study.wording import Wording
 from dpcausal.synthetic_control.api import plan_synthetic_control
@@ -186,3 +186,11 @@ def forecast(question: QuestionPart, schema: Schema | None, n: int, subject: Tab
     except DpCausalError as error:
         return f"no prediction: {error.message('toml')}"
     return ("of all records: " if question.where else "") + task_plan.sentence(found)
+
+
+def question_is_kept(ledger: Ledger, asked: str) -> bool:
+    """Return whether the ledger has the answer of a question that was paid for."""
+    try:
+        return ledger.cached(asked) is not None
+    except LedgerError:
+        return False

@@ -35,7 +35,7 @@ from dpcausal.privacy.witness import check_lost, folder_of
 from dpcausal.study import tasks
 from dpcausal.study.plan import StudyPlan
 from dpcausal.study.report.build import write_report
-from dpcausal.study.report.content import ReportInputs
+from dpcausal.study.report.inputs import ReportInputs
 from dpcausal.study.status import (
     ANSWERED,
     BEYOND,
@@ -46,6 +46,7 @@ from dpcausal.study.status import (
     UNKEPT,
     QuestionStatus,
     forecast,
+    question_is_kept,
     simulated_ledger,
     standing,
     synthetic_table,
@@ -178,22 +179,13 @@ class Study(Uncopyable):
             return self._plan_of(found, subject.n, ledger)
 
     def _plan_of(self, found: list[QuestionStatus], n: int, ledger: Ledger | None) -> StudyPlan:
-        wording = self.wording
+        wording = Wording.of(self.file)
         return StudyPlan(
             self.file.title, n, tuple(one.worded(wording) for one in found), self.budget,
             (ledger or self.trial()).remaining,
             "units" if self.file.panel is not None else "people" if self.file.person else "rows",
             self.file.ledger if ledger is None else "", "" if ledger is None else ledger.head,
         )  # fmt: skip
-
-    @property
-    def wording(self) -> Wording:
-        """How the study names its columns, and what its design lets it say."""
-        design, named = self.file.design, self.file.described
-        levels = {name: {str(level): str(text) for level, text in one.items()}
-                  for name, one in named("level_labels").items()}  # fmt: skip
-        return Wording(named("label"), named("unit"), levels, design.type if design else "",
-                       design.within if design else ())  # fmt: skip
 
     @with_signature_errors
     def run(
@@ -270,7 +262,7 @@ class Study(Uncopyable):
         plan = self.plan(accuracy=False)
         with Ledger.open(self.ledger_path, read_only=True) as ledger:
             return ReportInputs(
-                self.path, self.file, self.schema, self.wording, plan, tuple(ledger.entries()),
+                self.path, self.file, self.schema, Wording.of(self.file), plan, tuple(ledger.entries()),
             )  # fmt: skip
 
     def _standings(
@@ -404,11 +396,3 @@ class Study(Uncopyable):
 
 PARTIAL = "to run the other questions set ", Setting("partial", True)
 SAVE = "the answer could not be written to the ledger and cannot be read refresh: save it now"
-
-
-def question_is_kept(ledger: Ledger, asked: str) -> bool:
-    """Return whether the ledger has the answer of a question that was paid for."""
-    try:
-        return ledger.cached(asked) is not None
-    except LedgerError:
-        return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpcausal.claims import claims
 from dpcausal.direction.result import Direction
@@ -16,8 +16,10 @@ from dpcausal.effects.result import Effect
 from dpcausal.independence.result import Independence
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.result import interval_text, number_text, p_text
-from dpcausal.study.file import QuestionPart
 from dpcausal.synthetic_control.result import SyntheticControl
+
+if TYPE_CHECKING:
+    from dpcausal.study.file import QuestionPart, StudyFile
 
 CLEAR, SUGGESTIVE, INCONCLUSIVE = "Clear", "Suggestive", "Inconclusive"
 STABLE = 0.6
@@ -75,6 +77,15 @@ class Wording:
     levels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     design: str = ""
     within: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, file: StudyFile) -> Wording:
+        """Return how a study names its columns, and what its design lets it say."""
+        levels = {name: {str(level): str(text) for level, text in one.items()}
+                  for name, one in file.described("level_labels").items()}  # fmt: skip
+        design = file.design
+        return cls(file.described("label"), file.described("unit"), levels, design.type if design else "",
+                   design.within if design else ())  # fmt: skip
 
     def label(self, name: Any) -> str:
         """Return how a column is called in a sentence."""

@@ -13,7 +13,7 @@ import pytest
 import dpcausal as dpc
 from dpcausal.data.counts import counts_of
 from dpcausal.errors import SchemaError
-from dpcausal.study.file import declared
+from dpcausal.study.draft import declared
 
 ROWS = 2_000
 RNG = np.random.default_rng(3)

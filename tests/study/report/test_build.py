@@ -121,7 +121,7 @@ def test_where_a_graph_lacks_an_edge_that_a_test_found_a_sentence_says_on_which_
 
 
 def test_odds_are_those_of_the_loss() -> None:
-    from dpcausal.study.report.content import _odds
+    from dpcausal.study.report.findings import odds as _odds
 
     assert "85 %" in _odds(dpc.PureDP(1.75)) and _odds(None) == "" and "50 %" in _odds(dpc.PureDP(0.001))
 
@@ -202,7 +202,7 @@ def test_each_task_with_an_effect_has_its_figure() -> None:
 
 
 def test_html_of_hostile_text_is_text() -> None:
-    from dpcausal.study.report.content import Block
+    from dpcausal.study.report.inputs import Block
 
     page = html([Block("title", "<script>x</script>"), Block("text", '"><img src=x>'), Block("answer", "<b>")])
     assert "<script" not in page and "<img" not in page and "<b>" not in page

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from itertools import pairwise
 
-from dpcausal.study.report.content import Block
+from dpcausal.study.report.inputs import Block
 
 STYLE = """
 @page{size:A4;margin:13mm 17mm 15mm;@bottom-left{font:7pt sans-serif;color:#555;content:"FOOTER"}

@@ -1,0 +1,108 @@
+"""What a report is made of: blocks of content, and the study with its results and its ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from dpcausal.data.schema import Schema
+from dpcausal.privacy.ledger import Entry
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, parse_loss
+from dpcausal.result import Guarantee
+from dpcausal.study.plan import StudyPlan
+from dpcausal.study.status import QuestionStatus
+from dpcausal.study.wording import (
+    Wording,
+)
+
+if TYPE_CHECKING:
+    from dpcausal.study.file import QuestionPart, StudyFile
+
+FILL = "[to be filled in: {}]"
+Kind = Literal["title", "heading", "subheading", "text", "small", "list", "table", "picture", "answer", "page", "quote"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A piece of a document: a text, a list, rows of a table (the first its heads), or a picture with its caption.
+
+    ``beside`` is a second block, set to its right where there is room.
+    """
+
+    kind: Kind
+    text: str = ""
+    lines: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    beside: tuple[Block, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReportInputs:
+    """What a report is made of: the study's file and schema, the state of its questions, and its ledger."""
+
+    path: Path
+    file: StudyFile
+    schema: Schema | None
+    wording: Wording
+    plan: StudyPlan
+    entries: tuple[Entry, ...]
+
+    @property
+    def n(self) -> int:
+        return self.plan.n
+
+    @property
+    def standings(self) -> tuple[QuestionStatus, ...]:
+        return self.plan.standings
+
+    @property
+    def head(self) -> str:
+        return self.plan.head
+
+    @property
+    def results(self) -> list[tuple[QuestionPart, Any]]:
+        """All results with their questions, those of a tuple one by one."""
+        found: list[tuple[QuestionPart, Any]] = []
+        for one in self.standings:
+            each = one.answer if isinstance(one.answer, tuple) else [] if one.answer is None else [one.answer]
+            found += [(one.question, answer) for answer in each]
+        return found
+
+    def answer(self, name: str) -> Any:
+        """Return the result of the question of a name."""
+        return next(one.answer for one in self.standings if one.question.name == name)
+
+    @property
+    def guarantees(self) -> list[Guarantee]:
+        return [answer.guarantee for _, answer in self.results]
+
+    @property
+    def proofs(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(proof for one in self.guarantees for proof in one.proofs))
+
+    @property
+    def person(self) -> str:
+        """What one protected record is called."""
+        return "control unit" if self.file.panel else "person" if self.file.person else "row"
+
+    @property
+    def spent(self) -> Loss | None:
+        """What all spends together satisfy; ``None`` where nothing was spent."""
+        if not self.entries:
+            return None
+        totals, budget = self.entries[-1].totals, self.plan.budget
+        if len(self.entries) == 1:
+            return parse_loss(self.entries[0].loss)
+        if totals.sums_open:
+            epsilon, delta = totals.epsilon / 10**9, totals.delta / 10**18
+            return ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
+        return ZCDP(totals.rho / 10**9) if totals.zcdp_open and isinstance(budget, ZCDP) else budget
+
+    @property
+    def spent_text(self) -> str:
+        if self.spent is None:
+            return "nothing"
+        return f"{self.spent} (δ = 0)" if isinstance(self.spent, PureDP) else str(self.spent)
+
+
