@@ -7,14 +7,14 @@
 # `make engines` asks Spark and Dask what rows in memory give, in an environment of its own with a JRE: no Java is needed.
 # `make package` builds wheel and sdist and installs each where nothing else is.
 # `make docs` builds the site, its examples run, into build/site; a warning is an error.
-# `make benchmark` and `make audit` print what the documents quote.
+# `make evidence` makes the records that pages show, `make benchmark` runs all benchmarks, `make audit` searches for violations.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 SECONDS ?= 600
 
-.PHONY: demo test fuzz peers engines package docs benchmark audit browser clean
+.PHONY: demo test fuzz peers engines package docs benchmark evidence audit browser clean
 
 demo: $(VENV)/demo.done
 	$(BIN)/dpcausal demo --folder $(VENV)/rand-study
@@ -41,6 +41,9 @@ docs: $(VENV)/docs.done
 
 benchmark: $(VENV)/benchmark.done
 	$(BIN)/python -m benchmarks
+
+evidence: $(VENV)/benchmark.done
+	$(BIN)/python -m benchmarks evidence
 
 audit: $(VENV)/test.done
 	$(BIN)/python -m benchmarks audit_ledger --rounds 10000

@@ -3,6 +3,7 @@
     python -m benchmarks                     all that are listed as usual, each in a process of its own
     python -m benchmarks effects_tails       one; what follows the name is passed on to it, --help among it
     python -m benchmarks effects --record    and write results/<task>/<name>.json
+    python -m benchmarks evidence            the records of ``evidence.toml``, which pages show; or those that are named
     python -m benchmarks --list              what there is
 
 A name is a module of this folder or of one below it, or a study: an entry of ``studies.toml``, which is a module with
@@ -12,6 +13,7 @@ other defaults.
 from __future__ import annotations
 
 import ast
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -63,12 +65,25 @@ def run(name: str, arguments: list[str]) -> int:
     return 0
 
 
+def recorded(words: list[str]) -> int:
+    """Make the records whose names have one of the words; without words, all."""
+    known = tomllib.loads((HERE / "evidence.toml").read_text(encoding="utf-8"))
+    wanted = [name for name in known if not words or any(word in name for word in words)]
+    for name in wanted:
+        options = [*shlex.split(known[name]["options"]), "--record", name.split("/")[1]]
+        command = [sys.executable, "-m", "benchmarks", known[name]["study"], *options]
+        subprocess.run(command, cwd=HERE.parent, check=False)
+    return 0 if wanted else 2
+
+
 def main(arguments: list[str]) -> int:
     names = [*STUDIES, *modules()]
+    if arguments[:1] == ["evidence"]:
+        return recorded(arguments[1:])
     if arguments and arguments[0] in names:
         return run(arguments[0], arguments[1:])
     if arguments:
-        print("\n".join(f"{name:<26}{about(name)}" for name in names))
+        print("\n".join(f"{name:<30}{about(name)}" for name in names))
         return 0 if arguments == ["--list"] else 2
     usual = [name for name in names if not name.startswith(BY_NAME_ALONE)]
     commands = ([sys.executable, "-m", "benchmarks", name] for name in usual)

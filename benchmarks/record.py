@@ -59,9 +59,12 @@ def modules_of(roots: Iterable[str]) -> list[str]:
 
 
 def code_hash(roots: Iterable[str]) -> str:
-    """The hash of the code of these modules and of what they import; docstrings and comments do not count."""
+    """The hash of the code of these modules and of what they import; docstrings and comments do not count.
+
+    It is empty if there is no such module.
+    """
     text = "\n".join(f"{module} {_code_of(module)[0]}" for module in modules_of(roots))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(text.encode()).hexdigest()[:16] if text else ""
 
 
 def stale(record: dict[str, Any]) -> bool:

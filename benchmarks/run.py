@@ -25,7 +25,9 @@ FEWER_FROM = 10_000
 
 def options(about: str | None, arguments: list[str], **defaults: Any) -> argparse.Namespace:
     """Parse ``--name value`` for each default: a flag, a number, a text, or a list of them."""
-    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks NAME", description=about, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--record", metavar="NAME", nargs="?", const="", help="write results/<task>/<name>.json")
     for name, default in defaults.items():
         flag = f"--{name.replace('_', '-')}"

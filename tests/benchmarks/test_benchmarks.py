@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import tomllib
 from datetime import date
 from importlib import import_module
 from pathlib import Path
@@ -50,6 +52,24 @@ def test_a_study_names_a_module_and_families_that_exist(name: str) -> None:
     assert study["module"] in command.modules()
     known = {one.family for one in PLACES.get(study["module"], {}).values()}
     assert not known or set(study.get("families", [])) <= known
+
+
+EVIDENCE = tomllib.loads((command.HERE / "evidence.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", EVIDENCE)
+def test_evidence_names_a_study_and_designs_that_exist(name: str) -> None:
+    study, words = EVIDENCE[name]["study"], shlex.split(EVIDENCE[name]["options"])
+    module = command.STUDIES.get(study, {"module": study})["module"]
+    assert module in command.modules()
+    known, place = PLACES.get(module), None
+    for word in words if known else []:
+        if word.startswith("--"):
+            place = word
+        elif place == "--designs":
+            assert chosen([word], known)
+        elif place == "--families":
+            assert word in {one.family for one in known.values()}
 
 
 @pytest.mark.parametrize("name", [name for name in command.modules() if not name.startswith("audit_")])
