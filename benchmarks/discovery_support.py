@@ -1,8 +1,8 @@
 """What the support of an edge is worth: of those in each bin that share is true.
 
-Networks of 12 to 36 generated columns, 5,000 to 100,000 rows, ε = .05 to 1, δ = 1e-6, all by seed: whitened pairs and
-triples, where these are the default; ``--named``: so many seeds of alarm, insurance and child, 100,000 rows, ε = .1 and
-1.  ``--first`` gives other networks and seeds.  The powers were fitted on networks of other rules of generation, on the
+Networks of 12 to 36 generated columns, 5,000 to 100,000 rows, ε = 0.05 to 1, δ = 1e-6, all by seed: whitened pairs and
+triples, where these are the default.  ``--named``: seeds of alarm, insurance and child, 100,000 rows, ε = 0.1 and 1.
+``--first`` gives other networks and seeds.  The powers were fitted on networks of other rules of generation, on the
 networks from 80000 to 80118, and on seeds 200 to 205 and 600 of the named ones.
 """
 
@@ -70,7 +70,7 @@ def calibration(report: Report, words: str, method: str, seen: Any) -> None:
         report.add(words, {"mean support": mean, "share true": (share, (share * (1 - share) / len(inside)) ** 0.5)},
                    method=method, reading=bin_name, runs=len(inside), delta=1e-6)  # fmt: skip
         if len(inside) >= LEAST_IN_BIN:
-            report.target(f"{words}, {method}, {bin_name}: {share:.3f} of {len(inside)} true, within .1 of {mean:.2f}",
+            report.target(f"{words}, {method}, {bin_name}: {share:.3f} of {len(inside)} true, within 0.1 of {mean:.2f}",
                           bool(abs(share - mean) <= 0.1))  # fmt: skip
 
 
@@ -84,8 +84,8 @@ def main(arguments: list[str], name: str = "discovery_support", **changed: Any) 
     for method, seen in edges(deterministic(range(first, first + given.determined))).items():
         calibration(report, "deterministic", method, seen)
         firm = seen[seen[:, 0] >= 0.95]
-        report.target(f"{method}, deterministic: {int(firm[:, 1].sum())} of {len(firm)} edges of support .95 "
-                      "or more are true, at least .9", bool(firm[:, 1].sum() >= 0.9 * len(firm)))  # fmt: skip
+        report.target(f"{method}, deterministic: {int(firm[:, 1].sum())} of {len(firm)} edges of support 0.95 "
+                      "or more are true, at least 0.9", bool(firm[:, 1].sum() >= 0.9 * len(firm)))  # fmt: skip
     try:
         of_named = edges(named(range(first, first + given.named)))
         for method, seen in of_named.items():

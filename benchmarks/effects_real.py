@@ -44,7 +44,7 @@ def training(rows: list[dict[str, str]], most: float, adjust: tuple[str, ...]) -
 
 
 def smoking(adjust: tuple[str, ...]) -> tuple[Any, Any, dict[str, Any]]:
-    """Return those of weight gained, kg, where smoking was given up; rows that lack the outcome are left out."""
+    """Return those of weight gained, kg, where smoking was given up; rows without the outcome are left out."""
     rows = read("nhefs")
     bounds = {"age": (25, 74), "wt71": (35, 170), "smokeintensity": (0, 80), "smokeyrs": (0, 65), "wt82_71": (-42, 50)}
     columns: dict[str, Any] = {name: column(rows, name) for name in bounds}
@@ -59,7 +59,7 @@ def smoking(adjust: tuple[str, ...]) -> tuple[Any, Any, dict[str, Any]]:
 
 def lost_to_follow_up(n: int = 2_800) -> tuple[Any, Any, dict[str, Any]]:
     """Return a made trial like that of Thornton (2008): who is paid learns a result more often; 40 % of the treatments
-    are missing, by district, which also goes with learning it.  The effect is .45."""
+    are missing, by district, which also goes with learning it.  The effect is 0.45."""
     rng = np.random.default_rng(8)
     district = rng.integers(0, 3, n)
     paid = rng.random(n) < 0.78

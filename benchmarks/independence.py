@@ -42,19 +42,19 @@ def ratio(report: Report) -> None:
     ours = epsilon_for(0.8, report.given.runs, "gcm", 0.005, 2.0)
     published = epsilon_for(0.8, report.given.runs, PrivGcm(), 2.0, 60.0)
     for name, epsilon in (("gcm", ours), ("priv-gcm", published)):
-        report.add("smooth, effect .5", {"ε for power .8": epsilon}, n=N, method=name, runs=report.given.runs)
+        report.add("smooth, effect 0.5", {"ε for power 0.8": epsilon}, n=N, method=name, runs=report.given.runs)
     report.target(f"PrivGCM needs {published / ours:.0f} times the ε, at least 100", published / ours >= 100)
 
 
 def weighted(report: Report) -> None:
     shared: dict[str, Any] = {"n": N, "loss": PureDP(1), "design": sign_changing(0.1)}
-    rate(report, "y = .1 x sign(z) + noise", 0.9, 1, **shared, method="gcm-weighted")
-    rate(report, "y = .1 x sign(z) + noise", 0, 1, **shared, method="gcm")
+    rate(report, "y = 0.1 x sign(z) + noise", 0.9, 1, **shared, method="gcm-weighted")
+    rate(report, "y = 0.1 x sign(z) + noise", 0, 1, **shared, method="gcm")
 
 
 def levels(report: Report) -> None:
-    """Two levels, linked alike in all strata: the default loses at most .03 of the power of a noisy table."""
-    rate(report, "3 strata, share .1", 0.9, 1, design=agreeing(3, False, 0.1), n=2_000, loss=PureDP(0.5))
+    """Two levels, linked alike in all strata: the default loses at most 0.03 of the power of a noisy table."""
+    rate(report, "3 strata, share 0.1", 0.9, 1, design=agreeing(3, False, 0.1), n=2_000, loss=PureDP(0.5))
     kinds = (*((strata, False) for strata in (1, 2, 5, 10, 20, 50)), (5, True), (20, True))
     sizes = (1_000, 0.5, 0.15), (2_000, 0.5, 0.1), (2_000, 1.0, 0.08), (N, 0.1, 0.1), (N, 0.5, 0.04)
     for strata, rare in kinds:

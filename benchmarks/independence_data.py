@@ -1,4 +1,4 @@
-"""Real data: does sex matter for income once work is known (Adult), and the paper's concrete.
+"""Real data: does sex matter for income given work (Adult), and the paper's concrete.
 
 Reads ``person/adult.csv.gz`` and ``concrete/concrete.csv`` from the folder of real data.
 """

@@ -97,7 +97,7 @@ def planned(question: IndependenceQuestion, epsilon: float) -> Any:
 
 
 def block_level(terms: list[int], blocks: int, epsilon: float, two_sided: bool) -> float:
-    """How often the sum of so many terms, drawn from these, is significant with its noise.
+    """How often the sum of this many terms, drawn from these, is significant with its noise.
 
     >>> from statistics import NormalDist
     >>> terms = [term(NormalDist().inv_cdf((i + 0.5) / 2000)) for i in range(2000)]

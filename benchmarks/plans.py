@@ -67,7 +67,7 @@ def tested(draw: Callable[[int, Rng], dict[str, Any]]) -> Callable[[int, Any, Rn
 
 
 def linked(dist: Any, r: float, curves: int = 0) -> Callable[[int, Rng], dict[str, Any]]:
-    """Errors of a distribution and correlation r, on curves of so many given numbers."""
+    """Errors of a distribution and correlation r, on curves of this many given numbers."""
     def draw(n: int, rng: Rng) -> dict[str, Any]:
         e, f = dist(rng, 2, n)
         z = rng.normal(size=(curves, n))
@@ -111,7 +111,7 @@ def trial(
 
 
 def arms(share: float, dist: Any, confounded: int = 0, rate: float | None = None) -> Any:
-    """A treatment with an effect of .3, confounded by so many numbers; a rate makes the outcome one of two levels."""
+    """A treatment with an effect of 0.3, confounded by numbers; a rate makes the outcome one of two levels."""
     def draw(n: int, rng: Rng) -> dict[str, Any]:
         z = flat(rng, confounded, n)
         push = 0.3 * z.sum(axis=0) if confounded else 0.0
@@ -129,7 +129,7 @@ def in_sites(n: int, rng: Rng) -> dict[str, Any]:
 
 
 def by_design(share: float, dist: Any, method: Any, drawn: bool = False) -> Callable[[int, Any, Rng], float | None]:
-    """A trial by lot of such a share of n, or drawn by a coin; its method is the one that was planned."""
+    """A trial with such a share of n treated, or drawn by a coin; its method is the one that was planned."""
     def run(n: int, loss: Any, rng: Rng) -> float | None:
         a = (rng.random(n) < share if drawn else np.arange(n) < round(share * n)).astype(np.int64)
         found = dpc.effect(table({"a": a, "y": 0.3 * a + dist(rng, n)}), treatment="a", outcome="y", adjust=[],
@@ -213,10 +213,10 @@ DESIGNS = (
     Design("ci_test", "t of 5, a curve", 1_200, PURE, {"correlation": 0.1, "given": 1},
            tested(linked(heavy, 0.1, 1)), 200),
     Design("ci_test", "two curves", 1_500, PURE, {"correlation": 0.12, "given": 2}, tested(linked(flat, 0.12, 2)), 60),
-    Design("ci_test", "rates .3, .2", 1_000, LITTLE, {"correlation": 0.12, "x": 2, "y": 2, "rate": 0.25},
+    Design("ci_test", "rates 0.3, 0.2", 1_000, LITTLE, {"correlation": 0.12, "x": 2, "y": 2, "rate": 0.25},
            tested(flags(0.12, 0.3, 0.2)), 200),
     Design("ci_test", "two levels, a curve", 900, PURE, {"correlation": 0.14, "x": 2, "given": 1}, tested(mixed), 100),
-    Design("effect", "rate .2, a third treated", 2_000, PURE, {"outcome": 2, "rate": 0.22, "share": 0.33},
+    Design("effect", "rate 0.2, a third treated", 2_000, PURE, {"outcome": 2, "rate": 0.22, "share": 0.33},
            trial(arms(0.33, flat, rate=0.2)), 30),
     Design("effect", "skewed", 1_000, LITTLE, {"width": 12, "spread": 1 / 12}, trial(arms(0.5, skewed)), 30),
     Design("effect", "uneven sites, t of 5", 3_000, PURE, {"width": 12, "spread": 1 / 12, "cells": 4, "share": 0.4},
@@ -231,7 +231,7 @@ DESIGNS = (
     Design("effect", "sizes of a half, t of 5", 5_000, LITTLE,
            {"width": 12, "spread": 1 / 12, "method": dpc.methods.Assigned(sizes=[1, 1])},
            by_design(0.5, heavy, lambda n: dpc.methods.Assigned(sizes=[n - n // 2, n // 2])), 30),
-    Design("effect", "a coin of .2, uniform", 4_000, LITTLE,
+    Design("effect", "a coin of 0.2, uniform", 4_000, LITTLE,
            {"width": 12, "spread": 1 / 12, "method": dpc.methods.Coin(probabilities=[0.8, 0.2])},
            by_design(0.2, flat, lambda n: dpc.methods.Coin(probabilities=[0.8, 0.2]), drawn=True), 30),
     Design("moments", "uniform, t of 5", 3_000, BOTH, {"columns": 4, "reach": 6, "explained": 0.21} | NORMAL,
@@ -292,7 +292,7 @@ def main(arguments: list[str], name: str = "plans", **changed: Any) -> int:
         plan = dpc.plan(design.task, n=design.n, loss=design.loss, **design.given)
         seen, without = measure(design, plan)
         planned, low, high = plan.accuracy, plan.low, plan.high
-        if design.task == "discover":  # the edge shows with a chance of .8, as planned?
+        if design.task == "discover":  # the edge shows with a chance of 0.8, as planned?
             planned, low, high = 0.8, 0.55, 0.97
         inside = low <= seen <= high or math.isnan(seen)
         metrics = {"planned": planned, "low": low, "high": high, "measured": seen, "ratio": seen / planned,

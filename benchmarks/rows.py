@@ -6,7 +6,7 @@
 3. Shares of 0 to 40 per cent missing, in each column by itself or in both at once: level, and power beside a table of
    the complete rows alone.
 4. Who is missing decides: by x alone, by x and y together, by a hidden cause of both.  The last two reject, and must be
-   expected to: no method that leaves rows out can tell.
+   expected to: no method that leaves rows out can see it.
 5. A survey of 27 per cent missing in one column and 11 in another: how often ``ci_test`` and ``direction`` decide as
    they do without privacy of the complete rows.
 

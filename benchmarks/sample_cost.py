@@ -1,8 +1,8 @@
-"""Sample cost of privacy: rows for power .8 at ε over the rows that a test without privacy needs.
+"""Sample cost of privacy: rows for power 0.8 at ε over the rows that a test without privacy needs.
 
-x = sin z + e, y = cos z + e′ + .1 e given one number.  Without privacy: Fisher's z of the noises themselves,
-(1.96 + .8416)²/atanh(ρ)² + 3 rows.  Rows are found by a probit regression of the power on √n over a ladder of n, so
-that each ladder uses all its runs; the noise is summed up, not drawn; ε = inf tells what the statistic itself costs.
+x = sin z + e, y = cos z + e′ + 0.1 e given one number.  Without privacy: Fisher's z of the noises themselves,
+(1.96 + 0.8416)²/atanh(ρ)² + 3 rows.  Rows are found by a probit regression of the power on √n over a ladder of n, so
+that each ladder uses all its runs; the noise is summed up, not drawn; ε = inf gives what the statistic itself costs.
 Of five numbers the terms of blocks are measured once and their sums drawn, with an effect of either sign.
 """
 
@@ -45,7 +45,7 @@ LADDERS = {
 
 
 def without_privacy(link: float) -> float:
-    """Return the rows for power .8 of Fisher's z at .05."""
+    """Return the rows for power 0.8 of Fisher's z at 0.05."""
     correlation = link / math.sqrt(1 + link**2)
     return float((ndtri(0.975) + ndtri(0.8)) ** 2 / math.atanh(correlation) ** 2 + 3)
 
@@ -67,17 +67,17 @@ def powers(n: int, repetitions: int, link: float, epsilon: float) -> tuple[float
 
 
 def rows_for_power(ladder: tuple[int, ...], found: list[tuple[float, float]]) -> tuple[float, float]:
-    """Return the rows with power .8, by a probit regression of the power on √n, and their standard error."""
+    """Return the rows with power 0.8, by a probit regression of the power on √n, and their standard error."""
     rates, errors = np.array(found).T
     slope, start = np.polyfit(np.sqrt(ladder), ndtri(np.clip(rates, 0.01, 0.99)), 1)
     root = (ndtri(0.8) - start) / slope
-    # d probit/d power at .8 is 1/φ(.84) = 3.57; the ladder's errors are averaged.
+    # d probit/d power at 0.8 is 1/φ(0.84) = 3.57; the ladder's errors are averaged.
     error = 3.57 * float(np.sqrt((errors**2).mean() / len(ladder))) / slope
     return float(root**2), float(2 * root * error)
 
 
 def block_terms(count: int, link: float) -> list[int]:
-    """Return the terms of so many blocks of the fewest rows, x and y additive in five numbers with opposite signs."""
+    """Return the terms of the blocks of the fewest rows, x and y additive in five numbers with opposite signs."""
     rng, terms = np.random.default_rng(2), []
     for place in range(count):
         Z, noise = rng.standard_normal((5, LEAST_LEARNING)), rng.standard_normal((2, LEAST_LEARNING))
@@ -91,7 +91,7 @@ def block_terms(count: int, link: float) -> list[int]:
 
 
 def power_of_terms(terms: list[int], blocks: int, epsilon: float, draws: int = 2_000) -> float:
-    """Return how often a sum of so many of the terms, with its noise, is significant at .05."""
+    """Return how often a sum of this many terms, with its noise, is significant at 0.05."""
     rng, ratio = np.random.default_rng(3), math.exp(-epsilon / (2 * REACH))
     noisy = rng.choice(terms, (draws, blocks)).sum(axis=1) + rng.geometric(1 - ratio, draws)
     noisy -= rng.geometric(1 - ratio, draws)
@@ -103,7 +103,7 @@ def power_of_terms(terms: list[int], blocks: int, epsilon: float, draws: int = 2
 
 
 def blocks_for_power(terms: list[int], epsilon: float) -> int:
-    """Return the blocks at which that is .8."""
+    """Return the blocks at which that is 0.8."""
     low, high = FEW_BLOCKS, 4_000
     while high - low > max(1, low // 40):
         middle = (low + high) // 2

@@ -47,7 +47,7 @@ SUMMARY = {
     "coverage": mean("held"), "volatile": fifth("held", 4), "calm": fifth("held", 0),
     "width / RMSE": ratio(mean("width"), rms("error")), "median width / RMSE": ratio(median("width"), rms("error")),
     "shown": share("held"), "path RMSE": mean("path"), "simplex path RMSE": mean("simplex"),
-    "x simplex": ratio(mean("path"), mean("simplex")), "p <= .05": mean("small p"), "refused": mean("refused"),
+    "x simplex": ratio(mean("path"), mean("simplex")), "p <= 0.05": mean("small p"), "refused": mean("refused"),
 }  # fmt: skip
 
 

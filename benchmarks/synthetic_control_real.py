@@ -84,7 +84,7 @@ def main(arguments: list[str], name: str = "synthetic_control_real", **changed: 
     given = options(__doc__, arguments, **{"runs": 300} | changed)
     report, runs = Report(name, "synthetic_control", given, arguments), given.runs
     counties = placebo(report, "US counties", panels.counties(), 2 * runs // 3, (0.1, 0.25, 0.5, 1.0, 2.0))
-    report.target(f"counties, ε = 1: at most .75, here {counties[1.0]:.3f}", counties[1.0] <= 0.75)
+    report.target(f"counties, ε = 1: at most 0.75, here {counties[1.0]:.3f}", counties[1.0] <= 0.75)
     report.target(f"counties, published: {counties['published', 1.0]:.1f}", counties["published", 1.0] > 15)
     placebo(report, "Penn World Table, log GDP", panels.penn(), min(111, runs), (0.5, 1.0, 4.0))
     state = classic(report, panels.california(), (1.0, 4.0, 10.0), runs)

@@ -102,7 +102,7 @@ def of_pair(
 def real(report: Report, given: Any) -> None:
     """Add the Tübingen pairs of one cause and one effect column with 500 rows or more, 4,000 of them at most.
 
-    The rows of each are dealt into blocks several times, and in both orders of the columns: shares are means of these.
+    The rows of each are assigned to blocks several times, and in both orders of the columns: shares are means of these.
     """
     pairs = [pair for pair in tuebingen(1000) if len(pair.cause) >= 500][: given.most]
     for made, epsilon in ((1.0, math.inf), (1.0, 1.0), (0.5, 0.5)):

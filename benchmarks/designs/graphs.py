@@ -154,7 +154,7 @@ def of_numbers(dist: str, rows: int, seed: int) -> Case:
     return Case(frame, dpc.Schema(dict.fromkeys(frame, dpc.Bounded(-20.0, 20.0))), dpc.Cpdag.from_dag(names, arcs))
 
 
-SPREADS = {"correlations .95": 0.5, "correlations .985": 0.25}
+SPREADS = {"correlations 0.95": 0.5, "correlations 0.985": 0.25}
 
 
 def of_near_copies(spread: float, rows: int, seed: int) -> Case:
@@ -169,7 +169,7 @@ def of_near_copies(spread: float, rows: int, seed: int) -> Case:
 
 
 def determined(rows: int, seed: int) -> Case:
-    """Draw a network whose tables are deterministic but for .005 of the records, and rows of it."""
+    """Draw a network whose tables are deterministic but for 0.005 of the records, and rows of it."""
     rng, frame, arcs = np.random.default_rng(seed), dict[str, Any](), list[tuple[str, str]]()
     for place in range(14):
         earlier = list(frame)

@@ -18,7 +18,7 @@ Codes = tuple[int, ...]
 
 
 def made(name: str, sizes: list[int], parents: list[list[int]], chances: Callable[[int, Codes], Reals]) -> Network:
-    """The network of columns of so many levels; ``chances``: of one column given the codes of its parents."""
+    """The network of columns with these levels; ``chances``: of one column given the codes of its parents."""
     names = [f"v{place:02d}" for place in range(len(sizes))]
     tables = {}
     for place, above in enumerate(parents):
@@ -56,7 +56,7 @@ def wear(rng: np.random.Generator) -> Network:
 
 
 def faults(rng: np.random.Generator) -> Network:
-    """Ten causes in .03 to .2 of the rows, fifteen alarms that each of two to four causes sets off, or none."""
+    """Ten causes in 0.03 to 0.2 of the rows, fifteen alarms that each of two to four causes sets off, or none."""
     parents: list[list[int]] = [[] for _ in range(10)] + [
         sorted(rng.choice(10, int(rng.integers(2, 5)), replace=False).tolist()) for _ in range(15)
     ]
@@ -102,7 +102,7 @@ def baskets(rng: np.random.Generator) -> Network:
 
 
 def carrier(rng: np.random.Generator) -> Network:
-    """One column of four levels, two in .01 to .04 of the rows, above eighteen; six more below some of these."""
+    """One column of four levels, two in 0.01 to 0.04 of the rows, above eighteen; six more below some of these."""
     rare = rng.uniform(0.01, 0.04, 2)
     sizes = [4] + [int(k) for k in rng.integers(2, 5, 18)] + [2] * 6
     parents: list[list[int]] = [[], *[[0]] * 18, *[[] for _ in range(6)]]
@@ -114,7 +114,7 @@ def carrier(rng: np.random.Generator) -> Network:
 
 
 def relay(rng: np.random.Generator) -> Network:
-    """Thirty columns of two or three levels in a chain, each a copy of the one before but in .02 to .08 of the rows."""
+    """Thirty columns of two or three levels in a chain, each a copy of the last but in 0.02 to 0.08 of the rows."""
     size, slips = int(rng.integers(2, 4)), rng.uniform(0.02, 0.08, 30)
 
     def chances(k: int, codes: Codes) -> Reals:
@@ -126,7 +126,7 @@ def relay(rng: np.random.Generator) -> Network:
 
 
 def gates(rng: np.random.Generator) -> Network:
-    """Eight inputs of two levels; twelve gates of two earlier columns, each xor, and, or or, wrong in .05 to .15."""
+    """Eight inputs of two levels; twelve gates of two earlier columns, each xor, and, or or, wrong in 0.05 to 0.15."""
     parents: list[list[int]] = [[] for _ in range(8)]
     for k in range(8, 20):
         parents.append(sorted(rng.choice(k, 2, replace=False).tolist()))
@@ -162,7 +162,7 @@ def lattice(rng: np.random.Generator) -> Network:
 
 
 def visits(rng: np.random.Generator) -> Network:
-    """Sixteen counts cut in none, one, two to four, more: none in .5 to .8, their rate grows with one or two others."""
+    """Sixteen counts cut in 0, 1, 2 to 4, more: 0 in 0.5 to 0.8 of the rows; the rate grows with one or two others."""
     from scipy.stats import poisson
 
     parents = [sorted(rng.choice(k, min(k, int(rng.integers(1, 3))), replace=False).tolist()) for k in range(16)]

@@ -1,6 +1,6 @@
 """Pairs of columns whose direction is known: usual ones, and shapes that were made to mislead a verdict.
 
-Of each: whether x causes y, and a draw of so many rows.  In most misleading shapes x acts on y but something spoils the
+Of each: whether x causes y, and a draw of n rows.  In most misleading shapes x acts on y but something spoils the
 model: heaps at a bound, few values, rows that come several times, rows that are missing for a reason.
 """
 
@@ -242,7 +242,7 @@ def measured_badly(n: int, rng: Rng) -> Columns:
 
 
 def lacking(how: str) -> Draw:
-    """Rows without a value: of y for large y, of either for the sum of both, of either for nothing."""
+    """Rows without a value: of y for large y, of either for the sum of both, of either at random."""
 
     def drawn(n: int, rng: Rng) -> Columns:
         x, y = sigmoid(n, rng)

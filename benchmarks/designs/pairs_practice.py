@@ -1,6 +1,6 @@
 """Pairs of columns as they come in practice, named after the defaults of the verdict were set: none was tuned on.
 
-Of each: whether x causes y, and a draw of so many rows.
+Of each: whether x causes y, and a draw of n rows.
 """
 
 from __future__ import annotations

@@ -90,10 +90,10 @@ def figures(report: Report, chosen: set[str]) -> dict[str, tuple[str, Sequence[f
     for effect in (0.0, 0.5):
         run(f"5-{effect:g}", f"Figure 5, epsilon = 2, effect {effect:g}", "n", (150, 300, 1_000, 3_000), crt_lines,
             lambda n, b=effect: {"n": int(n), "loss": dpc.PureDP(2), "effect": b})  # fmt: skip
-    run("6", "Figure 6, n = 10,000, effect .5", "epsilon", (0.125, 0.25, 0.5, 1, 2, 4, 8),
+    run("6", "Figure 6, n = 10,000, effect 0.5", "epsilon", (0.125, 0.25, 0.5, 1, 2, 4, 8),
         [PUBLISHED_GCM, PUBLISHED_CRT, OURS_GCM, OURS_CRT],
         lambda e: {"n": 10_000, "loss": dpc.PureDP(e), "effect": 0.5})  # fmt: skip
-    run("9", "Figure 9, n = 1,000, epsilon = 2, effect .2", "m", (19, 49, 99, 499),
+    run("9", "Figure 9, n = 1,000, epsilon = 2, effect 0.2", "m", (19, 49, 99, 499),
         [("PrivCRT", {"kind": papers.PrivCrt}), ("crt", {"kind": methods.Crt}),
          ("crt-decision", {"kind": methods.CrtDecision})],
         lambda m: {"n": 1_000, "loss": dpc.PureDP(2), "effect": 0.2, "resamples": int(m)})  # fmt: skip

@@ -1,7 +1,7 @@
 """Tables 1 and 2 and Figure 1 of Kusner et al. (2016), published and corrected side by side.
 
 * **Table 1**: how far one record moves a score, from the sensitivities that the library states, at n = m = 1000.
-* **Table 2**: P(the released direction is the true one) for four scores at a total ε of ∞, .1, 1 and 2, on real pairs
+* **Table 2**: P(the released direction is the true one) for four scores at a total ε of ∞, 0.1, 1 and 2, on real pairs
   with S random halves each, and on K pairs of the simulated set SIM with one.  The paper drew 10 of the 25 largest
   pairs of the Cause-Effect Pairs Challenge; its ten ids cannot be obtained, so 10 are drawn from the 25 largest
   univariate Tübingen pairs.  Its own figures are not comparable pair by pair.

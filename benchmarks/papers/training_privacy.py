@@ -123,10 +123,10 @@ def figure_two(report: Report, pairs: list[Pair], splits: int) -> None:
                 [max(chances.values())] if name == "ours" else chances.values()
             )
     high, fair = sum(value >= 0.95 for value in best), sum(value >= 0.69 for value in best)
-    report.target(f"Theorem 7 between {min(flat):.2f} and {max(flat):.2f} everywhere, about .50",
+    report.target(f"Theorem 7 between {min(flat):.2f} and {max(flat):.2f} everywhere, about 0.50",
                   max(abs(value - 0.5) for value in flat) < 0.02)  # fmt: skip
-    report.target(f"√HSIC with the best λ: .95 or more on {high} pairs, at least 2", high >= 2)
-    report.target(f"√HSIC with the best λ: .69 or more on {fair} pairs, at least 4", fair >= 4)
+    report.target(f"√HSIC with the best λ: 0.95 or more on {high} pairs, at least 2", high >= 2)
+    report.target(f"√HSIC with the best λ: 0.69 or more on {fair} pairs, at least 4", fair >= 4)
 
 
 def votes(pair: Pair, seed: int) -> bool:
@@ -150,8 +150,8 @@ def everyone(report: Report, pairs: list[Pair], runs: int) -> None:
         report.add(pair.name, {"right": (rate, (rate * (1 - rate) / runs) ** 0.5)}, n=len(pair.cause),
                    epsilon=EVERYONE, method="majority-vote", runs=runs)  # fmt: skip
     high, fair = sum(value >= 0.9 for value in right), sum(value >= 0.6 for value in right)
-    report.target(f"blocks, every row protected: .9 or more on {high} pairs, at least 2", high >= 2)
-    report.target(f"blocks, every row protected: .6 or more on {fair} pairs, at least 3", fair >= 3)
+    report.target(f"blocks, every row protected: 0.9 or more on {high} pairs, at least 2", high >= 2)
+    report.target(f"blocks, every row protected: 0.6 or more on {fair} pairs, at least 3", fair >= 3)
 
 
 def main(arguments: list[str], name: str = "training_privacy", **changed: Any) -> int:

@@ -49,7 +49,7 @@ def causal_learn(kind: str) -> Test:
 
 
 TESTS: dict[str, tuple[str, float | None, Test]] = {
-    "auto, ε = .25": ("", 0.25, ours(dpc.PureDP(0.25))), "auto, ε = 1": ("", 1.0, ours(dpc.PureDP(1))),
+    "auto, ε = 0.25": ("", 0.25, ours(dpc.PureDP(0.25))), "auto, ε = 1": ("", 1.0, ours(dpc.PureDP(1))),
     "auto, no privacy": ("", None, ours(dpc.NoPrivacy())), "gcm, no privacy": ("", None, ours(dpc.NoPrivacy(), "gcm")),
     "pgmpy GCM (linear)": ("pgmpy", None, pgmpy),
     "causal-learn Fisher z": ("causallearn", None, causal_learn("fisherz")),

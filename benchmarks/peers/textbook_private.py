@@ -1,4 +1,4 @@
-"""The private questions of the textbook benchmark: each returns its number and its interval, ``None`` if not shown."""
+"""The private questions of the textbook benchmark: each returns its number and its interval, or ``None``."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks validation --write
 
-Each line computes one thing twice, by this library without noise and by another package, on the same made-up data.
+Each line computes one thing twice, by this library without noise and by another package, on the same simulated data.
 What is not installed is left out of the run, and keeps its line in the page.  ``make peers`` has them all.
 """
 

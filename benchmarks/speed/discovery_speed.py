@@ -51,7 +51,7 @@ def database(report: Report, rows: int = 10_000_000) -> None:
     finally:
         FrameSource.collect = collect  # type: ignore[method-assign]
     report.add("eight columns in DuckDB", {"seconds to count": quickest, "of processor": used}, n=rows)
-    report.target(f"{rows:,} rows in DuckDB, counted: {used:.2f} s of processors, within .3", used <= 0.3)
+    report.target(f"{rows:,} rows in DuckDB, counted: {used:.2f} s of processors, within 0.3", used <= 0.3)
     report.add("eight columns in DuckDB", {"seconds to the graph": seconds, "passes of rows": len(seen)}, n=rows)
     assert found.n == rows
     report.target(f"{rows:,} rows in DuckDB: {seconds:.2f} s, within 5", seconds <= 5)

@@ -38,7 +38,7 @@ TARGETS = {"counts": 1.4, "moments": 1.3}
 
 
 def written(folder: Path, rows: int) -> Path:
-    """Return a folder of files of so many rows in all."""
+    """Return a folder of files of the rows in all."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -40,7 +40,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def written(folder: Path, rows: int) -> Path:
-    """Return a folder of files of so many rows, whose ids are in no order."""
+    """Return a folder of files of the rows, whose ids are in no order."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

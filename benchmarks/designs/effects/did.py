@@ -67,7 +67,7 @@ def clipped() -> Effects:
 
 
 def gaps(rng: Any, n: int) -> Drawn:
-    """A third of the persons lack a period."""
+    """A third of the persons have no value in a period."""
     y, g, effects = staggered(rng, n)
     lost = rng.random(n) < 1 / 3
     y[np.nonzero(lost)[0], rng.integers(0, T, lost.sum())] = np.nan
@@ -97,8 +97,8 @@ def tailed(rng: Any, size: tuple[int, int]) -> Any:
 
 SHAPES: dict[str, Callable[[Any, int], Drawn]] = {
     "staggered": staggered,
-    "trends of .05": lambda rng, n: staggered(rng, n, trend=0.05),
-    "trends of .05, walk": lambda rng, n: staggered(rng, n, trend=0.05, keep=1.0),
+    "trends of 0.05": lambda rng, n: staggered(rng, n, trend=0.05),
+    "trends of 0.05, walk": lambda rng, n: staggered(rng, n, trend=0.05, keep=1.0),
     "random walk": lambda rng, n: staggered(rng, n, keep=1.0),
     "white noise": lambda rng, n: staggered(rng, n, keep=0.0),
     "steps of 5": lambda rng, n: staggered(rng, n, effects={g: [5.0] * (T + 1 - g) for g in STARTS[:-1].tolist()}),

@@ -67,7 +67,7 @@ def sleep(rng: Any, n: int, loss: Any) -> Answer:
 
 
 def rainfall(rng: Any, n: int, loss: Any) -> Answer:
-    """Gamma rain of shape .8, more of it higher up; altitude itself skewed; treatment adds a fifth."""
+    """Gamma rain of shape 0.8, more of it higher up; altitude itself skewed; treatment adds a fifth."""
     height, heat = np.minimum(rng.gamma(2, 1, n), 8), rng.normal(size=n)
     a = coin(rng, np.clip(0.35 + 0.06 * height, 0.05, 0.85))
     y0 = rng.gamma(0.8, 1 + 0.4 * height)
@@ -90,7 +90,7 @@ def doses(rng: Any, n: int, loss: Any) -> Answer:
 
 
 def harvest(rng: Any, n: int, loss: Any) -> Answer:
-    """Two regressors that correlate by .9, Laplace errors."""
+    """Two regressors that correlate by 0.9, Laplace errors."""
     x, e = rng.normal(size=(2, n))
     w = 0.9 * x + math.sqrt(0.19) * e
     return slope({"y": 0.5 * x - w + rng.laplace(size=n), "x": x, "w": w}, {"y": 30, "x": 5, "w": 5}, loss)
@@ -112,7 +112,7 @@ def lottery(rng: Any, n: int, loss: Any) -> Answer:
 
 
 def minimum_wage(rng: Any, n: int, loss: Any) -> Answer:
-    """Persons of t3 levels, errors that keep .8 of the last one's, cohorts of a tenth, a fifth and the rest."""
+    """Persons of t3 levels, errors that keep 0.8 of the last one's, cohorts of a tenth, a fifth and the rest."""
     g, T = rng.choice([2, 4, 9], n, p=[0.1, 0.2, 0.7]), 6
     e = rng.normal(size=(n, T))
     for t in range(1, T):
@@ -143,7 +143,7 @@ def survey(rng: Any, n: int, loss: Any) -> Answer:
 
 
 def loans(rng: Any, n: int, loss: Any) -> Answer:
-    """Sums of which the largest fifth is cut at the bound; two numbers that correlate by .6 are adjusted for."""
+    """Sums of which the largest fifth is cut at the bound; two numbers that correlate by 0.6 are adjusted for."""
     x, e = rng.normal(size=(2, n))
     w = 0.6 * x + 0.8 * e
     a = coin(rng, 1 / (1 + np.exp(-0.5 * x - 0.3 * w)))
@@ -183,7 +183,7 @@ TRUTHS = {"sleep": 0.25, "absences": -0.5} | dict.fromkeys(
 def truth_of(name: str) -> float:
     """Return the truth: stated above or, of ``tips`` and ``rainfall``, worked out."""
     if name == "tips":
-        # Given .6 and .7 of the time, of means (2 + s)/(14 + s − 3 z), treatment goes with neither but given s and z.
+        # Given 0.6 and 0.7 of the time, of means (2 + s)/(14 + s − 3 z), treatment goes with neither but given s and z.
         return 0.1 * float(np.mean([(2 + s) / (14 + s - 3 * z) for s in range(3) for z in range(2)]))
     if name == "loans":
         x, e, f = np.random.default_rng(0).normal(size=(3, 4_000_000))

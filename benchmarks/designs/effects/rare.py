@@ -1,4 +1,4 @@
-"""Outcomes of which few records tell: rare levels, and numbers near the ends of their bounds."""
+"""Outcomes of which few records are informative: rare levels, and numbers near the ends of their bounds."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Risks:
 DESIGNS = register({
     **{f"risk {risk:g} x {times:g}, {treated:g} treated": Risks(treated, risk, times)
        for treated, risk, times in ((0.1, 0.01, 1.0), (0.1, 0.03, 3.0), (0.5, 0.03, 1.0), (0.1, 0.99, 1.0))},
-    "four strata of risk .02 to .2": Risks(TREATED, RARE, TIMES),
+    "four strata of risk 0.02 to 0.2": Risks(TREATED, RARE, TIMES),
 }, "rare")  # fmt: skip
 
 

@@ -74,7 +74,7 @@ def mediation(through: float, on: float) -> Ask:
         readings = {name: read(found[name], truth) for name, truth in
                 (("direct", 0.3), ("indirect", through * on), ("total", 0.3 + through * on))}  # fmt: skip
         readings["partial"] = read(correlation, through / math.hypot(1, through))
-        return readings | ({"cause of .1, .1": read(cause["shares as named"], left)} if on else {})
+        return readings | ({"cause of 0.1, 0.1": read(cause["shares as named"], left)} if on else {})
 
     return ask
 
@@ -106,7 +106,7 @@ def visits(rng: Any, n: int) -> dict[str, Any]:
 
 
 def yields(rng: Any, n: int) -> dict[str, Any]:
-    """Laplace errors, wide where rain is far from its middle; regressors that correlate by .7."""
+    """Laplace errors, wide where rain is far from its middle; regressors that correlate by 0.7."""
     rain = rng.normal(size=n)
     soil = 0.7 * rain + math.sqrt(0.51) * rng.normal(size=n)
     return {"y": 2 * rain - soil + rng.laplace(size=n) * (0.4 + 0.5 * rain**2), "x": rain, "w": soil}
@@ -180,10 +180,10 @@ def normal(rng: Any, n: int) -> Any:
 
 
 LINES = {
-    "instrument .5": instruments((0.5,)), "instrument .1": instruments((0.1,)), "instrument .02": instruments((0.02,)),
-    "three of strength 0": instruments((0.0, 0.0, 0.0)), "two of .1": instruments((0.1, 0.1)),
-    "mediation .4, .3": mediation(0.4, 0.3), "mediation 0, 0": mediation(0.0, 0.0),
-    "mediation .05, .05": mediation(0.05, 0.05),
+    **{f"instrument {strength:g}": instruments((strength,)) for strength in (0.5, 0.1, 0.02)},
+    "three of strength 0": instruments((0.0, 0.0, 0.0)), "two of 0.1": instruments((0.1, 0.1)),
+    "mediation 0.4, 0.3": mediation(0.4, 0.3), "mediation 0, 0": mediation(0.0, 0.0),
+    "mediation 0.05, 0.05": mediation(0.05, 0.05),
     "fan, robust": fanned(normal, True), "fan, symmetric": fanned(normal, True, True),
     "fan, said constant": fanned(normal, False),
     "fan of t5, symmetric": fanned(lambda rng, n: rng.standard_t(5, n), True, True),
@@ -192,7 +192,7 @@ LINES = {
     "yields, robust": spread(yields, 2.0, -1.0),
     "wages, symmetric": spread(wages, 2.0, -1.0, symmetric=True),
     "yields, symmetric": spread(yields, 2.0, -1.0, symmetric=True),
-    "skewed arm, robust": spread(skewed_arm, 0.5, 1.0), "few far out, robust": spread(few_far, 2.0, -1.0),
+    "skewed arm, robust": spread(skewed_arm, 0.5, 1.0), "few far, robust": spread(few_far, 2.0, -1.0),
     "skewed end, robust": spread(skewed_end, 2.0, -1.0),
 }  # fmt: skip
 

@@ -148,7 +148,7 @@ TAILS = {
 UNSEEN = {
     name: of_outcomes(draw, dpc.Bounded(-10, 10), X)
     for name, draw in {
-        "untreated of Weibull .7": tail(normal, lambda rng, n: 0.3 * (rng.weibull(0.7, size=n) - 1.266), 0.3),
+        "untreated of Weibull 0.7": tail(normal, lambda rng, n: 0.3 * (rng.weibull(0.7, size=n) - 1.266), 0.3),
         "treated long to the left": tail(lambda rng, n: 0.8 - rng.gamma(2, 0.4, size=n), exponential),
         "a tenth responds fivefold": tail(lambda rng, n: normal(rng, n) + 2 * (rng.random(n) < 0.1) - 0.2, normal, 0.4),
         "treated: nine tenths zero": tail(

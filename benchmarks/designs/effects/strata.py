@@ -130,7 +130,7 @@ NUMBERS = {f"x{place}": dpc.Bounded(-5, 5) for place in range(4)}
 
 
 def adjusted(errors: Any, light: bool = False, rare_arm: bool = False) -> Study:
-    """The effect .4 with four numbers adjusted for; ``errors``: (generator, treatment, numbers) → added to the line."""
+    """The effect 0.4, four numbers adjusted for; ``errors``: (generator, treatment, numbers) → added to the line."""
 
     def rows(rng: Any, n: int) -> dict[str, Any]:
         x = np.clip(rng.normal(size=(n, 4)), -5, 5)

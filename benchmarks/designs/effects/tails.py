@@ -72,7 +72,7 @@ FIRST = {
     "2 % of the treated 8 deviations up": (
         tail(lambda rng, n: normal(rng, n) + 3.2 * (rng.random(n) < 0.02), normal), TEN, X
     ),
-    "Weibull .6, treated": (tail(lambda rng, n: 0.25 * rng.weibull(0.6, n) - 0.376, normal), TEN, X),
+    "Weibull 0.6, treated": (tail(lambda rng, n: 0.25 * rng.weibull(0.6, n) - 0.376, normal), TEN, X),
     "costs of three kinds of stays": (
         costs, dpc.Bounded(-2, 60), {"age": dpc.Bounded(20, 80), "ill": dpc.Bounded(-4, 4)}
     ),

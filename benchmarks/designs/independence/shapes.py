@@ -179,7 +179,7 @@ SHAPES = {
     "2 levels, nothing given": levels(1, 0.3, 0.0),
     "2 levels, 5 strata": levels(5, 0.2, 0.15),
     "2 levels, 20 rare strata": levels(20, 0.02, 0.003),
-    "4 × 3 levels, 3 strata": nominal,
+    "4 by 3 levels, 3 strata": nominal,
     "rare treatment, 5 strata": treated,
     "20 % of x and of y missing": changed(one(_square, _square), "missing"),
     "rows sorted by x": changed(one(_square, _square), "sorted"),
@@ -365,7 +365,7 @@ DESIGNS = register(SHAPES, "shapes") | register(LATER, "shapes, later", "2026-11
 for place, (nulls, links, day) in enumerate(unseen.SETS + practice.SETS, start=1):
     DESIGNS |= register(nulls, f"unseen {place}", day) | register(links, f"unseen {place}, linked", day)
 BLOCKS = {*SLOW, *unseen.BLOCKS, *(name for nulls, links, _ in practice.SETS for name in (*nulls, *links))}
-"""Designs that are tested in blocks, whose terms make the distribution of the sum: fewer tables tell as much."""
+"""Designs that are tested in blocks, whose terms make the distribution of the sum: fewer tables suffice."""
 
 
 def sign_changing(effect: float) -> Any:
