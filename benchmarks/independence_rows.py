@@ -63,7 +63,7 @@ def main(arguments: list[str], name: str = "independence_rows", **changed: Any) 
     report, known = Report(name, "independence", given, arguments), dpc.ModelX(mean=lambda z: z[:, 0], sd=1.0)
     for short, way in METHODS.items():
         kind = KINDS.get(short, "numbers")
-        method: Any = way(model_x=known) if short in ("crt", "cpt", "crt-decision") else way()  # type: ignore[call-arg]
+        method: Any = way(model_x=known) if short in ("crt", "crt-decision") else way()  # type: ignore[call-arg]
         for unit, ids in UNITS.items():
             where = {"n": N, "epsilon": LOSS.epsilon, "method": short, "reading": unit, "runs": given.runs}
             try:

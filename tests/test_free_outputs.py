@@ -20,6 +20,7 @@ from dpcausal.cli import app
 from dpcausal.data.table import Table
 from dpcausal.errors import DpCausalError
 from dpcausal.privacy.noise import generator_from_seed
+from tests.synthetic_control.neighbours import plan_of
 
 PERIODS, DONORS, ROWS = 8, 24, 120
 HOSTILE_SERIES = (
@@ -64,8 +65,8 @@ def of_panels(series: np.ndarray[Any, Any]) -> list[str]:
     def plans(panel: dpc.Panel) -> Iterator[str]:
         for method in ("auto", "matched", "factor", "output-perturbation", "objective-perturbation"):
             for loss in (dpc.PureDP(1), dpc.ZCDP(0.1), dpc.ApproxDP(1, 1e-7)):
-                yield said(lambda m=method, x=loss: dpc.plan_synthetic_control(panel, loss=x, method=m))
-        yield said(lambda: dpc.plan_synthetic_control(panel, loss=dpc.PureDP(1), start=4))
+                yield said(lambda m=method, x=loss: plan_of(panel, loss=x, method=m))
+        yield said(lambda: plan_of(panel, loss=dpc.PureDP(1), start=4))
         yield said(lambda: dpc.synthetic_control(panel, loss=dpc.PureDP(1e-6)))
         yield said(lambda: dpc.synthetic_control(panel, loss=dpc.PureDP(5), inference=False))
         yield said(lambda: panel.before_treatment(7))
@@ -82,7 +83,7 @@ def of_panels(series: np.ndarray[Any, Any]) -> list[str]:
     arrays = dpc.Ledger.in_memory(dpc.PureDP(4), unit="unit")
     for target in range(len(series)):  # the first declares: any other series may be a donor's
         for bounds, start in ((wide, 5), (narrow, 5), (wide, 1)):
-            told.append(said(lambda t=target, b=bounds, s=start: dpc.plan_synthetic_control(dpc.Panel.from_arrays(
+            told.append(said(lambda t=target, b=bounds, s=start: plan_of(dpc.Panel.from_arrays(
                 np.delete(series, t, axis=0), series[t], start=s, bounds=b, ledger=arrays), loss=dpc.PureDP(1))))
     told.append(said(lambda: made([0, 1])))
     told.append(said(lambda: made(0, covariates={"id": wide})))

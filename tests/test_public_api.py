@@ -15,14 +15,14 @@ import dpcausal as dpc
 
 NAMES = {
     "ApproxDP", "Bounded", "Cpdag", "Direction", "DirectionSet", "Discovery", "Effect", "Guarantee", "Knowledge",
-    "Ledger", "Independence", "IndependenceSet", "Levels", "moments", "ModelX", "NoPrivacy", "Panel", "Power", "PureDP",
+    "Ledger", "Independence", "IndependenceSet", "Levels", "moments", "ModelX", "NoPrivacy", "Panel", "PureDP",
     "ci_test",
     "ci_tests", "Relation", "Release", "Schema", "Study", "SyntheticControl", "Table", "Unit", "ZCDP",
     "average_effect",
     "cells", "datasets", "did", "direction", "direction_all", "discontinuity", "discover", "effect", "errors",
     "explain", "interop",
-    "Plan", "plan", "plan_synthetic_control",
-    "power", "simulate", "simulated_noise", "synthetic_control", "synthetic_controls",
+    "Plan", "plan",
+    "simulate", "simulated_noise", "synthetic_control", "synthetic_controls",
 }  # fmt: skip
 
 

@@ -17,7 +17,6 @@ import numpy as np
 import dpcausal as dpc
 from benchmarks.run import Report, options
 from dpcausal import methods, papers
-from dpcausal.independence.power import smooth_model
 
 Line = tuple[str, dict[str, Any]]
 
@@ -44,7 +43,7 @@ def table(
             arguments = {**asked(value), **changed}
             if "kind" in arguments:
                 arguments["method"] = arguments.pop("kind")(resamples=arguments.pop("resamples"))
-            rate = dpc.power(**arguments, repetitions=runs, seed=17).rate
+            rate = rejection_rate(**arguments, repetitions=runs, seed=17)
             epsilon = getattr(arguments["loss"], "epsilon", None)
             report.add(title, {"rejected": (rate, (rate * (1 - rate) / runs) ** 0.5)}, n=arguments["n"], method=name,
                        epsilon=epsilon, reading=f"{axis} {value:g}", runs=runs)  # fmt: skip

@@ -29,8 +29,6 @@ from dpcausal.effects.result import Effect as Effect
 from dpcausal.independence.api import ci_test as ci_test
 from dpcausal.independence.api import ci_tests as ci_tests
 from dpcausal.independence.methods.model_x import ModelX as ModelX
-from dpcausal.independence.power import Power as Power
-from dpcausal.independence.power import power as power
 from dpcausal.independence.result import Independence as Independence
 from dpcausal.independence.result import IndependenceSet as IndependenceSet
 from dpcausal.planning.plan import Plan as Plan
@@ -46,7 +44,6 @@ from dpcausal.privacy.sensitivity import Unit as Unit
 from dpcausal.releases.release import Release as Release
 from dpcausal.result import Guarantee as Guarantee
 from dpcausal.study.study import Study as Study
-from dpcausal.synthetic_control.api import plan_synthetic_control as plan_synthetic_control
 from dpcausal.synthetic_control.api import synthetic_control as synthetic_control
 from dpcausal.synthetic_control.api import synthetic_controls as synthetic_controls
 from dpcausal.synthetic_control.result import SyntheticControl as SyntheticControl

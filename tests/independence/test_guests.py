@@ -193,7 +193,7 @@ def external_code(act: str) -> dict[str, dict[str, Any]]:
     models = {
         f"{part} of {method}": {"method": method, "model_x": model}
         for part, model in normal.items()
-        for method in ("crt", "cpt", "crt-decision", "PrivCRT")
+        for method in ("crt", "crt-decision", "PrivCRT")
     }
     models["sampler of crt"] = {"method": "crt", "model_x": dpc.ModelX(sample=sample)}
     models["regressor of crt"] = {"method": "crt", "model_x": normal["mean"], "regression": Regressor(act)}

@@ -43,7 +43,7 @@ def test_nothing_planted_comes_out_of_any_method(method: str, quiet: None) -> No
     assert not holds_data(result)
 
 
-@pytest.mark.parametrize("method", ["gcm", "gcm-weighted", "crt", "cpt"])
+@pytest.mark.parametrize("method", ["gcm", "gcm-weighted", "crt"])
 def test_nothing_planted_comes_out_without_privacy(method: str, quiet: None) -> None:  # noqa: F811
     clean(shown(ask(method, loss=dpc.NoPrivacy())))
 

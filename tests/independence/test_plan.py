@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 import dpcausal as dpc
-from dpcausal.errors import BudgetExceededError, DpCausalError, LossError, ParameterError, SchemaError, UnprovenError
+from dpcausal.errors import BudgetExceededError, LossError, ParameterError, SchemaError, UnprovenError
 from dpcausal.independence.api import adjusted
 from dpcausal.independence.result import pvalue_text
 from dpcausal.papers.independence.priv_tot import count_pvalue
@@ -38,7 +38,7 @@ def table(epsilon: float = 1.0) -> dpc.Table:
         ({"loss": dpc.PureDP(21)}, LossError, "accept_large_epsilon"),
         ({"loss": dpc.PureDP(1e-8)}, LossError, "at least 1e-6"),
         ({"penalty": 1.0}, ParameterError, r"method=dpc.methods.CrtDecision\(penalty=1.0\)"),
-        ({"method": "cpt", "blocks": 3}, ParameterError, r"method=dpc.methods.Cpt\(blocks=3\)"),
+        ({"method": "crt", "blocks": 3}, ParameterError, r"method=dpc.methods.Crt\(blocks=3\)"),
         ({"method": dpc.methods.Gcm}, ParameterError, r"Gcm\(\), not Gcm"),
         ({"method": dpc.papers.PrivGcm(penalty=1e-9)}, ParameterError, "penalty must be between"),
         ({"method": dpc.papers.PrivGcm(width=0)}, ParameterError, "width must be between"),
@@ -49,7 +49,6 @@ def table(epsilon: float = 1.0) -> dpc.Table:
         ({"method": dpc.methods.Gcm(regression="cubic")}, ParameterError, "regression must be"),
         ({"method": dpc.methods.Gcm(workers=0)}, ParameterError, "workers"),
         ({"method": dpc.methods.Gcm(resamples=3)}, ParameterError, "resamples"),
-        ({"method": way("cpt", resamples=9_999, workers=64)}, ParameterError, "cannot hold so many copies"),
         ({"method": way("PrivCRT", constants=np.array([1, 2]))}, ParameterError, "constants"),
         ({"method": dpc.methods.Kendall(strata=0)}, ParameterError, "strata"),
         ({"method": dpc.papers.PrivKendall()}, UnprovenError, "accept_unproven=True"),
@@ -146,15 +145,6 @@ def test_noise_that_hides_all_blocks_is_said_from_public_numbers():
     assert not any("can well be missed" in caveat for caveat in fine.guarantee.caveats)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [{"design": 3}, {"design": lambda n, seed: {"x": [1]}}, {"given": ["age"]}, {"loss": 1.0}, {"colour": 1}],
-)
-def test_power_refuses_what_it_cannot_use_with_its_own_errors(arguments):
-    with pytest.raises(DpCausalError):
-        dpc.power(300, **{"loss": dpc.PureDP(1), "repetitions": 1, **arguments})
-
-
 def test_a_count_of_thousands_of_blocks_has_a_pvalue():
     assert 0 < count_pvalue(200, 5_000, 1.0) < 1
 
@@ -216,21 +206,6 @@ def test_many_tests_are_refused_before_anything_is_spent(arguments, message):
     with pytest.raises(ParameterError, match=message):
         dpc.ci_tests(t, asked.pop("hypotheses"), **asked)
     assert not t.ledger.entries()
-
-
-def test_power_is_the_same_at_the_same_seed_and_says_its_interval():
-    first, second = (dpc.power(240, loss=dpc.PureDP(2), repetitions=4, seed=3) for _ in range(2))
-    assert first == second and first.interval[0] <= first.rate <= first.interval[1]
-    assert "4 simulated tables" in first.summary()
-    for wrong in ({"repetitions": 0}, {"seed": -1}, {"method": "best"}):
-        with pytest.raises(ParameterError):
-            dpc.power(240, loss=dpc.PureDP(2), **wrong)
-
-
-def test_power_is_foreseen_of_tests_that_cannot_leave_out_rows() -> None:
-    """Seen to fail: the tables drawn for it were such that they refused them."""
-    for method in (dpc.papers.PrivGcm(), dpc.papers.PrivCrt(resamples=19)):
-        assert dpc.power(200, loss=dpc.PureDP(1), method=method, repetitions=2, seed=1).repetitions == 2
 
 
 def test_the_command_answers_and_spends(tmp_path, monkeypatch):

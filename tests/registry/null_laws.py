@@ -187,7 +187,6 @@ LAWS: dict[str, tuple[LawRow, ...]] = {
     **{kind.name: OF_BLOCKS for kind in ALL if issubclass(kind, blocks.BlockTest)},
     "gcm-weighted": OF_BLOCKS[2:],
     "crt": (LawRow("known law", {"model_x": NORMAL}, size=800), OF_CHANCES),
-    "cpt": (replace(OF_CHANCES, size=400),),
 }  # fmt: skip
 """By method: what releases a p-value needs a row that is no bound."""
 

@@ -9,6 +9,8 @@ import numpy as np
 import dpcausal as dpc
 from dpcausal.audit import GreyBoxAudit, compare
 from dpcausal.privacy.sensitivity import Unit
+from dpcausal.synthetic_control.methods import chosen
+from dpcausal.synthetic_control.question import OneTreated
 
 START, PERIODS = 6, 9
 LINE = np.array([0.1, 0.3, -0.2, 0.2, 0.0, 0.1, 0.4, 0.5, -0.1])
@@ -90,3 +92,13 @@ def audited(seed: int, answers: Any, n: int = 300, **arguments: Any) -> GreyBoxA
     other = rows.copy()
     other[int(rng.integers(n))] = new_donor(rng)
     return compare(lambda: ask(rows, **dict(arguments)), lambda: ask(other, **dict(arguments)), answers=answers)
+
+
+def plan_of(
+    panel: dpc.Panel, loss: Any, target: Any = None, start: Any = None, method: Any = "auto"
+) -> Any:
+    """Return the plan of a call, which is not made."""
+    question = OneTreated.of(panel, target, 0.9, True, True, start)
+    way = chosen(method, question.panel, loss)
+    spent, _ = way.charge(loss, question)
+    return way.plan(question, spent).plans(question, spent)[0]

@@ -16,7 +16,7 @@ from dpcausal.methods import Matched
 from dpcausal.papers import OutputPerturbation
 from dpcausal.privacy.sensitivity import Relation, Unit
 from dpcausal.synthetic_control.methods import METHODS
-from tests.synthetic_control.neighbours import LINE, PERIODS, START, WAYS, ask, audited, ledger_of, panel_of
+from tests.synthetic_control.neighbours import LINE, PERIODS, START, WAYS, ask, audited, ledger_of, panel_of, plan_of
 
 ONE = dpc.PureDP(1)
 
@@ -90,8 +90,8 @@ def test_effect_att_and_interval_agree_with_each_other() -> None:
     assert answer.interval[0] < answer.att < answer.interval[1] and 0 <= answer.pvalue <= 1
     assert not answer.interval_reason and not answer.pvalue_reason
     assert answer.loadings is not None and answer.loadings.shape[1] == 13
-    low = dpc.plan_synthetic_control(simulated(dpc.simulate.factor_panel(1000, seed=0), ONE), loss=ONE)
-    assert low.method == "matched" and "Feasible" in low.summary()
+    low = plan_of(simulated(dpc.simulate.factor_panel(1000, seed=0), ONE), loss=ONE)
+    assert low.method == "matched" and "Feasible" in low.verdict
 
 
 def test_an_answer_says_how_far_it_rests_on_donors_and_how_both_fit_the_past() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.errors import LedgerError, ParameterError
+from tests.synthetic_control.neighbours import plan_of
 
 UNITS, T = 60, 12
 LOSS = dpc.ApproxDP(4, 1e-6)
@@ -114,9 +115,8 @@ def test_a_placebo_in_time_begins_before_the_treatment_of_all_and_costs_nothing_
     for start in (1997, 1999, 2050):
         with pytest.raises(ParameterError):
             dpc.synthetic_controls(both, loss=LOSS, start=start)
-    assert "6 periods before and 1 after" in str(
-        dpc.plan_synthetic_control(panel(both.ledger, 3, treated=[3, 7], start=1997), loss=LOSS, start=1996)
-    )
+    plan = plan_of(panel(both.ledger, 3, treated=[3, 7], start=1997), loss=LOSS, start=1996)
+    assert (plan.start, plan.after) == (6, 1)
     assert not both.ledger.entries()
 
 

@@ -13,6 +13,7 @@ import dpcausal as dpc
 from dpcausal.errors import InfeasibleError
 from dpcausal.synthetic_control.design import MOST_NOISE
 from dpcausal.synthetic_control.methods.factor import walked
+from tests.synthetic_control.neighbours import plan_of
 
 PURE, APPROXIMATE = dpc.PureDP(1), dpc.ApproxDP(1, 1e-6)
 T, START, DONORS = 24, 16, 1000
@@ -79,7 +80,7 @@ def test_a_past_that_does_not_vary_gives_neither_interval_nor_p_value_and_pays_f
     made[0] = 2.0 if past == "flat" else np.arange(T)
     panel = dpc.Panel.from_arrays(made[1:], made[0], start=START, bounds=dpc.Bounded(-60, 140),
                                   ledger=dpc.Ledger.in_memory(loss, unit="unit"))  # fmt: skip
-    plan = dpc.plan_synthetic_control(panel, loss=loss)
+    plan = plan_of(panel, loss=loss)
     assert (plan.interval, plan.pvalue) == (0, 0) and plan.interval_reason and plan.pvalue_reason
     found = asked(made, loss)
     assert found.interval is None and found.pvalue is None and found.pvalue_reason == plan.pvalue_reason
@@ -92,7 +93,7 @@ def test_few_donors_are_answered_where_noise_leaves_them_a_say_and_a_refusal_nam
     def plan(n: int) -> Any:
         panel = dpc.Panel.from_arrays(made[1 : n + 1], made[0], start=START, bounds=dpc.Bounded(-60, 140),
                                       ledger=dpc.Ledger.in_memory(loss, unit="unit"))  # fmt: skip
-        return dpc.plan_synthetic_control(panel, loss=loss)
+        return plan_of(panel, loss=loss)
 
     small = plan(6)
     assert small.noise_ratio > MOST_NOISE and small.enough_donors > 6

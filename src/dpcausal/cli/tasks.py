@@ -26,7 +26,6 @@ from dpcausal.cli.shared import (
     RhoOption,
     SchemaOption,
     check_place,
-    echo,
     exit_codes,
     loss_from,
     names_in,
@@ -135,7 +134,6 @@ PANEL = (
     parameter("treated", str, "Rule of all treated units, none of which is a control unit.", ""),
     parameter("times", str, "All periods in order, separated by commas, if their order is not known.", ""),
     parameter("placebo", str, "Placebo in time: an earlier start.", ""),
-    parameter("plan", bool, "Show the expected accuracy. Free.", False),
 )  # fmt: skip
 
 
@@ -320,14 +318,11 @@ def _run(
         elif given.get(argument, ...) is None and one.default is REQUIRED:
             given[argument] = []
     task.convert(given)
-    extra: dict[str, Any] = {one: given.pop(one) for one in ("redraws", "format", "plan", "placebo") if one in given}
+    extra: dict[str, Any] = {one: given.pop(one) for one in ("redraws", "format", "placebo") if one in given}
     with Ledger.open(given.pop("ledger")) as ledger:
         call = Call(ledger, as_json, **files)
         subject = (_panel if task.panel else _table)(given, ledger, name)
         given |= {"start": extra["placebo"] or None} if task.panel else {}
-        if extra.get("plan"):
-            _show_plan(subject, given, settings)
-            return
         call.show(*_with_stability(function(subject, **given, **settings), extra, call))
 
 
@@ -339,13 +334,6 @@ def _with_stability(result: Any, extra: dict[str, Any], call: Call) -> tuple[Any
             result = result.with_support(extra["redraws"])
     written = FORMATS[extra.get("format", "text")]
     return result, getattr(result.graph, written)().rstrip("\n") if written else ""
-
-
-def _show_plan(panel: Any, given: dict[str, Any], settings: dict[str, Any]) -> None:
-    from dpcausal.synthetic_control.api import plan_synthetic_control
-
-    asked = {name: given[name] for name in ("start", "coverage")}
-    echo(plan_synthetic_control(panel, **asked, loss=settings["loss"], method=settings["method"]))
 
 
 for _name, _task in COMMANDS.items():

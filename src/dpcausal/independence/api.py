@@ -53,8 +53,8 @@ def ci_test(
         A short name, or an object of ``dpcausal.methods`` with its options, as ``Gcm(blocks=40)``.  ``"auto"``
         chooses by schema, n and ε, and the result says which and why: ``"neighbours"`` given one number,
         ``"strata-covariance"``, ``"counts"`` or ``"kendall"`` given levels only, ``"gcm"``, regressions in blocks,
-        otherwise.  ``"gcm-weighted"`` has power where the covariance changes its sign with z; ``"crt"`` and ``"cpt"``
-        resample or permute x by a law of x given z that you know; ``"crt-decision"`` and ``"hsic"`` release a decision
+        otherwise.  ``"gcm-weighted"`` has power where the covariance changes its sign with z; ``"crt"`` resamples
+        x by a law of x given z that you know; ``"crt-decision"`` and ``"hsic"`` release a decision
         only.  The papers' systems are objects of ``dpcausal.papers``.
     alpha : float
         Level, in (0, 1).

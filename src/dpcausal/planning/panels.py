@@ -40,6 +40,7 @@ class PanelPlan(IntervalWidthPlan):
     records: ClassVar[str] = "donors"
     relative_error: ClassVar[float] = 1.0  # the width is in units of the target's own noise, which differs by unit
     simulated_tables: ClassVar[int] = 25
+    quick: ClassVar[bool] = False
     least: ClassVar[int] = 20
     most: ClassVar[int] = 100_000
 

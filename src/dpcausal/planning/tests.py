@@ -16,7 +16,6 @@ from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError
 from dpcausal.independence.api import ci_test
 from dpcausal.independence.methods import METHODS
-from dpcausal.independence.power import wilson
 from dpcausal.independence.question import IndependenceQuestion, IndependenceTest
 from dpcausal.planning.task_plan import REACH, Forecast, TablePlan, normal, simulate_runs, trials
 from dpcausal.privacy.loss import Loss
@@ -156,3 +155,16 @@ def _around(low: float, high: float) -> tuple[float, float]:
     """Return the chances of a statistic that is so much smaller or larger."""
     below, above = (NormalDist().inv_cdf(min(max(chance, 1e-9), 1 - 1e-9)) for chance in (low, high))
     return NormalDist().cdf(below - WORSE), NormalDist().cdf(above + BETTER)
+
+
+def wilson(successes: int, trials: int) -> tuple[float, float]:
+    """Return the 95 % Wilson interval of a probability.
+
+    >>> tuple(round(end, 3) for end in wilson(5, 100))
+    (0.022, 0.112)
+    """
+    normal_95 = 1.959964
+    share, square = successes / trials, normal_95**2
+    middle = (share + square / (2 * trials)) / (1 + square / trials)
+    half = normal_95 * math.sqrt(share * (1 - share) / trials + square / (4 * trials**2)) / (1 + square / trials)
+    return max(0.0, middle - half), min(1.0, middle + half)

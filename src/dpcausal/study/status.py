@@ -24,7 +24,6 @@ from dpcausal.privacy.sensitivity import Relation, Unit
 from dpcausal.result import plain, short_loss
 from dpcausal.study.tasks import ask, method_of
 from dpcausal.study.wording import Wording
-from dpcausal.synthetic_control.api import plan_synthetic_control
 
 if TYPE_CHECKING:
     from dpcausal.study.file import QuestionPart
@@ -169,12 +168,7 @@ def synthetic_table(schema: Schema, n: int, ledger: Ledger, **words: Any) -> Tab
 def forecast(question: QuestionPart, schema: Schema | None, n: int, subject: Table | Panel) -> str:
     """Return what accuracy to expect of an answer, in words; empty where no plan is of such a question."""
     try:
-        if isinstance(subject, Panel):
-            if question.task != "synthetic_control" or question.method != "auto":
-                return ""
-            asked: dict[str, Any] = {name: question.arguments.get(name) for name in ("target", "start")}
-            return plan_synthetic_control(subject, loss=question.loss(), **asked).verdict
-        if schema is None or question.task not in TASK_PLANS:
+        if question.task not in TASK_PLANS or (schema is None and not isinstance(subject, Panel)):
             return ""
         kind = TASK_PLANS[question.task]
         if not kind.quick:

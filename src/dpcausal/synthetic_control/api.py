@@ -7,9 +7,7 @@ from typing import Any
 from dpcausal.core import validate as public
 from dpcausal.core.run import Task, public_task
 from dpcausal.data.panels.panel import Panel
-from dpcausal.errors import with_signature_errors
 from dpcausal.privacy.loss import Loss
-from dpcausal.synthetic_control.design import Plan
 from dpcausal.synthetic_control.method import SyntheticMethod
 from dpcausal.synthetic_control.methods import METHODS, chosen
 from dpcausal.synthetic_control.question import OneTreated, Treated
@@ -138,40 +136,3 @@ def synthetic_controls(
     question = Treated.of(panel, None, coverage, inference, force, start)
     way = chosen(method, question.panel, loss)
     return question, way
-
-
-@with_signature_errors
-def plan_synthetic_control(
-    panel: Panel, *, loss: Loss, target: Any = None, start: Any = None, method: str | SyntheticMethod = "auto",
-    coverage: float = 0.9,
-) -> Plan:  # fmt: skip
-    """Say what a synthetic control would cost and whether it can work, from public numbers: nothing is spent or read.
-
-    Parameters
-    ----------
-    panel : Panel
-    loss : Loss
-        As for ``synthetic_control``.
-    target : name, optional
-        Of several targets, the one.
-    start, method, coverage
-        As for ``synthetic_control``.
-
-    Returns
-    -------
-    Plan
-        ``summary()`` prints it; ``noise_ratio`` above 2.4 is refused unless forced.
-
-    Examples
-    --------
-    >>> import dpcausal as dpc
-    >>> made = dpc.simulate.factor_panel(1000, seed=1)
-    >>> panel = dpc.Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds,
-    ...                               ledger=dpc.Ledger.in_memory(dpc.PureDP(1), unit="unit"))
-    >>> print(dpc.plan_synthetic_control(panel, loss=dpc.PureDP(1)).verdict)
-    Feasible: the noise in the mean effect is expected to be 0.053 times the error of the target's own mean forecast.
-    """
-    question = OneTreated.of(panel, target, coverage, True, True, start)
-    way = chosen(method, question.panel, loss)
-    spent, _ = way.charge(loss, question)
-    return way.plan(question, spent).plans(question, spent)[0]

@@ -102,28 +102,3 @@ class Plan:
         """Return how much larger a loss divides the noise by so much; of (ε, δ) the noise is about inverse to ε."""
         amount, times = ("rho", more * more) if isinstance(self.spent, ZCDP) else ("epsilon", more)
         return f"{math.ceil(10 * times) / 10:g} times the {amount}"
-
-    def summary(self) -> str:
-        """Return the plan in sentences."""
-        n, T0, m = self.donors, self.start, self.after
-        error = self.free.error
-        erred = "erred by an unknown amount" if error is None else f"erred by {error * self.scale:.4g}"
-        lines = [
-            f"{self.target}: {n} donors, {T0} periods before and {m} after the start; method {self.method}.",
-            f"Cost {self.spent}.",
-            f"Without any donor: the {self.free.rule} forecast, which {erred} on the "
-            "target's own past.  The answer leans on it as far as the noise hides the donors.",
-        ]
-        if self.att_noise is not None and self.path_noise is not None:
-            lines.append(
-                f"Expected noise: {self.att_noise:.4g} in the mean effect, {self.path_noise:.4g} in each period."
-            )
-        lines.append(self.verdict)
-        lines += [f"No interval: {self.interval_reason}."] if self.interval_reason else [
-            "With an interval, unless what is released leaves it open; its share is spent either way."
-        ]
-        lines += [f"No placebo test: {self.pvalue_reason}."] if self.pvalue_reason else ["With a placebo test."]
-        return "\n".join(lines)
-
-    def __str__(self) -> str:
-        return self.summary()

@@ -12,6 +12,7 @@ import pytest
 import dpcausal as dpc
 from dpcausal.data.panels.period_order import in_order
 from dpcausal.errors import DpCausalError, ParameterError, SchemaError
+from tests.synthetic_control.neighbours import plan_of
 
 MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
           "November", "December"]  # fmt: skip
@@ -108,7 +109,7 @@ def test_a_trend_counts_the_periods_that_a_target_lacks() -> None:
     series[[4, 5, 12, 13]] = np.nan
     panel = dpc.Panel.from_arrays(np.zeros((400, 20)), series, start=14, bounds=dpc.Bounded(0, 30),
                                   ledger=fresh())  # fmt: skip
-    free = dpc.plan_synthetic_control(panel, loss=dpc.PureDP(1)).free
+    free = plan_of(panel, loss=dpc.PureDP(1)).free
     assert free.rule == "trend"
     np.testing.assert_allclose(15 + 15 * free.path, np.arange(14.0, 20))
 

@@ -29,7 +29,7 @@ SCHEMA = dpc.Schema({
     ("t", ["l"], {"mean": 0.4}, dpc.ModelX(mean=lambda z: np.full(len(z), 0.4))),
     ("t", ["l"], {"table": [[0.6, 0.4], [0.6, 0.4]]}, dpc.ModelX(table=[[0.6, 0.4], [0.6, 0.4]])),
 ])  # fmt: skip
-@pytest.mark.parametrize("kind", [dpc.methods.Crt, dpc.methods.Cpt, dpc.methods.CrtDecision])
+@pytest.mark.parametrize("kind", [dpc.methods.Crt, dpc.methods.CrtDecision])
 def test_a_stated_law_answers_as_the_function_does(
     x: str, given: list[str], words: Any, law: dpc.ModelX, kind: Any
 ) -> None:

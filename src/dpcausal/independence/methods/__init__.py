@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from dpcausal.core.run_context import Run
 from dpcausal.data.schema import Levels
 from dpcausal.independence.methods.counts import MOST_CELLS, ContingencyTest, reaches
-from dpcausal.independence.methods.crt import Cpt, Crt
+from dpcausal.independence.methods.crt import Crt
 from dpcausal.independence.methods.crt_decision import CrtDecision
 from dpcausal.independence.methods.gcm import Gcm, WeightedGcm
 from dpcausal.independence.methods.hsic import Hsic
@@ -116,7 +116,6 @@ def table_wins(question: IndependenceQuestion, epsilon: float) -> bool:
 
 __all__ = [
     "ContingencyTest",
-    "Cpt",
     "Crt",
     "CrtDecision",
     "Gcm",
@@ -128,7 +127,7 @@ __all__ = [
 ]  # fmt: skip
 
 ALL: tuple[type[IndependenceTest], ...] = (
-    Neighbours, StrataCovariance, ContingencyTest, Kendall, Gcm, WeightedGcm, Crt, Cpt, Hsic, CrtDecision,
+    Neighbours, StrataCovariance, ContingencyTest, Kendall, Gcm, WeightedGcm, Crt, Hsic, CrtDecision,
 )  # fmt: skip
 
 METHODS: dict[str, type[IndependenceTest]] = {"auto": Auto, **{kind.name: kind for kind in ALL}}

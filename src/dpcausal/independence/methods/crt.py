@@ -1,4 +1,4 @@
-"""Conditional randomisation and permutation tests in blocks: exact under a known law of x given z, and pure ε.
+"""The conditional randomisation test in blocks: exact under a known law of x given z, and pure ε.
 
 In each block the signed statistic Σ_i x_i r_i, r the residuals of y given z, is ranked among those of copies of x that
 are exchangeable with it under the null.  The rank is exactly uniform whatever the regression does, so the null law of
@@ -7,7 +7,6 @@ the released sum is exact.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -19,9 +18,9 @@ from dpcausal.core.run_context import Run
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.block_test import LEAST_BLOCK, LEAST_COMPLETE, BlockTest
-from dpcausal.independence.methods.model_x import BlockNullLaw, ModelX, stated
+from dpcausal.independence.methods.model_x import ModelX, stated
 from dpcausal.independence.null_laws import score_of_rank
-from dpcausal.independence.question import IndependenceQuestion, Integers, Reals, Released, Sample, values_of, width_of
+from dpcausal.independence.question import IndependenceQuestion, Reals, Released, Sample, values_of, width_of
 from dpcausal.independence.residuals import residuals
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.loss import NoPrivacy, PureDP
@@ -30,19 +29,12 @@ from dpcausal.regression.external import uses_external_code
 
 FITTED = "the model of x was fitted inside each block: the level is approximate, not exact"
 
-SWEEPS = 50
-"""Rounds of swaps of the conditional permutation test."""
-
 EXACT_RESAMPLES = 999
 ROUNDING = 1e-4
 """Differences of numbers are no finer than 1e-14 of the numbers: a tie is found at 1e-10 of the size given here."""
 
 CELLS = 4_000_000
 """Numbers of copies in memory at a time."""
-
-MOST_CPT_ROWS, MOST_CPT_CELLS = 4_000, 40_000_000
-"""Most rows in a block of the conditional permutation test; most pairwise densities, and most numbers of its copies,
-that all workers hold at a time."""
 
 
 def bounds_of(schema: Schema, x: str) -> tuple[float, float]:
@@ -70,36 +62,6 @@ def _ranked(
         squares += (copies**2).sum(axis=1).tolist()
     largest = math.sqrt(max(squares) * float(r @ r))
     return score_of_rank(sums[0], np.array(sums[1:]), largest, generator)
-
-
-def permuted_copies(log_density: Reals, count: int, generator: PublicGenerator) -> Integers:
-    """Return permutations of the rows, shape (count, n), exchangeable with the identity given the values.
-
-    Rounds of disjoint pairs are drawn; in each round a pair (i, k) swaps its x's with odds
-    p(x_k|z_i) p(x_i|z_k) : p(x_i|z_i) p(x_k|z_k).  From the identity the rounds run backwards to a hub; from the hub
-    each copy runs forwards, so the identity and the copies are alike, given the hub.
-
-    *Source*: Berrett, Wang, Barber & Samworth (2020), Algorithm 1 and section 3.
-    """
-    n = len(log_density)
-    rounds = [generator.permutation(n)[: n - n % 2].reshape(2, -1) for _ in range(SWEEPS)]
-    hub = np.arange(n, dtype=np.int64)[None, :]
-    for pairs in reversed(rounds):
-        hub = _swapped(hub, pairs, log_density, generator)
-    copies = np.repeat(hub, count, axis=0)
-    for pairs in rounds:
-        copies = _swapped(copies, pairs, log_density, generator)
-    return copies
-
-
-def _swapped(orders: Integers, pairs: Integers, log_density: Reals, generator: PublicGenerator) -> Integers:
-    i, k = pairs
-    a, b = orders[:, i], orders[:, k]
-    odds = log_density[b, i] + log_density[a, k] - log_density[a, i] - log_density[b, k]
-    swap = generator.random(a.shape) < 1 / (1 + np.exp(np.minimum(-odds, 700)))
-    after = orders.copy()
-    after[:, i], after[:, k] = np.where(swap, b, a), np.where(swap, a, b)
-    return after
 
 
 def checked_model(method: str, model: Any, question: IndependenceQuestion, fitted: bool) -> Any:
@@ -172,13 +134,7 @@ class Crt(BlockTest):
             )
         r_y = residuals(rows.given, (rows.y,), self.regression, rng).residuals[:, 0]
         law, bounds = self.model_x.at(rows.raw), bounds_of(question.schema, question.x[0])
-        return _ranked(x, self.copies(x, law, bounds, count, rng), count, np.clip(law.centre, *bounds), r_y, rng)
-
-    def copies(
-        self, x: Reals, law: BlockNullLaw, bounds: tuple[float, float], count: int, rng: PublicGenerator
-    ) -> Callable[[int], Reals]:
-        """Return a function that draws so many copies of x at a time."""
-        return lambda size: law.copies(size, bounds, rng)
+        return _ranked(x, lambda size: law.copies(size, bounds, rng), count, np.clip(law.centre, *bounds), r_y, rng)
 
     def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
         model = checked_model(self.name, self.model_x, question, fitted=True)
@@ -202,31 +158,3 @@ class Crt(BlockTest):
             return Released(0.0, 1.0)
         score = self.ranked(private, run.question, EXACT_RESAMPLES, run.rng)
         return Released(score, float(2 * ndtr(-abs(score))))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cpt(Crt):
-    """Ranks among permutations of x that its law given z weighs, in blocks; options as in ``Crt``."""
-
-    name: ClassVar[str] = "cpt"
-    about: ClassVar[str] = "ranks among permutations of x that a model of x weighs, in blocks"
-
-    def copies(
-        self, x: Reals, law: BlockNullLaw, bounds: tuple[float, float], count: int, rng: PublicGenerator
-    ) -> Callable[[int], Reals]:
-        orders = iter(permuted_copies(law.log_density(x, bounds), count, rng))
-        return lambda size: x[np.stack(list(itertools.islice(orders, size)))]
-
-    def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
-        checked_model(self.name, self.model_x, question, fitted=False)
-        if isinstance(self.model_x, ModelX) and self.model_x.kind == "sampler":
-            raise ParameterError("method 'cpt' needs a density: a ModelX with mean or table")
-        ready = super().plan(question, loss)
-        in_block = -(-question.n // (ready.blocks or 1))
-        if in_block > MOST_CPT_ROWS:
-            raise ParameterError(f"method 'cpt' takes at most {MOST_CPT_ROWS} rows in a block: give more blocks")
-        if in_block * max(ready.resamples or 0, in_block) * (ready.workers or 1) > MOST_CPT_CELLS:
-            raise ParameterError(
-                "method 'cpt' cannot hold so many copies: give more blocks, or fewer resamples or workers"
-            )
-        return ready

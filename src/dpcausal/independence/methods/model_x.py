@@ -190,21 +190,6 @@ class BlockNullLaw:
             drawn += draws > edge[code]
         return drawn
 
-    def log_density(self, x: Reals, bounds: tuple[float, float]) -> Reals:
-        """Return log p(x_k | z_i), shape (n of x, n), of the clipped x: at its bounds it has the tail's probability."""
-        if self.model.kind == "normal":
-            from scipy.special import log_ndtr
-
-            spread = np.maximum(self.spread, 1e-300)
-            scaled = (x[:, None] - self.centre) / spread
-            inside = -0.5 * scaled**2 - np.log(spread) - 0.5 * math.log(2 * math.pi)
-            low, high = x[:, None] <= bounds[0], x[:, None] >= bounds[1]
-            return np.asarray(np.where(low, log_ndtr(scaled), np.where(high, log_ndtr(-scaled), inside)))
-        if self.model.table is not None:
-            chances = self.model.table[self.Z[:, 0].astype(np.int64)][:, x.astype(np.int64)].T
-        else:
-            chances = np.where(x[:, None] > 0.5, self.centre, 1 - self.centre)
-        return np.asarray(np.log(np.maximum(chances, 1e-300)))
 
 
 def probes(schema: Schema, given: tuple[str, ...]) -> Reals:
