@@ -31,7 +31,6 @@ METHODS: dict[str, Any] = {
     "partially-linear, homoscedastic": M.PartiallyLinear(errors="homoscedastic"),
     "partially-linear, symmetric": M.PartiallyLinear(errors="symmetric"),
     "blocks, overlap": M.SampleAggregate(overlap=True),
-    **{f"blocks, {one}": M.SampleAggregate(outcome_model=one, propensity_model=one) for one in ("boosting", "forest")},
 }
 """Methods with options; ``default`` is that of the design, any other word a short name."""
 

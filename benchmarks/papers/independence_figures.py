@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
+from benchmarks.rejections import rejection_rate, smooth_model
 from benchmarks.run import Report, options
 from dpcausal import methods, papers
 

@@ -149,7 +149,7 @@ TASKS = (
             ("a row in two blocks", "bits of the rows that lack nothing, dealt afresh",
              "four draws, each at the full ε")),
     TaskRow("direction majority-vote", "direction", by_blocks.PROOFS,
-            asked_on_neighbours("everyone", score="spearman", blocks=1), of_blocks, 0.6,
+            asked_on_neighbours("everyone", score="igci", blocks=1), of_blocks, 0.6,
             ("blocks made by value", "votes against a median of all blocks", "constant blocks are skipped")),
     *(
         TaskRow(f"direction holdout {score}", "direction", rule.proofs, asked_on_neighbours("test", score=score),

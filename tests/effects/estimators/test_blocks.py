@@ -1,20 +1,14 @@
-"""Effects in blocks: least squares without noise, right where lines are wrong; a learner fails in its block alone."""
+"""Effects in blocks: least squares without noise, right where lines are wrong."""
 
 from __future__ import annotations
 
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import KFold, cross_val_predict
 
 import dpcausal as dpc
-from dpcausal.effects.estimators import blocks as module
 from dpcausal.effects.estimators.block_mean import UNIT, CandidateWindows, reach_of, share_inside, told
 from dpcausal.effects.estimators.block_regression import TERMS, Kinds, modifiers, series, slope
 from dpcausal.errors import InfeasibleError, LossError, ParameterError
@@ -89,26 +83,6 @@ def test_kinds_count_the_columns_that_a_series_has() -> None:
             assert modifiers(given, terms).shape[1] == Kinds(numbers, levels).modifiers(terms)
 
 
-def test_without_noise_learners_agree_with_double_machine_learning_by_scikit_learn() -> None:
-    columns = rows_of(3_000)
-    regressor, classifier = LinearRegression(), RandomForestClassifier(60, min_samples_leaf=8, random_state=1)
-    learners = {"outcome_model": regressor, "propensity_model": classifier}
-    found = ask(columns, dpc.NoPrivacy(), SampleAggregate(**learners, overlap=True, terms="products"))
-    given = given_of(columns)
-    Z = np.column_stack([given.numbers, *(given.levels[:, 0] == one for one in range(3))])
-    folds = KFold(5, shuffle=True, random_state=3)
-    e = cross_val_predict(classifier, Z, columns["a"], cv=folds, method="predict_proba")[:, 1]
-    m = cross_val_predict(regressor, Z, columns["y"], cv=folds)
-    # The residuals of both, beside the series: Robinson's slope; and once more of the outcome less that effect.
-    exogenous = np.column_stack([np.ones(3_000), series(given, "products"), columns["a"] - e])
-    first = sm.OLS(columns["y"] - m, exogenous).fit().params[-1]
-    m = cross_val_predict(regressor, Z, columns["y"] - first * columns["a"], cv=folds) + first * e
-    fit = sm.OLS(columns["y"] - m, exogenous).fit(cov_type="HC1")
-    assert found.estimate == pytest.approx(fit.params[-1], abs=0.3 * fit.bse[-1])
-    assert found.standard_error == pytest.approx(fit.bse[-1], rel=0.05)
-    assert found.estimate == pytest.approx(EFFECT, abs=4 * fit.bse[-1])
-
-
 # ------------------------------------------------------------------------------------------- with noise
 
 
@@ -162,7 +136,7 @@ def test_fewer_blocks_where_epsilon_is_larger_and_rules_are_public() -> None:
     # Noise is as one over the number of blocks and epsilon: there are more of them where rows are more.
     assert found[0] > found[1] == 220 / 4 > found[2] == 28
     assert ask(rows_of(2_000), dpc.PureDP(8), SampleAggregate(blocks=40)).settings == {
-        "outcome_model": None, "propensity_model": None, "terms": "products", "overlap": False, "blocks": 40,
+        "terms": "products", "overlap": False, "blocks": 40,
     }  # fmt: skip
 
 
@@ -213,71 +187,19 @@ def test_where_no_block_has_something_to_say_there_is_no_answer() -> None:
     assert "no answer" in str(found)
 
 
-# ------------------------------------------------------------------------------------------- learners
-
-SECRET = 1.2345678
-
-
-class Hostile(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Fails, or predicts no number, where it meets one row."""
-
-    def __init__(self, raises: bool = True) -> None:
-        self.raises = raises
-
-    def fit(self, X: Any, y: Any) -> Hostile:
-        self.met_ = bool(np.ptp(y) > 0 and (np.abs(X[:, 0]) > 4).any())
-        if self.met_ and self.raises:
-            raise KeyboardInterrupt(f"{X[0, 0]}")
-        return self
-
-    def predict(self, X: Any) -> Any:
-        return np.full(len(X), np.nan if self.met_ else 0.0)
-
-
-@pytest.mark.parametrize("raises", [True, False])
-def test_a_learner_that_fails_on_a_row_silences_its_own_block_and_moves_no_other(raises: bool) -> None:
-    columns, said = rows_of(2_000), []
-    columns["x"] = 0.1 * columns["x"]
-    other = {name: column.copy() for name, column in columns.items()}
-    other["x"][7] = 2.0  # far out in its block
-
-    def noted(answers: Any, *more: Any) -> Any:
-        said.append(list(answers))
-        return block_mean(answers, *more)
-
-    block_mean = module.block_mean
-    method = SampleAggregate(outcome_model=Hostile(raises), blocks=20, terms="lines", overlap=True)
-    with mock.patch.object(module, "block_mean", noted):
-        for one in (columns, other):
-            with dpc.simulated_noise(5):
-                ask(one, dpc.PureDP(8), method)
-    moved = [place for place, (one, two) in enumerate(zip(*said, strict=True)) if one != two]
-    assert len(moved) == 1 and said[1][moved[0]] is None and None not in said[0]
-
-
-def test_learners_by_name_and_of_the_caller_are_taken_and_others_are_refused_unspent() -> None:
+def test_what_has_no_proof_or_no_blocks_is_refused_unspent() -> None:
     columns, ledger = rows_of(4_000), dpc.Ledger.in_memory(dpc.PureDP(8))
     table = dpc.Table(columns, SCHEMA, ledger)
-    for wrong in (
-        {"outcome_model": "trees"}, {"propensity_model": LinearRegression}, {"outcome_model": 3},
-        {"outcome_model": LogisticRegression()}, {"terms": "cubes"}, {"blocks": 3}, {"blocks": 5_000},
-    ):  # fmt: skip
+    for wrong in ({"terms": "cubes"}, {"blocks": 3}, {"blocks": 5_000}):
         with pytest.raises(ParameterError):
             ask(columns, dpc.PureDP(8), SampleAggregate(**wrong), table)
-    with pytest.raises(ParameterError, match="nothing to learn"):
-        ask(columns, dpc.PureDP(8), SampleAggregate(outcome_model="forest"), table, adjust=[])
     for more in ({"estimand": "att"}, {"groups": "site", "adjust": ["x"]}):
-        with pytest.raises(ParameterError, match="everybody"):
+        with pytest.raises(ParameterError, match="no estimand"):
             ask(columns, dpc.PureDP(8), SampleAggregate(), table, **more)
     with pytest.raises(ParameterError, match="weights"):
         weighed = table_of(columns | {"q": np.ones(4_000)}, dpc.PureDP(8), weight=("q", 2.0))
         ask(columns, dpc.PureDP(8), SampleAggregate(), weighed)
     assert not ledger.entries()
-    with dpc.simulated_noise(6):
-        learners = {"outcome_model": "boosting", "propensity_model": LogisticRegression()}
-        found = ask(columns, dpc.PureDP(8), SampleAggregate(**learners, blocks=20, overlap=True))
-    assert found.estimate == pytest.approx(EFFECT, abs=0.2)
-    assert found.settings["propensity_model"] == "LogisticRegression"
 
 
 def test_too_few_rows_are_refused_before_the_spend_with_what_would_do() -> None:

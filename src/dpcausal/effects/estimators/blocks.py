@@ -1,8 +1,8 @@
-"""``"sample-aggregate"``: the effect in each of many disjoint blocks, by any learner, and the noisy mean of these.
+"""``"sample-aggregate"``: the effect in each of many disjoint blocks, and the noisy mean of these.
 
 A record lies in one block, so it moves one answer: bounds on what is adjusted for, penalties and stable learners are
-not needed for privacy.  A block's answer is a least squares slope beside a series of what is adjusted for, after a
-learner's predictions were taken off (``series.py``); their mean and how they differ are released (``block_mean.py``).
+not needed for privacy.  A block's answer is a least squares slope beside a series of what is adjusted for
+(``block_regression.py``); their mean and how they differ are released (``block_mean.py``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,10 +37,6 @@ from dpcausal.effects.estimators.block_regression import (
     TERMS,
     Kinds,
     Slope,
-    check,
-    learner_of,
-    made_up,
-    predicted,
     slope,
 )
 from dpcausal.effects.question import EffectMethod, EffectQuestion
@@ -51,7 +46,6 @@ from dpcausal.mechanisms.additive import laplace_scale
 from dpcausal.mechanisms.blocks import assign_blocks, blocks_moved, salt_of
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
-from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
 from dpcausal.privacy.sandbox import isolated_or_default
 from dpcausal.regression.external import one_thread
 from dpcausal.regression.smoother import Given
@@ -109,9 +103,6 @@ LEAST_BLOCKS, MOST_BLOCKS = 20, 20_000
 MOST_REACH = math.ceil(reach_of(MOST_BLOCKS))
 LEAST_BLOCK, ROWS_A_COLUMN = 30, 2.5
 """Fewest rows of a block by the default rule, and fewest of each column."""
-LEARNING = 2_000
-"""Rows of a block where others learn, if there are enough."""
-LEAST_LEARNING = 100
 
 NOT_FOUND = (
     "no window holds the blocks' answers: more rows or loss would do, fewer terms, or overlap=True where treatment is "
@@ -121,7 +112,6 @@ ALONG = {
     "lines": "lines", "curves": "lines, squares and cubes", "products": "lines, squares, cubes and products of two",
 }  # fmt: skip
 RIGHT = "right if the outcome, or the probability of treatment, goes along {along} of what is adjusted for"
-LEARNT = "right if learners, and {along} of what they leave, find in {rows} rows what treatment and outcome go with"
 EVERYBODY = (
     "everybody's if the effect changes along {along} of what is adjusted for, otherwise nearer to that of those who "
     "are treated as often as not"
@@ -139,15 +129,10 @@ ONLY = (
 
 @dataclass(frozen=True, kw_only=True)
 class SampleAggregate(EffectMethod):
-    """The mean of the effects in disjoint blocks, each by series or by scikit-learn's learners; ``PureDP``.
+    """The mean of the effects in disjoint blocks, each by a series; ``PureDP``.
 
     Parameters
     ----------
-    outcome_model : str or regressor, optional
-        Learns the outcome inside blocks: ``"boosting"``, ``"forest"`` or a scikit-learn regressor; by default the
-        series alone.
-    propensity_model : str or classifier, optional
-        Learns the probability of treatment likewise.
     terms : str, optional
         The series: ``"lines"``, ``"curves"`` (with squares and cubes) or ``"products"`` (and products of two); by
         default the richest that blocks have rows for.
@@ -159,12 +144,10 @@ class SampleAggregate(EffectMethod):
     """
 
     name: ClassVar[str] = "sample-aggregate"
-    about: ClassVar[str] = "the mean of effects in blocks, by series or any learner"
+    about: ClassVar[str] = "the mean of effects in blocks, by series"
     losses: ClassVar[tuple[type[Loss], ...]] = (PureDP,)
     proofs: ClassVar[tuple[str, ...]] = PROOFS
 
-    outcome_model: Any = None
-    propensity_model: Any = None
     terms: str | None = None
     overlap: bool = False
     blocks: int | None = None
@@ -176,22 +159,10 @@ class SampleAggregate(EffectMethod):
             raise ParameterError(ONLY)
         if self.terms is not None:
             check_choice("terms", self.terms, TERMS)
-        learners = {
-            "outcome_model": learner_of("outcome_model", self.outcome_model, False),
-            "propensity_model": learner_of("propensity_model", self.propensity_model, True),
-        }
         kinds = _kinds(question)
         if loss.exact:
-            found = replace(self, terms=self._series(kinds, question.n), blocks=None, **learners)
-        else:
-            found = replace(self._dealt(question, kinds, loss), **learners)
-        for name, learner in learners.items():
-            if learner is not None and not (kinds.numbers or kinds.levels):
-                raise ParameterError(f"{name} has nothing to learn from: adjust is empty")
-            if learner is not None:
-                like = made_up(kinds.numbers, kinds.levels, question.n // (found.blocks or 1))
-                check(name, learner, like, name == "propensity_model")
-        return found
+            return replace(self, terms=self._series(kinds, question.n), blocks=None)
+        return self._dealt(question, kinds, loss)
 
     def _dealt(self, question: EffectQuestion, kinds: Kinds, loss: PureDP) -> SampleAggregate:
         rows, epsilon = question.table.expected, loss.epsilon / blocks_moved(question.unit)
@@ -213,53 +184,35 @@ class SampleAggregate(EffectMethod):
                 f"{need * least / rows:.2g} times the epsilon"
             )
         most = min(math.floor(rows / self._needs(kinds, terms)), MOST_BLOCKS)
-        if self._learns:
-            return replace(self, terms=terms, blocks=min(max(least, rows // LEARNING), most))
         wanted = np.unique(np.geomspace(least, most, 200).astype(np.int64))
         lost = 1 - self._columns(kinds, terms) * wanted / rows
         noise = np.array([noise_share(int(one), epsilon) for one in wanted])
         return replace(self, terms=terms, blocks=int(wanted[np.argmin((1 + noise**2 * wanted) / lost)]))
 
-    @property
-    def _learns(self) -> bool:
-        return self.outcome_model is not None or self.propensity_model is not None
-
     def _columns(self, kinds: Kinds, terms: str) -> int:
         return 1 + kinds.columns(terms) + (0 if self.overlap else kinds.modifiers(terms))
 
     def _needs(self, kinds: Kinds, terms: str) -> float:
-        return max(LEAST_LEARNING if self._learns else LEAST_BLOCK, ROWS_A_COLUMN * self._columns(kinds, terms))
+        return max(LEAST_BLOCK, ROWS_A_COLUMN * self._columns(kinds, terms))
 
     def _series(self, kinds: Kinds, rows: float) -> str:
         return self.terms or next((one for one in TERMS[::-1] if rows >= self._needs(kinds, one)), TERMS[0])
 
     def caveats(self, question: EffectQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
         along, rows = ALONG[self.terms or TERMS[0]], question.table.expected // (self.blocks or 1)
-        told = [(LEARNT if self._learns else RIGHT).format(along=along, rows=rows)]
+        told = [RIGHT.format(along=along)]
         if not self.overlap and question.adjust:
             told.append(EVERYBODY.format(along="lines" if self.terms == TERMS[0] else "lines and squares"))
         if not loss.exact and (self.blocks or 0) * loss.epsilon / blocks_moved(question.unit) < ENOUGH:
             told.append(FEW)
         return (*told, *((SIZE.format(blocks=self.blocks, rows=rows),) if self.blocks else ()))
 
-    def answer(self, rows: Sample, rng: PublicGenerator) -> Slope | None:
+    def answer(self, rows: Sample) -> Slope | None:
         """Return the effect in a block, from its own rows; nothing where it fails or has nothing to say."""
 
         def found() -> Slope | None:
             kept = rows if rows.kept.all() else rows.at(np.flatnonzero(rows.kept))
-            tell = partial(slope, kept.treated, kept.outcome, kept.given, self.terms or TERMS[0], self.overlap)
-            if not self._learns:
-                return tell()
-            of_treatment = predicted(self.propensity_model, kept.given, kept.treated, True, rng)
-            of_outcome = predicted(self.outcome_model, kept.given, kept.outcome, False, rng)
-            first = tell((of_treatment, of_outcome))
-            if first is None or of_treatment is None or of_outcome is None:
-                return first
-            # Anew of the outcome less the effect: errors of the two then share no noise of treatment, which draws the
-            # slope to 0.
-            untreated = kept.outcome - first.effect * kept.treated
-            anew = predicted(self.outcome_model, kept.given, untreated, False, rng)
-            return tell((of_treatment, None if anew is None else anew + first.effect * of_treatment))
+            return slope(kept.treated, kept.outcome, kept.given, self.terms or TERMS[0], self.overlap)
 
         return isolated_or_default(found, None)
 
@@ -275,13 +228,11 @@ class SampleAggregate(EffectMethod):
         question, rng = run.question, run.rng
         blocks = self.blocks or 1
         if isinstance(private, WorkerBlocks):
-            salt = salt_of(rng)
-            seeds = tuple(rng.integers(2**63, size=blocks).tolist())
-            said = [int(one) for one in private.each(blocks, salt, 1, Answers(self, _told(question), seeds))[:, 0]]
+            each = private.each(blocks, salt_of(rng), 1, Answers(self, _told(question)))
+            said = [int(one) for one in each[:, 0]]
         else:
             parts = assign_blocks(private.n, blocks, rng, private.keys)
-            seeds = tuple(rng.integers(2**63, size=blocks).tolist())
-            said = [one for (one,) in Answers(self, question, seeds)(private, list(enumerate(parts)))]
+            said = [one for (one,) in Answers(self, question)(private, list(enumerate(parts)))]
         answers = [None if one == NO_ANSWER else one for one in said]
         found = block_mean(answers, question.table.expected / blocks, question.unit, run.loss, run.budget)
         return self._effect(question, found, blocks)
@@ -290,7 +241,7 @@ class SampleAggregate(EffectMethod):
         question = run.question
         book_exact("effect", run.budget)
         with one_thread():
-            found = self.answer(Sample.of(question, question.table.rows(_names(question))), run.rng)
+            found = self.answer(Sample.of(question, question.table.rows(_names(question))))
         told = BlockAggregate(None, 0.0, 0.0) if found is None else BlockAggregate(found.effect, found.error**2, 0.0)
         return self._effect(question, told, 0)
 
@@ -330,7 +281,6 @@ class Answers:
 
     method: SampleAggregate
     question: EffectQuestion
-    seeds: tuple[int, ...] = ()
 
     def made(self, rows: Rows) -> Sample:
         """Return records as rows of an effect."""
@@ -338,10 +288,10 @@ class Answers:
 
     def __call__(self, rows: Sample, parts: Parts) -> Sequence[Sequence[int]]:
         with one_thread():
-            return [[self._said(rows.at(part), self.seeds[block])] for block, part in parts]
+            return [[self._said(rows.at(part))] for _, part in parts]
 
-    def _said(self, rows: Sample, seed: int) -> int:
-        found = self.method.answer(rows, generator_from_seed(seed))
+    def _said(self, rows: Sample) -> int:
+        found = self.method.answer(rows)
         return NO_ANSWER if found is None else answer_of(found.effect)
 
 
