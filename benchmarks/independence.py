@@ -10,13 +10,7 @@ from typing import Any
 from benchmarks.designs.independence.shapes import agreeing, sign_changing
 from benchmarks.rejections import rejection_rate
 from benchmarks.run import Report, options
-<<<<<<< HEAD
-from dpcausal.independence.power import power
 from dpcausal.papers import PrivGcm
-=======
-from dpcausal.methods import CrtDecision
-from dpcausal.papers import PrivCrt, PrivGcm
->>>>>>> f48a58c9 (Cpt, power and plan_synthetic_control go: no benchmark shows cpt ahead of crt, and plan answers what the other two did)
 from dpcausal.privacy.loss import PureDP
 
 N = 10_000
