@@ -227,6 +227,55 @@ def test_two_tables_of_one_database_are_told_apart(tmp_path: Path) -> None:
         CALLS["cells"](table(second, to))
 
 
+def test_rows_that_a_database_has_only_in_its_log_make_it_other_data(tmp_path: Path) -> None:
+    """Seen to fail: the log was no part of the file, so the answer of the rows before was given."""
+    to, path = ledger(), tmp_path / "d.duckdb"
+    url = f"duckdb:///{path}?table=t"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE t AS SELECT (i % 2)::INT AS a, (i // 2 % 2)::INT AS b FROM range(900) AS r(i)")
+    CALLS["cells"](table(url, to))
+    gc.collect()  # while it is open nobody else writes to it
+    size = path.stat().st_size, path.stat().st_mtime_ns
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+        connection.execute("UPDATE t SET b = a")
+    assert Path(f"{path}.wal").exists() and (path.stat().st_size, path.stat().st_mtime_ns) == size
+    with pytest.raises(LedgerError):
+        CALLS["cells"](table(url, to))
+    assert len(to.entries()) == 1
+
+
+VIEWS = {  # of a database, and whether all of their rows lie in its file
+    "SELECT * FROM t": True, "SELECT a, count(*)::INT AS b FROM t GROUP BY ALL": True, "SELECT 1 AS a, 0 AS b": True,
+    "SELECT t.a, u.b FROM t JOIN t AS u ON t.a = u.b": True, "FROM (VALUES (1, 0), (0, 1)) AS v(a, b)": True,
+    "WITH w AS MATERIALIZED (FROM t) SELECT x.a, y.b FROM w AS x, w AS y LIMIT 9": True,
+    "SELECT range AS a, 0 AS b FROM range(2)": True, "SELECT * FROM t ORDER BY b LIMIT 7": True,
+    "FROM 'd.csv'": False, "FROM 'd.parquet'": False, "SELECT * FROM t UNION ALL FROM 'd.csv'": False,
+    "SELECT a, (SELECT count(*) FROM 'd.csv')::INT % 2 AS b FROM t": False,
+    "SELECT length(content)::INT AS a, 0 AS b FROM read_text('d.csv')": False,
+    "SELECT t.a, x.b FROM t JOIN 'd.parquet' AS x ON t.a = x.a": False, "SELECT a, b FROM other": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_of_other_files_is_refused_and_one_of_the_database_is_a_table(
+    view: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen to fail: the file behind the view was written to, and the answer of its rows before was given."""
+    monkeypatch.chdir(tmp_path)
+    with duckdb.connect("d.duckdb") as connection:
+        connection.execute("CREATE TABLE t AS SELECT (i % 2)::INT AS a, (i // 2 % 2)::INT AS b FROM range(900) AS r(i)")
+        for kind in ("csv", "parquet"):
+            connection.execute(f"COPY t TO 'd.{kind}'")
+        connection.execute("CREATE VIEW other AS FROM 'd.parquet'")
+        connection.execute(f"CREATE VIEW v AS {view}")
+    if VIEWS[view]:
+        assert table("duckdb:///d.duckdb?table=v", ledger()).n > 0
+    else:
+        with pytest.raises(SchemaError):
+            table("duckdb:///d.duckdb?table=v", ledger())
+
+
 def test_a_panel_whose_file_changes_while_it_is_read_is_refused_unpaid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

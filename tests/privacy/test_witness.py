@@ -166,3 +166,35 @@ def test_a_witness_that_can_only_be_read_still_refuses(
         monkeypatch.setattr(os, "open", read_only)
         with pytest.raises(LedgerDamagedError):
             copy.charge(STEP, task="t")
+
+
+def test_a_ledger_that_takes_the_place_of_one_that_had_spent_is_refused(path: Path, directory: Path) -> None:
+    """Seen to fail: a fresh ledger that was moved over a spent one brought its whole budget."""
+    spend(path)
+    fresh, used = directory / "fresh.ledger", directory / "used.ledger"
+    for one in (fresh, used):
+        Ledger.create(one, budget=PureDP(1)).close()
+    spend(used)
+    spent, kept = path.read_bytes(), directory / "kept.ledger"
+    os.replace(path, kept)
+    link = directory / "link.ledger"
+    link.symlink_to(path)
+    for other in (fresh, used):
+        shutil.copy(other, path)
+        for name in (path, link):
+            for read_only in (False, True):
+                with pytest.raises(LedgerDamagedError):
+                    Ledger.open(name, read_only=read_only)
+        assert CliRunner().invoke(app, ["ledger", "verify", str(path)]).exit_code == 4
+    os.replace(kept, path)
+    spend(path)
+    assert path.read_bytes().startswith(spent)
+
+
+def test_a_ledger_may_be_moved_to_where_none_or_a_trial_was(path: Path, directory: Path) -> None:
+    spend(path)
+    trial = directory / "trial.ledger"
+    Ledger.create(trial, budget=PureDP(1)).close()
+    for place in (trial, directory / "elsewhere.ledger", path):
+        os.replace(path if path.exists() else moved, place)
+        spend(moved := place)

@@ -22,7 +22,7 @@ from typing import IO, Any
 from dpcausal.errors import LedgerDamagedError, LedgerError
 from dpcausal.privacy.ledger_lines import ASKED, Account, Spends, sealed
 from dpcausal.privacy.sensitivity import PrivacyUnit
-from dpcausal.privacy.witness import Note, Witness, check_new
+from dpcausal.privacy.witness import Note, Witness, check_new, check_other
 
 BUSY_SECONDS = 60.0  # that a step waits for the lock before it gives up
 
@@ -45,8 +45,11 @@ class LedgerStore:
         self._account = Account()
         with self._step() as file:
             self._account, _ = self._caught_up(file, expected_head)
-            if self.witness is not None:  # writers hold the file's lock meanwhile
-                self.witness.check(self.witness.seen(), self._account)
+            if (witness := self.witness) is not None:  # writers hold the file's lock meanwhile
+                seen = witness.seen()
+                witness.check(seen, self._account)
+                if seen is None or seen.path != self._name:
+                    check_other(witness.folder, Path(self._name), witness.path)
 
     @classmethod
     def create(cls, path: Path, first: bytes, witnesses: Path | None) -> LedgerStore:

@@ -132,7 +132,17 @@ def check_lost(folder: Path | None, path: Path) -> None:
         raise LedgerDamagedError(f"ledger {path}: it was seen here, by its witness {known}, and is gone: put it back")
 
 
-def _at(folder: Path | None, path: Path) -> Path | None:
+def check_other(folder: Path, path: Path, own: Path) -> None:
+    """Refuse a ledger under a path where another was seen that had spent: it was put in that one's place."""
+    if (known := _at(folder, path, own)) is not None:
+        raise LedgerDamagedError(
+            f"another ledger was seen here that had spent, and this one is in its place: put that one back, or move "
+            f"this one to another path; if that one was a trial that bears on nobody, delete its witness {known}"
+        )
+
+
+def _at(folder: Path | None, path: Path, but: Path | None = None) -> Path | None:
+    """Return the witness of a ledger that was last seen under a path, and had more than its first line."""
     place = os.path.realpath(path)
     witnesses: list[Path] = []
     with suppress(OSError):
@@ -140,7 +150,7 @@ def _at(folder: Path | None, path: Path) -> Path | None:
     for one in witnesses:
         with suppress(OSError), one.open("rb") as file:  # one that cannot be read hides none of the others
             seen = _last(file)
-            if seen is not None and seen.path == place and seen.lines > 1:
+            if one != but and seen is not None and seen.path == place and seen.lines > 1:
                 return one
     return None
 

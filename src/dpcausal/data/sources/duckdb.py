@@ -103,16 +103,27 @@ def changes(relation: Any) -> bool:
 def ordered(relation: Any) -> bool:
     """Whether its rows come in the order in which they are kept: no step of the plan may move them."""
     return all(
-        name in _STEADY or name.endswith("SCAN") or name.startswith("READ_") for name in _steps(relation)
+        name in _STEADY or name.endswith("SCAN") or name.startswith("READ_") for name, _ in _steps(relation)
     )
 
 
-def _steps(relation: Any) -> set[str]:
+_INSIDE = {"SEQ_SCAN", "TABLE_SCAN", "INDEX_SCAN", "DUMMY_SCAN", "COLUMN_DATA_SCAN", "CTE_SCAN", "REC_CTE_SCAN",
+           "DELIM_SCAN", "EXPRESSION_SCAN", "EMPTY_RESULT", "RANGE", "GENERATE_SERIES"}  # fmt: skip
+"""First steps that read the database itself, or nothing."""
+
+
+def reads_elsewhere(relation: Any) -> bool:
+    """Whether it is a view of other files or frames, whose changes leave the file of the database as it is."""
+    return not {name for name, is_first in _steps(relation) if is_first} <= _INSIDE
+
+
+def _steps(relation: Any) -> set[tuple[str, bool]]:
+    """Return the names of the steps of its plan, and whether each is a first one."""
     ((_, plan),) = relation.query("dpcausal_plan", "EXPLAIN (FORMAT json) SELECT * FROM dpcausal_plan").fetchall()
     steps, names = json.loads(plan), set()
     while steps:
         step = steps.pop()
-        names.add(step["name"].strip())
+        names.add((step["name"].strip(), not step["children"]))
         steps += step["children"]
     return names
 

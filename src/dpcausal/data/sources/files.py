@@ -88,8 +88,20 @@ def _database(path: str, table: str) -> Source:
         raise MissingDependencyError("duckdb", "duckdb")
     import duckdb
 
-    rule = f"table {table!r} of the DuckDB file {path!r} cannot be opened to be read"
-    return frame_source(withheld(lambda: duckdb.connect(path, read_only=True).table(table), rule))
+    from dpcausal.data.sources.duckdb import reads_elsewhere
+
+    def opened() -> tuple[Any, bool]:
+        relation = duckdb.connect(path, read_only=True).table(table)
+        return relation, reads_elsewhere(relation)
+
+    named = f"table {table!r} of the DuckDB file {path!r}"
+    relation, elsewhere = withheld(opened, f"{named} cannot be opened to be read")
+    if elsewhere:
+        raise SchemaError(
+            f"{named} is a view that reads other files, of which a change would not be seen: give the path of those "
+            "files, or make it a table by CREATE TABLE ... AS"
+        )
+    return frame_source(relation)
 
 
 def _cluster(master: str, what: str, name: str) -> Source:

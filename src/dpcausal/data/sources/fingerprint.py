@@ -60,7 +60,8 @@ def was_modified(stamp: Stamp | None) -> bool:
 def files_of(path: str) -> list[Path]:
     """Return the files that a path means: itself, the Parquet files of a folder or pattern, or a database."""
     if (url := DATABASE.fullmatch(path)) is not None:
-        return [Path(url["path"])]
+        log = Path(url["path"] + ".wal")  # rows that were written and are not yet in the file itself
+        return [Path(url["path"]), *([log] if log.exists() else [])]
     if (cluster := CLUSTER.fullmatch(path)) is not None:
         return files_of(cluster["name"]) if cluster["what"] == "path" and Path(cluster["name"]).exists() else []
     name = Path(path)
