@@ -198,3 +198,16 @@ def test_a_ledger_may_be_moved_to_where_none_or_a_trial_was(path: Path, director
     for place in (trial, directory / "elsewhere.ledger", path):
         os.replace(path if path.exists() else moved, place)
         spend(moved := place)
+
+
+def test_a_pipe_in_place_of_a_witness_makes_nobody_wait(path: Path, folder: Path) -> None:
+    """Seen to fail: each opening waited for ever."""
+    witness = Ledger.open(path, read_only=True).verify().witness
+    assert witness is not None
+    witness.unlink()
+    for pipe in (witness, folder / "a.witness"):
+        os.mkfifo(pipe)
+    spend(path)
+    assert Ledger.open(path).verify().ok
+    with pytest.raises(LedgerError):
+        Ledger.create(path, budget=PureDP(1))

@@ -63,7 +63,7 @@ class Witness:
 
     def seen(self) -> Seen | None:
         """Return what was seen last; ``None`` if nothing, or where it cannot be read."""
-        with suppress(OSError), self.path.open("rb") as file:
+        with suppress(OSError), open(self.path, "rb", opener=_at_once) as file:
             return _last(file)
         return None
 
@@ -148,11 +148,15 @@ def _at(folder: Path | None, path: Path, but: Path | None = None) -> Path | None
     with suppress(OSError):
         witnesses = sorted(folder.glob("*.witness")) if folder else []
     for one in witnesses:
-        with suppress(OSError), one.open("rb") as file:  # one that cannot be read hides none of the others
+        with suppress(OSError), open(one, "rb", opener=_at_once) as file:  # one that cannot be read hides none of the others
             seen = _last(file)
             if one != but and seen is not None and seen.path == place and seen.lines > 1:
                 return one
     return None
+
+
+def _at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # so that no pipe makes it wait
 
 
 def _last(file: IO[bytes]) -> Seen | None:
