@@ -262,7 +262,7 @@ def race(path: Path, losses: list[Loss], processes: int, attempts: int) -> list[
     children = [start(lambda number=number: work(number)) for number in range(processes)]  # type: ignore[misc]
     os.close(gate[0])
     os.close(gate[1])
-    codes = [finish(child) for child in children]
+    codes = [finish(child, 600) for child in children]  # many wait for one lock, on a machine that may be busy
     grants = []
     for reading, writing in pipes:
         os.close(writing)

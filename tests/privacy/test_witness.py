@@ -195,9 +195,11 @@ def test_a_ledger_may_be_moved_to_where_none_or_a_trial_was(path: Path, director
     spend(path)
     trial = directory / "trial.ledger"
     Ledger.create(trial, budget=PureDP(1)).close()
+    here = path
     for place in (trial, directory / "elsewhere.ledger", path):
-        os.replace(path if path.exists() else moved, place)
-        spend(moved := place)
+        os.replace(here, place)
+        spend(place)
+        here = place
 
 
 def test_a_pipe_in_place_of_a_witness_makes_nobody_wait(path: Path, folder: Path) -> None:

@@ -148,7 +148,8 @@ def _at(folder: Path | None, path: Path, but: Path | None = None) -> Path | None
     with suppress(OSError):
         witnesses = sorted(folder.glob("*.witness")) if folder else []
     for one in witnesses:
-        with suppress(OSError), open(one, "rb", opener=_at_once) as file:  # one that cannot be read hides none of the others
+        # One that cannot be read hides none of the others.
+        with suppress(OSError), open(one, "rb", opener=_at_once) as file:
             seen = _last(file)
             if one != but and seen is not None and seen.path == place and seen.lines > 1:
                 return one
