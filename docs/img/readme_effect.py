@@ -8,7 +8,6 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 
 import dpcausal as dpc
-from dpcausal.demo import person_years
 
 SCHEMA = dpc.Schema(
     {"free": dpc.Levels(["no", "yes"]), "site": dpc.Levels([1, 2, 3, 4, 5, 6]), "visits": dpc.Bounded(0, 52)}
@@ -19,7 +18,7 @@ EPSILONS, RUNS = (0.5, 1.0, 2.0), 10
 def estimate(loss: dpc.PureDP | dpc.NoPrivacy) -> tuple[float, tuple[float, float]]:
     private = isinstance(loss, dpc.PureDP)
     ledger = dpc.Ledger.in_memory(loss, person="zper") if private else dpc.Ledger.without_privacy()
-    table = dpc.Table(person_years(), SCHEMA, ledger, person="zper")
+    table = dpc.Table(dpc.datasets.load_rand(), SCHEMA, ledger, person="zper")
     result = dpc.effect(table, treatment="free", outcome="visits", adjust=["site"], loss=loss)
     return result.estimate, result.interval
 

@@ -64,6 +64,8 @@ def _source(record: dict[str, Any]) -> str:
 def rendered(name: str) -> list[str]:
     """Return what stands in a page for a record."""
     path, *words = name.split()
+    if not (RESULTS / f"{path}.json").exists():
+        return ["", f"*Not recorded for this version: `python -m benchmarks evidence {path}`.*", ""]
     record = json.loads((RESULTS / f"{path}.json").read_text(encoding="utf-8"))
     return ["", *table(record, words, MOST), f"[All results](/evidence/{path.replace('/', '-')}.md)", ""]
 

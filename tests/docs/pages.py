@@ -22,6 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = sorted(page for page in (ROOT / "docs").rglob("*.md") if page.parent.name != "site")
 LANGUAGES = {"python", "bash", "toml", "text"}
 PEERS = "with-peers"
+EVIDENCE = "{evidence}"
+"""A table of a recorded result, which the build of the site puts there."""
 
 @dataclass(frozen=True)
 class Block:
@@ -100,6 +102,8 @@ def run_page(
     """Run a page in the present folder, and tell of each block that ran."""
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks(page):
+        if block.language == EVIDENCE:
+            continue
         assert block.language in LANGUAGES, f"{page.name}, line {block.line}"
         if block.file == PEERS and not peers:
             continue

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import dpcausal
 from benchmarks.peers import validation
-from tests.docs.pages import DOCS, ROOT, blocks, prose, run_page, run_python, run_shell
+from tests.docs.pages import DOCS, EVIDENCE, ROOT, blocks, prose, run_page, run_python, run_shell
 
 PAGES = [*DOCS, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"))]
 NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(test_\w+))?`")
@@ -78,6 +79,12 @@ def test_claims_that_a_page_names_can_be_explained() -> None:
     for page in DOCS:
         for name in re.findall(r"claims? `([a-z0-9-]+)`", page.read_text(encoding="utf-8")):
             assert dpcausal.explain(name)
+
+
+def test_every_record_that_a_page_shows_is_made_by_the_benchmarks() -> None:
+    known = tomllib.loads((ROOT / "benchmarks" / "evidence.toml").read_text(encoding="utf-8"))
+    shown = {block.file.split()[0] for page in DOCS for block in blocks(page) if block.language == EVIDENCE}
+    assert shown and shown <= known.keys()
 
 
 def test_every_page_is_in_a_list_of_the_site() -> None:
