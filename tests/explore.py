@@ -12,7 +12,7 @@ import pytest
 from dpcausal.audit import falsify
 from dpcausal.direction import api as ask
 from dpcausal.direction.scores import anm
-from dpcausal.statistics import gaussian_sums
+from dpcausal.papers.statistics import gaussian_sums
 from tests.direction.neighbours import ANSWERS
 from tests.registry.claims import SENSITIVITIES
 from tests.registry.rows import SensitivityRow, TaskRow

@@ -10,6 +10,7 @@ import numpy as np
 from dpcausal.direction.scores.anm import typical_distance
 from dpcausal.papers.direction import anm_training_privacy as published
 from dpcausal.papers.direction import stable, training
+from dpcausal.papers.statistics.hsic import GAUSSIAN
 from dpcausal.papers.statistics.iqr import interquartile_range
 from dpcausal.papers.statistics.rank import kendall
 from dpcausal.papers.statistics.stability import fit_stable, prediction_sensitivity
@@ -40,7 +41,7 @@ def own_bandwidth(rows: Rows) -> float:
     left = rows_of.LEFT - fit_stable(x, y, penalty=HEAVY, table=TABLE)(HELD_X)
     width = typical_distance(y, 1.0)
     return root_hsic(
-        HELD_X, left, kernel="gaussian", width_x=0.4, width_y=width, range_x=stable.RANGE, range_y=stable.RESIDUAL_RANGE
+        HELD_X, left, kernel=GAUSSIAN, width_x=0.4, width_y=width, range_x=stable.RANGE, range_y=stable.RESIDUAL_RANGE
     )
 
 

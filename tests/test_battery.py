@@ -51,7 +51,7 @@ def answer(name: str, call: str, design: str, kind: str) -> str:
         except dpc.errors.DpCausalError as refusal:
             return type(refusal).__name__
     events = [event for allotment in seen for event in allotment.events]
-    drawn = Counter(f"{e.mechanism} of {e.sensitivity:.12g} at {e.scale:.12g}: {e.loss}" for e in events)
+    drawn = Counter(f"{e.mechanism} of {e.sensitivity:.12g} at {e.scale:.12g}: {e.loss!r}" for e in events)
     whole = sorted(json.dumps(part) for part in [*released, *drawn.items()])
     first = json.dumps([value for _, value in released][:3])
     short = json.loads(first, parse_float=lambda digits: float(f"{round(float(digits), 9):.6g}"))

@@ -34,11 +34,11 @@ from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.papers import AnmTestPrivacy, AnmTestPrivacyIqr, Holdout
 from dpcausal.papers.direction import holdout
+from dpcausal.papers.statistics import gaussian_sums
 from dpcausal.papers.statistics.flip_distance import flip_sensitivity
 from dpcausal.papers.statistics.iqr import IqrReach, iqr_signed_distance
 from dpcausal.privacy.noise import simulated_noise
 from dpcausal.privacy.sensitivity import Norm, Query
-from dpcausal.statistics import gaussian_sums
 from tests.direction.neighbours import ANSWERS
 from tests.mutants import cases
 from tests.registry import discovery, effects, effort, independence, published_iqr

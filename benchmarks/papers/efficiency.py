@@ -38,10 +38,10 @@ from dpcausal.papers.direction.scores import SCORES, reaches
 from dpcausal.papers.mechanisms.iqr_intervals import proposed_distances
 from dpcausal.papers.statistics import rank
 from dpcausal.papers.statistics.flip_distance import signed_margin
+from dpcausal.papers.statistics.hsic import hsic_sensitivity
 from dpcausal.papers.statistics.iqr import iqr_signed_distance
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Sensitivity
-from dpcausal.statistics import hsic
 
 LARGE_PAIRS, SPLITS = 18, 10
 WANTED = 0.9
@@ -92,7 +92,7 @@ def hsic_margin(rest: Residuals) -> float:
 def hsic_published(rest: Residuals) -> Chance:
     """HSIC and its sensitivity (12m − 11)/(m − 1)², both in the paper's units."""
     units = (rest.m / (rest.m - 1)) ** 2
-    return published_chance(hsic_margin(rest) * units, hsic.hsic_sensitivity(rest.m, HSIC), units)
+    return published_chance(hsic_margin(rest) * units, hsic_sensitivity(rest.m, HSIC), units)
 
 
 def spearman_signed(rest: Residuals) -> Chance:
@@ -149,7 +149,7 @@ def _printed(score: str, sensitivity: Callable[[int], Sensitivity]) -> Callable[
 CONTESTS = (
     Contest("HSIC, ours its root", hsic_published, _by("hsic"), 40),
     Contest(
-        "HSIC, ours too", hsic_published, lambda rest: our_chance(hsic_margin(rest), hsic.hsic_sensitivity(rest.m))
+        "HSIC, ours too", hsic_published, lambda rest: our_chance(hsic_margin(rest), hsic_sensitivity(rest.m))
     ),
     Contest(
         "Spearman |rho|",

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.run import Report, options
-from dpcausal.statistics.hsic import root_hsic
+from dpcausal.papers.statistics.hsic import GAUSSIAN
+from dpcausal.statistics.hsic import LAPLACIAN, Kernel, root_hsic
 
 BOX: dict[str, Any] = {"width_x": 0.2, "width_y": 0.2, "range_x": (0.0, 1.0), "range_y": (0.0, 1.3)}
 
@@ -49,14 +50,14 @@ def main(arguments: list[str], name: str = "hsic_speed", **changed: Any) -> int:
     from causallearn.utils.KCI.KCI import KCI_UInd
     from hyppo.independence import Hsic
 
-    def ours(x: Any, y: Any, kernel: str = "laplacian") -> Callable[[], object]:
+    def ours(x: Any, y: Any, kernel: Kernel = LAPLACIAN) -> Callable[[], object]:
         return lambda: root_hsic(x, y, kernel=kernel, **BOX)
 
     (x, y), (u, v) = data(3_000), data(100_000)
     columns = x[:, None], y[:, None]
     found = {
         3_000: median_times({
-            "dpcausal": ours(x, y), "dpcausal, Gaussian": ours(x, y, "gaussian"),
+            "dpcausal": ours(x, y), "dpcausal, Gaussian": ours(x, y, GAUSSIAN),
             "hyppo": lambda: Hsic().statistic(*columns), "causal-learn": lambda: KCI_UInd().compute_pvalue(*columns),
         }, given.repeats),
         100_000: median_times({

@@ -150,7 +150,7 @@ def test_bounds_at_the_limit_are_answered_without_a_warning(score: str, both: bo
 
 
 def test_more_rows_than_the_sums_are_proved_for_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(hsic.MOST_RECORDS, "laplacian", 19)
+    monkeypatch.setattr(hsic.LAPLACIAN, "most_records", 19)
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
     for arguments in ({"protect": "test"}, {"blocks": 1, "score": "hsic"}, {"blocks": 3, "score": "hsic"}):
         with pytest.raises(ParameterError, match="at most 19 rows"):

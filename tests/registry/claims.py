@@ -11,6 +11,12 @@ from dpcausal.mechanisms.blocks import assign_blocks, bit_counts, equal_blocks, 
 from dpcausal.papers.direction.anm_test_privacy import HSIC
 from dpcausal.papers.direction.holdout import difference_sensitivity
 from dpcausal.papers.statistics.flip_distance import flip_sensitivity, signed_margin
+from dpcausal.papers.statistics.hsic import (
+    GAUSSIAN,
+    hsic_residual_sensitivity,
+    hsic_sensitivity,
+    root_hsic_residual_sensitivity,
+)
 from dpcausal.papers.statistics.iqr import IqrReach, iqr_signed_distance
 from dpcausal.papers.statistics.rank import (
     kendall,
@@ -23,10 +29,7 @@ from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Sensitivity, Unit
 from dpcausal.statistics.hsic import (
     hsic,
-    hsic_residual_sensitivity,
-    hsic_sensitivity,
     root_hsic,
-    root_hsic_residual_sensitivity,
     root_hsic_sensitivity,
 )
 from dpcausal.statistics.rank import kendall_numerator
@@ -101,7 +104,7 @@ def of_residuals(score: Any) -> Any:
     base = 0.5 + 0.05 * np.repeat([-1.0, 1.0], GROUP)
 
     def statistic(rows: Rows) -> float:
-        return float(score(x, base + SHIFT * (rows[0] - 0.5), kernel="gaussian", width_x=1e-3, width_y=0.1, **BOX))
+        return float(score(x, base + SHIFT * (rows[0] - 0.5), kernel=GAUSSIAN, width_x=1e-3, width_y=0.1, **BOX))
 
     return statistic
 

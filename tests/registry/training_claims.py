@@ -16,6 +16,7 @@ from dpcausal.papers.direction import anm_training_privacy as published
 from dpcausal.papers.direction import stable, training
 from dpcausal.papers.direction.stable import training_sensitivity
 from dpcausal.papers.mechanisms.stable_value import stable_threshold, stable_value
+from dpcausal.papers.statistics.hsic import GAUSSIAN
 from dpcausal.papers.statistics.rank import kendall
 from dpcausal.papers.statistics.stability import FeatureTable, fit_stable, prediction_sensitivity
 from dpcausal.privacy.ledger import Ledger
@@ -105,7 +106,7 @@ def of_published(rows: Rows) -> float:
     m = 2 * GROUP
     left, _ = moved(rows, RANK_SHIFT)
     box = {"range_x": stable.RANGE, "range_y": stable.RESIDUAL_RANGE}
-    return (m / (m - 1)) ** 2 * hsic(HELD_X, left, kernel="gaussian", width_x=0.4, width_y=0.4, **box)
+    return (m / (m - 1)) ** 2 * hsic(HELD_X, left, kernel=GAUSSIAN, width_x=0.4, width_y=0.4, **box)
 
 
 RANGES = {"columns": 4 * GROUP, "starts": {"apart": apart}}

@@ -16,8 +16,8 @@ from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.papers import TrainingPrivacy
 from dpcausal.papers.direction import stable
 from dpcausal.papers.direction.stable import Setting, default_penalty, training_sensitivity
+from dpcausal.papers.statistics import gaussian_sums
 from dpcausal.privacy.noise import generator_from_seed
-from dpcausal.statistics import gaussian_sums
 from tests.conformance import search
 from tests.direction.neighbours import spelled
 from tests.registry.training_claims import GROUP, LARGE, RANGES, N, apart, of_scores

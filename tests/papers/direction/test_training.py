@@ -13,10 +13,10 @@ from dpcausal.errors import LossError, ParameterError
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.papers.direction import anm_training_privacy as published
 from dpcausal.papers.direction import stable, training
+from dpcausal.papers.statistics.hsic import hsic_residual_sensitivity
 from dpcausal.papers.statistics.iqr import interquartile_range
 from dpcausal.papers.statistics.stability import prediction_sensitivity
 from dpcausal.privacy.sensitivity import Norm, Unit
-from dpcausal.statistics.hsic import hsic_residual_sensitivity
 from tests.conformance import search
 from tests.direction.neighbours import spelled
 from tests.registry.training_claims import LARGE, RANGES, SHIFT, N, apart, of_published, of_ranges, of_ranks

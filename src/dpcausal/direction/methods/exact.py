@@ -14,7 +14,7 @@ from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.sandbox import isolated_or_default
-from dpcausal.statistics.hsic import MOST_RECORDS
+from dpcausal.statistics.hsic import LAPLACIAN
 
 TRAINING_SHARE = 0.5
 """Share of the rows that the regressions are fitted on."""
@@ -40,7 +40,7 @@ class Exact(DirectionMethod):
     scores: ClassVar[tuple[str, ...]] = NAMES
 
     def plan(self, question: Pair, loss: Any) -> Self:
-        most = MOST_RECORDS["laplacian"]
+        most = LAPLACIAN.most_records
         if question.score == "hsic" and anm.half_sizes(question.n, TRAINING_SHARE)[1] > most:
             raise ParameterError(f"the hsic score takes at most {most} rows in a half without privacy")
         return self

@@ -24,7 +24,7 @@ from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.blocks import assign_blocks, salt_of, vote_count
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.sandbox import isolated_or_default
-from dpcausal.statistics.hsic import MOST_RECORDS
+from dpcausal.statistics.hsic import LAPLACIAN
 
 LEAST_ROWS = 40
 """Fewest rows a block may have by the default rule."""
@@ -110,9 +110,9 @@ class MajorityVote(DirectionMethod):
         most = question.n // LEAST_BLOCK
         if isinstance(blocks, bool) or not isinstance(blocks, int) or not 1 <= blocks <= most or blocks % 2 == 0:
             raise ParameterError(f"blocks must be an odd number between 1 and n/{LEAST_BLOCK} = {most}")
-        if question.score == "hsic" and -(-question.n // blocks) > MOST_RECORDS["laplacian"]:
+        if question.score == "hsic" and -(-question.n // blocks) > LAPLACIAN.most_records:
             raise ParameterError(
-                f"the hsic score takes at most {MOST_RECORDS['laplacian']} rows in a block"
+                f"the hsic score takes at most {LAPLACIAN.most_records} rows in a block"
             )
         return replace(self, blocks=blocks)
 

@@ -30,7 +30,7 @@ from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.selection import margin_sensitivity, rank_margin
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Sensitivity
-from dpcausal.statistics.hsic import MOST_RECORDS, permuted_root_hsic_sensitivity, root_hsic, root_hsic_sensitivity
+from dpcausal.statistics.hsic import LAPLACIAN, permuted_root_hsic_sensitivity, root_hsic, root_hsic_sensitivity
 
 RESAMPLES = 199
 WIDTH = 0.4
@@ -86,8 +86,8 @@ class Hsic(IndependenceTest):
         both = (*question.x, *question.y)
         if len(question.x) != 1 or len(question.y) != 1 or width_of(question.schema, both) < 2:
             raise ParameterError("method 'hsic' takes one column x and one column y")
-        if not 2 <= question.n <= MOST_RECORDS["laplacian"]:
-            raise ParameterError(f"method 'hsic' takes 2 to {MOST_RECORDS['laplacian']} rows")
+        if not 2 <= question.n <= LAPLACIAN.most_records:
+            raise ParameterError(f"method 'hsic' takes 2 to {LAPLACIAN.most_records} rows")
         width = WIDTH if self.width is None else self.width
         in_halves = ", in units of half a column's range"
         return replace(

@@ -19,18 +19,19 @@ from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.papers.direction.calculators import two_draws_tail
 from dpcausal.papers.direction.holdout import Halving
 from dpcausal.papers.statistics import rank
+from dpcausal.papers.statistics.hsic import Calibration, hsic_sensitivity
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
-from dpcausal.statistics import hsic as hsic_scores
+from dpcausal.statistics.hsic import hsic
 
 RANKS = rank.Calibration(spearman=(30, 0), kendall=(4, 0))
 """Theorem 1: valid; about five times too large for rho."""
 
-HSIC = hsic_scores.Calibration(slope=Fraction(12), offset=Fraction(11), proof="hsic-published")
+HSIC = Calibration(slope=Fraction(12), offset=Fraction(11), proof="hsic-published")
 """After Theorem 3 and appendix, in units of HSIC_V: valid, five times too large."""
 
-HSIC_WIDER = hsic_scores.Calibration(slope=Fraction(16), offset=Fraction(8), proof="hsic-published")
+HSIC_WIDER = Calibration(slope=Fraction(16), offset=Fraction(8), proof="hsic-published")
 """Theorem 3: valid, six times too large."""
 
 CLAIMS = {
@@ -41,11 +42,11 @@ CLAIMS = {
 
 
 def _hsic_pair(rest: Residuals) -> tuple[float, float]:
-    forward = hsic_scores.hsic(
+    forward = hsic(
         *rest.forward(), width_x=rest.width_x, width_y=rest.width_left_y,
         range_x=rest.range_x, range_y=rest.range_left_y,
     )  # fmt: skip
-    backward = hsic_scores.hsic(
+    backward = hsic(
         *rest.backward(), width_x=rest.width_y, width_y=rest.width_left_x,
         range_x=rest.range_y, range_y=rest.range_left_x,
     )  # fmt: skip
@@ -66,7 +67,7 @@ def release(rest: Residuals, score: str, allotment: CallBudget, loss: PureDP) ->
         bound = Fraction(each.bound)
     else:
         pair = _hsic_pair(rest)
-        each = hsic_scores.hsic_sensitivity(rest.m, HSIC, unit=Unit.TEST_ROW)
+        each = hsic_sensitivity(rest.m, HSIC, unit=Unit.TEST_ROW)
         bound = Fraction(each.bound) * Fraction(rest.m, rest.m - 1) ** 2
     both = Sensitivity(2 * bound + Fraction(1, 2**50), Norm.L1, Relation.REPLACE_ONE, each.proof, each.unit)
     noisy = laplace(Query(np.asarray(pair), both, "scores"), allotment, loss)

@@ -23,6 +23,7 @@ from dpcausal.papers.direction import stable
 from dpcausal.papers.direction.calculators import two_draws_tail
 from dpcausal.papers.direction.stable import StableFit
 from dpcausal.papers.mechanisms.stable_value import stable_value
+from dpcausal.papers.statistics.hsic import GAUSSIAN
 from dpcausal.papers.statistics.rank import kendall, spearman
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
@@ -93,7 +94,7 @@ class AnmTrainingPrivacy(PublishedFit):
         left_y, left_x = halves.residuals(setting)
         scores = [
             in_paper * hsic(
-                regressor, left, kernel="gaussian", width_x=stable.SCORE_WIDTH, width_y=stable.SCORE_WIDTH,
+                regressor, left, kernel=GAUSSIAN, width_x=stable.SCORE_WIDTH, width_y=stable.SCORE_WIDTH,
                 range_x=stable.RANGE, range_y=stable.RESIDUAL_RANGE,
             )
             for regressor, left in ((halves.x, left_y), (halves.y, left_x))

@@ -31,7 +31,7 @@ from dpcausal.papers.statistics.rank import (
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity, Unit
-from dpcausal.statistics.hsic import MOST_RECORDS, root_hsic_sensitivity
+from dpcausal.statistics.hsic import LAPLACIAN, root_hsic_sensitivity
 from dpcausal.statistics.rank import kendall_numerator
 
 
@@ -149,9 +149,9 @@ class Halving(OneHalf):
         """Check the share of training rows, and the size of the test half that it leaves."""
         super().plan(question, loss)
         share = checked_share(self.training_share)
-        if question.score == "hsic" and half_sizes(question.n, share)[1] > MOST_RECORDS["laplacian"]:
+        if question.score == "hsic" and half_sizes(question.n, share)[1] > LAPLACIAN.most_records:
             raise ParameterError(
-                f"the hsic score takes at most {MOST_RECORDS['laplacian']} rows in a test half"
+                f"the hsic score takes at most {LAPLACIAN.most_records} rows in a test half"
             )
         return replace(self, training_share=share)
 

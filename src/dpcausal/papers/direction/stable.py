@@ -20,6 +20,7 @@ from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.papers.direction.calculators import one_draw_tail
 from dpcausal.papers.direction.half import TRAINING_SHARE, OneHalf, checked_share
+from dpcausal.papers.statistics.hsic import GAUSSIAN, root_hsic_residual_sensitivity
 from dpcausal.papers.statistics.stability import (
     LARGEST_PENALTY,
     LARGEST_WIDTH,
@@ -34,7 +35,7 @@ from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
-from dpcausal.statistics.hsic import MOST_RECORDS, root_hsic, root_hsic_residual_sensitivity
+from dpcausal.statistics.hsic import root_hsic
 
 WIDTH = 0.3
 """Default width of the regressions' kernel, in halves of the regressor's public range."""
@@ -94,7 +95,7 @@ def root_scores(x: Column, y: Column, left_y: Column, left_x: Column) -> tuple[f
 
     def score(regressor: Column, residual: Column) -> float:
         return root_hsic(
-            regressor, residual, kernel="gaussian", width_x=SCORE_WIDTH, width_y=SCORE_WIDTH,
+            regressor, residual, kernel=GAUSSIAN, width_x=SCORE_WIDTH, width_y=SCORE_WIDTH,
             range_x=RANGE, range_y=RESIDUAL_RANGE,
         )  # fmt: skip
 
@@ -168,10 +169,10 @@ class StableFit(OneHalf):
         n, m = ready.sizes(question)
         if n > MOST_ROWS:
             raise ParameterError(f"protected regressions take at most {MOST_ROWS} training rows, here {n}")
-        if question.score == "hsic" and m > MOST_RECORDS["gaussian"]:
-            least = math.ceil(10**4 * (1 - MOST_RECORDS["gaussian"] / question.n)) / 10**4
+        if question.score == "hsic" and m > GAUSSIAN.most_records:
+            least = math.ceil(10**4 * (1 - GAUSSIAN.most_records / question.n)) / 10**4
             raise ParameterError(
-                f"the hsic score takes at most {MOST_RECORDS['gaussian']} rows in a test half here: give a "
+                f"the hsic score takes at most {GAUSSIAN.most_records} rows in a test half here: give a "
                 f"training_share of at least {least}"
             )
         usual = 1.0 if loss.exact else default_penalty(n, float(loss.exact_epsilon))
