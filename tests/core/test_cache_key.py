@@ -80,6 +80,43 @@ def test_an_order_that_means_nothing_makes_no_other_question(one: Any, other: An
     assert form(lambda: one(table)) == form(lambda: other(table))
 
 
+SPELLINGS: dict[str, list[Callable[[dpc.Table], Any]]] = {  # each list is one question
+    "an arm": [
+        lambda t, pair=pair: dpc.effect(
+            t, treatment="a", outcome="u", adjust=["b"], treated=pair[0], control=pair[1], loss=golden.PURE)
+        for pair in ((1, 0), (True, False), (1.0, 0.0), ("1", "0"), (np.int8(1), np.bool_(False)))
+    ],
+    "a bound of zero": [
+        lambda t, zero=zero: dpc.ci_test(t.where("u", at_least=zero), "a", "b", given=[], loss=golden.PURE)
+        for zero in (0, 0.0, -0.0, np.float32(-0.0))
+    ],
+    "a range": [
+        lambda t: dpc.ci_test(t.where("u", at_least=0, at_most=2), "a", "b", given=[], loss=golden.PURE),
+        lambda t: dpc.ci_test(t.where("u", at_least=0).where("u", at_most=2), "a", "b", given=[], loss=golden.PURE),
+        lambda t: dpc.ci_test(
+            t.where("u", at_most=3).where("u", at_least=0, at_most=2).where("u", at_least=-1), "a", "b", given=[],
+            loss=golden.PURE),
+    ],
+    "levels": [
+        lambda t: dpc.ci_test(t.where("b", among=["no"]), "a", "u", given=[], loss=golden.PURE),
+        lambda t: dpc.ci_test(
+            t.where("b", among=["yes", "no"]).where("b", among=["no"]).where("b", among=["no", "no"]), "a", "u",
+            given=[], loss=golden.PURE),
+    ],
+    "a cutoff": [
+        lambda t, cutoff=cutoff: dpc.discontinuity(t, running="u", outcome="v", cutoff=cutoff, bins=6, loss=golden.PURE)
+        for cutoff in (0, 0.0, -0.0)
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("calls", SPELLINGS.values(), ids=list(SPELLINGS))
+def test_one_question_is_paid_for_once_however_it_is_written(calls: list[Callable[[dpc.Table], Any]]) -> None:
+    """Seen to fail: 1 and True, 0.0 and -0.0, one range in two clauses were paid for as other questions."""
+    table = golden.table(LEDGER)
+    assert len({form(lambda c=call: c(table)) for call in calls}) == 1  # type: ignore[misc]
+
+
 SIZES = [[[100, 200], [300, 400]], [[500, 300], [400, 300]]]
 ORDERS: dict[str, Callable[..., Any]] = {
     "given": lambda t, names: dpc.ci_test(t, "a", "u", given=names(["b", "v"]), loss=golden.PURE),

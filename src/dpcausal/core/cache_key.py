@@ -92,8 +92,7 @@ def _table(table: Table, told: dict[str, Any], asked: dict[str, Any]) -> dict[st
     inside, weight, schema = (told.pop(name) for name in ("inside", "weight", "schema"))
     used = {*_texts(asked), *(one.name for one in inside)}  # a level that is called as a column brings one more
     columns = {name: column.to_dict() for name, column in schema.items() if name in used}
-    views = sorted((_predicate(one) for one in inside), key=json_text)
-    told |= {"schema": columns, "where": views, "unit": table.unit.value}
+    told |= {"schema": columns, "where": _subgroup(inside), "unit": table.unit.value}
     return _drop_none(told | {"weight": None if weight is None else [weight[0], weight[1].to_dict()]})
 
 
@@ -111,9 +110,20 @@ def _panel(told: dict[str, Any]) -> dict[str, Any]:
     return _drop_none(told | {"bounds": told["bounds"].to_dict(), "covariates": covariates} | pairs)
 
 
-def _predicate(one: Predicate) -> dict[str, Any]:
-    among = None if one.among is None else sorted((_to_json_key(level) for level in set(one.among)), key=json_text)
-    return _drop_none({"column": one.name, "at_least": one.at_least, "at_most": one.at_most, "among": among})
+def _subgroup(inside: Sequence[Predicate]) -> list[dict[str, Any]]:
+    """Return a range or levels for each column: clauses about one column are one, however they are written."""
+    views: dict[str, dict[str, Any]] = {}
+    for one in inside:
+        view = views.setdefault(one.name, {"column": one.name})
+        for end, tighter in (("at_least", max), ("at_most", min)):
+            if (value := getattr(one, end)) is not None:
+                view[end] = tighter(value, view.get(end, value))
+        if one.among is not None:
+            view["among"] = view.get("among", set(one.among)) & set(one.among)
+    for view in views.values():
+        if "among" in view:
+            view["among"] = sorted((_to_json_key(level) for level in view["among"]), key=json_text)
+    return sorted((_drop_none(view) for view in views.values()), key=json_text)
 
 
 def _question_key(question: Any) -> dict[str, Any]:
@@ -140,7 +150,7 @@ def _to_json_key(value: Any) -> Any:
     if value is None or type(value) in (bool, int, str):
         return value
     if type(value) is float:
-        return value if np.isfinite(value) else {"float": str(value)}
+        return value + 0.0 if np.isfinite(value) else {"float": str(value)}  # -0.0 is 0.0
     if isinstance(value, (list, tuple)):
         return [_to_json_key(part) for part in value]
     if isinstance(value, frozenset):

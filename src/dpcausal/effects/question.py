@@ -78,7 +78,7 @@ class EffectQuestion(TableQuestion[Effect]):
         check_varies(table.inside, outcome, table.schema.column(outcome))
         if all(level is None or level_text(level, ("0", "1")) for level in (treated, control)):
             table = as_levels(table, treatment)
-        _check_arms(table, treatment, treated, control)
+        treated, control = _check_arms(table, treatment, treated, control)
         public.check_choice("estimand", estimand, ("ate", "att"))
         within = public.number("coverage", coverage, 0.5, 0.999)
         return cls(table, treatment, outcome, adjusted, groups, estimand, treated, control, within)
@@ -126,7 +126,8 @@ class EffectQuestion(TableQuestion[Effect]):
         )  # fmt: skip
 
 
-def _check_arms(table: Table, treatment: str, treated: Any, control: Any) -> None:
+def _check_arms(table: Table, treatment: str, treated: Any, control: Any) -> list[object]:
+    """Return the levels as they are declared, however they were written; None stands for one that was not given."""
     column = table.schema.column(treatment)
     levels, left = levels_of(column), codes_left(table.inside, treatment, column)
     empty = [levels[code] for code in arms_of(levels, treatment, treated, control) if code not in left]
@@ -135,6 +136,9 @@ def _check_arms(table: Table, treatment: str, treated: Any, control: Any) -> Non
             f"the subgroup leaves nobody with {treatment!r} = {' or '.join(empty)}: there is nothing to compare; "
             "choose the rows by another column"
         )
+    labels: Any = levels if isinstance(column, Bounded) else column.labels
+    texts = [None if level is None else level_text(level, levels) for level in (treated, control)]
+    return [None if text is None else labels[levels.index(text)] for text in texts]
 
 
 def alike(unit: Unit) -> str:

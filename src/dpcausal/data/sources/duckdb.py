@@ -43,9 +43,9 @@ def in_turn(action: Callable[[], Result]) -> Result:
             tries += 1
             causes = (error, error.__cause__, error.__context__)
             is_busy = any("ResourceInUse" in type(one).__name__ for one in causes)
-            if time.monotonic() > end or not (is_busy or tries < 3):
+            if time.monotonic() > end or not (is_busy or tries < 6):
                 raise
-        time.sleep(0.002)
+        time.sleep(min(0.002 * 3**tries, 0.2))
 
 MOST_BRANCHES = 24
 """With more levels a list of them is joined: a branch costs a comparison a row."""
