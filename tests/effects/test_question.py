@@ -162,7 +162,7 @@ def of_all(columns: Any, loss: Any, seed: int = 1, **words: Any) -> Any:
             "method": dpc.methods.Stratified(population="observed")} | words  # fmt: skip
     with dpc.simulated_noise(seed):
         found = dpc.effect(dpc.Table(columns, schema, ledger), **said)
-    assert loss == EXACT or str(ledger.remaining).endswith(" 0")
+    assert loss == EXACT or ledger.remaining.epsilon == 0
     return found
 
 
