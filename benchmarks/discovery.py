@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import time
 from functools import lru_cache
+from importlib.util import find_spec
 from math import comb
 from typing import Any
 
@@ -75,6 +76,7 @@ def by_pgmpy(case: Case) -> dpc.Cpdag:
 
 
 PEERS = {"causal-learn": by_causal_learn, "pgmpy": by_pgmpy}
+MODULES = {"causal-learn": "causallearn", "pgmpy": "pgmpy"}
 SUMMARY = {
     name: mean(name) for name in ("skeleton F1", "class F1", "edges", "true edges", "of", "answered", "pairs tested",
                                   "seconds", "class F1 before pruning")
@@ -111,6 +113,9 @@ def main(arguments: list[str], name: str = "discovery", **changed: Any) -> int:
                 "epsilons": [0.1, 1.0], "runs": 10}  # fmt: skip
     given = options(__doc__, arguments, **defaults | changed)
     report = Report(name, "discovery", given, arguments)
+    for peer in [one for one in given.methods if one in PEERS and find_spec(MODULES[one]) is None]:
+        print(f"{peer} is left out: it is not installed; pip install -e '.[benchmark]'")
+        given.methods.remove(peer)
     designs = registry.of(DESIGNS, [] if given.designs else given.families)
     designs = {one: designs[one] for one in chosen(given.designs, designs)} if given.designs else designs
     grid(report, designs, measure, SUMMARY, methods=given.methods, rows=given.rows, epsilons=given.epsilons,

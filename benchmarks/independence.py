@@ -16,15 +16,15 @@ from dpcausal.privacy.loss import PureDP
 N = 10_000
 
 
-def rate(report: Report, design: str, least: float, most: float, **asked: Any) -> float:
+def rate(report: Report, label: str, least: float, most: float, **asked: Any) -> float:
     """Add a rate of rejections, and its target if it has one."""
     runs, method = report.given.runs, asked.get("method", "auto")
     found, name = rejection_rate(**asked, repetitions=runs, seed=11), getattr(method, "name", method)
-    report.add(design, {"power": (found, (found * (1 - found) / runs) ** 0.5)}, n=asked["n"], runs=runs,
+    report.add(label, {"power": (found, (found * (1 - found) / runs) ** 0.5)}, n=asked["n"], runs=runs,
                epsilon=asked["loss"].epsilon, method=name)  # fmt: skip
     if (least, most) != (0, 1):
         text = f"at least {least:.3g}" if most == 1 else f"at most {most:g}"
-        report.target(f"{design}, {name}, ε = {asked['loss'].epsilon:g}: {found:.3f}, {text}", least <= found <= most)
+        report.target(f"{label}, {name}, ε = {asked['loss'].epsilon:g}: {found:.3f}, {text}", least <= found <= most)
     return found
 
 

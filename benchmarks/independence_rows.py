@@ -54,7 +54,7 @@ def asked(method: Any, kind: str, ids: str | None, seed: int) -> Any:
     """Ask one table."""
     columns, schema, given = frame(kind, ids is not None, seed)
     of_persons: dict[str, Any] = {} if ids is None else {"person": "id", "ids": ids}
-    table = dpc.Table(columns, schema, dpc.Ledger.in_memory(LOSS), missing="drop", **of_persons)
+    table = dpc.Table(columns, schema, dpc.Ledger.in_memory(LOSS, **of_persons), missing="drop", **of_persons)
     return dpc.ci_test(table, "x", "y", given=given, method=method, loss=LOSS)
 
 
