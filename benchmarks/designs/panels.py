@@ -250,7 +250,7 @@ TUNED = ("factor", "volatility", "trend", "autoregression", "far inside", "drift
 DESIGNS = register({name: of_family(name) for name in TUNED}, "families", **FACTS)
 DESIGNS |= register({name: of_family(name) for name in FAMILIES if name not in TUNED}, "families, later", "2026-11-22",
                     **FACTS)  # fmt: skip
-DESIGNS |= register({"counties": counties}, "counties", "2026-11-22", **FACTS)
+DESIGNS |= register({"counties": counties}, "counties", "2026-11-22", more={"noise": 0}, **FACTS)
 DESIGNS |= register({make.__name__: of_practice(make) for make in SHAPES}, "practice", "2026-11-23", **FACTS)
 DESIGNS |= register({
     "factor, shock": simulated(dpc.simulate.factor_panel), "linear": simulated(dpc.simulate.linear_panel),

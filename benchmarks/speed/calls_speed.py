@@ -47,7 +47,7 @@ def direction_all(pairs: int, budget: Any, one_by_one: bool = False) -> Call:
     def call() -> None:
         if one_by_one:
             for pair in names:
-                dpc.direction(table, *pair, loss=budget.divided(pairs))
+                dpc.direction(table, *pair, loss=budget / pairs)
         else:
             dpc.direction_all(table, names, loss=budget)
         assert not table.ledger.remaining.epsilon, "the budget is exactly spent"
