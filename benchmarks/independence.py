@@ -69,7 +69,7 @@ PARTS = {"ratio": ratio, "weighted": weighted, "levels": levels}
 
 def main(arguments: list[str], name: str = "independence", **changed: Any) -> int:
     given = options(__doc__, arguments, **{"runs": 200, "parts": list(PARTS)} | changed)
-    report = Report(name, "independence", given, arguments, seeds="dpcausal.power, seed 11; ε by seed 5")
+    report = Report(name, "independence", given, arguments, seeds="rejection_rate, seed 11; ε by seed 5")
     for part in given.parts:
         PARTS[part](report)
     return report.finish()

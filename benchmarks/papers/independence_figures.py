@@ -137,7 +137,7 @@ def draw(folder: Path, done: dict[str, tuple[str, Sequence[float], dict[str, lis
 
 def main(arguments: list[str], name: str = "independence_figures", **changed: Any) -> int:
     given = options(__doc__, arguments, **{"runs": 10, "figures": [], "pictures": ""} | changed)
-    report = Report(name, "independence", given, arguments, seeds="dpcausal.power with seed 17")
+    report = Report(name, "independence", given, arguments, seeds="rows and noise of rejection_rate, seed 17")
     done = figures(report, set(given.figures))
     if not given.figures or "10" in given.figures:
         pvalues(report)
