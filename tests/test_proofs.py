@@ -68,7 +68,7 @@ def test_every_claim_has_its_parts(name: str) -> None:
 def test_an_unknown_claim_is_refused_with_those_near_it() -> None:
     with pytest.raises(ParameterError, match="did you mean 'laplace'"):
         explain("laplce")
-    with pytest.raises(ParameterError, match=f"it stands in .*; 'dpcausal explain' lists all {len(claims())}"):
+    with pytest.raises(ParameterError, match=f"it is in .*; 'dpcausal explain' lists all {len(claims())}"):
         explain("gaussian noise")
     with pytest.raises(ParameterError, match=r"no claim of that name; 'dpcausal explain'"):
         explain("zzzz")

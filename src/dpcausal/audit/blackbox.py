@@ -135,7 +135,7 @@ def audit_epsilon(
     Notes
     -----
     *Accuracy*: Laplace noise that is too small by 5 %, 10 %, 25 %, 50 % at a claim of 1 needs about 264,000, 69,000,
-    12,500 and 3,600 draws to be seen with power .99.
+    12,500 and 3,600 draws to be seen with power 0.99.
 
     Examples
     --------

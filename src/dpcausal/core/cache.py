@@ -1,10 +1,10 @@
-"""Kept answers: exactly the same question, asked again of the same data, is answered from the ledger, free.
+"""Cached results: exactly the same question, asked again of the same data, is answered from the ledger, free.
 
-What was released stands in the ledger beside its spend.  "The same question" speaks of public things alone: the
+What was released stands in the ledger beside its spend.  "The same question" applies to public things alone: the
 table's name, size, used columns, unit and subgroup, the question, the settled method and the loss; never of rows, so
 that a lookup tells nothing of them.  "The same data" is what ``Origin`` can tell: an answer that was made from other
-data, as of a file before it was written to, is not given for these.  It is not paid for anew unasked either: the data
-may hold the same records.
+data, as of a file before it was written to, is not given for these.  It is not paid for again by default either: the
+data may hold the same records.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def lookup_or_stop(
     ledger: Ledger, task: str, plans: Sequence[PlannedCall[Any]], loss: Loss, refresh: bool, *, offered: Loss,
     zcdp: ZCDP | None = None, **more: Any,
 ) -> tuple[str, Any]:  # fmt: skip
-    """Return what stands for exactly this call, and its kept answer or ``None``; refuse one of other data."""
+    """Return what identifies exactly this call, and its cached result or ``None``; refuse one of other data."""
     asked = cache_key(ledger, task, plans, offered, **more)
     if _dry_run_active.get():
         raise DryRunStop(task, tuple(plans), loss, zcdp, asked)
@@ -71,7 +71,7 @@ def lookup_or_stop(
 
 
 def cache_key(ledger: Ledger, task: str, plans: Sequence[PlannedCall[Any]], offered: Loss, **more: Any) -> str:
-    """Return what stands for exactly this call, 64 hexadecimal digits of its form; empty where no answer is kept.
+    """Return what identifies exactly this call, 64 hexadecimal digits of its form; empty where no answer is kept.
 
     That is without a name, without privacy, under simulated noise, and where a part of the question is an object that
     has no words, as a model of x.
@@ -86,14 +86,15 @@ def cache_key(ledger: Ledger, task: str, plans: Sequence[PlannedCall[Any]], offe
 
 @dataclass(frozen=True)
 class Recalled:
-    """A kept answer, marked as kept, and why it is not of the data that are asked about; empty where it is."""
+    """A cached result, marked as kept, and why it is not of the data that are asked about; empty where it is."""
 
     answer: Any
     other_data: str
 
 
 def load_cached(ledger: Ledger, asked: str, refresh: bool, origin: Origin | None) -> Recalled | None:
-    """Return the kept answer of exactly this call; ``None`` if there is none, or ``refresh`` pays anew.
+    """Return the cached result of exactly this call; ``None`` if there is none, or ``refresh`` runs it again at a new
+    privacy cost.
 
     ``origin`` is what data are asked about, ``None`` where they are not there.  A LedgerError where it was spent for
     and no answer was kept: the run ended in between.

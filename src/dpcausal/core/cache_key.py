@@ -1,18 +1,18 @@
-"""The form of a call, by which its kept answer is found again: plain JSON of public things, alike in every version.
+"""The form of a call, by which its cached result is found again: plain JSON of public things, alike in every version.
 
 A form names tasks, arguments and methods by the words that a user writes, so that it outlives classes that are moved,
 renamed or given more fields.  What is ``None`` is left out: an argument or option that came later and is not given
 leaves the form as it was.
 
-**Order is part of it.**  Options such as ``sizes`` or a law of what is given are read in the order of the columns, an
-answer's axes follow it, and so do the last bits of a regression: names in another order are another question.  Sets,
-and the clauses of a subgroup, of which a record must meet each, have no order.
+**Order is part of it.**  Options such as ``sizes`` or a distribution of what is given are read in the order of the
+columns, an answer's axes follow it, and so do the last bits of a regression: names in another order are another
+question.  Sets, and the clauses of a subgroup, of which a record must meet each, have no order.
 
 **Of the schema it holds the columns that the question uses**, each with all that is declared of it: a column more in
 the schema leaves it as it was, and another bound, level or code of a used column is another question.
 
 **No private value has a part in it**: its hash stands in the ledger, where a hash of records could be guessed at.  A
-target's own series is public, and is in it.  Which data an answer was made from is told otherwise: see ``cached``.
+target's own series is public, and is in it.  Which data an answer was made from is reported otherwise: see ``cached``.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 
 
 def cache_key_text(task: str, plans: Sequence[PlannedCall[Any]], offered: Loss, **more: Any) -> str:
-    """Return what stands for exactly this call; ``NotStorableError`` where a part of it has no words.
+    """Return what identifies exactly this call; ``NotStorableError`` where a part of it has no words.
 
     ``offered`` is the loss that the caller named, of which a plan may spend less and say so.
     """

@@ -50,7 +50,7 @@ class Question(ABC, Generic[Answer]):
 
     @property
     def drops_missing(self) -> bool:
-        """Whether records that lack a column are to be left out."""
+        """Whether records that have a missing value are to be left out."""
         return False
 
     @abstractmethod
@@ -107,16 +107,22 @@ class Method(ABC, Generic[Asked]):
     """What it does, in a few words."""
 
     supports_missing: ClassVar[bool] = False
-    """Whether a record that lacks a column contributes nothing to its answer: proved, and tested, for each method."""
+    """Whether a record that has a missing value contributes nothing to its answer.
+
+    Proved, and tested, for each method.
+    """
 
     allows_private_ids: ClassVar[bool] = False
-    """Whether it is proved where a replaced person may have another id: symmetric, or dealt into blocks by hash."""
+    """Whether it is proved where a replaced person may have another id: symmetric, or assigned to blocks by hash."""
 
     needs_rows_in_memory: ClassVar[bool] = True
     """Whether it needs all rows in memory; otherwise it sums over them, wherever they are."""
 
     uses_public_randomness: ClassVar[bool] = True
-    """Whether it draws public coins, for blocks, splits, features or copies: their seed is public and in the result."""
+    """Whether it draws public random numbers, for blocks, splits, features or copies.
+
+    Their seed is public and in the result.
+    """
 
     supports_no_privacy: ClassVar[bool] = False
     """Whether ``release`` gives the exact answer where ``NoPrivacy`` was charged."""
@@ -128,7 +134,7 @@ class Method(ABC, Generic[Asked]):
     """The smallest ε at which an answer is more than noise."""
 
     proofs: ClassVar[tuple[str, ...]] = ()
-    """The claims that every release rests on; ``proofs_of`` adds those that depend on the question or the loss."""
+    """The claims that every release relies on; ``proofs_of`` adds those that depend on the question or the loss."""
 
     def charge(self, loss: Loss, question: Asked) -> tuple[Any, str]:
         """Return what is spent of a loss and a note; refuse a kind that it cannot spend."""
@@ -145,7 +151,7 @@ class Method(ABC, Generic[Asked]):
         return self.needs_rows_in_memory
 
     def proofs_of(self, question: Asked, loss: Any) -> tuple[str, ...]:
-        """Return the claims that a release rests on; noise on integers is geometric for ε, Gaussian for ρ."""
+        """Return the claims that a release relies on; noise on integers is geometric for ε, Gaussian for ρ."""
         if self.losses != (PureDP, ZCDP):
             return self.proofs
         return (*self.proofs, "gaussian" if isinstance(loss, ZCDP) else "geometric")
@@ -213,7 +219,7 @@ class PlannedCall(Generic[Asked]):
 
     @property
     def proofs(self) -> tuple[str, ...]:
-        """The claims that the answer rests on."""
+        """The claims that the answer relies on."""
         return () if self.exactly or self.method.unproven else self.method.proofs_of(self.question, self.spent)
 
     @property

@@ -35,7 +35,8 @@ def while_it_works(tell: Callable[..., object]) -> Callable[..., None]:
 
 @contextmanager
 def progress(total: int, title: str) -> Iterator[Callable[[str], None]]:
-    """Give a function that is told each step by a public name, and show the steps where standard error is a terminal.
+    """Give a function that is called at each step by a public name, and show the steps where standard error is a
+    terminal.
     """
     bar: list[Any] = []
     if is_terminal():

@@ -95,7 +95,7 @@ def ask(
     question: Question[Answer], method: Method[Any], *, loss: Loss, accept_unproven: bool = False,
     accept_large_epsilon: bool = False, refresh: bool = False,
 ) -> Answer:  # fmt: skip
-    """Answer one question; exactly the same of a table with a name gets its kept answer, unless ``refresh``.
+    """Answer one question; exactly the same of a table with a name gets its cached result, unless ``refresh``.
 
     Everything that can fail for a public reason fails before the ledger is asked; from the spend on nothing may fail
     or warn for a reason that lies in a value.
@@ -163,7 +163,7 @@ class JointRun:
     origin: Origin
     allotment: CallBudget
     asked: str
-    """What stands for exactly this call."""
+    """What identifies exactly this call."""
 
     def guarantee(
         self, answers: Iterable[Any], claims: Sequence[str], note: str = "", but: tuple[str, ...] = ()
@@ -187,7 +187,7 @@ def charge_jointly(
     task: str, plans: Sequence[PlannedCall[Any]], division: LossSplit, loss: Loss, detail: Mapping[str, Any], *,
     correction: str, refresh: bool,
 ) -> JointRun | Any:  # fmt: skip
-    """Spend once for all plans; the kept answer instead, where exactly this call has one."""
+    """Spend once for all plans; the cached result instead, where exactly this call has one."""
     question, ledger = plans[0].question, plans[0].question.ledger
     asked, kept = lookup_or_stop(
         ledger, task, plans, division.spent, refresh, offered=loss, zcdp=division.zcdp, correction=correction

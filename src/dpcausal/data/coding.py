@@ -5,7 +5,7 @@
 | Bounded | how many cuts lie at or below the value, which is rounded once to float64; a null or NaN: missing |
 | Levels | the place of the level that equals the value, text by bytes, booleans by number; ``other``'s or missing |
 
-What is missing is told apart here and nowhere else; whether it is left out or counts as a substitute is the table's
+What is missing is distinguished here and nowhere else; whether it is left out or counts as a substitute is the table's
 rule.  A code depends on its own record alone.  So an engine's own equality must not decide it: a collation takes YES
 for yes, a comparison with a float takes 2^53 + 1 for 2^53.  An engine is given ``Matches`` or ``Cuts``, whose keys have
 the column's own type; it compares text as bytes and numbers within that type.

@@ -2,8 +2,8 @@
 
 A person's record of a question is the kept row of least hash among the person's own, or none.  So replacing all rows of
 a person, however many, replaces one record of N.  Sums take all kept rows instead, each as a part of its person.  A
-hash is of the id alone, tagged by its use, and the same whoever holds the frame; persons are told apart by their ids,
-never by hashes.
+hash is of the id alone, tagged by its use, and the same whoever holds the frame; persons are distinguished by their
+ids, never by hashes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def check_number(n: int, most: int | None) -> None:
 
 
 def check_order(source: Source, person: str | None) -> None:
-    """Refuse rows without an order: they are dealt to blocks by place, and one record could move all others."""
+    """Refuse rows without an order: they are assigned to blocks by place, and one record could move all others."""
     if not source.ordered and person is None:
         raise ParameterError(
             f"this question needs its rows in one order that no record changes, and this {source.backend} query gives "
@@ -72,7 +72,7 @@ class Persons:
 
     codes: Integers
     keys: Integers
-    """Of each person, by which blocks are dealt."""
+    """Of each person, by which blocks are assigned."""
 
     @property
     def n(self) -> int:

@@ -40,7 +40,7 @@ class Rows:
     present : dict
         Whether it has each of them.
     keys : int64 array, shape (n,), or None
-        Of persons whose ids are private: blocks are dealt by it, not by position.
+        Of persons whose ids are private: blocks are assigned by it, not by position.
     weights : float64 array, shape (n,), or None
         What part of its unit a record is, those of a unit at most 1 in all; ``None`` where each is one.
     owners : int64 array, shape (n,), or None

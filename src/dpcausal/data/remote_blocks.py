@@ -1,6 +1,6 @@
-"""Records that stay with the workers of an engine: dealt to blocks there by hashes of ids; whole numbers come back.
+"""Records that stay with the workers of an engine: assigned to blocks there by hashes of ids; whole numbers come back.
 
-A group of blocks is made up where one worker has all its rows, as it would be in memory.  Whoever deals or gathers
+A group of blocks is simulated where one worker has all its rows, as it would be in memory.  Whoever deals or gathers
 fails as a whole, without a figure; what fails inside a block is that block's own.
 """
 
@@ -103,7 +103,7 @@ class WorkerBlocks:
 
     @staticmethod
     def of(table: TableSpec) -> bool:
-        """Whether blocks of a table are made up by workers: from public facts."""
+        """Whether blocks of a table are simulated by workers: from public facts."""
         source = table.source
         many = table.rows > HELD and (source.has_workers or not source.ordered)
         return table.unit is Unit.PERSON and (source.afar or many)

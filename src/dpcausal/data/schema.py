@@ -123,7 +123,7 @@ class Schema(Mapping[str, Column]):
         frame : frame, mapping or path
             As for ``Table``.
         weight : (str, float), optional
-            As for ``Table``: how many weights lie above their largest is told, too.
+            As for ``Table``: how many weights lie above their largest is reported, too.
 
         Notes
         -----

@@ -202,7 +202,7 @@ class Source(Protocol):
 
 
 def withheld(action: Callable[[], Result], rule: str) -> Result:
-    """Return ``action()``, unheard; whatever it raises becomes a SchemaError stating ``rule``.
+    """Return ``action()``, with output suppressed; whatever it raises becomes a SchemaError stating ``rule``.
 
     *Guarantee*: the error carries neither the text nor the chain nor the traceback of the first one.
     """

@@ -46,8 +46,9 @@ class Table(Uncopyable):
         Where each question about this table is paid.
     name : str, optional
         Of the data, for good: exactly the same question is then answered once, and again from the ledger, free
-        (``refresh=True`` pays anew).  Public.  A file that was written to since, and in one process another frame, are
-        refused these answers; a frame of another process is known by its name alone.  New data need a new name.
+        (``refresh=True`` runs it again at a new privacy cost).  Public.  A file that was written to since, and in one
+        process another frame, are refused these answers; a frame of another process is known by its name alone.  New
+        data need a new name.
     max_rows : int, optional
         The most rows, or with ``person`` persons, that may be brought into memory: a table of more is refused.  By
         default only a question that needs all rows at once is, above 20 million rows, before it spends; others sum
@@ -66,11 +67,11 @@ class Table(Uncopyable):
         others refuse.  A row counts as w/maximum of one; above the maximum as one; not at all if w is missing or
         negative.  What is estimated is about the population that the weights stand for.
     missing : str
-        What becomes of a record that lacks a column of a question: a null, a NaN, what cannot be read, a level that is
-        not declared (without ``other``).  ``"drop"``: it contributes nothing, inside its own block, cell or term, so
-        that ``n`` stays public and nobody is told how many are left.  ``"level"``: so too, but what is missing from a
-        column of levels is the level ``"missing"``.  ``"impute"``: it counts as the midpoint of the bounds or the
-        first level, which can make independent columns look dependent.
+        What becomes of a record that has a missing value of a question: a null, a NaN, what cannot be read, a level
+        that is not declared (without ``other``).  ``"drop"``: it contributes nothing, inside its own block, cell or
+        term, so that ``n`` stays public and nobody learns how many are left.  ``"level"``: so too, but what is missing
+        from a column of levels is the level ``"missing"``.  ``"impute"``: it counts as the midpoint of the bounds or
+        the first level, which can make independent columns look dependent.
 
     Raises
     ------
@@ -273,7 +274,7 @@ class Table(Uncopyable):
 
     @property
     def missing(self) -> str:
-        """What becomes of records that lack a column of a question: ``"drop"``, ``"level"`` or ``"impute"``."""
+        """What becomes of records that have a missing value of a question: ``"drop"``, ``"level"`` or ``"impute"``."""
         return self._missing
 
     @property

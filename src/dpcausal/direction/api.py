@@ -36,7 +36,8 @@ def direction(
     """Release what the rows say of which of two columns causes the other: an arrow, or why there is none.
 
     In disjoint blocks each column is regressed on the other.  The verdict is an arrow if the columns are linked, what
-    one direction leaves over is independent of the cause, what the other leaves is not, and a score leans the same way.
+    one direction leaves over is independent of the cause, what the other leaves is not, and a score favours the same
+    way.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ def direction(
         ``"lsnm"`` (the default): which location-scale model leaves less dependence, by entropies; the only one with a
         verdict, and a forced choice takes a scale only in blocks where it gains.  ``"hsic"``: root of the
         Hilbert-Schmidt criterion of residuals.  The scores of information geometry fit no regression: ``"igci"``,
-        ``"igci-gaussian"`` (spacings, against a uniform or normal law) and ``"igci-slope"``.
+        ``"igci-gaussian"`` (spacings, against a uniform or normal distribution) and ``"igci-slope"``.
     method : str or method
         A short name, or an object of ``dpcausal.methods`` with its options, as ``Verdict(blocks=51)``: ``"verdict"``,
         four noisy counts of blocks, or ``"majority-vote"``, the whole ε on one count: a forced choice, which is
@@ -62,7 +63,7 @@ def direction(
     accept_unproven, accept_large_epsilon : bool
         Consent to a method without a proof; to ε above 20.
     refresh : bool
-        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
+        Of a table with a name: run again at a new privacy cost instead of returning the cached result.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The laws of noisy counts of blocks, and the p-values that they give: from public numbers, free.
+"""The distributions of noisy counts of blocks, and the p-values that they give: from public numbers, free.
 
 A count is Binomial(M, π) plus noise, π the chance that a block of so many rows casts the bit.  It grows stochastically
 with π, so a tail at π₀ is a p-value of "π is at most π₀", or at least.  Proof: ``verdict.md``.
@@ -32,7 +32,7 @@ SHOWN = 2.8
 def arrow_bounds(blocks: int, epsilon: float) -> tuple[float, float]:
     """Return the shares of blocks that an arrow is held against: at most so many may misfit, more than so many lean.
 
-    λ = M min(1, ε)/50 within ½ and ⅔,  φ = 1 − λ, at most .4
+    λ = M min(1, ε)/50 within ½ and ⅔,  φ = 1 − λ, at most 0.4
 
     Else a lean of 52 in 100 would be an arrow where blocks are many: more rows would make a wrong arrow more certain.
 
@@ -103,7 +103,7 @@ def _binomial(blocks: int, chance: float) -> npt.NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Counts:
-    """Noisy counts of M blocks with noise of one law; ``epsilon`` is that of the cube's, infinite of none."""
+    """Noisy counts of M blocks with noise of one distribution; ``epsilon`` is that of the cube's, infinite of none."""
 
     blocks: int
     tail: Tail
@@ -123,7 +123,7 @@ class Counts:
         return min(1.0, float(_binomial(self.blocks, chance) @ tails))
 
     def sign_pvalue(self, count: int) -> float:
-        """Return the two-sided p-value of fair coins: P(|B + Z − M/2| ≥ |count − M/2|)."""
+        """Return the two-sided p-value of fair coin flips: P(|B + Z − M/2| ≥ |count − M/2|)."""
         return min(1.0, 2 * self.at_least(max(count, self.blocks - count), 0.5))
 
     def clear(self, count: int) -> float:

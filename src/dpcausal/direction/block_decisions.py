@@ -1,4 +1,4 @@
-"""What one block says of a pair, in four bits: linked, which way it leans, and which of the two directions misfits.
+"""What one block says of a pair, in four bits: linked, which way it favours, and which of the two directions misfits.
 
 A bit is a function of the block's own rows and public random numbers, so a row moves each of the four counts by at most
 1.
@@ -35,14 +35,14 @@ MODELS = ADDITIVE, SCALED
 """y = f(x) + e, and y = f(x) + s(x)·e, with e independent of x: what a direction is held against."""
 
 THIN = (0.4, 0.5, 0.4, 0.4)
-"""Chances of the coins of a thin block: by them alone no verdict comes out more often than its level."""
+"""Chances of the random numbers of a thin block: by them alone no verdict comes out more often than its level."""
 
 NO_NOISE = 0.01
 """A column that the other leaves so little of, in its standard deviations, or less, is the same thing again."""
 
 
 def kernel(values: Column) -> tuple[Column, Column]:
-    """Return a Gaussian kernel matrix, .7 of the median distance of some rows wide, and the same centred."""
+    """Return a Gaussian kernel matrix, 0.7 of the median distance of some rows wide, and the same centred."""
     some = values[:WIDTH_ROWS]
     median = float(np.median(np.abs(some[:, None] - some)[_above(len(some))]))
     scaled = values / (WIDTH_SHARE * (median if median > 0 else 1.0))
@@ -57,7 +57,7 @@ def _above(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
 
 
 def dependence_pvalue(first: tuple[Column, Column], second: tuple[Column, Column]) -> float:
-    """Return the p-value of HSIC by a gamma law with the moments of its null law.
+    """Return the p-value of HSIC by a gamma law with the moments of its null distribution.
 
     *Source*: Gretton, Fukumizu, Teo, Song, Schölkopf & Smola (2008), section 3.
     """
@@ -88,9 +88,9 @@ def cancelled(response: Column, left: Column) -> bool:
 
 
 def of_block(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
-    """Return (linked, leans to x as the cause, x → y misfits, y → x misfits) of one block's rows; it may fail.
+    """Return (linked, favours x as the cause, x → y misfits, y → x misfits) of one block's rows; it may fail.
 
-    It leans by a coin where columns are coarse or heaped, or could be Gaussian but for their scales; and, of additive
+    It favours by a coin where columns are coarse or heaped, or could be Gaussian but for their scales; and, of additive
     noise, away from the cause that it would name where the skewnesses of the effect's two parts cancel: coins would be
     outvoted at last.  Where the spread may change, the parts depend on each other and such a balance says nothing.
     Of two columns that say the same, as in two units, both directions fit: what is left over is rounding, or what the
@@ -116,7 +116,7 @@ def of_block(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
 
 
 def coins_of(seed: int, chances: tuple[float, ...] = THIN) -> Bits:
-    """Return the four bits of a block that has too few rows, from its public coins."""
+    """Return the four bits of a block that has too few rows, from its public random numbers."""
     a, d, f, g = (generator_from_seed(seed).random(4) < chances).tolist()
     return a, d, f, g
 

@@ -39,7 +39,7 @@ class Columns(NamedTuple):
     y: Column
     kept: npt.NDArray[np.bool_]
     keys: npt.NDArray[np.int64] | None = None
-    """Of persons whose ids are private: blocks are dealt by it."""
+    """Of persons whose ids are private: blocks are assigned by it."""
 
     def of(self, places: npt.NDArray[np.int64]) -> tuple[Column, Column]:
         """Return both columns of those rows among some that have both."""
@@ -55,7 +55,8 @@ class Columns(NamedTuple):
 class Released:
     """What left: the margin in its unit, and what a way besides it released or makes of it.
 
-    ``named``: the margin's sign names a cause.  ``p_sign``: the p-value of fair coins.  ``arrow``: that of the arrow.
+    ``named``: the margin's sign names a cause.  ``p_sign``: the p-value of fair coin flips.  ``arrow``: that of the
+    arrow.
     """
 
     margin: float | None
@@ -153,7 +154,7 @@ class Pair(TableQuestion[Direction]):
         return Columns(rows.values[self.first], rows.values[self.second], kept, rows.keys)
 
     def apart(self) -> Columns | WorkerBlocks:
-        """Bring the rows, or leave them with an engine's workers to be dealt to blocks there."""
+        """Bring the rows, or leave them with an engine's workers to be assigned to blocks there."""
         if not WorkerBlocks.of(self.table.spec):
             return self.read()
         told: Pair = replace(self, table=PublicTableInfo(self.table.schema))  # type: ignore[arg-type]

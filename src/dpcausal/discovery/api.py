@@ -71,12 +71,12 @@ def discover(
     knowledge : Knowledge, optional
         Tiers, forbidden and required arrows.
     alpha : float, optional
-        Level of the tests; by default .05 for the screen of a score search and ``"ci-test"``, .01
-        for the others; .03 for whitened and parities given two or more columns.
+        Level of the tests; by default 0.05 for the screen of a score search and ``"ci-test"``, 0.01
+        for the others; 0.03 for whitened and parities given two or more columns.
     accept_unproven, accept_large_epsilon : bool
         Consent to a method without a proof; to ε above 20.
     refresh : bool
-        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
+        Of a table with a name: run again at a new privacy cost instead of returning the cached result.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def discover_again(
 
 
 PLAIN = {
-    "moments": "a linear link alone is seen, by second moments of rows that were shortened where they lie far out",
+    "moments": "a linear link alone is seen, by second moments of rows that were shortened where they are extreme",
     "table": "links of all kinds in the strata together are seen, between columns cut into their levels",
     "contrasts": "links in the strata together are seen, and none where counts of so many columns were not released",
     "whitened": "links of one direction in the mean over strata are seen, by rows of less weight where levels are rare",

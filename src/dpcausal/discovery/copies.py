@@ -97,7 +97,7 @@ def _of_counts(release: NoisyTable | NoisyContrasts) -> Iterator[tuple[int, int]
 def one_column(counts: Reals, variance: float) -> bool:
     """Return whether noisy counts of two columns show no record off some matching of their levels.
 
-    Their number may be .002 of the records beside the most frequent level, and three deviations of its noise.
+    Their number may be 0.002 of the records beside the most frequent level, and three deviations of its noise.
     """
     from scipy.optimize import linear_sum_assignment
 

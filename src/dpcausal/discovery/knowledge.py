@@ -90,7 +90,7 @@ class Knowledge:
         """Refuse a column that the table does not have."""
         known = set(names)
         for name in sorted(self.names - known):
-            raise ParameterError(f"knowledge speaks of {name!r}, which is not among the columns")
+            raise ParameterError(f"knowledge applies to {name!r}, which is not among the columns")
 
 
 def _arcs(kind: str, arcs: Iterable[Arc]) -> frozenset[Arc]:

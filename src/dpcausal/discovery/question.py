@@ -31,7 +31,7 @@ from dpcausal.result import Guarantee
 from dpcausal.statistics.wald import Strength, chance_of
 
 PLACES = ("the order of the rows", "the seed")
-"""Public too where rows are dealt into blocks by their places."""
+"""Public too where rows are assigned to blocks by their places."""
 
 MOST_CELLS = 2**22
 """Cells of the largest table that is counted at all."""
@@ -54,7 +54,7 @@ class SearchOutcome:
     reported: str = ""
     """A replicated system's own report of its loss."""
     seeded: bool = False
-    """Whether it drew public coins: their seed is in the result."""
+    """Whether it drew public random numbers: their seed is in the result."""
     by_place: bool = False
     """Whether rows were assigned to blocks by position."""
 
@@ -194,7 +194,7 @@ class GraphSearch(Method[DiscoveryQuestion]):
         """Refuse columns that the method cannot take."""
 
     def feasibility_note(self, question: DiscoveryQuestion, loss: Any) -> str:
-        """Return in words what public numbers foretell against an answer, from the noise that ``release`` will draw.
+        """Return in words what public numbers predict against an answer, from the noise that ``release`` will draw.
 
         Raises ``FenceError``, before anything is spent, if some of that noise could not be drawn.
         """

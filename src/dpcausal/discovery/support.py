@@ -54,7 +54,7 @@ def usual_redraws(columns: int, tests: int = 1) -> int:
 def calibrated(share: float, clearness: float, steepest: float, doubted: float) -> float:
     """Return about which share of such edges was right: where noise is small, searches tell too much.
 
-    (1 − doubted) share^p,  p = (w/70)² between .8 and the steepest,  w = Σ weight² over the deviation of an entry's
+    (1 − doubted) share^p,  p = (w/70)² between 0.8 and the steepest,  w = Σ weight² over the deviation of an entry's
     noise; doubted grows with how far columns determine others.
     """
     return float((1 - doubted) * share ** min(max((clearness / CLEAR) ** 2, LEAST_POWER), steepest))

@@ -58,7 +58,7 @@ def effect(
     event : level, optional
         Of an outcome of two levels the one whose frequency is compared; by default the last.
     coverage : float
-        Of the intervals, from .5 to .999.
+        Of the intervals, from 0.5 to 0.999.
     method : str or method
         A short name, or an object of ``dpcausal.methods``.
 
@@ -74,7 +74,7 @@ def effect(
     accept_large_epsilon : bool
         Consent to ε above 20.
     refresh : bool
-        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
+        Of a table with a name: run again at a new privacy cost instead of returning the cached result.
 
     Returns
     -------
@@ -84,7 +84,8 @@ def effect(
     Raises
     ------
     ParameterError, SchemaError, LossError, InfeasibleError
-        From public arguments, before anything is spent; where the rows are too few for the loss it says what would do.
+        From public arguments, before anything is spent; where the rows are too few for the loss it says what would be
+        enough.
     BudgetExceededError
         The ledger refuses; nothing was spent or read.
 

@@ -32,9 +32,9 @@ ALIKE = (
     "interval is too narrow: name them as person="
 )
 COMPLETE = (
-    "records that lack a column of the question are left out: where outcomes are missing more often in some strata, "
-    "the mean effect is that of the complete records; Stratified(population='observed') tells that of all records with "
-    "treatment and confounders"
+    "records that have a missing value of the question are left out: where outcomes are missing more often in some "
+    "strata, the mean effect is that of the complete records; Stratified(population='observed') tells that of all "
+    "records with treatment and confounders"
 )
 BEFORE = "causal if all that causes both treatment and outcome is adjusted for, and nothing that the treatment changes"
 
@@ -147,7 +147,7 @@ def alike(unit: Unit) -> str:
 
 
 class SimulatedDesign(NamedTuple):
-    """Who is in which arm and stratum of made-up records, and the method for so many."""
+    """Who is in which arm and stratum of simulated records, and the method for so many."""
 
     method: Any
     levels: int
@@ -169,7 +169,7 @@ class EffectMethod(Method[EffectQuestion]):
     """Options with the value that states what no data of such a size can show, and that an interval may need."""
 
     def rehearsal(self, n: int, strata: int, share: float, rng: PublicGenerator) -> SimulatedDesign:
-        """Return n made-up records as this method supposes them to be assigned: a share of them by a coin."""
+        """Return n simulated records as this method supposes them to be assigned: a share of them by a coin."""
         arms = (rng.random(n) < share).astype(np.int64)
         return SimulatedDesign(
             self, 2, arms, rng.integers(0, strata, n) if strata > 1 else np.zeros(n, dtype=np.int64)

@@ -54,14 +54,14 @@ def ci_test(
         chooses by schema, n and ε, and the result says which and why: ``"neighbours"`` given one number,
         ``"strata-covariance"``, ``"counts"`` or ``"kendall"`` given levels only, ``"gcm"``, regressions in blocks,
         otherwise.  ``"gcm-weighted"`` has power where the covariance changes its sign with z; ``"crt"`` resamples
-        x by a law of x given z that you know; ``"crt-decision"`` and ``"hsic"`` release a decision
+        x by a distribution of x given z that you know; ``"crt-decision"`` and ``"hsic"`` release a decision
         only.  The papers' systems are objects of ``dpcausal.papers``.
     alpha : float
         Level, in (0, 1).
     accept_unproven, accept_large_epsilon : bool
         Consent to a method without a proof; to ε above 20.
     refresh : bool
-        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
+        Of a table with a name: run again at a new privacy cost instead of returning the cached result.
 
     Returns
     -------
@@ -78,10 +78,10 @@ def ci_test(
     Notes
     -----
     *Guarantee*: ε-DP under replace-one for every row; the claims are in the result.
-    The level holds where x and y have one law each within a window of neighbours or a stratum, for ``gcm`` where its
+    The level holds where x and y have one distribution each within a window of neighbours or a stratum, for ``gcm`` where its
     regressions learn the conditional means, for ``crt`` where the model of x is right.
     *Source*: Shah & Peters (2020), Candès et al. (2018), Kalemaj, Kasiviswanathan & Ramdas (2024); neighbours, strata,
-    blocks and their laws are this library's.
+    blocks and their distributions are this library's.
 
     Examples
     --------

@@ -1,7 +1,8 @@
-"""Null laws of what is released: sums of clipped normal block terms with geometric noise; a normal with Laplace noise.
+"""Null distributions of what is released: sums of clipped normal block terms with geometric noise; a normal with
+Laplace noise.
 
 A block's term is k = round(G · clip(z, ±c)) with z standard normal under the null, and what is released is
-K + N, K the sum of M such terms, P(N = k) ∝ exp(−|k| ε/(2Gc)).  Its law is computed, not approximated.
+K + N, K the sum of M such terms, P(N = k) ∝ exp(−|k| ε/(2Gc)).  Its distribution is computed, not approximated.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from dpcausal.privacy.noise import PublicGenerator
 Reals = npt.NDArray[np.float64]
 
 STEPS_PER_UNIT = 100
-"""G: terms are rounded to a hundredth of a standard deviation, and the law is that of the rounded ones."""
+"""G: terms are rounded to a hundredth of a standard deviation, and the distribution is that of the rounded ones."""
 
 REACH, WIDE_REACH, FEW_BLOCKS = 75, 150, 8
-"""G · c with c = .75, and 1.5 where there are fewer than eight blocks: a term beyond says no more.  A shift of the
+"""G · c with c = 0.75, and 1.5 where there are fewer than eight blocks: a term beyond says no more.  A shift of the
 scores moves the sum by P(|Z| < c) a block, and the noise is as c: where it rules, small c need fewer rows."""
 
 MISSED = 0.04
@@ -116,7 +117,7 @@ def upper_bound(noisy: float, scale: float, miss: float) -> float:
 def bounded_pvalue(value: float, scale: float, deviation: Callable[[float], float]) -> float:
     """Return the least level a at which |value| is significant where its deviation is only bounded from above.
 
-    p = inf {a : P(|N + L| ≥ |value|) ≤ .96 a},  N ~ N(0, σ(.04 a)²), L ~ Laplace(scale)
+    p = inf {a : P(|N + L| ≥ |value|) ≤ 0.96 a},  N ~ N(0, σ(0.04 a)²), L ~ Laplace(scale)
 
     where σ(m) is a bound that fails with probability m at most: at each a the test has level a, and as σ falls with m
     the regions of rejection are nested.

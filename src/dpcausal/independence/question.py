@@ -46,7 +46,7 @@ class Sample:
     kept : bool array, shape (n,)
         Whether the row has all columns of the question; the others hold what stands in for a missing value.
     keys : int64 array, shape (n,), or None
-        Of persons whose ids are private: blocks are dealt by it, not by position.
+        Of persons whose ids are private: blocks are assigned by it, not by position.
     """
 
     x: Reals

@@ -18,7 +18,7 @@ from dpcausal.regression.smoother import Given, Smoothed, smooth, standardised
 SHAPES = ("likely", "additive", "isotropic")
 
 MOST_TRIAL_ROWS = 20_000
-"""Made-up rows, no more than a block has, on which a regressor is tried before anything is spent."""
+"""Simulated rows, no more than a block has, on which a regressor is tried before anything is spent."""
 
 FOLDS = 5
 """A regressor predicts each fifth of a block from the others: one that can learn rows by heart has no residuals."""

@@ -48,8 +48,8 @@ class NoisyMoments(Release):
         if self.squared is None:
             return ""
         return (
-            "Tests undo the shortening of rows as if columns were normal: of independent skewed ones up to .03 were "
-            "joined at nominal .01."
+            "Tests undo the shortening of rows as if columns were normal: of independent skewed ones up to 0.03 were "
+            "joined at nominal 0.01."
         )
 
     @property

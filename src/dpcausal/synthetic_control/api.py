@@ -49,7 +49,7 @@ def synthetic_control(
         T and the budget ``"factor"`` (many donors; ZCDP or ApproxDP) or ``"matched"``; ``"simplex"`` without
         privacy.  The papers' systems are objects of ``dpcausal.papers``.
     coverage : float
-        Nominal coverage of the interval, .5 to .9999.
+        Nominal coverage of the interval, 0.5 to 0.9999.
     inference : bool
         False: neither interval nor placebo test, the whole budget for the path.
     force : bool
@@ -57,7 +57,7 @@ def synthetic_control(
     accept_unproven, accept_large_epsilon : bool
         Consent to a method without a proof; to ε above 20.
     refresh : bool
-        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
+        Of a table with a name: run again at a new privacy cost instead of returning the cached result.
 
     Returns
     -------

@@ -18,7 +18,7 @@ MOST_NOISE, MUCH_NOISE = 2.4, 0.5
 """A panel is refused where the noise in the mean effect is expected to pass so many errors of the own forecast.
 
 ``matched`` weighs donors and own forecast by noise r and prior 1.5: it is expected to err by r/√(r² + 1.5²) of that,
-.85 at r = 2.4.  From the second on an answer says how much noise there is."""
+0.85 at r = 2.4.  From the second on an answer says how much noise there is."""
 
 
 def deviation_of(bound: float | int | Fraction, loss: Base, numbers: int = 1) -> float:
@@ -89,7 +89,7 @@ class Plan:
         size = f"the noise in the mean effect is expected to be {self.noise_ratio:.2g} times"
         yard = f"the error of the target's own {self.free.rule} forecast"
         if self.noise_ratio > MOST_NOISE:
-            would = f"About {self.enough_donors} donors would do, or {self._times(self.noise_ratio / MOST_NOISE)}."
+            would = f"About {self.enough_donors} donors would be enough, or {self._times(self.noise_ratio / MOST_NOISE)}."
             return f"Too small: {size} {yard}, more than {MOST_NOISE:g}. {would}"
         return f"Feasible: {size} {yard}."
 

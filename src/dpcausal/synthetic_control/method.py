@@ -32,10 +32,10 @@ MIXTURES = (0.0, 0.5, 1.0)
 """How much of the forecast may be the control; the rest is the target's own rule."""
 
 LEAST_PAST = 3
-"""Periods before the start from which on a unit's own volatility can be told."""
+"""Periods before the start from which on a unit's own volatility can be estimated."""
 
 EXPECTED_WEIGHT = 0.85
-"""The share of the donors' full weight that a count is expected to rest on."""
+"""The share of the donors' full weight that a count is expected to rely on."""
 
 MOST_INTERVAL_NOISE, MOST_COUNT_NOISE = 0.15 * EXPECTED_WEIGHT, 1 / 8
 """No interval, no placebo test where the noise on its count passes this share of the donors."""

@@ -151,7 +151,7 @@ def noise_deviation(loss: PureDP | ZCDP | NoPrivacy) -> float:
 @storable("Law")
 @dataclass(frozen=True)
 class Law:
-    """The law G of a ratio's size that is reckoned with: Student's, of so many degrees of freedom."""
+    """The distribution G of a ratio's size that is reckoned with: Student's, of so many degrees of freedom."""
 
     freedom: float
 
@@ -240,12 +240,13 @@ def release_pvalue(
     placebos: Placebos, residual: float, scale: float, total: float, allotment: CallBudget,
     loss: PureDP | ZCDP | NoPrivacy,
 ) -> float:  # fmt: skip
-    """Return the placebo p-value by the exact law of the noisy count: P(C + Z ≤ N).
+    """Return the placebo p-value by the exact distribution of the noisy count: P(C + Z ≤ N).
 
     where:
 
     * N: the released count of donors whose ratio is at least the target's
-    * C: uniform on 0, …, M, its law if nothing happened and the target is one of M + 1 exchangeable units; M is the
+    * C: uniform on 0, …, M, its distribution if nothing happened and the target is one of M + 1 exchangeable units; M
+    is the
       weight, at least 1 and at most the number of donors
     * Z: the noise
     """

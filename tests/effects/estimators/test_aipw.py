@@ -136,7 +136,7 @@ def test_where_a_long_tail_would_not_be_seen_there_is_an_interval_for_short_tail
         assert said.interval is not None and (silent.interval is not None) is seen
         told = "light_tails" in silent.interval_reason and any("no interval" in one for one in silent.guarantee.caveats)
         assert seen or told
-        assert any("rest on what was said" in one for one in said.guarantee.caveats)
+        assert any("rely on what was said" in one for one in said.guarantee.caveats)
 
 
 def gross(seed: int, n: int = 10_000) -> tuple[dict[str, Any], list[Any]]:
@@ -261,7 +261,7 @@ def test_what_it_cannot_answer_is_refused_before_the_spend() -> None:
             dpc.effect(asked, **(ASKED | {"loss": loss, "method": Aipw()} | more))
         assert asked.ledger.entries() == []
         if refused is InfeasibleError:
-            assert "rows would do" in str(told.value) and "epsilon" in str(told.value)
+            assert "rows would be enough" in str(told.value) and "epsilon" in str(told.value)
 
 
 def test_public_numbers_foretell_the_signal_within_30_percent_and_pay_for_it_where_it_is_short() -> None:

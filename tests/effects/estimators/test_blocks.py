@@ -205,7 +205,7 @@ def test_what_has_no_proof_or_no_blocks_is_refused_unspent() -> None:
 def test_too_few_rows_are_refused_before_the_spend_with_what_would_do() -> None:
     for n, loss in ((300, dpc.PureDP(4)), (6_000, dpc.PureDP(0.2))):
         table = table_of(rows_of(n), loss)
-        with pytest.raises(InfeasibleError, match=r"rows would do, or.* times the epsilon"):
+        with pytest.raises(InfeasibleError, match=r"rows would be enough, or.* times the epsilon"):
             ask({}, loss, SampleAggregate(), table)
         assert not table.ledger.entries()
 

@@ -159,7 +159,7 @@ def test_auto_takes_it_where_moments_would_be_refused_and_it_would_not_by_public
 def test_a_refusal_names_rows_and_a_loss_that_would_do_and_spends_nothing() -> None:
     loss = dpc.ApproxDP(1, 1e-6)
     rows = table(drawn(1_000, 12), loss)
-    with pytest.raises(InfeasibleError, match="rows would do") as refused:
+    with pytest.raises(InfeasibleError, match="rows would be enough") as refused:
         ask(rows, loss)
     assert not rows.ledger.entries()
     words = str(refused.value).split()

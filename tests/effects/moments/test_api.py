@@ -245,7 +245,7 @@ def test_what_cannot_work_is_refused_before_the_spend() -> None:
             dpc.moments(asked, names, loss=loss)
         assert asked.ledger.entries() == []
         if refused is InfeasibleError:
-            assert "rows would do" in str(told.value)
+            assert "rows would be enough" in str(told.value)
     release = released(columns, dpc.NoPrivacy())
     for wrong in (("y", ["y"]), ("y", []), ("y", ["nowhere"]), ("nowhere", ["x"])):
         with pytest.raises(ParameterError):

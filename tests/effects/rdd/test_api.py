@@ -175,7 +175,7 @@ def test_records_that_were_moved_over_the_cutoff_are_told() -> None:
 
 def test_too_few_rows_are_refused_before_the_spend_with_the_number_that_would_do() -> None:
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
-    with pytest.raises(InfeasibleError, match=r"about \d+ rows would do"):
+    with pytest.raises(InfeasibleError, match=r"about \d+ rows would be enough"):
         dpc.discontinuity(
             dpc.Table(weeks(100), SCHEMA, ledger), running="week", outcome="y", cutoff=0, loss=dpc.PureDP(0.1)
         )

@@ -129,7 +129,7 @@ def frame_cells(
 ) -> Cells:  # fmt: skip
     """Return the cells of a long frame; reads the columns of units and times, and the targets' records.
 
-    ``treated``, told whether names are all texts, tells of a name whether its unit is treated: then it is no donor,
+    ``treated``, told whether names are all texts, reveals a name whether its unit is treated: then it is no donor,
     also where it is no target.  ``listed_times`` are all periods, in order; by default they are the targets'.
     ``declare`` is called before anything of a target but its name is looked at: what follows may show it.
     """

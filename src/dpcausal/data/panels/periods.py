@@ -80,7 +80,7 @@ def _of_date(value: Any) -> str | None:
 def unit_name(value: Any) -> str | int | float | None:
     """Return what a unit is called, as a text or a number; ``None`` for a null.  Total.
 
-    1, 1.0 and the decimal 1 are one unit, the text "1" is another; a boolean is called by its word.  Texts are told
+    1, 1.0 and the decimal 1 are one unit, the text "1" is another; a boolean is called by its word.  Texts are reported
     apart by their code points: two normal forms of one word are two units.
     """
     try:

@@ -126,7 +126,7 @@ class Partition:
 
 
 class _Failed:
-    """A partition that could not be dealt, in every group."""
+    """A partition that could not be assigned, in every group."""
 
     def __getitem__(self, group: int) -> _Failed:
         return self

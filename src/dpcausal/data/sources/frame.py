@@ -158,8 +158,8 @@ class FrameSource(Streaming):
     ) -> tuple[Cells, Cells] | None:
         """Code and count the rows of a lazy frame where they are: the cells that occur and how many rows each has.
 
-        With ``apart`` a row that lacks a column is in a cell below 0; otherwise it counts as the substitute.  ``None``
-        where a column holds Python objects, which no engine can compare.
+        With ``apart`` a row that has a missing value is in a cell below 0; otherwise it counts as the substitute.
+        ``None`` where a column holds Python objects, which no engine can compare.
         """
         native: Any = nw.to_native(self.frame)
         kinds = [self.declared(name).kind for name in names]
@@ -236,7 +236,7 @@ class FrameColumns:
 
 
 def distinct(native: Any) -> Distinct | None:
-    """Return the distinct values of an Arrow column of text, booleans or numbers, text told apart as bytes."""
+    """Return the distinct values of an Arrow column of text, booleans or numbers, text compared as bytes."""
     from pyarrow import ChunkedArray, large_binary, types
 
     held = native.type

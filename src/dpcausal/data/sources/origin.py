@@ -10,7 +10,7 @@ could be compared with guesses at one record.  So data are known by what they sa
 | a frame in memory | the object itself, or each array of a mapping | this process alone |
 
 A file that was written to, replaced, swapped under a link or copied is other data, even if it holds the same records.
-A frame of an earlier process cannot be told from another frame: then the name alone stands for the data.
+A frame of an earlier process cannot be distinguished from another frame: then the name alone stands for the data.
 """
 
 from __future__ import annotations

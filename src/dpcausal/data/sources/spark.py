@@ -237,7 +237,7 @@ class Gatherer:
 
 
 _BROKEN = -1
-"""In place of a group: a batch could not be dealt."""
+"""In place of a group: a batch could not be assigned."""
 
 
 def _row(sums: Sums) -> Any:

@@ -1,8 +1,8 @@
 """Files of Stata, SAS and SPSS, read by pyreadstat as a file of text is read.
 
-A number of such a file is a number where one record lacks it and where none does, a whole one is written without a
-point, and what is missing is an empty field, as in CSV: so nothing that a column is taken for depends on a record.
-Labels of values are left out: a level is the code.  Dates are the numbers that the file holds.
+A number of such a file is a number where one record does not have it and where none does, a whole one is written
+without a point, and what is missing is an empty field, as in CSV: so nothing that a column is taken for depends on a
+record. Labels of values are left out: a level is the code.  Dates are the numbers that the file holds.
 """
 
 from __future__ import annotations

@@ -52,9 +52,9 @@ PROOFS = ("block-bits", "cube", "verdict-level")
 LEAST_CHANCE = 0.8
 """Below this chance of an arrow that every block shows, what can come out is said; a plan says it before the spend."""
 
-OUTLOOK = "noise leaves a clear arrow a chance of {arrow:.2f}: {rows} would do"
-SOME_ROWS = "of the rows, {used} were used, chosen by public coins: larger blocks would see smaller departures"
-LEVEL = "the level speaks of blocks of so many rows and of the two models, not of causation"
+OUTLOOK = "noise leaves a clear arrow a chance of {arrow:.2f}: {rows} would be enough"
+SOME_ROWS = "{used} of the rows were used, chosen at random: larger blocks would see smaller departures"
+LEVEL = "the level applies to blocks of so many rows and of the two models, not of causation"
 MISLEADS = (
     "an arrow may be wrong where one column nearly is a common cause or one direction fits by accident, where a cause "
     "is measured badly, and of counts or an effect that is measured on another scale than noise adds on"
@@ -83,7 +83,7 @@ def default_blocks(rows: float, epsilon: float) -> int:
 
 
 def claims_of(counts: Counts, found: tuple[int, int, int, int], names: tuple[str, str]) -> dict[str, float]:
-    """Return the p-value of each claim from the noisy counts; those of the lean speak of both sides."""
+    """Return the p-value of each claim from the noisy counts; those of the lean apply to both sides."""
     (x, y), (fits, _) = names, counts.bounds
     linked, leans, misfits, misfits_back = found
     return {
@@ -153,7 +153,7 @@ class Verdict(DirectionMethod):
         Public number of blocks, 3 to 2,000; by default a public rule of n and ε.
     rows_per_block : int, optional
         Public number of rows of a block, by default n/blocks and at most 200: the larger a block, the smaller the
-        departures from a model that it sees.  Rows beyond are left out by public coins.
+        departures from a model that it sees.  Rows beyond are left out by a public random generator.
     model : str
         What a direction is held against: ``"additive"``, y = f(x) + e, or ``"location-scale"``, y = f(x) + s(x)·e, with
         e independent of x.  The second fits where the spread follows the cause; fewer pairs misfit it.

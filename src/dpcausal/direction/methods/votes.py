@@ -85,7 +85,7 @@ class BlockVotes:
 class MajorityVote(DirectionMethod):
     """A forced choice: a noisy count of the votes of disjoint blocks, for everyone; any score.
 
-    It leans one way for every pair, linked or not, and names a cause where coins would hardly lean so far.
+    It favours one way for every pair, linked or not, and names a cause where coins would hardly lean so far.
 
     Parameters
     ----------

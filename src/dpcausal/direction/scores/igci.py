@@ -1,9 +1,9 @@
 """Information-geometric causal inference: the cause is the column that lies nearer to a reference law.
 
-If y is an invertible function of x, and the function was not chosen with the law of x in mind, then where the function
-is flat values of y heap up, and the law of y is farther from a reference law than that of x.  No regression is fitted
-and no noise is modelled; noise that is not small, and columns of few values, mislead it.  Everything here is plain
-computation on given rows; for protected rows it runs inside ``blocks``.
+If y is an invertible function of x, and the function was not chosen with the distribution of x in mind, then where the
+function is flat values of y heap up, and the distribution of y is farther from a reference law than that of x.  No
+regression is fitted and no noise is modelled; noise that is not small, and columns of few values, mislead it.
+Everything here is plain computation on given rows; for protected rows it runs inside ``blocks``.
 
 *Source*: Daniušis, Janzing, Mooij, Zscheischler, Steudel, Zhang & Schölkopf (2010), "Inferring deterministic causal
 relations"; Janzing et al. (2012).
@@ -62,7 +62,10 @@ def from_uniform(values: Column) -> float:
 
 
 def from_gaussian(values: Column) -> float:
-    """Return the relative entropy of a column to the normal law of its mean and variance: ½ log(2πe) − S ≥ 0."""
+    """Return the relative entropy of a column to the normal distribution of its mean and variance.
+
+    ½ log(2πe) − S ≥ 0.
+    """
     return 0.5 * math.log(2 * math.pi * math.e) - entropy(_to_unit_variance(values))
 
 

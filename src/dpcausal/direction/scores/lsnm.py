@@ -92,7 +92,7 @@ FEW_VALUES = 0.9
 """Below this share of different values a column is spread over its steps, and the other made as coarse."""
 
 LEAST_VALUES = 10
-"""Different values of a column below which none is a heap, and a block does not say which way it leans."""
+"""Different values of a column below which none is a heap, and a block does not say which way it favours."""
 
 LEAST_HEAP = 0.03
 """Least share of the rows that makes a heap of a value."""
@@ -123,7 +123,8 @@ def _step(values: Column) -> float:
 
 
 def spread(x: Column, y: Column, rng: PublicGenerator) -> tuple[Column, Column]:
-    """Return both columns with variance 1, as coarse as the coarser one, and their ties moved apart by public coins.
+    """Return both columns with variance 1, as coarse as the coarser one, and their ties moved apart by a public random
+    generator.
 
     Rounded values have no density: an entropy of spacings would be −∞, the same way in every block, and a regression
     on coarse values fits worse than one of them.  A constant column is 0.

@@ -98,7 +98,7 @@ class CiTest(GraphSearch):
             if tests:
                 least = float(loss.part(share / tests).exact_epsilon)
                 budgets.append(f"up to {tests} tests given {order} with epsilon {least:.2g} or more each")
-        return f"one epsilon for all: {', '.join(budgets)}; that many tests find only what stands far out of its noise"
+        return f"one epsilon for all: {', '.join(budgets)}; that many tests find only what clearly exceeds its noise"
 
     def proofs_of(self, question: DiscoveryQuestion, loss: PureDP) -> tuple[str, ...]:
         return Auto.CLAIMS if isinstance(self.chosen, Auto) else self.simulate_once(question, loss).proofs

@@ -67,7 +67,7 @@ NARROWEST = 1 / PARTS**ROUNDS
 _WIDTHS = np.append(2.0 ** np.arange(np.log2(NARROWEST), 0, 0.25), 1.0)
 _MIDDLES = np.linspace(0.0, 1.0, 33)
 _QUARTILE = 0.6744897501960817
-"""Of a normal law, in its deviations."""
+"""Of a normal distribution, in its deviations."""
 
 
 class Scales(NamedTuple):

@@ -35,7 +35,7 @@ FULL_PENALTY = 8.0
 """Of climbing, for each degree of freedom, where tests given two columns are full."""
 
 LEAST_COLUMNS = 10
-"""Fewest columns that are told of by how far they determine each other."""
+"""Fewest columns that are described by how far they determine each other."""
 
 USUAL, STEEPNESS, MOST_DOUBT = 0.16, 2.5, 0.5
 """Of how far columns determine others: what is usual, and how fast and far support falls beyond."""
@@ -85,11 +85,11 @@ def averaged(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -
 def determined(release: NoisyWhitened, terms: Terms) -> float:
     """Return how far columns nearly determine others: how much of the shares of searches is to be taken off.
 
-    min(½, 2½ (mean e² − .16)),  e the part of a column's variance that one other column explains, copies left out
+    min(½, 2½ (mean e² − 0.16)),  e the part of a column's variance that one other column explains, copies left out
 
     Given such a column nothing of the other is left to be tested, so that tests choose between true and false edges by
-    what they are worst at.  Of published and other generated networks the mean is .07 to .23, of those whose tables are
-    nearly deterministic .32 to .7; chosen on six of these.
+    what they are worst at.  Of published and other generated networks the mean is 0.07 to 0.23, of those whose tables
+    are nearly deterministic 0.32 to 0.7; chosen on six of these.
     """
     names, known = release.names, terms.knowledge
     explained = np.zeros(len(names))

@@ -12,7 +12,7 @@ from dpcausal.discovery.search.pc import Edge, Terms
 from dpcausal.releases.level_moments import NoisyWhitened
 
 PENALTY = 4.0
-"""For each degree of freedom; chosen on alarm, insurance, child and generated networks at ε = .1."""
+"""For each degree of freedom; chosen on alarm, insurance, child and generated networks at ε = 0.1."""
 
 MOST_PARENTS = 3
 

@@ -3,7 +3,7 @@
 In an order the parents of a column are up to three of its likely ones that come before it.  A set of them has the
 weight exp(gain/heat): the gain is the χ² of each of its arrows given the stronger ones, as of a likelihood, less a
 penalty for each degree of freedom.  A likelihood has the heat 2; more is for numbers of which noise and shortened rows
-make more than there is.  Sets are summed over, orders are sampled by Metropolis' steps, of public coins.
+make more than there is.  Sets are summed over, orders are sampled by Metropolis' steps, of public random numbers.
 
 *Source*: Friedman & Koller (2003), Machine Learning 50, for the sum over sets and the walk over orders; the gains are
 this library's.

@@ -117,7 +117,7 @@ def without_noise(release: Release) -> bool:
 def support(release: Release, terms: Terms, redraws: int | None = None) -> Support:
     """Return how often edges and arrows stand when the noise is drawn refresh: a parametric bootstrap, free of cost.
 
-    The released numbers stand for the truth and get fresh noise of the stated law.  It speaks of the noise alone,
+    The released numbers stand for the truth and get fresh noise of the stated law.  It applies to the noise alone,
     not of the sampling of the rows.  The draws are the same each time, so that one release has one support.
     """
     form, terms = release.as_graph_release(), without(terms, copies_of(release, terms), release.names)

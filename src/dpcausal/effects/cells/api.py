@@ -136,7 +136,7 @@ def cells(
     accept_large_epsilon : bool
         Consent to ε above 20.
     refresh : bool
-        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
+        Of a table with a name: run again at a new privacy cost instead of returning the cached result.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def cells(
     -----
     *Guarantee*: the loss, under replace-one for every row, or person; claim corner-counts.  Counts and squares are free
     beside the sums.
-    A row that lacks one of the columns has no mass (see ``Table(missing=...)``).
+    A row that does not have one of the columns has no mass (see ``Table(missing=...)``).
     *Source*: this library.
 
     Examples

@@ -28,7 +28,7 @@ RARE, LEAST_COUNTED = 0.05, 0.05
 LEFT = 0.75
 """So much of what an answer moves by where the parts of numbers are twice as wide may be left in it: measured."""
 MOST_SKEW = 0.35
-"""No normal interval where the skewness of the difference could be more: one covers .92 of a nominal .95 there."""
+"""No normal interval where the skewness of the difference could be more: one covers 0.92 of a nominal 0.95 there."""
 WIDEST = 0.5
 """No interval for any skew that would be so many widths of the outcome's range at either side."""
 
@@ -46,8 +46,8 @@ CROWDED = (
 UNSUPPORTED = "less than half of the records is in strata with enough of both arms for the noise"
 EMPTY = "less than half of the records is in strata with two records or more of both arms: adjust for fewer columns"
 VOID = (
-    "hardly any record counts: most lack a column of the call, or hold levels, weights or numbers that are not as "
-    "declared; schema.check(frame) shows the curator which, before anything is paid"
+    "hardly any record counts: most have a missing value of the call, or hold levels, weights or numbers that are "
+    "not as declared; schema.check(frame) shows the curator which, before anything is paid"
 )
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from dpcausal.effects.cells.standardise import ArmMeans, Sums
 
 ENOUGH = 60
-"""So many records with the outcome in each arm, and without, are enough for normal limits: those cover .94 there."""
+"""So many records with the outcome in each arm, and without, are enough for normal limits: those cover 0.94 there."""
 
 
 @dataclass(frozen=True)

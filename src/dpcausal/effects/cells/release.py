@@ -84,7 +84,7 @@ class NoisyCells(Release):
         treated, control : level, optional
             The levels to compare; a treatment of two needs neither, its second is the treated one.
         coverage : float
-            Of the intervals, from .5 to .999.
+            Of the intervals, from 0.5 to 0.999.
         event : level, optional
             Of an outcome of two levels the one whose frequency is compared; by default the last.
 

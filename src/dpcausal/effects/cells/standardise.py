@@ -31,7 +31,7 @@ LESS = 5.0
 LEAST_EXACT = 2
 """Without noise a stratum enters with so many records in each arm: what a variance takes."""
 UNSEEN = 3
-"""So many records at the far end a sample may lack with a chance of .05: it can be more skewed than it looks."""
+"""So many records at the far end a sample may lack with a chance of 0.05: it can be more skewed than it looks."""
 
 
 def least_count(deviation: float) -> float:
@@ -76,7 +76,7 @@ class Sums:
 
     @property
     def supported(self) -> Mask:
-        """The strata in which both arms can be told from the noise."""
+        """The strata in which both arms can be distinguished from the noise."""
         enough = self.N.min(axis=0) >= least_count(math.sqrt(self.noise[0, 0]))
         return np.asarray(enough & (self.standard.min(axis=0) >= LEAST_RATIO * math.sqrt(self.observed_noise)))
 
@@ -134,7 +134,8 @@ def tail_quantile(variance: float, far: float, reach: float) -> float:
     """Return half an interval that holds whatever the skew within a range, where a normal one reaches so many errors.
 
     Bernstein's inequality for sums of records that each move it by at most ``far``, one more of which than were seen is
-    in the variance: of a law of which a sample shows none, three and a half such records, .03 of all samples, are in.
+    in the variance: of a distribution of which a sample shows none, three and a half such records, 0.03 of all samples,
+    are in.
     """
     from scipy.special import log_ndtr
 

@@ -84,7 +84,7 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
             raise InfeasibleError(
                 f"{n} persons in {len(question.cohorts)} cohorts over {d + 1} periods at {loss} leave a cohort in the "
                 f"noise, or intervals over {MOST_WIDTH:g} times as wide as without privacy: about {enough} persons "
-                "would do, or a larger epsilon, fewer periods or fewer cohorts"
+                "would be enough, or a larger epsilon, fewer periods or fewer cohorts"
             )
         return self
 
@@ -203,7 +203,7 @@ def _deviation(question: DidQuestion, radius: float, loss: ZCDP, n: int) -> floa
 
 
 def _suffices(question: DidQuestion, rho: ZCDP, n: int) -> bool:
-    """Return whether cohorts of one size could be told from the noise, and how wide intervals would be is bearable."""
+    """Return whether cohorts of one size exceed the noise, and intervals are not too wide."""
     size, radius = n / len(question.cohorts), _radius(question, rho, n)
     deviation = _deviation(question, radius, rho.part(LAST), n)
     least = max(LEAST_COUNT, LEAST_RATIO * deviation * math.sqrt(2) / radius)
@@ -237,13 +237,13 @@ def did(
     control : str
         ``"never"``: against cohorts never treated; ``"not-yet"``: and those not treated yet.
     coverage : float
-        Of the intervals, from .5 to .999.
+        Of the intervals, from 0.5 to 0.999.
     never : list of levels, optional
         Levels of ``cohort`` that stand for never treated, where that is not one level that is no period.
     accept_large_epsilon : bool
         Consent to ε above 20.
     refresh : bool
-        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
+        Of a table with a name: run again at a new privacy cost instead of returning the cached result.
 
     Returns
     -------

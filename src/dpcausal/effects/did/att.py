@@ -27,7 +27,7 @@ LEAST_COUNT, LEAST_RATIO, LEAST_VARIANCE = 30.0, 6.0, 2.0
 """A cohort enters with at least so many persons, and so many deviations of the noise of their number; without noise
 with any, and with fewer than two persons its variance is that of the other cohorts."""
 MOST_LOST = 0.2
-"""No interval where shortening took .2 √n more than of normal rows: calibrated by measured coverage, not proved."""
+"""No interval where shortening took 0.2 √n more than of normal rows: calibrated by measured coverage, not proved."""
 SURE = 2.5
 """Deviations of the noise that an excess must have to be one: normal paths are so withheld in 1 %."""
 DRAWS, LINE = 20_000, 0.8

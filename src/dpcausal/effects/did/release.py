@@ -159,7 +159,7 @@ class NoisyPaths(Release):
         control : str
             ``"never"``, cohorts that are never treated, or ``"not-yet"``, these and all that are not treated yet.
         coverage : float
-            Of the intervals, from .5 to .999.
+            Of the intervals, from 0.5 to 0.999.
         """
         chosen = public.check_choice("control", control, ("never", "not-yet"))
         share = public.number("coverage", coverage, 0.5, 0.999)

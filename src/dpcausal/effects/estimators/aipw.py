@@ -8,7 +8,7 @@ these fixed each row has the score
 
 whose mean is the effect if either line is right; errors of the lines, noise among them, enter as a product.  How many
 scores lie beyond each of six public multiples of their spread, and how many probabilities lie near 0 or 1, is counted
-next, by groups, and the scores are cut at the multiple whose interval these counts foretell as the shortest.  They are
+next, by groups, and the scores are cut at the multiple whose interval these counts predict as the shortest.  They are
 summed by groups as ``stratified`` are (claim ``corner-counts``: lines and cut are functions of what was released).
 What the counts say that the cut may have taken widens the interval (``cut.py``), which is one for the mean of scores
 that are cut at the edge of what noise would not hide.  A score lies as far from its centre as the outcome lies from its
@@ -62,10 +62,10 @@ Reals = npt.NDArray[np.float64]
 
 MOMENTS = tuple(Fraction(percent, 100) for percent in range(23, 51, 3))
 COUNTS, FEWER = Fraction(25, 100), Fraction(12, 100)
-"""Shares of ρ of the moments, the least of these that foretells enough signal; of the counts, and where it is said that
+"""Shares of ρ of the moments, the least of these that predicts enough signal; of the counts, and where it is said that
 tails are short; the scores have the rest."""
 LEAST_SHARE, RARE_ARM = 0.95, 0.1
-"""No interval where fewer records have a probability inside, or an arm has fewer: what is cut is not made up for."""
+"""No interval where fewer records have a probability inside, or an arm has fewer: what is cut is not simulated for."""
 LEAST_SIGNAL, ENOUGH_SIGNAL = 2.5, 3.6
 """No interval where the moments are nearer to their noise, and no answer where they would be by public numbers; what is
 enough for nearly all intervals to be shown."""
@@ -76,7 +76,7 @@ MOST_CUT = 2.0
 """No interval where counts show that cut scores moved the mean by so many standard errors; where they could have moved
 it by less, it is so much wider at that end."""
 SEEN_FROM, MOST_WIDE = 4_000, 2.5
-"""No interval, unless tails are said to be short, of fewer rows or where one that allows for long tails is foretold so
+"""No interval, unless tails are said to be short, of fewer rows or where one that allows for long tails is predicted so
 many times as wide as without noise."""
 MOST_COLUMNS = 40
 DEAR, ROWS_A_COLUMN = MOMENTS[3], 20
@@ -90,17 +90,17 @@ BLIND = (
     "seen: more rows, a larger loss, or say methods.Aipw(light_tails=True) if lines leave none of the outcome"
 )
 NONE = "no interval, unless there are 4,000 rows and bounds show that no outcome lies far from its line"
-RESTS = "intervals rest on what was said, that lines leave no long tail of the outcome on one side (light_tails=True)"
+RESTS = "intervals rely on what was said, that lines leave no long tail of the outcome on one side (light_tails=True)"
 ALLOWS = (
     "long tails of the outcome are allowed for up to a cut, which the answer tells: noise hides few records beyond it, "
     "as one in a hundred of an arm ten times too large, so the effect is that on outcomes cut there (ate-winsorized), "
-    "unless bounds show that none lies beyond; public numbers foretell intervals {wide:.2g} times as wide as without "
-    "noise, and {short:.2g} times if light_tails=True is said of what lines leave"
+    "unless bounds show that none lies beyond; public numbers predict intervals {wide:.2g} times as wide as without "
+    "noise, and {short:.2g} times if light_tails=True states it of the residuals"
 )
 UNSEEN = (
     "outcomes count as if cut {cut:.3g} times the probability of their record's arm from their line; as many as "
     "{count:.0f} records may lie beyond, unseen: did each lie twice as far, the effect on outcomes that are not cut "
-    "would differ by up to {differ:.3g}, and by up to {most:.3g} as far out as bounds allow"
+    "would differ by up to {differ:.3g}, and by up to {most:.3g} as extreme as bounds allow"
 )
 RARE = "one of the two outcomes is so rare that scores of such records are cut: method 'stratified' has limits for it"
 OVERLAP = "one arm is below 10 %, or more than 5 % of the records have a probability of treatment near 0 or 1"
@@ -113,7 +113,7 @@ class Aipw(SumsOverRows, EffectMethod):
     Parameters
     ----------
     light_tails : bool
-        Whether what the lines leave of the outcome has no long tail on one side, as about normal errors have none:
+        Whether the outcome's residuals have no long tail on one side, as normal errors have none:
         needed for an interval of fewer than 4,000 rows, or of more where noise would hide one; elsewhere intervals are
         narrower, and estimates nearer, where it is said.
     lines_only : bool
@@ -158,8 +158,8 @@ class Aipw(SumsOverRows, EffectMethod):
                     times *= 1.05
                 or_epsilon = f", or {times:.2g} times the epsilon" if times < MOST_TIMES else ""
                 raise InfeasibleError(
-                    f"{n} rows at {loss} foretell moments of {d} columns at {max(signal, 0):.2g} times their noise, "
-                    f"and {LEAST_SIGNAL:g} is needed: about {enough} rows would do{or_epsilon}, or adjust for "
+                    f"{n} rows at {loss} predict moments of {d} columns at {max(signal, 0):.2g} times their noise, "
+                    f"and {LEAST_SIGNAL:g} is needed: about {enough} rows would be enough{or_epsilon}, or adjust for "
                     "fewer columns"
                 )
         return self
@@ -173,7 +173,7 @@ class Aipw(SumsOverRows, EffectMethod):
             return (right,)
         d, rho = len(design.names) + len(bent), affordable_zcdp(loss)
         signal = foretold(d, n, rho.part(moments_share(d, n, rho)))
-        far = f"public numbers foretell moments {signal:.2g} times their noise, an interval needs {LEAST_SIGNAL:g}"
+        far = f"public numbers predict moments {signal:.2g} times their noise, an interval needs {LEAST_SIGNAL:g}"
         wide, short = (times_as_wide(n, one._noise(d, n, rho), one.light_tails)
                        for one in (replace(self, light_tails=said) for said in (False, True)))  # fmt: skip
         tails = RESTS if self.light_tails else ALLOWS.format(wide=wide, short=short)

@@ -1,4 +1,4 @@
-"""The scores of rows: of which columns, how many lie far out, and the corner counts of what is cut."""
+"""The scores of rows: of which columns, how many are extreme, and the corner counts of what is cut."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Nuisances:
 
     @property
     def arm_imbalance(self) -> float:
-        """Return how many times as far out, in spreads, scores of the rarer arm lie as in arms of one size."""
+        """Return how many times as extreme, in spreads, scores of the rarer arm lie as in arms of one size."""
         return math.sqrt(max(self.weight - 1, 1.0))
 
     def farthest(self, middles: Reals, halves: Reals) -> float:
@@ -143,7 +143,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Scores:
-    """The scores by groups: how many lie far out, and, once these are told, the corner counts of what is cut."""
+    """The scores by groups: how many are extreme, and, once these are reported, the corner counts of what is cut."""
 
     lines: Nuisances
     design: Design
@@ -187,7 +187,7 @@ class Scores:
 
     @property
     def farthest(self) -> float:
-        """Return how far out, in spreads, a score can lie."""
+        """Return how extreme, in spreads, a score can lie."""
         return self.lines.farthest(self.design.middles, self.design.halves) * (1 + 1e-9)
 
     @property
@@ -202,7 +202,7 @@ class Scores:
         return float(self.told[:, -1].sum()) / max(float(self.told.sum()), 1.0)
 
     def tails(self, groups: list[int]) -> TailCounts:
-        """Return how many scores of some groups lie far out."""
+        """Return how many scores of some groups are extreme."""
         counts = self.told[groups].sum(axis=0)
         counts[len(self.cuts)] += counts[-1]
         return TailCounts(self.cuts, counts[:-1], math.sqrt(len(groups)) * self.deviation, self.farthest)

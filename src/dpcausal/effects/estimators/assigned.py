@@ -5,7 +5,7 @@ With n_az rows of arm a in stratum z, told in public, W_z their share and c the 
     Σ_z W_z (ȳ_1z − ȳ_0z) = Σ_i ± W_z / n_az (y_i − c)
 
 Three quarters of ε pay for that sum (claim ``assigned-sum``), the rest for ``stratified``: variances, groups, balance,
-and whether the arms are of the sizes that were told.  Who was treated is protected like the rest.  Proof:
+and whether the arms are of the sizes that were given.  Who was treated is protected like the rest.  Proof:
 ``assigned.md``.
 """
 
@@ -50,9 +50,9 @@ MOST_NOISE = 0.25
 MARGIN = 1.0
 """So many deviations of its noise are added to the variance: a narrow interval by luck would not hold."""
 ASTRAY = 5.0
-"""No interval where an arm is so many deviations of the noise away from the size that was told."""
+"""No interval where an arm is so many deviations of the noise away from the size that was given."""
 
-OTHERWISE = "the arms are not of the sizes that were told, or rows lack a column: the estimate is off"
+OTHERWISE = "the arms are not of the sizes that were given, or rows have a missing value: the estimate is off"
 
 
 def assigned_sum(unit: Reals, weights: Reals, mass: Integers) -> Integers:
@@ -168,13 +168,13 @@ class Assigned(SumsOverRows, EffectMethod):
             raise LossError(f"{loss} is too little here: the noise could not be drawn") from None
         if noise > MOST_NOISE:
             raise InfeasibleError(
-                f"arms of {arms.counts.min():.0f} at {loss} foretell noise of {noise:.2g} of the outcome's range, "
-                f"and {MOST_NOISE:g} is the most: {noise / MOST_NOISE:.2g} times the epsilon, or rows, would do"
+                f"arms of {arms.counts.min():.0f} at {loss} predict noise of {noise:.2g} of the outcome's range, "
+                f"and {MOST_NOISE:g} is the most: {noise / MOST_NOISE:.2g} times the epsilon, or rows, would be enough"
             )
         return replace(self, sizes=parse_array(self.sizes).astype(np.int64).tolist())
 
     def caveats(self, question: EffectQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
-        return ("right if arms have the sizes that were told and every row its outcome: one that lacks a column counts "
+        return ("right if arms have the sizes that were given and no outcome is missing: a row without one counts "
                 "as the middle of the range",)  # fmt: skip
 
     def release(self, run: Run[EffectQuestion]) -> Effect:
@@ -204,7 +204,7 @@ class Assigned(SumsOverRows, EffectMethod):
         return _answer(question, arms, noisy * float(arms.shares.max()) / 2, _deviation(arms, spent), cells)
 
     def rehearsal(self, n: int, strata: int, share: float, rng: PublicGenerator) -> SimulatedDesign:
-        """Return n made-up records in arms whose sizes are in the proportions of ``sizes``."""
+        """Return n simulated records in arms whose sizes are in the proportions of ``sizes``."""
         counts = _in_proportion(self.sizes, n, strata)
         arms, places = (np.repeat(axis.ravel(), counts.ravel()) for axis in np.indices(counts.shape))
         sizes = counts[:, 0] if strata == 1 else counts

@@ -45,7 +45,7 @@ NARROWEST = 128
 LEAST_REACH = 2.0
 """Answers are cut at so many halves from the centre, or at √ln M if that is more."""
 LEAST_KEPT = 0.8
-"""Least share of the answers that are taken to lie within, where their mean is told."""
+"""Least share of the answers that are taken to lie within, where their mean is reported."""
 LEAST_SPREAD = 0.1
 """Least variance of the cut answers, in squared halves."""
 ASTRAY, ALL_CUT = 0.75, 0.85

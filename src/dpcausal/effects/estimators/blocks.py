@@ -74,7 +74,7 @@ class Sample:
 
     @classmethod
     def of(cls, question: EffectQuestion, rows: Rows) -> Sample:
-        """Return records as rows of an effect; one in another arm counts as one that lacks a column."""
+        """Return records as rows of an effect; one in another arm counts as one that has a missing value."""
         value = value_of(question.outcome, question.column(question.outcome))
         named = question.column(question.treatment)
         control, treated = arms_of(levels_of(named), question.treatment, question.treated, question.control)
@@ -105,8 +105,8 @@ LEAST_BLOCK, ROWS_A_COLUMN = 30, 2.5
 """Fewest rows of a block by the default rule, and fewest of each column."""
 
 NOT_FOUND = (
-    "no window holds the blocks' answers: more rows or loss would do, fewer terms, or overlap=True where treatment is "
-    "rare or nearly certain for some"
+    "no window holds the blocks' answers: more rows or loss would be enough, fewer terms, or overlap=True where "
+    "treatment is rare or nearly certain for some"
 )
 ALONG = {
     "lines": "lines", "curves": "lines, squares and cubes", "products": "lines, squares, cubes and products of two",
@@ -180,7 +180,7 @@ class SampleAggregate(EffectMethod):
             need = self._needs(kinds, asked[-1])
             raise InfeasibleError(
                 f"{rows} rows at {loss} leave {rows / least:.3g} for each of {least} blocks, {need:.3g} are needed: "
-                f"{math.ceil(need * least)} rows would do, or, down to {LEAST_BLOCKS} blocks, "
+                f"{math.ceil(need * least)} rows would be enough, or, down to {LEAST_BLOCKS} blocks, "
                 f"{need * least / rows:.2g} times the epsilon"
             )
         most = min(math.floor(rows / self._needs(kinds, terms)), MOST_BLOCKS)

@@ -50,9 +50,9 @@ LEAST_SIZE = 1_000.0
 """No answer where n √(2ρ) √(3/columns) is less: there is noise alone."""
 SPREADS_KEPT, FIRST_CUT, GROWS_FROM = 3.5, 4.0, 2_200.0
 """Scores are cut at so many spreads, more where n √(2ρ) is larger; squares at the square of so many spreads that the
-lines foretell."""
+lines predict."""
 LEAST_OF_FORETOLD = 0.1
-"""Scores spread at least by such a share of the variance that the lines foretell."""
+"""Scores spread at least by such a share of the variance that the lines predict."""
 MOST_COLUMNS = 20
 RARE_ARM, LEAST_SHARE = 0.1, 0.75
 """No interval where an arm has fewer, or fewer records have a probability of treatment inside its limits."""
@@ -103,7 +103,8 @@ class BoostedAipw(SumsOverRows, EffectMethod):
         if times > 1:
             raise InfeasibleError(
                 f"{n} rows at {loss} are too few for method {self.name!r} with {d - 2} columns: about "
-                f"{math.ceil(n * times)} rows would do, or {times:.2g} times the epsilon; method 'aipw' needs less"
+                f"{math.ceil(n * times)} rows would be enough, or {times:.2g} times the epsilon; method 'aipw' needs "
+                "less"
             )
         return self
 

@@ -26,7 +26,7 @@ LEAST_STEP, LEAST_PROBABILITY = 0.03, 0.1
 MOST_FROM_MEAN = 2.5
 """The outcome's model lies within so many spreads of the outcome from its mean."""
 LARGEST_STEP = 0.6, 4.0
-"""The most that one table changes the probability, and the outcome's model, in spreads of what lines leave."""
+"""The most that one table changes the probability, and the outcome's model, in residual standard deviations."""
 FROM_A_FUNCTION = 0.3
 THRESHOLD, RISE, FINER = 1.5, 0.25, 0.7
 SIDE = 8
@@ -124,7 +124,7 @@ class Models:
     effect: float
     """The slope of the treatment in the line of the outcome."""
     spread: float
-    """Of what the line leaves of the outcome."""
+    """Of the outcome's residuals."""
     middle: float
     whole_spread: float
     """Mean and spread of the outcome."""

@@ -1,12 +1,12 @@
-"""Where scores are cut, told by noisy counts of how many lie far out, and what the cut may have taken.
+"""Where scores are cut, told by noisy counts of how many are extreme, and what the cut may have taken.
 
-A sum of scores that are cut costs noise as far as they reach, and loses what lies beyond.  What is lost is told by
+A sum of scores that are cut costs noise as far as they reach, and loses what lies beyond.  What is lost is reported by
 noisy counts between cuts: their lean, above less below, times how far beyond the cut it lies.  Up to an edge, the
-fourth root of n spreads, which is farther where more scores lie far out, the interval allows for all of it that noise
+fourth root of n spreads, which is farther where more scores are extreme, the interval allows for all of it that noise
 and chance may hide, whatever its shape; beyond the edge for what the counts show.  Few records that lie there are
 hidden by the noise of any such count, so the interval is one for the mean of scores that are cut at the edge, unless
-bounds of the columns show that none can lie beyond it.  Where it is said that tails are short, only what plainly leans
-is allowed for.
+bounds of the columns show that none can lie beyond it.  Where it is said that tails are short, only what plainly
+favours is allowed for.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Reals = npt.NDArray[np.float64]
 NEAREST, INNER, OUTER, STEP = 2.5, 4, 2, 1.75
 """Multiples of the spread that scores may be cut at: so many from the nearest to the edge, and farther ones."""
 WIDER = 1.2
-"""The spread of the scores is taken for so many times what the lines foretell."""
+"""The spread of the scores is taken for so many times what the lines predict."""
 REACH, LEAST_SQUARE, HEAVY = 0.5, 0.6, 1.44
 """The last scores go on for so many of their cut.  The edge is farther where so many times the root mean square of
 scores, in spreads, that within the nearest cut taken for so much, is above 1."""
@@ -69,7 +69,7 @@ def cuts_of(n: int) -> Reals:
 
 
 def times_as_wide(n: int, noise: float, short: bool, farthest: float = math.inf) -> float:
-    """Return how many times as wide as without noise an interval about n scores is foretold: public.
+    """Return how many times as wide as without noise an interval about n scores is predicted: public.
 
     ``noise`` is the deviation of that of a sum of scores cut at 1; ``short``, whether it is said that tails are short;
     ``farthest``, how many spreads out a score can lie, if that is known.
@@ -89,7 +89,7 @@ class TailCounts:
     deviation : float
         Of the noise of each.
     farthest : float
-        How far out a score can lie by the bounds of the columns and the lines, both known.
+        How extreme a score can lie by the bounds of the columns and the lines, both known.
     """
 
     cuts: Reals
@@ -113,7 +113,7 @@ class TailCounts:
 
     @property
     def middles(self) -> Reals:
-        """Return how far out the scores of each count are taken to lie."""
+        """Return how extreme the scores of each count are taken to lie."""
         ends = np.append(self.cuts[1:], self.cuts[-1] * (1 + 2 * REACH))
         return np.asarray(np.minimum(self.cuts, self.farthest) + np.minimum(ends, self.farthest), np.float64) / 2
 
@@ -162,7 +162,8 @@ class TailCounts:
         return ClippingLoss(near.below + more.below, near.above + more.above, hidden)
 
     def best(self, noise: float, short: bool, arm_imbalance: float = 1.0) -> tuple[int, int | None]:
-        """Return the place of the cut, none beyond the edge, whose interval is foretold to be shortest, and the edge's.
+        """Return the place of the cut, none beyond the edge, whose interval is predicted to be shortest, and the
+        edge's.
 
         Parameters
         ----------
@@ -171,7 +172,7 @@ class TailCounts:
         short : bool
             Whether it is said that tails are short.
         lopsided : float
-            How many times as far out the rarer arm's scores lie as in arms of one size: short tails are not cut nearer.
+            How many times as extreme the rarer arm's scores lie as in arms of one size: short tails are not cut nearer.
         """
         first, edge, widths = 0, None if short else self.edge(), []
         if edge is None:

@@ -48,16 +48,16 @@ LEAST_CHANCE = 0.01
 STEPS = 2**20
 """Where 0 lies in the reach of a score is a multiple of 1/STEPS, so that both ends are exact."""
 MOST_NOISE = 0.25
-"""Refused where the noise is foretold to be a larger part of the outcome's range."""
+"""Refused where the noise is predicted to be a larger part of the outcome's range."""
 MARGIN = 0.5
 """So many deviations of its noise are added to the variance."""
 ASTRAY = 5.0
-"""No interval where the share of an arm is so many deviations, of coin and noise, from what was told."""
+"""No interval where the share of an arm is so many deviations, of coin and noise, from what was given."""
 GONE = 4.0
 """Records count as left out where so many deviations of the noise say that they are."""
 
-NO_GAIN = "by public numbers method 'stratified' is foretold to have no wider an interval here, and tells groups better"
-OTHERWISE = "the arms' shares are not the probabilities that were told, by more than coin and noise explain"
+NO_GAIN = "by public numbers method 'stratified' has no wider an interval here, and estimates groups better"
+OTHERWISE = "the arms' shares are not the probabilities that were given, by more than coin and noise explain"
 
 
 def centred_score(places: Reals, zero: float, mass: Integers) -> Integers:
@@ -254,8 +254,8 @@ class Coin(SumsOverRows, EffectMethod):
     Parameters
     ----------
     probabilities : list
-        Of each level of the treatment in the schema's order, as .8,.2. By strata, where they differ among those named
-        in ``adjust``, one list a level, as text .8,.7;.2,.3.
+        Of each level of the treatment in the schema's order, as 0.8,0.2. By strata, where they differ among those named
+        in ``adjust``, one list a level, as text 0.8,0.7;0.2,0.3.
     """
 
     name: ClassVar[str] = "coin"
@@ -286,14 +286,14 @@ class Coin(SumsOverRows, EffectMethod):
             raise LossError(f"{loss} is too little here: the noise could not be drawn") from None
         if noise > MOST_NOISE:
             raise InfeasibleError(
-                f"{n} rows and a coin of {design.chances.min():g} at {loss} foretell noise of up to {noise:.2g} of "
+                f"{n} rows and a coin of {design.chances.min():g} at {loss} predict noise of up to {noise:.2g} of "
                 f"the outcome's range, and {MOST_NOISE:g} is the most: {noise / MOST_NOISE:.2g} times the epsilon, or "
-                "rows, would do"
+                "rows, would be enough"
             )
         return replace(self, probabilities=parse_array(self.probabilities).tolist())
 
     def caveats(self, question: EffectQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
-        told = "right if each was assigned by itself, with the probabilities that were told"
+        told = "right if each was assigned by itself, with the probabilities that were given"
         gains = _Design.of(question, self.probabilities).gains(question.n, loss)
         return (told,) if gains else (told, NO_GAIN)
 
@@ -330,7 +330,7 @@ class Coin(SumsOverRows, EffectMethod):
         return found.told(question, cells, known, self.name)
 
     def rehearsal(self, n: int, strata: int, share: float, rng: PublicGenerator) -> SimulatedDesign:
-        """Return n made-up records, each assigned by the told coin."""
+        """Return n simulated records, each assigned by the told coin."""
         told = parse_array(self.probabilities)
         told = np.tile(told[:, None], (1, strata)) if told.ndim == 1 else told.reshape(len(told), -1)
         if told.shape[1:] != (strata,) or len(told) < 2 or np.abs(told.sum(axis=0) - 1).max() > 1e-9:

@@ -37,28 +37,28 @@ Paid = ApproxDP | ZCDP | NoPrivacy
 
 LEAST_FORESEEN, LEAST_TOLD = 1.25, 0.5
 """No answer where public numbers foresee less, or moments that were released stand nearer to their noise: above, the
-error that is told held in .94 to 1.00 of 60 made-up studies, below a slope may be anything."""
+error that is reported held in 0.94 to 1.00 of 60 simulated studies, below a slope may be anything."""
 FOR_SPREAD = LEAST_SIGNAL - 1
-"""The spread about the line is released where so much is foretold: moments come out somewhat above that."""
+"""The spread about the line is released where so much is predicted: moments come out somewhat above that."""
 MOST_LENGTHS = 3.0
 """No answer where an arm lies farther out, in lengths that rows were shortened to: little of it counts then."""
 MOST_COLUMNS = 40
 
 RARE = "one arm is so rare that all of it was shortened and little of it is left: more rows or a larger loss"
 ONE_LAW = (
-    "the standard error supposes that what the line leaves of the outcome has one law everywhere: a skew of one arm or "
+    "the standard error supposes that the outcome's residuals have one distribution everywhere: a skew of one arm or "
     "end alone moves the slope by more than it tells"
 )
 WITHHELD = {
     SPREAD: (
         "the spread and the skew of the outcome about the line may differ from place to place, and public numbers "
-        "foretold no interval if they had been released: more rows, a larger loss, fewer columns, or say "
+        "predicted no interval if they had been released: more rows, a larger loss, fewer columns, or say "
         "methods.PartiallyLinear(errors='symmetric') if there is no skew anywhere, errors='homoscedastic' if both are "
         "the same everywhere"
     ),
     BLIND: (
         "with so few rows at this loss a skew that moves the slope would not be seen: more rows, a larger loss, or say "
-        "methods.PartiallyLinear(errors='normal') if what the line leaves is about normal"
+        "methods.PartiallyLinear(errors='normal') if the residuals are about normal"
     ),
 }
 
@@ -107,8 +107,8 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
                 while _expected_signal_to_noise(d, n, ZCDP(rho.rho * times**2)) < LEAST_FORESEEN:
                     times *= 1.05
                 raise InfeasibleError(
-                    f"{n} rows at {loss} foretell a slope among {d} columns that may be anything: about {enough} "
-                    f"rows would do, or {times:.2g} times the epsilon, or adjust for fewer columns"
+                    f"{n} rows at {loss} predict a slope among {d} columns that may be anything: about {enough} "
+                    f"rows would be enough, or {times:.2g} times the epsilon, or adjust for fewer columns"
                 )
         return self
 
@@ -119,11 +119,11 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
             return (right,)
         d, n = len(Design.of(question).names), question.n
         rho = affordable_zcdp(loss)
-        told = [right, f"public numbers foretell errors {times_as_wide(d, n, self._parts(d, n, rho)[0]):.2g} times "
+        told = [right, f"public numbers predict errors {times_as_wide(d, n, self._parts(d, n, rho)[0]):.2g} times "
                 "those without privacy"]  # fmt: skip
         if self.errors is None and (enough := rows_for_step(rho.part(MEAT))) > n:
             told.append(f"below about {enough:,} rows at this loss there is no interval unless errors are said to be "
-                        "symmetric, or of one law")  # fmt: skip
+                        "symmetric, or of one distribution")  # fmt: skip
         return tuple(told)
 
     def _parts(self, columns: int, n: int, rho: ZCDP) -> tuple[ZCDP, ZCDP | None]:

@@ -74,8 +74,9 @@ class Stratified(SumsOverRows, EffectMethod):
         if mean < least and not loss.exact:
             raise InfeasibleError(
                 f"{question.n} rows in {question.cells} cells of treatment and strata are {mean:.3g} a cell, and at "
-                f"{loss} a cell needs {least:.3g} to be told from the noise: give {_enough(loss, least / mean)} or "
-                f"{math.ceil(least * question.cells)} rows, or adjust for fewer or coarser columns"
+                f"{loss} a cell needs {least:.3g} to be distinguished from the noise: give "
+                f"{_enough(loss, least / mean)} or {math.ceil(least * question.cells)} rows, or adjust for fewer or "
+                "coarser columns"
             )
         return self
 

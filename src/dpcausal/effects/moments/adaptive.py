@@ -49,7 +49,7 @@ BLUR, TAKEN = 1.75, (0.6, 0.05)
 """The shape that rows are seen in is wider than they are by so many times the norm of its noise; of the last noise the
 least direction loses so many norms, and so many more a column.  Measured."""
 PATHS_GROWTH = 0.03
-"""Likewise of paths: R² ≥ .03 μ² of a cohort's persons."""
+"""Likewise of paths: R² ≥ 0.03 μ² of a cohort's persons."""
 
 
 @dataclass(frozen=True)

@@ -136,11 +136,11 @@ class MomentQuery(SumsOverRows, Method[JointSums]):
             return ()
         rho, own = question.parts(affordable_zcdp(loss))
         wide = times_as_wide(len(question.names), question.table.n, rho)
-        told = [f"public numbers foretell intervals {wide:.2g} times as wide as without privacy"] if wide > 1.5 else []
+        told = [f"public numbers predict intervals {wide:.2g} times as wide as without privacy"] if wide > 1.5 else []
         if own is not None and (enough := rows_for_step(own)) > question.table.n:
             told.append(
-                "the regression whose spread is released has intervals for errors said to be symmetric, or of one law, "
-                f"alone: from about {enough:,} rows on it has them whatever the skew"
+                "the regression whose spread is released has intervals for errors said to be symmetric, or of one "
+                f"distribution, alone: from about {enough:,} rows on it has them whatever the skew"
             )
         return tuple(told)
 
@@ -196,7 +196,7 @@ def check_rounds(d: int, n: int, loss: ApproxDP | ZCDP, rho: ZCDP, own: ZCDP | N
             enough = math.ceil(enough * 1.1)
         raise InfeasibleError(
             f"{n} rows at {loss} make intervals {wide:.3g} times as wide as without privacy: about {enough} "
-            f"rows would do, or {wide / MOST_WIDTH:.2g} times the epsilon, or fewer columns"
+            f"rows would be enough, or {wide / MOST_WIDTH:.2g} times the epsilon, or fewer columns"
         )
 
 
@@ -229,7 +229,7 @@ def moments(
     accept_large_epsilon : bool
         Consent to ε above 20.
     refresh : bool
-        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
+        Of a table with a name: run again at a new privacy cost instead of returning the cached result.
 
     Returns
     -------

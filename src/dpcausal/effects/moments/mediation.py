@@ -25,7 +25,7 @@ from dpcausal.privacy.noise import generator_from_seed
 Reals = npt.NDArray[np.float64]
 
 FAR_OUT = (
-    "how far out the rows of each column lie moves it, which second moments do not tell: say errors='normal' if all "
+    "how extreme the rows of each column lie moves it, which second moments do not show: say errors='normal' if all "
     "columns are about normal"
 )
 NORMAL = "Intervals hold if all columns are about normal together, as was said"

@@ -1,4 +1,4 @@
-"""A column of released moments that is a product of two others: what it is, to be told, kept and made again."""
+"""A column of released moments that is a product of two others: what it is, to be reported, kept and made again."""
 
 from __future__ import annotations
 

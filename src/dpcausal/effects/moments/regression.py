@@ -24,8 +24,8 @@ LEAST_SIGNAL, LEAST_OF_A_LINE = 7.0, 3.0
 """No interval below: there its measured coverage falls short.  That of a slope holds from 3 on if the spread is
 constant; where it may not be, the side that shortened rows lie on is not seen so near the noise."""
 LEAST_TOLD, MOST_SHORTENED = 1.0, 0.4
-"""No error is told below that signal, or of a line if a larger share of rows was shortened, of which normal ones have a
-fifth at most: the rounds have lost the rows then, and what is read off the moments may be anything."""
+"""No error is reported below that signal, or of a line if a larger share of rows was shortened, of which normal ones
+have a fifth at most: the rounds have lost the rows then, and what is read off the moments may be anything."""
 MOST_UNSURE = 0.5
 """No interval where what a step could not make up for is so many errors; where it is less, it widens the interval."""
 MOST_MORE, SURE = 0.01, 3.0
@@ -41,7 +41,7 @@ WEAK = (
     "or fewer columns"
 )
 SPREAD = (
-    "the spread of the outcome about the line may differ from place to place, which second moments do not tell: say "
+    "the spread of the outcome about the line may differ from place to place, which second moments do not show: say "
     "errors='homoscedastic' if it does not, or release it by robust_for="
 )
 SIDED = (
@@ -51,7 +51,7 @@ SIDED = (
 
 
 FAR_OUT = (
-    "more rows lie far out than normal ones would, as those of a rare arm or a skewed column do: slopes are then off "
+    "more rows are extreme than in normal data, as those of a rare arm or a skewed column do: slopes are then off "
     "where the spread or skew is not the same everywhere, which was said and cannot be seen; release the spread by "
     "robust_for=, cut or transform the skewed column, or take more rows"
 )
@@ -65,8 +65,8 @@ HIDDEN = (
     "above the line as below everywhere"
 )
 ASSUMED = (
-    "Intervals hold if the outcome follows a line and what that leaves has one law everywhere, as was said: where it "
-    "bends, or its spread or skew changes from place to place, they miss"
+    "Intervals hold if the outcome follows a line and what that leaves has one distribution everywhere, as was said: "
+    "where it bends, or its spread or skew changes from place to place, they miss"
 )
 SYMMETRIC = (
     "Intervals hold if the outcome follows a line and lies as far above it as below everywhere, as was said: where it "
@@ -92,7 +92,7 @@ class Terms:
     errors: Errors | None
     coverage: float
     told_from: float = LEAST_TOLD
-    """The signal below which no error is told."""
+    """The signal below which no error is reported."""
 
     @property
     def homoscedastic(self) -> bool:
@@ -139,7 +139,7 @@ class Regression(Result):
     interval_reason : str
         Why there are no intervals; empty if there are.
     assumed : str
-        What the intervals rest on that no number here shows; empty without them, or if nothing.
+        What the intervals rely on that no number here shows; empty without them, or if nothing.
     coverage : float
     signal_to_noise : float
         The least eigenvalue of the moments, about standard, over the norm of their noise.
@@ -288,8 +288,8 @@ def has_signal(release: ReleasedMoments, least: float = LEAST_TOLD) -> bool:
 
 
 def far_out(release: ReleasedMoments) -> bool:
-    """Return whether clearly more rows were shortened than normal ones would be: what was said of their law is no use
-    there, as slopes are those of rows that were drawn in."""
+    """Return whether clearly more rows were shortened than normal ones would be: what was said of their distribution is
+    no use there, as slopes are those of rows that were drawn in."""
     from scipy.special import chdtrc
 
     normal = float(chdtrc(len(release.names), release.radius**2)) * release.count

@@ -127,7 +127,7 @@ class JointMoments(Release):
             * ``"symmetric"``: of the regression named as ``robust_for``, the outcome lies as far above its line as
               below, everywhere; its spread may differ.  Needed where rows are too few to show a skew.
         coverage : float
-            From .5 to .999.
+            From 0.5 to 0.999.
         """
         named, on = self._named(outcome=outcome), self._listed("regressors", regressors, 1, outcome)
         return regress(self, named, on, _terms(errors, coverage))
@@ -143,7 +143,7 @@ class JointMoments(Release):
         ----------
         treatment, outcome : str
         adjust : list of str
-            Every common cause of both; empty if treatment was drawn by lot.
+            Every common cause of both; empty if treatment was drawn at random.
         errors, coverage
             As for ``ols``, whose slope and interval it has.
 
@@ -220,7 +220,7 @@ class JointMoments(Release):
         One line each: no cause; one that explains the shares ``explains`` of what is left of outcome and treatment; one
         as strong as each of ``given``, in the sense of Cinelli & Hazlett (2020).  The first has the robustness value of
         the slope: the share of both that would bring it to 0.  Only the first has an interval, unless ``errors``
-        is ``"normal"``, all columns about normal: the others rest on spreads, which shortening moves elsewhere.
+        is ``"normal"``, all columns about normal: the others rely on spreads, which shortening moves elsewhere.
         """
         named, moved = self._named(outcome=outcome), self._named(treatment=treatment)
         held = self._listed("given", given, 0, outcome, treatment)
@@ -278,7 +278,8 @@ class JointMoments(Release):
     def among(self, names: Sequence[str]) -> Self:
         """Return the moments of some of the columns, without ``meat``, in the shape of these alone.
 
-        Q has orthonormal columns, and noise of variance σ² on the diagonal and σ²/2 beside it is Q′EQ of the same law.
+        Q has orthonormal columns, and noise of variance σ² on the diagonal and σ²/2 beside it is Q′EQ of the same
+        distribution.
         """
         places = [self.names.index(name) for name in names]
         Q, R = np.linalg.qr(self.spread[places].T)

@@ -2,7 +2,7 @@
 
 One declared regression; its slopes β, G and s² come from the moments that were released.  Rows ψ = (G/m)^(−½) x e / s
 have their moments released by claim ``ellipse-moments``: all that ψ needs was released before, and ψ is shortened at a
-public length of its own, far out, so that β + G⁻¹ Σ x e is what least squares of the unshortened rows would be.
+public length of its own, extreme, so that β + G⁻¹ Σ x e is what least squares of the unshortened rows would be.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ Reals = npt.NDArray[np.float64]
 MEAT = Fraction(3, 10)
 """Its share of ρ, where it is asked for."""
 FOR_STEP, FOR_SQUARES = 0.64, 0.1
-"""The squared length is .64 μ² n, where the noise of a step is twice the sampling error of even spread, at most .1 μ n,
-where that of Σ ψψ′ is a fifth of it; at least four a column."""
+"""The squared length is 0.64 μ² n, where the noise of a step is twice the sampling error of even spread, at most 0.1 μ
+n, where that of Σ ψψ′ is a fifth of it; at least four a column."""
 FAR = 25.0
-"""A step leaves an interval where the length is so far out, in spreads: nearer, what was shortened of skewed tails is
+"""A step leaves an interval where the length is so extreme, in spreads: nearer, what was shortened of skewed tails is
 neither small nor seen."""
 TAIL = 0.5
 """What a shortened ψ may have lost, in lengths: of the tails that were tried it is less."""

@@ -1,4 +1,4 @@
-"""The effect that a regression of released moments reads as: a slope, what it rests on, and what could explain it."""
+"""The effect that a regression of released moments reads as: a slope, what it relies on, and what could explain it."""
 
 from __future__ import annotations
 

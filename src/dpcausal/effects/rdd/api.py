@@ -206,8 +206,8 @@ class BinQuery(SumsOverRows, Method[RddQuestion]):
         if strength < FORETOLD:
             n, more = question.table.n, FORETOLD / strength
             raise InfeasibleError(
-                f"{n} rows at {loss} foretell lines at {strength:.2g} times their noise, and {FORETOLD:g} is needed: "
-                f"about {math.ceil(n * more)} rows would do, or {more:.2g} times the epsilon, or fewer bins"
+                f"{n} rows at {loss} predict lines at {strength:.2g} times their noise, and {FORETOLD:g} is needed: "
+                f"about {math.ceil(n * more)} rows would be enough, or {more:.2g} times the epsilon, or fewer bins"
             )
         return self
 
@@ -289,7 +289,7 @@ def discontinuity(
     Parameters
     ----------
     table : Table
-        Its ledger pays, once.  Rows that lack a column are left out.
+        Its ledger pays, once.  Rows that have a missing value are left out.
     running : str
         The number that decides: bounded, or levels that are numbers in order where it takes few values.
     outcome : str
@@ -307,7 +307,7 @@ def discontinuity(
         How far records count, and how large the second derivative of the mean outcome is at most on either side, in the
         outcome's unit over that of the running number squared.  Both public; free to ask again otherwise.
     coverage : float
-        Of the interval, from .5 to .999.
+        Of the interval, from 0.5 to 0.999.
     at_cutoff : str
         The side on which records at the cutoff itself count: ``"right"``, with those above, or ``"left"``, with those
         below, as where who has up to so many points is treated.
@@ -316,7 +316,7 @@ def discontinuity(
     accept_large_epsilon : bool
         Consent to ε above 20.
     refresh : bool
-        Of a table with a name: pay anew for what was asked before, instead of getting its kept answer free.
+        Of a table with a name: run again at a new privacy cost instead of returning the cached result.
 
     Returns
     -------
@@ -326,7 +326,7 @@ def discontinuity(
     Raises
     ------
     InfeasibleError
-        Noise would hide the lines: says how many rows would do; nothing was spent.
+        Noise would hide the lines: says how many rows would be enough; nothing was spent.
 
     Notes
     -----

@@ -22,8 +22,8 @@ WIDTHS = 30
 LEAST_BINS = 3.2
 """No interval by a curvature that was read off fewer bins on a side, counted as 1 / Σ p² of their shares p."""
 
-FEW = "noise hides how records lie near the cutoff: more of them, a larger epsilon or bandwidth, or fewer bins would do"
-FEW_EXACT = "fewer than 30 records of like weight lie near the cutoff on a side: a larger bandwidth would do"
+FEW = "too much noise near the cutoff: use more records, a larger epsilon or bandwidth, or fewer bins"
+FEW_EXACT = "fewer than 30 records of like weight lie near the cutoff on a side: a larger bandwidth would be enough"
 COARSE = (
     "nearly all records lie in {:.2g} bins of a side, too few to see how the outcome bends: declare bounds nearer to "
     "where records lie, name more bins, or say curvature="
@@ -157,7 +157,7 @@ def _bins_seen(side: SideFit) -> float:
 
 
 def _rarer(line: Line | None) -> float:
-    """Return how many of the records that a line rests on have the rarer of two outcomes, there at the cutoff."""
+    """Return how many of the records that a line relies on have the rarer of two outcomes, there at the cutoff."""
     share = 0.0 if line is None else line.jump(Y)[0]
     return 0.0 if line is None else line.records * max(min(share, 1 - share), 0.0)
 

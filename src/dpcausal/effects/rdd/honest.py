@@ -117,7 +117,7 @@ class Line:
     intercept: Reals
     slope: Reals
     records: float
-    """How many of like weight it rests on."""
+    """How many of like weight it relies on."""
     bias: float
     strength: float
 
@@ -137,8 +137,9 @@ def line_within(
 ) -> Line | None:
     """Return the line of the records within a bandwidth, weighed by 1 − x/h; ``None`` where noise hides them.
 
-    Noise is that of a bin, however few records it has.  So where the outcome's variance, ``spread``, is told, records
-    weigh less the fewer their bin would have if they lay evenly: not by the bin's own count, whose noise is its sum's.
+    Noise is that of a bin, however few records it has.  So where the outcome's variance, ``spread``, is reported,
+    records weigh less the fewer their bin would have if they lay evenly: not by the bin's own count, whose noise is its
+    sum's.
     """
     near, far, x, counts = side.near, side.far, side.middle, side.counts
 

@@ -64,7 +64,7 @@ class Discontinuity(Result):
         p-value that records do not bunch at the cutoff.
     bins : tuple of Bin
     signal_to_noise : float
-        How far the counts that the weaker side's line rests on stand above their noise.
+        How far the counts that the weaker side's line relies on stand above their noise.
     notes : tuple of str
     n : int
         Rows, public.
@@ -203,7 +203,7 @@ class NoisyBins(Release):
         donut : float
             Records nearer to the cutoff than this do not count.
         coverage : float
-            Of the interval, from .5 to .999.
+            Of the interval, from 0.5 to 0.999.
         """
         if curvature_treated is not None and len(self.counts) < 2:
             raise ParameterError("curvature_treated is about a treatment, and none was released")

@@ -25,7 +25,7 @@ LEAST_CELL = 60
 """Rows a cell of the given levels below which neighbours in a given number are too few."""
 
 LEAST_STRATUM = 150
-"""Rows a stratum below which rare levels make a table reject true nulls: .115 of those with 83, .073 with 167."""
+"""Rows a stratum below which rare levels make a table reject true nulls: 0.115 of those with 83, 0.073 with 167."""
 
 Choice = tuple[IndependenceTest, str]
 
@@ -104,9 +104,9 @@ def _of_levels(question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Choi
 def table_wins(question: IndependenceQuestion, epsilon: float) -> bool:
     """Return whether the sum over the strata varies by hardly more in the table than the covariance does.
 
-    Where columns are like fair coins both sums have variance n/16; the noise is 2/ε² a stratum in the table, against
-    2(Δ/(.8ε))² once and what the noisy variance is raised by.  A tenth more is given for what the covariance never
-    sees: links of opposite sign in different strata.
+    Where columns are like fair coin flips both sums have variance n/16; the noise is 2/ε² a stratum in the table,
+    against 2(Δ/(.8ε))² once and what the noisy variance is raised by.  A tenth more is given for what the covariance
+    never sees: links of opposite sign in different strata.
     """
     n, strata, bound = question.n, question.cells, 1 if question.cells == 1 else 2
     table = n / 16 + 2 * strata / epsilon**2

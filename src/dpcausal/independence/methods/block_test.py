@@ -51,11 +51,11 @@ Of fewer on both sides neither regression is learnt, and what is left of both go
 PROOFS = ("block-sum", "geometric")
 
 RESAMPLES = 99
-"""Permuted or resampled copies in a block: the rank's law is exact for every number."""
+"""Permuted or resampled copies in a block: the rank's distribution is exact for every number."""
 
 MOST_RESAMPLES = 9_999
 MOST_BLOCKS = 20_000
-"""More would add little power, and their law is held in memory."""
+"""More would add little power, and their distribution is held in memory."""
 
 MOST_WORKERS = 64
 
@@ -65,7 +65,7 @@ BELOW_NOISE = "at this epsilon and number of blocks even data that all speak aga
 def default_blocks(rows: int, epsilon: float, learns: bool = True, least: int = LEAST_LEARNING) -> int:
     """Return the public number of blocks for n rows at ε, M = min(max(8, 24/ε, n/2000), n/125, 20000), rounded down.
 
-    It is at least 2.  More blocks outvote the noise, whose size is 2c/(√M ε), c = .75, and are faster; larger ones
+    It is at least 2.  More blocks outvote the noise, whose size is 2c/(√M ε), c = 0.75, and are faster; larger ones
     learn the regressions better: n/60 is enough where the level does not depend on that.  Where nothing is given,
     M = min(max(8, 24/ε), n/60, 20000).
 
@@ -161,7 +161,7 @@ class BlockTest(IndependenceTest):
         return WorkerBlocks(question.table.spec, question.names, Blocks(self, question.without_table).made)
 
     def release(self, run: Run[IndependenceQuestion]) -> Released:
-        """Return the noisy sum of the blocks' terms over √M, and its p-value under the exact null law."""
+        """Return the noisy sum of the blocks' terms over √M, and its p-value under the exact null distribution."""
         private: Sample | WorkerBlocks = run.data
         question = run.question
         reach = reach_of(self.blocks or 1)

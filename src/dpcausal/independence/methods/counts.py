@@ -1,9 +1,9 @@
 """A noisy table of counts of x, y and the given levels, and two tests of it that know its noise: for few cells.
 
 One sums the evidence of each stratum, whatever its sign; the other pools all strata.
-The law of both under independence is that of made-up tables with the margins that the noisy table shows, and
-noise of the same law, all drawn from public coins: the noise is no normal one, and where it rules, or levels are rare,
-χ² is not the law.
+The distribution of both under independence is that of simulated tables with the margins that the noisy table shows, and
+noise of the same distribution, all drawn from public random numbers: the noise is no normal one, and where it rules, or
+levels are rare, χ² is not the distribution.
 """
 
 from __future__ import annotations
@@ -48,10 +48,13 @@ MANY_LEVELS = "with so many levels and a small epsilon a true null can look depe
 
 TOGETHER, MOST_PVALUE = 0.2, 0.9
 """Weight of the test of all strata together, and the largest p-value that counts: so that it costs the other at most
-.03 of power, and gains .03 to .33 where the strata agree (2 to 20 strata, power near .75)."""
+0.03 of power, and gains 0.03 to 0.33 where the strata agree (2 to 20 strata, power near 0.75)."""
 
 MOST_COPIES, FEWEST_COPIES, WORK = 1_000, 200, 10_000_000
-"""Made-up tables; with fewer the law is χ².  How many there are is bounded by cells · degrees of freedom a stratum."""
+"""Simulated tables.
+
+With fewer the distribution is χ².  How many there are is bounded by cells · degrees of freedom a stratum.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +101,7 @@ class ContingencyTest(IndependenceTest):
         return rows.sum(Tabled(question.without_table, shape)) if isinstance(rows, Records) else _tabled(rows, shape)
 
     def approximate_power(self, question: IndependenceQuestion, loss: PureDP, correlation: float) -> float | None:
-        """Return it from the non-central law of one table's statistic."""
+        """Return it from the non-central distribution of one table's statistic."""
         x, y, strata = self.shape(question)
         if strata > 1 or min(x, y) < 2:
             return None
@@ -134,7 +137,7 @@ def reaches(n: int, shape: tuple[int, int, int], epsilon: float) -> bool:
 
 
 def copies_of(shape: tuple[int, int, int]) -> int:
-    """Return how many tables are made up for the law; none where that would take too long."""
+    """Return how many tables are simulated for the distribution; none where that would take too long."""
     copies = min(MOST_COPIES, WORK // max(1, math.prod(shape) * (shape[0] - 1) * (shape[1] - 1)))
     return copies if copies >= FEWEST_COPIES else 0
 
@@ -159,7 +162,7 @@ def _decision(counts: Any, scale: float, rng: PublicGenerator) -> Released:
 def cauchy_combination(each: float, together: float) -> float:
     """Return the p-value of two p-values, the sum of their weighted Cauchy quantiles: however they hang together.
 
-    Measured for normal residuals of 2 to 20 strata: level .051 to .053 at .05, .010 at .01.
+    Measured for normal residuals of 2 to 20 strata: level 0.051 to 0.053 at 0.05, 0.010 at 0.01.
 
     >>> round(cauchy_combination(0.04, 0.04), 9), cauchy_combination(0.04, 1.0) < 0.06
     (0.04, True)
@@ -189,7 +192,8 @@ def _null_statistics(noisy: Reals, scale: float, variance: float, rng: PublicGen
 
 
 def gamma_tail(value: float, sample: Reals) -> float:
-    """Return the larger P(G ≥ value) of two gamma laws with the mean and variance of a sample, one with its skewness.
+    """Return the larger P(G ≥ value) of two gamma distributions with the mean and variance of a sample, one with its
+    skewness.
 
     Noise of the tables makes the tail longer than that of χ².
 

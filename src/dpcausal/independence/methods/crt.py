@@ -1,7 +1,7 @@
-"""The conditional randomisation test in blocks: exact under a known law of x given z, and pure ε.
+"""The conditional randomisation test in blocks: exact under a known distribution of x given z, and pure ε.
 
 In each block the signed statistic Σ_i x_i r_i, r the residuals of y given z, is ranked among those of copies of x that
-are exchangeable with it under the null.  The rank is exactly uniform whatever the regression does, so the null law of
+are exchangeable with it under the null.  The rank is exactly uniform whatever the regression does, so the null distribution of
 the released sum is exact.
 """
 
@@ -65,7 +65,7 @@ def _ranked(
 
 
 def checked_model(method: str, model: Any, question: IndependenceQuestion, fitted: bool) -> Any:
-    """Return a model of x, stated ones as what they state; it fits the columns, and is tried on made-up rows."""
+    """Return a model of x, stated ones as what they state; it fits the columns, and is tried on simulated rows."""
     model = stated(model, question.given)
     if len(question.x) != 1 or width_of(question.schema, question.y) != 1:
         raise ParameterError(f"method {method!r} takes one column x and one column y of numbers or of two levels")
@@ -81,7 +81,7 @@ def checked_model(method: str, model: Any, question: IndependenceQuestion, fitte
             raise ParameterError("model_x='fit' needs a column x declared Bounded")
         return model
     if not isinstance(model, ModelX):
-        law = "the law of x given z: a table, or mean and sd, or a ModelX"
+        law = "the distribution of x given z: a table, or mean and sd, or a ModelX"
         raise ParameterError(f"method {method!r} needs model_x, {law}")
     model.check(question.schema, question.x[0], question.given)
     return model
@@ -89,13 +89,13 @@ def checked_model(method: str, model: Any, question: IndependenceQuestion, fitte
 
 @dataclass(frozen=True, kw_only=True)
 class Crt(BlockTest):
-    """Ranks among copies of x that its law given z draws, in blocks.
+    """Ranks among copies of x that its distribution given z draws, in blocks.
 
     Parameters
     ----------
     model_x : ModelX, mapping or "fit"
-        The law of x given z, as ``{"table": [[.9, .1], [.4, .6]]}`` or ``{"mean": {"intercept": 1, "age": .5}, "sd":
-        2}``.  ``"fit"`` learns a normal law inside each block; the level is then approximate.
+        The distribution of x given z, as ``{"table": [[.9, .1], [.4, .6]]}`` or ``{"mean": {"intercept": 1, "age": 0.5}, "sd":
+        2}``.  ``"fit"`` learns a normal distribution inside each block; the level is then approximate.
     blocks, regression, resamples, workers
         As in ``Gcm``.
     """
@@ -115,7 +115,7 @@ class Crt(BlockTest):
 
     @property
     def least_rows(self) -> int:
-        """Fewer where the law of x is known: the level is exact, whatever the regression of y has learnt."""
+        """Fewer where the distribution of x is known: the level is exact, whatever the regression of y has learnt."""
         return super().least_rows if self.model_x == "fit" else LEAST_BLOCK
 
     def score(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> float:

@@ -85,7 +85,7 @@ def chunks_of(
 ) -> Chunks:
     """Return a function that yields slices of the rows and φ there; without given columns, one feature that is 0.
 
-    φ is 0, as x and y are to be, for a row that lacks a column: it is in no sum then.
+    φ is 0, as x and y are to be, for a row that has a missing value: it is in no sum then.
     """
     numbers = [place for place, name in enumerate(given) if isinstance(schema[name], Bounded)]
     pairs = _pairs(len(numbers))
@@ -173,7 +173,7 @@ class GlobalCrt(IndependenceTest):
     Parameters
     ----------
     model_x : ModelX or mapping
-        The law of x given z, row by row: with mean and sd, or a table; a mapping as in ``Crt``.
+        The distribution of x given z, row by row: with mean and sd, or a table; a mapping as in ``Crt``.
     resamples : int, optional
         Copies.
     penalty, width : float, optional
@@ -208,8 +208,8 @@ class GlobalCrt(IndependenceTest):
     def statistics(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> Reals:
         """Return T_0, …, T_m, shape (m + 1,).
 
-        The coins of the copies are drawn without a look at the rows and the model is asked row by row, so a replaced
-        row changes its own copies only.
+        The random numbers of the copies are drawn without a look at the rows and the model is asked row by row, so a
+        replaced row changes its own copies only.
         """
         if not isinstance(self.model_x, ModelX):
             raise ParameterError("statistics need a model of x")

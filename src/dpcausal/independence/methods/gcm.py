@@ -99,7 +99,10 @@ class Gcm(BlockTest):
         return question.pairs == 1
 
     def approximate_power(self, question: IndependenceQuestion, loss: PureDP, correlation: float) -> float | None:
-        """Return it from the law of the sum: blocks score a rank among copies of a normal number of mean √m atanh r."""
+        """Return it from the distribution of the sum.
+
+        Blocks score a rank among copies of a normal number of mean √m atanh r.
+        """
         if not self.two_sided(question) or not self.blocks:
             return None
         from scipy.special import ndtr, ndtri

@@ -112,7 +112,7 @@ class RankTest(IndependenceTest):
         return tuple(caveat for caveat, holds in caveats if holds)
 
     def strata_of(self, rows: Sample, question: IndependenceQuestion) -> Integers:
-        """Return each row's stratum, a public function of its z; a row that lacks a column has one to itself."""
+        """Return each row's stratum, a public function of its z; a row that has a missing value has one to itself."""
         code = np.zeros(rows.n, dtype=np.int64)
         for place, name in enumerate(question.given):
             declared, values = question.schema[name], rows.raw[:, place]
@@ -177,7 +177,8 @@ class Kendall(RankTest):
         return (*proofs, "contingency-table", "geometric") if question.drops_missing else proofs
 
     def approximate_power(self, question: IndependenceQuestion, loss: PureDP, correlation: float) -> float | None:
-        """Return it from the normal law, tau being (2/π) asin r, where one stratum holds all and nothing is tied."""
+        """Return it from the normal distribution, tau being (2/π) asin r, where one stratum holds all and nothing "
+        "is tied."""
         if self.tied(question) is not None or self.strata_in(question) > 1:
             return None
         paid, sure = (loss.part(COUNTED_SHARE), 1 - MISSED) if question.drops_missing else (loss, 1.0)

@@ -1,9 +1,9 @@
 """The distribution of x given z, stated by the caller: conditional randomisation tests draw copies of x from it.
 
-Three kinds: a normal law (``mean`` and ``sd``), probabilities of levels (``table``, or ``mean`` alone for two levels),
-or any sampler (``sample``).  The first two have one public normal or uniform number a row and copy, and the forms of
-all rows ask their functions row by row, so a replaced row changes its own copies only; a sampler may use its generator
-as it likes and serves in blocks.
+Three kinds: a normal distribution (``mean`` and ``sd``), probabilities of levels (``table``, or ``mean`` alone for two
+levels), or any sampler (``sample``).  The first two have one public normal or uniform number a row and copy, and the
+forms of all rows ask their functions row by row, so a replaced row changes its own copies only; a sampler may use its
+generator as it likes and serves in blocks.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ RowFunction = Callable[[Reals], Any]
 WHO = "the model of x"
 
 PROBES = 24
-"""Made-up rows on which a model is tried before anything is spent."""
+"""Simulated rows on which a model is tried before anything is spent."""
 
 
 @dataclass(frozen=True, eq=False)
 class ModelX:
-    """The law of x given z: public knowledge, never learnt from the table.
+    """The distribution of x given z: public knowledge, never learnt from the table.
 
     Functions take z as an array of shape (n, columns of ``given``), numbers in their own unit and levels as codes, and
     return n values, each from its own row.  They must not remember rows between calls.
@@ -49,7 +49,7 @@ class ModelX:
     table : array, shape (levels of z, levels of x), optional
         Probabilities: one given column, with levels; rows sum to 1.
     sample : function of (z, generator), optional
-        Draws x, shape (n,); in blocks only.  All its coins must come from the generator.
+        Draws x, shape (n,); in blocks only.  All its random numbers must come from the generator.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class ModelX:
         return "normal" if self.sd is not None else "levels"
 
     def check(self, schema: Schema, x: str, given: tuple[str, ...]) -> None:
-        """Try the model on made-up rows of the public schema: shape, finite values, each row by itself.
+        """Try the model on simulated rows of the public schema: shape, finite values, each row by itself.
 
         Raises
         ------
@@ -126,13 +126,13 @@ class ModelX:
                 raise ParameterError("sample must return one value a row")
 
     def at(self, Z: Reals, row_by_row: bool = False) -> BlockNullLaw:
-        """Return the law of x at each row; what is not finite is 0.
+        """Return the distribution of x at each row; what is not finite is 0.
 
         Parameters
         ----------
         Z : float array, shape (n, columns of ``given``)
         row_by_row : bool
-            Ask ``mean`` and ``sd`` for each row alone, so that no row can bear on another's law.
+            Ask ``mean`` and ``sd`` for each row alone, so that no row can bear on another's distribution.
         """
         ask = single_rows if row_by_row else rowwise
         centre = spread = np.zeros(len(Z))
@@ -148,14 +148,14 @@ class ModelX:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BlockNullLaw:
-    """The law of x at n rows: private, as they are.
+    """The distribution of x at n rows: private, as they are.
 
     Attributes
     ----------
     model : ModelX
     Z : float array, shape (n, columns of ``given``)
     centre, spread : float arrays, shape (n,)
-        Mean of x, codes for levels, and standard deviation of a normal law.
+        Mean of x, codes for levels, and standard deviation of a normal distribution.
     """
 
     model: ModelX
@@ -193,7 +193,7 @@ class BlockNullLaw:
 
 
 def probes(schema: Schema, given: tuple[str, ...]) -> Reals:
-    """Return made-up rows of z: corners and random places of the public domain."""
+    """Return simulated rows of z: corners and random places of the public domain."""
     generator = generator_from_seed(1)
     columns = []
     for name in given:
@@ -218,7 +218,7 @@ def rowwise(function: RowFunction, Z: Reals) -> Reals:
 
 
 def single_rows(function: RowFunction, Z: Reals) -> Reals:
-    """Return a function of rows, asked for each row alone, with the same coins; total."""
+    """Return a function of rows, asked for each row alone, with the same random numbers; total."""
 
     def single(row: Reals) -> float:
         restart_streams(0)  # where one row's draws end, the next one's must not begin
@@ -291,7 +291,7 @@ def stated(law: Any, given: tuple[str, ...]) -> Any:
 def _linear(mean: Any, given: tuple[str, ...]) -> Linear:
     slopes = mean if isinstance(mean, Mapping) else {INTERCEPT: mean}
     if INTERCEPT in given:
-        raise ParameterError(f"a given column is named {INTERCEPT!r}: state the law by a function, in Python")
+        raise ParameterError(f"a given column is named {INTERCEPT!r}: state the distribution by a function, in Python")
     for name, slope in slopes.items():
         if name not in (*given, INTERCEPT):
             raise ParameterError(f"model_x: {name!r} is not given{nearest(name, (*given, INTERCEPT))}")

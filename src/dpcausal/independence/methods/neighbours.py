@@ -142,7 +142,10 @@ class Neighbours(IndependenceTest):
         return (SIGNED, FAR_NEIGHBOURS)
 
     def sums(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> PairSums:
-        """Return the sums; ties of z are broken by public coins, one a position, or by a hash of the person's own."""
+        """Return the sums.
+
+        Ties of z are broken by a public random generator, one a position, or by a hash of the person's own.
+        """
         place = next(i for i, one in enumerate(question.declared(question.given)) if isinstance(one, Bounded))
         return pair_sums(
             values_of(rows.x), values_of(rows.y), rows.raw[:, place], cells_of(rows.given),
@@ -168,7 +171,7 @@ class Neighbours(IndependenceTest):
         return Released(noisy / at_most(MISSED * question.alpha), bounded_pvalue(noisy, scale, at_most))
 
     def approximate_power(self, question: IndependenceQuestion, loss: PureDP, correlation: float) -> float | None:
-        """Return it from the normal law: each pair's signs agree as those of a pair of normal numbers do."""
+        """Return it from the normal distribution: each pair's signs agree as those of a pair of normal numbers do."""
         if self.tied(question):
             return None
         k, deviation = self.neighbours or 1, self.deviation(question)

@@ -1,4 +1,4 @@
-"""How likely noise leaves the direction as it is: the laws of the paper's theorems and of our own releases.
+"""How likely noise leaves the direction as it is: the distributions of the paper's theorems and of our own releases.
 
 All are functions of public numbers; nothing here reads data.  Before a release: P(the noisy winner is the true winner)
 at a margin that is assumed.  After it (``…_tail``): how easily noise alone makes a margin as large as the released one.

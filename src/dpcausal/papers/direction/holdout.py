@@ -37,7 +37,7 @@ from dpcausal.statistics.rank import kendall_numerator
 
 @dataclass(frozen=True)
 class Rule:
-    """How a score's direction is released, how both scores are if they are here, and the claims that rests on."""
+    """How a score's direction is released, how both scores are if they are here, and the claims that relies on."""
 
     direction: Callable[[Residuals, CallBudget, PureDP], Released]
     proofs: tuple[str, ...]

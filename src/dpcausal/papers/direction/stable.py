@@ -117,7 +117,7 @@ def training_sensitivity(n: int, m: int, penalty: float) -> Sensitivity:
 
 
 def default_penalty(rows: int, epsilon: float) -> float:
-    """Return the public λ for n training rows at ε: (8000/(nε))^{3/4}, within [.01, 1].
+    """Return the public λ for n training rows at ε: (8000/(nε))^{3/4}, within [0.01, 1].
 
     A larger λ makes a worse regression that one row moves less.  The rule is near the best on simulated designs at
     n from 500 to 128,000; above 1 little is left of the regressions, and the direction is one of ranges and widths.
@@ -137,7 +137,7 @@ class StableFit(OneHalf):
     training_share : float, optional
         Share of the rows that the regressions are fitted on, in (0, 1).
     penalty, width : float, optional
-        λ of the ridge, in [1e-5, 1e5], and the width of its Gaussian kernel, in [.01, 100] halves of the regressor's
+        λ of the ridge, in [1e-5, 1e5], and the width of its Gaussian kernel, in [0.01, 100] halves of the regressor's
         public range.  By default λ follows a public rule of n and ε, and the width is 0.3.
     """
 

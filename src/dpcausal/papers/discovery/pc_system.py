@@ -84,7 +84,7 @@ class PcSystem(GraphSearch):
     def outcome(
         self, skeleton: Skeleton, terms: Terms, question: DiscoveryQuestion, reported: str = ""
     ) -> SearchOutcome:
-        """Return what leaves of a skeleton; a replica's own loss is reported, and its coins had a seed."""
+        """Return what leaves of a skeleton; a replica's own loss is recorded, and its random numbers had a seed."""
         found = SearchResult(orient(question.names, skeleton, terms.knowledge), {}, skeleton.untested, skeleton.tests)
         seeded = bool(reported) or self.by_place
         return SearchOutcome(found, terms, reported=reported, seeded=seeded, by_place=self.by_place)

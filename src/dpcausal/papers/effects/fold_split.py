@@ -208,7 +208,7 @@ class FoldSplit(EffectMethod):
 
     def caveats(self, question: EffectQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
         wide = self._noise(question, loss) / 2
-        return READING, f"public numbers foretell noise of {wide:.2g} of the outcome's range if no row is left out"
+        return READING, f"public numbers predict noise of {wide:.2g} of the outcome's range if no row is left out"
 
     def _noise(self, question: EffectQuestion, loss: PureDP | NoPrivacy) -> float:
         if not isinstance(loss, PureDP):

@@ -33,7 +33,7 @@ def published_products_bound(penalty: float) -> float:
 
 
 def responses(rows: Sample, question: IndependenceQuestion) -> Reals:
-    """Return x and y in [−1, 1], shape (n, 2), 0 for a row that lacks a column."""
+    """Return x and y in [−1, 1], shape (n, 2), 0 for a row that has a missing value."""
     x = unit_column(values_of(rows.x), question.schema, question.x[0])
     both = np.column_stack([x, unit_column(rows.y[:, 0], question.schema, question.y[0])])
     both[~rows.is_complete] = 0.0

@@ -33,5 +33,5 @@ def signed_margin(first: int, second: int, bound: int) -> int:
 
 
 def flip_sensitivity(proof: str = "signed-flip-distance", unit: Unit = Unit.ROW) -> Sensitivity:
-    """Return the sensitivity 1 of a signed flip distance; ``proof`` is the claim that the distance rests on."""
+    """Return the sensitivity 1 of a signed flip distance; ``proof`` is the claim that the distance relies on."""
     return Sensitivity(1, Norm.ABSOLUTE, Relation.REPLACE_ONE, proof, unit)

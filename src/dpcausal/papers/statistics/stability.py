@@ -5,13 +5,14 @@
 where:
 
 * x and y lie in [−1, 1], scaled by public bounds: no centring and no intercept, which would add to what a row moves;
-* φ(x) is a unit vector: cosines and sines at the quantiles of a normal law, for the Gaussian kernel of a public width;
+* φ(x) is a unit vector: cosines and sines at the quantiles of a normal distribution, for the Gaussian kernel of a
+public width;
 * λ is the public ``penalty``; in the proofs c = nλ/2.
 
 Replacing one of the n rows moves f by at most ρ(n, λ) everywhere.  The fit is total and the same for few rows and for
 many: rows are read on a public grid, so the linear system depends on counts and exact sums at its places, and the
 predictions are a table over those places.  How far the computed table is from the exact one is bounded too, whatever
-the data (``rounding``), and the sensitivity that is stated speaks of the computed numbers.  Proofs: ``stability.md``.
+the data (``rounding``), and the sensitivity that is stated applies to the computed numbers.  Proofs: ``stability.md``.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def maximum_form(rows: int, penalty: float) -> float:
     """Return 2 max_{S ≥ 0} [1 + √((n − 1)S)/(S + c)]/(S + c + 1), rounded up; for c = nλ/2 ≥ 1 and n ≥ 5.
 
     With t = √S the maximum lies in [0, √c].  In each of 4096 cells the numerator is taken at the right end and the
-    denominators at the left, so that no maximum is missed; the result is at most .2 % too large.
+    denominators at the left, so that no maximum is missed; the result is at most 0.2 % too large.
     """
     c = rows * penalty / 2
     if rows < 5 or c < 1:

@@ -164,7 +164,7 @@ def noise_deviation(by: Matching, loss: PureDP | ZCDP | NoPrivacy) -> float:
 
 @dataclass(frozen=True, eq=False)
 class MatchedRelease:
-    """What was released: ΣK/FULL, the number of donors that the answer rests on, and what follows from it.
+    """What was released: ΣK/FULL, the number of donors that the answer relies on, and what follows from it.
 
     ``change`` is that of the target from its last value before the start; both with the standard deviation of their
     noise.
