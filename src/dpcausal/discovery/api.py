@@ -141,14 +141,14 @@ def discover_again(
 PLAIN = {
     "moments": "a linear link alone is seen, by second moments of rows that were shortened where they are extreme",
     "table": "links of all kinds in the strata together are seen, between columns cut into their levels",
-    "contrasts": "links in the strata together are seen, and none where counts of so many columns were not released",
+    "contrasts": "links in the strata together are seen, and none where counts of that many columns were not released",
     "whitened": "links of one direction in the mean over strata are seen, by rows of less weight where levels are rare",
 }
 """What a test by released numbers can see, by the kind of the release."""
 
 UNTESTED = (
-    "{x} and {y} cannot be tested given {given}: the release lacks these columns together, or noise hides a column; "
-    "more rows, a larger loss or fewer columns"
+    "{x} and {y} cannot be tested given {given}: the release does not have these columns together, or noise hides a "
+    "column; more rows, a larger loss or fewer columns"
 )
 
 

@@ -1,4 +1,4 @@
-"""A causal graph up to Markov equivalence: directed where the data can tell, undirected elsewhere."""
+"""A causal graph up to Markov equivalence: directed where the data determine it, undirected elsewhere."""
 
 from __future__ import annotations
 
@@ -187,7 +187,10 @@ class Cpdag:
         return "digraph {\n" + "\n".join(lines) + "\n}\n"
 
     def to_graphml(self) -> str:
-        """Return the graph as GraphML; an edge's ``kind`` tells arcs (``directed``) from edges (``undirected``)."""
+        """Return the graph as GraphML.
+
+        An edge's ``kind`` distinguishes arcs (``directed``) from edges (``undirected``).
+        """
         from xml.sax.saxutils import quoteattr
 
         lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">']

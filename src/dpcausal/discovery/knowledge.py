@@ -57,7 +57,7 @@ class Knowledge:
         object.__setattr__(self, "tiers", tuple(tuple(tier) for tier in groups))
         names = [name for tier in self.tiers for name in tier]
         if len(set(names)) != len(names) or not all(isinstance(name, str) for name in names):
-            raise ParameterError("a column stands in one tier at most")
+            raise ParameterError("a column belongs to one tier at most")
         for cause, effect in sorted(self.required):
             if not self.allows(cause, effect):
                 raise ParameterError(f"the arrow {cause!r} -> {effect!r} is required and excluded")

@@ -121,7 +121,7 @@ def discovered(
     if shares is None and redraws and release is not None and not without_noise(release):
         shares = support(release, terms, redraws)
     copies = [
-        f"{copy} is a copy of {own}, as far as the noise tells: an edge of {own} may be one of {copy}"
+        f"{copy} is a copy of {own}, as far as the noise allows: an edge of {own} may be one of {copy}"
         for copy, own in sorted(result.copies.items())
     ]
     return Discovery(
@@ -233,7 +233,7 @@ class ScoreSearch(GraphSearch):
 
 
 def checked_terms(names: tuple[str, ...], alpha: Any, knowledge: object) -> tuple[float | None, Knowledge]:
-    """Return level and knowledge, checked; ``None`` stands for the method's level."""
+    """Return level and knowledge, checked; ``None`` means the method's level."""
     known = Knowledge() if knowledge is None else knowledge
     if not isinstance(known, Knowledge):
         raise ParameterError("knowledge must be a dpcausal Knowledge")
@@ -309,5 +309,5 @@ def too_few(pairs: Iterable[Strength], n: int, alpha: float) -> str:
         return ""
     return (
         f"{n} rows at this loss are too few: even a strong edge (coefficient {STRONG:g}) would sooner be missed than "
-        f"found between {missed} of {kinds.total()} pairs of columns; an edge not shown says nothing there"
+        f"found between {missed} of {kinds.total()} pairs of columns; a missing edge is no evidence there"
     )

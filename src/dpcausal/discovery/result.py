@@ -31,7 +31,7 @@ class Discovery(Result):
     Attributes
     ----------
     graph : Cpdag
-        ``graph.directed``, ``graph.undirected``, ``graph.skeleton``.  An arrow that stands in less than half of
+        ``graph.directed``, ``graph.undirected``, ``graph.skeleton``.  An arrow that is present in less than half of
         re-drawn noise is a line.
     unpruned_graph : Cpdag or None
         The graph before that, up to Markov equivalence; ``None`` in answers that were kept before arrows became lines.
@@ -49,8 +49,8 @@ class Discovery(Result):
         Pairs of which no test was made: for want of counts, of which the graph says nothing, or because knowledge
         requires them: these are edges, without support, and without an arrow but from knowledge.
     copies : dict from str to str
-        Of each column that the released numbers cannot tell from another, by the first of these by name: a line joins
-        them, and an edge of one may be one of the other.
+        Of each column that the released numbers cannot distinguish from another, by the first of these by name: a line
+        joins them, and an edge of one may be one of the other.
     support : Support or None
         Shares of re-drawn noise in which each edge and arrow is tested and stands, of edges of
         ``whitened`` and ``triples`` the mean of the shares of three searches, calibrated on generated and published
@@ -172,7 +172,7 @@ class Discovery(Result):
     def edges(self) -> list[dict[str, Any]]:
         """Return one record an edge: its ends, whether directed, margin, support, whether tested, of a copy, or weak.
 
-        A weak edge has a support below .5: pictures draw it dotted.
+        A weak edge has a support below 0.5: pictures draw it dotted.
 
         ``arrow_support`` is that of the arrow from the first to the second, where noise was drawn again.
         """
@@ -219,7 +219,7 @@ class Discovery(Result):
             pairs = "pair" if untested == 1 else "pairs"
             lines.append(f"Nothing is said of {untested} {pairs} that noise left untested.")
         lines.append(
-            "An edge that is not shown may be weak, or lost in the noise; pairs that only a third column links, as in "
+            "A missing edge may be weak, or lost in the noise; pairs that only a third column links, as in "
             "an exclusive or, are not seen."
         )
         if self.release is not None and (note := self.release.as_graph_release().graph_notes()):
@@ -229,10 +229,10 @@ class Discovery(Result):
             if self._of_three:
                 lines.append(
                     "Support of an edge: about the share of such edges that was right in generated and published "
-                    "networks; below .8 no closer than .2, and on a single network it may be far lower."
+                    "networks; below 0.8 no closer than 0.2, and on a single network it may be far lower."
                 )
         if self.support is None and self.release is not None and not without_noise(self.release):
-            lines.append("The search is too long to repeat unasked: with_support(20) tells what arrows noise may make.")
+            lines.append("The search is not repeated by default: with_support(20) shows which arrows noise may make.")
         if self.reported:
             lines.append(f"Loss that the replicated system reports of itself: {self.reported}.")
         return lines

@@ -26,7 +26,7 @@ REDRAW_SEED = 8_215_049_346_517_203
 
 
 CLEAR, LEAST_POWER = 70.0, 0.8
-"""Rows' weight over noise above which searches tell too much; and the power below it, where they tell too little.
+"""Rows' weight over noise above which searches overstate support; and the power below it, where they understate it.
 
 Fitted on generated and named networks.
 """
@@ -46,13 +46,13 @@ class Support:
 
 
 def usual_redraws(columns: int, tests: int = 1) -> int:
-    """Return how often noise is drawn again for a result of so many columns, found by so many tests; 0 for not."""
+    """Return how often noise is drawn again for a result of this many columns and tests; 0 for not."""
     most = min(REDRAWS if columns <= MOST_COLUMNS else REDRAWS_WIDE, MOST_TESTS // max(tests, 1))
     return most if most >= LEAST_REDRAWS else 0
 
 
 def calibrated(share: float, clearness: float, steepest: float, doubted: float) -> float:
-    """Return about which share of such edges was right: where noise is small, searches tell too much.
+    """Return about which share of such edges was right: where noise is small, searches overstate support.
 
     (1 − doubted) share^p,  p = (w/70)² between 0.8 and the steepest,  w = Σ weight² over the deviation of an entry's
     noise; doubted grows with how far columns determine others.

@@ -45,14 +45,14 @@ def effect(
     outcome : str
         A bounded column, or one of two levels.
     adjust : list of str
-        The columns that cause both; empty in a randomised trial.  What is not in the table cannot be adjusted for: see
+        The confounders; empty in a randomised trial.  What is not in the table cannot be adjusted for: see
         ``e_value`` and ``robustness_value``.
     loss : Loss
         The most that the call may cost; no default.
     estimand : str
         ``"ate"``, everybody's mean effect, or ``"att"``, that of the treated.
     groups : str, optional
-        A column of levels; the effect is also told for each, and adjusted for it.
+        A column of levels; the effect is also estimated for each, and adjusted for it.
     treated, control : level, optional
         The levels to compare; of two levels the second is the treated one.
     event : level, optional

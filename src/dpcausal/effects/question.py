@@ -28,15 +28,15 @@ from dpcausal.privacy.sensitivity import Unit
 LEAST_ROWS = 20
 
 ALIKE = (
-    "{} count as independent: where clinics, villages or households are treated whole, or their people are alike, the "
-    "interval is too narrow: name them as person="
+    "assumes independent {}: where treatment or outcomes are clustered (clinics, households), the interval is too "
+    "narrow; set person= to the cluster"
 )
 COMPLETE = (
-    "records that have a missing value of the question are left out: where outcomes are missing more often in some "
-    "strata, the mean effect is that of the complete records; Stratified(population='observed') tells that of all "
-    "records with treatment and confounders"
+    "records with a missing value are left out: where outcomes are missing more often in some strata, the estimate is "
+    "for the complete records; Stratified(population='observed') estimates it for all records with treatment and "
+    "confounders"
 )
-BEFORE = "causal if all that causes both treatment and outcome is adjusted for, and nothing that the treatment changes"
+BEFORE = "causal if all confounders of treatment and outcome are adjusted for, and nothing that the treatment changes"
 
 Integers = npt.NDArray[np.int64]
 

@@ -112,7 +112,7 @@ class Effect(Result):
     risk_ratio, odds_ratio : Ratio or None
         Of an outcome of two levels.
     signal_to_noise : float
-        How far the numbers that the answer rests on stand above their noise.
+        Ratio of the numbers behind the estimate to their noise.
     share_supported : float
         Share of the records, noisy, in strata that have enough of both arms: the estimate is about these.
     e_value, e_value_limit : float or None
@@ -138,8 +138,9 @@ class Effect(Result):
     event : str or None
         The level of an outcome of two levels whose frequency is compared.
     population : str
-        Whose mean effect it is: ``"complete"``, of the records that lack no column of the question; ``"observed"``, of
-        all that have treatment and confounders, whether or not their outcome is known; ``"imputed"``, of all records.
+        Whose mean effect it is: ``"complete"``, of the records with no missing value in the question; ``"observed"``,
+        of all that have treatment and confounders, whether or not their outcome is known; ``"imputed"``, of all
+        records.
     fit_check : FitCheck or None
         Of method ``"boosted-aipw"``: whether its models fit.
     """
@@ -207,7 +208,7 @@ class Effect(Result):
             reach = one.reason if one.interval is None else f"{one.interval[0]:.4g} to {one.interval[1]:.4g}"
             size = "no answer" if one.estimate is None else f"{one.estimate:+.4g}"
             lines.append(f"  {one.group}: {size} ({reach})")
-        bare = "nothing: a bare difference, which is the effect if treatment was drawn by lot"
+        bare = "nothing: a bare difference, which is the effect if treatment was randomised"
         lines.append(f"Adjusted for: {', '.join(self.adjusted_for) or bare}.")
         if self.e_value is not None and self.robustness_value is not None:
             lines.append(

@@ -30,7 +30,7 @@ def e_value_limit(interval: tuple[float, float]) -> float:
 
 
 def ratio_of_difference(difference: float, deviation: float) -> float:
-    """Return the risk ratio that a difference in standard deviations of the outcome stands for: exp(0.91 d).
+    """Return the risk ratio that a difference in standard deviations of the outcome corresponds to: exp(0.91 d).
 
     *Source*: VanderWeele & Ding (2017), after Chinn (2000).
     """

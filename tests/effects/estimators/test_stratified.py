@@ -82,7 +82,7 @@ def test_bounds_too_near_each_other_for_words_keep_their_parts(lower: float) -> 
 
 def test_an_answer_says_that_rows_count_as_independent_and_what_may_be_adjusted_for() -> None:
     told = " ".join(effect(2_000, dpc.PureDP(1)).guarantee.caveats)
-    assert "rows count as independent: where clinics" in told and "nothing that the treatment changes" in told
+    assert "assumes independent rows" in told and "nothing that the treatment changes" in told
 
 
 def test_released_cells_say_into_how_many_parts_a_number_was_cut_and_so_do_their_effects() -> None:

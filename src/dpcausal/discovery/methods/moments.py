@@ -140,7 +140,7 @@ LENGTH_SHARE = 0.25
 
 
 class Noise(NamedTuple):
-    """The releases of so many columns and rows: what they cost, their bounds, the deviations of their noise."""
+    """The releases of this many columns and rows: what they cost, their bounds, the deviations of their noise."""
 
     step: ZCDP | NoPrivacy
     bins: Sensitivity
@@ -210,7 +210,7 @@ class Moments(SumsOverRows, ScoreSearch):
         columns, n = len(question.names), question.n
         noise = noise_of(columns, n, affordable_zcdp(loss))
         if noise.bin_deviation > MOST_OF_ROWS * n:
-            return f"{n} rows at this loss are too few to tell the scales of columns: an edge not shown says nothing"
+            return f"{n} rows at this loss are too few to learn the scales of columns: a missing edge is no evidence"
         weight = min(1.0, noise.radius**2 / (columns + CONSTANT**2))
         variance = (noise.deviation / (n * weight)) ** 2 / 2
         pairs = [of_numbers(n, variance)] * math.comb(columns, 2)

@@ -170,7 +170,7 @@ LATER_ALPHA = 0.03
 
 
 def squared_length(entries: int, loss: ZCDP | NoPrivacy, design: Design = PAIRS) -> float:
-    """Return the squared length to which a row of so many entries is truncated."""
+    """Return the squared length to which a row of this many entries is truncated."""
     return (design.length_share if isinstance(loss, ZCDP) else EXACT_LENGTH_SHARE) * entries
 
 

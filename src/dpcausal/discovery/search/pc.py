@@ -186,7 +186,7 @@ def orient(nodes: Sequence[str], skeleton: Skeleton, knowledge: Knowledge, ask: 
 
 
 def sure_class(nodes: Sequence[str], skeleton: Skeleton, dag: Cpdag, knowledge: Knowledge) -> Cpdag:
-    """Return the class of a DAG as far as the tested edges of its skeleton tell it."""
+    """Return the class of a DAG as far as the tested edges of its skeleton determine it."""
     marks = _sure_marks(nodes, skeleton, knowledge)
     for x, z, y in sorted(dag.v_structures):
         if z in marks.next_to(x) & marks.next_to(y):

@@ -26,7 +26,7 @@ LIKELY = 0.4
 """Share of sampled orders of the pairs above which a pair is tested in full though strongest-first leaves it out."""
 
 SEEN = 0.1
-"""Share of a pair's strength that a full test must be able to tell: where its error is more it separates none."""
+"""Share of a pair's strength that a full test must be able to detect: where its error is more it separates none."""
 
 NEEDED = 0.001
 """Level at which either end must be linked to each column that is given, given the others."""

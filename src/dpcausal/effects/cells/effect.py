@@ -93,7 +93,7 @@ def level_text(level: object, levels: Sequence[str]) -> str | None:
 
 
 def arms_of(levels: tuple[str, ...], treatment: str, treated: object, control: object) -> tuple[int, int]:
-    """Return the codes of control and treated; of two levels the second is treated unless told otherwise."""
+    """Return the codes of control and treated; of two levels the second is treated by default."""
     chosen = []
     for what, level in (("control", control), ("treated", treated)):
         if level is None and len(levels) != 2:
@@ -163,14 +163,14 @@ def notes(share: float, treated: float) -> tuple[str, ...]:
     """Return what released shares say against an answer."""
     told = []
     if LEAST_SHARE <= share < 0.95:
-        told.append(f"about {1 - share:.0%} of the records lack enough of both arms: the estimate is about the others")
+        told.append(f"about {1 - share:.0%} of the records are in strata without both arms and do not count")
     if min(treated, 1 - treated) < RARE:
         told.append(f"one arm has less than {RARE:.0%} of the records")
     return tuple(told)
 
 
 def void(counted: float, n: int) -> tuple[str, ...]:
-    """Return what to look at where hardly any record counts: released numbers tell."""
+    """Return what to look at where hardly any record counts: released numbers show it."""
     return (VOID,) if counted < LEAST_COUNTED * n else ()
 
 
@@ -208,7 +208,7 @@ class Answer:
 
     @property
     def rare(self) -> bool:
-        """Whether so few have the outcome, or lack it, that normal limits do not hold."""
+        """Whether so few have the outcome, or do not, that normal limits do not hold."""
         return self.risks is not None and min(risk.rarer for risk in self.risks) < ENOUGH
 
     def error(self, which: str) -> float | None:

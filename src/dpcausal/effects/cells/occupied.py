@@ -26,7 +26,7 @@ HIDDEN = 0.04
 
 
 def equal_parts(column: Bounded, parts: int, window: tuple[float, float] | None = None) -> Bounded:
-    """Return a column cut into parts of one width within a window, or as it is where words cannot tell the ends apart.
+    """Return a column cut into parts of one width within a window, or as it is where text cannot distinguish the ends.
 
     What lies outside the window belongs to its outermost parts.
     """

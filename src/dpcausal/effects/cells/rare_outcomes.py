@@ -1,4 +1,4 @@
-"""Limits of two risks, their difference and ratios, where few records have an outcome, or few lack it.
+"""Limits of two risks, their difference and ratios, where few records have an outcome, or few do not.
 
 The risk of an arm is m = Σ w_z T_z / N_z; its limits are Wilson's with the noise's variance beside that of sampling:
 

@@ -76,9 +76,9 @@ class NoisyCells(Release):
         outcome : str
             One of the values.
         adjust : list of str
-            Columns of the cells that cause both.
+            Confounders among the columns of the cells.
         groups : str, optional
-            A column of the cells; the effect is also told for each of its levels, and adjusted for it.
+            A column of the cells; the effect is also estimated for each of its levels, and adjusted for it.
         estimand : str
             ``"ate"``, everybody's mean effect, or ``"att"``, that of the treated.
         treated, control : level, optional

@@ -31,7 +31,7 @@ LESS = 5.0
 LEAST_EXACT = 2
 """Without noise a stratum enters with so many records in each arm: what a variance takes."""
 UNSEEN = 3
-"""So many records at the far end a sample may lack with a chance of 0.05: it can be more skewed than it looks."""
+"""So many records at the far end a sample may miss with a chance of 0.05: it can be more skewed than it looks."""
 
 
 def least_count(deviation: float) -> float:

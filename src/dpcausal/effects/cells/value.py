@@ -44,7 +44,7 @@ class Value:
 
 
 COUNTS_ONLY = Value("records", 0.0, 1.0, 0)
-"""What stands for the values where only records are counted."""
+"""In place of the values where only records are counted."""
 
 
 def levels_of(column: Column) -> tuple[str, ...]:

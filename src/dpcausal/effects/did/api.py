@@ -147,7 +147,7 @@ def _seen(shape: Shape, steps: Reals, cohorts: npt.NDArray[np.int64]) -> Reals:
 def _reach(shape: Shape, seen: Reals, rows: Rows, least: float, allotment: CallBudget, loss: ZCDP) -> float:
     """Return the length to shorten to: at least so much, and the longest that more rows have than of normal ones.
 
-    A noisy histogram of lengths tells, in steps of √2: long tails cost noise and not the answer.
+    A noisy histogram of lengths shows it, in steps of √2: long tails cost noise and not the answer.
     """
     from scipy.special import chdtrc
 
@@ -225,13 +225,13 @@ def did(
         intervals count weights as shares of the largest, which is never too narrow.
     time : str
         A column of levels, the periods: numbers, dates, months ("2001-03") or quarters ("2001Q2") are put in order of
-        time; names stand in the declared order.
+        time; names have the declared order.
     outcome : str
         A bounded column.
     cohort : str
         A column of levels: when the person was first treated.  A number or date between two periods counts from the
-        next one, after the last as never; before the second period persons are not compared.  One other level may
-        stand for never.  The answer names each such level.
+        next one, after the last as never; before the second period persons are not compared.  One other level may mean
+        never.  The answer names each such level.
     loss : Loss
         The most that the call may cost; ``ApproxDP`` or ``ZCDP``.
     control : str
@@ -239,7 +239,7 @@ def did(
     coverage : float
         Of the intervals, from 0.5 to 0.999.
     never : list of levels, optional
-        Levels of ``cohort`` that stand for never treated, where that is not one level that is no period.
+        Levels of ``cohort`` that mean never treated, where that is not one level that is no period.
     accept_large_epsilon : bool
         Consent to ε above 20.
     refresh : bool

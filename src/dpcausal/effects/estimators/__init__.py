@@ -1,4 +1,4 @@
-"""The short names of the methods; this list stands above them."""
+"""The short names of the methods, above the methods themselves."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ METHODS: dict[str, type[EffectMethod]] = {kind.name: kind for kind in ALL}
 
 
 def method_of(named: object, question: EffectQuestion, loss: Loss) -> EffectMethod:
-    """Return the method object that a short name or an object stands for."""
+    """Return the method object that a short name or an object means."""
     known: dict[str, Callable[[], EffectMethod]] = {"auto": lambda: automatic(question, loss), **METHODS}
     found: EffectMethod = public.chosen(named, EffectMethod, known)
     return found

@@ -92,9 +92,8 @@ BLIND = (
 NONE = "no interval, unless there are 4,000 rows and bounds show that no outcome lies far from its line"
 RESTS = "intervals rely on what was said, that lines leave no long tail of the outcome on one side (light_tails=True)"
 ALLOWS = (
-    "long tails of the outcome are allowed for up to a cut, which the answer tells: noise hides few records beyond it, "
-    "as one in a hundred of an arm ten times too large, so the effect is that on outcomes cut there (ate-winsorized), "
-    "unless bounds show that none lies beyond; public numbers predict intervals {wide:.2g} times as wide as without "
+    "extreme outcomes are winsorised at a cut that the result reports (ate-winsorized), unless the bounds show "
+    "that none lies beyond; public numbers predict intervals {wide:.2g} times as wide as without "
     "noise, and {short:.2g} times if light_tails=True states it of the residuals"
 )
 UNSEEN = (

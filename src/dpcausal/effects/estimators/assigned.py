@@ -1,6 +1,6 @@
 """``"assigned"``: a trial whose arms are of public sizes, so that the difference of means is one sum over rows.
 
-With n_az rows of arm a in stratum z, told in public, W_z their share and c the middle of the outcome's range,
+With n_az rows of arm a in stratum z, public, W_z their share and c the middle of the outcome's range,
 
     Σ_z W_z (ȳ_1z − ȳ_0z) = Σ_i ± W_z / n_az (y_i − c)
 
@@ -212,7 +212,7 @@ class Assigned(SumsOverRows, EffectMethod):
 
 
 def _in_proportion(sizes: Any, n: int, strata: int) -> Integers:
-    """Return sizes of levels by strata that add up to n, in the proportions of those told: by largest remainders."""
+    """Return sizes of levels by strata that add up to n, in the proportions of those given: by largest remainders."""
     told = parse_array(sizes)
     fits = told.size > 0 and told.size == len(told) * strata
     if not fits or len(told) < 2 or not 0 < told.min() <= told.max() < math.inf:

@@ -2,7 +2,7 @@
 
 A window that holds most of the answers is chosen (claim ``block-window``); the answers, cut at a public multiple of its
 half, are summed about its centre, and so are their squares (claim ``block-sum``).  With s the share of normal answers
-that lie within, which the squares tell, the mean is the centre and Σ u / M s: else an off centre would draw it.  Blocks
+that lie within, which the squares give, the mean is the centre and Σ u / M s: else an off centre would draw it.  Blocks
 are alike by the deal, so
 
     V = Σ u² / M − (Σ u / M)²,   error² = (V / (M − 1) + noise²) / s²

@@ -272,7 +272,7 @@ class SampleAggregate(EffectMethod):
 
 
 NO_ANSWER = 1 << 40
-"""The whole number that stands for a block without an answer."""
+"""The integer code of a block without an answer."""
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ Integers = npt.NDArray[np.int64]
 LEAST_SIZE = 1_000.0
 """No answer where n √(2ρ) √(3/columns) is less: there is noise alone."""
 SPREADS_KEPT, FIRST_CUT, GROWS_FROM = 3.5, 4.0, 2_200.0
-"""Scores are cut at so many spreads, more where n √(2ρ) is larger; squares at the square of so many spreads that the
+"""Scores are cut at so many spreads, more where n √(2ρ) is larger; squares at the square of that many spreads that the
 lines predict."""
 LEAST_OF_FORETOLD = 0.1
 """Scores spread at least by such a share of the variance that the lines predict."""

@@ -85,7 +85,7 @@ def density(noisy: Reals, deviation: float, count: float) -> Reals:
 
 
 def quantile_bins(counts: Reals, bins: int) -> tuple[Integers, Reals]:
-    """Return the bin of each fine cell, of so many with about equal counts, and the bins' counts."""
+    """Return the bin of each fine cell, of bins with about equal counts, and the bins' counts."""
     middle = (np.cumsum(counts) - counts / 2) / counts.sum()
     cells: Integers = np.minimum((middle * bins).astype(np.int64), bins - 1)
     return cells, np.bincount(cells, counts, bins).astype(np.float64)

@@ -1,7 +1,7 @@
-"""Where scores are cut, told by noisy counts of how many are extreme, and what the cut may have taken.
+"""Where scores are cut, chosen by noisy counts of how many are extreme, and what the cut may have taken.
 
 A sum of scores that are cut costs noise as far as they reach, and loses what lies beyond.  What is lost is reported by
-noisy counts between cuts: their lean, above less below, times how far beyond the cut it lies.  Up to an edge, the
+noisy counts between cuts: their skew, above less below, times how far beyond the cut it lies.  Up to an edge, the
 fourth root of n spreads, which is farther where more scores are extreme, the interval allows for all of it that noise
 and chance may hide, whatever its shape; beyond the edge for what the counts show.  Few records that lie there are
 hidden by the noise of any such count, so the interval is one for the mean of scores that are cut at the edge, unless
@@ -28,11 +28,11 @@ REACH, LEAST_SQUARE, HEAVY = 0.5, 0.6, 1.44
 """The last scores go on for so many of their cut.  The edge is farther where so many times the root mean square of
 scores, in spreads, that within the nearest cut taken for so much, is above 1."""
 SEEN, ESCAPED = 2.0, 2.5
-"""Counts of one side of so many deviations move the edge beyond them, and beyond all cuts leave no interval."""
+"""Counts of one side of that many deviations move the edge beyond them, and beyond all cuts leave no interval."""
 DOUBTED, DOUBTED_BEYOND = 0.5, 1.0
 """Of what the counts show inside and beyond the edge, so many deviations are taken for noise and chance."""
 NEAR, NET, ALLOWED = 2, 0.5, 1.5
-"""Short tails are cut at one of so many, go on for so much of it, and so many deviations of their lean are doubted."""
+"""Of short tails: the number of cuts, how far they go on beyond one, and how much of their skew is doubted."""
 
 
 class ClippingLoss(NamedTuple):
@@ -143,7 +143,7 @@ class TailCounts:
         return max(float(side[-1]) for side in self.sides) > ESCAPED * self.deviation
 
     def taken(self, place: int, edge: int | None) -> ClippingLoss:
-        """Return what the cut at a place may have taken; no edge stands for tails that are said to be short.
+        """Return what the cut at a place may have taken; no edge means tails that are declared short.
 
         >>> tails = TailCounts(np.array([2.0, 4.0]), np.array([0.0, 0.0, 900.0, 60.0, 40.0]), 0.0)
         >>> tails.taken(1, None).above, tails.taken(1, 1).above

@@ -1,6 +1,6 @@
 """``"coin"``: a trial in which each was assigned by a coin of known probability, as one sum of centred scores.
 
-With π_az told in public, c_az the middles of the outcome by arm and stratum and d_z = c_1z − c_0z, the mean of
+With π_az public, c_az the middles of the outcome by arm and stratum and d_z = c_1z − c_0z, the mean of
 
     φ = d_z + (y − c_1z)/π_1z of a treated row,  d_z − (y − c_0z)/π_0z of a control,  d_z of another
 
@@ -84,7 +84,7 @@ def centred_score_sensitivity() -> Sensitivity:
 
 @dataclass(frozen=True)
 class _Design:
-    """The told probabilities of all levels by stratum, and which two are compared."""
+    """The declared probabilities of all levels by stratum, and which two are compared."""
 
     pair: tuple[int, int]
     told: Reals
@@ -147,7 +147,10 @@ class _Design:
 
 @dataclass(frozen=True)
 class _CentredScores:
-    """What noisy cells and the told coin say of the arms: the scores' centres, and the reach that follows."""
+    """What noisy cells and the declared probabilities show of the arms.
+
+    The scores' centres, and the reach that follows.
+    """
 
     design: _Design
     N: Reals
@@ -270,7 +273,7 @@ class Coin(SumsOverRows, EffectMethod):
         if question.table.weighed:
             raise ParameterError("method 'coin' has no proof for survey weights")
         if question.estimand != "ate":
-            raise ParameterError("method 'coin' tells everybody's effect: estimand 'ate'")
+            raise ParameterError("method 'coin' estimates the average effect for everybody: use estimand 'ate'")
         design, n = _Design.of(question, self.probabilities), question.n
         if _of_two_levels(question) and not design.gains(n, loss):
             raise InfeasibleError(
@@ -330,7 +333,7 @@ class Coin(SumsOverRows, EffectMethod):
         return found.told(question, cells, known, self.name)
 
     def rehearsal(self, n: int, strata: int, share: float, rng: PublicGenerator) -> SimulatedDesign:
-        """Return n simulated records, each assigned by the told coin."""
+        """Return n simulated records, each assigned with the declared probabilities."""
         told = parse_array(self.probabilities)
         told = np.tile(told[:, None], (1, strata)) if told.ndim == 1 else told.reshape(len(told), -1)
         if told.shape[1:] != (strata,) or len(told) < 2 or np.abs(told.sum(axis=0) - 1).max() > 1e-9:

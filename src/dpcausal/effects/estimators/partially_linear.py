@@ -47,7 +47,7 @@ MOST_COLUMNS = 40
 RARE = "one arm is so rare that all of it was shortened and little of it is left: more rows or a larger loss"
 ONE_LAW = (
     "the standard error supposes that the outcome's residuals have one distribution everywhere: a skew of one arm or "
-    "end alone moves the slope by more than it tells"
+    "end alone moves the slope by more than it covers"
 )
 WITHHELD = {
     SPREAD: (
@@ -185,7 +185,7 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
 
 
 def _expected_signal_to_noise(columns: int, n: int, rho: ZCDP) -> float:
-    """Return how far moments stand above their noise, for a slope: public.
+    """Return how far moments exceed their noise, for a slope: public.
 
     Many columns take less of it than of the least direction; with few the moments vary more from draw to draw.
     """

@@ -1,4 +1,4 @@
-"""Squares and products of what is adjusted for: where treatment and outcome go with one, no two lines tell.
+"""Squares and products of what is adjusted for: where treatment and outcome go with one, no two lines show it.
 
 They are taken about where a first round of the moments found the columns, in units of their spreads there, and stay the
 same from where they are ``REACH``².  So each is a column like others: a function of the record alone, and of what was

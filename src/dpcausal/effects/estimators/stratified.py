@@ -36,7 +36,7 @@ OBSERVED = Fraction(1, 10)
 WINDOWS, ARMS = tuple(Fraction(part, 100) for part in range(2, 11, 2)), Fraction(1, 50)
 """Shares of the loss of histograms that show where numbers lie, the least that is clear; and of the sizes of arms."""
 CLEAR, LEAST_DEVIATION = 32, 0.25
-"""With four parts of each number, cells of so many deviations of their noise leave room for more parts."""
+"""With four parts of each number, cells that exceed their noise by that many deviations leave room for more parts."""
 
 LEARNT = (
     "{} cut into parts of one width where released counts have records; what varies within a part is not adjusted for"
@@ -50,9 +50,9 @@ class Stratified(SumsOverRows, EffectMethod):
     Parameters
     ----------
     population : str, optional
-        Whose mean effect: ``"complete"``, the default, of records that lack no column; ``"observed"``, of all records
-        that have the treatment and what is adjusted for, which is right where outcomes are missing by these alone.
-        Counts of those records then have a tenth of the loss.
+        Whose mean effect: ``"complete"``, the default, of records without missing values; ``"observed"``, of all
+        records that have the treatment and what is adjusted for, which is right where outcomes are missing by these
+        alone. Counts of those records then have a tenth of the loss.
     """
 
     name: ClassVar[str] = "stratified"

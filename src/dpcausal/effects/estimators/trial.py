@@ -1,4 +1,4 @@
-"""What trials' methods have in common: an estimate from one sum over rows, told with what noisy cells say beside it."""
+"""What trials' methods have in common: an estimate from one sum over rows, reported with noisy cells."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class TrialEstimate:
     """Variance of a single number of Laplace noise whose long tails are counted."""
 
     def told(self, question: EffectQuestion, cells: NoisyCells, sums: Sums, method: str) -> Effect:
-        """Return it as an effect in the outcome's unit, with the groups and the balance that cells tell."""
+        """Return it as an effect in the outcome's unit, with the groups and the balance from the cells."""
         from scipy.special import ndtri
 
         found = cells.effect(

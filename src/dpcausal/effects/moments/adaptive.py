@@ -41,7 +41,7 @@ LAST = 1 - HISTOGRAM - sum(SHAPING, Fraction(0))
 TAIL, LAST_TAIL = 0.3, 0.1
 """Shares of normal rows that a round and the last release shorten."""
 LEAN, LEAST_SEEN = 0.5, 5.0
-"""What sees a lean of half of the rows that are shortened by so many deviations of noise and chance, sees the skews
+"""What detects a skew of half of the rows that are shortened by so many deviations of noise and chance, sees the skews
 that were tried."""
 GROWTH = 1 / 3
 """Where noise does not bind, the last radius grows: R² ≥ μ √n / 3, so that nothing is shortened in the end."""
@@ -88,7 +88,7 @@ def noise_of(columns: int, n: int, radius: float, loss: ZCDP) -> Noise:
 
 
 def tail_radius(columns: int, tail: float) -> float:
-    """Return the length that a share of standard normal rows of so many columns is longer than."""
+    """Return the length that a share of standard normal rows with that many columns is longer than."""
     from scipy.special import chdtri
 
     return math.sqrt(float(chdtri(columns, tail)))
@@ -101,7 +101,7 @@ def last_radius(columns: int, n: int, loss: ZCDP, tail: float = LAST_TAIL) -> fl
 
 
 def detectable_skew(n: int, noise: Noise) -> float:
-    """Return by how many deviations a lean of half of the shortened rows would show, a tenth of all: public."""
+    """Return by how many deviations a skew of half of the shortened rows would show, a tenth of all: public."""
     rows = LAST_TAIL * n
     return LEAN * rows / math.sqrt(noise.count**2 + rows)
 
@@ -111,14 +111,14 @@ def undetectable_tail(columns: int, n: int, loss: ZCDP) -> float:
 
     More than a tenth where a skew would not be seen anyhow: intervals are then for rows said to be normal, whose slopes
     no shortening moves, and noise is less the shorter rows are.  At most a fifth, of two or three columns less: the
-    fewer there are, the less shortened rows tell of an error in the shape that they are seen in.
+    fewer there are, the less shortened rows show of an error in the shape that they are seen in.
     """
     seen = detectable_skew(n, noise_of(columns, n, tail_radius(columns, LAST_TAIL), loss.part(LAST)))
     return LAST_TAIL * min(max(LEAST_SEEN / seen, 1.0), columns / 2, 2.0)
 
 
 def foretold(columns: int, n: int, loss: ZCDP) -> float:
-    """Return by how many times the last moments stand above their noise, less what noise takes of their least
+    """Return by how many times the last moments exceed their noise, less what noise takes of their least
     direction: public, for rows that are about normal."""
     shape, signal = (
         n * shrinkage(columns, radius) / noise_of(columns, n, radius, loss.part(share)).deviation

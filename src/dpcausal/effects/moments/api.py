@@ -180,7 +180,7 @@ class _Units:
 def check_rounds(d: int, n: int, loss: ApproxDP | ZCDP, rho: ZCDP, own: ZCDP | None, terms: int) -> None:
     """Refuse, by public numbers, moments of d columns whose noise cannot be drawn, or makes intervals far too wide.
 
-    ``own`` is what the spread about a line of so many ``terms`` has, if it is released.
+    ``own`` is what the spread about a line of that many ``terms`` has, if it is released.
     """
     try:
         for share in (HISTOGRAM, *SHAPING, LAST):

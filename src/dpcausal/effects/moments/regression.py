@@ -31,7 +31,7 @@ MOST_UNSURE = 0.5
 MOST_MORE, SURE = 0.01, 3.0
 """More rows were shortened than normal ones would be where it is such a share of all, and so many deviations."""
 MISFIT = 1 / 4
-"""Of R² a row that was shortened to R, what the regressors' moments lack of it where shortened rows lie on one side of
+"""Of R² a row that was shortened to R, what the regressors' moments miss of it where shortened rows lie on one side of
 the regressors: a step is off by as large a part.  Measured."""
 ONE_SIDED = 0.2
 """Level of the test that the shortened rows lie on no side of what is left over."""
@@ -112,7 +112,7 @@ class Terms:
 class Coefficient:
     """One slope: its error, the part that noise has, its interval, its robustness value and that of its interval.
 
-    Errors are infinite where the moments are too near their noise to tell one.
+    Errors are infinite where the moments are too near their noise for one.
     """
 
     name: str

@@ -170,7 +170,7 @@ class JointMoments(Release):
         ----------
         outcome, treatment : str
         instruments : list of str
-            Columns that move the treatment, and the outcome through nothing else: that no table tells.
+            Columns that move the treatment, and the outcome through nothing else: no table can show that.
         given : list of str
             Columns that are held fixed.
         errors, coverage

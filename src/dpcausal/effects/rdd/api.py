@@ -36,7 +36,7 @@ BINS, LEAST_BINS, MOST_BINS = 12, 5, 100
 SHOWN = tuple(Fraction(part, 100) for part in range(2, 11, 2))
 """Shares of the loss of a histogram that shows how far from the cutoff records lie: the least that is clear."""
 FORETOLD = 20.0
-"""How far lines on whole sides must stand above their noise if rows lie evenly: noise then moves the jump, at the
+"""How far lines on whole sides must exceed their noise if rows lie evenly: noise then moves the jump, at the
 widest bandwidth, by a twentieth of the outcome's range or less."""
 
 SHARP = "right if nothing else that moves the outcome changes at the cutoff, and nobody could choose a side"

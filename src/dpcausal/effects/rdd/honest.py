@@ -24,11 +24,11 @@ Reals = npt.NDArray[np.float64]
 LEAST_STRENGTH = 4.0
 """A line is fitted where the least eigenvalue of what it is solved by is so many deviations of its noise."""
 LEAST_RECORDS = 30.0
-"""And of so many records of like weight: of fewer, a mean may be skewed and its error is not known."""
+"""And of this many records of like weight: of fewer, a mean may be skewed and its error is not known."""
 LEAST_SPREAD = 1e-4
 """What a variance of the outcome, in the unit of its range, is taken for at least."""
 DEGREE = 4
-"""Of the polynomials whose second derivative stands for the curvature where nobody told it."""
+"""Of the polynomials whose second derivative is the curvature where none is declared."""
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ class Discontinuity(Result):
         p-value that records do not bunch at the cutoff.
     bins : tuple of Bin
     signal_to_noise : float
-        How far the counts that the weaker side's line relies on stand above their noise.
+        Ratio of the counts behind the weaker side's line to their noise.
     notes : tuple of str
     n : int
         Rows, public.
