@@ -78,8 +78,8 @@ def ci_test(
     Notes
     -----
     *Guarantee*: ε-DP under replace-one for every row; the claims are in the result.
-    The level holds where x and y have one distribution each within a window of neighbours or a stratum, for ``gcm`` where its
-    regressions learn the conditional means, for ``crt`` where the model of x is right.
+    The level holds where x and y have one distribution each within a window of neighbours or a stratum, for ``gcm``
+    where its regressions learn the conditional means, for ``crt`` where the model of x is right.
     *Source*: Shah & Peters (2020), Candès et al. (2018), Kalemaj, Kasiviswanathan & Ramdas (2024); neighbours, strata,
     blocks and their distributions are this library's.
 

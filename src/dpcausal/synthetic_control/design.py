@@ -89,7 +89,7 @@ class Plan:
         size = f"the noise in the mean effect is expected to be {self.noise_ratio:.2g} times"
         yard = f"the error of the target's own {self.free.rule} forecast"
         if self.noise_ratio > MOST_NOISE:
-            would = f"About {self.enough_donors} donors would be enough, or {self._times(self.noise_ratio / MOST_NOISE)}."
+            would = f"Use about {self.enough_donors} donors, or {self._times(self.noise_ratio / MOST_NOISE)}."
             return f"Too small: {size} {yard}, more than {MOST_NOISE:g}. {would}"
         return f"Feasible: {size} {yard}."
 

@@ -6,7 +6,7 @@ where r is the treatment less its projection on 1, the columns of the series and
 of treatment and centred columns; so θ is the slope of the treatment in a least squares line of the outcome on them all.
 For the effect weighed by e(1 − e) rows count by 1/(1 − h_i), h_i their leverage in the series: what a series of many
 columns takes of a row's treatment would else be missing in its weight.
-The series is not penalised: a penalty leaves a part of what causes both in the residuals of both.
+The series is not penalised: a penalty leaves a part of the confounding in the residuals of both.
 
 Nothing here is private: it belongs inside a block whose answer is bounded and paid for.  It is total.
 """
@@ -38,7 +38,7 @@ LEAST_LEFT = 5
 
 @dataclass(frozen=True)
 class Kinds:
-    """What is adjusted for: so many numbers, and columns of so many levels each."""
+    """What is adjusted for: the number of numeric columns, and the levels of the others."""
 
     numbers: int
     levels: tuple[int, ...]

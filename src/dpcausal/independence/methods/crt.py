@@ -1,8 +1,8 @@
 """The conditional randomisation test in blocks: exact under a known distribution of x given z, and pure ε.
 
 In each block the signed statistic Σ_i x_i r_i, r the residuals of y given z, is ranked among those of copies of x that
-are exchangeable with it under the null.  The rank is exactly uniform whatever the regression does, so the null distribution of
-the released sum is exact.
+are exchangeable with it under the null.  The rank is exactly uniform whatever the regression does, so the null
+distribution of the released sum is exact.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class Crt(BlockTest):
     Parameters
     ----------
     model_x : ModelX, mapping or "fit"
-        The distribution of x given z, as ``{"table": [[.9, .1], [.4, .6]]}`` or ``{"mean": {"intercept": 1, "age": 0.5}, "sd":
-        2}``.  ``"fit"`` learns a normal distribution inside each block; the level is then approximate.
+        The distribution of x given z, as ``{"table": [[.9, .1], [.4, .6]]}`` or ``{"mean": {"intercept": 1, "age":
+        0.5}, "sd": 2}``.  ``"fit"`` learns a normal distribution inside each block; the level is then approximate.
     blocks, regression, resamples, workers
         As in ``Gcm``.
     """
