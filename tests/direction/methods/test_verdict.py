@@ -461,7 +461,7 @@ def test_without_privacy_the_counts_are_exact_and_the_p_values_those_of_coins() 
         ({"share": 0.0}, "share must be between"),
         ({"model": "scale"}, "model must be one of additive, location-scale"),
         ({"share": 1.5}, "share must be between"),
-        ({"blocks": 20, "share": 0.4}, "below 30: fewer blocks, or method='majority-vote'"),
+        ({"blocks": 20, "share": 0.4}, "below 30: use fewer blocks, or method='majority-vote'"),
     ],
 )
 def test_options_that_leave_no_blocks_are_refused_before_the_spend(options: dict[str, Any], says: str) -> None:
@@ -487,7 +487,7 @@ def test_rows_of_the_largest_tables_are_left_out_by_public_coins_and_that_is_sai
     assert [default_blocks(10**6, epsilon) for epsilon in (0.1, 0.02, 0.001)] == [501, 1_500, 2_000]
     settled = Verdict().plan(_Question(10**6), dpc.PureDP(1))  # type: ignore[arg-type]
     assert (settled.blocks, settled.rows_per_block) == (501, 200)
-    assert any("100200 were used" in caveat for caveat in settled.caveats(_Question(10**6), dpc.PureDP(1)))  # type: ignore[arg-type]
+    assert any("100200 of the rows were used" in caveat for caveat in settled.caveats(_Question(10**6), dpc.PureDP(1)))  # type: ignore[arg-type]
 
 
 class _Question:
