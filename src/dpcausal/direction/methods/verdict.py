@@ -52,7 +52,7 @@ PROOFS = ("block-bits", "cube", "verdict-level")
 LEAST_CHANCE = 0.8
 """Below this chance of an arrow that every block shows, what can come out is said; a plan says it before the spend."""
 
-OUTLOOK = "noise leaves a clear arrow a chance of {arrow:.2f}: {rows} would be enough"
+OUTLOOK = "the noise leaves a clear direction a chance of {arrow:.2f}: {rows}"
 SOME_ROWS = "{used} of the rows were used, chosen at random: larger blocks would see smaller departures"
 LEVEL = "the level applies to blocks of so many rows and of the two models, not of causation"
 MISLEADS = (
@@ -183,7 +183,7 @@ class Verdict(DirectionMethod):
         told = ""
         if chances["arrow"] < LEAST_CHANCE and isinstance(loss, PureDP):
             enough = enough_rows(question.n, loss.epsilon / question.blocks_moved, question.alpha)
-            words = "no number of rows" if enough is None else f"about {enough} rows"
+            words = "no number of rows is enough" if enough is None else f"use about {enough} rows"
             told = OUTLOOK.format(arrow=chances["arrow"], rows=words)
         used = SOME_ROWS.format(used=most + str(blocks * rows)) if question.n >= blocks * (rows + 1) else ""
         sure = CERTAIN if counts.bounds[1] == CLEAR else ""
