@@ -46,9 +46,8 @@ class Table(Uncopyable):
         Where each question about this table is paid.
     name : str, optional
         Of the data, for good: exactly the same question is then answered once, and again from the ledger, free
-        (``refresh=True`` runs it again at a new privacy cost).  Public.  A file that was written to since, and in one
-        process another frame, are refused these answers; a frame of another process is known by its name alone.  New
-        data need a new name.
+        (``refresh=True`` runs it again at a new privacy cost).  Public.  Files or frames that changed get no cached
+        result; a frame of another process is known by its name alone.  New data need a new name.
     max_rows : int, optional
         The most rows, or with ``person`` persons, that may be brought into memory: a table of more is refused.  By
         default only a question that needs all rows at once is, above 20 million rows, before it spends; others sum

@@ -424,7 +424,7 @@ def test_the_default_for_everyone_is_a_verdict_with_its_claims_and_of_few_rows_v
     )  # fmt: skip
     assert (r.method, r.score) == ("verdict", "lsnm") and r.guarantee.proofs == ("block-bits", "cube", "verdict-level")
     assert r.guarantee.private and r.guarantee.loss == dpc.PureDP(1) and "not of causation" in r.guarantee.caveats[-1]
-    assert any("noise leaves a clear arrow a chance of" in caveat for caveat in r.guarantee.caveats)
+    assert any("leaves a clear direction a chance of" in caveat for caveat in r.guarantee.caveats)
     assert ask(cubic(143), score=None).method == "majority-vote" and ask(cubic(144), score=None).method == "verdict"
     assert ask(cubic(300), score="hsic").method == "majority-vote"
 
