@@ -152,7 +152,7 @@ def test_a_whole_person_moves_no_answer_past_its_bound_or_the_question_is_refuse
     result = WAYS[way](table)
     unit = table.unit.value
     assert result.guarantee.unit.value == unit == table.ledger.entries()[0].unit and unit.startswith("person")
-    told = result.summary() if hasattr(result, "summary") else "\n".join(result.guarantee.lines())
+    told = result.details() if hasattr(result, "details") else "\n".join(result.guarantee.lines())
     assert f"unit: {unit}." in told and "the number of persons" in told and result.n == PERSONS
     for seed in range(3):
         before = lacking(frame(seed)) if seed == 1 else frame(seed)

@@ -57,7 +57,7 @@ def test_a_guarantee_says_what_was_allotted() -> None:
 )
 def test_what_is_not_private_says_so_first(made: Any, first: str, caveat: str) -> None:
     answer = Answer(3.5, (), made())
-    lines = answer.summary().splitlines()
+    lines = answer.details().splitlines()
     assert lines[0].startswith("NOT PRIVATE") and caveat in lines[0] and lines[1] == "The answer is 3.5."
     assert "NONE" in lines[2] and first in lines[2]
 
@@ -65,11 +65,11 @@ def test_what_is_not_private_says_so_first(made: Any, first: str, caveat: str) -
 def test_simulated_noise_is_named_too() -> None:
     with dpc.simulated_noise(3):
         answer = Answer(3.5, (), guarantee())
-    assert "simulated" in answer.summary().splitlines()[0]
+    assert "simulated" in answer.details().splitlines()[0]
 
 
 def test_a_private_answer_comes_first() -> None:
-    assert Answer(3.5, (), guarantee()).summary().splitlines()[0] == "The answer is 3.5."
+    assert Answer(3.5, (), guarantee()).details().splitlines()[0] == "The answer is 3.5."
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,20 @@ class Guarantee:
     def to_dict(self) -> dict[str, Any]:
         return {field.name: plain(getattr(self, field.name)) for field in fields(self)}
 
+    def line(self) -> str:
+        """Return the cost, and whom it protects, in one line."""
+        if self.loss.exact:
+            return "Privacy: none. This is the exact result."
+        if not self.private:
+            return f"Privacy: none (stated loss {self.loss})."
+        whom = {
+            Unit.ROW: "per row", Unit.PERSON: "per person (all rows)", Unit.LISTED_PERSON: "per person (all rows)",
+            Unit.DONOR: "per control unit (whole series)", Unit.TEST_ROW: "per row of the test half",
+            Unit.TRAINING_ROW: "per row of the training half",
+        }.get(self.unit, self.unit.value)  # fmt: skip
+        free = " Saved result: nothing was spent." if self.cached else ""
+        return f"Privacy: {self.loss}, {whom}.{free}"
+
     def lines(self) -> list[str]:
         """Return the guarantee in sentences, one a line."""
         if self.loss.exact:
@@ -168,6 +182,20 @@ def number_text(value: float) -> str:
     return text.replace("-", "−", 1) if value < 0 else text
 
 
+def signed_text(value: float | None) -> str:
+    """Return a difference with its sign.
+
+    >>> signed_text(0.834), signed_text(-12.3)
+    ('+0.83', '−12.30')
+    """
+    return "no result" if value is None else f"{'+' if value >= 0 else ''}{number_text(value)}"
+
+
+def ci_text(interval: tuple[float, float] | None, coverage: float) -> str:
+    """Return a confidence interval as ``95 % CI 0.40 to 1.25``, or that there is none."""
+    return "no confidence interval" if interval is None else f"{100 * coverage:g} % CI {interval_text(interval)}"
+
+
 def interval_text(interval: tuple[float, float] | None) -> str:
     """Return an interval as ``0.40 to 1.25``; empty where there is none."""
     return "" if interval is None else f"{number_text(interval[0])} to {number_text(interval[1])}"
@@ -228,6 +256,9 @@ def flat(entries: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
+MOST_WARNINGS = 3
+
+
 class TextResult:
     """Base of results: text for a reader or a notebook, and JSON."""
 
@@ -261,17 +292,50 @@ class Result(TextResult):
     named: ClassVar[tuple[str, ...]] = ()
     """The columns of a frame without a row."""
 
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        cls.__repr__ = Result.__repr__  # type: ignore[method-assign]  # a dataclass would print all fields
+
+    def __repr__(self) -> str:
+        """Return the result in one line."""
+        return f"<{type(self).__name__} {self.brief()}; {self.guarantee.loss}>"
+
+    def brief(self) -> str:
+        """Return the conclusion without its numbers, or with the most important one."""
+        return self.headline()[0].rstrip(".:")
+
     def headline(self) -> list[str]:
-        """Return the answer in sentences, one a line."""
+        """Return the conclusion in a sentence, and the numbers below it, one line each."""
         raise TypeError(f"{type(self).__name__} has no headline")
 
+    def warnings(self) -> list[str]:
+        """Return what released numbers say against the result, the most important first, and what to do."""
+        return []
+
+    def technical(self) -> list[str]:
+        """Return how the result was computed, one line each."""
+        return []
+
     def summary(self) -> str:
-        """Return the answer and its guarantee in sentences; what is not protected comes first."""
-        lines = [*self.headline(), *self.guarantee.lines()]
-        lines += [f"  {words}" for words in explain_terms("\n".join(lines))]
-        if not self.guarantee.private:
-            lines.insert(0, "NOT PRIVATE: " + ("; ".join(self.guarantee.caveats) or "no guarantee"))
-        return "\n".join(lines)
+        """Return the conclusion, its numbers, at most three warnings and the privacy cost; not private comes first."""
+        warnings = self.warnings()
+        more = f" ({len(warnings) - MOST_WARNINGS} more: .details())" if len(warnings) > MOST_WARNINGS else ""
+        lines = [*self.headline(), *(f"warning: {one}" for one in warnings[:MOST_WARNINGS])]
+        lines[-1] += more
+        limits = len(self.guarantee.caveats)
+        pointer = [f"Assumptions and limits ({limits}): see .details() or --details"] if limits else []
+        return "\n".join([*self._unprotected(), *lines, *pointer, self.guarantee.line()])
+
+    def details(self) -> str:
+        """Return the whole result as text: the summary, all warnings, settings, assumptions, proofs, fingerprint."""
+        lines = [*self._unprotected(), *self.headline(), *(f"warning: {one}" for one in self.warnings())]
+        lines += [*self.technical(), *self.guarantee.lines()]
+        return "\n".join([*lines, *(f"  {text}" for text in explain_terms("\n".join(lines)))])
+
+    def _unprotected(self) -> list[str]:
+        if self.guarantee.private:
+            return []
+        return ["NOT PRIVATE: " + ("; ".join(self.guarantee.caveats) or "no guarantee")]
 
     def stamp(self) -> str:
         """Return what a picture must say of the guarantee: empty where every row is protected."""

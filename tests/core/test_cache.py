@@ -88,7 +88,7 @@ def test_the_same_question_is_paid_once_and_answered_from_the_file_ever_after(ca
         assert told(again) == told(first) and type(again) is type(first)
         assert again.guarantee == first.guarantee and again.guarantee.cached.startswith("spend 1 of this ledger paid")
         if isinstance(again, dpc.Independence):
-            assert "Kept answer, free: spend 1" in again.summary()
+            assert "Kept answer, free: spend 1" in again.details()
         anew = call(ledger, refresh=True)
         assert len(ledger.entries()) == 2 and anew.guarantee.cached == ""
         assert call(ledger).guarantee.cached.startswith("spend 2")  # the newest

@@ -239,7 +239,7 @@ def test_rows_in_an_order_that_one_record_may_change_are_not_dealt_by_place(engi
     calls: list[Callable[[dpc.Table], Any]] = [tested, lambda of: dpc.direction(of, "x", "y", loss=loss).to_dict()]
     for call in calls:
         unkeyed = table(rows)
-        with pytest.raises(ParameterError, match=r"a column, person='\.\.\.'"):
+        with pytest.raises(ParameterError, match="person="):
             call(unkeyed)
         assert not unkeyed.ledger.entries()
     assert not compared(lambda of: tested(table(of, person="id"))).violated

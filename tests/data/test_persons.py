@@ -98,7 +98,7 @@ def test_a_ledger_protects_one_unit() -> None:
         with pytest.raises(LedgerError):
             dpc.ci_test(tables[second], "x", "g", given=[], method="kendall", loss=dpc.PureDP(1))
         assert len(ledger.entries()) == 1 and ledger.entries()[0].unit == found.guarantee.unit.value
-        assert found.guarantee.unit.value in found.summary()
+        assert found.guarantee.unit.value in found.details()
 
 
 @pytest.mark.parametrize(

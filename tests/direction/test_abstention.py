@@ -47,10 +47,7 @@ def test_a_half_is_a_forced_choice_at_every_level(way: str) -> None:
 
 def test_an_undecided_answer_says_so_in_words_in_json_and_in_its_picture() -> None:
     r = answered(3)
-    first, second, third, _ = r.headline()
-    assert first == "x and y: inconclusive."
-    assert second.startswith("It leans to x as the cause (coins: p ") and second.endswith("): no finding.")
-    assert third == "Margin +1 votes."
+    assert "inconclusive" in r.headline()[0] and "+1 votes" in r.details() and r.cause is None
     shown = json.loads(r.to_json())
     assert (shown["cause"], shown["effect"], shown["favoured"], shown["margin"]) == (None, None, "x", 1.0)
     assert r.plot().get_title().startswith("x and y: inconclusive")

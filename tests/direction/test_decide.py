@@ -155,7 +155,7 @@ def test_a_real_answer_is_stamped_private_and_a_simulated_or_unproven_one_is_not
     unproven = ask(easy(40), **UNPROVEN)
     assert not unproven.guarantee.private
     assert "proof of the published variant fails" in unproven.guarantee.caveats[0]
-    assert unproven.summary().startswith("NOT PRIVATE")
+    assert unproven.details().startswith("NOT PRIVATE")
 
 
 def test_the_default_protects_every_row() -> None:
@@ -168,7 +168,7 @@ def test_the_default_protects_every_row() -> None:
 def test_test_set_privacy_says_first_that_the_training_half_is_not_protected(mode: str) -> None:
     r = ask(easy(40), **MODES[mode])
     assert r.guarantee.unit is Unit.TEST_ROW and r.guarantee.private
-    assert "TEST HALF ONLY" in r.summary().splitlines()[0]
+    assert "TEST HALF ONLY" in r.details().splitlines()[0]
     assert "training half are NOT protected" in r.guarantee.caveats[0]
 
 
@@ -177,12 +177,12 @@ def test_the_exact_answer_comes_from_a_ledger_without_privacy_only(mode: str) ->
     r = ask(easy(400), loss=dpc.NoPrivacy(), **MODES[mode])
     assert not r.guarantee.private and r.p_sign is None
     assert r.scores is not None and r.margin == r.scores[1] - r.scores[0]
-    assert "TEST HALF" not in r.summary()
+    assert "TEST HALF" not in r.details()
 
 
 def test_what_plays_no_part_without_privacy_is_said_to() -> None:
     rows = np.zeros((40, 2))
-    assert "had no effect" in ask(rows, loss=dpc.NoPrivacy(), method="majority-vote").summary().splitlines()[0]
+    assert "had no effect" in ask(rows, loss=dpc.NoPrivacy(), method="majority-vote").details().splitlines()[0]
     assert not any("no effect" in caveat for caveat in ask(rows, loss=dpc.NoPrivacy()).guarantee.caveats)
     asked = table(rows, dpc.Ledger.without_privacy())
     many = dpc.direction_all(asked, loss=dpc.NoPrivacy(), method="majority-vote", scores="hsic")

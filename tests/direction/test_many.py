@@ -162,7 +162,7 @@ def test_test_set_privacy_is_stamped_on_the_whole_and_on_each_answer() -> None:
     assert r.guarantee.unit is Unit.TEST_ROW
     for one in (r, *r.directions):
         assert "training half are NOT protected" in one.guarantee.caveats[0]
-        assert one.summary().startswith("PROTECTS THE TEST HALF ONLY")
+        assert one.details().startswith("PROTECTS THE TEST HALF ONLY")
 
 
 @pytest.mark.proves("one-half-for-all")
@@ -199,7 +199,7 @@ def test_all_answers_about_a_training_half_learn_from_the_same_rows(monkeypatch:
     assert sum(passage.event.loss.exact_epsilon for passage in recording.passages) == 1
     assert r.guarantee.unit is Unit.TRAINING_ROW and "one-half-for-all" in r.guarantee.proofs
     for one in (r, *r.directions):
-        assert one.summary().splitlines()[1].startswith("PROTECTS THE TRAINING HALF ONLY")
+        assert one.details().splitlines()[1].startswith("PROTECTS THE TRAINING HALF ONLY")
         assert any("test half are NOT protected" in caveat for caveat in one.guarantee.caveats)
 
 

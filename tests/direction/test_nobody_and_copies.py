@@ -62,7 +62,7 @@ def test_the_lines_show_the_count_that_decides_and_an_open_verdict_has_its_reaso
     found = [direction(x, x**3 / 3 + rng.normal(size=N), seed, dpc.PureDP(0.5)) for seed in range(6)]
     for one in found:
         assert one.counts is not None and one.p_values is not None
-        assert any(f" {one.counts[1]}," in line for line in one.headline())
+        assert any(f" {one.counts[1]} of " in line for line in one.headline())
         assert bool(one.reason) == (one.cause is None)
         if one.verdict == "inconclusive":
             other = "y" if one.favoured == "x" else "x"

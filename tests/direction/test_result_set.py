@@ -56,7 +56,7 @@ def test_the_summary_has_a_line_for_each_answer() -> None:
     assert lines[0].startswith("  a -> b   igci: +115 votes, leans to a as the cause (coins: p ")
     assert "; arrow: adjusted p " in lines[0] and "; 5 blocks; paid ε = 0.25" in lines[0]
     assert "c and a: inconclusive   igci: +1 votes" in lines[2]
-    assert "Guarantee" in r.summary()
+    assert "Guarantee" in r.details()
 
 
 @pytest.mark.parametrize("correction", ["holm", "benjamini-hochberg", "none"])
@@ -91,7 +91,7 @@ def test_it_is_a_sequence_of_its_directions() -> None:
 
 
 def test_each_answer_says_what_part_it_was_paid() -> None:
-    assert "it was paid ε = 0.25 of ε = 1" in answers().directions[0].summary()
+    assert "it was paid ε = 0.25 of ε = 1" in answers().directions[0].details()
 
 
 def test_the_picture_draws_the_arrows_that_stand_and_a_dotted_line_for_the_others() -> None:

@@ -105,7 +105,7 @@ def test_support_is_drawn_without_cost(name: str) -> None:
     assert all(found.support.edges[edge] == 1 for edge in CHAIN)
     assert all(0 <= share <= 1 for share in found.support.edges.values())
     # Of whitened pairs support is put together of three searches, and is no share of draws.
-    assert ("support 100%" if name in ("whitened", "triples") else "in 100% of re-drawn noise") in found.summary()
+    assert ("support 100%" if name in ("whitened", "triples") else "in 100% of re-drawn noise") in found.details()
 
 
 def test_support_falls_where_the_noise_is_large() -> None:
@@ -140,7 +140,7 @@ def test_decisions_alone_have_no_support() -> None:
 def test_a_result_says_what_it_is() -> None:
     with dpc.simulated_noise(3):
         found = asked(chain(20_000))
-    text = found.summary()
+    text = found.details()
     assert text.startswith("NOT PRIVATE") and "method table" in text and "Proofs: contingency-table, geometric." in text
     told = json.loads(found.to_json())
     assert told["graph"]["nodes"] == ["v0", "v1", "v2", "v3"] and len(told["edges"]) == len(found.graph.skeleton)
@@ -148,7 +148,7 @@ def test_a_result_says_what_it_is() -> None:
     frame = found.to_frame()
     assert list(frame["from"]) and (frame["loss"] == "PureDP(1)").all()
     copy = pickle.loads(pickle.dumps(found))
-    assert copy.graph == found.graph and copy.summary() == text
+    assert copy.graph == found.graph and copy.details() == text
     assert copy.release.discover().graph == found.graph
 
 
@@ -219,7 +219,7 @@ def test_a_level_that_is_given_holds_for_all_orders() -> None:
 
 def test_an_approximate_loss_of_a_table_is_spent_without_delta() -> None:
     found = asked(loss=dpc.ApproxDP(1, 1e-6), method="table", budget=dpc.ApproxDP(2, 1e-6))
-    assert found.guarantee.loss == dpc.PureDP(1) and "needs no delta" in found.summary()
+    assert found.guarantee.loss == dpc.PureDP(1) and "needs no delta" in found.details()
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ def test_a_pair_that_was_never_tested_has_a_mark_and_neither_support_nor_arrow()
     for row in found.edges():
         assert row["tested"] == (row["support"] is not None) == (row["margin"] is not None)
     silent = len(found.untested - found.graph.skeleton)
-    assert f"Nothing is said of {silent} pairs that noise left untested." in found.summary()
+    assert f"Nothing is said of {silent} pairs that noise left untested." in found.details()
 
 
 def test_a_required_arrow_stands_without_support() -> None:
@@ -358,4 +358,4 @@ def test_a_required_arrow_stands_without_support() -> None:
         found = asked(chain(20_000), knowledge=dpc.Knowledge(required=[("v0", "v1")])).with_support(5)
     (row,) = (row for row in found.edges() if {row["from"], row["to"]} == {"v0", "v1"})
     assert row["directed"] and not row["tested"] and row["support"] is None
-    assert "required, not tested" in found.summary()
+    assert "required, not tested" in found.details()

@@ -61,7 +61,7 @@ def test_it_costs_nothing_and_is_the_same_after_it_was_saved() -> None:
     found = release.ci_test("x", "y", given=["z"])
     assert ledger.remaining == left and found.decision == "dependent"
     assert dpc.Release.from_json(release.to_json()).ci_test("x", "y", given=["z"]).pvalue == found.pvalue
-    assert found.guarantee.loss == dpc.ApproxDP(1, 1e-6) and "linear link alone" in found.summary()
+    assert found.guarantee.loss == dpc.ApproxDP(1, 1e-6) and "linear link alone" in found.details()
 
 
 def test_true_nulls_of_noisy_tables_are_rejected_no_oftener_than_the_level() -> None:

@@ -87,7 +87,7 @@ def test_a_result_holds_no_value_of_a_row(method: str) -> None:
     loss = loss_of(METHODS[method], LOSSES)
     table = table_for(METHODS[method], columns, schema, dpc.Ledger.in_memory(loss))
     found = dpc.discover(table, loss=loss, method=METHODS[method])
-    told = pickle.dumps(found) + found.to_json().encode() + found.summary().encode() + repr(found).encode()
+    told = pickle.dumps(found) + found.to_json().encode() + found.details().encode() + repr(found).encode()
     told += b"" if found.release is None else found.release.to_json().encode()
     assert struct.pack("<d", CANARY) not in told and struct.pack(">d", CANARY) not in told
     assert str(CANARY).encode() not in told and b"secret-" not in told

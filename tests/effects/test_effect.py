@@ -163,7 +163,7 @@ def test_strata_without_both_arms_leave_the_answer_and_it_says_so() -> None:
     with dpc.simulated_noise(1):
         none = dpc.effect(table(columns, dpc.PureDP(1)), treatment="a", outcome="y", adjust=["z"], loss=dpc.PureDP(1))
     assert none.estimate is None and none.interval is None and "strata" in none.interval_reason
-    assert "no answer" in none.summary() and none.to_json()
+    assert "no answer" in none.details() and none.to_json()
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_few_records_in_wide_bounds_have_an_interval_for_any_skew_and_it_says_so
     low, high = found.interval
     assert low < 0.4 < high
     assert 1.5 < (high - low) / (2 * 1.96 * found.standard_error) < 2.5
-    assert "any skew within the outcome's bounds" in found.summary()
+    assert "any skew within the outcome's bounds" in found.details()
     assert all(group.interval is not None for group in found.by_group)
 
 

@@ -162,7 +162,7 @@ def test_a_weighted_effect_is_about_the_population_that_the_weights_stand_for() 
         assert low < 2 < high and high - low < 0.5, (method, low, high)
         assert answers[method, False].estimate < 0.6
     entry = asked.ledger.entries()[0]
-    assert '"weight":["w",10.0]' in str(entry.detail).replace(" ", "") and "the largest weight" in found.summary()
+    assert '"weight":["w",10.0]' in str(entry.detail).replace(" ", "") and "the largest weight" in found.details()
 
 
 def test_the_intervals_of_persons_with_many_rows_hold_the_truth() -> None:

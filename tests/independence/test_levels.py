@@ -111,7 +111,7 @@ def test_tests_that_add_up_signs_say_that_links_of_both_signs_cancel(given: list
         whole = dpc.ci_test(table, "x", "y", given=given, loss=loss)
         part = dpc.ci_test(table.where("g", among=[1]), "x", "y", given=given[1:], loss=loss)
     assert whole.method == method and part.pvalue < 1e-6 < whole.pvalue
-    assert "positive in some rows and negative in others cancels here" in whole.summary()
+    assert "positive in some rows and negative in others cancels here" in whole.details()
 
 
 LAW = {"mean": 0.5, "sd": 1.0}

@@ -65,7 +65,7 @@ def test_a_pure_loss_is_spent_as_it_is_and_of_another_epsilon_alone() -> None:
 def test_the_pure_epsilon_offered_for_a_rho_costs_that_rho_but_for_its_ninth_digit(rho: float) -> None:
     with pytest.raises(LossError) as refused:
         charged_loss(ZCDP(rho), (PureDP,), "blocks")
-    offered = re.search(r"give PureDP\(([0-9.e+-]+)\)", str(refused.value))
+    offered = re.search(r"PureDP\(([0-9.e+-]+)\)", str(refused.value))
     assert offered is not None
     epsilon = float(offered[1])
     assert implies(PureDP(epsilon), ZCDP(rho))

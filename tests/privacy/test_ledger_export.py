@@ -189,7 +189,7 @@ def test_every_result_prints_the_head_that_its_spend_left(directory: Path) -> No
             assert results[-1].guarantee.ledger_head == ledger.head
     for number, result in enumerate(results, start=1):
         head = result.guarantee.ledger_head
-        assert head in result.summary()
+        assert head in result.details()
         assert json.loads(result.to_json())["guarantee"]["ledger_head"] == head
         lines = command("ledger", "show", path, "--jsonl")[1].splitlines()
         assert json.loads(lines[number - 1])["hash"] == head

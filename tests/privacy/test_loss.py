@@ -136,7 +136,7 @@ def test_losses_are_frozen_hashable_and_of_a_kind() -> None:
 
 
 def test_losses_print_as_they_are_written() -> None:
-    assert [str(x) for x in (PureDP(0.1), ApproxDP(1, 1e-6), ZCDP(0.25), NoPrivacy())] == [
+    assert [repr(x) for x in (PureDP(0.1), ApproxDP(1, 1e-6), ZCDP(0.25), NoPrivacy())] == [
         "PureDP(0.1)",
         "ApproxDP(1, 1e-06)",
         "ZCDP(0.25)",

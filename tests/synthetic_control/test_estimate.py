@@ -39,7 +39,7 @@ def test_a_call_costs_what_it_says_and_protects_donors(name: str) -> None:
     answer = dpc.synthetic_control(panel, force=True, **arguments)
     assert answer.guarantee.loss == arguments["loss"]
     assert (answer.guarantee.unit, answer.guarantee.relation) == (Unit.DONOR, Relation.REPLACE_ONE)
-    assert answer.guarantee.private and "not protected" in answer.summary() and "nearer bound" in answer.summary()
+    assert answer.guarantee.private and "not protected" in answer.details() and "nearer bound" in answer.details()
     assert len(panel.ledger.entries()) == 1
     with pytest.raises(BudgetExceededError):
         dpc.synthetic_control(panel, force=True, **arguments)
@@ -97,8 +97,8 @@ def test_effect_att_and_interval_agree_with_each_other() -> None:
 def test_an_answer_says_how_far_it_rests_on_donors_and_how_both_fit_the_past() -> None:
     shared = answer_of(1000, dpc.ApproxDP(2, 1e-6))
     assert shared.mixing == 1 and shared.fit is not None and shared.own_fit is not None
-    assert 0.03 < shared.fit < shared.own_fit and "On the target's past the control leaves" in shared.summary()
-    assert "control counts 50%" in dataclasses.replace(shared, mixing=0.5).summary()
+    assert 0.03 < shared.fit < shared.own_fit and "On the target's past the control leaves" in shared.details()
+    assert "control counts 50%" in dataclasses.replace(shared, mixing=0.5).details()
     # Donors that nothing moves together, all but a shock after the start that half of them have: no control helps.
     rng = np.random.default_rng(1)
     rows = 0.01 * rng.normal(size=(1001, 13))
@@ -126,7 +126,7 @@ def test_a_small_panel_is_refused_before_anything_is_spent_unless_forced() -> No
     assert not panel.ledger.entries()
     answer = dpc.synthetic_control(panel, loss=ONE, force=True)
     assert answer.interval is None and "noise on a count" in answer.interval_reason and answer.pvalue is None
-    assert "No interval" in answer.summary() and "No placebo test" in answer.summary()
+    assert "No interval" in answer.details() and "No placebo test" in answer.details()
 
 
 def test_a_hundred_donors_at_half_an_epsilon_have_no_interval_and_say_why() -> None:
@@ -175,7 +175,7 @@ def test_the_published_variant_without_proof_is_stamped_and_refused_by_a_durable
     made = dpc.simulate.factor_panel(10, seed=1)
     arguments: Any = {"method": dpc.papers.DpscObj(), "accept_unproven": True}
     answer = dpc.synthetic_control(simulated(made, ONE), loss=ONE, **arguments)
-    assert not answer.guarantee.private and answer.summary().startswith("NOT PRIVATE")
+    assert not answer.guarantee.private and answer.details().startswith("NOT PRIVATE")
     with dpc.Ledger.create(tmp_path / "study.ledger", budget=ONE, unit="unit") as ledger:
         panel = dpc.Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds, ledger=ledger)
         with pytest.raises(UnprovenError):

@@ -55,7 +55,7 @@ def test_a_ledger_file_remembers_its_targets_and_says_so_in_every_result(tmp_pat
     path = tmp_path / "study.ledger"
     with dpc.Ledger.create(path, budget=dpc.PureDP(100), unit="unit", accept_large_epsilon=True) as ledger:
         answer = ask(panel(ledger, 5))
-    assert "no other targets" in answer.summary() and "targets of panels" in str(ledger_of(path))
+    assert "no other targets" in answer.details() and "targets of panels" in str(ledger_of(path))
     with dpc.Ledger.open(path) as ledger:
         with pytest.raises(LedgerError, match="targets of panels"):
             ask(panel(ledger, 6))

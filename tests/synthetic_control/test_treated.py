@@ -107,7 +107,7 @@ def test_a_placebo_in_time_is_the_answer_of_the_panel_that_ends_before_the_treat
     assert first.times == second.times == (1996, 1997, 1998)
     np.testing.assert_array_equal(first.counterfactual, second.counterfactual)
     assert (first.interval, first.pvalue) == (second.interval, second.pvalue)
-    assert "a placebo in time" in first.summary() and "a placebo in time" not in second.summary()
+    assert "a placebo in time" in first.details() and "a placebo in time" not in second.details()
 
 
 def test_a_placebo_in_time_begins_before_the_treatment_of_all_and_costs_nothing_to_plan() -> None:
@@ -152,7 +152,7 @@ def test_the_average_effect_is_that_of_the_answers_and_as_wide_as_they_are_on_av
     found = dpc.average_effect(answers)
     assert found.att == pytest.approx((answers[0].att + answers[1].att) / 2)
     assert found.interval == pytest.approx(np.mean([answer.interval for answer in answers], axis=0))
-    assert found.guarantee.loss == dpc.ApproxDP(2, 1e-6) and "the series of late" in found.summary()
+    assert found.guarantee.loss == dpc.ApproxDP(2, 1e-6) and "the series of late" in found.details()
     for wrong in ((), answers[0], [answers[0], answers[0]], [answers[0], 3]):
         with pytest.raises(ParameterError):
             dpc.average_effect(wrong)

@@ -23,6 +23,7 @@ class Call:
 
     ledger: Ledger
     as_json: bool
+    details: bool = False
     plot: Path | None = None
     save_release: Path | None = None
 
@@ -35,7 +36,7 @@ class Call:
             if graph_text and not self.as_json:
                 echo(graph_text)
             else:
-                show(result, self.ledger, self.as_json)
+                show(result, self.ledger, self.as_json, self.details)
             sys.stdout.flush()
         if not released:
             self.save(result)  # says that there is nothing to save, but of an answer that was paid for and is shown

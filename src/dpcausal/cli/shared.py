@@ -175,12 +175,12 @@ def loss_from(epsilon: float | None, delta: float | None, rho: float | None) -> 
     return PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
 
 
-def show(result: Result, ledger: Ledger, as_json: bool) -> None:
+def show(result: Result, ledger: Ledger, as_json: bool, details: bool = False) -> None:
     if as_json:
         print_json(result.to_dict() | {"remaining": vars(ledger.remaining), "ledger_head": ledger.head})
         return
-    free = "Nothing was spent: this is the saved result.\n" if result.guarantee.cached else ""
-    text = f"{result}\n{free}Left of the budget: {ledger.remaining}."
+    shown_text = result.details() if details else str(result)
+    text = f"{shown_text}\nLeft of the budget: {ledger.remaining}."
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.panel import Panel

@@ -50,6 +50,7 @@ SHARED: Options = (
     ("name", Annotated[str, typer.Option(
         "--name", help="Permanent name of this data set. Repeating a question is then free.")], ""),
     ("refresh", Annotated[bool, typer.Option("--refresh", help="Run again at a new privacy cost.")], False),
+    ("details", Annotated[bool, typer.Option("--details", help="Also print settings and assumptions.")], False),
     ("as_json", JsonOption, False),
 )  # fmt: skip
 
@@ -308,7 +309,7 @@ def _run(
     if sys.stdout is None:
         text = "standard output is closed: nothing was spent"
         raise ParameterError(text, argument="stdout", rule="closed-output")
-    name, as_json = given.pop("name"), given.pop("as_json")
+    name, as_json, details = given.pop("name"), given.pop("as_json"), given.pop("details")
     for argument, typed in (task.positional or {}).items():
         text = given.pop(typed)
         given[argument] = names_in(argument, [text]) if "Sequence" in str(parameters[argument].annotation) else text
@@ -320,7 +321,7 @@ def _run(
     task.convert(given)
     extra: dict[str, Any] = {one: given.pop(one) for one in ("redraws", "format", "placebo") if one in given}
     with Ledger.open(given.pop("ledger")) as ledger:
-        call = Call(ledger, as_json, **files)
+        call = Call(ledger, as_json, details, **files)
         subject = (_panel if task.panel else _table)(given, ledger, name)
         given |= {"start": extra["placebo"] or None} if task.panel else {}
         call.show(*_with_stability(function(subject, **given, **settings), extra, call))

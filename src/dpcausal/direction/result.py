@@ -158,9 +158,31 @@ class Direction(Result):
         return f"leans to {self.favoured} as the cause (coins: p {p})"
 
     def headline(self) -> list[str]:
-        lines = [*unprotected_half(self.guarantee), f"{self.answer()}."]
         first, second = self.columns
-        lines += [self.reason] if self.reason else []
+        level = "" if self.verdict is None else f" (α = {self.alpha:g})"
+        lines = [*unprotected_half(self.guarantee), f"{self.answer().replace(' -> ', ' → ')}{level}."]
+        lines += [self.reason.replace(" -> ", " → ")] if self.reason else []
+        if self.counts is not None:
+            linked, leans, misfits, back = self.counts
+            rows = (
+                ("association", linked), (f"residuals dependent, {first} → {second}", misfits),
+                (f"residuals dependent, {second} → {first}", back), (f"subsets favouring {first} as cause", leans),
+            )  # fmt: skip
+            width = max(len(name) for name, _ in rows)
+            lines += [f"  {name:{width}}  {count:>5} of {self.blocks} subsets" for name, count in rows]
+            lines.append("The counts have noise and may exceed the number of subsets." if not self.spent.exact else "")
+        elif self.leaning():
+            lines.append(f"Best guess: {self.leaning()}.")
+        return [line for line in lines if line]
+
+    def warnings(self) -> list[str]:
+        if self.verdict is None or self.cause is not None or self.counts is None:
+            return []
+        return ["the evidence is too weak for a direction: use more subsets (blocks=), more rows or a larger ε"]
+
+    def technical(self) -> list[str]:
+        lines = list[str]()
+        first, second = self.columns
         if self.counts is not None:
             linked, leans, misfits, back = self.counts
             noisy = "counts" if self.spent.exact else "noisy counts"

@@ -197,6 +197,31 @@ class Discovery(Result):
         ]  # fmt: skip
 
     def headline(self) -> list[str]:
+        rows = sorted(self.edges(), key=lambda row: -(row["support"] or 0.0))
+        known = {True: "your knowledge", False: "from the data"}
+        names = [f"{row['from']} {'→' if row['directed'] else '–'} {row['to']}" for row in rows]
+        width = max((len(name) for name in names), default=0)
+        lines = [f"Causal graph of {len(self.graph.nodes)} columns ({self.n:,} {self.guarantee.records}): "
+                 f"{len(rows)} {'edge' if len(rows) == 1 else 'edges'}."]  # fmt: skip
+        for name, row in zip(names, rows, strict=True):
+            parts = [] if row["support"] is None else [f"stable in {row['support']:.0%}"]
+            parts += ["weak"] if row["weak"] else []
+            given = self.knowledge.joined(row["from"], row["to"]) or not self.knowledge.allows(row["to"], row["from"])
+            parts.append(f"direction: {known[given]}" if row["directed"] else "direction unknown")
+            lines.append(f"  {name:{width}}   {'   '.join(parts)}")
+        missing = len(self.graph.nodes) * (len(self.graph.nodes) - 1) // 2 - len(rows)
+        pairs = "1 pair" if missing == 1 else f"{missing} pairs"
+        return [*lines, f"Not shown: {pairs} without a detected edge. This is not evidence of independence."]
+
+    def warnings(self) -> list[str]:
+        weak = [row for row in self.edges() if row["weak"]]
+        untested = len(self.untested - self.graph.skeleton)
+        return [text for text, holds in (
+            (f"{len(weak)} edges vanish in most redraws of the noise: do not rely on them", weak),
+            (f"{untested} pairs could not be tested at this noise: use fewer columns or a larger ε", untested),
+        ) if holds]  # fmt: skip
+
+    def technical(self) -> list[str]:
         lines = []
         for row in self.edges():
             sign = "->" if row["directed"] else "--"

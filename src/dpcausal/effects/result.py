@@ -10,7 +10,7 @@ from dpcausal.codec import storable
 from dpcausal.core.validate import check_choice
 from dpcausal.plotting import axes, titled
 from dpcausal.releases.release import Release
-from dpcausal.result import Guarantee, Result, flat, interval_text, number_text, plain
+from dpcausal.result import Guarantee, Result, ci_text, flat, interval_text, number_text, plain, signed_text
 
 Interval = tuple[float, float]
 
@@ -185,7 +185,40 @@ class Effect(Result):
         """What the means are of: the outcome, or how often it has the level that is counted."""
         return self.outcome if self.event is None else f"{self.outcome} = {self.event}"
 
+    def brief(self) -> str:
+        ends = ci_text(self.interval, self.coverage)
+        return f"{self.treatment} on {self.measured}: {signed_text(self.estimate)} ({ends})"
+
     def headline(self) -> list[str]:
+        who = f"all {self.n:,} {self.guarantee.records}" if not self.guarantee.subgroup else (
+            f"{self.guarantee.records} with {self.guarantee.subgroup}")  # fmt: skip
+        arms = self.mean_treated is not None and self.mean_control is not None
+        rows = [("everyone", self.estimate, self.interval, self.interval_reason)]
+        rows += [(f"  {one.group}", one.estimate, one.interval, one.reason) for one in self.by_group]
+        width = max(len(row[0]) for row in rows)
+        lines = [f"Effect of {self.treatment} ({self.treated} vs {self.control}) on {self.measured}, {who}"]
+        if arms:
+            lines.append(f"{'':{width + 42}}{f'mean if {self.treated}':>12}  {f'if {self.control}':>8}")
+        for place, (name, estimate, interval, _) in enumerate(rows):
+            ends = ci_text(interval, self.coverage)
+            means = ""
+            if arms and place == 0:
+                means = f"{number_text(self.mean_treated or 0.0):>12}  {number_text(self.mean_control or 0.0):>8}"
+            lines.append(f"{name:{width}}  {signed_text(estimate):>9}   {ends:28}{means}".rstrip())
+        errors = "" if self.standard_error is None else f"Standard error {number_text(self.standard_error)}"
+        noise = "" if self.noise_error is None else f", of which privacy noise {number_text(self.noise_error)}"
+        adjusted = ", ".join(self.adjusted_for) or "nothing (unadjusted difference)"
+        lines.append(f"{errors}{noise}{'. ' if errors else ''}Adjusted for {adjusted} ({self.method}).")
+        if self.e_value is not None:
+            lines.append(f"Sensitivity: a confounder would need risk ratios of {number_text(self.e_value)} with both "
+                         "treatment and outcome to explain the estimate (not in a randomised trial).")  # fmt: skip
+        return lines
+
+    def warnings(self) -> list[str]:
+        reasons = [f"no confidence interval: {self.interval_reason}"] if self.interval is None else []
+        return [*reasons, *self.notes]
+
+    def technical(self) -> list[str]:
         inside = self.guarantee.subgroup
         of = {
             "ate": "everybody", "att": "the treated", "slope": "along a line",

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from dpcausal.codec import storable
 from dpcausal.independence.null_laws import LEAST_PVALUE
 from dpcausal.plotting import axes, titled
-from dpcausal.result import Guarantee, Result
+from dpcausal.result import Guarantee, Result, p_text
 
 Decision = Literal["dependent", "not detected"]
 
@@ -58,9 +58,16 @@ class Independence(Result):
 
     def headline(self) -> list[str]:
         given = f" given {', '.join(self.given)}" if self.given else ""
-        question = f"{together(self.x)} and {together(self.y)}{given}"
-        verdict = "DEPENDENT" if self.decision == "dependent" else "dependence NOT SHOWN"
-        lines = [f"{question}: {verdict} at level {self.alpha:g}."]
+        pair = f"{together(self.x)} and {together(self.y)}"
+        p = "" if self.pvalue is None else f" ({p_text(self.pvalue)})"
+        if self.decision == "dependent":
+            conclusion = f"{pair} are associated{given}{p}."
+        else:
+            conclusion = f"No association between {pair}{given} was detected{p}. This is not evidence of independence."
+        return [conclusion, f"Test: {self.method}, {self.n:,} {self.guarantee.records}, α = {self.alpha:g}."]
+
+    def technical(self) -> list[str]:
+        lines = []
         if self.pvalue is None:
             lines.append("Only the decision was tested: this method has no private p-value.")
         else:

@@ -40,8 +40,8 @@ class Event:
         return {
             "mechanism": self.mechanism,
             "label": self.label,
-            "loss": str(self.loss),
-            "zcdp": None if self.zcdp is None else str(self.zcdp),
+            "loss": repr(self.loss),
+            "zcdp": None if self.zcdp is None else repr(self.zcdp),
             "sensitivity": self.sensitivity,
             "norm": self.norm,
             "scale": self.scale,

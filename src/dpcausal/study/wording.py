@@ -15,7 +15,7 @@ from dpcausal.effects.rdd.release import Discontinuity
 from dpcausal.effects.result import Effect
 from dpcausal.independence.result import Independence
 from dpcausal.privacy.sensitivity import Unit
-from dpcausal.result import interval_text, number_text, p_text
+from dpcausal.result import ci_text, interval_text, number_text, p_text, signed_text
 from dpcausal.synthetic_control.result import SyntheticControl
 
 if TYPE_CHECKING:
@@ -177,8 +177,7 @@ class Wording:
         if estimate.interval is None:
             amount = self.amount(answer, estimate.size)
             return f"{cause} and {what}: {amount}, no confidence interval: {estimate.reason}."
-        low, high = (scale * end for end in estimate.interval)
-        interval = f"{estimate.coverage:.0%} CI {number_text(low)} to {number_text(high)}"
+        interval = ci_text((scale * estimate.interval[0], scale * estimate.interval[1]), estimate.coverage)
         if estimate.strength != CLEAR:
             none = "effect" if self.is_causal(answer) else "association"
             about = f"of {cause.lower()} on" if self.is_causal(answer) else f"of {cause.lower()} with"
@@ -201,7 +200,7 @@ class Wording:
 
     def _group_lines(self, answer: Any) -> list[str]:
         groups = getattr(answer, "by_group", ())
-        parts = [f"{self.group(one.group)} {signed(one.estimate)} ({interval_text(one.interval) or one.reason})"
+        parts = [f"{self.group(one.group)} {signed_text(one.estimate)} ({interval_text(one.interval) or one.reason})"
                  for one in groups if one.estimate is not None]  # fmt: skip
         return ["   ".join(parts)] if parts else []
 
@@ -228,14 +227,14 @@ class Wording:
         title, estimate = self.question(question), estimate_of(answer)
         basis = {"randomised": ". Randomised comparison", "observational": ". Observational comparison"}
         if estimate is not None:
-            size = "no result" if estimate.size is None else signed(estimate.size)
+            size = "no result" if estimate.size is None else signed_text(estimate.size)
             arms = arms_text(answer, " → ")
             size += f" ({arms})" if arms and estimate.size is not None else ""
             strength = estimate.strength + basis.get(self.design, ". No design declared")
             rows = [Finding(title, size, interval_text(estimate.interval) or "none", strength)]
             for one in getattr(answer, "by_group", ()):
                 part = Estimate(one.estimate, one.interval, estimate.coverage, one.reason)
-                size = "no result" if one.estimate is None else signed(one.estimate)
+                size = "no result" if one.estimate is None else signed_text(one.estimate)
                 interval = interval_text(one.interval) or "none"
                 rows.append(Finding(f"  {self.group(one.group)}", size, interval, part.strength))
             return rows
@@ -262,17 +261,6 @@ def arms_text(answer: Any, between: str) -> str:
 
 SIGNED = ("kendall", "neighbours", "strata-covariance", "gcm")
 """Tests whose statistic is above 0 where both columns grow together."""
-
-
-def signed(value: float | None) -> str:
-    """Return a difference with its sign.
-
-    >>> signed(0.834), signed(-12.3)
-    ('+0.83', '−12.30')
-    """
-    if value is None:
-        return "–"
-    return f"{'+' if value >= 0 else '−'}{number_text(abs(value))}"
 
 
 def disagreements(results: Iterable[tuple[QuestionPart, Any]], wording: Wording) -> list[str]:

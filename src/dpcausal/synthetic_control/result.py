@@ -13,7 +13,7 @@ from dpcausal.codec import storable
 from dpcausal.data.panels.periods import Label, period_label, unit_name
 from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.plotting import axes, titled
-from dpcausal.result import Guarantee, Result
+from dpcausal.result import Guarantee, Result, ci_text, number_text, p_text, signed_text
 
 Reals = npt.NDArray[np.float64]
 
@@ -109,7 +109,35 @@ class SyntheticControl(Result):
     n: int
     guarantee: Guarantee
 
+    def brief(self) -> str:
+        return f"{self.target}: {signed_text(self.att)} ({ci_text(self.interval, self.coverage)})"
+
     def headline(self) -> list[str]:
+        first, last = self.times[0], self.times[-1]
+        ends = ci_text(self.interval, self.coverage)
+        placebo = "no placebo test" if self.pvalue is None else f"placebo {p_text(self.pvalue)}"
+        own = float(np.mean(self.observed - self.donor_free_forecast))
+        lines = [
+            f"Effect on {self.target}, {first} to {last}: {signed_text(self.att)} per period ({ends}); {placebo}.",
+            f"  observed less synthetic control   {signed_text(self.att)}",
+            f"  observed less own forecast        {signed_text(own)}",
+        ]
+        if self.fit is not None:
+            other = "unknown" if self.own_fit is None else number_text(self.own_fit)
+            lines.append(f"Pre-treatment fit (RMSE): synthetic control {number_text(self.fit)}, own forecast {other}.")
+        lines.append(f"{self.n:,} control units, method {self.method}. The control units make {self.mixing:.0%} of the "
+                     "synthetic series, the own forecast the rest.")  # fmt: skip
+        if own * self.att < 0:
+            lines.append("The two comparisons differ in sign: the control units share a change that the own forecast "
+                         "cannot see.")  # fmt: skip
+        return [*lines, f"{self.target} itself is public and NOT protected."]
+
+    def warnings(self) -> list[str]:
+        return [f"no {name}: {reason}" for name, value, reason in (
+            ("confidence interval", self.interval, self.interval_reason),
+            ("placebo test", self.pvalue, self.pvalue_reason)) if value is None]  # fmt: skip
+
+    def technical(self) -> list[str]:
         first, last = self.times[0], self.times[-1]
         lines = [f"{self.target}, {first} to {last}: mean effect {self.att:+.4g}."]
         if self.interval is None:

@@ -383,14 +383,10 @@ def test_each_verdict_is_that_of_its_counts(found: tuple[int, int, int, int], sa
     assert r.p_arrow == arrow_pvalue(r.p_values, str(r.favoured), other) and (r.p_arrow <= r.alpha) == (
         r.cause is not None
     )
-    assert "30 blocks of 50 rows (noisy counts)" in r.summary() and f"linked {found[0]}" in r.summary()
+    assert "30 blocks of 50 rows (noisy counts)" in r.details() and f"linked {found[0]}" in r.details()
     if says == "no association detected":
-        first, second = r.headline()[:2]
-        assert (
-            first == "x and y: no association detected in blocks of 50 rows."
-            and "a correlation of about 0.40" in second
-        )
-        assert "No finding of independence" in second and "ci_test" in second
+        assert says in r.headline()[0] and "0.40" in r.headline()[1]
+        assert "ci_test" in r.headline()[1]
 
 
 # The call.
@@ -413,7 +409,7 @@ def test_persons_who_are_known_to_be_in_the_data_move_one_block_and_others_two()
                 r = dpc.direction(table, "x", "y", loss=dpc.PureDP(blocks), method=VOTING[method])
             assert r.n == 400 and r.guarantee.unit is table.unit and recording.passages[0].bound == blocks
             coins[ids] = r.p_sign
-            assert method == "majority-vote" or ("7 blocks of at most 50 rows" in r.summary()) == (ids == "private")
+            assert method == "majority-vote" or ("7 blocks of at most 50 rows" in r.details()) == (ids == "private")
         assert coins["private"] == coins["public"]  # the law of twice the noise at twice the epsilon
 
 
@@ -447,7 +443,7 @@ def test_without_privacy_the_counts_are_exact_and_the_p_values_those_of_coins() 
     r = ask(cubic(4_000), score=None, loss=dpc.NoPrivacy())
     assert r.counts is not None and r.p_values is not None and all(0 <= count <= 30 for count in r.counts)
     assert r.p_values["linked"] == pytest.approx(float(stats.binom(30, 0.2).sf(r.counts[0] - 1)), abs=1e-12)
-    assert not r.guarantee.private and r.guarantee.proofs == () and "(counts)" in r.summary()
+    assert not r.guarantee.private and r.guarantee.proofs == () and "(counts)" in r.details()
 
 
 @pytest.mark.parametrize(
@@ -461,7 +457,7 @@ def test_without_privacy_the_counts_are_exact_and_the_p_values_those_of_coins() 
         ({"share": 0.0}, "share must be between"),
         ({"model": "scale"}, "model must be one of additive, location-scale"),
         ({"share": 1.5}, "share must be between"),
-        ({"blocks": 20, "share": 0.4}, "below 30: use fewer blocks, or method='majority-vote'"),
+        ({"blocks": 20, "share": 0.4}, "below 30.*majority-vote"),
     ],
 )
 def test_options_that_leave_no_blocks_are_refused_before_the_spend(options: dict[str, Any], says: str) -> None:

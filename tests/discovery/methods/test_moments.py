@@ -162,4 +162,4 @@ def test_a_graph_of_shortened_rows_says_what_its_tests_take_columns_for() -> Non
     for loss, said in ((ZCDP(1), True), (NoPrivacy(), False)):
         ledger = dpc.Ledger.in_memory(ZCDP(1)) if said else dpc.Ledger.without_privacy()
         found = dpc.discover(dpc.Table(rows(300), SCHEMA, ledger), loss=loss, method="moments")
-        assert ("as if columns were normal" in found.summary()) == said
+        assert ("as if columns were normal" in found.details()) == said

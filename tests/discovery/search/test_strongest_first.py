@@ -100,7 +100,7 @@ def test_noisy_numbers_in_another_order_give_the_same_graph_and_support() -> Non
     matrix = release.matrix[np.ix_(turned, turned)]
     one = release.discover()
     other = replace(release, names=names, places=places, shares=shares, matrix=matrix).discover()
-    assert "(margin" in one.summary() and "support 100%" in one.summary()
+    assert "(margin" in one.details() and "support 100%" in one.details()
     assert other.graph.nodes == names and set(one.support.edges.values()) - {0.0, 1.0}
     assert (one.graph.directed, one.graph.undirected) == (other.graph.directed, other.graph.undirected)
     assert one.support == other.support and one.margin == other.margin

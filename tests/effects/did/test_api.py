@@ -188,7 +188,7 @@ def test_noisy_effects_lie_within_their_errors_bands_are_wider_and_asking_again_
         truth = 0.0 if one.event < 0 else 1 + 0.3 * one.event
         assert abs(one.estimate - truth) < 4.5 * one.standard_error and 0 < one.noise_error < one.standard_error
         assert one.band[0] < one.interval[0] < one.interval[1] < one.band[1]
-    assert found.pretrend > 0.001 and "Before treatment" in found.summary() and found.to_json()
+    assert found.pretrend > 0.001 and "Before treatment" in found.details() and found.to_json()
     again: Any = dpc.Release.from_json(found.release.to_json())
     assert again.to_dict() == found.release.to_dict() and again.did().to_dict() == found.to_dict()
     assert again.did(control="not-yet", coverage=0.9).control == "not-yet" and asked_table.ledger.head == head
@@ -198,7 +198,7 @@ def test_noisy_effects_lie_within_their_errors_bands_are_wider_and_asking_again_
 def test_a_trend_before_treatment_is_found() -> None:
     with dpc.simulated_noise(2):
         found = asked(frame(*made(6_000, trend=0.15)))
-    assert found.pretrend < 0.001 and "not to be believed" in found.summary()
+    assert found.pretrend < 0.001 and "not to be believed" in found.details()
     low, high = found.trend.interval
     assert low < 0.15 < high and 0 < found.trend.noise_error < found.trend.standard_error < 0.03
 
@@ -430,5 +430,5 @@ def test_where_nobody_is_never_treated_the_note_says_what_the_release_can_still_
     y, g = made(3_000)
     with dpc.simulated_noise(1):
         found = asked(frame(y[g < 99], g[g < 99]))
-    assert found.att is None and "control='not-yet'" in found.summary()
+    assert found.att is None and "control='not-yet'" in found.details()
     assert abs(found.release.did(control="not-yet").att.estimate - 1.15) < 0.3

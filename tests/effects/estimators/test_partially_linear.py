@@ -63,8 +63,8 @@ def test_where_the_effect_differs_it_is_the_mean_weighed_by_the_variance_of_the_
     weights = chance * (1 - chance)
     assert found.estimate == pytest.approx(2 * weights[x > 0].sum() / weights.sum(), abs=0.01)
     assert found.estimand == "slope"
-    assert "weigh more" in found.summary()
-    assert "along a line" in found.summary()
+    assert "weigh more" in found.details()
+    assert "along a line" in found.details()
 
 
 def test_errors_that_are_told_hold_and_the_whole_loss_is_spent() -> None:
@@ -90,18 +90,18 @@ def test_the_spread_is_released_where_public_numbers_foretell_an_interval_and_no
     found = told(10_000)
     assert (found.release.meat, found.interval) == (None, None)
     assert "errors='symmetric'" in found.interval_reason
-    assert "unless errors are said to be symmetric" in found.summary()
+    assert "unless errors are said to be symmetric" in found.details()
     found = told(10_000, errors="symmetric")
     assert found.release.meat is not None
     assert found.interval is not None
-    assert "as far above it as below" in found.summary()
+    assert "as far above it as below" in found.details()
     found = told(10_000, errors="homoscedastic")
     assert found.release.meat is None
     assert found.interval is not None
     found = told(20_000)  # as many as show a skew
     assert found.release.meat is not None
     assert found.interval is not None
-    assert "as was said" not in found.summary()
+    assert "as was said" not in found.details()
     few = dpc.ApproxDP(1, 1e-6)
     with dpc.simulated_noise(3):
         found = ask(table(drawn(3_000), few), few)
@@ -137,7 +137,7 @@ def test_an_arm_that_was_lost_by_shortening_has_no_answer() -> None:
         with dpc.simulated_noise(1):
             found = ask(table(columns, loss), loss)
         assert (found.estimate, found.interval, found.standard_error) == (None, None, None)
-        assert "so rare" in found.summary()
+        assert "so rare" in found.details()
 
 
 def test_auto_takes_it_where_moments_would_be_refused_and_it_would_not_by_public_numbers_alone() -> None:
@@ -175,7 +175,7 @@ def test_moments_that_came_out_too_near_their_noise_have_no_answer(monkeypatch: 
     with dpc.simulated_noise(1):
         found = ask(table(drawn(600), loss), loss)
     assert (found.estimate, found.interval, found.standard_error) == (None, None, None)
-    assert "no answer" in found.summary()
+    assert "no answer" in found.details()
 
 
 def test_a_table_whose_rows_are_all_left_out_is_said_to_be_void() -> None:

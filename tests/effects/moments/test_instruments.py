@@ -69,7 +69,7 @@ def test_noisy_sets_hold_the_slope_and_are_wider_than_without_noise() -> None:
     plain = released(columns, dpc.NoPrivacy()).iv("y", "a", instruments=["z"], given=["x", "w"], errors="homoscedastic")
     (pair,), (own,) = noisy.anderson_rubin, plain.anderson_rubin
     assert pair[0] < 0.7 < pair[1] and pair[1] - pair[0] > own[1] - own[0]
-    assert noisy["a"].interval is not None and "Anderson–Rubin" in noisy.summary()
+    assert noisy["a"].interval is not None and "Anderson–Rubin" in noisy.details()
     assert release.iv("y", "a", instruments=["z"]).anderson_rubin is None  # nobody said that the spread is constant
 
 

@@ -69,7 +69,7 @@ def test_the_robustness_value_is_the_share_of_both_that_leaves_nothing() -> None
     release = released(made(), EXACT)
     value = release.sensitivity("y", "a", given=["x"])["nothing unmeasured"].robustness_value
     found = release.sensitivity("y", "a", given=["x"], explains=(value, value))
-    assert found["shares as named"].estimate == pytest.approx(0, abs=1e-8) and "robustness value" in found.summary()
+    assert found["shares as named"].estimate == pytest.approx(0, abs=1e-8) and "robustness value" in found.details()
 
 
 def test_the_error_of_a_cause_as_strong_as_a_measured_one_counts_that_its_strength_is_an_estimate() -> None:

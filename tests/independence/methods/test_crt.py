@@ -108,7 +108,7 @@ def test_a_decision_releases_no_pvalue_nor_rank():
         t = ask(some(), "crt-decision")
     (passage,) = recording.passages
     assert t.pvalue is None and np.shape(passage.value) == () and passage.event.mechanism == "laplace"
-    assert "no private p-value" in t.summary() and t.to_dict()["pvalue"] is None
+    assert "no private p-value" in t.details() and t.to_dict()["pvalue"] is None
 
 
 def test_a_true_null_is_decided_against_no_more_often_than_alpha():

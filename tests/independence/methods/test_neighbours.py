@@ -169,7 +169,7 @@ def test_questions_that_a_test_has_no_answer_to_are_refused_before_the_spend(
 
 def test_fewer_neighbours_may_be_asked_for_and_too_many_are_refused() -> None:
     found = asked(columns(500, 1), "x", "y", ["z"], method=dpc.methods.Neighbours(neighbours=2))
-    assert found.settings == {"neighbours": 2, "ends": 8} and "2 neighbours on either side" in found.summary()
+    assert found.settings == {"neighbours": 2, "ends": 8} and "2 neighbours on either side" in found.details()
     with pytest.raises(ParameterError, match="neighbours must be a whole number between 1 and 50"):
         asked(columns(500, 1), "x", "y", ["z"], method=dpc.methods.Neighbours(neighbours=51))
     assert [default_neighbours(n, 1) for n in (100, 500, 1_000, 2_000, 10**4, 10**6)] == [2, 2, 4, 6, 9, 16]

@@ -16,7 +16,7 @@ from dpcausal.effects.result import forest
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form
-from dpcausal.result import Guarantee, Result, flat, plain
+from dpcausal.result import Guarantee, Result, ci_text, flat, p_text, plain, signed_text
 
 Reals = npt.NDArray[np.float64]
 
@@ -71,6 +71,25 @@ class GroupTimeEffects(Result):
     share_counted: float = 1.0
 
     def headline(self) -> list[str]:
+        whom = "never treated" if self.control == "never" else "not yet treated"
+        whole = () if self.att is None else (("all periods", self.att),)
+        rows = [*whole, *((one.name, one) for one in self.event_study)]
+        width = max((len(name) for name, _ in rows), default=0)
+        lines = [f"Effect of treatment on {self.outcome}, compared with persons {whom}, {self.n:,} persons"]
+        lines += ["no result"] if self.att is None else []
+        for name, one in rows:
+            ends = ci_text(one.interval, self.coverage)
+            lines.append(f"  {name:{width}}  {signed_text(one.estimate):>9}   {ends}")
+        if self.pretrend is not None:
+            lines.append(f"Parallel trends before treatment: {p_text(self.pretrend)} (small: they are doubtful).")
+        return lines
+
+    def warnings(self) -> list[str]:
+        moved = self.pretrend is not None and self.pretrend < 1 - self.coverage
+        apart = "cohorts moved apart before treatment: do not rely on the effects above"
+        return [*([apart] if moved else []), *self.notes]
+
+    def technical(self) -> list[str]:
         whom = "never treated" if self.control == "never" else "not yet treated"
         lines = [f"Effect on {self.outcome}, against the {whom}: " + ("no answer." if self.att is None else "")]
         for one in (*(() if self.att is None else (self.att,)), *self.event_study):

@@ -21,7 +21,7 @@ from dpcausal.plotting import axes, titled
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form
-from dpcausal.result import Guarantee, Result, flat, plain
+from dpcausal.result import Guarantee, Result, ci_text, flat, number_text, p_text, plain, signed_text
 
 Reals = npt.NDArray[np.float64]
 
@@ -113,6 +113,26 @@ class Discontinuity(Result):
         return self.outcome if self.event is None else f"{self.outcome} = {self.event}"
 
     def headline(self) -> list[str]:
+        what = f"{self.measured} at {self.running} = {exact_number(self.cutoff)}"
+        arms = f" ({self.arms[1]} vs {self.arms[0]})" if self.arms else ""
+        head = f"Jump of {what}" if self.treatment is None else f"Effect of {self.treatment}{arms} on {what}"
+        lines = [f"{head}: {signed_text(self.estimate)} ({ci_text(self.interval, self.coverage)})"]
+        if self.bandwidth is not None:
+            near = number_text(self.bandwidth)
+            lines.append(f"Records within {near} of the cutoff, {self.n:,} {self.guarantee.records} in all.")
+        if self.share_moved is not None:
+            lines.append(f"The share of treated jumps by {number_text(self.share_moved)}.")
+        if self.density is not None:
+            lines.append(f"Bunching at the cutoff: {p_text(self.density)} (small: the design is doubtful).")
+        return lines
+
+    def warnings(self) -> list[str]:
+        reasons = [f"no confidence interval: {self.interval_reason}"] if self.interval is None else []
+        bunched = self.density is not None and self.density < BUNCHED
+        return [*reasons, *(["records bunch at the cutoff and may have been moved over it: do not rely on the jump"]
+                            if bunched else []), *self.notes]  # fmt: skip
+
+    def technical(self) -> list[str]:
         what = f"{self.measured} at {self.running} = {exact_number(self.cutoff)}"
         arms = f" ({self.arms[1]} against {self.arms[0]})" if self.arms else ""
         head = f"Jump of {what}" if self.treatment is None else f"Effect of {self.treatment}{arms} on {what}"
