@@ -185,7 +185,7 @@ def test_every_result_prints_the_head_that_its_spend_left(directory: Path) -> No
         table = dpc.Table(pair.columns, pair.schema, ledger, missing="impute")
         results = []
         for _ in range(2):
-            results.append(dpc.direction(table, "x", "y", score="spearman", loss=PureDP(1)))
+            results.append(dpc.direction(table, "x", "y", loss=PureDP(1)))
             assert results[-1].guarantee.ledger_head == ledger.head
     for number, result in enumerate(results, start=1):
         head = result.guarantee.ledger_head
