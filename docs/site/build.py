@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -33,8 +34,7 @@ def main() -> int:
     shutil.rmtree(SOURCE, ignore_errors=True)
     shutil.rmtree(SITE, ignore_errors=True)
     shutil.copytree(ROOT / "docs", SOURCE / "docs", ignore=shutil.ignore_patterns("site"))
-    (SOURCE / "benchmarks").mkdir()
-    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CITATION.cff", "benchmarks/README.md"):
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CITATION.cff"):
         shutil.copy(ROOT / name, SOURCE / name)
     for proof in (ROOT / "src").rglob("*.md"):
         (SOURCE / proof.relative_to(ROOT)).parent.mkdir(parents=True, exist_ok=True)
@@ -51,6 +51,17 @@ def main() -> int:
     from sphinx.cmd.build import main as sphinx
 
     return sphinx(["--fail-on-warning", "--keep-going", "-q", "-E", "-b", "html", str(SOURCE), str(SITE)])
+
+
+def listed(page: Path) -> list[str]:
+    """Return hidden lists of the pages that an index links to, so that they are below it in the menu."""
+    text = page.read_text(encoding="utf-8")
+    groups = re.findall(r"^\* \*\*(.+?)\*\*:(.*?)(?=^\* |\n\n|\Z)", text, re.MULTILINE | re.DOTALL) or [("", text)]
+    lines = []
+    for caption, part in groups:
+        lines += ["", "```{toctree}", ":hidden:", ":maxdepth: 1", *([f":caption: {caption}"] if caption else []), ""]
+        lines += [*re.findall(r"\]\(([\w-]+)\.md\)", part), "```"]
+    return lines
 
 
 class Executed:
@@ -99,6 +110,7 @@ class Executed:
                 inside = 0
             else:
                 out.append(line)
+        out += listed(self.page) if self.page.name == "index.md" else []
         self.copy.write_text("\n".join(out) + "\n", encoding="utf-8")
 
     def keep(self, block: Block) -> None:
