@@ -402,6 +402,44 @@ def test_nothing_planted_comes_out_of_an_error(failure: str, tmp_path: Path, qui
     clean([text, pickle.dumps(caught.value)])
 
 
+PLANTED = np.full(300, 7319024.25)
+SLIPS: dict[str, Callable[[dpc.Table, Any], Any]] = {  # a column or frame is given for an argument
+    "alpha": lambda t, slip: dpc.ci_test(t, "a", "b", given=[], alpha=slip, loss=dpc.PureDP(1)),
+    "x": lambda t, slip: dpc.ci_test(t, slip, "b", given=[], loss=dpc.PureDP(1)),
+    "loss": lambda t, slip: dpc.ci_test(t, "a", "b", given=[], loss=slip),
+    "method": lambda t, slip: dpc.ci_test(t, "a", "b", given=[], loss=dpc.PureDP(1), method=slip),
+    "blocks": lambda t, slip: dpc.ci_test(t, "a", "b", given=[], loss=dpc.PureDP(1), method=dpc.methods.Gcm(slip)),
+    "a typing error": lambda t, slip: dpc.ci_test(t, "a", "b", given=[], loss=dpc.PureDP(1), alfa=slip),
+    "an option": lambda t, slip: dpc.ci_test(t, "a", "b", given=[], loss=dpc.PureDP(1), blocks=slip),
+    "table": lambda t, slip: dpc.ci_test(slip, "a", "b", given=[], loss=dpc.PureDP(1)),
+    "coverage": lambda t, slip: dpc.effect(
+        t, treatment="a", outcome="y", adjust=[], coverage=slip, loss=dpc.PureDP(1)),
+    "treated": lambda t, slip: dpc.effect(
+        t, treatment="a", outcome="y", adjust=[], treated=slip, control=0, loss=dpc.PureDP(1)),
+    "by": lambda t, slip: dpc.cells(t, by=slip, loss=dpc.PureDP(1)),
+    "at_least": lambda t, slip: t.where("y", at_least=slip),
+    "missing": lambda t, slip: dpc.Table({}, t.schema, t.ledger, missing=slip),
+    "name": lambda t, slip: dpc.Table({}, t.schema, t.ledger, name=slip),
+    "budget": lambda t, slip: dpc.Ledger.in_memory(slip),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("slip", [
+    PLANTED, PLANTED.tolist(), tuple(PLANTED.tolist()), pd.Series(PLANTED), pd.DataFrame({"amounts": PLANTED}),
+    {"nobody": PLANTED}, PLANTED.tobytes(),
+], ids=lambda slip: type(slip).__name__)  # fmt: skip
+@pytest.mark.parametrize("argument", SLIPS)
+def test_an_error_holds_no_column_that_was_given_for_an_argument(argument: str, slip: Any) -> None:
+    """Seen to fail: errors held the value that was wrong, so a pickled one held the column."""
+    schema = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 1)})
+    frame = {"a": np.tile([0, 1], 150), "b": np.repeat([0, 1], 150), "y": PLANTED}
+    with pytest.raises(DpCausalError) as caught:
+        SLIPS[argument](dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1))), slip)
+    shown = [str(caught.value), repr(vars(caught.value)), pickle.dumps(caught.value)]
+    numbers = [struct.pack(order, PLANTED[0]) for order in ("<d", ">d")]
+    assert not any("7319024" in one if isinstance(one, str) else any(part in one for part in numbers) for one in shown)
+
+
 def test_the_back_ends_would_have_told() -> None:
     with pytest.raises(pl.exceptions.InvalidOperationError) as polars:
         lazy_polars(Path()).collect()

@@ -127,6 +127,14 @@ def nearest(name: object, known: Iterable[str]) -> str:
     return f"; did you mean {folded[found[0]]!r}?" if found else ""
 
 
+LONGEST_VALUE = 200
+
+
+def _public(value: Any) -> Any:
+    single = value is None or isinstance(value, (bool, int, float)) or hasattr(type(value), "amounts")  # of a loss
+    return value if single or (isinstance(value, str) and len(value) <= LONGEST_VALUE) else type(value).__name__
+
+
 class DpCausalError(Exception):
     """Base of all errors of this library.
 
@@ -139,7 +147,8 @@ class DpCausalError(Exception):
     rule : str
         A short name of the rule that was broken, which stays the same whatever the text says.
     value : object
-        The public value that broke it.
+        The public value that broke it: a number, text or loss.  Of anything else the name of its type alone, since it
+        may be a column of records that was given for an argument.
     hint : str, Setting or tuple of both
         What to do.
     """
@@ -147,7 +156,7 @@ class DpCausalError(Exception):
     def __init__(
         self, text: str = "", *, argument: str = "", rule: str = "", value: Any = None, hint: Hint = ""
     ) -> None:
-        self.text, self.argument, self.rule, self.value, self.hint = text, argument, rule, value, hint
+        self.text, self.argument, self.rule, self.value, self.hint = text, argument, rule, _public(value), hint
         super().__init__(text)
 
     def message(self, language: Language = "python") -> str:

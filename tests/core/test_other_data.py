@@ -130,6 +130,23 @@ def test_a_frame_and_a_file_are_never_taken_for_each_other(tmp_path: Path) -> No
             CALLS["cells"](table(second, to))
 
 
+def test_arrays_that_are_read_as_they_are_asked_for_are_read_once_and_a_failure_quotes_none(tmp_path: Path) -> None:
+    """Seen to fail: an error of the mapping's own, which may quote a record."""
+    arrays = {name: frame()[name].to_numpy() for name in ("a", "b")}
+    np.savez(tmp_path / "d.npz", **arrays)
+    with np.load(tmp_path / "d.npz") as archive:
+        made = table(archive, ledger())
+    assert made.n == 1000 and CALLS["cells"](made).guarantee.loss == LOSS
+
+    class Unreadable(dict[str, Any]):
+        def __getitem__(self, name: str) -> Any:
+            raise RuntimeError("record 4711")
+
+    with pytest.raises(SchemaError) as caught:
+        table(Unreadable(arrays), ledger())
+    assert "4711" not in repr(vars(caught.value)) + str(caught.value) and caught.value.__context__ is None
+
+
 def test_two_openings_of_one_ledger_share_what_they_know_and_two_ledgers_do_not(tmp_path: Path) -> None:
     with dpc.Ledger.create(tmp_path / "l", budget=dpc.PureDP(2)) as to:
         CALLS["cells"](table(frame(), to))

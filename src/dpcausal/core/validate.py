@@ -42,6 +42,7 @@ def whole(name: str, value: object, least: int, most: int, why: str = "") -> int
 
 def number(name: str, value: Any, least: float, most: float, unit: str = "") -> float:
     """Return a number of the range, ends included."""
+    value = value.item() if isinstance(value, np.generic) else value
     if not is_number(value) or not least <= value <= most:
         text = f"{name} must be between {least:g} and {most:g}{unit}"
         raise ParameterError(text, argument=name, rule="range", value=value)

@@ -144,7 +144,7 @@ def _every(masks: Iterable[NDArray[np.bool_]], n: int) -> NDArray[np.bool_]:
 
 def checked_rule(missing: object) -> str:
     """Return a rule for what is missing."""
-    if missing not in RULES or not isinstance(missing, str):
+    if not isinstance(missing, str) or missing not in RULES:
         raise ParameterError(f"missing must be one of {', '.join(RULES)}")
     return missing
 

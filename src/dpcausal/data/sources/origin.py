@@ -24,7 +24,7 @@ from weakref import ref
 
 import narwhals.stable.v2 as nw
 
-from dpcausal.data.source import Source
+from dpcausal.data.source import Source, withheld
 from dpcausal.data.sources.engines import source_of
 from dpcausal.data.sources.fingerprint import DATABASE, Stamp, absolute
 
@@ -76,6 +76,9 @@ def opened(frame: Any) -> tuple[Source, Origin]:
         from dpcausal.data.sources.files import file_source
 
         return file_source(frame), Origin.of(frame)
+    if isinstance(frame, Mapping) and type(frame) is not dict:  # one that reads its arrays as they are asked for
+        given = frame
+        frame = withheld(lambda: {name: given[name] for name in given}, "the mapping of arrays cannot be read")
     return source_of(frame), Origin.of(frame)
 
 
