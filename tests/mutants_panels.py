@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from dpcausal.papers.mechanisms.objective_perturbation import gradient_bound
+from dpcausal.papers.statistics.ridge_weights import ridge_weight_bound, ridge_weights
 from dpcausal.papers.synthetic_control import perturbation
 from dpcausal.privacy.sensitivity import Norm
-from dpcausal.regression.kernel_ridge import ridge_weight_bound, ridge_weights
 from dpcausal.synthetic_control import placebo
 from dpcausal.synthetic_control.donor_rows import FINE, FULL, Grid, at_length, within_radius
 from dpcausal.synthetic_control.methods import factor, matched

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from dpcausal.errors import ParameterError
-from dpcausal.mechanisms.selection import margin_sensitivity, rank_margin, rank_scores
+from dpcausal.mechanisms.selection import margin_sensitivity, rank_margin
+from dpcausal.papers.independence.priv_crt import rank_scores
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 from tests.conformance import check_claim

@@ -15,8 +15,9 @@ from dpcausal.independence import api as many
 from dpcausal.independence.methods import block_test as blocks
 from dpcausal.independence.methods import hsic
 from dpcausal.independence.methods.crt_decision import GlobalCrt
-from dpcausal.mechanisms.selection import margin_sensitivity, rank_scores
+from dpcausal.mechanisms.selection import margin_sensitivity
 from dpcausal.papers.independence import priv_gcm
+from dpcausal.papers.independence.priv_crt import rank_scores
 from dpcausal.papers.independence.priv_kendall import published_spearman, published_spearman_sensitivity
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP

@@ -12,10 +12,10 @@ import dpcausal as dpc
 from dpcausal.core.run_context import Run
 from dpcausal.mechanisms.additive import gaussian, l2_ball
 from dpcausal.papers.mechanisms.objective_perturbation import objective_perturbation
+from dpcausal.papers.statistics.ridge_weights import ridge_weight_sensitivity, ridge_weights
 from dpcausal.papers.synthetic_control import perturbation
 from dpcausal.papers.synthetic_control.dpsc import published_objective_perturbation
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
-from dpcausal.regression.kernel_ridge import ridge_weight_sensitivity, ridge_weights
 from dpcausal.synthetic_control import placebo
 from dpcausal.synthetic_control.donor_rows import FINE, FULL, Grid, at_length, squared_lengths, within_radius
 from dpcausal.synthetic_control.methods import factor, matched

@@ -62,8 +62,8 @@ def _select(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy, mecha
 Reals = npt.NDArray[np.float64]
 
 
-_ROUNDING = Fraction(1, 2**24)
-_COINS_ROUNDING = Fraction(1, 2**45)
+ROUNDING = Fraction(1, 2**24)
+_COINSROUNDING = Fraction(1, 2**45)
 """Of the bound, for the rounding of statistics up to 2²⁵ times as large, and of random draws 40 times their scale."""
 
 
@@ -73,7 +73,7 @@ def margin_sensitivity(own: Sensitivity, copies: Sensitivity, epsilon: float = 1
     ``own`` is that of T_0, ``copies`` that of each T_j for fixed random draws, which are as large as the margin's
     noise.
     """
-    slack = _ROUNDING + _COINS_ROUNDING / Fraction(epsilon)
+    slack = ROUNDING + _COINSROUNDING / Fraction(epsilon)
     bound = (Fraction(own.bound) + Fraction(copies.bound)) * (1 + slack)
     return Sensitivity(bound, Norm.ABSOLUTE, own.relation, "noisy-rank", own.unit)
 
@@ -91,16 +91,3 @@ def rank_margin(
     if not 1 <= rank <= len(copies):
         raise ParameterError("the rank must be between 1 and the number of copies")
     return Query(float(statistics[0] - np.sort(copies)[-rank]), claim, label)
-
-
-def rank_scores(statistics: Reals, bound: float, label: str, like: Sensitivity) -> Query:
-    """Return the scores −|Q_c − T_0|/(2Δ), Q the statistics T_0, …, T_m from the largest down, hidden, sensitivity 1.
-
-    Δ is at least the sensitivity of each statistic.  Claim ``rank-scores``.
-    *Source*: Kalemaj, Kasiviswanathan & Ramdas (2024), Algorithm 2.
-    """
-    if not bound >= like.rounded_up:
-        raise ParameterError("the bound of the scores must be at least the sensitivity of the statistics")
-    ordered = np.sort(statistics)[::-1]
-    scores = -np.abs(ordered - statistics[0]) / (2 * bound)
-    return Query(scores, Sensitivity(1 + _ROUNDING, Norm.LINF, like.relation, "rank-scores", like.unit), label)

@@ -10,12 +10,16 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
+import numpy as np
+
 from dpcausal.core import validate as public
 from dpcausal.core.run_context import Run
+from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.crt_decision import GlobalCrt
-from dpcausal.independence.question import IndependenceQuestion, Released
-from dpcausal.mechanisms.selection import noisy_max, rank_scores
+from dpcausal.independence.question import IndependenceQuestion, Reals, Released
+from dpcausal.mechanisms.selection import ROUNDING, noisy_max
 from dpcausal.privacy.loss import NoPrivacy, PureDP
+from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 
 RESAMPLES = 19
 """As in the paper: with more copies its noisy maximum loses power."""
@@ -26,6 +30,19 @@ NO_LEVEL = "the p-value's level is not proved: it is that of the published metho
 def published_resample_bound(penalty: float) -> float:
     """Return C' = 4 (1 + √2/√λ + 2√2/λ^{3/2} + 2/λ) of Lemma 4.5: larger than what is proved, hence valid."""
     return float(4 * (1 + math.sqrt(2 / penalty) + 2 * math.sqrt(2) / penalty**1.5 + 2 / penalty))
+
+
+def rank_scores(statistics: Reals, bound: float, label: str, like: Sensitivity) -> Query:
+    """Return the scores −|Q_c − T_0|/(2Δ), Q the statistics T_0, …, T_m from the largest down, hidden, sensitivity 1.
+
+    Δ is at least the sensitivity of each statistic.  Claim ``rank-scores``.
+    *Source*: Kalemaj, Kasiviswanathan & Ramdas (2024), Algorithm 2.
+    """
+    if not bound >= like.rounded_up:
+        raise ParameterError("the bound of the scores must be at least the sensitivity of the statistics")
+    ordered = np.sort(statistics)[::-1]
+    scores = -np.abs(ordered - statistics[0]) / (2 * bound)
+    return Query(scores, Sensitivity(1 + ROUNDING, Norm.LINF, like.relation, "rank-scores", like.unit), label)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ from dpcausal.errors import FenceError
 from dpcausal.mechanisms.additive import l2_ball
 from dpcausal.mechanisms.gate import event_of, release
 from dpcausal.papers.mechanisms.objective_perturbation import checked_shape, checked_term, weights_of
+from dpcausal.papers.statistics.ridge_weights import ridge_weights
 from dpcausal.papers.synthetic_control.perturbation import (
     HALF,
     WeightedDonors,
@@ -29,7 +30,6 @@ from dpcausal.privacy import noise
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
-from dpcausal.regression.kernel_ridge import ridge_weights
 from dpcausal.synthetic_control.design import Base, Plan
 from dpcausal.synthetic_control.donor_rows import Reals
 from dpcausal.synthetic_control.question import Treated

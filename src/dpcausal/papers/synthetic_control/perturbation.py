@@ -21,12 +21,12 @@ from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import gaussian, l2_ball
 from dpcausal.papers.mechanisms import objective_perturbation as objective
 from dpcausal.papers.mechanisms.objective_perturbation import checked_term, l1_ball, objective_perturbation
+from dpcausal.papers.statistics.ridge_weights import ridge_weight_sensitivity, ridge_weights
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.checks import charged_loss
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, largest_rho
 from dpcausal.privacy.noise import LARGEST_BALL
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
-from dpcausal.regression.kernel_ridge import ridge_weight_sensitivity, ridge_weights
 from dpcausal.synthetic_control.design import Base, Plan, deviation_of
 from dpcausal.synthetic_control.donor_rows import Reals
 from dpcausal.synthetic_control.forecast import TargetOnlyForecast

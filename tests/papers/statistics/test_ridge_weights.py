@@ -10,8 +10,8 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from dpcausal.errors import ParameterError
+from dpcausal.papers.statistics.ridge_weights import ridge_weight_bound, ridge_weight_sensitivity, ridge_weights
 from dpcausal.privacy.sensitivity import Unit
-from dpcausal.regression.kernel_ridge import ridge_weight_bound, ridge_weight_sensitivity, ridge_weights
 from tests.conformance import check_claim
 
 RATIOS = (0.01, 0.1, 0.5, 1.0, 2.0, 5.0, 20.0)
