@@ -198,7 +198,7 @@ def test_a_rare_event_whose_scores_had_to_be_cut_has_no_answer_and_a_common_one_
             found.append(dpc.effect(asked, treatment="a", outcome="y", adjust=["x"], loss=loss, method=Aipw()))
     rare, common = found
     assert rare.estimate is rare.standard_error is rare.interval is None
-    assert "'cells' has limits" in rare.interval_reason
+    assert "'stratified' has limits" in rare.interval_reason
     assert "no answer" in str(rare) and rare.to_dict()["estimate"] is None and rare.plot() is not None
     assert common.estimand == "ate" and common.interval is not None and common.interval[0] < 0.12 < common.interval[1]
 
