@@ -83,3 +83,26 @@ def test_a_score_of_a_rare_arm_has_an_interval() -> None:
     rows = table({"a": a, "x": x, "y": y}, schema)
     found = dpc.effect(rows, treatment="a", outcome="y", adjust=["x"], loss=EXACT, method="aipw")
     assert found.interval is not None and found.interval[0] < 1 < found.interval[1]
+
+
+def test_a_stratum_of_one_record_in_each_arm_is_in_the_mean() -> None:
+    rng = np.random.default_rng(5)
+    z, a = np.append(rng.integers(0, 2, 400), [2, 2]), np.append(rng.integers(0, 2, 400), [0, 1])
+    y = np.append(rng.normal(size=400) + a[:400] * (1 + z[:400]), [-50, 50])
+    columns = {"z": z, "a": a, "y": y}
+    schema = dpc.Schema({"z": dpc.Levels([0, 1, 2]), "a": dpc.Levels([0, 1]), "y": dpc.Bounded(-99, 99)})
+    table = dpc.Table(columns, schema, dpc.Ledger.without_privacy())
+    found = dpc.effect(table, treatment="a", outcome="y", adjust=["z"], loss=dpc.NoPrivacy())
+    by_hand = sum((z == k).mean() * (y[(z == k) & (a == 1)].mean() - y[(z == k) & (a == 0)].mean()) for k in range(3))
+    assert found.estimate == pytest.approx(by_hand, abs=1e-6) and found.share_supported == 1
+
+
+def test_pairs_of_one_record_in_each_arm_have_the_mean_of_their_differences_and_an_error() -> None:
+    rng = np.random.default_rng(6)
+    z, a = np.repeat(np.arange(60), 2), np.tile([0, 1], 60)
+    y = rng.normal(size=120) + a
+    schema = dpc.Schema({"z": dpc.Levels(range(60)), "a": dpc.Levels([0, 1]), "y": dpc.Bounded(-9, 9)})
+    table = dpc.Table({"z": z, "a": a, "y": y}, schema, dpc.Ledger.without_privacy())
+    found = dpc.effect(table, treatment="a", outcome="y", adjust=["z"], loss=dpc.NoPrivacy())
+    assert found.estimate == pytest.approx(y[1::2].mean() - y[::2].mean(), abs=1e-6)
+    assert found.standard_error == pytest.approx(np.sqrt(2 / 60), rel=0.2)

@@ -28,8 +28,8 @@ LEAST_RATIO = 6.0
 """... and so many standard deviations of the noise in that count: a ratio of noisy numbers is biased below."""
 LESS = 5.0
 """Near that limit errors of noise are those of cells smaller by so many deviations of the noise of their count."""
-LEAST_EXACT = 2
-"""Without noise a stratum enters with so many records in each arm: what a variance takes."""
+LEAST_EXACT = 1
+"""Without noise a stratum enters with so many records in each arm."""
 UNSEEN = 3
 """So many records at the far end a sample may miss with a chance of 0.05: it can be more skewed than it looks."""
 
@@ -147,8 +147,13 @@ def tail_quantile(variance: float, far: float, reach: float) -> float:
 def means(sums: Sums, treated_only: bool) -> ArmMeans:
     """Return the standardised means of strata that are all supported, at least one."""
     N, T, Q = sums.N, sums.T, sums.Q
-    # Of strata that only an answer without noise has: unbiased variances.
-    Q = Q + np.where(N < LEAST_COUNT, np.maximum(Q - T**2 / N, 0.0) / np.maximum(N - 1, 1.0), 0.0)
+    # Of strata that only an answer without noise has: unbiased variances, and of one record that of all other cells.
+    squares = np.maximum(Q - T**2 / N, 0.0)
+    pooled, spare = float(squares.sum()), float((N - 1).sum())
+    if spare < 1:  # one record in each cell: the variance within arms
+        pooled, spare = float((Q.sum(axis=1) - T.sum(axis=1) ** 2 / N.sum(axis=1)).sum()), float(N.sum() - 2)
+    pooled /= max(spare, 1.0)
+    Q = Q + np.where(N < 2, pooled, np.where(N < LEAST_COUNT, squares / np.maximum(N - 1, 1.0), 0.0))
     weights = sums.weights(treated_only)
     total = float(weights.sum())
     within = T / N
