@@ -37,10 +37,10 @@ def equal_parts(column: Bounded, parts: int, window: tuple[float, float] | None 
     return Bounded(column.lower, column.upper, cuts=cuts) if inside and len(told) == len(cuts) else column
 
 
-def is_clear(n: float, loss: Paid) -> bool:
+def is_clear(n: float, loss: Paid, bins: int = FINE) -> bool:
     """Return whether a histogram of n records shows the window: public."""
     try:
-        return 2 * math.sqrt(FINE / 4 * cell_variance(1, loss)) <= HIDDEN * n
+        return 2 * math.sqrt(bins / 4 * cell_variance(1, loss)) <= HIDDEN * n
     except LossError:  # so little that its noise could not be drawn
         return False
 

@@ -21,7 +21,7 @@ from dpcausal.effects.cells.api import (
     noisy_cells,
 )
 from dpcausal.effects.cells.effect import arms_of
-from dpcausal.effects.cells.occupied import FINE, equal_parts, histogram, is_clear, window
+from dpcausal.effects.cells.occupied import equal_parts, histogram, is_clear, window
 from dpcausal.effects.cells.standardise import least_count
 from dpcausal.effects.cells.value import value_of
 from dpcausal.effects.question import EffectMethod, EffectQuestion
@@ -33,8 +33,11 @@ from dpcausal.privacy.loss import ZCDP, Loss, PureDP
 FEWEST_PARTS, MOST_PARTS = 4, 128
 OBSERVED = Fraction(1, 10)
 """Share of the loss of the counts of records that have treatment and strata, where these are the population."""
-WINDOWS, ARMS = tuple(Fraction(part, 100) for part in range(2, 11, 2)), Fraction(1, 50)
-"""Shares of the loss of histograms that show where numbers lie, the least that is clear; and of the sizes of arms."""
+WINDOWS, ARMS = tuple(Fraction(part, 400) for part in range(1, 11)), Fraction(1, 100)
+"""Shares of the loss of a histogram that shows where a number lies, the least that is clear; of the sizes of arms."""
+QUARTERS, ROUNDS, MOST_FOR_WINDOWS = 4, 6, Fraction(3, 20)
+"""Parts of a window that a histogram counts, how often it is narrowed while an outer one is nearly empty, and the share
+of the loss that this may cost at most."""
 CLEAR, LEAST_DEVIATION = 32, 0.25
 """With four parts of each number, cells that exceed their noise by that many deviations leave room for more parts."""
 
@@ -120,24 +123,31 @@ def learnt_cuts(
     """Return where numbers without cuts are cut, and what is left of the loss: a part of it shows where records lie.
 
     Numbers are cut into parts of one width where released histograms have records, into more of them where the rarer
-    arm, as released, leaves room for it.
+    arm, as released, leaves room for it.  A window is narrowed as long as an outer quarter of it is nearly empty: where
+    bounds fit, one histogram of four parts is all that is paid.
     """
     numbers = _cut_at_will(question)
     shown = _shown(question, loss)
     if shown is None:
         return _equal(numbers, _parts(question, loss, question.table.expected)), loss
-    share = shown / len(numbers)
     windows: dict[str, tuple[float, float]] = {}
+    used = Fraction(0)
     for name, column in numbers:
-        counts, noise = histogram(question.table, name, equal_parts(column, FINE), loss.part(share), allotment)
-        low, high = window(counts, noise)
-        unit = column.width / len(counts)
-        windows[name] = (column.lower + unit * low, column.lower + unit * high)
-    rest, most = loss.part(1 - shown), question.table.expected
+        windows[name] = column.lower, column.upper
+        for _ in range(ROUNDS):
+            parts = equal_parts(column, QUARTERS, windows[name])
+            counts, noise = histogram(question.table, name, parts, loss.part(shown), allotment)
+            used += shown
+            low, high = window(counts, noise)
+            if len(counts) < QUARTERS or high - low == QUARTERS:
+                break
+            start, unit = windows[name][0], (windows[name][1] - windows[name][0]) / QUARTERS
+            windows[name] = start + unit * low, start + unit * high
+    rest, most = loss.part(1 - used), question.table.expected
     if _parts(question, rest, most) == FEWEST_PARTS:
         return _equal(numbers, FEWEST_PARTS, windows), rest
     arms = noisy_cells(CellSums.of(question.table, (question.treatment,), ()), loss.part(ARMS), allotment)
-    levels, rest = arms.levels[0], loss.part(1 - shown - ARMS)
+    levels, rest = arms.levels[0], loss.part(1 - used - ARMS)
     pair = arms_of(levels, question.treatment, question.treated, question.control)
     # As many as if every arm had as few as the rarer one.
     even = len(levels) * max(float(arms.counts[list(pair), 0].min()), math.sqrt(arms.variance))
@@ -151,7 +161,8 @@ def _cut_at_will(question: EffectQuestion) -> list[tuple[str, Bounded]]:
 
 def _shown(question: EffectQuestion, loss: Paid) -> Fraction | None:
     number = len(_cut_at_will(question))
-    clear = (share for share in WINDOWS if number and is_clear(question.n, loss.part(share / number)))
+    clear = (share for share in WINDOWS if number and share * ROUNDS * number <= MOST_FOR_WINDOWS
+             and is_clear(question.n, loss.part(share), QUARTERS))  # fmt: skip
     return next(clear, None)
 
 
