@@ -33,7 +33,10 @@ from dpcausal.effects.cells.corner_counts import GRID, corner_counts_sensitivity
 from dpcausal.effects.cells.effect import UNMEASURED, arms_of, e_value_fields, notes, void
 from dpcausal.effects.cells.value import levels_of
 from dpcausal.effects.estimators.aipw_scores import TREATMENT, Design, Scores, lines_of, noise_of_sum
+from dpcausal.effects.estimators.boosted_fit import Fit
 from dpcausal.effects.estimators.clipping import cuts_of, times_as_wide
+from dpcausal.effects.estimators.fit_check import Checked
+from dpcausal.effects.estimators.line_check import BENT, UNCHECKED, bends, check_claims, check_lines, checkable
 from dpcausal.effects.estimators.polynomial import Pair, QuadraticTerms, drop_weak_terms, products_of, squares_of
 from dpcausal.effects.moments.adaptive import (
     HISTOGRAM,
@@ -60,10 +63,11 @@ from dpcausal.privacy.sensitivity import Norm, Query
 
 Reals = npt.NDArray[np.float64]
 
-MOMENTS = tuple(Fraction(percent, 100) for percent in range(23, 51, 3))
+MOMENTS = tuple(Fraction(percent, 100) for percent in range(14, 51, 3))
+WITH_CHECK = MOMENTS[3]
 COUNTS, FEWER = Fraction(25, 100), Fraction(12, 100)
-"""Shares of ρ of the moments, the least of these that predicts enough signal; of the counts, and where it is said that
-tails are short; the scores have the rest."""
+"""Shares of ρ of the moments, the least of these that predicts enough signal; of these and the check of the lines
+together at least; of the counts, and where it is said that tails are short; the scores have the rest."""
 LEAST_SHARE, RARE_ARM = 0.95, 0.1
 """No interval where fewer records have a probability inside, or an arm has fewer: what is cut is not simulated for."""
 LEAST_SIGNAL, ENOUGH_SIGNAL = 2.5, 3.6
@@ -79,7 +83,7 @@ SEEN_FROM, MOST_WIDE = 4_000, 2.5
 """No interval, unless tails are said to be short, of fewer rows or where one that allows for long tails is predicted so
 many times as wide as without noise."""
 MOST_COLUMNS = 40
-DEAR, ROWS_A_COLUMN = MOMENTS[3], 20
+DEAR, ROWS_A_COLUMN = Fraction(32, 100), 20
 """Squares, and products, are among the columns where moments with them have enough signal at a lesser share; without
 noise where there are so many rows for each column."""
 
@@ -143,7 +147,7 @@ class Aipw(SumsOverRows, EffectMethod):
             rho = affordable_zcdp(loss)
             try:
                 for share in (HISTOGRAM, *SHAPING, LAST):
-                    noise_of(d, n, tail_radius(d, 0.3), rho.part(MOMENTS[0]).part(share))
+                    noise_of(d, n, tail_radius(d, 0.3), rho.part(WITH_CHECK).part(share))
                 _deviation(rho, FEWER)
             except FenceError:
                 raise LossError(f"{loss} is too little here: the noise could not be drawn") from None
@@ -163,6 +167,12 @@ class Aipw(SumsOverRows, EffectMethod):
                 )
         return self
 
+    def proofs_of(self, question: EffectQuestion, loss: ApproxDP | ZCDP) -> tuple[str, ...]:
+        design = Design.of(question)
+        columns = len(design.names) + len(self._bent(design, question, loss))
+        checked = check_share(design, columns, question.n, affordable_zcdp(loss)) > 0
+        return self.proofs + check_claims(design) * checked
+
     def caveats(self, question: EffectQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> tuple[str, ...]:
         design, n = Design.of(question), question.n
         bent = self._bent(design, question, loss)
@@ -176,7 +186,8 @@ class Aipw(SumsOverRows, EffectMethod):
         wide, short = (times_as_wide(n, one._noise(d, n, rho), one.light_tails)
                        for one in (replace(self, light_tails=said) for said in (False, True)))  # fmt: skip
         tails = RESTS if self.light_tails else ALLOWS.format(wide=wide, short=short)
-        return (right, *((far,) if signal < 2 * LEAST_SIGNAL else ()),
+        checked = (UNCHECKED,) if checkable(design) and not check_share(design, d, n, rho) else ()
+        return (right, *checked, *((far,) if signal < 2 * LEAST_SIGNAL else ()),
                 f"{NONE}: {BLIND}" if self._blind(d, n, rho) else tails)  # fmt: skip
 
     def _bent(self, design: Design, question: EffectQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> list[Pair]:
@@ -197,7 +208,7 @@ class Aipw(SumsOverRows, EffectMethod):
         return FEWER if self.light_tails else COUNTS
 
     def _noise(self, columns: int, n: int, rho: ZCDP) -> float:
-        return noise_of_sum(_deviation(rho, 1 - moments_share(columns, n, rho) - self._counts))
+        return noise_of_sum(_deviation(rho, 1 - max(moments_share(columns, n, rho), WITH_CHECK) - self._counts))
 
     def _blind(self, columns: int, n: int, rho: ZCDP, farthest: float = math.inf) -> bool:
         wide = times_as_wide(n, self._noise(columns, n, rho), False, farthest)
@@ -211,7 +222,8 @@ class Aipw(SumsOverRows, EffectMethod):
         bent = self._bent(design, question, run.loss)
         summed, d = StreamedRows.of(question.table, _names(question, design), design.units), len(design.names)
         share = moments_share(d + len(bent), n, rho)
-        scores, part = 1 - share - self._counts, rho.part(share)
+        check = check_share(design, d + len(bent), n, rho)
+        scores, part = 1 - share - check - self._counts, rho.part(share)
         shape = estimate_location_scale(summed, d, n, allotment, part, SHAPING[:1])
         more = QuadraticTerms.about(shape, bent, design)
         seen, whole = summed.with_terms(more), more.design(design)
@@ -223,8 +235,10 @@ class Aipw(SumsOverRows, EffectMethod):
             moments = moments.among(more.without_factor(moments.names, design))
         more = more.among(moments.names)
         moments = replace(moments, products=more.told(design))
+        fit = Fit(n, design, more, moments, gone, summed, allotment, rho.part(check)) if check else None
         summed, design = summed.with_terms(more), more.design(design)
         lines, deviations = lines_of(moments, design.names), (_deviation(rho, scores), _deviation(rho, self._counts))
+        checked = None if fit is None else check_lines(fit, lines)
         tally = Scores.of(question, lines, design, cuts_of(n))
         bound = corner_counts_sensitivity(1, Norm.L2)
         query = Query(summed.over(tally.far), bound, "far scores, probabilities near 0 or 1")
@@ -233,7 +247,7 @@ class Aipw(SumsOverRows, EffectMethod):
         query = Query(summed.over(tally), bound, "scores")
         noisy = np.asarray(gaussian(query, allotment, rho.part(scores)), dtype=np.float64)
         blind = self._blind(len(whole.names), n, rho, tally.farthest)
-        return _answer(question, moments, tally, noisy, deviations, blind, gone)
+        return _answer(question, moments, tally, noisy, deviations, blind, gone, checked)
 
     def _without_noise(self, run: Run[EffectQuestion]) -> Effect:
         question = run.question
@@ -248,12 +262,15 @@ class Aipw(SumsOverRows, EffectMethod):
         moments = drop_weak_terms(moments, len(design.names), 1.0)
         more = more.among(moments.names)
         moments = replace(moments, products=more.told(design))
+        fit = Fit(question.n, design, more, moments, (), StreamedRows.held(unit, rows), run.budget, None)
         unit, design = more(unit), more.design(design)
         raw, lines = design.middles + design.halves * unit, lines_of(moments, design.names)
+        checked = check_lines(fit, lines) if checkable(fit.design) else None
         farthest = np.abs(lines.scores(raw)[0] - lines.centre).max(initial=0.0)
         tally = Scores.of(question, lines, design, np.array([float(farthest) * (1 + 1e-9) + 1e-9]) / lines.spread)
         tally = tally.cut(tally.far(unit, rows).astype(np.float64), (0.0, 0.0), True)
-        return _answer(question, moments, tally, tally(unit, rows).astype(np.float64), (0.0, 0.0), False)
+        noisy = tally(unit, rows).astype(np.float64)
+        return _answer(question, moments, tally, noisy, (0.0, 0.0), False, checked=checked)
 
 
 def _names(question: EffectQuestion, design: Design) -> tuple[str, ...]:
@@ -269,6 +286,11 @@ def moments_share(columns: int, n: int, rho: ZCDP) -> Fraction:
     """Return the moments' share of ρ: public."""
     enough = (share for share in MOMENTS if foretold(columns, n, rho.part(share)) >= ENOUGH_SIGNAL)
     return next(enough, MOMENTS[-1])
+
+
+def check_share(design: Design, columns: int, n: int, rho: ZCDP) -> Fraction:
+    """Return the share of ρ of the check of the lines, what the moments need not: public."""
+    return max(WITH_CHECK - moments_share(columns, n, rho), Fraction(0)) if checkable(design) else Fraction(0)
 
 
 class _Mean:
@@ -306,7 +328,7 @@ class _Mean:
 
 def _answer(
     question: EffectQuestion, moments: JointMoments, tally: Scores, noisy: Reals, deviations: tuple[float, float],
-    blind: bool, gone: tuple[str, ...] = (),
+    blind: bool, gone: tuple[str, ...] = (), checked: Checked | None = None,
 ) -> Effect:  # fmt: skip
     from scipy.special import ndtri
 
@@ -333,6 +355,8 @@ def _answer(
 
     none = drowned or rare
     whole, ends, why = mean_of(list(range(tally.size)))
+    if checked is not None and ends is not None and bends(checked, (ends[1] - ends[0]) / 2):
+        ends, why, otherwise = None, BENT, BENT
     by_group = []
     for place, level in enumerate(levels_of(question.column(question.groups)) if question.groups else ()):
         one, interval, reason = mean_of([place])
@@ -363,4 +387,5 @@ def _answer(
         notes=(*redundant_note(gone), *hidden, *notes(share, float(np.clip(moments.mean(TREATMENT), 0, 1))),
                *void(float(moments.sums[-1, -1]), question.n)),
         method="aipw", settings={}, n=question.n, release=moments, guarantee=moments.guarantee,
+        fit_check=None if checked is None else checked.check,
     )  # fmt: skip

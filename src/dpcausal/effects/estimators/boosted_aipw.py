@@ -168,7 +168,7 @@ def _estimate(question: EffectQuestion, fit: Fit) -> Effect:
     from scipy.special import ndtri
 
     moments, models = fit.moments, fit.learnt()
-    found = fit.check(models)
+    found = fit.check(models, [table.features for table in models.tables])
     mean, spread, noise, cut, share = _mean_score(fit, models)
     estimate = models.effect + mean - found.shrunken
     error = math.sqrt(spread**2 / fit.count + noise**2 + found.variance)

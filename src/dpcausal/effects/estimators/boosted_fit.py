@@ -204,7 +204,7 @@ class Fit:
         columns = len(self.design.names) - 2
         whole = self.size * math.sqrt(3 / columns)
         bins = next((number for end, number in BINS if whole < end), FINE)
-        models = replace(self.lines(), features=self._features(bins))
+        models = replace(self.lines(), features=self.features(bins, HISTOGRAMS))
         steps: list[tuple[int, ...]] = [(place,) for place in range(columns)]
         pairs = pairs_of(self.design)
         if self.size > GRIDS_FROM * (columns + len(pairs)):
@@ -222,7 +222,8 @@ class Fit:
             models = replace(models, functions=functions, weights=weights)
         return replace(models, final=True)
 
-    def _features(self, bins: int) -> tuple[Feature, ...]:
+    def features(self, bins: int, share: Fraction) -> tuple[Feature, ...]:
+        """Return the columns in bins of about equal counts, by noisy histograms of the numbers."""
         design = self.design
         numbers = [place for place in range(2, len(design.names)) if design.codes[place] is None]
         ends = [self._shown(place) for place in numbers]
@@ -231,18 +232,20 @@ class Fit:
             cells = [fine_cells(unit[:, place], *end) for place, end in zip(numbers, ends, strict=True)]
             return histograms(np.stack(cells, axis=1), FINE, rows.masses(GRID))
 
-        claim = histograms_sensitivity(len(numbers))
-        noisy, noise = self.release(self.rows.over(kernel), claim, "histograms of confounders", HISTOGRAMS)
         found = {}
+        noisy, noise = np.zeros((0, FINE)), 0.0
+        if numbers:
+            claim = histograms_sensitivity(len(numbers))
+            noisy, noise = self.release(self.rows.over(kernel), claim, "histograms of confounders", share)
         for place, counts, (low, width) in zip(numbers, noisy, ends, strict=True):
             cells, full = quantile_bins(density(counts, noise, self.count), bins)
             found[place] = Feature(place, low, width, cells, full)
         halves = (np.arange(FINE) >= FINE // 2).astype(np.int64)
         for place in range(2, len(design.names)):
             name = design.names[place]
-            share = self.moments.mean(self.moments.names.index(name)) if name in self.moments.names else 0.0
-            share = float(np.clip(share, 0.02, 0.98))
-            levels = Feature(place, -1.0, 2.0, halves, self.count * np.array([1 - share, share]))
+            mean = self.moments.mean(self.moments.names.index(name)) if name in self.moments.names else 0.0
+            mean = float(np.clip(mean, 0.02, 0.98))
+            levels = Feature(place, -1.0, 2.0, halves, self.count * np.array([1 - mean, mean]))
             found.setdefault(place, levels)
         return tuple(found[place] for place in sorted(found))
 
@@ -278,9 +281,14 @@ class Fit:
 
         return self.rows.over(kernel)
 
-    def check(self, models: Models) -> Checked:
-        """Release the sums of the final models' residuals with fresh noise, and return what they show."""
-        steps = [table.features for table in models.tables]
+    def check(
+        self, models: Models, steps: Sequence[tuple[int, ...]],
+        shares: tuple[Fraction, Fraction] = (CHECK, CHECKED_FUNCTIONS), uneven: bool = False,
+    ) -> Checked:  # fmt: skip
+        """Release the sums of the final models' residuals with fresh noise, and return what they show.
+
+        ``uneven`` says that bins may be far from equally full.
+        """
         sides = [models.sides(step, CHECKED_BINS) for step in steps]
         cells = [math.prod(one) for one in sides]
         scales, found, raw = np.array(models.scales)[:, None], [], self.columns
@@ -291,15 +299,16 @@ class Fit:
                     for step, side, size in zip(steps, sides, cells, strict=True)]  # fmt: skip
             return np.concatenate(sums, axis=1)
 
-        parts = np.split(self.rows.over(kernel), np.cumsum(cells)[:-1], axis=1)
+        parts = np.split(self.rows.over(kernel), np.cumsum(cells)[:-1], axis=1) if steps else []
         claim, label = residual_sums_sensitivity(2), "residual sums of the final models"
-        for answer, side in zip(parts, sides, strict=True):
-            noisy, noise = self.release(answer, claim, label, CHECK / len(steps))
-            found.append(Sums(noisy * scales, noise * scales[:, 0], side))
+        for step, answer, side in zip(steps, parts, sides, strict=True):
+            noisy, noise = self.release(answer, claim, label, shares[0] / len(steps))
+            full = models.features[step[0]].counts_of(side[0]) if uneven else None
+            found.append(Sums(noisy * scales, noise * scales[:, 0], side, full))
         if models.functions:
             claim, label = pair_functions_sensitivity(len(models.functions), 2), "residuals of the final models"
             answer = self._along(models, models.functions)
-            noisy, noise = self.release(answer, claim, label + " along pairs", CHECKED_FUNCTIONS)
+            noisy, noise = self.release(answer, claim, label + " along pairs", shares[1])
             sizes = scales * models.functions[0].size  # of all functions alike
             found.append(Sums(noisy * sizes, noise * sizes[:, 0], ()))
         return checked(found, models.variances(self.chance), self.count, self.chance)
