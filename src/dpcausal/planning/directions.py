@@ -46,7 +46,7 @@ class DirectionPlan(TablePlan):
     """
 
     task: ClassVar[str] = "direction"
-    goal: ClassVar[str] = "chance of the right arrow"
+    goal: ClassVar[str] = "probability of the right direction"
     more_is_better: ClassVar[bool] = True
     least: ClassVar[int] = 144
     most: ClassVar[int] = 1_000_000
@@ -83,11 +83,11 @@ class DirectionPlan(TablePlan):
             (counts,) = simulate_runs(1, partial(way.drawn, question, planned.spent, pool, times=DRAWN))
             chances.append(counts["x causes y"] / DRAWN)
         low, high = min(chances) / (1 + RELATIVE_ERROR), min(1.0, max(chances) * (1 + RELATIVE_ERROR))
-        return Forecast(median(chances), low, high, f"{BLOCKS} made-up blocks of {', '.join(self._curves)}")
+        return Forecast(median(chances), low, high, f"{BLOCKS} simulated subsets of {', '.join(self._curves)}")
 
     def sentence(self, forecast: Forecast) -> str:
         bounds = f"({forecast.low:.2f} to {forecast.high:.2f})"
-        return f"the right arrow comes out with a chance of {forecast.accuracy:.2f} {bounds}"
+        return f"the right direction is found with probability {forecast.accuracy:.2f} {bounds}"
 
     @property
     def _curves(self) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ class IntervalWidthPlan(TaskPlan):
         middle, tenth = widths[len(widths) // 2], len(widths) // 8
         factor = 1 + self.relative_error
         low, high = min(widths[tenth], middle / factor), max(widths[-1 - tenth], middle * factor)
-        why_all = f"{len(widths)} made-up tables" + (f"; without an interval where {why}" if why else "")
+        why_all = f"{len(widths)} simulated tables" + (f"; without an interval where {why}" if why else "")
         return Forecast(middle, low, high, why_all)
 
     @property
@@ -75,10 +75,11 @@ class IntervalWidthPlan(TaskPlan):
 
     def sentence(self, forecast: Forecast) -> str:
         if math.isinf(forecast.accuracy):
-            return "no interval is to be expected" + (f": {forecast.why}" if forecast.why else "")
-        high = "none" if math.isinf(forecast.high) else f"{forecast.high:.3g}"
-        bounds = f"({forecast.low:.3g} to {high}{self.no_interval_note})"
-        return f"an interval of ±{forecast.accuracy:.3g} {bounds}{self.assumption_note}"
+            return "no confidence interval is expected" + (f": {forecast.why}" if forecast.why else "")
+        high = "none" if math.isinf(forecast.high) else f"{forecast.high:.2g}"
+        bounds = f"({forecast.low:.2g} to {high}{self.no_interval_note})"
+        level = f"{100 * float(getattr(self, 'coverage', 0.95)):g} % CI"
+        return f"{level} about ±{forecast.accuracy:.2g} {bounds}{self.assumption_note}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +165,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
 
     @property
     def assumption_note(self) -> str:
-        unsaid = "; share= and spread= say what is known" if self._unstated else ""
+        unsaid = " (set share and spread if known)" if self._unstated else ""
         each = " in each group" if self.groups else ""
         return f"{each}{unsaid}" if self.design.is_trial else f"{each} if {self.treated_share:.0%} are treated{unsaid}"
 

@@ -46,7 +46,7 @@ class GraphPlan(TablePlan):
 
     task: ClassVar[str] = "discover"
     methods: ClassVar[str] = "discovery"
-    goal: ClassVar[str] = "smallest correlation that shows as an edge with a chance of .8"
+    goal: ClassVar[str] = "smallest correlation that appears as an edge with probability 0.8"
     more_is_better: ClassVar[bool] = False
     delta: ClassVar[float] = 1e-6
     most: ClassVar[int] = 300_000
@@ -98,15 +98,15 @@ class GraphPlan(TablePlan):
 
         methods = simulate_runs(TABLES, once)
         least = float(np.exp(np.mean(seen[SETTLING + 1 :])))
-        note = f"method {methods[-1]}, {TABLES} made-up tables"
+        note = f"method {methods[-1]}, {TABLES} simulated tables"
         if least > 0.9:
             return Forecast(math.inf, 0.9, math.inf, note)
         return Forecast(least, least * (1 - RELATIVE_ERROR), least * (1 + RELATIVE_ERROR), note)
 
     def sentence(self, forecast: Forecast) -> str:
         if math.isinf(forecast.accuracy):
-            return "hardly any correlation shows as an edge"
+            return "hardly any correlation appears as an edge"
         return (
             f"a correlation of {forecast.accuracy:.2g} ({forecast.low:.2g} to {forecast.high:.2g}) "
-            f"shows as an edge with a chance of {CHANCE:g}"
+            f"appears as an edge with probability {CHANCE:g}"
         )

@@ -42,7 +42,7 @@ class Plan(TextResult):
     solved : str
         Which of n, loss and accuracy was sought.
     why : str
-        How it was foretold.
+        How it was predicted.
     assumed : Prospect
         What was assumed.
     """
@@ -64,7 +64,7 @@ class Plan(TextResult):
         assumed = ", ".join(f"{name} {value}" for name, value in self._assumed().items())
         return (
             f"{self.task} of {self.n} {self.assumed.records} at {self.loss}: {sentence}.\n"
-            f"Assumed: {assumed}. Foretold by: {self.why}. Nothing was read or spent."
+            f"Assumed: {assumed}. Predicted by: {self.why}. Nothing was read or spent."
         )
 
     def _assumed(self) -> dict[str, Any]:
@@ -222,7 +222,7 @@ def _least(
         if size >= high:
             n, loss = at(high)
             best = task_plan.expected(n, loss)  # raises the error that refuses the question there
-            raise InfeasibleError(f"even {n} {task_plan.records} at {loss} do not do: {task_plan.sentence(best)}")
+            raise InfeasibleError(f"even {n} {task_plan.records} at {loss} are not enough: {task_plan.sentence(best)}")
         low, size = size, min(size * 4, high)
     high = size
     while high > low * task_plan.close:

@@ -27,7 +27,7 @@ ROWS = 300_000
 """Made-up rows of the rehearsals of one forecast, but for long tables."""
 
 
-RARER = " if the second of two levels has a rate of {:g}: far less often if it is rarer"
+RARER = " if the second of two categories has a rate of {:g}; far less often if it is rarer"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class TestPlan(TablePlan):
 
     task: ClassVar[str] = "ci_test"
     methods: ClassVar[str] = "independence"
-    goal: ClassVar[str] = "chance to find the link"
+    goal: ClassVar[str] = "probability to detect the association"
     more_is_better: ClassVar[bool] = True
     least: ClassVar[int] = 130
     most: ClassVar[int] = 3_000_000
@@ -85,7 +85,7 @@ class TestPlan(TablePlan):
         return cls(x=sizes[0], y=sizes[1], given=sizes[2:].count(0), cells=cells, alpha=alpha, method=method, **more)
 
     def expected(self, n: int, loss: Loss) -> Forecast:
-        """Return it by the method's own formula, or else from made-up tables."""
+        """Return it by the method's own formula, or else from simulated tables."""
         question = IndependenceQuestion.of(self._table(n), "x", "y", self._given, self.alpha)
         planned = plan_call(question, public.chosen(self.method, IndependenceTest, METHODS), loss)
         way = cast("IndependenceTest", planned.method)
@@ -98,11 +98,11 @@ class TestPlan(TablePlan):
             accept_large_epsilon=True,
         ).decision).count("dependent")  # fmt: skip
         low, high = wilson(detected, many)
-        return Forecast(detected / many, *_around(low, high), f"method {way.name}, {many} made-up tables")
+        return Forecast(detected / many, *_around(low, high), f"method {way.name}, {many} simulated tables")
 
     def sentence(self, forecast: Forecast) -> str:
         return (
-            f"a link of {self.correlation:g} is found with a chance of {forecast.accuracy:.2f} "
+            f"an association of {self.correlation:g} is detected with probability {forecast.accuracy:.2f} "
             f"({forecast.low:.2f} to {forecast.high:.2f})"
             f"{RARER.format(self.rate) if 2 in (self.x, self.y) else ''}"
         )

@@ -129,7 +129,8 @@ def check_new(folder: Path | None, path: Path) -> None:
 def check_lost(folder: Path | None, path: Path) -> None:
     """Say of a ledger that is not there that it was seen there."""
     if (known := _at(folder, path)) is not None:
-        raise LedgerDamagedError(f"ledger {path}: it was seen here, by its witness {known}, and is gone: put it back")
+        text = f"ledger {path}: it was seen here, by its witness {known}, and is gone"
+        raise LedgerDamagedError(text, argument="ledger", rule="lost-ledger", hint="restore it from your backup")
 
 
 def check_other(folder: Path, path: Path, own: Path) -> None:

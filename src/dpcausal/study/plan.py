@@ -94,7 +94,7 @@ class StudyPlan(TextResult):
     def _table(self, verbose: bool) -> list[str]:
         name = max(8, *(len(one.question.name) for one in self.standings))
         kind = max(4, *(len(one.about) for one in self.standings))
-        kind = min(kind, 34)
+        kind = min(kind, 36)
         lines = [f"{'question':{name}}  {'type':{kind}}  {'cost':>8}  expected result, if assumptions hold"]
         room = max(28, WIDTH - name - kind - 14)
         for one in self.standings:
@@ -118,7 +118,11 @@ class StudyPlan(TextResult):
         if named[EARLIER]:
             lines.append("--refresh NAME answers a question from the data as they are now, at a new cost.")
         if asked:
-            lines.append(f"A run answers {asked} question{'s' * (asked != 1)} within the budget.")
+            costs = {one.asked or one.question.name: one.cost for one in self.standings if one.state == TO_ASK}
+            amounts = [getattr(cost, "epsilon", None) for cost in costs.values()]
+            whole = sum(amount or 0.0 for amount in amounts)
+            total = "" if None in amounts else f" for ε = {short_amount(round(whole, 12))} in all"
+            lines.append(f"A run answers {asked} question{'s' * (asked != 1)}{total}, within the budget.")
         elif self.done:
             lines.append("All questions are answered. Repeating them is free.")
         return lines

@@ -176,10 +176,14 @@ def forecast(question: QuestionPart, schema: Schema | None, n: int, subject: Tab
         words = {"method": method_of(question), "persons": subject.unit is not Unit.ROW}
         words = question.arguments | words | question.assumed
         task_plan = task_plan_of(kind, schema, words)
-        found = task_plan.expected(min(n, MOST_ROWS), question.loss())
+        parts: list[tuple[str, Any]] = [("", task_plan)]
+        if getattr(task_plan, "groups", 0):
+            grouped: Any = task_plan
+            parts = [("everyone: ", replace(grouped, groups=0)), ("", grouped)]
+        texts = [f"{name}{one.sentence(one.expected(min(n, MOST_ROWS), question.loss()))}" for name, one in parts]
     except DpCausalError as error:
         return f"no prediction: {error.message('toml')}"
-    return ("of all records: " if question.where else "") + task_plan.sentence(found)
+    return ("of all records: " if question.where else "") + "; ".join(texts)
 
 
 def question_is_kept(ledger: Ledger, asked: str) -> bool:

@@ -67,7 +67,7 @@ def test_infinite_values_are_clipped_and_no_number_is_substituted(tmp_path: Path
 
 def test_every_way_to_see_it_bears_the_stamp() -> None:
     found = SCHEMA.check(records())
-    assert found.summary().startswith(STAMP) and "release that nobody paid for" in found.summary()
+    assert found.summary().startswith(STAMP)
     assert found.to_dict()["notice"].startswith(STAMP) and found.to_dict()["private"] is False
     assert STAMP in repr(found) and "0." not in repr(found)
     assert "NOT PRIVATE" in str(inspect.getdoc(dpc.Schema.check))

@@ -25,11 +25,11 @@ from dpcausal.data.sources.engines import source_of
 from dpcausal.data.weights import checked_weight
 from dpcausal.errors import HiddenAnswerError, SchemaError
 
-STAMP = "NOT PRIVATE, NOT FOR PUBLICATION: exact shares of the data, for the curator alone"
+STAMP = "NOT PRIVATE, NOT FOR PUBLICATION: exact shares of the data, for your eyes only"
 
 USE = (
-    "Use it to find slips: a wrong unit, a level spelled otherwise, a file read wrongly. Bounds that are fitted to "
-    "these shares are a release that nobody paid for."
+    "Use it to find mistakes: a wrong unit, a category spelled otherwise, a file read wrongly. Do not choose bounds "
+    "from it: that would be a release without protection."
 )
 
 
@@ -96,14 +96,15 @@ class SchemaCheck:
     def summary(self) -> str:
         """Return the shares as text, stamped in its first line."""
         width = max(len("column"), *(len(one.name) for one in self.columns))
-        head = f"{'column':<{width}}  {'below':>8}  {'above':>8}  {'substituted':>11}  declared"
+        wide = min(max(len("declared"), *(len(_declared(one.declared)) for one in self.columns)), 30)
+        head = f"{'column':<{width}}  {'declared':<{wide}}  {'missing':>8}  {'below':>8}  {'above':>8}  note"
         lines = [
-            f"{one.name:<{width}}  {_percent(one.below):>8}  {_percent(one.above):>8}  "
-            f"{_percent(one.substituted):>11}  {one.declared!r}"
+            f"{one.name:<{width}}  {_declared(one.declared)[:wide]:<{wide}}  {_percent(one.substituted):>8}  "
+            f"{_percent(one.below):>8}  {_percent(one.above):>8}  {'LOOK' if one.notes else 'ok'}"
             for one in self.columns
         ]
-        notes = ["", "Look at this first:", *(f"* {note}" for note in self.notes)] if self.notes else []
-        return "\n".join([f"{STAMP}.", USE, f"{self.rows} rows.", head, *lines, *notes])
+        notes = [f"warning: {note}" for note in self.notes] or ["No problems found."]
+        return "\n".join([f"{STAMP}.", USE, "", f"{self.rows:,} rows.", head, *lines, "", *notes])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the shares as plain numbers, stamped in the first entry."""
@@ -240,6 +241,12 @@ def _lacking(share: float) -> str:
         f"{_percent(share)} of the rows lack it, and are left out of every question about it: that is right only where "
         "they are missing by chance or by columns of the question"
     )
+
+
+def _declared(column: Column) -> str:
+    if isinstance(column, Bounded):
+        return f"{column.lower:g} to {column.upper:g}"
+    return ", ".join(str(label) for label in column.labels)
 
 
 def _percent(share: float) -> str:
