@@ -276,5 +276,5 @@ def test_a_study_says_what_its_plan_supposes(tmp_path: Path) -> None:
         )
         forecasts[said] = dpc.Study.open(tmp_path / "study.toml").plan().summary()
     plan = dpc.plan("effect", n=2_000, loss=dpc.PureDP(1), width=10.0, share=0.05, spread=0.1)
-    assert f"±{plan.accuracy:.3g}" in forecasts["assumed = {share = 0.05, spread = 0.1}"]
+    assert f"±{plan.accuracy:.2g}" in forecasts["assumed = {share = 0.05, spread = 0.1}"]
     assert len(set(forecasts.values())) == 3
