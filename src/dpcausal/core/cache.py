@@ -1,10 +1,10 @@
 """Cached results: exactly the same question, asked again of the same data, is answered from the ledger, free.
 
-What was released stands in the ledger beside its spend.  "The same question" applies to public things alone: the
-table's name, size, used columns, unit and subgroup, the question, the settled method and the loss; never of rows, so
-that a lookup tells nothing of them.  "The same data" is what ``Origin`` can tell: an answer that was made from other
-data, as of a file before it was written to, is not given for these.  It is not paid for again by default either: the
-data may hold the same records.
+What was released is in the ledger beside its spend.  "The same question" applies to public things alone: the
+table's name, size, used columns, unit and subgroup, the question, the planned method and the loss; never of rows, so
+that a lookup reveals nothing of them.  "The same data" is what ``Origin`` can identify: an answer that was made from
+other data, as of a file before it was written to, is not given for these.  It is not paid for again by default either:
+the data may hold the same records.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ question.  Sets, and the clauses of a subgroup, of which a record must meet each
 **Of the schema it holds the columns that the question uses**, each with all that is declared of it: a column more in
 the schema leaves it as it was, and another bound, level or code of a used column is another question.
 
-**No private value has a part in it**: its hash stands in the ledger, where a hash of records could be guessed at.  A
+**No private value has a part in it**: its hash is in the ledger, where a hash of records could be guessed at.  A
 target's own series is public, and is in it.  Which data an answer was made from is reported otherwise: see ``cached``.
 """
 

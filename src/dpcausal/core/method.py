@@ -1,7 +1,7 @@
 """The two halves of every call: a question, which is public, and a method, which is an object with its own options.
 
 A method is a frozen dataclass.  Its fields are its options, and the ledger's entry, the result's settings, the
-command's options and the tests' registry are read off them.  Settled, it is the plan: nothing about how the call runs
+command's options and the tests' registry are read off them.  Planned, it is the plan: nothing about how the call runs
 stands anywhere else.
 """
 
@@ -86,7 +86,7 @@ class Question(ABC, Generic[Answer]):
 
 @dataclass(frozen=True, kw_only=True)
 class Method(ABC, Generic[Asked]):
-    """One way to answer a question, with its options as fields; ``None`` stands for a public rule.
+    """One way to answer a question, with its options as fields; ``None`` means a public rule.
 
     ``release`` is total: nothing in it may fail or warn for a reason that lies in a value.
     """
@@ -193,7 +193,7 @@ class SumsOverRows:
 
 @dataclass(frozen=True)
 class PlannedCall(Generic[Asked]):
-    """A question, the method that will answer it, settled, and what that costs: all that decides how a call runs."""
+    """A question, the planned method that will answer it, and what that costs: all that decides how a call runs."""
 
     question: Asked
     method: Method[Asked]

@@ -86,6 +86,6 @@ class TableQuestion(Question[Answer]):
         caveats: tuple[str, ...] = (),
         more: tuple[str, ...] = (),
     ) -> Guarantee:
-        """Return the guarantee of an answer; ``caveats`` stand for those of the plan, ``more`` is public besides."""
+        """Return the guarantee of an answer; ``caveats`` replace those of the plan, ``more`` is public besides."""
         told = self.table.told(self.public + more)
         return Guarantee.of(allotment, proofs=planned.proofs, caveats=caveats or planned.caveats, public=told)

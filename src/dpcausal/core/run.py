@@ -55,7 +55,7 @@ def public_task(function: Callable[Call, Task[Answer]]) -> Callable[Call, Answer
 def plan_call(
     question: Any, method: Method[Any], loss: Loss, *, accept_unproven: bool = False
 ) -> PlannedCall[Any]:
-    """Return the question with its settled method: from public arguments, before anything is spent or read."""
+    """Return the question with its planned method: from public arguments, before anything is spent or read."""
     ready: Method[Any] | None = None
     try:
         spent, note = method.charge(loss, question)
@@ -134,7 +134,7 @@ def run_many(
     plans: Sequence[PlannedCall[Any]], allotment: CallBudget, *, read: Callable[[Any], Any] | None = None,
     seed: int | None = None, progress: Callable[[int, int], None] | None = None,
 ) -> list[Any]:  # fmt: skip
-    """Answer many settled questions from one allotment, in order; their costs are within it, and it books each.
+    """Answer many planned questions from one allotment, in order; their costs are within it, and it books each.
 
     ``read`` brings a question's rows where several share a reading; one ``seed`` for all deals the rows alike;
     ``progress`` gets (done, all) after each, and no more once it has failed.
@@ -156,7 +156,7 @@ def _dealt(seed: int | None) -> tuple[PublicGenerator, int]:
 
 @dataclass(frozen=True)
 class JointRun:
-    """Settled questions, and the one allotment that was paid for them."""
+    """Planned questions, and the one allotment that was paid for them."""
 
     plans: Sequence[PlannedCall[Any]]
     ledger: Ledger

@@ -83,7 +83,7 @@ def check_table(table: object, persons: bool = False, weights: bool = False) -> 
 
 
 def chosen(method: object, kind: type[Any], known: Mapping[str, Callable[[], Method[Any]]]) -> Any:
-    """Return the method object, of the task's ``kind``, that a short name or an object stands for."""
+    """Return the method object, of the task's ``kind``, that a short name or an object means."""
     if isinstance(method, kind):
         return method
     if isinstance(method, str) and method in known:

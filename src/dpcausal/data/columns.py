@@ -157,7 +157,7 @@ class Levels:
 
     @property
     def labels(self) -> tuple[str | int | bool, ...]:
-        """Every level a code can stand for, in the order of the codes."""
+        """Every level a code can mean, in the order of the codes."""
         extra = self.other is not None and self.other not in self.values
         return (*self.values, self.other) if extra and self.other is not None else self.values
 
@@ -167,7 +167,7 @@ class Levels:
         return 0 if self.other is None else self.labels.index(self.other)
 
     def code_of(self, value: object) -> int | None:
-        """Return the code of the level that a public value stands for, by the rule for records; ``None`` if none."""
+        """Return the code of the level that a public value means, by the rule for records; ``None`` if none."""
         for code, label in enumerate(self.labels):
             if isinstance(label, str) or isinstance(value, str):
                 if label == value:

@@ -42,7 +42,7 @@ def counts_of(table: Table, names: Sequence[str]) -> NDArray[np.int64]:
     """Return how many kept records each cell has, one axis a column.  *Private*: after the ledger allotted.
 
     A lazy polars frame or a DuckDB relation codes and counts in its own engine; only the cells come here.  What they
-    lack of ``table.n`` is left out.
+    miss of ``table.n`` is left out.
     """
     sizes, source = sizes_of(table, names), table._source
     if isinstance(source, FrameSource) and source.lazy and not table.declared:

@@ -25,7 +25,7 @@ IDS = ("private", "public")
 """What ``ids=`` takes."""
 
 MOST_ROWS = 2**20
-"""Rows of one person that count in a sum, those of least hash: what a float adds of so many stays exact enough."""
+"""Rows of one person that count in a sum, those of least hash: a float sum of that many stays exact enough."""
 
 _FITS = {Kind.TEXT, Kind.INTEGER, Kind.OBJECT, Kind.FIELD}
 
@@ -61,7 +61,7 @@ def check_order(source: Source, person: str | None) -> None:
         raise ParameterError(
             f"this question needs its rows in one order that no record changes, and this {source.backend} query gives "
             "them none", argument="table", rule="row-order",
-            hint=("name a column that tells them apart with ", Setting("person"), "; or make the table from a file; or "
+            hint=("name a column that identifies them with ", Setting("person"), "; or make the table from a file; or "
                   "use moments, cells or contrasts"),
         )  # fmt: skip
 
@@ -92,7 +92,7 @@ class Persons:
         return cls(codes, np.array([hashed(text, "block") for text in known], dtype=np.int64))
 
     def chosen(self, complete: NDArray[np.bool_]) -> tuple[Integers, NDArray[np.bool_]]:
-        """Return the row that stands for each person, and whether it is kept.
+        """Return the row that represents each person, and whether it is kept.
 
         It is one that is kept if the person has any, the one of least hash.
         """

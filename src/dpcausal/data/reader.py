@@ -114,7 +114,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class RowSum:
-    """What an engine sums: collected columns in, whole numbers out, and a last one that tells the rows from others."""
+    """What an engine sums: collected columns in, whole numbers out, and a last one that identifies the rows."""
 
     reading: Reading
     kernel: Kernel

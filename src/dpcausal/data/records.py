@@ -29,7 +29,8 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 class Rows:
     """All n records, cleaned, in the order of the table; each decides by itself whether it is kept.
 
-    A statistic deals positions and coins over all n, and leaves records out inside its own block, cell or pair only.
+    A statistic assigns positions and random numbers over all n, and leaves records out inside its own block, cell or
+    pair only.
 
     Attributes
     ----------

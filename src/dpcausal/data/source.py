@@ -164,7 +164,7 @@ def added(parts: Iterable[Sums]) -> Sums:
 
 
 def nothing(collected: Collected) -> NDArray[np.int64]:
-    """Return a sum that needs every value and tells none."""
+    """Return a sum that needs every value and shows none."""
     return np.zeros(1, dtype=np.int64)
 
 

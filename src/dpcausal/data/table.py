@@ -25,7 +25,7 @@ from dpcausal.privacy.process_local import Uncopyable
 from dpcausal.privacy.sensitivity import Unit
 
 DEFAULT_MAX_ROWS = 20_000_000
-"""Most rows a table brings into memory unless told otherwise: 160 MB a column."""
+"""Most rows a table brings into memory by default: 160 MB a column."""
 
 class Table(Uncopyable):
     """Rows of people: a frame, its public schema, and the ledger.
@@ -53,7 +53,7 @@ class Table(Uncopyable):
         default only a question that needs all rows at once is, above 20 million rows, before it spends; others sum
         where the rows are.  How many rows a person has is private, and refuses nothing.
     person : str, optional
-        The column that names whose a row is, by a text or a whole number; it need not be in the schema.  Then a person
+        Column with the person ID, a text or a whole number; it need not be in the schema.  Then a person
         is one record: the row of least hash counts, rows without an id do not.  ``n`` is the number of persons.
     ids : str
         Whether who is in the data is ``"private"``, so that a replaced person may have another id, or ``"public"``:
@@ -64,7 +64,7 @@ class Table(Uncopyable):
     weight : (str, float), optional
         A column of survey weights, which need not be in the schema, and their public maximum, for the same three;
         others refuse.  A row counts as w/maximum of one; above the maximum as one; not at all if w is missing or
-        negative.  What is estimated is about the population that the weights stand for.
+        negative.  What is estimated is about the population that the weights represent.
     missing : str
         What becomes of a record that has a missing value of a question: a null, a NaN, what cannot be read, a level
         that is not declared (without ``other``).  ``"drop"``: it contributes nothing, inside its own block, cell or
@@ -92,7 +92,7 @@ class Table(Uncopyable):
     ``random()``, ``now()`` or sampling in the query, no write to what it reads, no cast that fails or not by the order
     in which an engine filters (write ``TRY_CAST``, in polars ``strict=False``).  Otherwise make the table from a copy:
     ``frame.collect()``, or ``CREATE TABLE ... AS``.  A query that groups, joins or sorts has no order that one record
-    could not change: what deals rows by place is refused of it, unless ``person`` tells its rows apart.
+    could not change: what deals rows by place is refused of it, unless ``person`` distinguishes its rows.
 
     Examples
     --------
@@ -190,7 +190,7 @@ class Table(Uncopyable):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """All that is public of it: what tells it from another table, and never a row."""
+        """All that is public of it: what distinguishes it from another table, and never a row."""
         hidden = ("_source", "_ledger", "_origin", "_rows", "_max_rows")
         return {slot: getattr(self, slot) for slot in Table.__slots__ if slot not in hidden}
 
@@ -247,7 +247,7 @@ class Table(Uncopyable):
 
         Notes
         -----
-        *Guarantee*: a record is inside or outside by itself, and one that lacks the column is outside; so every
+        *Guarantee*: a record is inside or outside by itself, and one without a value is outside; so every
         bound for n records stays.  How many are inside is private.  Two subgroups, disjoint ones too, pay twice.
         """
         if self._missing == "impute":

@@ -80,7 +80,7 @@ def direction(
     Notes
     -----
     *Guarantee*: ε-DP under replace-one for every row (claims block-bits, cube, verdict-level; with
-    ``method="majority-vote"`` block-votes, geometric).  The level of a verdict is that of blocks of so many rows, not
+    ``method="majority-vote"`` block-votes, geometric).  The level of a verdict is that of blocks of that size, not
     of causation.
     *Source*: verdict and ``lsnm`` are this library's; forced choice: Kusner, Sun, Sridharan & Weinberger (2016),
     Algorithm 1, with this library's blocks, flip distances and constants.

@@ -1,6 +1,6 @@
 """The distributions of noisy counts of blocks, and the p-values that they give: from public numbers, free.
 
-A count is Binomial(M, π) plus noise, π the chance that a block of so many rows casts the bit.  It grows stochastically
+A count is Binomial(M, π) plus noise, π the chance that a block of that size casts the bit.  It grows stochastically
 with π, so a tail at π₀ is a p-value of "π is at most π₀", or at least.  Proof: ``verdict.md``.
 """
 
@@ -23,18 +23,19 @@ AT_MOST, AT_LEAST, MOSTLY = 0.2, 0.4, 0.5
 claim that it shows in most of them rejects π ≤ the third."""
 
 FULL, CLEAR = 50, 2 / 3
-"""Blocks, ε times as many below 1, of which a lean must be shown by all; the most of any number that is asked."""
+"""Blocks, ε times as many below 1, of which all must favour one side; the most of any number that is asked."""
 
 SHOWN = 2.8
 """A correlation of so much over √b of Gaussian columns shows in about ``AT_LEAST`` of blocks of b rows: measured."""
 
 
 def arrow_bounds(blocks: int, epsilon: float) -> tuple[float, float]:
-    """Return the shares of blocks that an arrow is held against: at most so many may misfit, more than so many lean.
+    """Return the shares of blocks that an arrow is held against: the most with dependent residuals, the least that
+    favour it.
 
     λ = M min(1, ε)/50 within ½ and ⅔,  φ = 1 − λ, at most 0.4
 
-    Else a lean of 52 in 100 would be an arrow where blocks are many: more rows would make a wrong arrow more certain.
+    Else 52 of 100 blocks would be an arrow where blocks are many: more rows would make a wrong arrow more certain.
 
     >>> arrow_bounds(20, 1.0), arrow_bounds(30, 1.0), [round(share, 2) for share in arrow_bounds(501, 0.1)]
     ((0.4, 0.5), (0.4, 0.6), [0.33, 0.67])
@@ -127,7 +128,8 @@ class Counts:
         return min(1.0, 2 * self.at_least(max(count, self.blocks - count), 0.5))
 
     def clear(self, count: int) -> float:
-        """Return the p-value of "no more blocks lean so, either way, than an arrow asks": of coins or of that share."""
+        """Return the p-value of "no more blocks favour one side than an arrow needs", under fair coin flips or that "
+        "share."""
         return max(self.sign_pvalue(count), self.at_least(max(count, self.blocks - count), self.bounds[1]))
 
     @property

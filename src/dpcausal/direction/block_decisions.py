@@ -1,4 +1,5 @@
-"""What one block says of a pair, in four bits: linked, which way it favours, and which of the two directions misfits.
+"""What one block says of a pair, in four bits: linked, which way it favours, and in which directions the residuals
+depend on the cause.
 
 A bit is a function of the block's own rows and public random numbers, so a row moves each of the four counts by at most
 1.
@@ -57,7 +58,7 @@ def _above(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
 
 
 def dependence_pvalue(first: tuple[Column, Column], second: tuple[Column, Column]) -> float:
-    """Return the p-value of HSIC by a gamma law with the moments of its null distribution.
+    """Return the p-value of HSIC by a gamma distribution with the moments of its null distribution.
 
     *Source*: Gretton, Fukumizu, Teo, Song, Schölkopf & Smola (2008), section 3.
     """
@@ -88,13 +89,13 @@ def cancelled(response: Column, left: Column) -> bool:
 
 
 def of_block(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
-    """Return (linked, favours x as the cause, x → y misfits, y → x misfits) of one block's rows; it may fail.
+    """Return (linked, favours x as the cause, residuals dependent x → y, and y → x) of one block's rows; it may fail.
 
     It favours by a coin where columns are coarse or heaped, or could be Gaussian but for their scales; and, of additive
-    noise, away from the cause that it would name where the skewnesses of the effect's two parts cancel: coins would be
-    outvoted at last.  Where the spread may change, the parts depend on each other and such a balance says nothing.
-    Of two columns that say the same, as in two units, both directions fit: what is left over is rounding, or what the
-    spline misses.
+    noise, away from the cause that it would name where the skewnesses of the effect's two parts cancel: random bits
+    would be outvoted at last.  Where the spread may change, the parts depend on each other and such a balance says
+    nothing. Of two columns that say the same, as in two units, both directions fit: what is left over is rounding, or
+    what the spline misses.
     """
     rng = generator_from_seed(seed)
     is_fine = not any(heaped(values).any() or len(np.unique(values)) < LEAST_VALUES for values in (x, y))
@@ -122,5 +123,5 @@ def coins_of(seed: int, chances: tuple[float, ...] = THIN) -> Bits:
 
 
 def failed(seed: int) -> Bits:
-    """Return the bits of a block whose columns are constant or whose fit fails: a coin for the lean, the rest 0."""
+    """Return the bits of a block whose columns are constant or whose fit fails: a random favoured side, the rest 0."""
     return coins_of(seed, (0.0, 0.5, 0.0, 0.0))

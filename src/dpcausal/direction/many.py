@@ -227,8 +227,8 @@ def detail(plans: Sequence[PlannedCall[PairQuestion]], scores: Sequence[str]) ->
 def _adjusted(directions: Sequence[Direction], correction: str) -> tuple[float | None, ...]:
     """Return the p-value of each answer's arrow, adjusted; None where there is none.
 
-    A verdict has two arrows to be wrong about, of which the lean leaves one a p-value below 1; a count of votes has a
-    p-value that applies to both.  Claim ``arrows-of-many``.
+    A verdict has two arrows to be wrong about, of which the favoured side leaves one a p-value below 1; a count of
+    votes has a p-value that applies to both.  Claim ``arrows-of-many``.
     """
     tested = [place for place, one in enumerate(directions) if one.p_arrow is not None]
     pvalues = [directions[place].p_arrow or 0.0 for place in tested]

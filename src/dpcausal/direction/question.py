@@ -30,10 +30,10 @@ from dpcausal.privacy.sensitivity import Unit
 
 PUBLIC = ("the number of rows", "column names and bounds", "the order of the rows", "all arguments", "the seed")
 
-FORCED = "a forced choice: pairs that are not linked lean one way too, and a margin near 0 is no finding"
+FORCED = "a forced choice: pairs without association favour one side too, and a margin near 0 is no finding"
 
 class Columns(NamedTuple):
-    """Both columns, and which rows have both: the others hold what stands in for a missing value."""
+    """Both columns, and which rows have both: the others hold the substitute of a missing value."""
 
     x: Column
     y: Column
@@ -98,7 +98,7 @@ class Pair(TableQuestion[Direction]):
             if not isinstance(public.column(table, name, "a direction"), Bounded):
                 raise SchemaError(
                     f"column {name!r} has levels: a direction needs two columns declared Bounded; columns of few "
-                    "values do not fit the additive noise model, so do not declare such a column anew"
+                    "values do not fit the additive noise model, so do not declare such a column again"
                 )
         if first == second:
             raise ParameterError("first and second must be two different columns")

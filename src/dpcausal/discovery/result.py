@@ -43,8 +43,9 @@ class Discovery(Result):
         How the numbers were searched; ``search`` (``"score"`` or ``"pc"``), ``alpha``, ``alpha_per_order`` (the level
         given two or more columns, if it is another), ``max_order`` and ``knowledge`` show its parts.
     margin : dict from pairs of names to float
-        How far each edge is from falling out, in ``margin_unit``: ``"nats"`` of score, or ``"powers of ten"`` between
-        a test's level and its p-value, the least of all tests; empty where the method releases decisions only.
+        How far each edge is from falling out, in ``margin_unit``: ``"nats"`` (log-likelihood units) of score, or
+        ``"powers of ten"`` between a test's level and its p-value, the least of all tests; empty where the method
+        releases decisions only.
     untested : frozenset of pairs
         Pairs of which no test was made: for want of counts, of which the graph says nothing, or because knowledge
         requires them: these are edges, without support, and without an arrow but from knowledge.

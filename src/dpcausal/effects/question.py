@@ -127,7 +127,7 @@ class EffectQuestion(TableQuestion[Effect]):
 
 
 def _check_arms(table: Table, treatment: str, treated: Any, control: Any) -> list[object]:
-    """Return the levels as they are declared, however they were written; None stands for one that was not given."""
+    """Return the levels as they are declared, however they were written; None means one that was not given."""
     column = table.schema.column(treatment)
     levels, left = levels_of(column), codes_left(table.inside, treatment, column)
     empty = [levels[code] for code in arms_of(levels, treatment, treated, control) if code not in left]

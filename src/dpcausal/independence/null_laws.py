@@ -34,7 +34,7 @@ LEAST_PVALUE = 1e-12
 
 
 def reach_of(blocks: int) -> int:
-    """Return how far a term of so many blocks reaches on either side."""
+    """Return how far a term of that many blocks reaches on either side."""
     return WIDE_REACH if blocks < FEW_BLOCKS else REACH
 
 

@@ -44,7 +44,7 @@ class Sample:
     raw : float array, shape (n, number of given columns)
         The same in the order they were named: numbers in their own unit, levels as codes.
     kept : bool array, shape (n,)
-        Whether the row has all columns of the question; the others hold what stands in for a missing value.
+        Whether the row has all columns of the question; the others hold the substitute of a missing value.
     keys : int64 array, shape (n,), or None
         Of persons whose ids are private: blocks are assigned by it, not by position.
     """

@@ -16,15 +16,15 @@ Decision = Literal["dependent", "not detected"]
 @storable("Independence")
 @dataclass(frozen=True)
 class Independence(Result):
-    """Whether x is linked to y once z is known, as released.
+    """Whether x and y are associated given z, as released.
 
     Attributes
     ----------
     statistic : float
         Released: what the method computes, with its noise; its unit depends on the method.
     pvalue : float or None
-        Under independence, noise included: from the exact law of ranks and noise for the methods in blocks, by a normal
-        approximation for those of all rows; ``None`` where only a decision is private.
+        Under independence, noise included: from the exact distribution of ranks and noise for the methods in blocks, by
+        a normal approximation for those of all rows; ``None`` where only a decision is private.
     decision : {"dependent", "not detected"}
         ``"dependent"`` if independence is rejected at ``alpha``.  ``"not detected"`` does not say independent.
     alpha : float

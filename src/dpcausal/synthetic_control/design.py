@@ -22,7 +22,7 @@ MOST_NOISE, MUCH_NOISE = 2.4, 0.5
 
 
 def deviation_of(bound: float | int | Fraction, loss: Base, numbers: int = 1) -> float:
-    """Return the standard deviation of noise on each of so many numbers of an l2 bound; 0 without privacy.
+    """Return the standard deviation of noise on each number of a vector with an l2 bound; 0 without privacy.
 
     The ball in dimension d has E‖z‖² = d(d + 1)s², hence √(d + 1)·s a coordinate; s = Δ/ε.
     """

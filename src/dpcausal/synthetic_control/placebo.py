@@ -151,7 +151,7 @@ def noise_deviation(loss: PureDP | ZCDP | NoPrivacy) -> float:
 @storable("Law")
 @dataclass(frozen=True)
 class Law:
-    """The distribution G of a ratio's size that is reckoned with: Student's, of so many degrees of freedom."""
+    """The distribution G of a ratio's size that is reckoned with: Student's t with these degrees of freedom."""
 
     freedom: float
 

@@ -90,7 +90,7 @@ class Treated(Question[Any]):
     def of(
         cls, panel: object, target: Any, coverage: Any, inference: object, force: object, start: Any = None
     ) -> Self:
-        """Return the question of checked arguments; ``target`` None stands for all of the panel's."""
+        """Return the question of checked arguments; ``target`` None means all of the panel's."""
         if not isinstance(panel, Panel):
             raise ParameterError("panel must be a dpcausal Panel")
         if target is not None and target not in panel.targets:
@@ -207,7 +207,7 @@ def past_of(panel: Panel, target: Any) -> Reals:
 
 
 def whole_past(panel: Panel, target: Any) -> tuple[Reals, tuple[Label, ...]]:
-    """Return a target before its start, NaN in the periods that it lacks, and all these periods."""
+    """Return a target before its start, NaN in its missing periods, and all these periods."""
     lacking, seen = panel.lacking[target], iter(panel.series(target).tolist())
     times = panel.before(target)
     past = np.array([math.nan if time in lacking else next(seen) for time in times])

@@ -38,7 +38,7 @@ class SyntheticControl(Result):
     interval : tuple of two floats, or None
         Of the mean effect, at ``coverage``; it makes room for the noise.  ``None``: see ``interval_reason``.
     pvalue : float or None
-        Of the placebo test that nothing happened, by the exact law of the noisy count.  ``None``: see
+        Of the placebo test that nothing happened, by the exact distribution of the noisy count.  ``None``: see
         ``pvalue_reason``.
     donor_free_forecast : float array, shape (m,)
         What the target's own past says, by ``donor_free_rule``.  Public, and free.
@@ -60,7 +60,7 @@ class SyntheticControl(Result):
     path_noise : float or None
         Standard deviation of the noise in each period of the counterfactual; ``None`` where it is not known.
     donor_weight : float or None
-        Released: ΣK of matched donors, the number that the answer rests on.
+        Released: ΣK of matched donors, the number behind the estimate.
     loadings : float array of shape (rank, T), or None
         Released, of the factor model: how all periods go with the factors of the past that stand out from a unit's own
         noise.
@@ -315,9 +315,9 @@ def average_effect(answers: Sequence[SyntheticControl]) -> AverageEffect:
     Notes
     -----
     *Guarantee*: that of the call; nothing else is released.  *Interval*: errors of targets share the model's, how much
-    no release tells.  Where their joint law is elliptical the scale of a mean is at most the mean of the scales, so an
-    interval as wide as the targets' are on average holds at any dependence.  Where errors have nothing in common it is
-    too wide by the root of the number of targets.
+    no release shows.  Where their joint distribution is elliptical the scale of a mean is at most the mean of the
+    scales, so an interval as wide as the targets' are on average holds at any dependence.  Where errors have nothing in
+    common it is too wide by the root of the number of targets.
 
     Examples
     --------

@@ -238,8 +238,8 @@ def _notes_of_levels(codes: NDArray[np.int64], column: Levels, absent: float) ->
 
 def _lacking(share: float) -> str:
     return (
-        f"{_percent(share)} of the rows lack it, and are left out of every question about it: that is right only where "
-        "they are missing by chance or by columns of the question"
+        f"{_percent(share)} of the rows have no value, and are left out of every question about it: that is right "
+        "only where they are missing by chance or by columns of the question"
     )
 
 

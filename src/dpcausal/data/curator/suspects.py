@@ -14,7 +14,7 @@ from dpcausal.data.columns import Bounded, Levels, exact_number
 OFTEN, LEAST = 0.005, 5
 """A code is suspected of at least this share of the rows, and so many of them."""
 HEAP, NEAR = 8.0, 10
-"""A value is a heap if it is so many times as frequent as the median of so many values next to it."""
+"""A value is a heap if it is so many times as frequent as the median of the values next to it."""
 
 _REPDIGITS = re.compile(r"-?(9+|8+|7+|9+[5-8]|8+[5-7]|1)")
 _WHOLE = re.compile(r"-?\d{1,18}")
@@ -65,7 +65,7 @@ def _is_isolated(values: NDArray[np.float64], place: int) -> bool:
 
 
 def suspects_of_texts(texts: Iterable[str], rows: int, column: Bounded) -> tuple[str, ...]:
-    """Return in words the texts that are no number and stand in many rows, as "." or "NA"."""
+    """Return in words the texts that are no number and occur in many rows, as "." or "NA"."""
     counts = Counter(texts)
     often = [(text, count) for text, count in counts.most_common(5)
              if count >= max(LEAST, OFTEN * rows) and text not in (column.missing or ())]  # fmt: skip

@@ -58,7 +58,7 @@ class Cells:
 
 
 def public_values(cells: Cells, outcome: str | None) -> dict[str, Any]:
-    """Return the targets' values as a ledger records them: what is a target's for good, whatever panel it stands in.
+    """Return the targets' values as a ledger records them: what is a target's for good, whatever panel it is in.
 
     Of a frame each value under outcome, unit and time; of arrays (``outcome`` None), whose times the caller names, each
     whole series.
@@ -129,7 +129,7 @@ def frame_cells(
 ) -> Cells:  # fmt: skip
     """Return the cells of a long frame; reads the columns of units and times, and the targets' records.
 
-    ``treated``, told whether names are all texts, reveals a name whether its unit is treated: then it is no donor,
+    ``treated``, given whether names are all texts, returns for a name whether its unit is treated: then it is no donor,
     also where it is no target.  ``listed_times`` are all periods, in order; by default they are the targets'.
     ``declare`` is called before anything of a target but its name is looked at: what follows may show it.
     """

@@ -92,8 +92,8 @@ class Panel(Uncopyable):
 
     *Names of donors*: a replaced donor keeps its name.  No name of a donor is printed, recorded or released, but
     sorted they give each donor its place, and the papers' methods, which weigh donors one by one,
-    protect the donor in its place: another name would move all between.  Where names tell something, number the donors.
-    Texts differ by their code points; 1, 1.0 and the decimal 1 are one name.
+    protect the donor in its place: another name would move all between.  Where names carry information, number the
+    donors. Texts differ by their code points; 1, 1.0 and the decimal 1 are one name.
 
     *Lazy frames* are computed once when the panel is made and again for each question: see ``Table``.
 
@@ -258,7 +258,10 @@ class Panel(Uncopyable):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """All that is public of it, the targets' own records too: what tells it from another panel; of no donor's."""
+        """All that is public of it, the targets' own records too.
+
+        What distinguishes it from another panel; nothing of a donor.
+        """
         hidden = ("_cells", "_lacking", "_ledger", "_places", "_public_values", "_series", "_target_covariates")
         fields = {slot: getattr(self, slot) for slot in Panel.__slots__ if slot not in hidden}
         return fields | {"_series": self._cells.target_rows, "_times": self._cells.times}
@@ -290,16 +293,16 @@ class Panel(Uncopyable):
 
     @property
     def places(self) -> NDArray[np.int64]:
-        """The place of each period among all, those that a target lacks included: they are the steps of a trend."""
+        """The place of each period among all, missing ones of a target included: they are the steps of a trend."""
         return self._places
 
     @property
     def lacking(self) -> dict[Any, tuple[Label, ...]]:
-        """The periods before its start that each target lacks."""
+        """The missing periods before the start of each target."""
         return dict(self._lacking)
 
     def before(self, target: Any) -> tuple[Label, ...]:
-        """Return all periods before a target's start, those that a target lacks included."""
+        """Return all periods before a target's start, missing ones included."""
         return self._cells.times[: int(self._places[self._starts[target]])]
 
     @property

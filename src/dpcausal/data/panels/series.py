@@ -47,7 +47,7 @@ def check_target(name: Any, series: Reals, start: int, times: tuple[Label, ...],
 def observed_places(
     series: dict[Any, Reals], starts: dict[Any, int], times: tuple[Label, ...]
 ) -> NDArray[np.int64]:  # fmt: skip
-    """Return the places of the periods that count: those that no target lacks."""
+    """Return the places of the periods that count: those that no target misses."""
     absent = {name: np.isnan(values) for name, values in series.items()}
     lacks = np.logical_or.reduce(list(absent.values()))
     for name, start in starts.items():

@@ -115,7 +115,7 @@ class Partition:
         return isolated_or_default(summed, FAILED)
 
     def dealt(self, frame: Any, deal: Dealing) -> Any:
-        """Return a partition's piece for each group, or what stands for a failure in all of them."""
+        """Return a partition's piece for each group, or a failure in all of them."""
 
         def pieces() -> Any:
             source = frame_source(frame)

@@ -107,7 +107,7 @@ def _database(path: str, table: str) -> Source:
 def _cluster(master: str, what: str, name: str) -> Source:
     if master.startswith("sc:"):
         raise ParameterError(
-            f"{master!r} is a session of Spark Connect, which does not show whether a table draws its rows anew: name "
+            f"{master!r} is a session of Spark Connect, which does not show whether a table draws its rows again: name "
             "the master itself, as spark://host:7077, spark:yarn or spark:local[2]"
         )
     if importlib.util.find_spec("pyspark") is None:

@@ -31,7 +31,7 @@ DATABASE = re.compile(r"duckdb:///(?P<path>[^?]+)\?table=(?P<table>[^&]+)")
 CLUSTER = re.compile(r"(?P<master>(spark|sc):[^?]+)\?(?P<what>table|path)=(?P<name>.+)")
 """What Spark is to read, and where it runs, as ``spark://host:7077`` or ``spark:local[2]`` say it."""
 
-NOTHING_SPENT = "nothing was spent; declare it anew"
+NOTHING_SPENT = "nothing was spent; declare it again"
 
 
 @dataclass(frozen=True)

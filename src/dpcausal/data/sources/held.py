@@ -6,7 +6,7 @@ spend is made.  What can fail here is the reading itself, by a fault of the disk
 the source has other rows than were counted; a cell that a cast cannot read was refused when the table was made, where
 every declared column was computed for every row.  The time of reading comes before the spend rather than after it.
 
-Rows that are summed where they are, being too many for memory, are counted anew instead.
+Rows that are summed where they are, being too many for memory, are counted again instead.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which data a table or panel was made of, so that a cached answer goes to the data that it was made from.
 
-The ledger is shared, so nothing private may stand in it: a hash of records, of their number of bytes or of a column
+The ledger is shared, so nothing private may be in it: a hash of records, of their number of bytes or of a column
 could be compared with guesses at one record.  So data are known by what they say of no record:
 
 | made of | known by | where |
@@ -10,7 +10,7 @@ could be compared with guesses at one record.  So data are known by what they sa
 | a frame in memory | the object itself, or each array of a mapping | this process alone |
 
 A file that was written to, replaced, swapped under a link or copied is other data, even if it holds the same records.
-A frame of an earlier process cannot be distinguished from another frame: then the name alone stands for the data.
+A frame of an earlier process cannot be distinguished from another frame: then the name alone identifies the data.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ MOST_ROWS = 10_000_000
 """Beyond, the number of blocks no longer grows."""
 
 LEAST_KEPT = 20
-"""A block with fewer rows that lack nothing says nothing: coins take its place."""
+"""A block with fewer complete rows decides nothing: random bits take its place."""
 
 LEAST_EXPECTED = 30
 """Fewest rows that the share leaves a block, or a verdict is refused: too many blocks would be thin."""
@@ -63,7 +63,7 @@ MISLEADS_SCALED = (
     "an arrow may be wrong where a common cause acts by groups or by its sign, where both columns drift in time, and "
     "of an effect that is measured on another scale than noise acts on"
 )
-CERTAIN = "of so many blocks noise decides nothing: where that holds, a wrong arrow comes as surely as a right one"
+CERTAIN = "of this many blocks noise decides nothing: where that holds, a wrong arrow comes as surely as a right one"
 """Said where an arrow is held against the most that is asked of any number of blocks."""
 
 ARROW, BACKWARD, NEITHER, BOTH, UNLINKED, UNDECIDED = (
@@ -83,7 +83,7 @@ def default_blocks(rows: float, epsilon: float) -> int:
 
 
 def claims_of(counts: Counts, found: tuple[int, int, int, int], names: tuple[str, str]) -> dict[str, float]:
-    """Return the p-value of each claim from the noisy counts; those of the lean apply to both sides."""
+    """Return the p-value of each claim from the noisy counts; that of the favoured side is two-sided."""
     (x, y), (fits, _) = names, counts.bounds
     linked, leans, misfits, misfits_back = found
     return {
@@ -156,14 +156,14 @@ class Verdict(DirectionMethod):
         departures from a model that it sees.  Rows beyond are left out by a public random generator.
     model : str
         What a direction is held against: ``"additive"``, y = f(x) + e, or ``"location-scale"``, y = f(x) + s(x)·e, with
-        e independent of x.  The second fits where the spread follows the cause; fewer pairs misfit it.
+        e independent of x.  The second fits where the spread follows the cause; fewer pairs contradict it.
     share : float, optional
-        A public guess of the share of rows that are asked and lack neither column, in (0, 1], by default that of
+        A public guess of the share of rows that are used and have both columns, in (0, 1], by default that of
         ``Table.where``, else 1; the number of blocks follows it.
     """
 
     name: ClassVar[str] = "verdict"
-    about: ClassVar[str] = "four noisy counts of blocks: linked, lean, and which direction misfits"
+    about: ClassVar[str] = "four noisy counts of blocks: association, favoured side, dependent residuals each way"
     proofs: ClassVar[tuple[str, ...]] = PROOFS
     supports_no_privacy: ClassVar[bool] = True
     supports_missing: ClassVar[bool] = True
@@ -277,7 +277,7 @@ class BlockBits:
 
 
 def decisions_of_blocks(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
-    """Return the four bits of a block from its rows that lack nothing; total."""
+    """Return the four bits of a block from its complete rows; total."""
     if len(x) < LEAST_KEPT:
         return coins_of(seed)
     return isolated_or_default(lambda: of_block(x, y, seed, model), failed(seed))  # a failure would depend on the rows

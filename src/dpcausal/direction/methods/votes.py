@@ -55,8 +55,8 @@ def default_blocks(rows: int, epsilon: float, score: str) -> int:
 def vote(x: Column, y: Column, score: str, seed: int) -> bool:
     """Return whether "x causes y" wins in one block; total: a tie, or a fit that fails, votes by a public coin.
 
-    The block's coins come from its own public seed, so that its vote depends on its own rows alone.  The coin keeps
-    blocks that know nothing, such as constant columns or too few rows that lack nothing, from voting as one.
+    The block's random numbers come from its own public seed, so that its vote depends on its own rows alone.  The coin
+    keeps blocks that know nothing, such as constant columns or too few complete rows, from voting as one.
     """
     if len(x) < LEAST_BLOCK:
         return seed % 2 == 0
@@ -85,7 +85,7 @@ class BlockVotes:
 class MajorityVote(DirectionMethod):
     """A forced choice: a noisy count of the votes of disjoint blocks, for everyone; any score.
 
-    It favours one way for every pair, linked or not, and names a cause where coins would hardly lean so far.
+    It favours one way for every pair, linked or not, and names a cause where fair coin flips would hardly be as uneven.
 
     Parameters
     ----------

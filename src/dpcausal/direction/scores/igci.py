@@ -1,8 +1,8 @@
-"""Information-geometric causal inference: the cause is the column that lies nearer to a reference law.
+"""Information-geometric causal inference: the cause is the column that lies nearer to a reference distribution.
 
 If y is an invertible function of x, and the function was not chosen with the distribution of x in mind, then where the
-function is flat values of y heap up, and the distribution of y is farther from a reference law than that of x.  No
-regression is fitted and no noise is modelled; noise that is not small, and columns of few values, mislead it.
+function is flat values of y heap up, and the distribution of y is farther from a reference distribution than that of x.
+No regression is fitted and no noise is modelled; noise that is not small, and columns of few values, mislead it.
 Everything here is plain computation on given rows; for protected rows it runs inside ``blocks``.
 
 *Source*: Daniušis, Janzing, Mooij, Zscheischler, Steudel, Zhang & Schölkopf (2010), "Inferring deterministic causal
@@ -27,7 +27,7 @@ def _gaps(values: Column) -> Column:
 
 
 def entropy(values: Column) -> float:
-    """Return the differential entropy of a sample by its spacings, in nats.
+    """Return the differential entropy of a sample by its spacings, in natural units.
 
     S = Σ_{k=1}^{m−1} 1/k + 1/(m − 1) Σ_i log(v_{i+1} − v_i)
 
@@ -57,7 +57,8 @@ def _to_unit_variance(values: Column) -> Column:
 
 
 def from_uniform(values: Column) -> float:
-    """Return the relative entropy of a column to the uniform law between its least and largest value: −S ≥ 0."""
+    """Return the relative entropy of a column to the uniform distribution between its least and largest value: −S ≥ "
+    "0."""
     return -entropy(_to_unit(values))
 
 

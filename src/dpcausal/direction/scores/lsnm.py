@@ -80,7 +80,7 @@ class Spline:
 
 
 PASSES = 4
-"""Most times that the mean is fitted anew with the weights of the scale."""
+"""Most times that the mean is fitted again with the weights of the scale."""
 
 FLOOR = 1e-4
 """Squared residuals are raised by this share of their mean before the logarithm."""

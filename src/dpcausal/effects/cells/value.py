@@ -35,7 +35,7 @@ class Value:
 
     @classmethod
     def from_payload(cls, form: Form, least: int) -> Value:
-        """Return the value that ``told`` wrote, of at least such a degree."""
+        """Return the value that its text describes, of at least such a degree."""
         degree = min(form.whole("degree", least), 2)
         levels = form.words("levels") if form.has("levels") else ()
         if levels and (degree != 1 or len(set(levels)) != 2 or len(levels) != 2):

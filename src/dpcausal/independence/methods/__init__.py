@@ -45,7 +45,7 @@ class Auto(IndependenceTest):
         return spent, f"{note + '; ' if note else ''}auto took {test.name}: {why}"
 
     def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Any:
-        """Return the test that was chosen, settled: nothing of this object is left in the plan."""
+        """Return the test that was chosen, planned: nothing of this object is left in the plan."""
         return choice(question, loss)[0].plan(question, loss)
 
     CLAIMS: ClassVar[tuple[str, ...]] = (

@@ -94,7 +94,7 @@ class Crt(BlockTest):
     Parameters
     ----------
     model_x : ModelX, mapping or "fit"
-        The distribution of x given z, as ``{"table": [[.9, .1], [.4, .6]]}`` or ``{"mean": {"intercept": 1, "age":
+        The distribution of x given z, as ``{"table": [[0.9, 0.1], [0.4, 0.6]]}`` or ``{"mean": {"intercept": 1, "age":
         0.5}, "sd": 2}``.  ``"fit"`` learns a normal distribution inside each block; the level is then approximate.
     blocks, regression, resamples, workers
         As in ``Gcm``.

@@ -1,6 +1,6 @@
 """The Hilbert-Schmidt criterion by permutations, for x and y without z: a decision by noisy statistics.
 
-A replaced row stands in one pair of the observed statistic, but in two of a permuted one: its x meets another row's y.
+A replaced row is in one pair of the observed statistic, but in two of a permuted one: its x meets another row's y.
 """
 
 from __future__ import annotations

@@ -166,7 +166,8 @@ class BlockNullLaw:
     def copies(self, count: int, bounds: tuple[float, float], generator: PublicGenerator) -> Reals:
         """Return copies of x, shape (count, n), clipped to x's bounds as x is.
 
-        The coins are drawn without a look at the rows, one a row and copy, so each copy of a row is a function of it.
+        The random numbers are drawn without a look at the rows, one a row and copy, so each copy of a row is a function
+        of it.
         """
         n = len(self.Z)
         sample = self.model.sample

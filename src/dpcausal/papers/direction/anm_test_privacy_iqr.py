@@ -1,7 +1,7 @@
 """Private causal inference, test-set privacy: the interquartile score by propose-test-release, printed and corrected.
 
 Kusner, Sun, Sridharan & Weinberger (2016), section 4.3 and appendix, Algorithm 1.
-Errata: not private as printed, by an interval that misses the range and a threshold that lacks a factor; one row moves
+Errata: not private as printed, by an interval that misses the range and a threshold without a factor; one row moves
 all four ranges (``docs/appendix/errata-direction-iqr.md``).  Proofs: ``iqr_intervals.md``, ``propose_test_release.md``.
 """
 
@@ -48,8 +48,8 @@ def published_log_iqr(
     R_j = A_j + Lap(1/ε) for j = 1, 2;  log IQR + Lap(1/ε) if some R_j > 1 + log(1/δ), in order;  else ⊥
 
     NOT PRIVATE AS CLAIMED: the second interval may miss the IQR, so that one record moves A_2 by hundreds; the
-    threshold lacks the factor 1/ε.  It runs on unproven allotments only; ``loss`` is the share of the claimed loss that
-    is booked.  *Source*: Kusner et al. (2016), appendix, Algorithm 1, after Dwork & Lei (2009).
+    threshold misses the factor 1/ε.  It runs on unproven allotments only; ``loss`` is the share of the claimed loss
+    that is booked.  *Source*: Kusner et al. (2016), appendix, Algorithm 1, after Dwork & Lei (2009).
     """
     if query.shape != (3,):
         raise FenceError(f"'{query.label}' must be the two distances and the log IQR")

@@ -37,7 +37,7 @@ def two_valued(sizes: Sequence[int]) -> bool:
 
 
 def steps_sensitivity(sizes: Sequence[int]) -> Sensitivity:
-    """Return the bound of the scores of columns of so many levels."""
+    """Return the bound of the scores of columns of that many levels."""
     return conditional_kendall_steps_sensitivity(two_valued(sizes))
 
 

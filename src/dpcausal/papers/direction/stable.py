@@ -149,7 +149,7 @@ class StableFit(OneHalf):
 
     @property
     def setting(self) -> Setting:
-        """λ and width, once they are settled."""
+        """λ and width, once they are planned."""
         return Setting(self.penalty or 0.0, self.width or 0.0)
 
     def sizes(self, question: Pair) -> tuple[int, int]:

@@ -41,7 +41,7 @@ def advanced_composition(epsilon: float, rounds: int, delta: float) -> float:
 
 
 def moments_accountant(share: float, noise: float, tests: int, delta: float) -> float:
-    """Return ε of so many Gaussian releases, each on a Poisson sample, by the Rényi accounting of dp-accounting."""
+    """Return ε of that many Gaussian releases, each on a Poisson sample, by the Rényi accounting of dp-accounting."""
     try:
         from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
         from dp_accounting.rdp import RdpAccountant

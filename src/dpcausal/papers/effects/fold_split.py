@@ -47,7 +47,7 @@ ESTIMATORS = ("g-formula", "ipw", "aipw")
 
 READING = "our reading of an abstract, arXiv 2505.19589: models, clipping and where noise is added are this library's"
 NO_INTERVAL = (
-    "averaged models of small folds are off by what no released number tells, and how scores spread is not paid for: "
+    "averaged models of small folds are off by what no released number shows, and how scores spread is not paid for: "
     "noise_error is that of the noise alone"
 )
 
@@ -190,7 +190,7 @@ class FoldSplit(EffectMethod):
         if question.table.weighed:
             raise ParameterError(f"method {self.name!r} has no proof for survey weights")
         if question.estimand != "ate" or question.groups is not None:
-            raise ParameterError(f"method {self.name!r} tells everybody's effect: estimand 'ate', no groups")
+            raise ParameterError(f"method {self.name!r} needs estimand 'ate' and no groups")
         if len(levels_of(question.column(question.treatment))) != 2:
             raise ParameterError(f"method {self.name!r} needs a treatment of two levels")
         public.check_choice("estimator", self.estimator, ESTIMATORS)

@@ -48,7 +48,7 @@ def propose_test_release(query: Query, allotment: CallBudget, loss: ApproxDP | N
     distance moves by at most Δ, and so does v unless all distances are at most 1 at both neighbours.
 
     *Guarantee*: (ε, δ)-DP, claim ``propose-test-release``.  Noise Lap(1/ε′) on two tests and a value costs (2ε′, δ),
-    not (3ε′, δ), since it is not told which test was passed.
+    not (3ε′, δ), since it is not released which test was passed.
     *Source*: Dwork & Lei (2009); Kusner et al. (2016), appendix, Algorithm 1, corrected.
     """
     if len(query.shape) != 1 or not 2 <= query.shape[0] <= 3 or query.integral:

@@ -26,7 +26,7 @@ def first_above(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy, *
     first i with  f_i + ν_i ≥ t + ρ,  ρ ~ Geo(2Δ/ε),  ν_i ~ Geo(4Δ/ε) independent
 
     where f are integers in a public order, bounded in l∞ by one Δ.  Nothing else is reported: neither the noisy answer
-    nor the noisy threshold, which a next round draws anew.
+    nor the noisy threshold, which a next round draws again.
 
     *Guarantee*: ε-DP, claim ``sparse-vector``.
     *Source*: Dwork & Roth (2014), Algorithm 1; Lyu, Su & Li (2017), Algorithm 1 with c = 1.

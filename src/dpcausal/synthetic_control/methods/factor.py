@@ -279,7 +279,7 @@ def forecaster(model: FactorRelease, start: int) -> Forecaster:
 
 
 def walked(past: Reals, after: int) -> float:
-    """Return how far the mean of so many periods lies from the last value, if a past's steps are a random walk's.
+    """Return how far the mean of that many periods lies from the last value, if a past's steps are a random walk's.
 
     Of m periods that is √((m + 1)(2m + 1)/(6m)) steps.
     """
