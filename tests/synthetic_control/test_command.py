@@ -56,7 +56,7 @@ def test_a_rule_of_treated_units_and_a_placebo_in_time_are_asked_for_by_flags(st
     words = ("--epsilon", "1", "--treated", "unit in ['u0', 'u1', 'u2']")
     for extra in ((*words, "--placebo", "1990"), ("--epsilon", "1", "--treated", "u0"), ("--epsilon", "1")):
         assert run(*extra).exit_code == 2
-    answered = run(*words, "--placebo", "1987")
+    answered = run(*words, "--placebo", "1987", "--details")
     assert answered.exit_code == 0 and "a placebo in time" in answered.output, answered.output
     with dpc.Ledger.open("study.ledger") as ledger:
         assert ledger.entries()[0].to_dict()["once"]["targets of panels"] == "unit in ['u0', 'u1', 'u2']"

@@ -258,10 +258,7 @@ class Panel(Uncopyable):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """All that is public of it, the targets' own records too.
-
-        What distinguishes it from another panel; nothing of a donor.
-        """
+        """All that is public of it, the targets' own records too; nothing of a donor."""
         hidden = ("_cells", "_lacking", "_ledger", "_places", "_public_values", "_series", "_target_covariates")
         fields = {slot: getattr(self, slot) for slot in Panel.__slots__ if slot not in hidden}
         return fields | {"_series": self._cells.target_rows, "_times": self._cells.times}
