@@ -30,6 +30,7 @@ from dpcausal.direction.scores.anm import split_rows
 from dpcausal.papers.direction import anm_training_privacy as published_fit
 from dpcausal.papers.direction import stable
 from dpcausal.papers.direction.calculators import one_draw, two_draws
+from dpcausal.papers.direction.half import TRAINING_SHARE
 from dpcausal.papers.direction.stable import Halves, Setting
 from dpcausal.privacy.noise import generator_from_seed
 
@@ -79,7 +80,7 @@ def scaled_halves(pair: Pair, seed: int, share: float) -> Halves:
 
 
 def split(pair: Pair, seed: int, epsilon: float) -> Split:
-    halves = scaled_halves(pair, seed, stable.StableFit.default_share)
+    halves = scaled_halves(pair, seed, TRAINING_SHARE)
     scores, bounds, steps = {}, {}, 0
     for penalty in (*PENALTIES, stable.default_penalty(halves.n, epsilon)):
         left_y, left_x = halves.residuals(Setting(penalty, stable.WIDTH))
@@ -94,7 +95,7 @@ def is_right(pair: Pair) -> bool:
     """Return whether the direction without noise, at the least penalty, is the true one in every halving."""
     setting = Setting(PENALTIES[0], stable.WIDTH)
     for seed in range(SPLITS):
-        halves = scaled_halves(pair, seed, stable.StableFit.default_share)
+        halves = scaled_halves(pair, seed, TRAINING_SHARE)
         forward, backward = stable.root_scores(halves.x, halves.y, *halves.residuals(setting))
         if forward >= backward:
             return False
