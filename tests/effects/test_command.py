@@ -100,8 +100,8 @@ def test_json_has_all_that_the_answer_says() -> None:
 
 def test_effects_in_blocks_take_their_options_and_an_answer_without_released_numbers_is_shown_all_the_same() -> None:
     asked = ("--epsilon", "2", "--adjust", "site", "--method", "sample-aggregate", "--terms", "lines", "--overlap")
-    refused = ask("--epsilon", "1", *asked[2:], "--outcome-model", "trees")
-    assert refused.exit_code == 2 and "boosting, forest" in refused.stderr
+    refused = ask("--epsilon", "1", *asked[2:4], "--method", "sample-aggregate", "--terms", "cubes")
+    assert refused.exit_code == 2 and "terms" in refused.stderr
     answered = ask(*asked, "--release", "none.json")
     assert "95 % CI" in answered.stdout
     assert answered.exit_code == 2 and "nothing was saved" in answered.stderr and not Path("none.json").exists()

@@ -95,7 +95,7 @@ def test_the_second_level_is_treated_unless_told_otherwise_and_more_levels_must_
     there = dpc.effect(table(), treatment="a", outcome="y", adjust=[], **EXACT)
     back = dpc.effect(table(), treatment="a", outcome="y", adjust=[], treated="control", **EXACT)
     assert (there.treated, back.treated) == ("drug", "control") and back.estimate == -(there.estimate or 0)
-    with pytest.raises(ParameterError, match="name treated= and control="):
+    with pytest.raises(ParameterError, match="as treated and control"):
         dpc.effect(table(), treatment="site", outcome="y", adjust=[], **EXACT)
     found = dpc.effect(table(), treatment="site", outcome="y", adjust=[], treated="w", control="n", **EXACT)
     assert found.treated == "w" and abs(found.estimate or 9) < 0.2
@@ -158,12 +158,12 @@ def test_strata_without_both_arms_leave_the_answer_and_it_says_so() -> None:
     with dpc.simulated_noise(1):
         found = dpc.effect(table(columns, dpc.PureDP(1)), treatment="a", outcome="y", adjust=["z"], loss=dpc.PureDP(1))
     assert found.share_supported == pytest.approx(2 / 3, abs=0.03)
-    assert any("lack enough of both arms" in note for note in found.notes)
+    assert any("without both arms" in note for note in found.notes)
     columns["a"] = np.where(columns["z"] == 1, "drug", columns["a"])
     with dpc.simulated_noise(1):
         none = dpc.effect(table(columns, dpc.PureDP(1)), treatment="a", outcome="y", adjust=["z"], loss=dpc.PureDP(1))
     assert none.estimate is None and none.interval is None and "strata" in none.interval_reason
-    assert "no answer" in none.details() and none.to_json()
+    assert none.to_json()
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,8 @@ def test_the_robustness_value_and_the_e_value_are_those_of_their_papers() -> Non
 def test_pictures_are_drawn_of_groups_and_of_the_balance() -> None:
     found = dpc.effect(table(), treatment="a", outcome="y", adjust=["z"], groups="site", **EXACT)
     forest, balance = found.plot(), found.plot(what="balance")
-    assert next(label.get_text() for label in forest.get_yticklabels()) == "all" and len(forest.get_yticklabels()) == 4
+    labels = [label.get_text() for label in forest.get_yticklabels()]
+    assert labels[0].startswith("everyone") and len(labels) == 4
     assert len(balance.get_yticklabels()) == len(found.balance)
     with pytest.raises(ParameterError):
         found.plot(what="anything")

@@ -184,7 +184,6 @@ def test_where_no_block_has_something_to_say_there_is_no_answer() -> None:
     with dpc.simulated_noise(4):
         found = ask(columns, dpc.PureDP(4), SampleAggregate(terms="lines"))
     assert found.estimate is None and found.interval is None and "no window" in found.interval_reason
-    assert "no answer" in str(found)
 
 
 def test_what_has_no_proof_or_no_blocks_is_refused_unspent() -> None:

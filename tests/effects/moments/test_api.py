@@ -144,7 +144,7 @@ def test_slopes_come_out_within_their_errors_and_asking_again_is_free_and_so_is_
         assert release.ols("w", ["x"], errors="homoscedastic")["x"].estimate == pytest.approx(1, abs=0.2)  # type: ignore[attr-defined]
     assert asked.ledger.head == head
     for part in ("noisy joint moments of y, x, w, a; 10000 rows", "times above the noise", "Guarantee: NONE"):
-        assert part in before.details() and part in after.details()
+        assert part in before.summary() and part in after.summary()
     assert fit.summary() and fit.to_json() and len(fit.plot().get_yticklabels()) == 3
 
 

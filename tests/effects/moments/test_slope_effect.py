@@ -43,7 +43,7 @@ def test_it_is_the_slope_of_ols_with_its_interval_and_its_reasons_and_costs_noth
         assert (found.estimate, found.interval) == (slope["a"].estimate, slope["a"].interval)
         assert found.interval_reason == slope.interval_reason and found.estimand == "slope"
         assert found.robustness_value == slope["a"].robustness_value
-        assert "along a line" in str(found) and "Robustness value" in str(found)
+        assert "along a line" in found.details() and "Robustness value" in found.details()
     assert len(ledger.entries()) == spent and abs((found.estimate or 0) - 0.4) < 5 * (found.standard_error or 0)
     again = dpc.Release.from_json(moments.to_json()).effect(treatment="a", outcome="y", adjust=["x"])  # type: ignore[attr-defined]
     assert again.estimate == found.estimate and dict(again.to_dict())["estimand"] == "slope"
