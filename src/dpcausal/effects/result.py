@@ -192,11 +192,15 @@ class Effect(Result):
     def headline(self) -> list[str]:
         who = f"all {self.n:,} {self.guarantee.records}" if not self.guarantee.subgroup else (
             f"{self.guarantee.records} with {self.guarantee.subgroup}")  # fmt: skip
+        whom = {
+            "att": ", among the treated", "slope": ", along a line", "overlap": ", in the overlap population",
+            "ate-winsorized": ", with winsorised outcomes",
+        }.get(self.estimand, "")  # fmt: skip
         arms = self.mean_treated is not None and self.mean_control is not None
         rows = [("everyone", self.estimate, self.interval, self.interval_reason)]
         rows += [(f"  {one.group}", one.estimate, one.interval, one.reason) for one in self.by_group]
         width = max(len(row[0]) for row in rows)
-        lines = [f"Effect of {self.treatment} ({self.treated} vs {self.control}) on {self.measured}, {who}"]
+        lines = [f"Effect of {self.treatment} ({self.treated} vs {self.control}) on {self.measured}, {who}{whom}"]
         if arms:
             lines.append(f"{'':{width + 42}}{f'mean if {self.treated}':>12}  {f'if {self.control}':>8}")
         for place, (name, estimate, interval, _) in enumerate(rows):
