@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import dpcausal
+import dpcausal.study.file
 from benchmarks.peers import validation
 from tests.docs.pages import DOCS, EVIDENCE, ROOT, blocks, prose, run_page, run_python, run_shell
 
@@ -138,3 +139,12 @@ def test_what_the_page_says_of_a_package_still_agrees(check: validation.Check) -
     assert float(line.split("|")[4]) >= check.digits and check.package in line
     if check.package in {"scipy", "scikit-learn", "statsmodels", "pandas", "dp-accounting"}:
         assert check.measured() >= check.digits
+
+
+def test_every_key_of_a_study_file_and_every_public_name_has_its_line() -> None:
+    schema = dpcausal.study.file.json_schema()
+    keys = [(name, key, one) for name, part in {"": schema, **schema["$defs"]}.items()
+            for key, one in part.get("properties", {}).items()]  # fmt: skip
+    assert [(name, key) for name, key, one in keys if not one.get("description")] == [] and len(keys) > 40
+    public = [name for name in dpcausal.__all__ if not (getattr(dpcausal, name).__doc__ or "").strip()]
+    assert public == []

@@ -94,15 +94,20 @@ Amount = Annotated[Any, PlainValidator(_amount), WithJsonSchema({"type": ["numbe
 class Part(BaseModel):
     """A table of the file: unknown keys are refused, what was given is not printed."""
 
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True, frozen=True)
+    model_config = ConfigDict(
+        extra="forbid", hide_input_in_errors=True, frozen=True, use_attribute_docstrings=True
+    )
 
 
 class Price(Part):
     """An amount: ``epsilon``, with ``delta`` or without, or ``rho``."""
 
     epsilon: Amount | None = None
+    """Privacy loss ε, a number or a fraction in quotes such as "1/3"."""
     delta: Amount | None = None
+    """Privacy loss δ, much smaller than 1 divided by the number of persons."""
     rho: Amount | None = None
+    """Privacy loss ρ of zero-concentrated privacy, instead of ε and δ."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> Price:
@@ -122,6 +127,7 @@ class Budget(Price):
     """The budget: an amount, and consent to one above ε = 20."""
 
     accept_large_epsilon: bool = False
+    """Whether a budget above ε = 20 is accepted."""
 
 
 class QuestionPart(Price):
@@ -130,13 +136,18 @@ class QuestionPart(Price):
     ``assumed`` holds what a plan supposes of it, as ``dpcausal.plan`` takes it: ``assumed = {share = 0.02}``.
     """
 
-    model_config = ConfigDict(extra="allow", hide_input_in_errors=True, frozen=True)
+    model_config = ConfigDict(extra="allow", hide_input_in_errors=True, frozen=True, use_attribute_docstrings=True)
 
     name: Annotated[str, StringConstraints(pattern=r"^[\w .-]{1,60}$")]
+    """Name of the question in results and in the report."""
     task: Text
+    """What is asked: effect, did, discontinuity, ci_test, discover, direction or another task."""
     where: Text | None = None
+    """Subgroup that the question is about, such as "age >= 50 and sex in ['f']"."""
     method: str | dict[str, Any] = "auto"
+    """Short name of a method, or a table with its name and options."""
     assumed: dict[str, Any] = Field(default_factory=dict)
+    """Assumptions of the plan, such as {share = 0.02, spread = 4.5}."""
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -148,73 +159,114 @@ class Bounds(Part):
     """Public bounds of a panel's outcome."""
 
     lower: Annotated[float, Field(strict=True)]
+    """Least value that counts."""
     upper: Annotated[float, Field(strict=True)]
+    """Largest value that counts."""
 
 
 class PanelPart(Part):
     """How the data are a panel: as ``dpcausal.Panel`` takes it."""
 
     unit: Text
+    """Column with the name of the unit."""
     time: Text
+    """Column with the period."""
     outcome: Text
+    """Column with the outcome."""
     target: Any
+    """Treated unit, or a list of them."""
     start: Any
+    """First treated period."""
     bounds: Bounds
+    """Public bounds of the outcome."""
     treated: tuple[Any, ...] | str = ()
+    """All treated units: a list, or a rule such as "unit in ['a', 'b']"."""
     times: tuple[Any, ...] | None = None
+    """Periods in order, where the column does not say it."""
     missing: str = "carry"
+    """Rule for missing periods of control units: carry or midpoint."""
 
 
 class Design(Part):
     """How the treatment came about: without it, the report calls no association an effect."""
 
     type: Literal["randomised", "observational"]
+    """How treatment was assigned: randomised or observational."""
     within: tuple[Text, ...] = ()
+    """Columns within which treatment was randomised."""
     unit_of_assignment: Text | None = None
+    """Column with the unit that was assigned, such as a clinic."""
 
 
 class Approvers(Part):
     """Who signs the report: name and institution."""
 
     controller: Text | None = None
+    """Data controller, with institution."""
     analyst: Text | None = None
+    """Analyst, with institution."""
     privacy_officer: Text | None = None
+    """Privacy officer, with institution."""
 
 
 class Disclosure(Part):
     """What only a person can say, for the report and the registry."""
 
-    model_config = ConfigDict(extra="allow", hide_input_in_errors=True, frozen=True)
+    model_config = ConfigDict(extra="allow", hide_input_in_errors=True, frozen=True, use_attribute_docstrings=True)
 
     curators: Text | None = None
+    """Who holds the data."""
     contact: Text | None = None
+    """Whom to ask about the publication."""
     description: str | None = None
+    """What the publication is, in a sentence."""
     intended_use: str | None = None
+    """What the results are for."""
     region: Text | None = None
+    """Where the persons live."""
     population: str | None = None
+    """Who the persons are."""
     actors: str | None = None
+    """Who has access to what."""
     justification: str | None = None
+    """Why this budget was chosen."""
     looked_at_before: str | None = None
+    """Who looked at the data before the questions were fixed."""
 
 
 class StudyFile(Part):
     """The whole file."""
 
     title: Text
+    """Title of the study and of its report."""
     data: Text
+    """Path of the data file, relative to the study file."""
     ledger: Text
+    """Path of the ledger, relative to the study file."""
     budget: Budget
+    """Total privacy budget of the ledger."""
     name: Annotated[str, StringConstraints(max_length=200)] = ""
+    """Permanent name of the data set; repeated questions are then free."""
     n: Annotated[int, Field(ge=1, le=10**12, strict=True)] | None = None
+    """Public number of rows or persons, where it is not read from the file."""
     person: Text | None = None
+    """Column with the person ID: all rows of a person are protected together."""
     ids: str = "private"
+    """Whether the IDs are private or public."""
     missing: str = "drop"
+    """Rule for missing values: drop, level or impute."""
     columns: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Allowed values of each column: bounds or levels, label, unit, missing codes, source."""
     panel: PanelPart | None = None
+    """Layout of a panel, for synthetic control."""
     question: list[QuestionPart] = Field(default_factory=list)
+    """The questions, in order."""
     disclosure: Disclosure = Disclosure()
+    """What only a person can say, for the report."""
     design: Design | None = None
+    """How the treatment came about."""
     approvers: Approvers = Approvers()
+    """Who signs the report."""
 
     @model_validator(mode="after")
     def _whole(self) -> StudyFile:
