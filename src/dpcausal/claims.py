@@ -21,25 +21,25 @@ class Claim:
 
 
 def _pages(folder: Traversable, prefix: str) -> list[tuple[str, str]]:
-    found = []
+    pages = []
     for entry in sorted(folder.iterdir(), key=lambda item: item.name):
         if entry.is_dir() and entry.name != "__pycache__":
-            found += _pages(entry, f"{prefix}{entry.name}/")
+            pages += _pages(entry, f"{prefix}{entry.name}/")
         elif entry.name.endswith(".md"):
-            found.append((prefix + entry.name, entry.read_text(encoding="utf-8")))
-    return found
+            pages.append((prefix + entry.name, entry.read_text(encoding="utf-8")))
+    return pages
 
 
 @lru_cache(maxsize=1)
 def claims() -> dict[str, Claim]:
     """Return all claims by name; a name stands on one page only."""
-    found: dict[str, Claim] = {}
+    by_name: dict[str, Claim] = {}
     for page, text in _pages(resources.files("dpcausal"), ""):
         for part in re.split(r"^(?=## )", text, flags=re.MULTILINE)[1:]:
             name = part.splitlines()[0].removeprefix("## ").strip()
             if re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
-                found[name] = Claim(name, page, part.strip())
-    return found
+                by_name[name] = Claim(name, page, part.strip())
+    return by_name
 
 
 @with_signature_errors
@@ -71,7 +71,7 @@ def _near(name: object, known: dict[str, Claim]) -> str:
     """Return the claims whose name or text has the word, as the name of a method has, or the nearest in spelling."""
     if not isinstance(name, str) or not 1 < len(name) < 200:
         return ""
-    word = re.compile(rf"(?<![a-z0-9]){re.escape(name.casefold())}(?![a-z0-9])")
-    named = [one for one in known if word.search(one)]
-    found = named or [one for one, claim in known.items() if word.search(claim.text.casefold())]
-    return f"; it is in {', '.join(sorted(found)[:8])}" if found else nearest(name, known)
+    pattern = re.compile(rf"(?<![a-z0-9]){re.escape(name.casefold())}(?![a-z0-9])")
+    named = [one for one in known if pattern.search(one)]
+    matching = named or [one for one, claim in known.items() if pattern.search(claim.text.casefold())]
+    return f"; it is in {', '.join(sorted(matching)[:8])}" if matching else nearest(name, known)

@@ -81,7 +81,7 @@ class Setting:
     def _command(self) -> str:
         amounts = getattr(self.value, "amounts", {self.name: self.value})
         options = {**amounts, **self.options}.items()
-        return " ".join(_flag(name) if value in (..., True) else f"{_flag(name)} {_word(value)}"
+        return " ".join(_flag(name) if value in (..., True) else f"{_flag(name)} {_as_text(value)}"
                         for name, value in options)  # fmt: skip
 
 
@@ -101,10 +101,10 @@ def _toml(value: Any) -> str:
         return "..."
     if isinstance(value, (str, bool, list, tuple)):
         return json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
-    return _word(value)
+    return _as_text(value)
 
 
-def _word(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else f"{float(value):.12g}"
 
 
@@ -123,8 +123,8 @@ def nearest(name: object, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     folded = {one.casefold(): one for one in reversed(list(known))}
-    found = get_close_matches(name.casefold(), folded, n=1) if isinstance(name, str) and len(name) < 200 else []
-    return f"; did you mean {folded[found[0]]!r}?" if found else ""
+    close = get_close_matches(name.casefold(), folded, n=1) if isinstance(name, str) and len(name) < 200 else []
+    return f"; did you mean {folded[close[0]]!r}?" if close else ""
 
 
 LONGEST_VALUE = 200
@@ -207,12 +207,12 @@ def _misfit(function: Callable[..., Any], arguments: tuple[Any, ...], named: Ite
     lacking = [one for one in needed if one not in {*places[: len(arguments)], *named}]
     twice = next((one for one in named if one in places[: len(arguments)]), None)
     if unknown is not None:
-        told = f"{name} has no argument {unknown!r}{nearest(unknown, taken) or '; it takes ' + ', '.join(taken)}"
+        problem = f"{name} has no argument {unknown!r}{nearest(unknown, taken) or '; it takes ' + ', '.join(taken)}"
     elif len(arguments) > len(places):
-        told = f"{name} takes other arguments by name"
+        problem = f"{name} takes other arguments by name"
     else:
-        told = f"{name} has {twice!r} twice" if twice else f"{name} needs {', '.join(lacking)}"
-    return f"{told}: {name}({written})"
+        problem = f"{name} has {twice!r} twice" if twice else f"{name} needs {', '.join(lacking)}"
+    return f"{problem}: {name}({written})"
 
 
 class LossError(ParameterError):

@@ -86,8 +86,8 @@ class Guarantee:
     @property
     def subgroup(self) -> str:
         """Which records were asked, as ``Table.told`` words it; empty for all."""
-        said = "the subgroup: "
-        return " and ".join(words.removeprefix(said) for words in self.public if words.startswith(said))
+        prefix = "the subgroup: "
+        return " and ".join(text.removeprefix(prefix) for text in self.public if text.startswith(prefix))
 
     def to_dict(self) -> dict[str, Any]:
         return {field.name: plain(getattr(self, field.name)) for field in fields(self)}
@@ -231,7 +231,7 @@ def explain_terms(text: str) -> list[str]:
     >>> explain_terms("a -> b (margin 3 nats)")
     ['Nats: a difference of log-likelihoods: 1 is odds of 2.7 to 1, 5 are 150 to 1.']
     """
-    return [f"{word[0].upper()}{word[1:]}: {told}." for word, told in MEANS.items() if word in text]
+    return [f"{term[0].upper()}{term[1:]}: {meaning}." for term, meaning in MEANS.items() if term in text]
 
 
 def data_frame(rows: list[dict[str, Any]], columns: list[str] | None = None) -> Any:

@@ -57,9 +57,9 @@ def init_command(
             echo(f"\nStopped. Your answers so far are in {out}; complete the file in an editor.", error=True)
             raise
         write_new(out, draft(path_in_study, file=out.name, **entries))
-        asked = "1 question" if entries.get("question") else "no question yet: add one at its end"
+        questions = "1 question" if entries.get("question") else "no question yet: add one at its end"
         columns = f"{len(entries['columns'])} column{'s' * (len(entries['columns']) != 1)}"
-        echo(f"\nWrote {out} ({columns}, {asked}). The ledger does not exist yet.")
+        echo(f"\nWrote {out} ({columns}, {questions}). The ledger does not exist yet.")
         echo(f"Next: dpcausal check {out}    looks for data problems (for you only, not private)\n"
              f"      dpcausal plan {out}     shows the expected accuracy, free")  # fmt: skip
 

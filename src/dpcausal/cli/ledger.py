@@ -167,9 +167,9 @@ def question_text(task: str, detail: dict[str, Any]) -> str:
         text = f"effect of {detail['treatment']} on {detail['outcome']}"
     else:
         text = f"{task.replace('_', ' ')} of {', '.join(named('columns', 'by', 'values', 'targets'))}"
-    for key, word in (("given", "given"), ("groups", "by"), ("adjust", "adjusted for"), ("where", "where")):
+    for key, label in (("given", "given"), ("groups", "by"), ("adjust", "adjusted for"), ("where", "where")):
         if named(key):
-            text += f", {word} {' and '.join(named(key)) if key == 'where' else ', '.join(named(key))}"
+            text += f", {label} {' and '.join(named(key)) if key == 'where' else ', '.join(named(key))}"
     return text + (f" in {detail['table']}" if detail.get("table") else "")
 
 

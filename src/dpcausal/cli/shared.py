@@ -179,8 +179,8 @@ def show(result: Result, ledger: Ledger, as_json: bool, details: bool = False) -
     if as_json:
         print_json(result.to_dict() | {"remaining": vars(ledger.remaining), "ledger_head": ledger.head})
         return
-    shown_text = result.details() if details else str(result)
-    text = f"{shown_text}\nLeft of the budget: {ledger.remaining}."
+    printed = result.details() if details else str(result)
+    text = f"{printed}\nLeft of the budget: {ledger.remaining}."
     if sys.stdout.isatty():
         from rich.console import Console
         from rich.panel import Panel

@@ -237,23 +237,23 @@ COMMANDS: dict[str, TaskCommand] = {
 def _own_parameters(task: TaskCommand, function: Callable[..., Any]) -> list[inspect.Parameter]:
     """Return an argument or option for each of the function's own arguments."""
     positional, taken = task.positional or {}, {one.name for one in task.more}
-    found = []
+    parameters = []
     for name, one in inspect.signature(function).parameters.items():
         if name in SETTINGS or name in taken or (task.panel and name == "target") or name == "pairs":
             continue
         if name == "knowledge":
-            found.append(one.replace(annotation=KnowledgeOption))
+            parameters.append(one.replace(annotation=KnowledgeOption))
             continue
         text, kind = described(function, name), _kind(str(one.annotation))
         if name in positional:
             argument = Annotated[str, typer.Argument(help=text)]
-            found.append(inspect.Parameter(positional[name], inspect.Parameter.KEYWORD_ONLY, annotation=argument))
+            parameters.append(inspect.Parameter(positional[name], inspect.Parameter.KEYWORD_ONLY, annotation=argument))
         elif one.default is not REQUIRED or name in ("given", "adjust"):
             default = None if one.default is REQUIRED or isinstance(one.default, tuple) else one.default
-            found.append(parameter(name, kind if default is not None else kind | None, text, default))
+            parameters.append(parameter(name, kind if default is not None else kind | None, text, default))
         else:
-            found.append(parameter(name, kind, text, REQUIRED))
-    return found
+            parameters.append(parameter(name, kind, text, REQUIRED))
+    return parameters
 
 
 def _kind(annotation: str) -> Any:

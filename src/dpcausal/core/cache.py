@@ -60,14 +60,14 @@ def lookup_or_stop(
     zcdp: ZCDP | None = None, **more: Any,
 ) -> tuple[str, Any]:  # fmt: skip
     """Return what identifies exactly this call, and its cached result or ``None``; refuse one of other data."""
-    asked = cache_key(ledger, task, plans, offered, **more)
+    key = cache_key(ledger, task, plans, offered, **more)
     if _dry_run_active.get():
-        raise DryRunStop(task, tuple(plans), loss, zcdp, asked)
-    found = load_cached(ledger, asked, refresh, subject_of(plans[0].question).origin)
-    if found is not None and found.other_data:
+        raise DryRunStop(task, tuple(plans), loss, zcdp, key)
+    recalled = load_cached(ledger, key, refresh, subject_of(plans[0].question).origin)
+    if recalled is not None and recalled.other_data:
         hint = "for a result of these data set ", Setting("refresh", True), ", or give the data another name"
-        raise LedgerError(found.other_data, argument="refresh", rule="other-data", hint=hint)
-    return asked, None if found is None else found.answer
+        raise LedgerError(recalled.other_data, argument="refresh", rule="other-data", hint=hint)
+    return key, None if recalled is None else recalled.answer
 
 
 def cache_key(ledger: Ledger, task: str, plans: Sequence[PlannedCall[Any]], offered: Loss, **more: Any) -> str:
@@ -92,7 +92,7 @@ class Recalled:
     other_data: str
 
 
-def load_cached(ledger: Ledger, asked: str, refresh: bool, origin: Origin | None) -> Recalled | None:
+def load_cached(ledger: Ledger, key: str, refresh: bool, origin: Origin | None) -> Recalled | None:
     """Return the cached result of exactly this call; ``None`` if there is none, or ``refresh`` runs it again at a new
     privacy cost.
 
@@ -101,18 +101,18 @@ def load_cached(ledger: Ledger, asked: str, refresh: bool, origin: Origin | None
     """
     if not isinstance(refresh, bool):
         raise ParameterError("refresh must be True or False")
-    found = None if refresh or not asked else ledger.cached(asked)
-    if found is None:
+    stored = None if refresh or not key else ledger.cached(key)
+    if stored is None:
         return None
-    number, record = found
+    number, record = stored
     answer = None
     with suppress(KeyError, ValueError, TypeError, LookupError, AttributeError):
         answer = decode(record["released"], cached=f"spend {number} of this ledger paid for it on {record['at']}")
     if answer is None:
-        told = f"the answer of spend {number} was kept by another version of this library and cannot be read"
+        message = f"the answer of spend {number} was kept by another version of this library and cannot be read"
         hint = "to pay again set ", Setting("refresh", True)
-        raise LedgerError(told, argument="refresh", rule="unreadable-answer", value=number, hint=hint)
-    why = "" if origin is None else _other_data(ledger, asked, str(record.get("data", "")), origin)
+        raise LedgerError(message, argument="refresh", rule="unreadable-answer", value=number, hint=hint)
+    why = "" if origin is None else _other_data(ledger, key, str(record.get("data", "")), origin)
     return Recalled(answer, why and f"spend {number} answered this question, but {why}")
 
 
@@ -120,31 +120,31 @@ _frames: dict[tuple[object, str], Origin] = {}
 """The frame in memory that each answer was made from, or was first given for, in this process: never written down."""
 
 
-def _other_data(ledger: Ledger, asked: str, mark: str, origin: Origin) -> str:
+def _other_data(ledger: Ledger, key: str, mark: str, origin: Origin) -> str:
     if mark and origin.mark:
         return "" if mark == origin.mark else "its file was written to, replaced or copied since"
     if mark or origin.mark:
         return f"from a {'file' if mark else 'frame in memory'}"
-    earlier = _frames.setdefault((_place(ledger), asked), origin)
+    earlier = _frames.setdefault((_place(ledger), key), origin)
     return "from another frame of this process" if origin.is_other(earlier) else ""
 
 
 def _place(ledger: Ledger) -> object:
     try:
-        found = None if ledger.path is None else os.stat(ledger.path)
+        status = None if ledger.path is None else os.stat(ledger.path)
     except OSError:
         return str(ledger.path)
-    return id(ledger) if found is None else (found.st_dev, found.st_ino)
+    return id(ledger) if status is None else (status.st_dev, status.st_ino)
 
 
-def store(ledger: Ledger, origin: Origin, asked: str, allotment: CallBudget, answer: Answer) -> Answer:
+def store(ledger: Ledger, origin: Origin, key: str, allotment: CallBudget, answer: Answer) -> Answer:
     """Write an answer beside its spend, if it is to be kept, and return it; a NotCachedWarning where that fails."""
-    if not (asked and allotment.private):
+    if not (key and allotment.private):
         return answer
     try:
         stamp = allotment.at[:16].replace("T", " ") + " UTC"
         ledger.store(allotment.number, {"released": encode(answer), "at": stamp, "data": origin.mark})
-        _frames[_place(ledger), asked] = origin
+        _frames[_place(ledger), key] = origin
     except (NotStorableError, LedgerError, ParameterError) as error:
         # It is paid for and goes to whoever asked; the ledger goes on to say: spent, no answer.
         warn(NotCachedWarning(allotment.number, str(error), answer), stacklevel=2)

@@ -64,14 +64,14 @@ def cache_key_text(task: str, plans: Sequence[PlannedCall[Any]], offered: Loss, 
 
 
 def _call(plan: PlannedCall[Any]) -> dict[str, Any]:
-    asked = _question_key(plan.question)
-    told = {
+    question = _question_key(plan.question)
+    key = {
         "task": plan.question.task,
-        "question": asked,
+        "question": question,
         "method": _method_key(plan.method),
         "loss": loss_text(plan.spent),
     }
-    return told | _dataset_key(plan.question, asked)
+    return key | _dataset_key(plan.question, question)
 
 
 def subject_of(question: Any) -> Table | Panel:
@@ -80,34 +80,36 @@ def subject_of(question: Any) -> Table | Panel:
     return subject
 
 
-def _dataset_key(question: Any, asked: dict[str, Any]) -> dict[str, Any]:
+def _dataset_key(question: Any, question_key: dict[str, Any]) -> dict[str, Any]:
     subject = subject_of(question)
     if not subject.name:
         raise NotStorableError("a table without a name")
-    told = {name.removeprefix("_"): value for name, value in subject.identity.items()}
-    return {"panel": _panel(told)} if isinstance(subject, Panel) else {"table": _table(subject, told, asked)}
+    identity = {name.removeprefix("_"): value for name, value in subject.identity.items()}
+    if isinstance(subject, Panel):
+        return {"panel": _panel(identity)}
+    return {"table": _table(subject, identity, question_key)}
 
 
-def _table(table: Table, told: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
-    inside, weight, schema = (told.pop(name) for name in ("inside", "weight", "schema"))
-    used = {*_texts(asked), *(one.name for one in inside)}  # a level that is called as a column brings one more
+def _table(table: Table, key: dict[str, Any], question_key: dict[str, Any]) -> dict[str, Any]:
+    inside, weight, schema = (key.pop(name) for name in ("inside", "weight", "schema"))
+    used = {*_texts(question_key), *(one.name for one in inside)}  # a level that is called as a column brings one more
     columns = {name: column.to_dict() for name, column in schema.items() if name in used}
-    told |= {"schema": columns, "where": _subgroup(inside), "unit": table.unit.value}
-    return _drop_none(told | {"weight": None if weight is None else [weight[0], weight[1].to_dict()]})
+    key |= {"schema": columns, "where": _subgroup(inside), "unit": table.unit.value}
+    return _drop_none(key | {"weight": None if weight is None else [weight[0], weight[1].to_dict()]})
 
 
-def _texts(told: Any) -> Iterator[str]:
-    if isinstance(told, str):
-        yield told
-    elif isinstance(told, (dict, list)):
-        for part in told.values() if isinstance(told, dict) else told:
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for part in value.values() if isinstance(value, dict) else value:
             yield from _texts(part)
 
 
-def _panel(told: dict[str, Any]) -> dict[str, Any]:
-    covariates = {name: column.to_dict() for name, column in told["covariates"].items()}
-    pairs = {name: [list(pair) for pair in told[name].items()] for name in ("starts", "series")}
-    return _drop_none(told | {"bounds": told["bounds"].to_dict(), "covariates": covariates} | pairs)
+def _panel(key: dict[str, Any]) -> dict[str, Any]:
+    covariates = {name: column.to_dict() for name, column in key["covariates"].items()}
+    pairs = {name: [list(pair) for pair in key[name].items()] for name in ("starts", "series")}
+    return _drop_none(key | {"bounds": key["bounds"].to_dict(), "covariates": covariates} | pairs)
 
 
 def _subgroup(inside: Sequence[Predicate]) -> list[dict[str, Any]]:
@@ -134,12 +136,12 @@ def _method_key(method: Method[Any]) -> dict[str, Any]:
     if not type(method).__module__.startswith("dpcausal."):
         raise NotStorableError("a method of the caller's: its name does not say what it does")
     options = {one.name: getattr(method, one.name) for one in fields(method)}
-    told = {name: _method_key(option) if isinstance(option, Method) else option for name, option in options.items()}
-    return {"name": method.name, "options": _drop_none(told)}
+    values = {name: _method_key(option) if isinstance(option, Method) else option for name, option in options.items()}
+    return {"name": method.name, "options": _drop_none(values)}
 
 
-def _drop_none(told: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _to_json_key(value) for name, value in told.items() if value is not None}
+def _drop_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _to_json_key(value) for name, value in values.items() if value is not None}
 
 
 def _to_json_key(value: Any) -> Any:

@@ -24,7 +24,7 @@ from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Unit
 
 Answer = TypeVar("Answer")
-Asked = TypeVar("Asked", bound="Question[Any]")
+QuestionType = TypeVar("QuestionType", bound="Question[Any]")
 
 
 class Question(ABC, Generic[Answer]):
@@ -85,7 +85,7 @@ class Question(ABC, Generic[Answer]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Method(ABC, Generic[Asked]):
+class Method(ABC, Generic[QuestionType]):
     """One way to answer a question, with its options as fields; ``None`` means a public rule.
 
     ``release`` is total: nothing in it may fail or warn for a reason that lies in a value.
@@ -96,8 +96,9 @@ class Method(ABC, Generic[Asked]):
         known = [field.name for field in fields(cls)]
         unknown = next((name for name in options if name not in known), None)
         if arguments or unknown is not None:
-            told = "takes its options by name" if arguments else f"has no option {unknown!r}{nearest(unknown, known)}"
-            raise CallError(f"{cls.__name__} {told}: {', '.join(f'{name}=...' for name in known) or 'it has none'}")
+            meant = f"{unknown!r}{nearest(unknown, known)}"
+            problem = "takes its options by name" if arguments else f"has no option {meant}"
+            raise CallError(f"{cls.__name__} {problem}: {', '.join(f'{name}=...' for name in known) or 'it has none'}")
         return super().__new__(cls)
 
     name: ClassVar[str]
@@ -136,27 +137,27 @@ class Method(ABC, Generic[Asked]):
     proofs: ClassVar[tuple[str, ...]] = ()
     """The claims that every release relies on; ``proofs_of`` adds those that depend on the question or the loss."""
 
-    def charge(self, loss: Loss, question: Asked) -> tuple[Any, str]:
+    def charge(self, loss: Loss, question: QuestionType) -> tuple[Any, str]:
         """Return what is spent of a loss and a note; refuse a kind that it cannot spend."""
         if isinstance(loss, NoPrivacy) and not self.supports_no_privacy:
             raise ParameterError(f"method {self.name} has no form without privacy")
         return charged_loss(loss, self.losses, f"method {self.name!r}", self.least_epsilon)
 
-    def plan(self, question: Asked, loss: Any) -> Self:
+    def plan(self, question: QuestionType, loss: Any) -> Self:
         """Return the method with its options checked and filled, from public numbers."""
         return self
 
-    def needs_all_rows(self, question: Asked) -> bool:
+    def needs_all_rows(self, question: QuestionType) -> bool:
         """Return whether it needs all rows in memory at once, in one order."""
         return self.needs_rows_in_memory
 
-    def proofs_of(self, question: Asked, loss: Any) -> tuple[str, ...]:
+    def proofs_of(self, question: QuestionType, loss: Any) -> tuple[str, ...]:
         """Return the claims that a release relies on; noise on integers is geometric for ε, Gaussian for ρ."""
         if self.losses != (PureDP, ZCDP):
             return self.proofs
         return (*self.proofs, "gaussian" if isinstance(loss, ZCDP) else "geometric")
 
-    def caveats(self, question: Asked, loss: Any) -> tuple[str, ...]:
+    def caveats(self, question: QuestionType, loss: Any) -> tuple[str, ...]:
         """Return what public numbers say against an answer, in words."""
         return ()
 
@@ -168,12 +169,12 @@ class Method(ABC, Generic[Asked]):
     def load(self) -> None:
         """Import or compile, before the spend, what a release needs beside what all calls need."""
 
-    def read(self, question: Asked) -> Any:
+    def read(self, question: QuestionType) -> Any:
         """Bring the private rows that a release needs, after the spend."""
         return question.read()
 
     @abstractmethod
-    def release(self, run: Run[Asked]) -> Any:
+    def release(self, run: Run[QuestionType]) -> Any:
         """Release the answer; the exact one where ``NoPrivacy`` was charged."""
 
     def options(self) -> dict[str, Any]:
@@ -192,11 +193,11 @@ class SumsOverRows:
 
 
 @dataclass(frozen=True)
-class PlannedCall(Generic[Asked]):
+class PlannedCall(Generic[QuestionType]):
     """A question, the planned method that will answer it, and what that costs: all that decides how a call runs."""
 
-    question: Asked
-    method: Method[Asked]
+    question: QuestionType
+    method: Method[QuestionType]
     spent: Any
     note: str = ""
     """What was not spent of the loss, in words."""
@@ -225,8 +226,8 @@ class PlannedCall(Generic[Asked]):
     @property
     def caveats(self) -> tuple[str, ...]:
         """What the answer must say of itself, in words."""
-        told = (self.note, *self.method.caveats(self.question, self.spent), *self.question.caveats)
-        return tuple(caveat for caveat in told if caveat)
+        texts = (self.note, *self.method.caveats(self.question, self.spent), *self.question.caveats)
+        return tuple(caveat for caveat in texts if caveat)
 
     def detail(self) -> dict[str, Any]:
         """Return what the ledger's entry says: public arguments."""

@@ -20,15 +20,15 @@ def adjusted(pvalues: Sequence[float], correction: str) -> list[float]:
     """
     m = len(pvalues)
     order = sorted(range(m), key=lambda place: pvalues[place])
-    found = list(pvalues)
+    adjusted_values = list(pvalues)
     if correction == "holm":
         largest = 0.0
         for rank, place in enumerate(order):
             largest = max(largest, min(1.0, (m - rank) * pvalues[place]))
-            found[place] = largest
+            adjusted_values[place] = largest
     elif correction == "benjamini-hochberg":
         least = 1.0
         for rank, place in reversed(list(enumerate(order, start=1))):
             least = min(least, m * pvalues[place] / rank)
-            found[place] = least
-    return found
+            adjusted_values[place] = least
+    return adjusted_values

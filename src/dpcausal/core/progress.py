@@ -18,15 +18,15 @@ def told(share: float) -> None:
         within(share)
 
 
-def while_it_works(tell: Callable[..., object]) -> Callable[..., None]:
+def while_it_works(callback: Callable[..., object]) -> Callable[..., None]:
     """Return a function that is silent from its first failure on: an answer that is paid for is not lost for a word."""
     works = True
 
-    def telling(*words: Any, **named: Any) -> None:
+    def telling(*arguments: Any, **named: Any) -> None:
         nonlocal works
         try:
             if works:
-                tell(*words, **named)
+                callback(*arguments, **named)
         except Exception:
             works = False
 
@@ -42,13 +42,13 @@ def progress(total: int, title: str) -> Iterator[Callable[[str], None]]:
     if is_terminal():
         while_it_works(lambda: bar.append(_started()))()
     if not bar:
-        yield _silent
+        yield _no_progress
         return
-    shown, done = bar[0], 0
-    update = while_it_works(shown.update)
+    bar_shown, done = bar[0], 0
+    update = while_it_works(bar_shown.update)
     from rich.markup import escape
 
-    task = shown.add_task(escape(title), total=total)
+    task = bar_shown.add_task(escape(title), total=total)
 
     def step(name: str) -> None:
         nonlocal done
@@ -60,19 +60,19 @@ def progress(total: int, title: str) -> Iterator[Callable[[str], None]]:
         yield step
     finally:
         _within.reset(token)
-        while_it_works(shown.stop)()
+        while_it_works(bar_shown.stop)()
 
 
 def _started() -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    shown = Progress(
+    bar = Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
         console=Console(stderr=True), transient=True,
     )  # fmt: skip
-    shown.start()
-    return shown
+    bar.start()
+    return bar
 
 
 def is_terminal() -> bool:
@@ -80,5 +80,5 @@ def is_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-def _silent(name: str) -> None:
+def _no_progress(name: str) -> None:
     pass

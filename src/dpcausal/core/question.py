@@ -87,5 +87,5 @@ class TableQuestion(Question[Answer]):
         more: tuple[str, ...] = (),
     ) -> Guarantee:
         """Return the guarantee of an answer; ``caveats`` replace those of the plan, ``more`` is public besides."""
-        told = self.table.told(self.public + more)
-        return Guarantee.of(allotment, proofs=planned.proofs, caveats=caveats or planned.caveats, public=told)
+        public = self.table.told(self.public + more)
+        return Guarantee.of(allotment, proofs=planned.proofs, caveats=caveats or planned.caveats, public=public)

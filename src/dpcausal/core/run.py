@@ -103,19 +103,19 @@ def ask(
     check_epsilon_consent(loss, accept_large_epsilon)
     planned = plan_call(question, method, loss, accept_unproven=accept_unproven)
     ledger = question.ledger
-    asked, found = lookup_or_stop(ledger, question.task, [planned], planned.spent, refresh, offered=loss)
-    if found is not None:
-        return question.finalize(found)
+    key, cached = lookup_or_stop(ledger, question.task, [planned], planned.spent, refresh, offered=loss)
+    if cached is not None:
+        return question.finalize(cached)
     origin = subject_of(question).origin
     (planned,), allotment = _charge_all(
         [planned], planned.spent, task=question.task, detail=planned.detail(), once=question.once_per_ledger,
-        asked=asked, refresh=refresh,
+        asked=key, refresh=refresh,
     )  # fmt: skip
     rng, seed = public_generator() if planned.method.uses_public_randomness else (None, None)
     with question.progress_context():
         released = isolated(planned.released(isolated(planned.read), rng, allotment))
     answer = planned.question.report(planned, released, allotment, seed)
-    return question.finalize(store(ledger, origin, asked, allotment, answer))
+    return question.finalize(store(ledger, origin, key, allotment, answer))
 
 
 def _charge_all(
@@ -139,18 +139,18 @@ def run_many(
     ``read`` brings a question's rows where several share a reading; one ``seed`` for all deals the rows alike;
     ``progress`` gets (done, all) after each, and no more once it has failed.
     """
-    answers, say = [], None if progress is None else while_it_works(progress)
+    answers, report = [], None if progress is None else while_it_works(progress)
     for done, planned in enumerate(plans, start=1):
-        rng, own = (None, None) if not planned.method.uses_public_randomness else _dealt(seed)
+        rng, own = (None, None) if not planned.method.uses_public_randomness else _generator_of(seed)
         private = isolated(partial(read, planned.question) if read else planned.read)
         released = isolated(planned.released(private, rng, allotment))
         answers.append(planned.question.report(planned, released, allotment, own))
-        if say is not None:
-            say(done, len(plans))
+        if report is not None:
+            report(done, len(plans))
     return answers
 
 
-def _dealt(seed: int | None) -> tuple[PublicGenerator, int]:
+def _generator_of(seed: int | None) -> tuple[PublicGenerator, int]:
     return public_generator() if seed is None else (generator_from_seed(seed), seed)
 
 
@@ -171,10 +171,11 @@ class JointRun:
         """Return what all cost: the claims of each and those of many; a note, and each one's caveats once, but some."""
         question = self.plans[0].question
         own = dict.fromkeys(claim for plan in self.plans for claim in plan.proofs)
-        told = dict.fromkeys([*filter(None, [note]), *(words for one in answers for words in one.guarantee.caveats)])
+        each = (caveat for one in answers for caveat in one.guarantee.caveats)
+        caveats = dict.fromkeys([*filter(None, [note]), *each])
         return Guarantee.of(
             self.allotment, proofs=(*own, *claims) if own else (),
-            caveats=tuple(words for words in told if words not in (*self.allotment.caveats, *but)),
+            caveats=tuple(caveat for caveat in caveats if caveat not in (*self.allotment.caveats, *but)),
             public=question.table.told(question.public),
         )  # fmt: skip
 
@@ -189,18 +190,18 @@ def charge_jointly(
 ) -> JointRun | Any:  # fmt: skip
     """Spend once for all plans; the cached result instead, where exactly this call has one."""
     question, ledger = plans[0].question, plans[0].question.ledger
-    asked, kept = lookup_or_stop(
+    key, cached = lookup_or_stop(
         ledger, task, plans, division.spent, refresh, offered=loss, zcdp=division.zcdp, correction=correction
     )
-    if kept is not None:
-        return kept
+    if cached is not None:
+        return cached
     epsilons = [getattr(plan.spent, "epsilon", None) for plan in plans]
     public = {
         "alpha": question.alpha, "correction": correction, "divided_by": "rho" if division.by_rho else "epsilon",
         "epsilons": epsilons[:1] if len(set(epsilons)) == 1 else epsilons,
     }  # fmt: skip
     plans, allotment = _charge_all(
-        plans, division.spent, task=task, zcdp=division.zcdp, asked=asked, refresh=refresh,
+        plans, division.spent, task=task, zcdp=division.zcdp, asked=key, refresh=refresh,
         detail={**detail, **public, **question.table.declared},
     )  # fmt: skip
-    return JointRun(plans, ledger, subject_of(question).origin, allotment, asked)
+    return JointRun(plans, ledger, subject_of(question).origin, allotment, key)

@@ -7,18 +7,18 @@ from typing import Any, Generic, TypeVar
 
 from dpcausal.privacy.budget import CallBudget
 
-Asked = TypeVar("Asked")
+QuestionType = TypeVar("QuestionType")
 
 
 @dataclass(frozen=True, slots=True)
-class Run(Generic[Asked]):
+class Run(Generic[QuestionType]):
     """One run of a method, after the charge: the one object through which it sees private rows.
 
     ``loss`` is what was charged, ``NoPrivacy`` for the exact answer; ``rng`` draws public randomness, ``None`` for a
     method that uses none; ``data`` is *private*.  A run does not leave its process, as its budget does not.
     """
 
-    question: Asked
+    question: QuestionType
     loss: Any
     budget: CallBudget
     rng: Any

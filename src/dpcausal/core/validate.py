@@ -101,8 +101,8 @@ def reject_misplaced_options(
 ) -> None:  # fmt: skip
     """Refuse keywords that a public function does not take, and name the object that takes them, or the nearest one."""
     for name, value in misplaced.items():
-        asked = known.get(method) if isinstance(method, str) else type(method)
-        kinds = [kind for kind in (asked, *known.values()) if isinstance(kind, type) and issubclass(kind, Method)]
+        chosen = known.get(method) if isinstance(method, str) else type(method)
+        kinds = [kind for kind in (chosen, *known.values()) if isinstance(kind, type) and issubclass(kind, Method)]
         taker = next((kind for kind in kinds if name in {field.name for field in fields(kind)}), None)
         if taker is None:
             options = {field.name for kind in kinds for field in fields(kind)}

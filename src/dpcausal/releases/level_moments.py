@@ -121,12 +121,12 @@ class NoisyWhitened(Release):
 
     @cached_property
     def _roots(self) -> list[Reals]:
-        found = []
+        roots = []
         for column in range(len(self.names)):
             own = self.block(column)
             values, vectors = np.linalg.eigh(self._second[own, own] - np.outer(self._means[own], self._means[own]))
-            found.append((vectors / np.sqrt(np.clip(values, *EIGENVALUES))) @ vectors.T)
-        return found
+            roots.append((vectors / np.sqrt(np.clip(values, *EIGENVALUES))) @ vectors.T)
+        return roots
 
     @cached_property
     def _root(self) -> Reals:
@@ -139,8 +139,8 @@ class NoisyWhitened(Release):
     def covariance(self) -> Reals:
         """The noisy covariance, each column whitened once more."""
         centred = self._second - np.outer(self._means, self._means)
-        found = self._root @ centred @ self._root.T
-        return np.asarray((found + found.T) / 2)
+        product = self._root @ centred @ self._root.T
+        return np.asarray((product + product.T) / 2)
 
     @cached_property
     def _noise(self) -> Reals:
@@ -179,16 +179,16 @@ class NoisyWhitened(Release):
             end = own.start
             across = C[end].take(inside)
             slopes = across[None] @ inverse
-            left, beside = max(float(C[end, end]) - (slopes @ across).item(), LEAST_LEFT), slopes @ among
-            root, within = np.array([[left**-0.5]]), (N[end, end] + beside @ slopes.T) / left
-            found = _Left(slopes, beside, inside, root, within, ONE)
-            self._lefts[x, given] = found
-            return found
+            left, slope_noise = max(float(C[end, end]) - (slopes @ across).item(), LEAST_LEFT), slopes @ among
+            root, within = np.array([[left**-0.5]]), (N[end, end] + slope_noise @ slopes.T) / left
+            left_over = _Left(slopes, slope_noise, inside, root, within, ONE)
+            self._lefts[x, given] = left_over
+            return left_over
         slopes = C[own, inside] @ inverse
         spread, root = floored(C[own, own] - slopes @ C[inside, own])
         noise = root @ (N[own, own] + slopes @ among @ slopes.T) @ root
-        found = self._lefts[x, given] = _Left(slopes, slopes @ among, inside, root, noise, root @ spread @ root)
-        return found
+        left_over = self._lefts[x, given] = _Left(slopes, slopes @ among, inside, root, noise, root @ spread @ root)
+        return left_over
 
     def residual(self, x: int, y: int, given: Columns) -> Residual | None:
         """Return what is left of the link of two columns given others; ``None`` if one of the two has one kept level.
@@ -219,12 +219,12 @@ class NoisyWhitened(Release):
             spread, flat = (sampling / self.count + noise).reshape(p * q, p * q), h.ravel()
             squared, added = float(flat @ flat), float(np.trace(spread))
             statistic = float(flat @ np.linalg.solve(ridged(spread + left / flat.size * np.eye(flat.size)), flat))
-        found = Residual(statistic, p * q, squared - added - left, upper_tail(statistic, p * q), added)
-        self._residuals[x, y, given] = tuple(found)
-        return found
+        result = Residual(statistic, p * q, squared - added - left, upper_tail(statistic, p * q), added)
+        self._residuals[x, y, given] = tuple(result)
+        return result
 
     def _left_by_parts(self, x: int, y: int, given: Columns) -> float:
-        found = 0.0
+        total = 0.0
         for z in given:
             if self.names[z] in self.cut:
                 steps = []
@@ -233,8 +233,8 @@ class NoisyWhitened(Release):
                     means = self._features[z][1] @ self._roots[z].T @ one.slopes[:, inside].T @ one.root
                     along = np.linalg.norm(np.diff(means, axis=0), axis=1)
                     steps.append(np.maximum(np.append(along, 0.0), np.append(0.0, along)))
-                found += WITHIN * float(self.shares[z] @ (steps[0] * steps[1]))
-        return found
+                total += WITHIN * float(self.shares[z] @ (steps[0] * steps[1]))
+        return total
 
     def _link(self, x: int, y: int, given: Columns) -> tuple[Reals, Reals, Reals]:
         """Return H in units of what is left of the columns, its covariance by sampling times Σw², and by noise."""
@@ -257,8 +257,8 @@ class NoisyWhitened(Release):
         self, x: int, y: int, given: Columns, one: _Left, other: _Left
     ) -> tuple[Any, Any, Any]:
         """Return the same of two columns of two levels as single numbers, all but slopes: in a quarter of the time."""
-        scale, beside = one.root.item() * other.root.item(), self.covariance[self.ends[y] - 1]
-        h = scale * (beside[self.ends[x] - 1] - one.slopes[0] @ beside.take(one.inside))
+        scale, row = one.root.item() * other.root.item(), self.covariance[self.ends[y] - 1]
+        h = scale * (row[self.ends[x] - 1] - one.slopes[0] @ row.take(one.inside))
         cross = scale * (one.among[0] @ other.slopes[0])
         if len(given) == 1 and len(one.inside):
             weights, of_x = self._within(x, given[0])
@@ -270,14 +270,14 @@ class NoisyWhitened(Release):
 
     @cached_property
     def _unconditional(self) -> dict[tuple[int, int], Residual]:
-        alike: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        by_sizes: dict[tuple[int, int], list[tuple[int, int]]] = {}
         for x, y in combinations(range(len(self.names)), 2):
             sizes = len(self.shares[x]) - 1, len(self.shares[y]) - 1
             if min(sizes):
-                alike.setdefault(sizes, []).append((x, y))
-        found: dict[tuple[int, int], Residual] = {}
+                by_sizes.setdefault(sizes, []).append((x, y))
+        residuals: dict[tuple[int, int], Residual] = {}
         noise = self.deviation / self.count
-        for (p, q), pairs in alike.items():
+        for (p, q), pairs in by_sizes.items():
             step = max(1, AT_ONCE // (p * q) ** 2)
             for part in (pairs[start : start + step] for start in range(0, len(pairs), step)):
                 one, other = ([self._left(end, ()) for end in ends] for ends in zip(*part, strict=True))
@@ -291,12 +291,12 @@ class NoisyWhitened(Release):
                 statistics = (flat @ np.linalg.solve(ridged(spread), column)).ravel()
                 added = np.trace(spread, axis1=1, axis2=2)
                 strengths = (flat @ column).ravel() - added
-                told = statistics, strengths, upper_tails(statistics, p * q), added
-                found |= {
+                columns = statistics, strengths, upper_tails(statistics, p * q), added
+                residuals |= {
                     pair: Residual(statistic, p * q, *left)
-                    for pair, statistic, *left in zip(part, *(one.tolist() for one in told), strict=True)
+                    for pair, statistic, *left in zip(part, *(one.tolist() for one in columns), strict=True)
                 }
-        return found
+        return residuals
 
     @cached_property
     def _features(self) -> list[tuple[Reals, Reals]]:
@@ -388,10 +388,10 @@ class NoisyWhitened(Release):
 def _cuts_in(form: Form, names: tuple[str, ...]) -> dict[str, tuple[float, ...]]:
     if not form.has("cuts"):
         return {}
-    part, found = form.part("cuts"), {}
+    part, cuts_by_name = form.part("cuts"), {}
     for name in (name for name in names if part.has(name)):
         cuts = part.array(name) if part.entry(name) else np.empty(0)
         if cuts.ndim != 1 or (np.diff(cuts) <= 0).any():
             raise form.refuse("cuts")
-        found[name] = tuple(cuts.tolist())
-    return found
+        cuts_by_name[name] = tuple(cuts.tolist())
+    return cuts_by_name

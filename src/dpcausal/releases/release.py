@@ -136,10 +136,10 @@ class Release(TextResult, ABC):
             The text is no release, or that of a newer version.
         """
         try:
-            told = json.loads(text)
+            payload = json.loads(text)
         except (TypeError, ValueError, RecursionError):
             raise ParameterError("this is no release: the text is not JSON") from None
-        form = Form(told)
+        form = Form(payload)
         if form.whole("format", 1) > FORMAT:
             raise ParameterError(f"this release has a newer format than {FORMAT}: read it with a newer dpcausal")
         kinds = {one.kind: one for kind in Release.__subclasses__() for one in (kind, *kind.__subclasses__())}

@@ -23,10 +23,10 @@ FRACTION = re.compile("[0-9]{1,1000}(/[1-9][0-9]{0,999})?")
 class Form:
     """One JSON object whose entries are read by name and kind; anything unexpected is refused."""
 
-    def __init__(self, told: object) -> None:
-        if not isinstance(told, dict):
+    def __init__(self, payload: object) -> None:
+        if not isinstance(payload, dict):
             raise ParameterError("this is no release: an object is missing")
-        self._told = told
+        self._told = payload
 
     def refuse(self, name: str) -> ParameterError:
         """Return the error for an entry that is not as it must be."""

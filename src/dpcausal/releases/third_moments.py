@@ -95,7 +95,7 @@ class NoisyTriples(NoisyWhitened):
     def _turn(self, x: int, z: int, w: int) -> Reals | None:
         if (x, z, w) in self._turns:
             return self._turns[x, z, w]
-        third, found = self.third(x, z, w), None
+        third, turn = self.third(x, z, w), None
         if third is not None:
             own, one, other = self.block(x), self.block(z), self.block(w)
             mean, of_z, of_w = self._means[own], self._means[one], self._means[other]
@@ -105,9 +105,9 @@ class NoisyTriples(NoisyWhitened):
                 self._second[own, other] - np.outer(mean, of_w),
             ])  # fmt: skip
             beyond = self._beyond(z, w)
-            found = self._roots[x] @ (product - alone @ beyond.slopes) @ beyond.scale
-        self._turns[x, z, w] = found
-        return found
+            turn = self._roots[x] @ (product - alone @ beyond.slopes) @ beyond.scale
+        self._turns[x, z, w] = turn
+        return turn
 
     def _link(self, x: int, y: int, given: Columns) -> tuple[Reals, Reals, Reals]:
         """Return it given two columns, with what they explain together removed too: H − B_x B_yᵀ, B = E[x Ψ'].
@@ -132,25 +132,25 @@ class NoisyTriples(NoisyWhitened):
 
     def by_name(self) -> Self:
         """Return it with its columns in the order of their names."""
-        found = super().by_name()
-        if found is self:
+        ordered = super().by_name()
+        if ordered is self:
             return self
-        new = {name: place for place, name in enumerate(found.names)}
+        new = {name: place for place, name in enumerate(ordered.names)}
         moved: dict[Triple, Triple] = {}
         for triple in self.triples:
             a, b, c = sorted(new[self.names[k]] for k in triple)
             moved[a, b, c] = triple
         triples, parts = tuple(sorted(moved)), []
         for triple in triples:
-            a, b, c = (self.names.index(found.names[k]) for k in triple)
+            a, b, c = (self.names.index(ordered.names[k]) for k in triple)
             parts.append(self._sums[moved[triple]].transpose([moved[triple].index(k) for k in (a, b, c)]).ravel())
-        return replace(found, triples=triples, thirds=np.concatenate([*parts, self.thirds[-1:]]))
+        return replace(ordered, triples=triples, thirds=np.concatenate([*parts, self.thirds[-1:]]))
 
     def with_extra_noise(self, generator: PublicGenerator, part: float = 1.0) -> Self:
         """Return it with fresh noise on top, of so large a part of the variance of its own."""
-        found = super().with_extra_noise(generator, part)
+        noisier = super().with_extra_noise(generator, part)
         noise = generator.normal(0, self.thirds_deviation * part**0.5, self.thirds.shape)
-        return replace(found, thirds=self.thirds + noise, thirds_deviation=self.thirds_deviation * (1 + part) ** 0.5)
+        return replace(noisier, thirds=self.thirds + noise, thirds_deviation=self.thirds_deviation * (1 + part) ** 0.5)
 
     def numbers(self) -> dict[str, Any]:
         return {

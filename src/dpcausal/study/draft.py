@@ -51,11 +51,12 @@ def names_of(data: str | PathLike[str], header: bool = False) -> list[str]:
     names = list(source.names)
     of_text = fspath(data).lower().endswith(TEXTS)
     others = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
-    told = next((word for mark, word in others.items() if of_text and len(names) == 1 and mark in names[0]), None)
-    if told is not None:
+    single = of_text and len(names) == 1
+    separator = next((label for mark, label in others.items() if single and mark in names[0]), None)
+    if separator is not None:
         raise ParameterError(
-            f"the first line of {fspath(data)!r} is one field with {told} in it: fields of a CSV file are separated by "
-            "commas, of a TSV file by tabs; save it so"
+            f"the first line of {fspath(data)!r} is one field with {separator} in it: separate fields of a CSV file "
+            "by commas, of a TSV file by tabs"
         )
     if not all(map(is_writable, names)):
         raise ParameterError(
@@ -73,7 +74,7 @@ def names_of(data: str | PathLike[str], header: bool = False) -> list[str]:
     return names
 
 
-def declared(words: str) -> dict[str, Any] | None:
+def declared(answer: str) -> dict[str, Any] | None:
     """Return the declaration that an answer means; ``None`` leaves the column out.
 
     Examples
@@ -83,7 +84,7 @@ def declared(words: str) -> dict[str, Any] | None:
     >>> declared("0..110; missing 999, .")
     {'lower': 0.0, 'upper': 110.0, 'missing': [999, '.']}
     """
-    text, given, codes = words.partition("; missing ")
+    text, given, codes = answer.partition("; missing ")
     if given:
         column = declared(text)
         listed = [part.strip() for part in codes.split(",")]
@@ -93,9 +94,9 @@ def declared(words: str) -> dict[str, Any] | None:
     text = text.strip()
     if not text:
         return None
-    found = RANGE.fullmatch(text)
-    if found is not None:
-        lower, upper = float(found[1]), float(found[2])
+    match = RANGE.fullmatch(text)
+    if match is not None:
+        lower, upper = float(match[1]), float(match[2])
         if not lower < upper:
             raise ParameterError("The first number must be below the second", rule="bounds")
         return {"lower": lower, "upper": upper}
@@ -118,8 +119,8 @@ def draft(
     lines = [f"title = {_text(title)}", f"data = {_text(name)}"]
     lines += [f"person = {_text(person)}"] if person else []
     lines += [f"ledger = {_text(stem + '.ledger')}", f"budget = {{ epsilon = {epsilon!r}, delta = {delta!r} }}"]
-    for column, told in columns.items():
-        lines += ["", f"[columns.{_text(column)}]", *(f"{key} = {_value(value)}" for key, value in told.items())]
+    for column, declaration in columns.items():
+        lines += ["", f"[columns.{_text(column)}]", *(f"{key} = {_value(value)}" for key, value in declaration.items())]
     if question:
         lines += ["", "[[question]]", *(f"{key} = {_value(value)}" for key, value in question.items())]
     first = [*columns, "x", "y"]

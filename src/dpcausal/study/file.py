@@ -41,20 +41,20 @@ def lines_of(text: str) -> dict[Place, int]:
     >>> lines_of('title = "t"\\n[[question]]\\nname = "a"\\n')
     {('title',): 1, ('question', 0): 2, ('question', 0, 'name'): 3}
     """
-    found: dict[Place, int] = {}
+    lines: dict[Place, int] = {}
     arrays: Counter[Place] = Counter()
     table: Place = ()
     for number, line in enumerate(text.splitlines(), start=1):
         header, key = HEADER.match(line), KEY.match(line)
         if key is not None:
-            found.setdefault((*table, *_names(key[1])), number)
+            lines.setdefault((*table, *_names(key[1])), number)
         elif header is not None and _names(header[2]):
             table = _names(header[2])
             if header[1] == "[[":
                 arrays[table] += 1
                 table = (*table, arrays[table] - 1)
-            found.setdefault(table, number)
-    return found
+            lines.setdefault(table, number)
+    return lines
 
 
 def line_of(place: Place, lines: dict[Place, int]) -> int | None:
@@ -66,12 +66,12 @@ def line_of(place: Place, lines: dict[Place, int]) -> int | None:
 
 def _names(dotted: str) -> Place:
     try:
-        told = tomllib.loads(f"{dotted} = 0")
+        nested = tomllib.loads(f"{dotted} = 0")
     except tomllib.TOMLDecodeError:
         return ()
     names: list[str | int] = []
-    while isinstance(told, dict):
-        ((name, told),) = told.items()
+    while isinstance(nested, dict):
+        ((name, nested),) = nested.items()
         names.append(name)
     return tuple(names)
 
@@ -319,10 +319,10 @@ class StudyText:
 
     def read(self) -> tuple[StudyFile, Schema | None]:
         """Return the checked file, and the schema of its columns."""
-        told = toml_in(self.text, self.path.name)
+        table = toml_in(self.text, self.path.name)
         problems: list[ParameterError] = []
         try:
-            study = StudyFile.model_validate(told)
+            study = StudyFile.model_validate(table)
         except ValidationError as error:
             problems = [self._problem(found) for found in error.errors(include_url=False, include_input=False)]
         if problems:
@@ -343,7 +343,7 @@ class StudyText:
                 raise self.refusal(("question", place, "name"), f"{name!r} names another question already")
         return study, Schema(columns) if columns else None
 
-    def _problem(self, found: Any) -> ParameterError:
-        place: Place = tuple(part for part in found["loc"] if not str(part).startswith("function-"))
+    def _problem(self, details: Any) -> ParameterError:
+        place: Place = tuple(part for part in details["loc"] if not str(part).startswith("function-"))
         known = {"missing": "is missing", "extra_forbidden": "is not a key of a study"}
-        return self.refusal(place, known.get(found["type"], str(found["msg"]).removeprefix("Value error, ")))
+        return self.refusal(place, known.get(details["type"], str(details["msg"]).removeprefix("Value error, ")))

@@ -102,14 +102,14 @@ class StudyPlan(TextResult):
             expected = [part for text in one.expected for part in wrap(text, room)] or [""]
             about = wrap(one.about, kind) or [""]
             for place in range(max(len(expected), len(about))):
-                told = about[place] if place < len(about) else "", expected[place] if place < len(expected) else ""
+                detail = about[place] if place < len(about) else "", expected[place] if place < len(expected) else ""
                 first = (one.question.name, cost) if place == 0 else ("", "")
-                lines.append(f"{first[0]:{name}}  {told[0]:{kind}}  {first[1]:>8}  {told[1]}".rstrip())
+                lines.append(f"{first[0]:{name}}  {detail[0]:{kind}}  {first[1]:>8}  {detail[1]}".rstrip())
         return lines
 
     def _closing(self) -> list[str]:
         """Return what a run would do next."""
-        asked = len({one.asked or one.question.name for one in self.standings if one.state == TO_ASK})
+        questions = len({one.asked or one.question.name for one in self.standings if one.state == TO_ASK})
         named = {state: ", ".join(one.question.name for one in self.standings if one.state == state)
                  for state in (CANNOT, BEYOND, EARLIER)}  # fmt: skip
         lines = [f"{state[0].upper()}{state[1:]}: {names}." for state, names in named.items() if names]
@@ -117,12 +117,12 @@ class StudyPlan(TextResult):
             return [*lines, "A run stops here; with --partial it answers the other questions."]
         if named[EARLIER]:
             lines.append("--refresh NAME answers a question from the data as they are now, at a new cost.")
-        if asked:
+        if questions:
             costs = {one.asked or one.question.name: one.cost for one in self.standings if one.state == TO_ASK}
             amounts = [getattr(cost, "epsilon", None) for cost in costs.values()]
             whole = sum(amount or 0.0 for amount in amounts)
             total = "" if None in amounts else f" for ε = {short_amount(round(whole, 12))} in all"
-            lines.append(f"A run answers {asked} question{'s' * (asked != 1)}{total}, within the budget.")
+            lines.append(f"A run answers {questions} question{'s' * (questions != 1)}{total}, within the budget.")
         elif self.done:
             lines.append("All questions are answered. Repeating them is free.")
         return lines

@@ -59,10 +59,10 @@ class QuestionStatus:
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON's types, the answer as its own ``to_dict``."""
         plainly = self.__dataclass_fields__.keys() - {"answer", "error", "about"}
-        told = {name: plain(getattr(self, name)) for name in self.__dataclass_fields__ if name in plainly}
+        values = {name: plain(getattr(self, name)) for name in self.__dataclass_fields__ if name in plainly}
         each = self.answer if isinstance(self.answer, tuple) else (self.answer,)
         answer = None if self.answer is None else [one.to_dict() for one in each]
-        return told | {"question": self.question.name, "task": self.question.task, "answer": answer}
+        return values | {"question": self.question.name, "task": self.question.task, "answer": answer}
 
     @property
     def expected(self) -> list[str]:
@@ -89,8 +89,8 @@ def approximate_power(question: QuestionPart, subject: Table | Panel) -> DryRunS
     try:
         with dry_run():
             ask(question, subject)
-    except DryRunStop as found:
-        return found
+    except DryRunStop as stopped:
+        return stopped
     except DpCausalError as error:
         return error
     raise LedgerError("a task ended before its spend")
@@ -106,29 +106,29 @@ def standing(
     the same budget counts what is still to ask, and says what is beyond it, but for what is ``counted`` under another
     name; ``refresh`` asks anew whatever is kept.
     """
-    found = approximate_power(question, subject)
-    if isinstance(found, DpCausalError):
-        return QuestionStatus(question, CANNOT, found.message("toml"), error=found)
-    caveats = tuple(dict.fromkeys(caveat for plan in found.plans for caveat in plan.caveats))
-    first = found.plans[0].method
-    told: dict[str, Any] = {
-        "cost": found.loss, "method": first.name, "settings": first.options(), "caveats": caveats,
-        "asked": found.asked,
+    call = approximate_power(question, subject)
+    if isinstance(call, DpCausalError):
+        return QuestionStatus(question, CANNOT, call.message("toml"), error=call)
+    caveats = tuple(dict.fromkeys(caveat for plan in call.plans for caveat in plan.caveats))
+    first = call.plans[0].method
+    fields: dict[str, Any] = {
+        "cost": call.loss, "method": first.name, "settings": first.options(), "caveats": caveats,
+        "asked": call.asked,
     }  # fmt: skip
     try:
-        kept = None if ledger is None else load_cached(ledger, found.asked, refresh, origin)
+        cached = None if ledger is None else load_cached(ledger, call.asked, refresh, origin)
     except LedgerError as error:
-        return QuestionStatus(question, SPENT, error.message("toml"), error=error, **told)
-    if kept is not None:
-        state = EARLIER if kept.other_data else ANSWERED
-        return QuestionStatus(question, state, kept.other_data, answer=kept.answer, **told)
-    if found.asked in counted and not refresh:
-        return QuestionStatus(question, TO_ASK, f"with {counted[found.asked]}, the same question", **told)
-    why = None if trial is None else refused(found, trial)
+        return QuestionStatus(question, SPENT, error.message("toml"), error=error, **fields)
+    if cached is not None:
+        state = EARLIER if cached.other_data else ANSWERED
+        return QuestionStatus(question, state, cached.other_data, answer=cached.answer, **fields)
+    if call.asked in counted and not refresh:
+        return QuestionStatus(question, TO_ASK, f"with {counted[call.asked]}, the same question", **fields)
+    why = None if trial is None else refused(call, trial)
     if why is not None:
         state = BEYOND if isinstance(why, BudgetExceededError) else CANNOT
-        return QuestionStatus(question, state, why.message("toml"), error=why, **told)
-    return QuestionStatus(question, TO_ASK, **told)
+        return QuestionStatus(question, state, why.message("toml"), error=why, **fields)
+    return QuestionStatus(question, TO_ASK, **fields)
 
 
 def simulated_ledger(ledger: Ledger | None, trial: Ledger) -> Ledger:
@@ -140,12 +140,12 @@ def simulated_ledger(ledger: Ledger | None, trial: Ledger) -> Ledger:
     return trial
 
 
-def refused(found: DryRunStop, trial: Ledger) -> DpCausalError | None:
+def refused(call: DryRunStop, trial: Ledger) -> DpCausalError | None:
     """Return why a trial ledger refuses a call; ``None`` if it admits it, which counts it."""
-    question = found.plans[0].question
+    question = call.plans[0].question
     try:
-        trial.charge(found.loss, task=found.task, unit=question.unit, unit_column=question.unit_column,
-                    zcdp=found.zcdp, once=question.once_per_ledger)  # fmt: skip
+        trial.charge(call.loss, task=call.task, unit=question.unit, unit_column=question.unit_column,
+                    zcdp=call.zcdp, once=question.once_per_ledger)  # fmt: skip
     except (BudgetExceededError, LedgerError) as error:
         return error
     return None
@@ -155,14 +155,14 @@ MOST_ROWS = 200_000
 """More are not made up: the forecast is then that of so many, on the careful side."""
 
 
-def synthetic_table(schema: Schema, n: int, ledger: Ledger, **words: Any) -> Table:
+def synthetic_table(schema: Schema, n: int, ledger: Ledger, **options: Any) -> Table:
     """Return a table of made-up rows, all alike, that is publicly the same."""
     frame: dict[str, Any] = {}
     for name, column in schema.items():
         frame[name] = np.full(n, column.lower) if isinstance(column, Bounded) else np.repeat(column.values[:1], n)
-    if words.get("person") is not None:
-        frame[words["person"]] = np.arange(n)
-    return Table(frame, schema, ledger, **words)
+    if options.get("person") is not None:
+        frame[options["person"]] = np.arange(n)
+    return Table(frame, schema, ledger, **options)
 
 
 def forecast(question: QuestionPart, schema: Schema | None, n: int, subject: Table | Panel) -> str:
@@ -173,9 +173,9 @@ def forecast(question: QuestionPart, schema: Schema | None, n: int, subject: Tab
         kind = TASK_PLANS[question.task]
         if not kind.quick:
             return f"see: dpcausal plan {question.task.replace('_', '-')} --n {n}"
-        words = {"method": method_of(question), "persons": subject.unit is not Unit.ROW}
-        words = question.arguments | words | question.assumed
-        task_plan = task_plan_of(kind, schema, words)
+        assumptions = {"method": method_of(question), "persons": subject.unit is not Unit.ROW}
+        assumptions = question.arguments | assumptions | question.assumed
+        task_plan = task_plan_of(kind, schema, assumptions)
         parts: list[tuple[str, Any]] = [("", task_plan)]
         if getattr(task_plan, "groups", 0):
             grouped: Any = task_plan
@@ -186,9 +186,9 @@ def forecast(question: QuestionPart, schema: Schema | None, n: int, subject: Tab
     return ("of all records: " if question.where else "") + "; ".join(texts)
 
 
-def question_is_kept(ledger: Ledger, asked: str) -> bool:
+def question_is_kept(ledger: Ledger, key: str) -> bool:
     """Return whether the ledger has the answer of a question that was paid for."""
     try:
-        return ledger.cached(asked) is not None
+        return ledger.cached(key) is not None
     except LedgerError:
         return False

@@ -161,8 +161,8 @@ class Study(Uncopyable):
         """Return what the schema does to the data: NOT PRIVATE, for the curator alone."""
         if self.schema is None:
             raise ParameterError("a study of a panel declares no columns to check")
-        found = self.schema.check(self._frame())
-        return replace(found, persons=tuple(name for name in found.persons if name != self.file.person))
+        profile = self.schema.check(self._frame())
+        return replace(profile, persons=tuple(name for name in profile.persons if name != self.file.person))
 
     def plan(self, *, accuracy: bool = True) -> StudyPlan:
         """Return what each question would cost, what accuracy to expect, and what cannot work; no record is read.
@@ -174,14 +174,14 @@ class Study(Uncopyable):
         """
         with self._looked_at() as ledger:
             subject = self._public_subject(ledger)
-            found = [self._with_forecast(one, subject) if accuracy and one.state == TO_ASK else one
+            statuses = [self._with_forecast(one, subject) if accuracy and one.state == TO_ASK else one
                      for one in self._standings(subject, ledger)]  # fmt: skip
-            return self._plan_of(found, subject.n, ledger)
+            return self._plan_of(statuses, subject.n, ledger)
 
-    def _plan_of(self, found: list[QuestionStatus], n: int, ledger: Ledger | None) -> StudyPlan:
+    def _plan_of(self, statuses: list[QuestionStatus], n: int, ledger: Ledger | None) -> StudyPlan:
         wording = Wording.of(self.file)
         return StudyPlan(
-            self.file.title, n, tuple(one.worded(wording) for one in found), self.budget,
+            self.file.title, n, tuple(one.worded(wording) for one in statuses), self.budget,
             (ledger or self.trial()).remaining,
             "units" if self.file.panel is not None else "people" if self.file.person else "rows",
             self.file.ledger if ledger is None else "", "" if ledger is None else ledger.head,
@@ -240,12 +240,12 @@ class Study(Uncopyable):
                                   accept_large_epsilon=self.file.budget.accept_large_epsilon).close()  # fmt: skip
         with self._opened() as ledger:
             subject = self._checked(ledger, refresh, partial)
-            found = []
+            statuses = []
             for done, question in enumerate(self.file.question, start=1):
-                found.append(self._asked(question, subject, ledger, question.name in refresh))
+                statuses.append(self._asked(question, subject, ledger, question.name in refresh))
                 if progress is not None:
-                    progress(done, len(self.file.question), found[-1].line())
-            return self._plan_of(found, subject.n, ledger)
+                    progress(done, len(self.file.question), statuses[-1].line())
+            return self._plan_of(statuses, subject.n, ledger)
 
     def report(self, path: str | PathLike[str] = "report.html") -> Path:
         """Write the report beside the study, as HTML, with Markdown and the registry's record; return the HTML's path.
@@ -270,21 +270,21 @@ class Study(Uncopyable):
     ) -> list[QuestionStatus]:
         """Return how all questions stand: what plan shows, and what run goes by before it pays for the first."""
         trial, origin = simulated_ledger(ledger, self.trial()), self._origin()
-        found, counted = list[QuestionStatus](), dict[str, str]()
+        statuses, counted = list[QuestionStatus](), dict[str, str]()
         for question in self.file.question:
-            found.append(standing(question, subject, ledger, origin, trial=trial, counted=counted,
+            statuses.append(standing(question, subject, ledger, origin, trial=trial, counted=counted,
                                   refresh=question.name in refresh))  # fmt: skip
-            if found[-1].state == TO_ASK and found[-1].asked:
-                counted.setdefault(found[-1].asked, question.name)
-        return found
+            if statuses[-1].state == TO_ASK and statuses[-1].asked:
+                counted.setdefault(statuses[-1].asked, question.name)
+        return statuses
 
-    def _check_all(self, found: list[QuestionStatus]) -> None:
+    def _check_all(self, statuses: list[QuestionStatus]) -> None:
         """Refuse a study of which a part cannot be asked, or is beyond the budget, with its line; nothing is spent."""
         problems = []
-        for place, one in enumerate(found):
+        for place, one in enumerate(statuses):
             if one.state == CANNOT:
-                told = f"question {one.question.name!r} cannot be asked: {one.reason}"
-                problems.append(str(self._source.refusal(("question", place), told)))
+                message = f"question {one.question.name!r} cannot be asked: {one.reason}"
+                problems.append(str(self._source.refusal(("question", place), message)))
             elif isinstance(one.error, BudgetExceededError) and not problems:
                 where = str(self._source.refusal(("question", place), f"question {one.question.name!r}"))
                 amounts = one.error.asked, one.error.spent, one.error.left
@@ -310,8 +310,8 @@ class Study(Uncopyable):
             return replace(before, state=state, reason=error.message("toml"))
         except DpCausalError as error:
             return replace(before, state=CANNOT, reason=error.message("toml"))
-        kept = not before.asked or question_is_kept(ledger, before.asked)
-        return replace(before, state=ANSWERED if kept else UNKEPT, reason="" if kept else SAVE, answer=answer)
+        is_cached = not before.asked or question_is_kept(ledger, before.asked)
+        return replace(before, state=ANSWERED if is_cached else UNKEPT, reason="" if is_cached else SAVE, answer=answer)
 
     def _path(self) -> str:
         return beside(self.path.parent, self.file.data)
@@ -337,8 +337,8 @@ class Study(Uncopyable):
         """Return the table or panel of the data; a table is counted, no answer is made."""
         panel = self.file.panel
         if panel is not None:
-            words = panel.model_dump(exclude={"bounds"})
-            return Panel(self._frame(), **words, bounds=Bounded(panel.bounds.lower, panel.bounds.upper), ledger=ledger,
+            layout = panel.model_dump(exclude={"bounds"})
+            return Panel(self._frame(), **layout, bounds=Bounded(panel.bounds.lower, panel.bounds.upper), ledger=ledger,
                          name=self.name)  # fmt: skip
         return Table(self._frame(), self._columns(), ledger, **self._words())
 

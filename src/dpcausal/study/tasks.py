@@ -72,34 +72,34 @@ def ask(question: QuestionPart, subject: Table | Panel, refresh: bool = False) -
     if question.where is not None:
         if isinstance(subject, Panel):
             raise ParameterError("a panel has no subgroups: leave where out")
-        for column, words in parse_predicates(question.where):
-            subject = subject.where(column, **words)
+        for column, arguments in parse_predicates(question.where):
+            subject = subject.where(column, **arguments)
     parameters = inspect.signature(function).parameters
-    words = {_python_name(name, parameters): _value(name, told) for name, told in question.arguments.items()}
+    arguments = {_python_name(name, parameters): _value(name, told) for name, told in question.arguments.items()}
     if "method" in parameters:
-        words["method"] = method_of(question)
-    return function(subject, **words, loss=question.loss(), refresh=refresh)
+        arguments["method"] = method_of(question)
+    return function(subject, **arguments, loss=question.loss(), refresh=refresh)
 
 
 def _python_name(name: str, parameters: Any) -> str:
-    other = {word: python for python, word in ALSO.items()}.get(name, name)
+    other = {alias: python for python, alias in ALSO.items()}.get(name, name)
     return other if name not in parameters and other in parameters else name
 
 
-def _value(name: str, told: Any) -> Any:
+def _value(name: str, value: Any) -> Any:
     if name == "knowledge":
-        if not isinstance(told, dict) or set(told) - {"forbidden", "required", "tiers"}:
+        if not isinstance(value, dict) or set(value) - {"forbidden", "required", "tiers"}:
             raise ParameterError("knowledge holds forbidden, required and tiers")
-        return Knowledge(**{key: [tuple(part) for part in parts] for key, parts in told.items()})
-    return [tuple(pair) for pair in told] if name in ("pairs", "hypotheses") and isinstance(told, list) else told
+        return Knowledge(**{key: [tuple(part) for part in parts] for key, parts in value.items()})
+    return [tuple(pair) for pair in value] if name in ("pairs", "hypotheses") and isinstance(value, list) else value
 
 
 def method_of(question: QuestionPart) -> Any:
     """Return the method that a question names: a short name, or the object."""
-    told, kinds = question.method, TASKS[question.task][1]
-    if isinstance(told, str):
-        return told
-    options = dict(told)
+    given, kinds = question.method, TASKS[question.task][1]
+    if isinstance(given, str):
+        return given
+    options = dict(given)
     name = options.pop("name", None)
     if not isinstance(name, str) or name not in kinds:
         raise ParameterError(f"method: name must be one of {', '.join(kinds)}")

@@ -239,12 +239,12 @@ class Wording:
                 rows.append(Finding(f"  {self.group(one.group)}", size, interval, part.strength))
             return rows
         if isinstance(answer, Independence):
-            found = answer.decision == "dependent"
+            is_detected = answer.decision == "dependent"
             p = answer.pvalue
             close = p is not None and p <= 2 * answer.alpha
-            strength = CLEAR + ". Size not estimated" if found else SUGGESTIVE if close else INCONCLUSIVE
-            said = "Yes" if found else "Not detected"
-            return [Finding(title, f"{said} ({p_text(p)})" if p is not None else said, "–", strength)]
+            strength = CLEAR + ". Size not estimated" if is_detected else SUGGESTIVE if close else INCONCLUSIVE
+            answer_text = "Yes" if is_detected else "Not detected"
+            return [Finding(title, f"{answer_text} ({p_text(p)})" if p is not None else answer_text, "–", strength)]
         if isinstance(answer, Direction):
             return [Finding(title, answer.answer(), "–", INCONCLUSIVE if answer.cause is None else "Weak by design")]
         if isinstance(answer, Discovery):
@@ -313,15 +313,15 @@ def public_text(items: Iterable[str]) -> str:
 
 def sources(proofs: tuple[str, ...]) -> list[str]:
     """Return the references that the proofs' pages name, each once; not those that are this library's own."""
-    known, found = claims(), list[str]()
+    known, listed = claims(), list[str]()
     for proof in proofs:
         page = known[proof].text if proof in known else ""
         match = re.search(r"\*\*Source\.?\*\*\.?\s*(.+?)(?:\n\n|\Z)", page, re.DOTALL)
         if match is not None:
             text = " ".join(match[1].replace("`", "").split()).removeprefix("This library").lstrip(".;, ")
             if text and not text.startswith(("As ", "Own")):
-                found.append(f"{proof}: {text[0].upper()}{text[1:]}")
-    return list(dict.fromkeys(found))
+                listed.append(f"{proof}: {text[0].upper()}{text[1:]}")
+    return list(dict.fromkeys(listed))
 
 
 def _listed(value: Any) -> str:

@@ -125,14 +125,14 @@ def _methods(inputs: ReportInputs) -> str:
 
 
 def _approval(inputs: ReportInputs) -> list[Block]:
-    file, said = inputs.file.approvers, inputs.file.disclosure
+    file, disclosure = inputs.file.approvers, inputs.file.disclosure
     rows = (
         ("Role", "Name, institution", "Date", "Signature"),
         ("Data controller", file.controller or FILL.format("name"), "", ""),
         ("Analyst (wrote the study file)", file.analyst or FILL.format("name"), "", ""),
         ("Privacy officer (approves ε)", file.privacy_officer or FILL.format("name"), "", ""),
-        ("Reason for ε", said.justification or FILL.format("reason"), "", ""),
-        ("Earlier access to these data", said.looked_at_before or FILL.format("any earlier look at the data"), "", ""),
+        ("Reason for ε", disclosure.justification or FILL.format("reason"), "", ""),
+        ("Earlier access to these data", disclosure.looked_at_before or FILL.format("any earlier access"), "", ""),
     )
     return [Block("heading", "Responsibility and approval"), Block("table", "Approval", rows=rows)]
 
@@ -167,8 +167,8 @@ def _appendix(inputs: ReportInputs, figures: Figures) -> list[Block]:
                                                                   for part in points))))  # fmt: skip
     rows = [("Spend", "Paid (UTC)", "Task", "Cost", "Result")]
     for entry in inputs.entries:
-        asked = str(json.loads(entry.detail).get("asked", ""))
-        paid = [one for one in inputs.standings if one.asked and one.asked == asked]
+        key = str(json.loads(entry.detail).get("asked", ""))
+        paid = [one for one in inputs.standings if one.asked and one.asked == key]
         state = "saved" if any(one.state in (ANSWERED, EARLIER) for one in paid) else "not saved" if paid else ""
         rows.append((f"{entry.number}: {', '.join(one.question.name for one in paid) or 'outside this study'}",
                      entry.at[:16].replace("T", " "), entry.task, str(parse_loss(entry.loss)), state))  # fmt: skip

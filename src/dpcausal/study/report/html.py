@@ -109,5 +109,5 @@ def _plain(text: str) -> str:
 def levels_in_order(blocks: list[Block]) -> bool:
     """Return whether no heading skips a level."""
     depth = {"title": 1, "heading": 2, "subheading": 3}
-    found = [depth[block.kind] for block in blocks if block.kind in depth]
-    return found[:1] == [1] and all(after <= before + 1 for before, after in pairwise(found))
+    levels = [depth[block.kind] for block in blocks if block.kind in depth]
+    return levels[:1] == [1] and all(after <= before + 1 for before, after in pairwise(levels))

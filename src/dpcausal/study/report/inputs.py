@@ -63,11 +63,11 @@ class ReportInputs:
     @property
     def results(self) -> list[tuple[QuestionPart, Any]]:
         """All results with their questions, those of a tuple one by one."""
-        found: list[tuple[QuestionPart, Any]] = []
+        pairs: list[tuple[QuestionPart, Any]] = []
         for one in self.standings:
             each = one.answer if isinstance(one.answer, tuple) else [] if one.answer is None else [one.answer]
-            found += [(one.question, answer) for answer in each]
-        return found
+            pairs += [(one.question, answer) for answer in each]
+        return pairs
 
     def answer(self, name: str) -> Any:
         """Return the result of the question of a name."""

@@ -20,7 +20,7 @@ def record(inputs: ReportInputs) -> dict[str, Any]:
     details = dict.fromkeys(f"Protected: {unit_text(one.unit)}, under {one.relation.value}." for one in guarantees)
     public = public_text(text for one in guarantees for text in one.public)
     variants = {PureDP: "Pure DP", ApproxDP: "Approximate DP", ZCDP: "Zero-concentrated DP"}
-    asked = " ".join(inputs.wording.question(one.question) for one in inputs.standings)
+    questions = " ".join(inputs.wording.question(one.question) for one in inputs.standings)
     about = disclosure.description or "Causal estimates and tests under differential privacy."
     columns = ", ".join(file.columns) or "of a panel"
     methods = "; ".join(dict.fromkeys(f"{one.question.task} by {one.method} at {one.cost}"
@@ -36,7 +36,7 @@ def record(inputs: ReportInputs) -> dict[str, Any]:
                 "intended_use": disclosure.intended_use or FILL.format("intended use"),
                 "data_product_type": "Summary statistics",
                 "data_product_region": disclosure.region or FILL.format("region the data describe"),
-                "description": f"{about} {asked}",
+                "description": f"{about} {questions}",
                 "publication_date": f"{datetime.now(UTC):%Y-%m-%d}",
             },
             "dp_variant": {
