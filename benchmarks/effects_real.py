@@ -119,7 +119,7 @@ def main(arguments: list[str], name: str = "effects_real", **changed: Any) -> in
         for epsilon in (0.5, 1, 4):
             noisy(report, f"NSW, earnings up to {most}", training(nsw, most, ()), dpc.PureDP(epsilon), runs, aim)
     treated = int(first[0]["treat"].sum())
-    sizes = {"method": dpc.methods.Assigned(sizes=[len(nsw) - treated, treated])}
+    sizes = {"method": dpc.methods.RandomizedTrial(sizes=[len(nsw) - treated, treated])}
     for epsilon in (0.5, 1, 4):
         noisy(report, "NSW, arms of public sizes", (*first[:2], first[2] | sizes), dpc.PureDP(epsilon), runs, aim)
     both = [row for row in nsw if float(row["treat"])] + read("lalonde_cps_controls")

@@ -129,7 +129,7 @@ def in_sites(n: int, rng: Rng) -> dict[str, Any]:
 
 
 def by_design(share: float, dist: Any, method: Any, drawn: bool = False) -> Callable[[int, Any, Rng], float | None]:
-    """A trial with such a share of n treated, or drawn by a coin; its method is the one that was planned."""
+    """A trial with such a share of n treated, or drawn with that probability; its method is the planned one."""
     def run(n: int, loss: Any, rng: Rng) -> float | None:
         a = (rng.random(n) < share if drawn else np.arange(n) < round(share * n)).astype(np.int64)
         found = dpc.effect(table({"a": a, "y": 0.3 * a + dist(rng, n)}), treatment="a", outcome="y", adjust=[],
@@ -226,14 +226,14 @@ DESIGNS = (
     Design("effect", "two confounders, long tails", 12_000, BOTH, {"width": 12, "spread": 1 / 12, "adjust": 2},
            trial(arms(0.5, heavy, 2)), 30),
     Design("effect", "sizes of a third, skewed", 1_500, PURE,
-           {"width": 12, "spread": 1 / 12, "method": dpc.methods.Assigned(sizes=[2, 1])},
-           by_design(1 / 3, skewed, lambda n: dpc.methods.Assigned(sizes=[n - n // 3, n // 3])), 30),
+           {"width": 12, "spread": 1 / 12, "method": dpc.methods.RandomizedTrial(sizes=[2, 1])},
+           by_design(1 / 3, skewed, lambda n: dpc.methods.RandomizedTrial(sizes=[n - n // 3, n // 3])), 30),
     Design("effect", "sizes of a half, t of 5", 5_000, LITTLE,
-           {"width": 12, "spread": 1 / 12, "method": dpc.methods.Assigned(sizes=[1, 1])},
-           by_design(0.5, heavy, lambda n: dpc.methods.Assigned(sizes=[n - n // 2, n // 2])), 30),
-    Design("effect", "a coin of 0.2, uniform", 4_000, LITTLE,
-           {"width": 12, "spread": 1 / 12, "method": dpc.methods.Coin(probabilities=[0.8, 0.2])},
-           by_design(0.2, flat, lambda n: dpc.methods.Coin(probabilities=[0.8, 0.2]), drawn=True), 30),
+           {"width": 12, "spread": 1 / 12, "method": dpc.methods.RandomizedTrial(sizes=[1, 1])},
+           by_design(0.5, heavy, lambda n: dpc.methods.RandomizedTrial(sizes=[n - n // 2, n // 2])), 30),
+    Design("effect", "probability 0.2, uniform", 4_000, LITTLE,
+           {"width": 12, "spread": 1 / 12, "method": dpc.methods.RandomizedTrial(probabilities=[0.8, 0.2])},
+           by_design(0.2, flat, lambda n: dpc.methods.RandomizedTrial(probabilities=[0.8, 0.2]), drawn=True), 30),
     Design("moments", "uniform, t of 5", 3_000, BOTH, {"columns": 4, "reach": 6, "explained": 0.21} | NORMAL,
            sloped(flat, heavy, 4), 30),
     Design("moments", "t of 5, uniform", 5_000, BOTH, {"columns": 6, "reach": 6, "explained": 0.31} | NORMAL,

@@ -73,15 +73,15 @@ WAYS: dict[str, Ask] = {
     **{f"direction {name}": directed(kind) for name, kind in DIRECTION.items()},
     **{f"discover {name}": found(kind) for name, kind in DISCOVERY.items()},
     **{f"effect {name}": estimated(kind) for name, kind in EFFECTS.items()},
-    "effect assigned": lambda table: dpc.effect(
+    "effect trial, sizes": lambda table: dpc.effect(
         table, treatment="a", outcome="y", adjust=["b"], loss=PURE,
-        method=dpc.methods.Assigned(sizes=[[PERSONS // 4] * 2] * 2)),
+        method=dpc.methods.RandomizedTrial(sizes=[[PERSONS // 4] * 2] * 2)),
     "effect sample-aggregate": lambda table: dpc.effect(
         table, treatment="a", outcome="y", adjust=["x"], loss=PURE,
         method=dpc.methods.SampleAggregate(blocks=20, terms="lines")),
-    "effect coin": lambda table: dpc.effect(
+    "effect trial, probabilities": lambda table: dpc.effect(
         table, treatment="a", outcome="y", adjust=["b"], loss=PURE,
-        method=dpc.methods.Coin(probabilities=[0.5, 0.5])),
+        method=dpc.methods.RandomizedTrial(probabilities=[0.5, 0.5])),
     "effect papers.FoldSplit": estimated(dpc.papers.FoldSplit),
     "cells": lambda table: dpc.cells(table, by=["a", "b"], values=["y", "x"], loss=PURE),
     "moments": lambda table: dpc.moments(table, ["x", "y"], loss=APPROXIMATE),
@@ -93,7 +93,7 @@ BY_PLACE = {"ci_test hsic", "ci_test crt-decision"}
 """Refused where ids are private: coins, or sums whose rounding may differ, go by a person's place."""
 NEVER = {f"direction {name}" for name in DIRECTION if name not in ("majority-vote", "verdict")}
 """Refused for every table that leaves rows out, or for persons: halves and published forms."""
-OF_ALL_ROWS = {"effect assigned"}
+OF_ALL_ROWS = {"effect trial, sizes"}
 """Refused for a subgroup: the sizes of the arms were fixed for all rows."""
 
 

@@ -133,10 +133,10 @@ ORDERS: dict[str, Callable[..., Any]] = {
         t, loss=golden.PURE, knowledge=dpc.Knowledge(tiers=names([["a", "b"], ["u"]]))),
     "sizes": lambda t, names: dpc.effect(
         t, treatment="a", outcome="u", adjust=names(["b", "c"]), loss=golden.PURE,
-        method=dpc.methods.Assigned(sizes=SIZES)),
+        method=dpc.methods.RandomizedTrial(sizes=SIZES)),
     "probabilities": lambda t, names: dpc.effect(
         t, treatment="a", outcome="u", adjust=names(["b", "c"]), loss=golden.PURE,
-        method=dpc.methods.Coin(probabilities=[[[.5, .15], [.85, .5]], [[.5, .85], [.15, .5]]])),
+        method=dpc.methods.RandomizedTrial(probabilities=[[[.5, .15], [.85, .5]], [[.5, .85], [.15, .5]]])),
     "adjust": lambda t, names: dpc.effect(t, treatment="a", outcome="u", adjust=names(["b", "v"]), loss=golden.PURE),
     "by": lambda t, names: dpc.cells(t, by=names(["a", "b"]), loss=golden.PURE),
     "values": lambda t, names: dpc.cells(t, by=["a"], values=names(["u", "v"]), loss=golden.PURE),

@@ -97,7 +97,8 @@ def released(frame: Any, seed: int = 5) -> list[Any]:
             dpc.effect(**about, adjust=["yes"], method="stratified", loss=dpc.PureDP(4), groups="day").release,
             dpc.discover(table, columns=["x", "y", "arm"], method="moments", loss=loss).release,
         ]
-        for trial in (dpc.methods.Coin(probabilities=[0.5, 0.5]), dpc.methods.Assigned(sizes=[N // 2, N // 2])):
+        for arms in ({"probabilities": [0.5, 0.5]}, {"sizes": [N // 2, N // 2]}):
+            trial = dpc.methods.RandomizedTrial(**arms)
             drawn = dpc.effect(**about, adjust=[], method=trial, loss=dpc.PureDP(4))
             found.append(drawn.release)
             estimates.append(drawn.estimate)

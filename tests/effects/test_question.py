@@ -39,7 +39,7 @@ def asked(loss: Any, held: Any = None, **words: Any) -> Any:
     ("stratified", EXACT, ["site"]), ("stratified", dpc.PureDP(1), ["site"]), ("aipw", dpc.ApproxDP(2, 1e-6), ["x"]),
     ("partially-linear", dpc.ApproxDP(2, 1e-6), ["x"]), ("boosted-aipw", dpc.ApproxDP(2, 1e-6), ["x"]),
     (dpc.methods.SampleAggregate(), dpc.PureDP(4), ["x"]),
-    (dpc.methods.Coin(probabilities=[0.5, 0.5]), dpc.PureDP(0.2), []),
+    (dpc.methods.RandomizedTrial(probabilities=[0.5, 0.5]), dpc.PureDP(0.2), []),
 ])  # fmt: skip
 def test_the_level_that_is_counted_is_declared_named_and_may_be_either(method: Any, loss: Any, adjust: Any) -> None:
     """Seen to fail: the sign followed the order of the levels, and nothing in the answer named the one counted."""
@@ -106,7 +106,7 @@ def test_a_subgroup_of_a_recoded_column_keeps_the_records_that_it_names() -> Non
     ("site", {"among": [1, 2]}, {"treatment": "site", "treated": 1, "control": 0, "adjust": []}),
     ("state", {"among": ["dead"]}, {}), ("cost", {"at_least": 10.0}, {"outcome": "cost"}),
     ("x", {"at_least": 0.6}, {"treatment": "x", "outcome": "cost", "treated": "0.5 or more", "control": "-0.5 to 0"}),
-    ("site", {"among": [0]}, {"method": dpc.methods.Assigned(sizes=[ROWS // 2, ROWS // 2]), "adjust": []}),
+    ("site", {"among": [0]}, {"method": dpc.methods.RandomizedTrial(sizes=[ROWS // 2, ROWS // 2]), "adjust": []}),
 ])  # fmt: skip
 def test_a_subgroup_that_leaves_nothing_to_compare_is_refused_unpaid(column: str, among: Any, words: Any) -> None:
     """Seen to fail: paid in full, and no answer could come."""

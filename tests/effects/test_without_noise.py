@@ -59,7 +59,7 @@ def test_more_cells_than_noise_would_bear_are_not_refused() -> None:
     assert found.interval is not None and found.interval[0] < 1 < found.interval[1]
 
 
-def test_a_trial_of_strata_of_three_by_sizes_and_by_coin_is_the_stratified_mean() -> None:
+def test_a_trial_of_strata_of_three_by_sizes_and_by_probabilities_is_the_stratified_mean() -> None:
     coins, strata = generator_from_seed(4), 30
     z, a = np.repeat(np.arange(strata), 6), np.tile([0, 0, 0, 1, 1, 1], strata)
     y = np.clip(coins.normal(size=len(z)) + a, -8, 8)
@@ -67,11 +67,11 @@ def test_a_trial_of_strata_of_three_by_sizes_and_by_coin_is_the_stratified_mean(
     asked = {"treatment": "a", "outcome": "y", "adjust": ["z"], "loss": EXACT}
     rows, by_hand = table({"a": a, "z": z, "y": y}, schema), y.reshape(strata, 2, 3).mean(axis=2)
     sizes = [[3] * strata] * 2
-    assert dpc.effect(rows, method=dpc.methods.Assigned(sizes=sizes), **asked).estimate == pytest.approx(
+    assert dpc.effect(rows, method=dpc.methods.RandomizedTrial(sizes=sizes), **asked).estimate == pytest.approx(
         (by_hand[:, 1] - by_hand[:, 0]).mean()
     )
-    coin = dpc.effect(rows, method=dpc.methods.Coin(probabilities=[0.5, 0.5]), **asked)
-    assert coin.estimate == pytest.approx((by_hand[:, 1] - by_hand[:, 0]).mean())
+    by_probabilities = dpc.effect(rows, method=dpc.methods.RandomizedTrial(probabilities=[0.5, 0.5]), **asked)
+    assert by_probabilities.estimate == pytest.approx((by_hand[:, 1] - by_hand[:, 0]).mean())
 
 
 def test_a_score_of_a_rare_arm_has_an_interval() -> None:

@@ -13,15 +13,15 @@ from typer.testing import CliRunner
 import dpcausal as dpc
 from dpcausal.cli.program import app
 from dpcausal.errors import ParameterError
-from dpcausal.methods import Assigned, Coin
+from dpcausal.methods import RandomizedTrial
 
 SIZES: Any = [[60, 90], [80, 40], [100, 130]]
 ONE, MANY = dpc.PureDP(1), 3_000
 
 
 @pytest.mark.parametrize(("method", "words"), [
-    (Assigned(sizes=SIZES), {"cells": 2, "treated": 2, "control": 0}),
-    (Coin(probabilities=[0.6, 0.4]), {"spread": 0.1}),
+    (RandomizedTrial(sizes=SIZES), {"cells": 2, "treated": 2, "control": 0}),
+    (RandomizedTrial(probabilities=[0.6, 0.4]), {"spread": 0.1}),
 ])  # fmt: skip
 def test_n_and_epsilon_that_are_sought_give_back_what_they_were_sought_for(method: Any, words: Any) -> None:
     there = dpc.plan("effect", n=MANY, loss=ONE, method=method, **words)
@@ -31,10 +31,11 @@ def test_n_and_epsilon_that_are_sought_give_back_what_they_were_sought_for(metho
     assert "treated:" not in there.summary()
 
 
-def test_a_trial_is_foretold_within_a_tenth_of_what_is_found() -> None:
+def test_a_plan_is_within_a_tenth_of_the_half_widths_of_trials() -> None:
     schema = dpc.Schema({"arm": dpc.Levels(["c", "d", "e"]), "site": dpc.Levels(["n", "s"]), "y": dpc.Bounded(0, 10)})
     asked: Any = {"treatment": "arm", "outcome": "y", "adjust": ["site"], "treated": "e", "control": "d"}
-    told = dpc.plan("effect", schema=schema, **asked, n=MANY, loss=ONE, spread=0.15, method=Assigned(sizes=SIZES))
+    method = RandomizedTrial(sizes=SIZES)
+    told = dpc.plan("effect", schema=schema, **asked, n=MANY, loss=ONE, spread=0.15, method=method)
     sizes = (MANY // 500 * np.array(SIZES)).tolist()
     wide = []
     for seed in range(100, 125):
@@ -44,25 +45,26 @@ def test_a_trial_is_foretold_within_a_tenth_of_what_is_found() -> None:
         frame = {"arm": np.array(["c", "d", "e"])[arm], "site": np.array(["n", "s"])[site], "y": y}
         with dpc.simulated_noise(seed):
             found = dpc.effect(dpc.Table(frame, schema, dpc.Ledger.in_memory(ONE)), **asked, loss=ONE,
-                               method=Assigned(sizes=sizes))  # fmt: skip
+                               method=RandomizedTrial(sizes=sizes))  # fmt: skip
         assert found.interval is not None
         wide.append((found.interval[1] - found.interval[0]) / 2)
     assert told.accuracy == pytest.approx(float(np.median(wide)), rel=0.1)
 
 
 def test_a_design_that_does_not_fit_is_named() -> None:
-    for method in (Assigned(), Assigned(sizes=[1, 2, 3]), Coin(probabilities=[0.5, 0.2]), Coin()):
-        with pytest.raises(ParameterError, match="a plan of method"):
+    for method in (RandomizedTrial(), RandomizedTrial(sizes=[1, 2, 3]), RandomizedTrial(probabilities=[0.5, 0.2])):
+        with pytest.raises(ParameterError) as error:
             dpc.plan("effect", n=MANY, loss=ONE, method=method, cells=2)
+        assert error.value.rule in ("shape", "one of two")
 
 
 def test_the_command_plans_a_trial_as_the_library_does() -> None:
-    told = dpc.plan("effect", n=MANY, loss=ONE, method=Coin(probabilities=[[0.8, 0.7], [0.2, 0.3]]), cells=2)
-    words = ["plan", "effect", "--n", str(MANY), "--epsilon", "1", "--cells", "2", "--method", "coin", "--json"]
+    told = dpc.plan("effect", n=MANY, loss=ONE, method=RandomizedTrial(probabilities=[[0.8, 0.7], [0.2, 0.3]]), cells=2)
+    words = ["plan", "effect", "--n", str(MANY), "--epsilon", "1", "--cells", "2", "--method", "trial", "--json"]
     found = json.loads(CliRunner().invoke(app, [*words, "--probabilities", ".8,.7;.2,.3"]).output)
     assert found["accuracy"] == told.accuracy and "coin(probabilities=.8" in found["assumed"]["method"]
     assert CliRunner().invoke(app, words).exit_code == 2
-    assert "--method coin" in CliRunner().invoke(app, [*words[:-3], "--probabilities", ".8,.2"]).output
+    assert "--method trial" in CliRunner().invoke(app, [*words[:-3], "--probabilities", ".8,.2"]).output
 
 
 @pytest.mark.parametrize("said", [False, True])

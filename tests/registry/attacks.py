@@ -266,11 +266,11 @@ def _effect(table: dpc.Table) -> Any:
     return dpc.effect(table, treatment="x", outcome="y", adjust=[], treated=parts[-1], control=parts[0], loss=PURE)
 
 
-def _assigned(table: dpc.Table) -> Any:
+def _trial_by_sizes(table: dpc.Table) -> Any:
     sizes = [table.n - 3 * (table.n // 4), *[table.n // 4] * 3]
     parts = levels_of(table.schema["x"])
     return dpc.effect(table, treatment="x", outcome="y", adjust=[], treated=parts[-1], control=parts[0], loss=PURE,
-                      method=dpc.methods.Assigned(sizes=sizes))  # fmt: skip
+                      method=dpc.methods.RandomizedTrial(sizes=sizes))  # fmt: skip
 
 
 def _in_blocks(table: dpc.Table) -> Any:
@@ -287,10 +287,10 @@ def _of_bins() -> Way:
     return Way("discontinuity", "bins", ask, _columns(False), SCHEMA, dpc.PureDP(10))
 
 
-def _by_coin(table: dpc.Table) -> Any:
+def _trial_by_probabilities(table: dpc.Table) -> Any:
     parts = levels_of(table.schema["x"])
     return dpc.effect(table, treatment="x", outcome="y", adjust=[], treated=parts[-1], control=parts[0], loss=PURE,
-                      method=dpc.methods.Coin(probabilities=[0.25] * 4))  # fmt: skip
+                      method=dpc.methods.RandomizedTrial(probabilities=[0.25] * 4))  # fmt: skip
 
 
 def _of_paths() -> Way:
@@ -348,10 +348,10 @@ WAYS = (
     _of_levels("cells", "counts", lambda of: dpc.cells(of, by=["a", "b"], loss=PURE)),
     _of_table("cells", "sums", lambda of: dpc.cells(of, by=["x"], values=["y"], loss=PURE)),
     _of_table("effect", "stratified", _effect),
-    _of_table("effect", "assigned", _assigned),
+    _of_table("effect", "trial by sizes", _trial_by_sizes),
     _of_table("effect", "sample-aggregate", _in_blocks),
     _of_bins(),
-    _of_table("effect", "coin", _by_coin),
+    _of_table("effect", "trial by probabilities", _trial_by_probabilities),
     _of_paths(),
     _of_panel("synthetic_control", dpc.papers.OutputPerturbation()),
     _of_panel("synthetic_control", "matched"),

@@ -13,11 +13,9 @@ from dpcausal.audit import GreyBoxAudit, compare
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
 from dpcausal.effects.did.cohort_sums import cohort_bits, cohort_sums, cohort_sums_sensitivity
 from dpcausal.effects.estimators import METHODS
-from dpcausal.effects.estimators.assigned import assigned_sum, assigned_sum_sensitivity
 from dpcausal.effects.estimators.block_mean import PROOFS
 from dpcausal.effects.estimators.block_regression import Slope
 from dpcausal.effects.estimators.blocks import SampleAggregate
-from dpcausal.effects.estimators.coin import centred_score, centred_score_sensitivity
 from dpcausal.effects.estimators.residual_sums import (
     capped_squares,
     capped_squares_sensitivity,
@@ -27,6 +25,12 @@ from dpcausal.effects.estimators.residual_sums import (
     pair_functions_sensitivity,
     residual_sums,
     residual_sums_sensitivity,
+)
+from dpcausal.effects.estimators.trial_design import (
+    assigned_sum,
+    assigned_sum_sensitivity,
+    centred_score,
+    centred_score_sensitivity,
 )
 from dpcausal.effects.moments.ellipsoid import (
     WHOLE,
@@ -278,14 +282,14 @@ def boosted_in_pairs(table: dpc.Table) -> Any:
     return dpc.effect(table, treatment="a", outcome="y", adjust=["x", "z"], loss=APPROXIMATE, method="boosted-aipw")
 
 
-def assigned(table: dpc.Table, loss: Any) -> Any:
+def trial_by_sizes(table: dpc.Table, loss: Any) -> Any:
     return dpc.effect(table, treatment="a", outcome="y", adjust=[], loss=loss,
-                      method=dpc.methods.Assigned(sizes=[ROWS // 2, ROWS // 2]))  # fmt: skip
+                      method=dpc.methods.RandomizedTrial(sizes=[ROWS // 2, ROWS // 2]))  # fmt: skip
 
 
-def by_coin(table: dpc.Table, loss: Any) -> Any:
+def trial_by_probabilities(table: dpc.Table, loss: Any) -> Any:
     return dpc.effect(table, treatment="a", outcome="y", adjust=["z"], loss=loss,
-                      method=dpc.methods.Coin(probabilities=[0.5, 0.5]))  # fmt: skip
+                      method=dpc.methods.RandomizedTrial(probabilities=[0.5, 0.5]))  # fmt: skip
 
 
 def in_folds(table: dpc.Table, loss: Any) -> Any:
@@ -413,13 +417,13 @@ TASKS = (
             asked_on_neighbours(lambda table: plain_of(in_blocks(table, PURE)), PURE), of_blocks, 0.0,
             ("windows by the bound of a count", "windows about the mean of all rows",
              "block terms that are not clipped", "a failed block is left out", "blocks made by value")),
-    TaskRow("effect assigned", "effect", ("assigned-sum", "corner-counts", "geometric"),
-            asked_on_neighbours(lambda table: plain_of(assigned(table, PURE)), PURE),
-            of_effect(assigned, dpc.PureDP), 0.0,
+    TaskRow("effect trial, sizes", "effect", ("assigned-sum", "corner-counts", "geometric"),
+            asked_on_neighbours(lambda table: plain_of(trial_by_sizes(table, PURE)), PURE),
+            of_effect(trial_by_sizes, dpc.PureDP), 0.0,
             ("a difference of arms by one end of the range", "sums by cells by the bound of a record added")),
-    TaskRow("effect coin", "effect", ("centred-score", "corner-counts", "geometric"),
-            asked_on_neighbours(lambda table: plain_of(by_coin(table, PURE)), PURE),
-            of_effect(by_coin, dpc.PureDP), 0.0,
+    TaskRow("effect trial, probabilities", "effect", ("centred-score", "corner-counts", "geometric"),
+            asked_on_neighbours(lambda table: plain_of(trial_by_probabilities(table, PURE)), PURE),
+            of_effect(trial_by_probabilities, dpc.PureDP), 0.0,
             ("a score by the reach of the treated", "sums by cells by the bound of a record added")),
     TaskRow("effect papers.FoldSplit", "effect", ("fold-split", "geometric"),
             asked_on_neighbours(lambda table: plain_of(in_folds(table, PURE)), PURE),

@@ -285,7 +285,7 @@ def both(shape: str, rng: Any, n: int) -> Any:
 
 
 def randomised(shape: str, share: float) -> Study:
-    """A trial by coin of such a share; its method is given the probabilities."""
+    """A trial with such an assignment probability, which its method is given."""
     sites, levels = shape == "four sites", shape in ("binary", "rare")
     chances = share * COINS if sites else np.full(4, share)
     probabilities = [(1 - chances).tolist(), chances.tolist()] if sites else [1 - share, share]
@@ -301,7 +301,7 @@ def randomised(shape: str, share: float) -> Study:
                               for seed in (1, 2, 3, 4)]))  # fmt: skip
 
     schema = {"a": FLAG, "y": FLAG if levels else dpc.Bounded(0, 1)} | ({"s": dpc.Levels(range(4))} if sites else {})
-    return Study(rows, schema, truth, dpc.methods.Coin(probabilities=probabilities))
+    return Study(rows, schema, truth, dpc.methods.RandomizedTrial(probabilities=probabilities))
 
 
 DESIGNS |= register({f"randomised {share:g}, {shape}": randomised(shape, share)

@@ -110,8 +110,8 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
     coverage : float
         Of the interval.
     method : str or method
-        As in ``effect``.  A trial's method is planned for arms as it has them: for n records ``Assigned`` takes
-        sizes in the proportions of those told, ``Coin`` its probabilities, and ``share`` says nothing.
+        As in ``effect``.  ``RandomizedTrial`` is planned for its own arms: ``sizes`` in the same proportions for n
+        records, or ``probabilities``; ``share`` has no effect.
     treated, control : int
         Of a trial of several arms: the places of the levels that are compared, −1 the last.
     """

@@ -8,19 +8,18 @@ from dpcausal.core import validate as public
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.cells.value import levels_of
 from dpcausal.effects.estimators.aipw import Aipw
-from dpcausal.effects.estimators.assigned import Assigned
 from dpcausal.effects.estimators.blocks import SampleAggregate
 from dpcausal.effects.estimators.boosted_aipw import BoostedAipw
-from dpcausal.effects.estimators.coin import Coin
 from dpcausal.effects.estimators.partially_linear import PartiallyLinear
 from dpcausal.effects.estimators.stratified import Stratified
+from dpcausal.effects.estimators.trial import RandomizedTrial
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.errors import DpCausalError
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 
-__all__ = ["Aipw", "Assigned", "BoostedAipw", "Coin", "PartiallyLinear", "SampleAggregate", "Stratified"]
+__all__ = ["Aipw", "BoostedAipw", "PartiallyLinear", "RandomizedTrial", "SampleAggregate", "Stratified"]
 
-ALL: tuple[type[EffectMethod], ...] = (Stratified, Aipw, BoostedAipw, PartiallyLinear, SampleAggregate, Assigned, Coin)
+ALL: tuple[type[EffectMethod], ...] = (Stratified, Aipw, BoostedAipw, PartiallyLinear, SampleAggregate, RandomizedTrial)
 METHODS: dict[str, type[EffectMethod]] = {kind.name: kind for kind in ALL}
 """Every method by its short name, beside ``"auto"``."""
 

@@ -1,4 +1,4 @@
-"""A trial by coin: exact without noise, narrower than cells, right whatever its centres; a coin told wrongly shows."""
+"""A trial of public probabilities: exact without noise, narrower than cells, right whatever its centres."""
 
 from __future__ import annotations
 
@@ -9,9 +9,15 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.effects.cells.corner_counts import GRID
-from dpcausal.effects.estimators.coin import STEPS, centred_score, centred_score_sensitivity
+from dpcausal.effects.estimators.trial import NO_GAIN
+from dpcausal.effects.estimators.trial_design import (
+    STEPS,
+    WRONG_PROBABILITIES,
+    centred_score,
+    centred_score_sensitivity,
+)
 from dpcausal.errors import InfeasibleError, ParameterError
-from dpcausal.methods import Coin
+from dpcausal.methods import RandomizedTrial
 
 SCHEMA = dpc.Schema({
     "arm": dpc.Levels(["c", "d", "e"]), "site": dpc.Levels(["n", "s"]), "y": dpc.Bounded(0, 60),
@@ -33,7 +39,7 @@ def trial(seed: int, n: int = 3_000) -> dict[str, Any]:
 def ask(columns: Any, loss: Any, chances: Any = CHANCES, **more: Any) -> dpc.Effect:
     ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
     asked: Any = {"treatment": "arm", "outcome": "y", "adjust": ["site"], "treated": "e", "control": "c",
-                  "method": Coin(probabilities=chances)}  # fmt: skip
+                  "method": RandomizedTrial(probabilities=chances)}  # fmt: skip
     return dpc.effect(dpc.Table(columns, SCHEMA, ledger), **asked | more, loss=loss)
 
 
@@ -69,48 +75,52 @@ def test_at_a_small_loss_it_is_nearer_than_cells_and_its_intervals_hold() -> Non
     assert np.median(wide) < 0.7 * np.median(others)
 
 
-def test_a_coin_that_is_told_wrongly_withholds_the_interval_and_moves_the_answer_little() -> None:
+def test_wrong_probabilities_withhold_the_interval_and_move_the_answer_little() -> None:
     columns = trial(3, 30_000)
     with dpc.simulated_noise(1):
         right = ask(columns, dpc.PureDP(1))
         found = ask(columns, dpc.PureDP(1), [0.4, 0.2, 0.4])
-    assert right.interval is not None and found.interval is None and "probabilities" in found.interval_reason
+    assert right.interval is not None and found.interval is None
+    assert found.interval_reason == WRONG_PROBABILITIES
     assert found.estimate == pytest.approx(2, abs=0.6)
 
 
-def test_rows_that_lack_their_outcome_are_left_out_and_do_not_pull_the_answer() -> None:
+def test_rows_without_an_outcome_are_left_out_and_do_not_pull_the_answer() -> None:
     columns = trial(5, 20_000)
     columns["y"] = np.where(np.arange(20_000) % 5 < 2, np.nan, columns["y"])
     table = dpc.Table(columns, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(2)), missing="drop")
     with dpc.simulated_noise(2):
         found = dpc.effect(table, treatment="arm", outcome="y", adjust=["site"], treated="e", control="c",
-                           loss=dpc.PureDP(2), method=Coin(probabilities=CHANCES))  # fmt: skip
+                           loss=dpc.PureDP(2), method=RandomizedTrial(probabilities=CHANCES))  # fmt: skip
     assert found.interval is not None and found.interval[0] < 2 < found.interval[1]
 
 
 def test_what_does_not_fit_is_refused_before_the_spend() -> None:
     columns = trial(4)
     for chances in (None, [0.5, 0.5], [0.2, 0.2, 0.2], [[0.6, 0.4], [0.2, "x"], [0.2, 0.4]], [0.5, np.nan, 0.5]):
-        with pytest.raises(ParameterError, match="needs probabilities"):
+        with pytest.raises(ParameterError) as error:
             ask(columns, dpc.PureDP(1), chances)
-    with pytest.raises(ParameterError, match="at least"):
+        assert error.value.rule == ("one of two" if chances is None else "shape")
+    with pytest.raises(ParameterError) as error:
         ask(columns, dpc.PureDP(1), [0.5, 0.499, 0.001])
-    with pytest.raises(ParameterError, match="'ate'"):
+    assert (error.value.argument, error.value.rule) == ("probabilities", "minimum")
+    with pytest.raises(ParameterError) as error:
         ask(columns, dpc.PureDP(1), estimand="att")
-    with pytest.raises(InfeasibleError, match="times the epsilon"):
+    assert error.value.argument == "estimand"
+    with pytest.raises(InfeasibleError) as refused:
         ask(columns, dpc.PureDP(0.003))
+    assert (refused.value.argument, refused.value.rule) == ("probabilities", "noise")
 
 
-def test_where_cells_are_foretold_to_do_as_well_it_says_so() -> None:
+def test_it_says_where_stratified_is_predicted_to_be_as_accurate() -> None:
     columns = trial(6)
     for epsilon, told in ((0.2, False), (8, True)):
         with dpc.simulated_noise(1):
             found = ask(columns, dpc.PureDP(epsilon), [0.5, 0.25, 0.25], adjust=[])
-        assert any("'stratified'" in one for one in found.guarantee.caveats) == told
-
-
-    with pytest.raises(InfeasibleError, match="take method 'stratified'"):
+        assert (NO_GAIN in found.guarantee.caveats) == told
+    with pytest.raises(InfeasibleError) as refused:
         ask(columns, dpc.PureDP(8), [0.5, 0.25, 0.25], adjust=[], outcome="ill")
+    assert refused.value.rule == "no gain"
 
 
 @pytest.mark.proves("centred-score")

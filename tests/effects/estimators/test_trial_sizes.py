@@ -1,4 +1,4 @@
-"""A trial of public sizes: exact without noise, less noise than cells, right intervals, and sizes told wrongly show."""
+"""A trial of public sizes: exact without noise, less noise than cells, right intervals, and wrong sizes show."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.effects.cells.corner_counts import GRID
-from dpcausal.effects.estimators.assigned import assigned_sum, assigned_sum_sensitivity
+from dpcausal.effects.estimators.trial_design import WRONG_SIZES, assigned_sum, assigned_sum_sensitivity
 from dpcausal.errors import InfeasibleError, ParameterError
-from dpcausal.methods import Assigned
+from dpcausal.methods import RandomizedTrial
 
 SCHEMA = dpc.Schema({
     "arm": dpc.Levels(["c", "d", "e"]), "site": dpc.Levels(["n", "s"]), "y": dpc.Bounded(0, 60),
@@ -31,7 +31,7 @@ def trial(seed: int, times: int = 1) -> dict[str, Any]:
 def ask(columns: Any, loss: Any, sizes: Any = SIZES, **more: Any) -> dpc.Effect:
     ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
     asked: Any = {"treatment": "arm", "outcome": "y", "adjust": ["site"], "treated": "e", "control": "c"} | more
-    return dpc.effect(dpc.Table(columns, SCHEMA, ledger), **asked, loss=loss, method=Assigned(sizes=sizes))
+    return dpc.effect(dpc.Table(columns, SCHEMA, ledger), **asked, loss=loss, method=RandomizedTrial(sizes=sizes))
 
 
 @pytest.mark.parametrize("estimand", ["ate", "att"])
@@ -69,27 +69,34 @@ def test_the_noise_is_less_than_that_of_cells_and_intervals_hold() -> None:
     assert found.noise_error is not None and found.noise_error < 0.6 * np.median(others)
 
 
-def test_sizes_that_are_told_wrongly_withhold_the_interval_and_move_no_guarantee() -> None:
+def test_wrong_sizes_withhold_the_interval() -> None:
     columns = trial(3, times=20)
     wrong = [[20 * size for size in row] for row in SIZES[::-1]]
     with dpc.simulated_noise(1):
         right = ask(columns, dpc.PureDP(1), sizes=[[20 * size for size in row] for row in SIZES])
         found = ask(columns, dpc.PureDP(1), sizes=wrong)
     assert right.interval is not None and right.by_group == ()
-    assert found.interval is None and "not of the sizes" in found.interval_reason
+    assert found.interval is None and found.interval_reason == WRONG_SIZES
 
 
 def test_what_does_not_fit_is_refused_before_the_spend() -> None:
     columns, ledger = trial(4), dpc.Ledger.in_memory(dpc.PureDP(1))
     table = dpc.Table(columns, SCHEMA, ledger)
     asked: Any = {"treatment": "arm", "outcome": "y", "adjust": ["site"], "treated": "e", "control": "c"}
-    for sizes in (None, [1, 2], SIZES[:2], [[60, 90], [80, 40], [100, 131]], [[60, "x"], [80, 40], [100, 130]]):
-        with pytest.raises(ParameterError, match="sizes"):
-            dpc.effect(table, **asked, loss=dpc.PureDP(1), method=Assigned(sizes=sizes))
-    with pytest.raises(ParameterError, match="each arm needs"):
-        dpc.effect(table, **asked, loss=dpc.PureDP(1), method=Assigned(sizes=[[1, 149], [80, 40], [100, 130]]))
-    with pytest.raises(InfeasibleError, match="times the epsilon"):
-        dpc.effect(table, **asked, loss=dpc.PureDP(0.01), method=Assigned(sizes=SIZES))
+    for sizes, rule in (
+        (None, "one of two"), ([1, 2], "shape"), (SIZES[:2], "shape"), ([[60, "x"], [80, 40], [100, 130]], "shape"),
+        ([[60, 90], [80, 40], [100, 131]], "sum"), ([[1, 149], [80, 40], [100, 130]], "minimum"),
+    ):  # fmt: skip
+        with pytest.raises(ParameterError) as error:
+            dpc.effect(table, **asked, loss=dpc.PureDP(1), method=RandomizedTrial(sizes=sizes))
+        assert (error.value.argument, error.value.rule) == ("sizes", rule)
+    with pytest.raises(ParameterError) as error:
+        both = RandomizedTrial(sizes=SIZES, probabilities=[0.3, 0.3, 0.4])
+        dpc.effect(table, **asked, loss=dpc.PureDP(1), method=both)
+    assert error.value.rule == "one of two"
+    with pytest.raises(InfeasibleError) as refused:
+        dpc.effect(table, **asked, loss=dpc.PureDP(0.01), method=RandomizedTrial(sizes=SIZES))
+    assert (refused.value.argument, refused.value.rule) == ("sizes", "noise")
     assert ledger.remaining.epsilon == 1
 
 
