@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import dpcausal as dpc
-from dpcausal.cli.program import app
+from dpcausal.cli import app
 from dpcausal.errors import ParameterError
 from dpcausal.methods import RandomizedTrial
 
@@ -62,7 +62,7 @@ def test_the_command_plans_a_trial_as_the_library_does() -> None:
     told = dpc.plan("effect", n=MANY, loss=ONE, method=RandomizedTrial(probabilities=[[0.8, 0.7], [0.2, 0.3]]), cells=2)
     words = ["plan", "effect", "--n", str(MANY), "--epsilon", "1", "--cells", "2", "--method", "trial", "--json"]
     found = json.loads(CliRunner().invoke(app, [*words, "--probabilities", ".8,.7;.2,.3"]).output)
-    assert found["accuracy"] == told.accuracy and "coin(probabilities=.8" in found["assumed"]["method"]
+    assert found["accuracy"] == told.accuracy and "trial(" in found["assumed"]["method"]
     assert CliRunner().invoke(app, words).exit_code == 2
     assert "--method trial" in CliRunner().invoke(app, [*words[:-3], "--probabilities", ".8,.2"]).output
 

@@ -104,6 +104,19 @@ class EffectQuestion(TableQuestion[Effect]):
         return (*grouped, *(name for name in self.adjust if name not in grouped))
 
     @property
+    def pair(self) -> tuple[int, int]:
+        """The codes of control and treated."""
+        levels = levels_of(self.column(self.treatment))
+        return arms_of(levels, self.treatment, self.treated, self.control)
+
+    @property
+    def arms(self) -> tuple[str, str]:
+        """The names of control and treated."""
+        levels = levels_of(self.column(self.treatment))
+        control, treated = self.pair
+        return levels[control], levels[treated]
+
+    @property
     def cells(self) -> int:
         """Cells of treatment and strata."""
         return math.prod(len(levels_of(self.column(name))) for name in (self.treatment, *self.strata))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from dpcausal.codec import storable
 from dpcausal.core.validate import check_choice
 from dpcausal.plotting import axes, titled
-from dpcausal.releases.release import Release
+from dpcausal.releases.release import UNSTATED, Release
 from dpcausal.result import Guarantee, Result, ci_text, flat, interval_text, number_text, plain, signed_text
 
 Interval = tuple[float, float]
@@ -83,8 +83,28 @@ class FitCheck:
                 f"treatment p = {self.treatment_pvalue:.2g}, outcome p = {self.outcome_pvalue:.2g}.")  # fmt: skip
 
 
+class Compared(Protocol):
+    """What an effect has of its question."""
+
+    @property
+    def treatment(self) -> str: ...
+    @property
+    def outcome(self) -> str: ...
+    @property
+    def arms(self) -> tuple[str, str]:
+        """Control and treated."""
+    @property
+    def estimand(self) -> str: ...
+    @property
+    def strata(self) -> tuple[str, ...]: ...
+    @property
+    def coverage(self) -> float: ...
+    @property
+    def n(self) -> int: ...
+
+
 @storable("Effect")
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Effect(Result):
     """How much a treatment changes an outcome, as released.
 
@@ -152,33 +172,44 @@ class Effect(Result):
     estimand: str
     adjusted_for: tuple[str, ...]
     estimate: float | None
-    interval: Interval | None
-    interval_reason: str
+    interval: Interval | None = None
+    interval_reason: str = ""
     coverage: float
-    standard_error: float | None
-    noise_error: float | None
-    mean_treated: float | None
-    mean_control: float | None
-    risk_ratio: Ratio | None
-    odds_ratio: Ratio | None
+    standard_error: float | None = None
+    noise_error: float | None = None
+    mean_treated: float | None = None
+    mean_control: float | None = None
+    risk_ratio: Ratio | None = None
+    odds_ratio: Ratio | None = None
     signal_to_noise: float
-    share_supported: float
-    e_value: float | None
-    e_value_limit: float | None
-    robustness_value: float | None
-    robustness_value_limit: float | None
-    by_group: tuple[GroupEffect, ...]
-    balance: tuple[Balance, ...]
-    notes: tuple[str, ...]
-    method: str
-    settings: dict[str, Any]
+    share_supported: float = 1.0
+    e_value: float | None = None
+    e_value_limit: float | None = None
+    robustness_value: float | None = None
+    robustness_value_limit: float | None = None
+    by_group: tuple[GroupEffect, ...] = ()
+    balance: tuple[Balance, ...] = ()
+    notes: tuple[str, ...] = ()
+    method: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
     n: int
-    release: Release | None
-    guarantee: Guarantee
+    release: Release | None = None
+    guarantee: Guarantee = UNSTATED
     cut: float | None = None
     event: str | None = None
     population: str = "complete"
     fit_check: FitCheck | None = None
+
+    @classmethod
+    def of(cls, question: Compared, **released: Any) -> Effect:
+        """Return the effect of a question from what a method released; its report adds method and guarantee."""
+        control, treated = question.arms
+        about: dict[str, Any] = {
+            "treatment": question.treatment, "outcome": question.outcome, "treated": treated, "control": control,
+            "estimand": question.estimand, "adjusted_for": question.strata, "coverage": question.coverage,
+            "n": question.n,
+        }  # fmt: skip
+        return cls(**(about | released))
 
     @property
     def measured(self) -> str:

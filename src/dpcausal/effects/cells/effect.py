@@ -154,7 +154,7 @@ def standardized_effect(
         by_group=tuple(by_group), balance=balance(release, axis, pair, strata, value),
         notes=(*notes(answer.share, share_treated), *answer.parts,
                *void(float(release.sums(value, ())[0][0]), release.n)),
-        method="stratified", settings={}, n=release.n, release=None, guarantee=release.guarantee,
+        method="stratified", n=release.n, guarantee=release.guarantee,
         event=value.event, population="complete" if release.observed is None else "observed",
     )  # fmt: skip
 

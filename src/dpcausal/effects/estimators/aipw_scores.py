@@ -13,7 +13,6 @@ from dpcausal.data.coding import bin_codes
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corners, functionals
-from dpcausal.effects.cells.effect import arms_of
 from dpcausal.effects.cells.value import levels_of
 from dpcausal.effects.estimators.clipping import WIDER, TailCounts
 from dpcausal.effects.moments.release import JointMoments
@@ -108,9 +107,7 @@ class Design:
     def of(cls, question: EffectQuestion) -> Design:
         """Return the columns for a question: outcome, treatment, numbers as they are, one column a further level."""
         found: list[tuple[str, str, int | None, float, float]] = []
-        treated = arms_of(
-            levels_of(question.column(question.treatment)), question.treatment, question.treated, question.control
-        )[1]
+        treated = question.pair[1]
         for name in (question.outcome, question.treatment, *question.strata):
             column = question.column(name)
             if isinstance(column, Bounded) and name != question.treatment:

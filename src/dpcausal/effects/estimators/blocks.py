@@ -21,7 +21,6 @@ from dpcausal.data.coding import bin_codes
 from dpcausal.data.records import Rows
 from dpcausal.data.remote_blocks import Parts, PublicTableInfo, WorkerBlocks
 from dpcausal.data.schema import Bounded
-from dpcausal.effects.cells.effect import UNMEASURED, arms_of
 from dpcausal.effects.cells.value import levels_of, value_of
 from dpcausal.effects.estimators.block_mean import (
     PROOFS,
@@ -77,7 +76,7 @@ class Sample:
         """Return records as rows of an effect; one in another arm counts as one that has a missing value."""
         value = value_of(question.outcome, question.column(question.outcome))
         named = question.column(question.treatment)
-        control, treated = arms_of(levels_of(named), question.treatment, question.treated, question.control)
+        control, treated = question.pair
         arm = rows.values[question.treatment]
         arm = bin_codes(arm, named) if isinstance(named, Bounded) else arm
         numbers, codes, sizes = [], [], []
@@ -248,9 +247,7 @@ class SampleAggregate(EffectMethod):
     def _effect(self, question: EffectQuestion, found: BlockAggregate, blocks: int) -> Effect:
         from scipy.special import ndtri, stdtrit
 
-        levels = levels_of(question.column(question.treatment))
         width = value_of(question.outcome, question.column(question.outcome)).width
-        control, treated = arms_of(levels, question.treatment, question.treated, question.control)
         total = found.sampling + found.noise**2
         estimate = None if found.estimate is None else found.estimate * width
         error, drowned = (None if estimate is None else size * width for size in (math.sqrt(total), found.noise))
@@ -260,14 +257,11 @@ class SampleAggregate(EffectMethod):
         tails = (found.noise**2 / max(total, 1e-100)) ** 2  # Cornish & Fisher, of Laplace noise
         reach += max(normal**3 - 3 * normal, 0.0) / 8 * tails
         ends = None if estimate is None or error is None else (estimate - reach * error, estimate + reach * error)
-        return Effect(
-            treatment=question.treatment, outcome=question.outcome, treated=levels[treated], control=levels[control],
-            estimand="overlap" if self.overlap else "ate", adjusted_for=question.adjust, estimate=estimate,
-            interval=ends, interval_reason=NOT_FOUND if estimate is None else "", coverage=question.coverage,
-            standard_error=error, noise_error=drowned, mean_treated=None, mean_control=None, risk_ratio=None,
-            odds_ratio=None, signal_to_noise=abs(found.estimate or 0.0) / found.noise if found.noise else math.inf,
-            share_supported=1.0, by_group=(), balance=(), notes=(), method=self.name, settings={}, n=question.n,
-            release=None, guarantee=None, **dict.fromkeys(UNMEASURED),  # type: ignore[arg-type]
+        return Effect.of(
+            question, estimand="overlap" if self.overlap else "ate", adjusted_for=question.adjust, estimate=estimate,
+            interval=ends, interval_reason=NOT_FOUND if estimate is None else "", standard_error=error,
+            noise_error=drowned,
+            signal_to_noise=abs(found.estimate or 0.0) / found.noise if found.noise else math.inf,
         )  # fmt: skip
 
 

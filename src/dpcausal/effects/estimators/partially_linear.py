@@ -17,7 +17,7 @@ import numpy as np
 from dpcausal.core.method import SumsOverRows
 from dpcausal.core.run_context import Run
 from dpcausal.core.validate import check_choice
-from dpcausal.effects.cells.effect import arms_of, void
+from dpcausal.effects.cells.effect import void
 from dpcausal.effects.cells.value import levels_of
 from dpcausal.effects.estimators.aipw_scores import Design
 from dpcausal.effects.moments.adaptive import TAKEN, StreamedRows, adaptive_moments, foretold, undetectable_tail
@@ -163,8 +163,7 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
         outcome, treatment, *others = moments.names
         terms = Terms(self.errors, question.coverage, LEAST_TOLD)
         found = effect_of_line(moments, treatment, outcome, tuple(others), terms)
-        levels = levels_of(question.column(question.treatment))
-        control, treated = arms_of(levels, question.treatment, question.treated, question.control)
+        control, treated = question.arms
         reason, notes = found.interval_reason, (*redundant_note(gone), *found.notes)
         reason = WITHHELD.get(reason, reason)
         if not has_signal(moments, LEAST_TOLD):
@@ -179,7 +178,7 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
         return replace(
             found, interval_reason=reason,
             notes=(*notes, *void(float(moments.sums[-1, -1]), question.n)), treatment=question.treatment,
-            treated=levels[treated], control=levels[control], adjusted_for=question.strata,
+            treated=treated, control=control, adjusted_for=question.strata,
             balance=balance_of(moments), method=self.name, release=moments,
         )  # fmt: skip
 

@@ -20,7 +20,6 @@ from dpcausal.effects.cells.api import (
     cut_note,
     noisy_cells,
 )
-from dpcausal.effects.cells.effect import arms_of
 from dpcausal.effects.cells.occupied import equal_parts, histogram, is_clear, window
 from dpcausal.effects.cells.standardise import least_count
 from dpcausal.effects.cells.value import value_of
@@ -148,9 +147,8 @@ def learnt_cuts(
         return _equal(numbers, FEWEST_PARTS, windows), rest
     arms = noisy_cells(CellSums.of(question.table, (question.treatment,), ()), loss.part(ARMS), allotment)
     levels, rest = arms.levels[0], loss.part(1 - used - ARMS)
-    pair = arms_of(levels, question.treatment, question.treated, question.control)
     # As many as if every arm had as few as the rarer one.
-    even = len(levels) * max(float(arms.counts[list(pair), 0].min()), math.sqrt(arms.variance))
+    even = len(levels) * max(float(arms.counts[list(question.pair), 0].min()), math.sqrt(arms.variance))
     return _equal(numbers, _parts(question, rest, min(even, most)), windows), rest
 
 

@@ -115,8 +115,7 @@ class RandomizedTrial(SumsOverRows, EffectMethod):
         if (self.sizes is None) is (self.probabilities is None):
             raise ParameterError(
                 "method 'trial' needs sizes or probabilities, one of both", argument="sizes", rule="one of two",
-                hint=("give ", Setting("sizes"), "... where the arm sizes are known, else ", Setting("probabilities"),
-                      "..."),
+                hint="give sizes where the arm sizes are known, else the assignment probabilities",
             )  # fmt: skip
         return self.sizes is not None
 

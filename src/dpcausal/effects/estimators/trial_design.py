@@ -26,7 +26,6 @@ import numpy.typing as npt
 
 from dpcausal.effects.cells.api import Paid
 from dpcausal.effects.cells.corner_counts import GRID, functionals
-from dpcausal.effects.cells.effect import arms_of
 from dpcausal.effects.cells.release import NoisyCells
 from dpcausal.effects.cells.standardise import LEAST_COUNT, LEAST_EXACT, Sums
 from dpcausal.effects.cells.value import levels_of, value_of
@@ -117,11 +116,6 @@ def _shape(question: EffectQuestion) -> tuple[int, ...]:
     return tuple(len(levels_of(question.column(name))) for name in (question.treatment, *question.strata))
 
 
-def _pair(question: EffectQuestion) -> tuple[int, int]:
-    levels = levels_of(question.column(question.treatment))
-    return arms_of(levels, question.treatment, question.treated, question.control)
-
-
 def _axes(question: EffectQuestion, cells: NoisyCells) -> list[int]:
     return [cells.by.index(name) for name in (question.treatment, *question.strata)]
 
@@ -163,7 +157,7 @@ class SizedArms:
                          "in the schema's order")  # fmt: skip
         if given.sum() != question.n:
             raise _wrong("sizes", "sum", f"add up to the rows of the table, {question.n}, not to {given.sum():.0f}")
-        pair = _pair(question)
+        pair = question.pair
         counts = given[list(pair)].reshape(2, -1)
         if counts.min() < least:
             raise _wrong("sizes", "minimum", f"be at least {least} for each arm in each stratum: adjust for fewer")
@@ -240,7 +234,7 @@ class DrawnArms:
             columns = ", ".join(question.strata) or "strata"
             raise _wrong("probabilities", "shape", f"be one number for each level of {question.treatment!r} in the "
                          f"schema's order, with sum 1, or shape {shape}: one list a level, by {columns}")  # fmt: skip
-        design = cls(_pair(question), given.reshape(shape[0], -1))
+        design = cls(question.pair, given.reshape(shape[0], -1))
         if design.arms.min() < LEAST_PROBABILITY:
             raise _wrong("probabilities", "minimum", f"be at least {LEAST_PROBABILITY:g} for both arms")
         return design

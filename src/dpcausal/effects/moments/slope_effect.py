@@ -31,12 +31,10 @@ def effect_of_line(
         treated=arms[1] if arms else "one more", control=arms[0] if arms else "as it is",
         event=event[1] if event else None,
         adjusted_for=adjust, estimate=slope.estimate, interval=slope.interval, interval_reason=fit.interval_reason,
-        coverage=terms.coverage, standard_error=error, noise_error=noise, mean_treated=None, mean_control=None,
-        risk_ratio=None, odds_ratio=None, signal_to_noise=fit.signal_to_noise, share_supported=1.0,
-        e_value=None, e_value_limit=None, robustness_value=slope.robustness_value,
-        robustness_value_limit=slope.robustness_value_limit, by_group=(), balance=(),
-        notes=(WEIGHTED, *redundant_note(gone), *((fit.assumed,) if fit.assumed else ())), method="ols", settings={},
-        n=release.n, release=None, guarantee=release.guarantee,
+        coverage=terms.coverage, standard_error=error, noise_error=noise, signal_to_noise=fit.signal_to_noise,
+        robustness_value=slope.robustness_value, robustness_value_limit=slope.robustness_value_limit,
+        notes=(WEIGHTED, *redundant_note(gone), *((fit.assumed,) if fit.assumed else ())), method="ols",
+        n=release.n, guarantee=release.guarantee,
     )  # fmt: skip
 
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core import validate as public
 from dpcausal.core.run_context import Run
-from dpcausal.effects.cells.effect import UNMEASURED, arms_of
 from dpcausal.effects.cells.value import levels_of
 from dpcausal.effects.estimators.aipw_scores import OUTCOME, TREATMENT, Design
 from dpcausal.effects.question import EffectMethod, EffectQuestion
@@ -31,7 +30,6 @@ from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Uni
 from dpcausal.regression.external import one_thread
 from dpcausal.regression.kernel_ridge import solved
 from dpcausal.releases.counts import geometric_variance
-from dpcausal.releases.release import UNSTATED
 
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -232,16 +230,8 @@ class FoldSplit(EffectMethod):
         mean, half = float(np.clip(noisy / count, -2.0, 2.0)), float(design.halves[OUTCOME])
         of_count = mean / far if question.drops_missing else 0.0
         noise = self._noise(question, run.loss) * n / count * math.hypot(1.0, of_count) * half
-        unmeasured: dict[str, Any] = dict.fromkeys(UNMEASURED)
-        levels = levels_of(question.column(question.treatment))
-        control, treated = arms_of(levels, question.treatment, question.treated, question.control)
-        return Effect(
-            treatment=question.treatment, outcome=question.outcome, treated=levels[treated], control=levels[control],
-            estimand="ate", adjusted_for=question.strata, estimate=mean * half, interval=None,
-            interval_reason=NO_INTERVAL, coverage=question.coverage, standard_error=None, noise_error=noise,
-            mean_treated=None, mean_control=None, risk_ratio=None, odds_ratio=None,
-            signal_to_noise=abs(mean * half) / noise if noise else math.inf, share_supported=1.0,
-            **unmeasured, by_group=(), balance=(), notes=(), method=self.name, settings={}, n=n,
-            release=None, guarantee=UNSTATED,
+        return Effect.of(
+            question, estimand="ate", estimate=mean * half, interval_reason=NO_INTERVAL, noise_error=noise,
+            signal_to_noise=abs(mean * half) / noise if noise else math.inf,
         )  # fmt: skip
 
