@@ -435,4 +435,6 @@ def plain_of(result: Any) -> Any:
     return {name: value for name, value in result.to_dict().items() if name != "guarantee"}
 
 
-WAYS = {"cells", "did", "discontinuity", "moments", *(f"effect {name}" for name in (*METHODS, *ASKED["effects"]))}
+TRIALS = {"effect trial, sizes", "effect trial, probabilities"}
+METHOD_WAYS = {f"effect {name}" for name in (*METHODS, *ASKED["effects"])}
+WAYS = {"cells", "did", "discontinuity", "moments"} | METHOD_WAYS - {"effect trial"} | TRIALS

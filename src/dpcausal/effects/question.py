@@ -27,7 +27,7 @@ from dpcausal.privacy.sensitivity import Unit
 
 LEAST_ROWS = 20
 
-ALIKE = (
+INDEPENDENT = (
     "assumes independent {}: where treatment or outcomes are clustered (clinics, households), the interval is too "
     "narrow; set person= to the cluster"
 )
@@ -129,7 +129,7 @@ class EffectQuestion(TableQuestion[Effect]):
 
     def report(self, planned: PlannedCall[Any], released: Effect, allotment: CallBudget, seed: int | None) -> Effect:
         adjusted = (BEFORE,) if self.adjust else ()
-        caveats = (*planned.caveats, *adjusted, alike(self.unit))
+        caveats = (*planned.caveats, *adjusted, independence_caveat(self.unit))
         guarantee = self.guarantee(planned, allotment, caveats)
         release = None if released.release is None else released.release.under(guarantee)
         return replace(
@@ -154,9 +154,9 @@ def _check_arms(table: Table, treatment: str, treated: Any, control: Any) -> lis
     return [None if text is None else labels[levels.index(text)] for text in texts]
 
 
-def alike(unit: Unit) -> str:
+def independence_caveat(unit: Unit) -> str:
     """Return what an interval supposes of records of a unit."""
-    return ALIKE.format("rows" if unit is Unit.ROW else "persons")
+    return INDEPENDENT.format("rows" if unit is Unit.ROW else "persons")
 
 
 class SimulatedDesign(NamedTuple):

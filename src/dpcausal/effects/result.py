@@ -270,14 +270,14 @@ class Effect(Result):
             lines.append(f"No interval: {self.interval_reason}.")
         for name, ratio in (("Risk ratio", self.risk_ratio), ("Odds ratio", self.odds_ratio)):
             if ratio is not None and ratio.interval is not None:
-                said = "without an estimate" if ratio.estimate is None else f"{ratio.estimate:.3g}"
-                lines.append(f"{name} {said}, {ratio.interval[0]:.3g} to {ratio.interval[1]:.3g}.")
+                estimate = "without an estimate" if ratio.estimate is None else f"{ratio.estimate:.3g}"
+                lines.append(f"{name} {estimate}, {ratio.interval[0]:.3g} to {ratio.interval[1]:.3g}.")
         for one in self.by_group:
             reach = one.reason if one.interval is None else f"{one.interval[0]:.4g} to {one.interval[1]:.4g}"
             size = "no answer" if one.estimate is None else f"{one.estimate:+.4g}"
             lines.append(f"  {one.group}: {size} ({reach})")
-        bare = "nothing: a bare difference, which is the effect if treatment was randomised"
-        lines.append(f"Adjusted for: {', '.join(self.adjusted_for) or bare}.")
+        unadjusted = "nothing: a bare difference, which is the effect if treatment was randomised"
+        lines.append(f"Adjusted for: {', '.join(self.adjusted_for) or unadjusted}.")
         if self.e_value is not None and self.robustness_value is not None:
             lines.append(
                 f"E-value {self.e_value:.3g} (of the interval: {self.e_value_limit:.3g}), robustness value "
@@ -285,8 +285,8 @@ class Effect(Result):
             )
         elif self.robustness_value is not None:
             limit = self.robustness_value_limit
-            told = "" if limit is None else f" (of the interval: {limit:.3g})"
-            lines.append(f"Robustness value {self.robustness_value:.3g}{told}.")
+            of_limit = "" if limit is None else f" (of the interval: {limit:.3g})"
+            lines.append(f"Robustness value {self.robustness_value:.3g}{of_limit}.")
         elif self.estimate is not None and self.interval is not None:
             lines.append("No E-value and robustness value: what they are made of was not released, or is mostly noise.")
         if self.fit_check is not None:
@@ -301,13 +301,13 @@ class Effect(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the released numbers as JSON's types; those are ``release.to_dict()``."""
-        told = {**vars(self), "release": None}
+        payload = {**vars(self), "release": None}
         for name in ("risk_ratio", "odds_ratio"):
-            told[name] = None if told[name] is None else vars(told[name])
+            payload[name] = None if payload[name] is None else vars(payload[name])
         for name in ("by_group", "balance"):
-            told[name] = [vars(one) for one in told[name]]
-        told["fit_check"] = None if self.fit_check is None else vars(self.fit_check)
-        return {name: plain(value) for name, value in told.items() if name != "release"}
+            payload[name] = [vars(one) for one in payload[name]]
+        payload["fit_check"] = None if self.fit_check is None else vars(self.fit_check)
+        return {name: plain(value) for name, value in payload.items() if name != "release"}
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the effect, with all scalars, and that in each group."""

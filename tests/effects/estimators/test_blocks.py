@@ -9,7 +9,7 @@ import pytest
 import statsmodels.api as sm
 
 import dpcausal as dpc
-from dpcausal.effects.estimators.block_mean import UNIT, CandidateWindows, reach_of, share_inside, told
+from dpcausal.effects.estimators.block_mean import UNIT, CandidateWindows, aggregate_of, reach_of, share_inside
 from dpcausal.effects.estimators.block_regression import TERMS, Kinds, modifiers, series, slope
 from dpcausal.errors import InfeasibleError, LossError, ParameterError
 from dpcausal.methods import SampleAggregate
@@ -160,9 +160,9 @@ def test_private_ids_cost_half_and_a_row_each_of_public_ids_costs_what_rows_do()
 def test_a_window_without_answers_is_told_by_the_sums_and_no_estimate_is_given() -> None:
     reach = reach_of(200)
     kept = share_inside((0.2 - 0.01) * reach**2, reach)
-    assert told(0.1, 0.2, 0.01, 0.02, 200, 0, 1000).estimate == pytest.approx(0.1 * reach * 1000 / UNIT / kept)
-    assert told(1.0, 1.0, 0.01, 0.02, 200, 0, 1000).estimate is None  # all lie beyond
-    assert told(0.0, 0.99, 0.01, 0.02, 200, 0, 1000).estimate is None  # half on either side
+    assert aggregate_of(0.1, 0.2, 0.01, 0.02, 200, 0, 1000).estimate == pytest.approx(0.1 * reach * 1000 / UNIT / kept)
+    assert aggregate_of(1.0, 1.0, 0.01, 0.02, 200, 0, 1000).estimate is None  # all lie beyond
+    assert aggregate_of(0.0, 0.99, 0.01, 0.02, 200, 0, 1000).estimate is None  # half on either side
     windows = CandidateWindows.of(100.0)
     assert windows.centres.min() < -UNIT < UNIT < windows.centres.max() and len(windows.halves) < 50_000
     assert windows.halves.max() == UNIT and windows.halves.min() < UNIT / 1_000

@@ -88,24 +88,24 @@ def test_the_spread_is_released_where_public_numbers_foretell_an_interval_and_no
             return ask(table(drawn(n), loss), loss, PartiallyLinear(**said))
 
     found = told(10_000)
-    assert (found.release.meat, found.interval) == (None, None)
+    assert (found.release.sandwich, found.interval) == (None, None)
     assert "errors='symmetric'" in found.interval_reason
     assert "unless errors are said to be symmetric" in found.details()
     found = told(10_000, errors="symmetric")
-    assert found.release.meat is not None
+    assert found.release.sandwich is not None
     assert found.interval is not None
     assert "as far above it as below" in found.details()
     found = told(10_000, errors="homoscedastic")
-    assert found.release.meat is None
+    assert found.release.sandwich is None
     assert found.interval is not None
     found = told(20_000)  # as many as show a skew
-    assert found.release.meat is not None
+    assert found.release.sandwich is not None
     assert found.interval is not None
     assert "as was said" not in found.details()
     few = dpc.ApproxDP(1, 1e-6)
     with dpc.simulated_noise(3):
         found = ask(table(drawn(3_000), few), few)
-    assert found.release.meat is None
+    assert found.release.sandwich is None
     assert found.interval is None
     assert "PartiallyLinear(errors='normal')" in found.interval_reason
     assert found.standard_error is not None
@@ -170,7 +170,7 @@ def test_a_refusal_names_rows_and_a_loss_that_would_do_and_spends_nothing() -> N
 
 
 def test_moments_that_came_out_too_near_their_noise_have_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(partially_linear, "LEAST_FORESEEN", -9.0)
+    monkeypatch.setattr(partially_linear, "LEAST_PREDICTED", -9.0)
     loss = dpc.ApproxDP(1, 1e-6)
     with dpc.simulated_noise(1):
         found = ask(table(drawn(600), loss), loss)

@@ -48,7 +48,7 @@ def test_noisy_errors_are_near_the_sandwich_and_come_back_from_the_saved_release
     for name in "xwa":
         one, other = again.ols("y", ["x", "w", "a"])[name], exact.ols("y", ["x", "w", "a"])[name]
         sampling = np.sqrt(one.standard_error**2 - one.noise_error**2)
-        # The noise of the meat is .14 of it for rows that spread alike; slopes that are shortened add to it.
+        # The noise of the sandwich is .14 of it for rows that spread alike; slopes that are shortened add to it.
         assert sampling == pytest.approx(other.standard_error, rel=0.35)
 
 
@@ -61,7 +61,7 @@ def test_of_skewed_rows_a_step_by_scores_finds_the_slope_that_shortening_moved()
         private = dpc.Table(rows, dpc.Schema(schema), dpc.Ledger.in_memory(LOSS))
         with dpc.simulated_noise(seed):
             release = dpc.moments(private, list(rows), robust_for=("y", ["w", "x"]), loss=LOSS)
-        plain.append(replace(release, meat=None).ols("y", ["x", "w"])["x"].estimate)
+        plain.append(replace(release, sandwich=None).ols("y", ["x", "w"])["x"].estimate)
         stepped.append(release.ols("y", ["x", "w"])["x"])
         assert stepped[-1].interval is None or stepped[-1].interval[0] < 2 < stepped[-1].interval[1]
     assert max(plain) < 1.965 and sum(one.interval is not None for one in stepped) >= 2

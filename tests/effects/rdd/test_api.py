@@ -150,7 +150,7 @@ def test_a_curvature_that_is_told_shortens_the_interval_of_a_line() -> None:
     with dpc.simulated_noise(4):
         found = asked(weeks(8_000, moved=0.0), dpc.PureDP(1))
     told = found.release.discontinuity(curvature=0.0)
-    assert told.bias == 0 and told.curvature_told and not found.curvature_told
+    assert told.bias == 0 and told.curvature_given and not found.curvature_given
     assert np.ptp(told.interval) < np.ptp(found.interval)
 
 

@@ -169,8 +169,8 @@ def cells(
 
 def cut_note(columns: Iterable[tuple[str, Column]]) -> tuple[str, ...]:
     """Return in words into how many parts numbers are cut, if any are."""
-    told = ", ".join(f"{name!r} into {size_of(one)}" for name, one in columns if isinstance(one, Bounded))
-    return (f"cut into parts: {told}; what varies within a part is not adjusted for",) if told else ()
+    parts = ", ".join(f"{name!r} into {size_of(one)}" for name, one in columns if isinstance(one, Bounded))
+    return (f"cut into parts: {parts}; what varies within a part is not adjusted for",) if parts else ()
 
 
 def is_cut_at_will(column: Column) -> bool:

@@ -161,12 +161,12 @@ def standardized_effect(
 
 def notes(share: float, treated: float) -> tuple[str, ...]:
     """Return what released shares say against an answer."""
-    told = []
+    texts = []
     if LEAST_SHARE <= share < 0.95:
-        told.append(f"about {1 - share:.0%} of the records are in strata without both arms and do not count")
+        texts.append(f"about {1 - share:.0%} of the records are in strata without both arms and do not count")
     if min(treated, 1 - treated) < RARE:
-        told.append(f"one arm has less than {RARE:.0%} of the records")
-    return tuple(told)
+        texts.append(f"one arm has less than {RARE:.0%} of the records")
+    return tuple(texts)
 
 
 def void(counted: float, n: int) -> tuple[str, ...]:
@@ -194,15 +194,15 @@ class Answer:
         supported = sums.supported
         total = sums.standard.sum()
         self.share = float(np.clip(sums.standard[:, supported].sum() / total, 0, 1)) if total > 0 else 0.0
-        self.found: ArmMeans | None = None
+        self.means: ArmMeans | None = None
         if supported.any() and self.share >= LEAST_SHARE:
-            self.found = means(sums.part(supported), treated_only)
+            self.means = means(sums.part(supported), treated_only)
         self.risks: tuple[Risk, Risk] | None = None
-        if self.found is not None and value.degree == 1:
-            self.risks = risks(sums.part(supported), self.found, treated_only, reach)
-        self.skewed = self.found is not None and self.risks is None and self.found.skew > MOST_SKEW
+        if self.means is not None and value.degree == 1:
+            self.risks = risks(sums.part(supported), self.means, treated_only, reach)
+        self.skewed = self.means is not None and self.risks is None and self.means.skew > MOST_SKEW
         self.unsupported = UNSUPPORTED if sums.noise[0, 0] > 0 else EMPTY
-        self.reason = self.unsupported if self.found is None else crowd
+        self.reason = self.unsupported if self.means is None else crowd
         if self.skewed and self.half > WIDEST * value.width:
             self.reason = SKEWED
 
@@ -213,27 +213,29 @@ class Answer:
 
     def error(self, which: str) -> float | None:
         """Return a standard error of the difference, by the whole covariance or the noise alone."""
-        if self.found is None:
+        if self.means is None:
             return None
-        matrix: Reals = getattr(self.found, which)
+        matrix: Reals = getattr(self.means, which)
         return math.sqrt(float(matrix[0, 0] + matrix[1, 1] - 2 * matrix[0, 1])) * self.value.width
 
     def mean(self, arm: int) -> float | None:
-        return None if self.found is None else self.value.lower + self.value.width * float(self.found.values[arm])
+        return None if self.means is None else self.value.lower + self.value.width * float(self.means.values[arm])
 
     @property
     def estimate(self) -> float | None:
-        if self.found is None:
+        if self.means is None:
             return None
-        return float(self.found.values[1] - self.found.values[0]) * self.value.width
+        return float(self.means.values[1] - self.means.values[0]) * self.value.width
 
     @property
     def half(self) -> float:
         """Return half the width of an interval, but for what may vary within the parts of numbers."""
-        error, found = self.error("covariance"), self.found
-        if error is None or found is None:
+        error, adjusted = self.error("covariance"), self.means
+        if error is None or adjusted is None:
             return 0.0
-        return tail_quantile(error**2, found.far * self.value.width, self.reach) if self.skewed else self.reach * error
+        if not self.skewed:
+            return self.reach * error
+        return tail_quantile(error**2, adjusted.far * self.value.width, self.reach)
 
     @property
     def interval(self) -> Interval | None:
@@ -263,15 +265,15 @@ class Answer:
             return ()
         left = f"the interval is wider by {self.left:.2g} at both ends for what may vary within parts of numbers"
         wide = WIDE.format(self.half / max(self.reach * error, 1e-300))
-        return tuple(told for told, so in ((left, self.left > 0), (wide, self.skewed)) if so)
+        return tuple(text for text, applies in ((left, self.left > 0), (wide, self.skewed)) if applies)
 
     def _ratio(self, read: Any, slopes: Any, firm: Any, limits: Any) -> Ratio | None:
         """Return exp of a difference of transformed risks, by the delta method on that scale; others where rare."""
         if self.value.degree != 1:
             return None
-        if self.found is None or self.risks is None:
+        if self.means is None or self.risks is None:
             return Ratio(None, None, self.unsupported)
-        two, matrix = self.found.values, self.found.covariance
+        two, matrix = self.means.values, self.means.covariance
         left = self.left / self.value.width  # may be in either risk
         if self.rare or any(firm(risk) < FIRM * math.sqrt(matrix[a, a]) for a, risk in enumerate(two)):
             middle, ends = limits(*self.risks, self.reach)
@@ -292,17 +294,17 @@ class Answer:
 
     def unmeasured(self) -> dict[str, Any]:
         """Return E-values and robustness values, of the estimate and of the interval's limit; none without it."""
-        found, estimate, ends, risk = self.found, self.estimate, self.interval, self.risk_ratio()
-        told: dict[str, Any] = dict.fromkeys(UNMEASURED)
-        if found is None or estimate is None or ends is None or not found.partial_r2 < 1:  # as no share is
-            return told
-        robust = robustness_value(found.partial_r2)
-        told |= {"robustness_value": robust, "robustness_value_limit": robustness_limit(robust, estimate, ends)}
+        adjusted, estimate, ends, risk = self.means, self.estimate, self.interval, self.risk_ratio()
+        values: dict[str, Any] = dict.fromkeys(UNMEASURED)
+        if adjusted is None or estimate is None or ends is None or not adjusted.partial_r2 < 1:  # as no share is
+            return values
+        robust = robustness_value(adjusted.partial_r2)
+        values |= {"robustness_value": robust, "robustness_value_limit": robustness_limit(robust, estimate, ends)}
         if risk is None:
-            return told | e_value_fields(estimate, ends, math.sqrt(found.spread) * self.value.width)
+            return values | e_value_fields(estimate, ends, math.sqrt(adjusted.spread) * self.value.width)
         if risk.estimate is None or risk.interval is None:
-            return told
-        return told | {"e_value": e_value(risk.estimate), "e_value_limit": e_value_limit(risk.interval)}
+            return values
+        return values | {"e_value": e_value(risk.estimate), "e_value_limit": e_value_limit(risk.interval)}
 
 
 UNMEASURED = ("e_value", "e_value_limit", "robustness_value", "robustness_value_limit")
@@ -320,7 +322,7 @@ def balance(
     release: ReleasedCells, treatment: int, pair: tuple[int, int], strata: list[int], value: Value
 ) -> tuple[Balance, ...]:
     """Return how the arms differ in each level of the strata's columns, the first level left out."""
-    found = []
+    rows = []
     for axis in strata:
         (N, _, _), noise = release.sums(value, (treatment, axis))
         arms, size = N[list(pair)], N.shape[1]
@@ -331,10 +333,10 @@ def balance(
         for place in range(1, size):
             p = shares[:, place]
             pooled = math.sqrt(max(float((p * (1 - p)).mean()), 1e-12))
-            found.append(
+            rows.append(
                 Balance(
                     f"{release.by[axis]} = {release.levels[axis][place]}", float(p[1]), float(p[0]),
                     float(p[1] - p[0]) / pooled, math.sqrt(float(spread[:, place].sum())) / pooled,
                 )
             )  # fmt: skip
-    return tuple(found)
+    return tuple(rows)

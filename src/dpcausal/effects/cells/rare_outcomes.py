@@ -46,7 +46,7 @@ class Risk:
         return replace(self, value=1 - self.value, low=1 - self.high, high=1 - self.low)
 
 
-def risks(sums: Sums, found: ArmMeans, treated_only: bool, reach: float) -> tuple[Risk, Risk]:
+def risks(sums: Sums, adjusted: ArmMeans, treated_only: bool, reach: float) -> tuple[Risk, Risk]:
     """Return those of control and treated, from the sums of strata that are all supported."""
     weights = sums.weights(treated_only)
     weights = weights / weights.sum()
@@ -62,7 +62,7 @@ def risks(sums: Sums, found: ArmMeans, treated_only: bool, reach: float) -> tupl
         middle = m + reach**2 * (sampling / 2 - noise * nt)
         root = math.sqrt(max(middle**2 - square * (m * m - reach**2 * noise * tt), 0.0))
         low, high = max(min((middle - root) / square, m), 0.0), min(max((middle + root) / square, m), 1.0)
-        beyond = max(float(found.covariance[arm, arm]) - fixed, 0.0)
+        beyond = max(float(adjusted.covariance[arm, arm]) - fixed, 0.0)
         both.append(Risk(m, low, high, fixed, beyond, min(m, 1 - m) / sampling))
     return both[0], both[1]
 

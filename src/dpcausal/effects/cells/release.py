@@ -92,11 +92,11 @@ class NoisyCells(Release):
         -----
         The g-formula on noisy sums, by the delta method; the intervals count sampling and noise.
         """
-        found = standardized_effect(
+        standardized = standardized_effect(
             self.counting(outcome, event), treatment=treatment, outcome=outcome, adjust=adjust, groups=groups,
             estimand=estimand, treated=treated, control=control, coverage=coverage,
         )  # fmt: skip
-        return replace(found, release=self)
+        return replace(standardized, release=self)
 
     def counting(self, name: str, event: object) -> NoisyCells:
         """Return the same sums in which ``event`` is the level of a value that is counted."""
@@ -115,10 +115,10 @@ class NoisyCells(Release):
 
     def value(self, name: str) -> Value:
         """Return one of the values by its name."""
-        found = next((one for one in self.values if one.name == name), None)
-        if found is None:
+        match = next((one for one in self.values if one.name == name), None)
+        if match is None:
             raise ParameterError(f"{name!r} is none of the released values: {', '.join(v.name for v in self.values)}")
-        return found
+        return match
 
     def sums(self, value: Value, axes: Sequence[int]) -> tuple[Reals, Reals]:
         """Return N, T and Q of a value over some columns, in their order; and the covariance of the noise of (N, T, Q).
@@ -129,8 +129,8 @@ class NoisyCells(Release):
         corners = self.counts[..., before : before + value.degree + 1]
         others = tuple(axis for axis in range(len(self.by)) if axis not in axes)
         merged = math.prod(len(self.levels[axis]) for axis in others)
-        kept = [axis for axis in range(len(self.by)) if axis in axes]
-        summed = np.moveaxis(corners.sum(axis=others), range(len(kept)), [list(axes).index(axis) for axis in kept])
+        left = [axis for axis in range(len(self.by)) if axis in axes]
+        summed = np.moveaxis(corners.sum(axis=others), range(len(left)), [list(axes).index(axis) for axis in left])
         read = functionals(value.degree)
         return np.moveaxis(summed @ read.T, -1, 0), self.variance * merged * read @ read.T
 
@@ -142,9 +142,9 @@ class NoisyCells(Release):
             return Sums(both[0], both[1], both[2], noise[:2, :2])
         others = tuple(axis for axis in range(len(self.by)) if axis not in (treatment, *strata))
         merged = math.prod(len(self.levels[axis]) for axis in others)
-        kept = [axis for axis in range(len(self.by)) if axis not in others]
+        left = [axis for axis in range(len(self.by)) if axis not in others]
         counts = np.moveaxis(
-            self.observed.sum(axis=others), range(len(kept)), [[treatment, *strata].index(axis) for axis in kept]
+            self.observed.sum(axis=others), range(len(left)), [[treatment, *strata].index(axis) for axis in left]
         )
         observed = counts[list(pair)].reshape(2, -1)
         return Sums(both[0], both[1], both[2], noise[:2, :2], observed, self.observed_variance * merged)
@@ -160,7 +160,7 @@ class NoisyCells(Release):
     def numbers(self) -> dict[str, Any]:
         return {
             "by": list(self.by), "levels": [{"of": list(one)} for one in self.levels],
-            "values": [one.told() for one in self.values], "counts": self.counts.tolist(), "variance": self.variance,
+            "values": [one.payload() for one in self.values], "counts": self.counts.tolist(), "variance": self.variance,
             "cut": list(self.cut), "observed": None if self.observed is None else self.observed.tolist(),
             "observed_variance": self.observed_variance,
         }  # fmt: skip

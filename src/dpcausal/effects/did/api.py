@@ -31,7 +31,7 @@ from dpcausal.effects.moments.adaptive import (
     tail_radius,
 )
 from dpcausal.effects.moments.ellipsoid import SCALES, WHOLE, scale_histograms, scale_histograms_sensitivity, whitened
-from dpcausal.effects.question import alike
+from dpcausal.effects.question import independence_caveat
 from dpcausal.errors import FenceError, InfeasibleError, LossError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
@@ -90,7 +90,8 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
 
     def caveats(self, question: DidQuestion, loss: Paid) -> tuple[str, ...]:
         tested = "which no earlier period tests" if len(question.times) == 2 else "which the test before it cannot show"
-        return f"right if cohorts would have moved alike without treatment, {tested}", alike(question.unit)
+        trends = f"right if cohorts would have moved alike without treatment, {tested}"
+        return trends, independence_caveat(question.unit)
 
     def release(self, run: Run[DidQuestion]) -> NoisyPaths:
         if run.loss.exact:
@@ -100,8 +101,8 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
         d, n, rho = steps.shape[1], question.table.n, affordable_zcdp(run.loss)
         shape = estimate_location_scale(StreamedRows.held(steps, rows), d, n, allotment, rho, (SHAPING,))
         shape = Shape(np.tile(shape.middle, (len(question.cohorts), 1)), shape.spread)
-        found = _summed(question, shape, steps, cohorts, rows, tail_radius(d, FIRST_TAIL), allotment, rho.part(CENTRES))
-        shape = _about(found)
+        first = _summed(question, shape, steps, cohorts, rows, tail_radius(d, FIRST_TAIL), allotment, rho.part(CENTRES))
+        shape = _about(first)
         seen, least = _seen(shape, steps, cohorts), _radius(question, rho, n)
         radius = _reach(shape, seen, rows, least, allotment, rho.part(LENGTHS))
         return _summed(question, shape, steps, cohorts, rows, radius, allotment, rho.part(LAST))
@@ -129,13 +130,13 @@ def _summed(
     seen = _seen(shape, steps, cohorts)
     claim = cohort_sums_sensitivity(number, d, radius, bits)
     sums = cohort_sums(cohorts, number, seen, rows.kept, radius, bits, rows.weights)
-    found = np.asarray(gaussian(Query(sums, claim, "sums of paths by cohort"), allotment, loss), dtype=np.float64)
+    noisy = np.asarray(gaussian(Query(sums, claim, "sums of paths by cohort"), allotment, loss), dtype=np.float64)
     count, square = factors(radius, bits)
-    by_cohort = found[:-1].reshape(number, -1)
+    by_cohort = noisy[:-1].reshape(number, -1)
     squares = np.stack([unpacked(row, d) for row in by_cohort[:, 1 + d :]]) / square * 4.0**-bits
     return _paths(
         question, shape, by_cohort[:, 0] / count, by_cohort[:, 1 : 1 + d] * 2.0**-bits, squares,
-        float(found[-1]) * 2.0**-bits * 2 / radius, radius, _deviation(question, radius, loss, n),
+        float(noisy[-1]) * 2.0**-bits * 2 / radius, radius, _deviation(question, radius, loss, n),
     )  # fmt: skip
 
 
@@ -168,17 +169,17 @@ def _reach(shape: Shape, seen: Reals, rows: Rows, least: float, allotment: CallB
     return max(least, float(edges[full[0]])) if full.size else least
 
 
-def _about(found: NoisyPaths) -> Shape:
-    d, number = len(found.spread), len(found.counts)
+def _about(paths: NoisyPaths) -> Shape:
+    d, number = len(paths.spread), len(paths.counts)
     # A cohort in the noise stays near the middle that it had: its mean is shrunk, not drawn.
-    counts = np.maximum(found.counts, 2 * found.deviation)
-    means = np.clip(found.sums / counts[:, None], -found.radius, found.radius)
-    total = max(float(found.counts.sum()), float(counts.max()))
-    within = (found.squares - counts[:, None, None] * means[:, :, None] * means[:, None, :]).sum(axis=0)
-    least = found.deviation * found.radius * math.sqrt(number * d) / total
-    eigenvalues, vectors = np.linalg.eigh(within / total / shrinkage(d, found.radius))
+    counts = np.maximum(paths.counts, 2 * paths.deviation)
+    means = np.clip(paths.sums / counts[:, None], -paths.radius, paths.radius)
+    total = max(float(paths.counts.sum()), float(counts.max()))
+    within = (paths.squares - counts[:, None, None] * means[:, :, None] * means[:, None, :]).sum(axis=0)
+    least = paths.deviation * paths.radius * math.sqrt(number * d) / total
+    eigenvalues, vectors = np.linalg.eigh(within / total / shrinkage(d, paths.radius))
     root = (vectors * np.sqrt(np.maximum(eigenvalues, least))) @ vectors.T
-    return Shape(found.middle + means @ found.spread.T, found.spread @ root)
+    return Shape(paths.middle + means @ paths.spread.T, paths.spread @ root)
 
 
 def _paths(

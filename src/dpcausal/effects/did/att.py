@@ -101,7 +101,7 @@ def staggered(paths: ReleasedPaths, never_only: bool, coverage: float) -> dict[s
     enough = [g for g, count in enumerate(paths.counts) if count >= least]
     # In the first period there is no period before: nothing can be told of who is treated from the start.
     treated = [g for g in enough if paths.starts[g] > 0]
-    told = [
+    pairs = [
         (g, t) for g in treated for t in range(len(paths.times))
         if t != paths.starts[g] - 1 and _controls(paths, enough, never_only, g, t)
     ]  # fmt: skip
@@ -109,50 +109,50 @@ def staggered(paths: ReleasedPaths, never_only: bool, coverage: float) -> dict[s
     few = "has too few persons for the noise" if noisy else "has no persons"
     notes = tuple(f"cohort {paths.cohorts[g]} {few}{LOST * (paths.starts[g] < 0)}" for g in dropped)
     lone = [paths.cohorts[g] for g in enough if paths.counts[g] < LEAST_VARIANCE]
-    events = sorted({t - paths.starts[g] for g, t in told})
-    after = [(g, t) for g, t in told if t >= paths.starts[g]]
-    means = [*([after] if after else []), *([(g, t) for g, t in told if t - paths.starts[g] == e] for e in events)]
-    found = _CohortContrasts(paths, enough, never_only, told, means)
-    if not told:
+    events = sorted({t - paths.starts[g] for g, t in pairs})
+    after = [(g, t) for g, t in pairs if t >= paths.starts[g]]
+    means = [*([after] if after else []), *([(g, t) for g, t in pairs if t - paths.starts[g] == e] for e in events)]
+    contrasts = _CohortContrasts(paths, enough, never_only, pairs, means)
+    if not pairs:
         later = never_only and any(_controls(paths, enough, False, g, paths.starts[g]) for g in treated)
         free = f": {NOT_YET}" if later else ""
         notes += (f"no cohort can be compared: too few persons, or nobody is left untreated{free}",)
-    if lone and found.pooled:
+    if lone and contrasts.pooled:
         notes += (f"cohorts of one person, {', '.join(lone)}, have the variance of the other cohorts",)
-    withheld = CUT if _skewed(paths) else LONG if _long(paths, enough) else ALONE if lone and not found.pooled else ""
-    reach, shown = float(ndtri(0.5 + coverage / 2)), not withheld
-    first = len(told) + bool(after)
-    wide = _widest(found.covariance[first:, first:], coverage) if events else 0.0
+    reason = CUT if _skewed(paths) else LONG if _long(paths, enough) else ALONE if lone and not contrasts.pooled else ""
+    reach, has_intervals = float(ndtri(0.5 + coverage / 2)), not reason
+    first = len(pairs) + bool(after)
+    wide = _widest(contrasts.covariance[first:, first:], coverage) if events else 0.0
     rows = []
     names: list[tuple[str, Any, Any, Any]] = [
         (f"{paths.cohorts[g]} in {paths.times[t]}", paths.cohorts[g], paths.times[t], t - paths.starts[g])
-        for g, t in told
+        for g, t in pairs
     ]
     names += ([("all", None, None, None)] if after else []) + [(f"{e:+d}", None, None, e) for e in events]
     for place, (name, cohort, time, event) in enumerate(names):
-        estimate, error = float(found.values[place]), math.sqrt(float(found.covariance[place, place]))
-        ends = (estimate - reach * error, estimate + reach * error) if shown else None
-        band = (estimate - wide * error, estimate + wide * error) if shown and place >= first else None
-        own = math.sqrt(float(found.noise[place, place]))
+        estimate, error = float(contrasts.values[place]), math.sqrt(float(contrasts.covariance[place, place]))
+        ends = (estimate - reach * error, estimate + reach * error) if has_intervals else None
+        band = (estimate - wide * error, estimate + wide * error) if has_intervals and place >= first else None
+        own = math.sqrt(float(contrasts.noise[place, place]))
         rows.append(PathEffect(name, cohort, time, event, estimate, error, own, ends, band))
-    notes += ((withheld,) if withheld else ()) + void(float(paths.counts.sum()), paths.n)
-    trend = _trend(found, [t - paths.starts[g] + 1 for g, t in told], reach, shown)
+    notes += ((reason,) if reason else ()) + void(float(paths.counts.sum()), paths.n)
+    trend = _trend(contrasts, [t - paths.starts[g] + 1 for g, t in pairs], reach, has_intervals)
     # The law of the test is that of the intervals.
     pretrend = None
-    if trend is not None and shown:
+    if trend is not None and has_intervals:
         before = [first + place for place, event in enumerate(events) if event < 0]
-        values, matrix = found.values[before], found.covariance[np.ix_(before, before)]
+        values, matrix = contrasts.values[before], contrasts.covariance[np.ix_(before, before)]
         whole = float(chdtrc(len(before), float(values @ np.linalg.pinv(matrix, hermitian=True) @ values)))
         line = float(chdtrc(1, (trend.estimate / max(trend.standard_error, 1e-300)) ** 2))
         pretrend = min(line / LINE, whole / (1 - LINE), 1.0)
     return {
-        "att": rows[len(told)] if after else None, "event_study": tuple(rows[first:]),
-        "by_cohort": tuple(rows[: len(told)]), "trend": trend, "pretrend": pretrend, "notes": notes,
+        "att": rows[len(pairs)] if after else None, "event_study": tuple(rows[first:]),
+        "by_cohort": tuple(rows[: len(pairs)]), "trend": trend, "pretrend": pretrend, "notes": notes,
         "share_counted": float(np.clip(paths.counts.sum() / paths.n, 0.0, 1.0)),
     }  # fmt: skip
 
 
-def _trend(found: _CohortContrasts, since: list[int], reach: float, shown: bool) -> PathEffect | None:
+def _trend(contrasts: _CohortContrasts, since: list[int], reach: float, has_interval: bool) -> PathEffect | None:
     """Return the common trend of cohorts before treatment, by generalised least squares.
 
     ``since`` has of each cohort and period how many periods it is from the last one before treatment.
@@ -161,11 +161,11 @@ def _trend(found: _CohortContrasts, since: list[int], reach: float, shown: bool)
     if not before:
         return None
     line, block = np.array([since[place] for place in before]), np.ix_(before, before)
-    weights = np.linalg.pinv(found.covariance[block], hermitian=True) @ line
+    weights = np.linalg.pinv(contrasts.covariance[block], hermitian=True) @ line
     weights /= max(float(weights @ line), 1e-300)
-    estimate = float(weights @ found.values[before])
-    error, noise = (math.sqrt(weights @ matrix[block] @ weights) for matrix in (found.covariance, found.noise))
-    ends = (estimate - reach * error, estimate + reach * error) if shown else None
+    estimate = float(weights @ contrasts.values[before])
+    error, noise = (math.sqrt(weights @ matrix[block] @ weights) for matrix in (contrasts.covariance, contrasts.noise))
+    ends = (estimate - reach * error, estimate + reach * error) if has_interval else None
     return PathEffect("trend", None, None, None, estimate, error, noise, ends, None)
 
 
@@ -181,17 +181,17 @@ class _CohortContrasts:
     """All ATT(g, t), then their means, with their covariance and that of the noise."""
 
     def __init__(
-        self, paths: ReleasedPaths, enough: list[int], never_only: bool, told: list[tuple[int, int]],
+        self, paths: ReleasedPaths, enough: list[int], never_only: bool, pairs: list[tuple[int, int]],
         means: list[list[tuple[int, int]]],
     ) -> None:  # fmt: skip
         d, cohorts = len(paths.spread), len(paths.cohorts)
-        place = {pair: order for order, pair in enumerate(told)}
+        place = {pair: order for order, pair in enumerate(pairs)}
 
         def answers(counts: Any, sums: Any) -> Any:
             steps = paths.width * (paths.middle + (sums / counts[:, None]) @ paths.spread.T)
             levels = np.cumsum(np.hstack([np.zeros((cohorts, 1)), steps]), axis=1)
             single = []
-            for g, t in told:
+            for g, t in pairs:
                 base, others = paths.starts[g] - 1, _controls(paths, enough, never_only, g, t)
                 change = levels[:, t] - levels[:, base]
                 single.append(change[g] - (counts[others] @ change[others]) / counts[others].sum())

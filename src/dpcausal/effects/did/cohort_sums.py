@@ -56,13 +56,13 @@ def cohort_sums(
         squared += column * column
     lost = np.trunc(math.ldexp(radius, bits) / 2 * np.clip(np.sqrt(squared) / radius - 1, 0.0, 1.0))
     count, square = factors(radius, bits)
-    found = []
+    parts = []
     for cohort in range(number):
         here = kept & (cohorts == cohort)
         own, part = inside[here], None if weights is None else weights[here]
         sums = [_total(np.full(len(own), count), part), *(_total(column, part) for column in own.T)]
-        found += [np.array(sums), square * (second_moments(own) if part is None else _squares(own, part))]
-    return np.concatenate([*found, [_total(lost[kept], None if weights is None else weights[kept])]])
+        parts += [np.array(sums), square * (second_moments(own) if part is None else _squares(own, part))]
+    return np.concatenate([*parts, [_total(lost[kept], None if weights is None else weights[kept])]])
 
 
 def _total(values: Reals, parts: Reals | None) -> float:

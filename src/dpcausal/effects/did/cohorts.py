@@ -47,8 +47,8 @@ def cohorts_of(
     labels = [labels[place] for place in order]
     untreated = None if never is None else never_levels(never, cohort, groups)
     named = [groups.labels[code] for code in cohort_codes]
-    found = {one: _start(one, labels, scale, one in (untreated or ())) for one in named}
-    strange = [one for one in named if found[one] is None]
+    start_of = {one: _start(one, labels, scale, one in (untreated or ())) for one in named}
+    strange = [one for one in named if start_of[one] is None]
     spelled = [
         one for one in strange if place_of(one) is not None or _strip_traceback(one) in map(_strip_traceback, labels)
     ]
@@ -59,7 +59,7 @@ def cohorts_of(
             argument="cohort", rule="cohort-levels", value=cohort,
             hint=("list the levels that mean never treated with ", Setting("never")),
         )  # fmt: skip
-    starts = tuple(-1 if found[one] is None else int(found[one] or 0) for one in named)
+    starts = tuple(-1 if start_of[one] is None else int(start_of[one] or 0) for one in named)
     return Cohorts(
         tuple(map(str, labels)), tuple(time_codes[place] for place in order), tuple(map(str, named)), cohort_codes,
         starts, _notes(cohort, labels, scale, named, starts),
@@ -83,19 +83,19 @@ def _notes(
     cohort: str, labels: list[Label], scale: str, named: list[Label], starts: tuple[int, ...]
 ) -> tuple[str, ...]:
     by = f"in order of their {scale}s" if scale else "in the declared order of their names"
-    told = [f"periods {by}: {labels[0]} to {labels[-1]}"]
+    notes = [f"periods {by}: {labels[0]} to {labels[-1]}"]
     for one, start in zip(named, starts, strict=True):
         exact = start >= 0 and (str(labels[start]) == str(one) or place_of(labels[start]) == place_of(one) is not None)
         if start == -1:
-            told.append(f"{cohort} = {one} counts as never treated within these periods")
+            notes.append(f"{cohort} = {one} counts as never treated within these periods")
         elif start == 0:
             before = "in the first period" if exact else "before the first period"
-            told.append(f"{cohort} = {one} was treated {before}: these persons are not compared")
+            notes.append(f"{cohort} = {one} was treated {before}: these persons are not compared")
         elif not exact:
-            told.append(
+            notes.append(
                 f"{cohort} = {one} lies between two periods: treated from {labels[start]}, the first period after it"
             )
-    return tuple(told)
+    return tuple(notes)
 
 
 def never_levels(never: Iterable[Label], cohort: str, groups: Levels) -> tuple[Label, ...]:

@@ -128,14 +128,14 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
         own, squares = (np.bincount(owners[rows.kept], codes**power, n) for power in (1, 2))
         number = np.maximum(counts.sum(axis=1), 1)
         # All codes of a person are one: (Σ g)² = m Σ g² in whole numbers, and only then.
-        kept = (counts > 0).all(axis=1) & (own**2 == number * squares)
+        complete = (counts > 0).all(axis=1) & (own**2 == number * squares)
         steps = np.clip(np.diff(levels, axis=1) / self.bounds.width, -1.0, 1.0)
-        cohorts = np.where(kept, own // number, 0).astype(np.int64)
+        cohorts = np.where(complete, own // number, 0).astype(np.int64)
         weights = None
         if self.table.weighed and rows.weights is not None:
             part = self.table.declared.get("max_rows_per_person", number) / number
             weights = np.minimum(np.bincount(owners[rows.kept], rows.weights[rows.kept], n) * part, 1.0)
-        return np.where(kept[:, None], steps, 0.0), cohorts, Rows({}, kept, {}, weights=weights)
+        return np.where(complete[:, None], steps, 0.0), cohorts, Rows({}, complete, {}, weights=weights)
 
     def report(
         self, planned: PlannedCall[Any], released: NoisyPaths, allotment: CallBudget, seed: int | None

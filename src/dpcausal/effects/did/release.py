@@ -86,8 +86,8 @@ class GroupTimeEffects(Result):
 
     def warnings(self) -> list[str]:
         moved = self.pretrend is not None and self.pretrend < 1 - self.coverage
-        apart = "cohorts moved apart before treatment: do not rely on the effects above"
-        return [*([apart] if moved else []), *self.notes]
+        text = "cohorts moved apart before treatment: do not rely on the effects above"
+        return [*([text] if moved else []), *self.notes]
 
     def technical(self) -> list[str]:
         whom = "never treated" if self.control == "never" else "not yet treated"
@@ -100,22 +100,22 @@ class GroupTimeEffects(Result):
             ends = f"{self.trend.interval[0]:.3g} to {self.trend.interval[1]:.3g}"
             lines.append(f"Before treatment cohorts moved apart by {self.trend.estimate:+.3g} a period ({ends}).")
         if self.pretrend is not None:
-            apart = ": they moved apart before it, and the effects above are not to be believed"
+            remark = ": they moved apart before it, and the effects above are not to be believed"
             lines.append(
                 f"Before treatment: p = {self.pretrend:.3g} that cohorts moved alike"
-                f"{apart if self.pretrend < 1 - self.coverage else ''}."
+                f"{remark if self.pretrend < 1 - self.coverage else ''}."
             )
         whole = f"{self.share_counted:.0%} have an outcome in every period; the others are left out"
         return [*lines, *(f"Note: {note}." for note in self.notes), f"{self.n} persons. Of these {whole}."]
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the released numbers as JSON's types; those are ``release.to_dict()``."""
-        told = {name: value for name, value in vars(self).items() if name != "release"}
+        payload = {name: value for name, value in vars(self).items() if name != "release"}
         for name in ("att", "trend"):
-            told[name] = None if told[name] is None else vars(told[name])
+            payload[name] = None if payload[name] is None else vars(payload[name])
         for name in ("event_study", "by_cohort"):
-            told[name] = [vars(one) for one in told[name]]
-        return {name: plain(value) for name, value in told.items()}
+            payload[name] = [vars(one) for one in payload[name]]
+        return {name: plain(value) for name, value in payload.items()}
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the mean effect, the event study, every cohort and period, and the trend before treatment."""

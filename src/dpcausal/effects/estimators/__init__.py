@@ -27,8 +27,8 @@ METHODS: dict[str, type[EffectMethod]] = {kind.name: kind for kind in ALL}
 def method_of(named: object, question: EffectQuestion, loss: Loss) -> EffectMethod:
     """Return the method object that a short name or an object means."""
     known: dict[str, Callable[[], EffectMethod]] = {"auto": lambda: automatic(question, loss), **METHODS}
-    found: EffectMethod = public.chosen(named, EffectMethod, known)
-    return found
+    method: EffectMethod = public.chosen(named, EffectMethod, known)
+    return method
 
 
 def automatic(question: EffectQuestion, loss: Loss) -> EffectMethod:

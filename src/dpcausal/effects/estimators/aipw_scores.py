@@ -106,18 +106,18 @@ class Design:
     @classmethod
     def of(cls, question: EffectQuestion) -> Design:
         """Return the columns for a question: outcome, treatment, numbers as they are, one column a further level."""
-        found: list[tuple[str, str, int | None, float, float]] = []
+        columns: list[tuple[str, str, int | None, float, float]] = []
         treated = question.pair[1]
         for name in (question.outcome, question.treatment, *question.strata):
             column = question.column(name)
             if isinstance(column, Bounded) and name != question.treatment:
-                found.append((name, name, None, column.midpoint, column.width / 2))
+                columns.append((name, name, None, column.midpoint, column.width / 2))
                 continue
             levels = levels_of(column)
             codes = [treated] if name == question.treatment else list(range(1, len(levels)))
             named = [name if len(levels) == 2 else f"{name} = {levels[code]}" for code in codes]
-            found += [(text, name, code, 0.5, 0.5) for text, code in zip(named, codes, strict=True)]
-        names, sources, all_codes, middles, halves = zip(*found, strict=True)
+            columns += [(text, name, code, 0.5, 0.5) for text, code in zip(named, codes, strict=True)]
+        names, sources, all_codes, middles, halves = zip(*columns, strict=True)
         treatment = question.column(question.treatment)
         return cls(names, sources, all_codes, np.array(middles), np.array(halves), treatment)
 
@@ -148,7 +148,7 @@ class Scores:
     column: Column | None
     size: int
     cuts: Reals
-    told: Reals = field(default_factory=lambda: np.zeros((0, 0)))
+    tail_counts: Reals = field(default_factory=lambda: np.zeros((0, 0)))
     """Noisy counts of scores by groups, below, between and above the cuts, and those of probabilities near 0 or 1."""
     deviation: float = 0.0
     place: int = 0
@@ -171,11 +171,11 @@ class Scores:
 
     def cut(self, far: Reals, deviations: tuple[float, float], short: bool) -> Scores:
         """Return these cut where the noisy counts say."""
-        told = replace(self, told=far.reshape(self.size, -1) / GRID, deviation=deviations[1])
-        place, edge = told.tails(list(range(self.size))).best(
+        counted = replace(self, tail_counts=far.reshape(self.size, -1) / GRID, deviation=deviations[1])
+        place, edge = counted.tails(list(range(self.size))).best(
             noise_of_sum(deviations[0]), short, self.lines.arm_imbalance
         )
-        return replace(told, place=place, edge=edge)
+        return replace(counted, place=place, edge=edge)
 
     @property
     def reach(self) -> float:
@@ -196,11 +196,11 @@ class Scores:
     @property
     def near_an_end(self) -> float:
         """Return the share of scores with a probability of treatment near 0 or 1."""
-        return float(self.told[:, -1].sum()) / max(float(self.told.sum()), 1.0)
+        return float(self.tail_counts[:, -1].sum()) / max(float(self.tail_counts.sum()), 1.0)
 
     def tails(self, groups: list[int]) -> TailCounts:
         """Return how many scores of some groups are extreme."""
-        counts = self.told[groups].sum(axis=0)
+        counts = self.tail_counts[groups].sum(axis=0)
         counts[len(self.cuts)] += counts[-1]
         return TailCounts(self.cuts, counts[:-1], math.sqrt(len(groups)) * self.deviation, self.farthest)
 

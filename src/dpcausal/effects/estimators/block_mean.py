@@ -44,7 +44,7 @@ NARROWEST = 128
 """The narrowest window's half is the outcome's width over this and over the root of a block's rows."""
 LEAST_REACH = 2.0
 """Answers are cut at so many halves from the centre, or at √ln M if that is more."""
-LEAST_KEPT = 0.8
+LEAST_INSIDE = 0.8
 """Least share of the answers that are taken to lie within, where their mean is reported."""
 LEAST_SPREAD = 0.1
 """Least variance of the cut answers, in squared halves."""
@@ -120,7 +120,7 @@ def block_mean(
         math.sqrt(geometric_variance(laplace_scale(2 * steps * blocks_moved(unit), loss.part(share)))) / blocks / size
         for steps, share, size in ((reach, SUM, reach), (FINE // 2, SQUARES, FINE))
     )
-    return told(mean, square, noise, unsure, blocks, centre, half)
+    return aggregate_of(mean, square, noise, unsure, blocks, centre, half)
 
 
 def share_inside(spread: float, steps: float) -> float:
@@ -135,17 +135,17 @@ def share_inside(spread: float, steps: float) -> float:
         inside = math.erf(t / math.sqrt(2))
         cut = middle**2 * (inside - t * math.sqrt(2 / math.pi) * math.exp(-t * t / 2)) + steps**2 * (1 - inside)
         low, high = (middle, high) if cut < spread else (low, middle)
-    return max(math.erf(steps / low / math.sqrt(2)), LEAST_KEPT)
+    return max(math.erf(steps / low / math.sqrt(2)), LEAST_INSIDE)
 
 
-def told(
+def aggregate_of(
     mean: float, square: float, noise: float, unsure: float, blocks: int, centre: int, half: int
 ) -> BlockAggregate:
     """Return what three released numbers say: means and deviations in reaches, centre and half in steps."""
     steps = reach_of(blocks)
     astray = abs(mean) * steps > ASTRAY + 2 * noise * steps or square > ALL_CUT + unsure
-    kept = share_inside((square - mean**2) * steps**2, steps)
+    inside = share_inside((square - mean**2) * steps**2, steps)
     spread = min(max(square - mean**2 + unsure, LEAST_SPREAD / steps**2), 1.0)
-    width = steps * half / UNIT / kept
+    width = steps * half / UNIT / inside
     estimate = None if astray else min(max(centre / UNIT + mean * width, -1.0), 1.0)
     return BlockAggregate(estimate, spread / (blocks - 1) * width**2, noise * width)

@@ -46,13 +46,13 @@ class Kinds:
     def columns(self, terms: str) -> int:
         """Return the number of columns of a series."""
         indicators = [size - 1 for size in self.levels]
-        found = self.numbers + sum(indicators)
+        count = self.numbers + sum(indicators)
         if terms != TERMS[0]:
-            found += 2 * self.numbers
+            count += 2 * self.numbers
         if terms == TERMS[2]:
             among = sum(one * other for one, other in combinations(indicators, 2))
-            found += self.numbers * (self.numbers - 1) // 2 + self.numbers * sum(indicators) + among
-        return found
+            count += self.numbers * (self.numbers - 1) // 2 + self.numbers * sum(indicators) + among
+        return count
 
     def modifiers(self, terms: str) -> int:
         """Return the number of columns that the effect may change along."""
@@ -62,20 +62,21 @@ class Kinds:
 def series(given: Given, terms: str) -> Reals:
     """Return the columns of a series, shape (n, ``Kinds.columns``), without the constant."""
     Z, levels = standardised(given.numbers), _indicators(given)
-    found = [Z, *levels]
+    columns = [Z, *levels]
     if terms != TERMS[0]:
-        found += [Z**2, Z**3]
+        columns += [Z**2, Z**3]
     if terms == TERMS[2]:
         groups = [Z[:, [place]] for place in range(Z.shape[1])] + levels
-        found += [(one[:, :, None] * other[:, None, :]).reshape(len(one), -1) for one, other in combinations(groups, 2)]
-    return np.hstack(found)
+        pairs = combinations(groups, 2)
+    columns += [(one[:, :, None] * other[:, None, :]).reshape(len(one), -1) for one, other in pairs]
+    return np.hstack(columns)
 
 
 def modifiers(given: Given, terms: str) -> Reals:
     """Return the columns that the effect may change along, each of mean 0."""
     Z = standardised(given.numbers)
-    found = np.hstack([Z, *_indicators(given), *([Z**2] if terms != TERMS[0] else [])])
-    centred: Reals = found - found.mean(axis=0)
+    columns = np.hstack([Z, *_indicators(given), *([Z**2] if terms != TERMS[0] else [])])
+    centred: Reals = columns - columns.mean(axis=0)
     return centred
 
 
@@ -132,5 +133,5 @@ def _basis(columns: Sequence[Reals]) -> Reals:
     Z = np.hstack(columns)
     size = np.sqrt((Z**2).sum(axis=0))
     U, values, _ = np.linalg.svd(Z[:, size > 0] / size[size > 0], full_matrices=False)
-    kept: Reals = U[:, values > 1e-7 * values[0]]
-    return kept
+    basis: Reals = U[:, values > 1e-7 * values[0]]
+    return basis

@@ -103,7 +103,7 @@ MOST_REACH = math.ceil(reach_of(MOST_BLOCKS))
 LEAST_BLOCK, ROWS_A_COLUMN = 30, 2.5
 """Fewest rows of a block by the default rule, and fewest of each column."""
 
-NOT_FOUND = (
+NO_ESTIMATE = (
     "no window holds the blocks' answers: more rows or loss would be enough, fewer terms, or overlap=True where "
     "treatment is rare or nearly certain for some"
 )
@@ -161,9 +161,9 @@ class SampleAggregate(EffectMethod):
         kinds = _kinds(question)
         if loss.exact:
             return replace(self, terms=self._series(kinds, question.n), blocks=None)
-        return self._dealt(question, kinds, loss)
+        return self._planned(question, kinds, loss)
 
-    def _dealt(self, question: EffectQuestion, kinds: Kinds, loss: PureDP) -> SampleAggregate:
+    def _planned(self, question: EffectQuestion, kinds: Kinds, loss: PureDP) -> SampleAggregate:
         rows, epsilon = question.table.expected, loss.epsilon / blocks_moved(question.unit)
         least = max(LEAST_BLOCKS, math.ceil(ENOUGH / epsilon))
         try:
@@ -173,10 +173,10 @@ class SampleAggregate(EffectMethod):
         if self.blocks is not None:
             blocks = whole("blocks", self.blocks, LEAST_BLOCKS, min(MOST_BLOCKS, question.n // 6), "n/6")
             return replace(self, blocks=blocks, terms=self._series(kinds, rows / blocks))
-        asked = (self.terms,) if self.terms else TERMS[::-1]
-        terms = next((one for one in asked if rows / least >= self._needs(kinds, one)), None)
+        kinds_of_terms = (self.terms,) if self.terms else TERMS[::-1]
+        terms = next((one for one in kinds_of_terms if rows / least >= self._needs(kinds, one)), None)
         if terms is None or least > MOST_BLOCKS:
-            need = self._needs(kinds, asked[-1])
+            need = self._needs(kinds, kinds_of_terms[-1])
             raise InfeasibleError(
                 f"{rows} rows at {loss} leave {rows / least:.3g} for each of {least} blocks, {need:.3g} are needed: "
                 f"{math.ceil(need * least)} rows would be enough, or, down to {LEAST_BLOCKS} blocks, "
@@ -199,25 +199,25 @@ class SampleAggregate(EffectMethod):
 
     def caveats(self, question: EffectQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
         along, rows = ALONG[self.terms or TERMS[0]], question.table.expected // (self.blocks or 1)
-        told = [RIGHT.format(along=along)]
+        caveats = [RIGHT.format(along=along)]
         if not self.overlap and question.adjust:
-            told.append(EVERYBODY.format(along="lines" if self.terms == TERMS[0] else "lines and squares"))
+            caveats.append(EVERYBODY.format(along="lines" if self.terms == TERMS[0] else "lines and squares"))
         if not loss.exact and (self.blocks or 0) * loss.epsilon / blocks_moved(question.unit) < ENOUGH:
-            told.append(FEW)
-        return (*told, *((SIZE.format(blocks=self.blocks, rows=rows),) if self.blocks else ()))
+            caveats.append(FEW)
+        return (*caveats, *((SIZE.format(blocks=self.blocks, rows=rows),) if self.blocks else ()))
 
     def answer(self, rows: Sample) -> Slope | None:
         """Return the effect in a block, from its own rows; nothing where it fails or has nothing to say."""
 
-        def found() -> Slope | None:
-            kept = rows if rows.kept.all() else rows.at(np.flatnonzero(rows.kept))
-            return slope(kept.treated, kept.outcome, kept.given, self.terms or TERMS[0], self.overlap)
+        def solve() -> Slope | None:
+            complete = rows if rows.kept.all() else rows.at(np.flatnonzero(rows.kept))
+            return slope(complete.treated, complete.outcome, complete.given, self.terms or TERMS[0], self.overlap)
 
-        return isolated_or_default(found, None)
+        return isolated_or_default(solve, None)
 
     def read(self, question: EffectQuestion) -> Any:
         if WorkerBlocks.of(question.table.spec):
-            return WorkerBlocks(question.table.spec, _names(question), Answers(self, _told(question)).made)
+            return WorkerBlocks(question.table.spec, _names(question), Answers(self, _without_rows(question)).made)
         return Sample.of(question, question.table.rows(_names(question)))
 
     def release(self, run: Run[EffectQuestion]) -> Effect:
@@ -227,41 +227,41 @@ class SampleAggregate(EffectMethod):
         question, rng = run.question, run.rng
         blocks = self.blocks or 1
         if isinstance(private, WorkerBlocks):
-            each = private.each(blocks, salt_of(rng), 1, Answers(self, _told(question)))
-            said = [int(one) for one in each[:, 0]]
+            each = private.each(blocks, salt_of(rng), 1, Answers(self, _without_rows(question)))
+            codes = [int(one) for one in each[:, 0]]
         else:
             parts = assign_blocks(private.n, blocks, rng, private.keys)
-            said = [one for (one,) in Answers(self, question)(private, list(enumerate(parts)))]
-        answers = [None if one == NO_ANSWER else one for one in said]
-        found = block_mean(answers, question.table.expected / blocks, question.unit, run.loss, run.budget)
-        return self._effect(question, found, blocks)
+            codes = [one for (one,) in Answers(self, question)(private, list(enumerate(parts)))]
+        answers = [None if one == NO_ANSWER else one for one in codes]
+        aggregate = block_mean(answers, question.table.expected / blocks, question.unit, run.loss, run.budget)
+        return self._effect(question, aggregate, blocks)
 
     def _of_all_rows(self, run: Run[EffectQuestion]) -> Effect:
         question = run.question
         book_exact("effect", run.budget)
         with one_thread():
-            found = self.answer(Sample.of(question, question.table.rows(_names(question))))
-        told = BlockAggregate(None, 0.0, 0.0) if found is None else BlockAggregate(found.effect, found.error**2, 0.0)
-        return self._effect(question, told, 0)
+            fitted = self.answer(Sample.of(question, question.table.rows(_names(question))))
+        estimate, variance = (None, 0.0) if fitted is None else (fitted.effect, fitted.error**2)
+        return self._effect(question, BlockAggregate(estimate, variance, 0.0), 0)
 
-    def _effect(self, question: EffectQuestion, found: BlockAggregate, blocks: int) -> Effect:
+    def _effect(self, question: EffectQuestion, aggregate: BlockAggregate, blocks: int) -> Effect:
         from scipy.special import ndtri, stdtrit
 
         width = value_of(question.outcome, question.column(question.outcome)).width
-        total = found.sampling + found.noise**2
-        estimate = None if found.estimate is None else found.estimate * width
-        error, drowned = (None if estimate is None else size * width for size in (math.sqrt(total), found.noise))
+        total = aggregate.sampling + aggregate.noise**2
+        estimate = None if aggregate.estimate is None else aggregate.estimate * width
+        error, noise = (None if estimate is None else size * width for size in (math.sqrt(total), aggregate.noise))
         upper = 0.5 + question.coverage / 2
         normal = float(ndtri(upper))
         reach = float(stdtrit(blocks - 1, upper)) if blocks else normal
-        tails = (found.noise**2 / max(total, 1e-100)) ** 2  # Cornish & Fisher, of Laplace noise
+        tails = (aggregate.noise**2 / max(total, 1e-100)) ** 2  # Cornish & Fisher, of Laplace noise
         reach += max(normal**3 - 3 * normal, 0.0) / 8 * tails
         ends = None if estimate is None or error is None else (estimate - reach * error, estimate + reach * error)
         return Effect.of(
             question, estimand="overlap" if self.overlap else "ate", adjusted_for=question.adjust, estimate=estimate,
-            interval=ends, interval_reason=NOT_FOUND if estimate is None else "", standard_error=error,
-            noise_error=drowned,
-            signal_to_noise=abs(found.estimate or 0.0) / found.noise if found.noise else math.inf,
+            interval=ends, interval_reason=NO_ESTIMATE if estimate is None else "", standard_error=error,
+            noise_error=noise,
+            signal_to_noise=abs(aggregate.estimate or 0.0) / aggregate.noise if aggregate.noise else math.inf,
         )  # fmt: skip
 
 
@@ -282,11 +282,11 @@ class Answers:
 
     def __call__(self, rows: Sample, parts: Parts) -> Sequence[Sequence[int]]:
         with one_thread():
-            return [[self._said(rows.at(part))] for _, part in parts]
+            return [[self._code(rows.at(part))] for _, part in parts]
 
-    def _said(self, rows: Sample) -> int:
-        found = self.method.answer(rows)
-        return NO_ANSWER if found is None else answer_of(found.effect)
+    def _code(self, rows: Sample) -> int:
+        fitted = self.method.answer(rows)
+        return NO_ANSWER if fitted is None else answer_of(fitted.effect)
 
 
 def _names(question: EffectQuestion) -> tuple[str, ...]:
@@ -299,5 +299,5 @@ def _kinds(question: EffectQuestion) -> Kinds:
     return Kinds(len(declared) - len(levels), levels)
 
 
-def _told(question: EffectQuestion) -> EffectQuestion:
+def _without_rows(question: EffectQuestion) -> EffectQuestion:
     return replace(question, table=PublicTableInfo(question.table.schema))  # type: ignore[arg-type]

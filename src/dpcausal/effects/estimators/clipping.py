@@ -43,8 +43,8 @@ class ClippingLoss(NamedTuple):
     hidden: float
 
     @classmethod
-    def of(cls, lean: float, hidden: float = 0.0) -> ClippingLoss:
-        return cls(max(0.0, -lean), max(0.0, lean), hidden)
+    def of(cls, balance: float, hidden: float = 0.0) -> ClippingLoss:
+        return cls(max(0.0, -balance), max(0.0, balance), hidden)
 
 
 def detection_threshold(n: int) -> float:
@@ -150,15 +150,15 @@ class TailCounts:
         (61.02..., 67.35...)
         """
         below, above = self.sides
-        lean, cut = (above - below)[place:], float(self.cuts[place])
+        balance, cut = (above - below)[place:], float(self.cuts[place])
         unsure = 2 * self.deviation**2 + np.maximum(above + below, 0.0)[place:]
         if edge is None:
-            return ClippingLoss.of(NET * cut * _beyond(float(lean.sum()), ALLOWED * math.sqrt(unsure.sum())))
+            return ClippingLoss.of(NET * cut * _beyond(float(balance.sum()), ALLOWED * math.sqrt(unsure.sum())))
         far = np.where(self.cuts[place:] < self.farthest, self.middles[place:] - cut, 0.0)
         inside = np.minimum(far, max(float(self.cuts[edge]) - cut, 0.0))
         hidden, outside = (math.sqrt(float(far**2 @ unsure)) for far in (inside, far - inside))
-        near = ClippingLoss.of(_beyond(float(inside @ lean), DOUBTED * hidden), hidden)
-        more = ClippingLoss.of(_beyond(float((far - inside) @ lean), DOUBTED_BEYOND * outside))
+        near = ClippingLoss.of(_beyond(float(inside @ balance), DOUBTED * hidden), hidden)
+        more = ClippingLoss.of(_beyond(float((far - inside) @ balance), DOUBTED_BEYOND * outside))
         return ClippingLoss(near.below + more.below, near.above + more.above, hidden)
 
     def best(self, noise: float, short: bool, arm_imbalance: float = 1.0) -> tuple[int, int | None]:

@@ -25,7 +25,7 @@ from dpcausal.effects.moments.api import check_rounds, times_as_wide
 from dpcausal.effects.moments.redundant import redundant_note, without_redundant
 from dpcausal.effects.moments.regression import BLIND, LEAST_OF_A_LINE, LEAST_SIGNAL, SPREAD, Errors, Terms, has_signal
 from dpcausal.effects.moments.release import JointMoments
-from dpcausal.effects.moments.sandwich import MEAT, release_sandwich, rows_for_step
+from dpcausal.effects.moments.sandwich import SANDWICH_SHARE, release_sandwich, rows_for_step
 from dpcausal.effects.moments.slope_effect import balance_of, effect_of_line
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
@@ -35,7 +35,7 @@ from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zc
 
 Paid = ApproxDP | ZCDP | NoPrivacy
 
-LEAST_FORESEEN, LEAST_TOLD = 1.25, 0.5
+LEAST_PREDICTED, LEAST_RATIO = 1.25, 0.5
 """No answer where public numbers foresee less, or moments that were released stand nearer to their noise: above, the
 error that is reported held in 0.94 to 1.00 of 60 simulated studies, below a slope may be anything."""
 FOR_SPREAD = LEAST_SIGNAL - 1
@@ -49,7 +49,7 @@ ONE_LAW = (
     "the standard error supposes that the outcome's residuals have one distribution everywhere: a skew of one arm or "
     "end alone moves the slope by more than it covers"
 )
-WITHHELD = {
+OTHER_REASONS = {
     SPREAD: (
         "the spread and the skew of the outcome about the line may differ from place to place, and public numbers "
         "predicted no interval if they had been released: more rows, a larger loss, fewer columns, or say "
@@ -100,11 +100,11 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
         if not isinstance(loss, NoPrivacy):
             rho = affordable_zcdp(loss)
             check_rounds(d, n, loss, *self._parts(d, n, rho), d)
-            if _expected_signal_to_noise(d, n, rho) < LEAST_FORESEEN:
+            if _expected_signal_to_noise(d, n, rho) < LEAST_PREDICTED:
                 enough, times = n, 1.0
-                while _expected_signal_to_noise(d, enough, rho) < LEAST_FORESEEN:
+                while _expected_signal_to_noise(d, enough, rho) < LEAST_PREDICTED:
                     enough = math.ceil(enough * 1.1)
-                while _expected_signal_to_noise(d, n, ZCDP(rho.rho * times**2)) < LEAST_FORESEEN:
+                while _expected_signal_to_noise(d, n, ZCDP(rho.rho * times**2)) < LEAST_PREDICTED:
                     times *= 1.05
                 raise InfeasibleError(
                     f"{n} rows at {loss} predict a slope among {d} columns that may be anything: about {enough} "
@@ -119,15 +119,15 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
             return (right,)
         d, n = len(Design.of(question).names), question.n
         rho = affordable_zcdp(loss)
-        told = [right, f"public numbers predict errors {times_as_wide(d, n, self._parts(d, n, rho)[0]):.2g} times "
+        caveats = [right, f"public numbers predict errors {times_as_wide(d, n, self._parts(d, n, rho)[0]):.2g} times "
                 "those without privacy"]  # fmt: skip
-        if self.errors is None and (enough := rows_for_step(rho.part(MEAT))) > n:
-            told.append(f"below about {enough:,} rows at this loss there is no interval unless errors are said to be "
-                        "symmetric, or of one distribution")  # fmt: skip
-        return tuple(told)
+        if self.errors is None and (enough := rows_for_step(rho.part(SANDWICH_SHARE))) > n:
+            caveats.append(f"below about {enough:,} rows at this loss there is no interval without errors=: state that "
+                           "they are symmetric or homoscedastic, or add rows")  # fmt: skip
+        return tuple(caveats)
 
     def _parts(self, columns: int, n: int, rho: ZCDP) -> tuple[ZCDP, ZCDP | None]:
-        rest, own = rho.part(1 - MEAT), rho.part(MEAT)
+        rest, own = rho.part(1 - SANDWICH_SHARE), rho.part(SANDWICH_SHARE)
         if self._homoscedastic or foretold(columns, n, rest) < FOR_SPREAD:
             return rho, None
         return (rest, own) if self.errors == "symmetric" or n >= rows_for_step(own) else (rho, None)
@@ -150,33 +150,33 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
         else:
             d, summed = len(names), StreamedRows.of(table, sources, design.units)
             rho, own = self._parts(d, n, affordable_zcdp(run.loss))
-            found = adaptive_moments(summed, d, n, run.budget, rho, undetectable_tail(d, n, rho))
-            moments, gone = without_redundant(JointMoments.of_rounds(names, n, ranges, found), 2, LEAST_OF_A_LINE)
+            rounds = adaptive_moments(summed, d, n, run.budget, rho, undetectable_tail(d, n, rho))
+            moments, gone = without_redundant(JointMoments.of_rounds(names, n, ranges, rounds), 2, LEAST_OF_A_LINE)
         if own is not None:
             places = [names.index(name) for name in moments.names]
             seen = summed.with_terms(lambda unit: unit[:, places])
             of = (moments.names[0], moments.names[1:])
-            moments = replace(moments, meat=release_sandwich(moments, of, seen, run.budget, own))
-        return self._told(question, moments, gone)
+            moments = replace(moments, sandwich=release_sandwich(moments, of, seen, run.budget, own))
+        return self._effect(question, moments, gone)
 
-    def _told(self, question: EffectQuestion, moments: JointMoments, gone: tuple[str, ...] = ()) -> Effect:
+    def _effect(self, question: EffectQuestion, moments: JointMoments, gone: tuple[str, ...] = ()) -> Effect:
         outcome, treatment, *others = moments.names
-        terms = Terms(self.errors, question.coverage, LEAST_TOLD)
-        found = effect_of_line(moments, treatment, outcome, tuple(others), terms)
+        terms = Terms(self.errors, question.coverage, LEAST_RATIO)
+        slope = effect_of_line(moments, treatment, outcome, tuple(others), terms)
         control, treated = question.arms
-        reason, notes = found.interval_reason, (*redundant_note(gone), *found.notes)
-        reason = WITHHELD.get(reason, reason)
-        if not has_signal(moments, LEAST_TOLD):
-            found = replace(found, estimate=None)
+        reason, notes = slope.interval_reason, (*redundant_note(gone), *slope.notes)
+        reason = OTHER_REASONS.get(reason, reason)
+        if not has_signal(moments, LEAST_RATIO):
+            slope = replace(slope, estimate=None)
         if _farther(moments) > MOST_LENGTHS:
-            reason, found = RARE, replace(
-                found, estimate=None, interval=None, standard_error=None, noise_error=None, robustness_value=None,
+            reason, slope = RARE, replace(
+                slope, estimate=None, interval=None, standard_error=None, noise_error=None, robustness_value=None,
                 robustness_value_limit=None,
             )  # fmt: skip
-        if moments.meat is None and found.standard_error is not None and not self._homoscedastic:
+        if moments.sandwich is None and slope.standard_error is not None and not self._homoscedastic:
             notes = (*notes, ONE_LAW)
         return replace(
-            found, interval_reason=reason,
+            slope, interval_reason=reason,
             notes=(*notes, *void(float(moments.sums[-1, -1]), question.n)), treatment=question.treatment,
             treated=treated, control=control, adjusted_for=question.strata,
             balance=balance_of(moments), method=self.name, release=moments,

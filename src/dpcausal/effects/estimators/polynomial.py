@@ -65,12 +65,12 @@ class QuadraticTerms:
     def __call__(self, unit: Reals) -> Reals:
         """Return rows of [−1, 1] with the products beside them, each row from itself alone."""
         d = unit.shape[1]
-        found = np.empty((len(unit), d + len(self.pairs)), order="F")
-        found[:, :d] = unit
-        for column, (i, j) in zip(found.T[d:], self.pairs, strict=True):
+        expanded = np.empty((len(unit), d + len(self.pairs)), order="F")
+        expanded[:, :d] = unit
+        for column, (i, j) in zip(expanded.T[d:], self.pairs, strict=True):
             one, other = ((unit[:, k] - self.middle[k]) / (REACH * self.spread[k]) for k in (i, j))
             np.clip(one * other, -1.0, 1.0, out=column)
-        return found
+        return expanded
 
     def among(self, names: Sequence[str]) -> Self:
         """Return those whose names are among some."""

@@ -59,7 +59,7 @@ def smoothed(sums: Reals, deviation: float, threshold: float, rise: float) -> Re
         if size == 1:
             return values
         least = deviation * (threshold + rise * max(math.log2(size) - 3, 0.0))
-        found = np.zeros_like(values)
+        total = np.zeros_like(values)
         for shift in (0, 1):
             moved = np.roll(values, -shift)
             details = (moved[0::2] - moved[1::2]) / math.sqrt(2)
@@ -67,8 +67,8 @@ def smoothed(sums: Reals, deviation: float, threshold: float, rise: float) -> Re
             coarse = averaged((moved[0::2] + moved[1::2]) / math.sqrt(2))
             rebuilt = np.empty_like(values)
             rebuilt[0::2], rebuilt[1::2] = (coarse + details) / math.sqrt(2), (coarse - details) / math.sqrt(2)
-            found += np.roll(rebuilt, shift)
-        return found / 2
+            total += np.roll(rebuilt, shift)
+        return total / 2
 
     return averaged(np.concatenate([sums, sums[::-1]]))[: len(sums)]
 
@@ -86,5 +86,5 @@ def smoothed_grid(sums: Reals, deviation: float, threshold: float, finer: float)
     coefficients = haar_of_grid(sums)
     level = np.maximum.outer(*(haar_levels(size) for size in sums.shape))
     least = deviation * np.where(level <= 1, threshold, threshold + finer)
-    kept = np.where(np.abs(coefficients) > least, coefficients, 0.0)
-    return inverse_haar(inverse_haar(kept).T).T
+    thresholded = np.where(np.abs(coefficients) > least, coefficients, 0.0)
+    return inverse_haar(inverse_haar(thresholded).T).T

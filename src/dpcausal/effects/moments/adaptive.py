@@ -40,7 +40,7 @@ HISTOGRAM = Fraction(1, 20)
 LAST = 1 - HISTOGRAM - sum(SHAPING, Fraction(0))
 TAIL, LAST_TAIL = 0.3, 0.1
 """Shares of normal rows that a round and the last release shorten."""
-LEAN, LEAST_SEEN = 0.5, 5.0
+ONE_SIDED, LEAST_SEEN = 0.5, 5.0
 """What detects a skew of half of the rows that are shortened by so many deviations of noise and chance, sees the skews
 that were tried."""
 GROWTH = 1 / 3
@@ -103,7 +103,7 @@ def last_radius(columns: int, n: int, loss: ZCDP, tail: float = LAST_TAIL) -> fl
 def detectable_skew(n: int, noise: Noise) -> float:
     """Return by how many deviations a skew of half of the shortened rows would show, a tenth of all: public."""
     rows = LAST_TAIL * n
-    return LEAN * rows / math.sqrt(noise.count**2 + rows)
+    return ONE_SIDED * rows / math.sqrt(noise.count**2 + rows)
 
 
 def undetectable_tail(columns: int, n: int, loss: ZCDP) -> float:
@@ -218,8 +218,8 @@ def _first(summed: StreamedRows, d: int, allotment: CallBudget, loss: ZCDP) -> S
     """Return each column's root mean square about its middle of the range, from noisy histograms of its size."""
     claim = scale_histograms_sensitivity(d)
     deviation = gaussian_scale(float(claim.bound), loss) / WHOLE
-    found = summed.over(lambda unit, rows: scale_histograms(unit, rows.masses(WHOLE)))
-    counts = gaussian(Query(found, claim, "scales"), allotment, loss)
+    histograms = summed.over(lambda unit, rows: scale_histograms(unit, rows.masses(WHOLE)))
+    counts = gaussian(Query(histograms, claim, "scales"), allotment, loss)
     noisy = np.asarray(counts, dtype=np.float64) / WHOLE
     # Bins that noise alone could have filled are taken as empty.
     full = np.where(noisy > 3 * deviation, noisy, 0.0)
@@ -253,12 +253,12 @@ def released(
     return Moments(shape, sums, float(released[-d - 1]) * unit_count, released[-d:] * unit_count, noise)
 
 
-def _refined(found: Moments, n: int) -> Shape:
-    d = len(found.shape.middle)
-    count = max(float(found.sums[-1, -1]), found.noise.least_count(n))
-    mean = np.clip(found.sums[:-1, -1] / count, -found.noise.radius, found.noise.radius)
-    covariance = (found.sums[:-1, :-1] / count - np.outer(mean, mean)) / shrinkage(d, found.noise.radius)
-    least = found.noise.deviation * math.sqrt(2 * d) / count / 2
+def _refined(previous: Moments, n: int) -> Shape:
+    d = len(previous.shape.middle)
+    count = max(float(previous.sums[-1, -1]), previous.noise.least_count(n))
+    mean = np.clip(previous.sums[:-1, -1] / count, -previous.noise.radius, previous.noise.radius)
+    covariance = (previous.sums[:-1, :-1] / count - np.outer(mean, mean)) / shrinkage(d, previous.noise.radius)
+    least = previous.noise.deviation * math.sqrt(2 * d) / count / 2
     eigenvalues, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
     root = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0) + least)) @ vectors.T
-    return Shape(found.shape.middle + found.shape.spread @ mean, found.shape.spread @ root)
+    return Shape(previous.shape.middle + previous.shape.spread @ mean, previous.shape.spread @ root)

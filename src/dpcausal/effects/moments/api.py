@@ -32,7 +32,7 @@ from dpcausal.effects.moments.adaptive import (
 )
 from dpcausal.effects.moments.regression import forecast
 from dpcausal.effects.moments.release import JointMoments
-from dpcausal.effects.moments.sandwich import MEAT, noise_of_meat, release_sandwich, rows_for_step
+from dpcausal.effects.moments.sandwich import SANDWICH_SHARE, release_sandwich, rows_for_step, sandwich_noise
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.budget import CallBudget
@@ -74,13 +74,13 @@ class JointSums(TableQuestion[JointMoments]):
             raise ParameterError(f"moments need at least {LEAST_ROWS} rows, the table has {table.n}")
         if robust_for is not None:
             if not isinstance(robust_for, tuple) or len(robust_for) != 2:
-                raise ParameterError("meat must be an outcome and a list of regressors")
+                raise ParameterError("robust_for must be an outcome and a list of regressors")
             (outcome,), on = (
                 checked_names("robust_for", [robust_for[0]], names),
                 checked_names("robust_for", robust_for[1], names),
             )
             if not on or outcome in on:
-                raise ParameterError("meat must be an outcome and at least one other column")
+                raise ParameterError("robust_for must be an outcome and at least one other column")
             robust_for = outcome, on
         return cls(table, names, robust_for)
 
@@ -95,13 +95,13 @@ class JointSums(TableQuestion[JointMoments]):
         return tuple((name, str(one.labels[0]), str(one.labels[1])) for name, one in named if isinstance(one, Levels))
 
     def parts(self, loss: ZCDP) -> tuple[ZCDP, ZCDP | None]:
-        """Return what the moments have of a loss, and the meat."""
-        return (loss, None) if self.robust_for is None else (loss.part(1 - MEAT), loss.part(MEAT))
+        """Return what the moments have of a loss, and of the robust errors."""
+        return (loss, None) if self.robust_for is None else (loss.part(1 - SANDWICH_SHARE), loss.part(SANDWICH_SHARE))
 
     def ranges(self) -> tuple[Any, Any]:
         """Return the middle and half the width of each column's range; two levels are 0 and 1."""
-        found = [self.table.schema.column(name) for name in self.names]
-        bounds = [(one.midpoint, one.width / 2) if isinstance(one, Bounded) else (0.5, 0.5) for one in found]
+        columns = [self.table.schema.column(name) for name in self.names]
+        bounds = [(one.midpoint, one.width / 2) if isinstance(one, Bounded) else (0.5, 0.5) for one in columns]
         middles, halves = np.array(bounds).T
         return middles, halves
 
@@ -136,13 +136,14 @@ class MomentQuery(SumsOverRows, Method[JointSums]):
             return ()
         rho, own = question.parts(affordable_zcdp(loss))
         wide = times_as_wide(len(question.names), question.table.n, rho)
-        told = [f"public numbers predict intervals {wide:.2g} times as wide as without privacy"] if wide > 1.5 else []
+        width = f"public numbers predict intervals {wide:.2g} times as wide as without privacy"
+        caveats = [width] if wide > 1.5 else []
         if own is not None and (enough := rows_for_step(own)) > question.table.n:
-            told.append(
+            caveats.append(
                 "the regression whose spread is released has intervals for errors said to be symmetric, or of one "
                 f"distribution, alone: from about {enough:,} rows on it has them whatever the skew"
             )
-        return tuple(told)
+        return tuple(caveats)
 
     def release(self, run: Run[JointSums]) -> JointMoments:
         question, names, ranges, n = run.question, run.question.names, run.question.ranges(), run.question.n
@@ -156,12 +157,12 @@ class MomentQuery(SumsOverRows, Method[JointSums]):
         else:
             summed = StreamedRows.of(question.table, names, units)
             rho, own = question.parts(affordable_zcdp(run.loss))
-            found = adaptive_moments(summed, len(names), n, run.budget, rho, undetectable_tail(len(names), n, rho))
-            moments = JointMoments.of_rounds(names, n, ranges, found)
+            rounds = adaptive_moments(summed, len(names), n, run.budget, rho, undetectable_tail(len(names), n, rho))
+            moments = JointMoments.of_rounds(names, n, ranges, rounds)
         moments = replace(moments, levels=question.levels)
         if question.robust_for is None or own is None:
             return moments
-        return replace(moments, meat=release_sandwich(moments, question.robust_for, summed, run.budget, own))
+        return replace(moments, sandwich=release_sandwich(moments, question.robust_for, summed, run.budget, own))
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ def check_rounds(d: int, n: int, loss: ApproxDP | ZCDP, rho: ZCDP, own: ZCDP | N
         for share in (HISTOGRAM, *SHAPING, LAST):
             noise_of(d, n, tail_radius(d, 0.3), rho.part(share))
         if own is not None:
-            noise_of_meat(terms, n, own)
+            sandwich_noise(terms, n, own)
     except FenceError:
         raise LossError(f"{loss} is too little for moments: their noise could not be drawn") from None
     wide = times_as_wide(d, n, rho)

@@ -115,7 +115,7 @@ def ellipse_sums(
         each = weights * values
         return float(np.rint(each if owners is None else np.bincount(owners, each)).sum())
 
-    columns, (number, towards) = [*inside.T, constant], told(radius, bits)
+    columns, (number, towards) = [*inside.T, constant], units_of(radius, bits)
     products = [total(one * one) for one in columns]
     products += [total(one * other) for i, one in enumerate(columns) for other in columns[i + 1 :]]
     return np.array(
@@ -125,7 +125,7 @@ def ellipse_sums(
 
 def ellipse_answer(sums: Integers, columns: int, radius: float, bits: int, weighted: bool) -> Reals:
     """Return the answer; sums of weighted rows were multiplied before they were rounded."""
-    number, towards = (1.0, 1.0) if weighted else told(radius, bits)
+    number, towards = (1.0, 1.0) if weighted else units_of(radius, bits)
     answer = sums.astype(np.float64)
     answer[columns + 1 : -columns - 1] *= math.sqrt(2)
     answer[-columns - 1] *= number
@@ -133,7 +133,7 @@ def ellipse_answer(sums: Integers, columns: int, radius: float, bits: int, weigh
     return answer
 
 
-def told(radius: float, bits: int) -> tuple[float, float]:
+def units_of(radius: float, bits: int) -> tuple[float, float]:
     """Return what one shortened row counts, in units of 4^(−bits), and the factor of its entries in those of 2^(−bits).
 
     R²/3, cut to a whole number, and R/3.

@@ -50,11 +50,11 @@ class Instrumented(Regression):
     strength: float
 
     def headline(self) -> list[str]:
-        told = "not shown" if self.anderson_rubin is None else " and ".join(
+        region = "not shown" if self.anderson_rubin is None else " and ".join(
             f"{low:.4g} to {high:.4g}" for low, high in self.anderson_rubin
         ) or "empty: the instruments disagree"  # fmt: skip
         *lines, last = super().headline()
-        return [*lines, f"Anderson–Rubin {self.coverage:.0%} set: {told}; strength {self.strength:.3g}.", last]
+        return [*lines, f"Anderson–Rubin {self.coverage:.0%} set: {region}; strength {self.strength:.3g}.", last]
 
 
 def two_stage(
@@ -84,13 +84,13 @@ def two_stage(
     reason = reason_for_no_interval(release, terms, is_skewed(release, residuals), LEAST_SIGNAL)
     weak = reason or (WEAK_INSTRUMENTS if strength < LEAST_STRENGTH else "")
     reach = terms.reach
-    found: tuple[Coefficient, ...] = tuple(
+    coefficients: tuple[Coefficient, ...] = tuple(
         coefficient(name, float(slope), float(error), math.sqrt(max(float(own), 0.0)), reach, weak)
         for name, slope, error, own in zip((treatment, *given), slopes, errors, noise, strict=True)
     )
     about = f"{outcome} on, by {', '.join(instruments)}"
     return Instrumented(
-        **Regression.told(release, about, outcome, found, weak, terms), strength=strength,
+        **Regression.fields_of(release, about, outcome, coefficients, weak, terms), strength=strength,
         anderson_rubin=None if reason else unrefuted(moments, Z, W, terms.coverage, float(slopes[0]), float(errors[0])),
     )  # fmt: skip
 

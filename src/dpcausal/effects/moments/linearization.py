@@ -41,9 +41,9 @@ class Centred:
         places = [release.names.index(name) for name in names]
         units = (release.halves[:, None] * release.spread)[places]
         lift = np.column_stack([units, -units @ release.sums[:-1, -1] / release.count])
-        found = lift @ release.sums @ lift.T
-        sizes = np.sqrt(np.maximum(np.diag(found), 1e-12 * release.halves[places] ** 2 * release.count))
-        eigenvalues, vectors = np.linalg.eigh(found / np.outer(sizes, sizes))
+        products = lift @ release.sums @ lift.T
+        sizes = np.sqrt(np.maximum(np.diag(products), 1e-12 * release.halves[places] ** 2 * release.count))
+        eigenvalues, vectors = np.linalg.eigh(products / np.outer(sizes, sizes))
         least = 1e-10 * max(float(eigenvalues[-1]), 1.0)
         S = (vectors * np.maximum(eigenvalues, least)) @ vectors.T * np.outer(sizes, sizes)
         variances = release.noise.variances(len(release.names))

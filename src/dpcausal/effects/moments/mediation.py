@@ -59,11 +59,11 @@ def partial(
     reason = reason or ("" if terms.errors == "normal" else FAR_OUT)
     reach, middle, shrink = terms.reach, math.atanh(r), 1 - r * r
     ends = math.tanh(middle - reach * math.sqrt(whole)), math.tanh(middle + reach * math.sqrt(whole))
-    found = Coefficient(
+    coefficient = Coefficient(
         x, r, shrink * math.sqrt(whole), shrink * math.sqrt(noise), None if reason else ends, None
     )  # fmt: skip
-    told = Regression.told(release, f"partial correlation with {y}", y, (found,), reason, terms, NORMAL)
-    return Regression(**told)
+    parts = Regression.fields_of(release, f"partial correlation with {y}", y, (coefficient,), reason, terms, NORMAL)
+    return Regression(**parts)
 
 
 def mediated(
@@ -100,7 +100,7 @@ def mediated(
             "indirect", estimates[1], rows[1].standard_error, rows[1].noise_error, (float(low), float(high))
         )
     about = f"{treatment} on {outcome}, through {mediator}"
-    return Regression(**Regression.told(release, about, outcome, tuple(rows), reason, terms))
+    return Regression(**Regression.fields_of(release, about, outcome, tuple(rows), reason, terms))
 
 
 def sensitivity_table(
@@ -146,8 +146,8 @@ def sensitivity_table(
         for place, ((name, k, _), error, noise) in enumerate(zip(causes, errors, noises, strict=True))
     )  # fmt: skip
     about = f"{treatment} on {outcome}, robustness value {robust:.3g}, left if a cause were unmeasured"
-    told = Regression.told(release, about, outcome, rows, reason, terms)
-    return Regression(**told | {"interval_reason": rest if len(rows) > 1 else reason})
+    parts = Regression.fields_of(release, about, outcome, rows, reason, terms)
+    return Regression(**parts | {"interval_reason": rest if len(rows) > 1 else reason})
 
 
 def _moves(shares: tuple[float, float]) -> float:
@@ -155,5 +155,5 @@ def _moves(shares: tuple[float, float]) -> float:
 
 
 def _as_strong(r: float, q: float) -> float:
-    found = benchmark(r * r, q * q)
-    return math.nan if found is None else _moves(found)
+    strength = benchmark(r * r, q * q)
+    return math.nan if strength is None else _moves(strength)

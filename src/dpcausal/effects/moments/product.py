@@ -50,7 +50,7 @@ class Product:
         )
         return f"{self.name}: ({one})²" if self.of[0] == self.of[1] else f"{self.name}: ({one}) · ({other})"
 
-    def told(self) -> dict[str, Any]:
+    def payload(self) -> dict[str, Any]:
         """Return it as JSON's types."""
         return {"name": self.name, "of": [*self.of], "middles": [*self.middles], "reaches": [*self.reaches]}
 

@@ -79,17 +79,17 @@ def without_redundant(moments: Released, first: int, enough: float) -> tuple[Rel
 
     None go unless without them the moments have enough signal to noise.
     """
-    found, gone = moments, []
-    while moments.deviation > 0 and found.signal_to_noise < CLEAR:
-        places = range(first, len(found.names))
-        named = [found.names[place] for place in places if _of_others(found, place, first).redundant]
-        tried = [found.among([one for one in found.names if one != name]) for name in named]
+    reduced, gone = moments, []
+    while moments.deviation > 0 and reduced.signal_to_noise < CLEAR:
+        places = range(first, len(reduced.names))
+        named = [reduced.names[place] for place in places if _of_others(reduced, place, first).redundant]
+        tried = [reduced.among([one for one in reduced.names if one != name]) for name in named]
         if not tried:
             break
         best = max(range(len(tried)), key=lambda place: tried[place].signal_to_noise)
         gone.append(named[best])
-        found = tried[best]
-    return (found, tuple(gone)) if gone and found.signal_to_noise >= enough else (moments, ())
+        reduced = tried[best]
+    return (reduced, tuple(gone)) if gone and reduced.signal_to_noise >= enough else (moments, ())
 
 
 def nearly(moments: ReleasedMoments, first: int) -> str:

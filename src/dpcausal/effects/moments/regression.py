@@ -23,7 +23,7 @@ Reals = npt.NDArray[np.float64]
 LEAST_SIGNAL, LEAST_OF_A_LINE = 7.0, 3.0
 """No interval below: there its measured coverage falls short.  That of a slope holds from 3 on if the spread is
 constant; where it may not be, the side that shortened rows lie on is not seen so near the noise."""
-LEAST_TOLD, MOST_SHORTENED = 1.0, 0.4
+LEAST_RATIO, MOST_SHORTENED = 1.0, 0.4
 """No error is reported below that signal, or of a line if a larger share of rows was shortened, of which normal ones
 have a fifth at most: the rounds have lost the rows then, and what is read off the moments may be anything."""
 MOST_UNSURE = 0.5
@@ -91,7 +91,7 @@ class Terms:
 
     errors: Errors | None
     coverage: float
-    told_from: float = LEAST_TOLD
+    least_signal: float = LEAST_RATIO
     """The signal below which no error is reported."""
 
     @property
@@ -169,12 +169,12 @@ class Regression(Result):
         return next(one for one in self.coefficients if one.name == name)
 
     @staticmethod
-    def told(
+    def fields_of(
         release: ReleasedMoments, about: str, outcome: str, coefficients: tuple[Coefficient, ...], reason: str,
         terms: Terms, assumed: str = ASSUMED, astray: bool = False,
     ) -> dict[str, Any]:  # fmt: skip
         """Return the fields of an answer about a release."""
-        if not has_signal(release, terms.told_from) or astray:
+        if not has_signal(release, terms.least_signal) or astray:
             coefficients = tuple(replace(one, standard_error=math.inf, noise_error=math.inf) for one in coefficients)
         return {
             "about": about, "outcome": outcome, "coefficients": coefficients, "interval_reason": reason,
@@ -197,8 +197,8 @@ class Regression(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON's types."""
-        told = {**vars(self), "coefficients": [vars(one) for one in self.coefficients]}
-        return {name: plain(value) for name, value in told.items()}
+        payload = {**vars(self), "coefficients": [vars(one) for one in self.coefficients]}
+        return {name: plain(value) for name, value in payload.items()}
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the coefficients."""
@@ -220,7 +220,7 @@ def regress(
     fitted, count = line(release, outcome, regressors), release.count
     slopes, lift, inverse = fitted.slopes, fitted.lift, fitted.inverse
     contrast = np.concatenate([[1.0], -slopes])
-    said = terms.errors is not None
+    assumed_errors = terms.errors is not None
     noise = MARGIN * inverse @ (lift @ release.noise_of(lift.T @ contrast) @ lift.T)[1:, 1:] @ inverse
     # Back to the columns' own origin: the intercept takes what the slopes make of the middle.
     centre = release.middles + release.halves * release.centre
@@ -228,15 +228,15 @@ def regress(
     back[-1, :-1] = -centre[places[1:]]
     slopes = back @ slopes
     slopes[-1] += centre[places[0]]
-    meat = release.meat
-    known = meat is not None and meat.outcome == outcome and set(meat.regressors) == set(regressors)
+    sandwich = release.sandwich
+    known = sandwich is not None and sandwich.outcome == outcome and set(sandwich.regressors) == set(regressors)
     residual = np.zeros((1, len(release.names)))
     residual[0, places] = contrast[:-1]
     sided, unsure, assumed, hidden = is_skewed(release, residual), np.zeros(len(slopes)), ASSUMED, ""
     whole = False
     sampling = fitted.residual * inverse
-    if meat is not None and known:
-        squares, step = meat.over(regressors)
+    if sandwich is not None and known:
+        squares, step = sandwich.over(regressors)
         sampling = inverse @ squares @ inverse * count / max(count - len(slopes), 1.0)
         far = step is not None and bool((step.unsure < NOWHERE * np.sqrt(np.diag(step.noise))).all())
         if step is not None and (far or sided):  # a bend, too, moves the slopes of shortened rows, on no one side
@@ -246,7 +246,7 @@ def regress(
             assumed = ""
         elif terms.errors == "symmetric":
             assumed = SYMMETRIC
-        elif not said:
+        elif not assumed_errors:
             hidden = HIDDEN
     noise, both = (back @ matrix @ back.T for matrix in (noise, noise + sampling))
     errors, noises = (np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in (both, noise))
@@ -257,13 +257,14 @@ def regress(
         gone = without_redundant(release.among((outcome, *regressors)), 1, least)[1]
         reason = COLLINEAR.format(", ".join(map(repr, gone))) if gone else reason
     robust = _robustness(fitted.moments, count)
-    found = tuple(
+    coefficients = tuple(
         coefficient(name, float(slopes[place]), float(errors[place]), float(noises[place]), reach, reason,
                     None if robust is None or name == "intercept" else robust[place], float(unsure[place]))
         for place, name in enumerate((*regressors, "intercept"))
     )  # fmt: skip
-    astray = said and not whole and far_out(release)
-    return Regression(**Regression.told(release, f"{outcome} on", outcome, found, reason, terms, assumed, astray))
+    astray = assumed_errors and not whole and is_heavy_tailed(release)
+    about = f"{outcome} on"
+    return Regression(**Regression.fields_of(release, about, outcome, coefficients, reason, terms, assumed, astray))
 
 
 def coefficient(
@@ -282,12 +283,12 @@ def lost(release: ReleasedMoments) -> bool:
     return release.shortened > MOST_SHORTENED * release.count
 
 
-def has_signal(release: ReleasedMoments, least: float = LEAST_TOLD) -> bool:
+def has_signal(release: ReleasedMoments, least: float = LEAST_RATIO) -> bool:
     """Return whether what is read off these moments has an error."""
     return release.signal_to_noise >= least and not lost(release)
 
 
-def far_out(release: ReleasedMoments) -> bool:
+def is_heavy_tailed(release: ReleasedMoments) -> bool:
     """Return whether clearly more rows were shortened than normal ones would be: what was said of their distribution is
     no use there, as slopes are those of rows that were drawn in."""
     from scipy.special import chdtrc
@@ -313,7 +314,7 @@ def reason_for_no_interval(
         return LOST
     if sided:
         return SIDED
-    if terms.errors is not None and not whole and far_out(release):
+    if terms.errors is not None and not whole and is_heavy_tailed(release):
         return FAR_OUT
     if release.deviation and terms.errors != "normal" and detectable_skew(release.n, release.noise) < LEAST_SEEN:
         return BLIND
@@ -338,8 +339,8 @@ def is_skewed(release: ReleasedMoments, residuals: Reals, level: float = ONE_SID
 def _misfit(release: ReleasedMoments, residuals: Reals) -> float:
     """Return by how large a part moments of the regressors may be too small: shortened rows lay on one side of them."""
     along = np.linalg.svd((residuals * release.halves) @ release.spread, full_matrices=False)[2][0]
-    aside = release.towards - along * (along @ release.towards)
-    return MISFIT * release.radius**2 * float(np.linalg.norm(aside)) / release.count
+    orthogonal = release.towards - along * (along @ release.towards)
+    return MISFIT * release.radius**2 * float(np.linalg.norm(orthogonal)) / release.count
 
 
 def _robustness(moments: Reals, count: float) -> list[float] | None:

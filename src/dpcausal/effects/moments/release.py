@@ -19,7 +19,7 @@ from dpcausal.effects.moments.instruments import Instrumented, two_stage
 from dpcausal.effects.moments.mediation import mediated, partial, sensitivity_table
 from dpcausal.effects.moments.product import Product
 from dpcausal.effects.moments.regression import Errors, Regression, Terms, regress
-from dpcausal.effects.moments.released import SandwichMeat, line
+from dpcausal.effects.moments.released import Sandwich, line
 from dpcausal.effects.moments.slope_effect import effect_of_line
 from dpcausal.effects.result import Effect
 from dpcausal.errors import ParameterError, with_signature_errors
@@ -50,7 +50,7 @@ class JointMoments(Release):
         How many were.
     towards : float array, shape (d,)
         The sum of their directions.
-    meat : Meat or None
+    sandwich : Sandwich or None
         The spread about the line of one declared regression.
     products : tuple of Product
         What columns are that were made of two others.
@@ -69,7 +69,7 @@ class JointMoments(Release):
     deviation: float
     shortened: float
     towards: Reals
-    meat: SandwichMeat | None = None
+    sandwich: Sandwich | None = None
     products: tuple[Product, ...] = ()
     levels: tuple[tuple[str, str, str], ...] = ()
 
@@ -78,12 +78,12 @@ class JointMoments(Release):
         return next(((reference, level) for one, reference, level in self.levels if one == name), None)
 
     @classmethod
-    def of_rounds(cls, names: tuple[str, ...], n: int, ranges: tuple[Reals, Reals], found: Moments) -> Self:
+    def of_rounds(cls, names: tuple[str, ...], n: int, ranges: tuple[Reals, Reals], rounds: Moments) -> Self:
         """Return the release of what the last round left."""
         return cls(
-            names, n, middles=ranges[0], halves=ranges[1], centre=found.shape.middle, spread=found.shape.spread,
-            sums=found.sums, radius=found.noise.radius, deviation=found.noise.deviation, shortened=found.shortened,
-            towards=found.towards,
+            names, n, middles=ranges[0], halves=ranges[1], centre=rounds.shape.middle, spread=rounds.shape.spread,
+            sums=rounds.sums, radius=rounds.noise.radius, deviation=rounds.noise.deviation, shortened=rounds.shortened,
+            towards=rounds.towards,
         )  # fmt: skip
 
     @classmethod
@@ -156,8 +156,8 @@ class JointMoments(Release):
         if named == moved:
             raise ParameterError("outcome and treatment must be different columns")
         held = self._listed("adjust", adjust, 0, outcome, treatment)
-        said = _terms(errors, coverage)
-        return replace(effect_of_line(self, moved, named, held, said), release=self)
+        terms = _terms(errors, coverage)
+        return replace(effect_of_line(self, moved, named, held, terms), release=self)
 
     @with_signature_errors
     def iv(
@@ -276,7 +276,7 @@ class JointMoments(Release):
         return line(self, outcome, tuple(regressors)).residual
 
     def among(self, names: Sequence[str]) -> Self:
-        """Return the moments of some of the columns, without ``meat``, in the shape of these alone.
+        """Return the moments of some of the columns, without ``sandwich``, in the shape of these alone.
 
         Q has orthonormal columns, and noise of variance σ² on the diagonal and σ²/2 beside it is Q′EQ of the same
         distribution.
@@ -288,7 +288,7 @@ class JointMoments(Release):
         return replace(
             self, names=tuple(names), middles=self.middles[places], halves=self.halves[places],
             centre=self.centre[places], spread=R.T, sums=around.T @ self.sums @ around, towards=Q.T @ self.towards,
-            meat=None, products=tuple(one for one in self.products if one.name in names),
+            sandwich=None, products=tuple(one for one in self.products if one.name in names),
             levels=tuple(one for one in self.levels if one[0] in names),
         )  # fmt: skip
 
@@ -321,8 +321,8 @@ class JointMoments(Release):
         arrays = {name: getattr(self, name).tolist() for name in ("middles", "halves", "centre", "spread", "sums")}
         return arrays | {
             "radius": self.radius, "deviation": self.deviation, "shortened": self.shortened,
-            "towards": self.towards.tolist(), "meat": None if self.meat is None else self.meat.told(),
-            "products": [one.told() for one in self.products], "levels": [{"of": list(one)} for one in self.levels],
+            "towards": self.towards.tolist(), "sandwich": None if self.sandwich is None else self.sandwich.payload(),
+            "products": [one.payload() for one in self.products], "levels": [{"of": list(one)} for one in self.levels],
         }  # fmt: skip
 
     @classmethod
@@ -336,7 +336,7 @@ class JointMoments(Release):
                 raise form.refuse(name)
         shortened = float(form.array("shortened").reshape(-1)[0])
         radius, deviation = form.size("radius"), form.size("deviation")
-        meat = SandwichMeat.from_payload(form.part("meat"), names) if form.has("meat") else None
+        sandwich = Sandwich.from_payload(form.part("sandwich"), names) if form.has("sandwich") else None
         products = (
             tuple(Product.from_payload(one, names) for one in form.parts("products")) if form.has("products") else ()
         )
@@ -350,7 +350,7 @@ class JointMoments(Release):
             radius=radius,
             deviation=deviation,
             shortened=shortened,
-            meat=meat,
+            sandwich=sandwich,
             products=products,
             levels=tuple((one[0], one[1], one[2]) for one in levels),
         )

@@ -27,9 +27,9 @@ class Step:
     unsure: Reals
 
 
-@storable("Meat")
+@storable("Sandwich")
 @dataclass(frozen=True, eq=False)
-class SandwichMeat:
+class Sandwich:
     """Noisy Σ x x′ e² of one regression, x about the released middle, the constant last; σ of it about standard.
 
     ``step`` is of its slopes, the constant last; earlier versions released none.
@@ -47,28 +47,28 @@ class SandwichMeat:
         both, step = np.ix_(order, order), self.step
         return self.sums[both], step and Step(step.by[order], step.noise[both], step.unsure[order])
 
-    def told(self) -> dict[str, Any]:
+    def payload(self) -> dict[str, Any]:
         """Return it as JSON's types."""
         step = None if self.step is None else {name: one.tolist() for name, one in vars(self.step).items()}
         return {"outcome": self.outcome, "regressors": list(self.regressors), "sums": self.sums.tolist(),
                 "deviation": self.deviation, "step": step}  # fmt: skip
 
     @classmethod
-    def from_payload(cls, form: Form, names: tuple[str, ...]) -> SandwichMeat:
+    def from_payload(cls, form: Form, names: tuple[str, ...]) -> Sandwich:
         """Return it from JSON's types."""
         outcome, regressors = form.word("outcome", names), form.words("regressors", different=True)
         size = len(regressors) + 1
 
         def array(part: Form, name: str, shape: tuple[int, ...]) -> Reals:
-            found: Reals = part.array(name)
-            if found.shape != shape or not set(regressors) <= set(names) - {outcome}:
+            values: Reals = part.array(name)
+            if values.shape != shape or not set(regressors) <= set(names) - {outcome}:
                 raise part.refuse(name)
-            return found
+            return values
 
         step = None
         if form.has("step"):
-            told = form.part("step")
-            step = Step(array(told, "by", (size,)), array(told, "noise", (size, size)), array(told, "unsure", (size,)))
+            part = form.part("step")
+            step = Step(array(part, "by", (size,)), array(part, "noise", (size, size)), array(part, "unsure", (size,)))
         return cls(outcome, regressors, array(form, "sums", (size, size)), form.size("deviation"), step)
 
 
@@ -100,7 +100,7 @@ class ReleasedMoments(Protocol):
     @property
     def towards(self) -> Reals: ...
     @property
-    def meat(self) -> SandwichMeat | None: ...
+    def sandwich(self) -> Sandwich | None: ...
     @property
     def levels(self) -> tuple[tuple[str, str, str], ...]: ...
     @property

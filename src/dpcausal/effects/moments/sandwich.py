@@ -16,13 +16,13 @@ import numpy.typing as npt
 from dpcausal.data.records import Rows
 from dpcausal.effects.moments.adaptive import Noise, Shape, StreamedRows, noise_of, released, shrinkage
 from dpcausal.effects.moments.ellipsoid import whitened
-from dpcausal.effects.moments.released import ReleasedMoments, SandwichMeat, Step, line
+from dpcausal.effects.moments.released import ReleasedMoments, Sandwich, Step, line
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, NoPrivacy
 
 Reals = npt.NDArray[np.float64]
 
-MEAT = Fraction(3, 10)
+SANDWICH_SHARE = Fraction(3, 10)
 """Its share of ρ, where it is asked for."""
 FOR_STEP, FOR_SQUARES = 0.64, 0.1
 """The squared length is 0.64 μ² n, where the noise of a step is twice the sampling error of even spread, at most 0.1 μ
@@ -34,7 +34,7 @@ TAIL = 0.5
 """What a shortened ψ may have lost, in lengths: of the tails that were tried it is less."""
 
 
-def noise_of_meat(columns: int, n: int, loss: ZCDP) -> Noise:
+def sandwich_noise(columns: int, n: int, loss: ZCDP) -> Noise:
     """Return the length that ψ is shortened to and the noise: public."""
     mu = math.sqrt(2 * loss.rho)
     return noise_of(columns, n, math.sqrt(max(4.0 * columns, min(FOR_STEP * mu, FOR_SQUARES) * mu * n)), loss)
@@ -52,14 +52,14 @@ def release_sandwich(
     summed: StreamedRows,
     allotment: CallBudget,
     loss: ZCDP | NoPrivacy,
-) -> SandwichMeat:
+) -> Sandwich:
     """Release moments of ψ of one regression of rows of [−1, 1], ψ summed over the rows of a person: by clusters."""
     outcome, regressors = of
     places = [release.names.index(name) for name in (outcome, *regressors)]
     fitted = line(release, outcome, regressors)
     size = len(fitted.slopes)
-    bread = fitted.moments[1:, 1:] / release.count
-    eigenvalues, vectors = np.linalg.eigh((bread + bread.T) / 2)
+    second_moments = fitted.moments[1:, 1:] / release.count
+    eigenvalues, vectors = np.linalg.eigh((second_moments + second_moments.T) / 2)
     # No direction thinner than half the noise, and a spread that is not 0: ψ is a number whatever was released.
     widths = release.halves[places]
     least = max(release.deviation / release.count / 2, 1e-9) * min(float((widths**2).min()), 1.0)
@@ -73,26 +73,26 @@ def release_sandwich(
     def scores(unit: Reals, parts: Rows) -> tuple[Reals, Rows]:
         rows = whitened(unit[:, places], centre, shape) + last
         mass = parts.kept if parts.weights is None else parts.kept * parts.weights
-        found: Reals = rows[:, 1:] * rows[:, :1] * mass[:, None]
+        products: Reals = rows[:, 1:] * rows[:, :1] * mass[:, None]
         if parts.owners is None:
-            return found, Rows({}, parts.kept, {})
-        by_unit = np.stack([np.bincount(parts.owners, column, n).astype(np.float64) for column in found.T], axis=1)
+            return products, Rows({}, parts.kept, {})
+        by_unit = np.stack([np.bincount(parts.owners, column, n).astype(np.float64) for column in products.T], axis=1)
         return by_unit, Rows({}, np.bincount(parts.owners, parts.kept, n) > 0, {})
 
     back = spread * (vectors * roots) @ vectors.T
     if loss.exact:
-        whole = summed.over(lambda unit, parts: (found := scores(unit, parts)[0]).T @ found)
-        return SandwichMeat(outcome, regressors, back @ whole @ back, 0.0)
-    noise = noise_of_meat(size, n, loss)
+        whole = summed.over(lambda unit, parts: (products := scores(unit, parts)[0]).T @ products)
+        return Sandwich(outcome, regressors, back @ whole @ back, 0.0)
+    noise = sandwich_noise(size, n, loss)
     seen = StreamedRows(lambda kernel: summed.over(lambda unit, parts: kernel(*scores(unit, parts))), False)
-    found = released(seen, Shape(np.zeros(size), np.eye(size)), noise, allotment, loss, "spread about the line")
-    eigenvalues, vectors = np.linalg.eigh(found.sums[:-1, :-1])
+    scatter = released(seen, Shape(np.zeros(size), np.eye(size)), noise, allotment, loss, "spread about the line")
+    eigenvalues, vectors = np.linalg.eigh(scatter.sums[:-1, :-1])
     squares = (vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T
     # The regressors' moments, what shortening took of normal rows undone.
     whole = fitted.moments[1:, 1:].copy()
     whole[:-1, :-1] /= shrinkage(len(release.names), release.radius)
     turned = np.asarray(np.linalg.pinv(whole), dtype=np.float64) @ back
-    lost = max(found.shortened - noise.count, 0.0) * TAIL * noise.radius if noise.radius >= FAR else 1e100
-    step = Step(turned @ found.sums[:-1, -1], noise.variances(size)[-1, 0] * turned @ turned.T,
+    lost = max(scatter.shortened - noise.count, 0.0) * TAIL * noise.radius if noise.radius >= FAR else 1e100
+    step = Step(turned @ scatter.sums[:-1, -1], noise.variances(size)[-1, 0] * turned @ turned.T,
                 lost * np.linalg.norm(turned, axis=1))  # fmt: skip
-    return SandwichMeat(outcome, regressors, back @ squares @ back, noise.deviation, step)
+    return Sandwich(outcome, regressors, back @ squares @ back, noise.deviation, step)

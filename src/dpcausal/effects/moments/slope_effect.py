@@ -20,9 +20,9 @@ def effect_of_line(
 ) -> Effect:
     """Return ``JointMoments.effect`` of checked arguments, without its release: the slope of ``ols``, nothing else."""
     whole = release.among((outcome, treatment, *adjust))
-    kept, gone = without_redundant(whole, 2, LEAST_OF_A_LINE)
+    independent, gone = without_redundant(whole, 2, LEAST_OF_A_LINE)
     held = tuple(name for name in adjust if name not in gone)
-    fit = regress(kept if gone else release, outcome, (treatment, *held), terms)
+    fit = regress(independent if gone else release, outcome, (treatment, *held), terms)
     slope = fit[treatment]
     arms, event = release.counted(treatment), release.counted(outcome)
     error, noise = (one if math.isfinite(one) else None for one in (slope.standard_error, slope.noise_error))
@@ -41,13 +41,13 @@ def effect_of_line(
 def balance_of(moments: ReleasedMoments) -> tuple[Balance, ...]:
     """Return how far the arms differ in each column, read off moments of outcome, treatment (0 or 1) and others."""
     _, arm, *others = moments.names
-    treats, told = moments.mean(1), []
+    treats, rows = moments.mean(1), []
     for name in others:
         slope = regress(moments, name, (arm,), Terms(None, 0.95))[arm]
         deep = math.sqrt(max(moments.residual(name, []), 1e-300))
         mean = moments.mean(moments.names.index(name))
-        told.append(
+        rows.append(
             Balance(name, mean + (1 - treats) * slope.estimate, mean - treats * slope.estimate, slope.estimate / deep,
                     slope.noise_error / deep)
         )  # fmt: skip
-    return tuple(told)
+    return tuple(rows)

@@ -23,7 +23,7 @@ from dpcausal.data.table import Table
 from dpcausal.effects.cells.api import CellSums, Paid, cell_variance, noisy_cells
 from dpcausal.effects.cells.occupied import FINE, histogram, is_clear, window
 from dpcausal.effects.cells.value import value_of
-from dpcausal.effects.question import alike
+from dpcausal.effects.question import independence_caveat
 from dpcausal.effects.rdd.honest import line_within, sides
 from dpcausal.effects.rdd.release import Discontinuity, NoisyBins
 from dpcausal.errors import InfeasibleError, ParameterError, SchemaError, Setting
@@ -33,9 +33,9 @@ from dpcausal.privacy.loss import ZCDP, Loss, PureDP
 Reals = npt.NDArray[np.float64]
 
 BINS, LEAST_BINS, MOST_BINS = 12, 5, 100
-SHOWN = tuple(Fraction(part, 100) for part in range(2, 11, 2))
+RANGE_SHARES = tuple(Fraction(part, 100) for part in range(2, 11, 2))
 """Shares of the loss of a histogram that shows how far from the cutoff records lie: the least that is clear."""
-FORETOLD = 20.0
+LEAST_STRENGTH = 20.0
 """How far lines on whole sides must exceed their noise if rows lie evenly: noise then moves the jump, at the
 widest bandwidth, by a twentieth of the outcome's range or less."""
 
@@ -85,7 +85,7 @@ class RddQuestion(TableQuestion[Discontinuity]):
             arms = [table.schema.column(treatment)]
         if arms and not (isinstance(arms[0], Levels) and len(arms[0]) == 2):
             raise SchemaError("the treatment must be Levels([untreated, treated])")
-        told = public.whole("bins", bins, LEAST_BINS, MOST_BINS)
+        number_of_bins = public.whole("bins", bins, LEAST_BINS, MOST_BINS)
         lower, upper = _ends(running, number)
         if not public.is_number(cutoff) or not lower < cutoff < upper:
             ends = f"{exact_number(lower)} and {exact_number(upper)}"
@@ -95,7 +95,7 @@ class RddQuestion(TableQuestion[Discontinuity]):
         if near == 0:
             raise ParameterError("bandwidth must be above 0")
         question = cls(
-            table, running, outcome, float(cutoff), treatment, told, near, bent,
+            table, running, outcome, float(cutoff), treatment, number_of_bins, near, bent,
             public.number("coverage", coverage, 0.5, 0.999),
             None if public.check_choice("at_cutoff", at_cutoff, ("right", "left")) == "right" else "left",
         )  # fmt: skip
@@ -202,18 +202,18 @@ class BinQuery(SumsOverRows, Method[RddQuestion]):
 
     def plan(self, question: RddQuestion, loss: Paid) -> BinQuery:
         variance = cell_variance(1, loss)
-        strength = _foretold(question, variance)
-        if strength < FORETOLD:
-            n, more = question.table.n, FORETOLD / strength
+        strength = _predicted_strength(question, variance)
+        if strength < LEAST_STRENGTH:
+            n, more = question.table.n, LEAST_STRENGTH / strength
             raise InfeasibleError(
-                f"{n} rows at {loss} predict lines at {strength:.2g} times their noise, and {FORETOLD:g} is needed: "
+                f"{n} rows at {loss} predict lines at {strength:.2g} times their noise, of {LEAST_STRENGTH:g} needed: "
                 f"about {math.ceil(n * more)} rows would be enough, or {more:.2g} times the epsilon, or fewer bins"
             )
         return self
 
     def caveats(self, question: RddQuestion, loss: Paid) -> tuple[str, ...]:
         even = (EVEN,) if isinstance(question.table.schema.column(question.running), Bounded) else ()
-        return SHARP if question.treatment is None else FUZZY, *even, alike(question.unit)
+        return SHARP if question.treatment is None else FUZZY, *even, independence_caveat(question.unit)
 
     def release(self, run: Run[RddQuestion]) -> NoisyBins:
         question, spent = run.question, run.loss
@@ -242,25 +242,25 @@ def _ends(running: str, column: Column) -> tuple[float, float]:
 
 def _occupied(question: RddQuestion, loss: Paid, allotment: CallBudget) -> tuple[tuple[float, float], Paid]:
     column = question.table.schema.column(question.running)
-    shown = next((share for share in SHOWN if is_clear(question.n / 2, loss.part(share))), None)
-    if not isinstance(column, Bounded) or shown is None:
+    range_share = next((share for share in RANGE_SHARES if is_clear(question.n / 2, loss.part(share))), None)
+    if not isinstance(column, Bounded) or range_share is None:
         return question.ends, loss
     sides, steps = (question.border - column.lower, column.upper - question.border), np.arange(1, FINE) / FINE
     cuts = [*(question.border - sides[0] * steps[::-1]), question.border, *(question.border + sides[1] * steps)]
     if not (np.diff([column.lower, *cuts, column.upper]) > 0).all():
         return question.ends, loss
     fine = Bounded(column.lower, column.upper, cuts)
-    counts, noise = histogram(question.table, question.running, fine, loss.part(shown), allotment)
+    counts, noise = histogram(question.table, question.running, fine, loss.part(range_share), allotment)
     far = [window(side, noise, from_first=True)[1] / FINE for side in (counts[:FINE][::-1], counts[FINE:])]
     # An end that the bins would round to the cutoff, or to the bound, stays the bound.
     ends = question.border - sides[0] * far[0], question.border + sides[1] * far[1]
     ends = (column.lower if far[0] == 1 else ends[0], column.upper if far[1] == 1 else ends[1])
     lower, upper = question.edges_within(ends)
     is_distinct = bool((lower < upper).all())  # floats may not tell the ends of so narrow bins apart
-    return ends if is_distinct else question.ends, loss.part(1 - shown)
+    return ends if is_distinct else question.ends, loss.part(1 - range_share)
 
 
-def _foretold(question: RddQuestion, variance: float) -> float:
+def _predicted_strength(question: RddQuestion, variance: float) -> float:
     """Return how far above their noise lines on whole sides would stand if rows were spread evenly: public."""
     if variance == 0:
         return math.inf
@@ -270,11 +270,11 @@ def _foretold(question: RddQuestion, variance: float) -> float:
     sums = np.zeros((arms, len(lower), 3))
     sums[0, :, 0] = question.table.n * span / span.sum()
     degree = question.sums.values[0].degree
-    found = []
+    strengths = []
     for side in sides(lower, upper, sums, question.border, 0.0, variance, degree):
         line = line_within(side, float(side.far.max()) * 1.0001, least=0.0)
-        found.append(0.0 if line is None else line.strength)
-    return max(min(found), 1e-12)
+        strengths.append(0.0 if line is None else line.strength)
+    return max(min(strengths), 1e-12)
 
 
 @public_task

@@ -102,7 +102,7 @@ class _Cutoff:
 
 
 def estimate_discontinuity(
-    release: ReleasedBins, bandwidth: float | None, told: tuple[float | None, float | None], hole: float,
+    release: ReleasedBins, bandwidth: float | None, curvatures: tuple[float | None, float | None], hole: float,
     coverage: float,
 ) -> dict[str, Any]:
     """Return the fields of ``NoisyBins.discontinuity`` of checked arguments, but those of the release itself."""
@@ -110,12 +110,12 @@ def estimate_discontinuity(
     width, fuzzy = release.value.width, len(release.counts) == 2
     enough = all(len(side.near) >= 2 for side in both)
     common: dict[str, Any] = {
-        "coverage": coverage, "curvature": told[0], "curvature_told": told[0] is not None,
+        "coverage": coverage, "curvature": curvatures[0], "curvature_given": curvatures[0] is not None,
         "density": _density(release, both) if hole == 0 and enough else None,
-        "notes": (GUESSED,) if told[0] is None else (),
+        "notes": (GUESSED,) if curvatures[0] is None else (),
     }  # fmt: skip
-    y = max(bend(side, Y) for side in both) if told[0] is None and enough else (told[0] or 0.0) / width
-    a = max(bend(side, A) for side in both) if told[1] is None and enough and fuzzy else told[1] or 0.0
+    y = max(bend(side, Y) for side in both) if curvatures[0] is None and enough else (curvatures[0] or 0.0) / width
+    a = max(bend(side, A) for side in both) if curvatures[1] is None and enough and fuzzy else curvatures[1] or 0.0
     bends, cutoffs, few = (y, a), [], FEW if release.variance > 0 else FEW_EXACT
     for h in _tried(both, bandwidth) if enough else []:
         lines = line_within(left, h, spread=left.spread()), line_within(right, h, spread=right.spread())
@@ -135,7 +135,7 @@ def estimate_discontinuity(
         "bandwidth": best.bandwidth, "curvature": best.bends[0] * width, "signal_to_noise": min(best.strength, 1e9),
     }  # fmt: skip
     seen = min(map(_bins_seen, both))
-    if told[0] is None and seen < LEAST_BINS:
+    if curvatures[0] is None and seen < LEAST_BINS:
         moved = {"share_moved": best.jump(A)[0]} if fuzzy else {}
         estimate = (best.ratio if fuzzy else jump) * width
         return _answer(release, both, estimate=estimate, interval_reason=COARSE.format(seen), **moved, **common)
@@ -143,11 +143,11 @@ def estimate_discontinuity(
         reach = best.half(Y, coverage)
         ends = (jump - reach) * width, (jump + reach) * width
         return _answer(release, both, estimate=jump * width, interval=ends, **common)
-    kept = tuple((low * width, high * width) for low, high in _invert_test(best, coverage))
-    bounded = len(kept) == 1 and all(map(math.isfinite, kept[0]))
+    intervals = tuple((low * width, high * width) for low, high in _invert_test(best, coverage))
+    bounded = len(intervals) == 1 and all(map(math.isfinite, intervals[0]))
     return _answer(
-        release, both, estimate=best.ratio * width, interval=kept[0] if bounded else None,
-        interval_reason="" if bounded else WEAK, share_moved=best.jump(A)[0], anderson_rubin=kept, **common,
+        release, both, estimate=best.ratio * width, interval=intervals[0] if bounded else None,
+        interval_reason="" if bounded else WEAK, share_moved=best.jump(A)[0], anderson_rubin=intervals, **common,
     )  # fmt: skip
 
 
@@ -206,7 +206,7 @@ def _density(release: ReleasedBins, both: tuple[SideFit, SideFit]) -> float | No
     return float(2 * ndtr(-abs(ends[1] - ends[0]) / math.sqrt(max(variance, 1e-300))))
 
 
-def _answer(release: ReleasedBins, both: tuple[SideFit, SideFit], **found: Any) -> dict[str, Any]:
+def _answer(release: ReleasedBins, both: tuple[SideFit, SideFit], **estimated: Any) -> dict[str, Any]:
     read, value = release.bins, release.value
     clear = max(LEAST_STRENGTH * math.sqrt(len(read) * float(both[0].noise[0, 0])), 1.0)
     bins = tuple(
@@ -224,5 +224,5 @@ def _answer(release: ReleasedBins, both: tuple[SideFit, SideFit], **found: Any) 
         **empty, "running": running, "outcome": outcome, "treatment": treatment[0] if treatment else None,
         "cutoff": release.cutoff if release.at_cutoff == "right" else math.nextafter(release.cutoff, -math.inf),
         "at_cutoff": release.at_cutoff, "event": value.event,
-        "estimand": "ratio" if treatment else "jump", "bins": bins, **found,
+        "estimand": "ratio" if treatment else "jump", "bins": bins, **estimated,
     }  # fmt: skip

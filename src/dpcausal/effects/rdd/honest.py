@@ -65,11 +65,11 @@ class SideFit:
 
     def squares(self, score: Score, about: Reals) -> Reals:
         """Return Σ (s − m)² of each bin."""
-        found = np.zeros(len(self.near))
+        variances = np.zeros(len(self.near))
         for arm, sums in enumerate(self.sums):
             less = score.treated * arm - about
-            found += less**2 * sums[:, 0] + 2 * score.outcome * less * sums[:, 1] + score.outcome**2 * sums[:, 2]
-        return found
+            variances += less**2 * sums[:, 0] + 2 * score.outcome * less * sums[:, 1] + score.outcome**2 * sums[:, 2]
+        return variances
 
     def spread(self) -> float:
         """Return the outcome's variance, in the unit of its range."""

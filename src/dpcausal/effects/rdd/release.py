@@ -54,7 +54,7 @@ class Discontinuity(Result):
     bandwidth : float or None
     curvature : float or None
         The second derivative of the mean outcome that the interval allows for, on either side.
-    curvature_told : bool
+    curvature_given : bool
         Whether the caller said so; else it is that of polynomials of fourth degree through the noisy bins.
     share_moved : float or None
         Jump of the share of treated.
@@ -93,7 +93,7 @@ class Discontinuity(Result):
     bias: float | None
     bandwidth: float | None
     curvature: float | None
-    curvature_told: bool
+    curvature_given: bool
     share_moved: float | None
     anderson_rubin: tuple[Interval, ...] | None
     density: float | None
@@ -142,10 +142,10 @@ class Discontinuity(Result):
         else:
             lines.append(f"No interval: {self.interval_reason}.")
         if self.bandwidth is not None and self.curvature is not None:
-            said = "as told" if self.curvature_told else "that of polynomials through the noisy bins"
+            origin = "as told" if self.curvature_given else "that of polynomials through the noisy bins"
             lines.append(
                 f"Records within {self.bandwidth:.4g} of the cutoff; a curvature of {self.curvature:.4g} is "
-                f"allowed for, {said}."
+                f"allowed for, {origin}."
             )
         if self.share_moved is not None:
             lines.append(f"The share of treated jumps by {self.share_moved:+.3g}.")
@@ -157,9 +157,9 @@ class Discontinuity(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the released numbers as JSON's types; those are ``release.to_dict()``."""
-        told = {name: value for name, value in vars(self).items() if name != "release"}
-        told["bins"] = [vars(one) for one in told["bins"]]
-        return {name: plain(value) for name, value in told.items()}
+        payload = {name: value for name, value in vars(self).items() if name != "release"}
+        payload["bins"] = [vars(one) for one in payload["bins"]]
+        return {name: plain(value) for name, value in payload.items()}
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the jump, with all scalars, and the bins."""
@@ -229,16 +229,16 @@ class NoisyBins(Release):
             raise ParameterError("curvature_treated is about a treatment, and none was released")
         reach = float(min(self.cutoff - self.lower[0], self.upper[-1] - self.cutoff))
         hole = public.number("donut", donut, 0.0, reach)
-        told = None if bandwidth is None else public.number("bandwidth", bandwidth, 0.0, LARGEST)
+        width = None if bandwidth is None else public.number("bandwidth", bandwidth, 0.0, LARGEST)
         bent, moved = (
             None if given is None else public.number(name, given, 0.0, LARGEST)
             for name, given in (("curvature", curvature), ("curvature_treated", curvature_treated))
         )
-        if told == 0:
+        if width == 0:
             raise ParameterError("bandwidth must be above 0")
         within = public.number("coverage", coverage, 0.5, 0.999)
-        found = estimate_discontinuity(self, told, (bent, moved), hole, within)
-        return Discontinuity(**found, n=self.n, arms=self.arms, release=self, guarantee=self.guarantee)
+        estimate = estimate_discontinuity(self, width, (bent, moved), hole, within)
+        return Discontinuity(**estimate, n=self.n, arms=self.arms, release=self, guarantee=self.guarantee)
 
     @property
     def bins(self) -> Reals:
@@ -256,7 +256,7 @@ class NoisyBins(Release):
     def numbers(self) -> dict[str, Any]:
         return {
             "cutoff": self.cutoff, "lower": self.lower.tolist(), "upper": self.upper.tolist(),
-            "value": self.value.told(), "counts": self.counts.tolist(), "variance": self.variance,
+            "value": self.value.payload(), "counts": self.counts.tolist(), "variance": self.variance,
             "at_cutoff": self.at_cutoff, "arms": list(self.arms),
         }  # fmt: skip
 
@@ -276,17 +276,17 @@ class NoisyBins(Release):
         return cls(names, n, cutoff, lower, upper, value, counts, form.size("variance"), side, arms)
 
 
-def draw_bins(found: Discontinuity, ax: Any) -> Any:
+def draw_bins(result: Discontinuity, ax: Any) -> Any:
     """Draw the mean outcome of each bin that noise does not hide, larger where there are more records."""
     ax = axes(ax, (6, 3.5))
-    shown = [one for one in found.bins if one.mean is not None]
-    most = max((one.count for one in shown), default=1.0)
-    for one in shown:
-        right = one.lower >= found.release.cutoff
+    bins = [one for one in result.bins if one.mean is not None]
+    most = max((one.count for one in bins), default=1.0)
+    for one in bins:
+        right = one.lower >= result.release.cutoff
         ax.plot([one.lower, one.upper], [one.mean, one.mean], color="0.7", linewidth=1)
         ax.plot([(one.lower + one.upper) / 2], [one.mean], marker="o", color="tab:blue" if right else "0.3",
                 markersize=3 + 5 * (one.count / most) ** 0.5)  # fmt: skip
-    ax.axvline(found.cutoff, color="0.6", linewidth=1, linestyle="--")
-    ax.set_xlabel(found.running)
-    ax.set_ylabel(f"mean {found.outcome}" if found.event is None else f"share of {found.measured}")
-    return titled(ax, found.stamp())
+    ax.axvline(result.cutoff, color="0.6", linewidth=1, linestyle="--")
+    ax.set_xlabel(result.running)
+    ax.set_ylabel(f"mean {result.outcome}" if result.event is None else f"share of {result.measured}")
+    return titled(ax, result.stamp())
