@@ -11,7 +11,7 @@ import statsmodels.api as sm
 import dpcausal as dpc
 from dpcausal.effects.estimators.aipw import COUNTS, WITH_CHECK, moments_share
 from dpcausal.effects.estimators.aipw_scores import lines_of
-from dpcausal.effects.moments.adaptive import foretold
+from dpcausal.effects.moments.adaptive import predicted_signal
 from dpcausal.errors import InfeasibleError, LossError, ParameterError
 from dpcausal.methods import Aipw
 from dpcausal.privacy.loss import affordable_zcdp
@@ -270,7 +270,7 @@ def test_public_numbers_foretell_the_signal_within_30_percent_and_pay_for_it_whe
         rho = affordable_zcdp(loss)
         share, columns = moments_share(4, n, rho), made(n)
         assert (share > WITH_CHECK) is more and share + COUNTS < 1
-        told = foretold(4, n, rho.part(share))
+        told = predicted_signal(4, n, rho.part(share))
         for seed in range(3):
             with dpc.simulated_noise(seed):
                 found = ask(columns, loss, method=Aipw(light_tails=True, lines_only=True))

@@ -45,7 +45,7 @@ CROWDED = (
 )
 UNSUPPORTED = "less than half of the records is in strata with enough of both arms for the noise"
 EMPTY = "less than half of the records is in strata with two records or more of both arms: adjust for fewer columns"
-VOID = (
+FEW_COUNT = (
     "hardly any record counts: most have a missing value of the call, or hold levels, weights or numbers that are "
     "not as declared; schema.check(frame) shows the curator which, before anything is paid"
 )
@@ -153,7 +153,7 @@ def standardized_effect(
         signal_to_noise=sums.ratio, share_supported=answer.share, **answer.unmeasured(),
         by_group=tuple(by_group), balance=balance(release, axis, pair, strata, value),
         notes=(*notes(answer.share, share_treated), *answer.parts,
-               *void(float(release.sums(value, ())[0][0]), release.n)),
+               *few_count_note(float(release.sums(value, ())[0][0]), release.n)),
         method="stratified", n=release.n, guarantee=release.guarantee,
         event=value.event, population="complete" if release.observed is None else "observed",
     )  # fmt: skip
@@ -169,9 +169,9 @@ def notes(share: float, treated: float) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def void(counted: float, n: int) -> tuple[str, ...]:
+def few_count_note(counted: float, n: int) -> tuple[str, ...]:
     """Return what to look at where hardly any record counts: released numbers show it."""
-    return (VOID,) if counted < LEAST_COUNTED * n else ()
+    return (FEW_COUNT,) if counted < LEAST_COUNTED * n else ()
 
 
 def crowded(records: Reals, names: Sequence[str], merged: Iterable[int]) -> str:
@@ -299,9 +299,10 @@ class Answer:
         if adjusted is None or estimate is None or ends is None or not adjusted.partial_r2 < 1:  # as no share is
             return values
         robust = robustness_value(adjusted.partial_r2)
-        values |= {"robustness_value": robust, "robustness_value_limit": robustness_limit(robust, estimate, ends)}
+        values |= unmeasured_fields(robust, estimate, ends, math.sqrt(adjusted.spread) * self.value.width)
         if risk is None:
-            return values | e_value_fields(estimate, ends, math.sqrt(adjusted.spread) * self.value.width)
+            return values
+        values |= {"e_value": None, "e_value_limit": None}
         if risk.estimate is None or risk.interval is None:
             return values
         return values | {"e_value": e_value(risk.estimate), "e_value_limit": e_value_limit(risk.interval)}
@@ -316,6 +317,16 @@ def e_value_fields(estimate: float, ends: Interval, deviation: float) -> dict[st
         return {"e_value": None, "e_value_limit": None}
     low, high = (ratio_of_difference(end, deviation) for end in ends)
     return {"e_value": e_value(ratio_of_difference(estimate, deviation)), "e_value_limit": e_value_limit((low, high))}
+
+
+def unmeasured_fields(
+    robust: float | None, estimate: float, interval: Interval | None, deviation: float
+) -> dict[str, float | None]:
+    """Return E-values and robustness values of a difference; none without an interval."""
+    if robust is None or interval is None:
+        return {}
+    fields: dict[str, float | None] = e_value_fields(estimate, interval, deviation)
+    return fields | {"robustness_value": robust, "robustness_value_limit": robustness_limit(robust, estimate, interval)}
 
 
 def balance(

@@ -32,9 +32,9 @@ def equal_parts(column: Bounded, parts: int, window: tuple[float, float] | None 
     """
     lower, upper = (column.lower, column.upper) if window is None else window
     cuts = [lower + (upper - lower) * part / parts for part in range(1, parts)]
-    told = {cut_text(cut) for cut in cuts}
+    labels = {cut_text(cut) for cut in cuts}
     inside = parts > 1 and column.lower < cuts[0] and cuts[-1] < column.upper
-    return Bounded(column.lower, column.upper, cuts=cuts) if inside and len(told) == len(cuts) else column
+    return Bounded(column.lower, column.upper, cuts=cuts) if inside and len(labels) == len(cuts) else column
 
 
 def is_clear(n: float, loss: Paid, bins: int = FINE) -> bool:
@@ -50,8 +50,8 @@ def histogram(
 ) -> tuple[Reals, float]:  # fmt: skip
     """Release how many records lie in each part of a column; return also the deviation of the noise."""
     question = CellSums.of(table, (name,), (), ((name, column),))
-    found = noisy_cells(question, loss, allotment)
-    return np.asarray(found.counts[..., 0], dtype=np.float64), math.sqrt(found.variance)
+    cells = noisy_cells(question, loss, allotment)
+    return np.asarray(cells.counts[..., 0], dtype=np.float64), math.sqrt(cells.variance)
 
 
 def window(counts: Reals, deviation: float, from_first: bool = False) -> tuple[int, int]:

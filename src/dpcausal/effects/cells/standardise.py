@@ -101,11 +101,11 @@ class Sums:
         """Return them by strata of such sizes, along some axes two neighbours together, ``first`` of them alone."""
 
         def merged(cells: Reals) -> Reals:
-            found = cells.reshape(2, *sizes)
+            coarse = cells.reshape(2, *sizes)
             for axis in axes:
                 starts = [*range(first), *range(first, sizes[axis], 2)]
-                found = np.add.reduceat(found, starts, axis=axis + 1)
-            return found.reshape(2, -1)
+                coarse = np.add.reduceat(coarse, starts, axis=axis + 1)
+            return coarse.reshape(2, -1)
 
         more = 2 ** len(axes)
         observed = None if self.observed is None else merged(self.observed)

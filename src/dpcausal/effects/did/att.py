@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.codec import storable
-from dpcausal.effects.cells.effect import MOST_SKEW, void
+from dpcausal.effects.cells.effect import MOST_SKEW, few_count_note
 from dpcausal.effects.moments.adaptive import paths_radius, shrinkage
 from dpcausal.effects.result import Interval
 from dpcausal.privacy.noise import generator_from_seed
@@ -135,7 +135,7 @@ def staggered(paths: ReleasedPaths, never_only: bool, coverage: float) -> dict[s
         band = (estimate - wide * error, estimate + wide * error) if has_intervals and place >= first else None
         own = math.sqrt(float(contrasts.noise[place, place]))
         rows.append(PathEffect(name, cohort, time, event, estimate, error, own, ends, band))
-    notes += ((reason,) if reason else ()) + void(float(paths.counts.sum()), paths.n)
+    notes += ((reason,) if reason else ()) + few_count_note(float(paths.counts.sum()), paths.n)
     trend = _trend(contrasts, [t - paths.starts[g] + 1 for g, t in pairs], reach, has_intervals)
     # The law of the test is that of the intervals.
     pretrend = None

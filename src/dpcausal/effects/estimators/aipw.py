@@ -30,7 +30,7 @@ from dpcausal.core.method import SumsOverRows
 from dpcausal.core.run_context import Run
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts_sensitivity, functionals
-from dpcausal.effects.cells.effect import UNMEASURED, arms_of, e_value_fields, notes, void
+from dpcausal.effects.cells.effect import few_count_note, notes, unmeasured_fields
 from dpcausal.effects.cells.value import levels_of
 from dpcausal.effects.estimators.aipw_scores import TREATMENT, Design, Scores, lines_of, noise_of_sum
 from dpcausal.effects.estimators.boosted_fit import Fit
@@ -45,8 +45,8 @@ from dpcausal.effects.moments.adaptive import (
     StreamedRows,
     estimate_location_scale,
     final_moments,
-    foretold,
     noise_of,
+    predicted_signal,
     tail_radius,
 )
 from dpcausal.effects.moments.redundant import NEARLY, nearly, redundant_note, without_redundant
@@ -54,7 +54,6 @@ from dpcausal.effects.moments.release import JointMoments
 from dpcausal.effects.moments.slope_effect import balance_of
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect, GroupEffect, Interval
-from dpcausal.effects.unmeasured import robustness_limit
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, Setting
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
@@ -152,12 +151,12 @@ class Aipw(SumsOverRows, EffectMethod):
             except FenceError:
                 raise LossError(f"{loss} is too little here: the noise could not be drawn") from None
             most = rho.part(MOMENTS[-1])
-            signal = foretold(d, n, most)
+            signal = predicted_signal(d, n, most)
             if signal < LEAST_SIGNAL:
                 enough, times = n, 1.0
-                while foretold(d, enough, most) < LEAST_SIGNAL:
+                while predicted_signal(d, enough, most) < LEAST_SIGNAL:
                     enough = math.ceil(enough * 1.1)
-                while times < MOST_TIMES and foretold(d, n, ZCDP(most.rho * times**2)) < LEAST_SIGNAL:
+                while times < MOST_TIMES and predicted_signal(d, n, ZCDP(most.rho * times**2)) < LEAST_SIGNAL:
                     times *= 1.05
                 or_epsilon = f", or {times:.2g} times the epsilon" if times < MOST_TIMES else ""
                 raise InfeasibleError(
@@ -181,7 +180,7 @@ class Aipw(SumsOverRows, EffectMethod):
         if loss.exact:
             return (right,)
         d, rho = len(design.names) + len(bent), affordable_zcdp(loss)
-        signal = foretold(d, n, rho.part(moments_share(d, n, rho)))
+        signal = predicted_signal(d, n, rho.part(moments_share(d, n, rho)))
         far = f"public numbers predict moments {signal:.2g} times their noise, an interval needs {LEAST_SIGNAL:g}"
         wide, short = (times_as_wide(n, one._noise(d, n, rho), one.light_tails)
                        for one in (replace(self, light_tails=said) for said in (False, True)))  # fmt: skip
@@ -234,7 +233,7 @@ class Aipw(SumsOverRows, EffectMethod):
         if gone:
             moments = moments.among(more.without_factor(moments.names, design))
         more = more.among(moments.names)
-        moments = replace(moments, products=more.told(design))
+        moments = replace(moments, products=more.products(design))
         fit = Fit(n, design, more, moments, gone, summed, allotment, rho.part(check)) if check else None
         summed, design = summed.with_terms(more), more.design(design)
         lines, deviations = lines_of(moments, design.names), (_deviation(rho, scores), _deviation(rho, self._counts))
@@ -261,7 +260,7 @@ class Aipw(SumsOverRows, EffectMethod):
         moments = JointMoments.without_noise(whole.names, question.n, whole.ranges, more(unit), rows)
         moments = drop_weak_terms(moments, len(design.names), 1.0)
         more = more.among(moments.names)
-        moments = replace(moments, products=more.told(design))
+        moments = replace(moments, products=more.products(design))
         fit = Fit(question.n, design, more, moments, (), StreamedRows.held(unit, rows), run.budget, None)
         unit, design = more(unit), more.design(design)
         raw, lines = design.middles + design.halves * unit, lines_of(moments, design.names)
@@ -284,7 +283,7 @@ def _deviation(rho: ZCDP, share: Fraction) -> float:
 
 def moments_share(columns: int, n: int, rho: ZCDP) -> Fraction:
     """Return the moments' share of ρ: public."""
-    enough = (share for share in MOMENTS if foretold(columns, n, rho.part(share)) >= ENOUGH_SIGNAL)
+    enough = (share for share in MOMENTS if predicted_signal(columns, n, rho.part(share)) >= ENOUGH_SIGNAL)
     return next(enough, MOMENTS[-1])
 
 
@@ -366,26 +365,16 @@ def _answer(
     if cut is not None:
         far, among = tally.farthest * tally.lines.spread, whole.unseen / whole.count
         hidden = (UNSEEN.format(cut=cut, count=whole.unseen, differ=among * cut, most=among * (far - cut)),)
-    levels = levels_of(question.column(question.treatment))
-    control, treated = arms_of(levels, question.treatment, question.treated, question.control)
     outcome, arm, *others = moments.names
     spread = math.sqrt(max(moments.residual(outcome, []), 0.0))
     robust = moments.ols(outcome, [arm, *others])[arm].robustness_value
-    unmeasured: dict[str, Any] = dict.fromkeys(UNMEASURED)
-    if ends is not None and robust is not None:
-        limit = robustness_limit(robust, whole.estimate, ends)
-        unmeasured |= {"robustness_value": robust, "robustness_value_limit": limit}
-        unmeasured |= e_value_fields(whole.estimate, ends, spread)
-    return Effect(
-        treatment=question.treatment, outcome=question.outcome, treated=levels[treated], control=levels[control],
-        estimand="ate" if cut is None else "ate-winsorized", cut=cut, adjusted_for=question.strata,
-        estimate=None if none else whole.estimate, interval=ends, interval_reason=why, coverage=question.coverage,
+    return Effect.of(
+        question, estimand="ate" if cut is None else "ate-winsorized", cut=cut,
+        estimate=None if none else whole.estimate, interval=ends, interval_reason=why,
         standard_error=None if none or few else whole.error, noise_error=None if none else whole.noise,
-        mean_treated=None, mean_control=None, risk_ratio=None, odds_ratio=None, signal_to_noise=signal,
-        share_supported=share,
-        **unmeasured, by_group=tuple(by_group), balance=balance_of(moments),
+        signal_to_noise=signal, share_supported=share, **unmeasured_fields(robust, whole.estimate, ends, spread),
+        by_group=tuple(by_group), balance=balance_of(moments),
         notes=(*redundant_note(gone), *hidden, *notes(share, float(np.clip(moments.mean(TREATMENT), 0, 1))),
-               *void(float(moments.sums[-1, -1]), question.n)),
-        method="aipw", settings={}, n=question.n, release=moments, guarantee=moments.guarantee,
-        fit_check=None if checked is None else checked.check,
+               *few_count_note(float(moments.sums[-1, -1]), question.n)),
+        release=moments, fit_check=None if checked is None else checked.check,
     )  # fmt: skip

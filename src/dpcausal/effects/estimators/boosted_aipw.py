@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from dpcausal.core.method import SumsOverRows
 from dpcausal.core.run_context import Run
 from dpcausal.data.records import Rows
 from dpcausal.effects.cells.corner_counts import GRID
-from dpcausal.effects.cells.effect import UNMEASURED, arms_of, e_value_fields, notes, void
+from dpcausal.effects.cells.effect import few_count_note, notes, unmeasured_fields
 from dpcausal.effects.cells.value import levels_of
 from dpcausal.effects.estimators.aipw_scores import TREATMENT, Design
 from dpcausal.effects.estimators.boosted_fit import LEAST_SIGNAL, MOMENTS, SCORES, SQUARES, Fit, pairs_of
@@ -33,12 +33,11 @@ from dpcausal.effects.estimators.residual_sums import (
     residual_sums,
     residual_sums_sensitivity,
 )
-from dpcausal.effects.moments.adaptive import HISTOGRAM, LAST, SHAPING, foretold, noise_of, tail_radius
+from dpcausal.effects.moments.adaptive import HISTOGRAM, LAST, SHAPING, noise_of, predicted_signal, tail_radius
 from dpcausal.effects.moments.redundant import redundant_note
 from dpcausal.effects.moments.slope_effect import balance_of
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
-from dpcausal.effects.unmeasured import robustness_limit
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian_scale
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
@@ -124,7 +123,7 @@ class BoostedAipw(SumsOverRows, EffectMethod):
 
 def _shortfall(d: int, n: int, rho: ZCDP) -> float:
     times = 1.0
-    while foretold(d, math.ceil(n * times), rho.part(MOMENTS)) < LEAST_SIGNAL:
+    while predicted_signal(d, math.ceil(n * times), rho.part(MOMENTS)) < LEAST_SIGNAL:
         times *= 1.1
     return max(times, LEAST_SIZE / (n * math.sqrt(2 * rho.rho) * math.sqrt(3 / (d - 2))))
 
@@ -174,24 +173,14 @@ def _estimate(question: EffectQuestion, fit: Fit) -> Effect:
     error = math.sqrt(spread**2 / fit.count + noise**2 + found.variance)
     reach, reason = float(ndtri(0.5 + question.coverage / 2)), _reason(fit, found, share)
     ends = None if reason else (estimate - reach * error, estimate + reach * error)
-    levels = levels_of(question.column(question.treatment))
-    control, treated = arms_of(levels, question.treatment, question.treated, question.control)
     outcome, arm, *others = moments.names
     robust = moments.ols(outcome, [arm, *others])[arm].robustness_value
-    unmeasured: dict[str, Any] = dict.fromkeys(UNMEASURED)
-    if ends is not None and robust is not None:
-        unmeasured |= {"robustness_value": robust,
-                       "robustness_value_limit": robustness_limit(robust, estimate, ends)}  # fmt: skip
-        unmeasured |= e_value_fields(estimate, ends, models.whole_spread)
-    return Effect(
-        treatment=question.treatment, outcome=question.outcome, treated=levels[treated], control=levels[control],
-        estimand="ate-winsorized", cut=cut, adjusted_for=question.strata, estimate=estimate, interval=ends,
-        interval_reason=reason, coverage=question.coverage, standard_error=error,
-        noise_error=math.hypot(noise, found.check.error), mean_treated=None, mean_control=None, risk_ratio=None,
-        odds_ratio=None, signal_to_noise=moments.signal_to_noise, share_supported=share, **unmeasured, by_group=(),
-        balance=balance_of(moments),
+    return Effect.of(
+        question, estimand="ate-winsorized", cut=cut, estimate=estimate, interval=ends, interval_reason=reason,
+        standard_error=error, noise_error=math.hypot(noise, found.check.error),
+        signal_to_noise=moments.signal_to_noise, share_supported=share, balance=balance_of(moments),
+        **unmeasured_fields(robust, estimate, ends, models.whole_spread),
         notes=(*redundant_note(fit.redundant), *notes(share, float(np.clip(moments.mean(TREATMENT), 0, 1))),
-               *void(float(moments.sums[-1, -1]), question.n)),
-        method="boosted-aipw", settings={}, n=question.n, release=moments, guarantee=moments.guarantee,
-        fit_check=found.check,
+               *few_count_note(float(moments.sums[-1, -1]), question.n)),
+        release=moments, fit_check=found.check,
     )  # fmt: skip

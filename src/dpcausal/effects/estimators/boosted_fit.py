@@ -42,7 +42,7 @@ from dpcausal.effects.moments.adaptive import (
     StreamedRows,
     estimate_location_scale,
     final_moments,
-    foretold,
+    predicted_signal,
     shrinkage,
 )
 from dpcausal.effects.moments.redundant import without_redundant
@@ -136,7 +136,7 @@ class Fit:
         if gone:
             moments = moments.among(terms.without_factor(moments.names, design))
         terms = terms.among(moments.names)
-        return cls(n, design, terms, replace(moments, products=terms.told(design)), gone, streamed, budget, rho)
+        return cls(n, design, terms, replace(moments, products=terms.products(design)), gone, streamed, budget, rho)
 
     @property
     def count(self) -> float:
@@ -321,7 +321,11 @@ def second_degree(design: Design, n: int, rho: ZCDP | None) -> list[Pair]:
         size = len(design.names) + len(pairs)
         if size > MOST_TERMS:
             continue
-        if n >= ROWS_A_COLUMN * size if rho is None else foretold(size, n, rho.part(MOMENTS)) >= SECOND_DEGREE_SIGNAL:
+        if rho is None:
+            enough = n >= ROWS_A_COLUMN * size
+        else:
+            enough = predicted_signal(size, n, rho.part(MOMENTS)) >= SECOND_DEGREE_SIGNAL
+        if enough:
             return pairs
     return []
 

@@ -17,10 +17,10 @@ import numpy as np
 from dpcausal.core.method import SumsOverRows
 from dpcausal.core.run_context import Run
 from dpcausal.core.validate import check_choice
-from dpcausal.effects.cells.effect import void
+from dpcausal.effects.cells.effect import few_count_note
 from dpcausal.effects.cells.value import levels_of
 from dpcausal.effects.estimators.aipw_scores import Design
-from dpcausal.effects.moments.adaptive import TAKEN, StreamedRows, adaptive_moments, foretold, undetectable_tail
+from dpcausal.effects.moments.adaptive import TAKEN, StreamedRows, adaptive_moments, predicted_signal, undetectable_tail
 from dpcausal.effects.moments.api import check_rounds, times_as_wide
 from dpcausal.effects.moments.redundant import redundant_note, without_redundant
 from dpcausal.effects.moments.regression import BLIND, LEAST_OF_A_LINE, LEAST_SIGNAL, SPREAD, Errors, Terms, has_signal
@@ -128,7 +128,7 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
 
     def _parts(self, columns: int, n: int, rho: ZCDP) -> tuple[ZCDP, ZCDP | None]:
         rest, own = rho.part(1 - SANDWICH_SHARE), rho.part(SANDWICH_SHARE)
-        if self._homoscedastic or foretold(columns, n, rest) < FOR_SPREAD:
+        if self._homoscedastic or predicted_signal(columns, n, rest) < FOR_SPREAD:
             return rho, None
         return (rest, own) if self.errors == "symmetric" or n >= rows_for_step(own) else (rho, None)
 
@@ -177,7 +177,7 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
             notes = (*notes, ONE_LAW)
         return replace(
             slope, interval_reason=reason,
-            notes=(*notes, *void(float(moments.sums[-1, -1]), question.n)), treatment=question.treatment,
+            notes=(*notes, *few_count_note(float(moments.sums[-1, -1]), question.n)), treatment=question.treatment,
             treated=treated, control=control, adjusted_for=question.strata,
             balance=balance_of(moments), method=self.name, release=moments,
         )  # fmt: skip
@@ -188,7 +188,7 @@ def _expected_signal_to_noise(columns: int, n: int, rho: ZCDP) -> float:
 
     Many columns take less of it than of the least direction; with few the moments vary more from draw to draw.
     """
-    return foretold(columns, n, rho) + TAKEN[1] * columns - 10 / columns**2
+    return predicted_signal(columns, n, rho) + TAKEN[1] * columns - 10 / columns**2
 
 
 def _farther(moments: JointMoments) -> float:

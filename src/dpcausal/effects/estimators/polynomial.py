@@ -93,7 +93,7 @@ class QuadraticTerms:
         spread[:d, :d] = shape.spread
         return Shape(np.append(shape.middle, square / REACH**2).reshape(size), spread)
 
-    def told(self, design: Design) -> tuple[Product, ...]:
+    def products(self, design: Design) -> tuple[Product, ...]:
         """Return what each is, in the units of a design's columns."""
         middles, reaches = design.middles + design.halves * self.middle, REACH * design.halves * self.spread
         return tuple(

@@ -84,7 +84,7 @@ class Stratified(SumsOverRows, EffectMethod):
 
     def caveats(self, question: EffectQuestion, loss: Paid) -> tuple[str, ...]:
         numbers, loss = _cut_at_will(question), self._own(question, loss)
-        if _shown(question, loss) is not None:
+        if _range_share(question, loss) is not None:
             own = [name for name, _ in numbers]
             declared = cut_note((name, question.column(name)) for name in question.strata if name not in own)
             return (*declared, LEARNT.format(", ".join(map(repr, own))))
@@ -126,7 +126,7 @@ def learnt_cuts(
     bounds fit, one histogram of four parts is all that is paid.
     """
     numbers = _cut_at_will(question)
-    shown = _shown(question, loss)
+    shown = _range_share(question, loss)
     if shown is None:
         return _equal(numbers, _parts(question, loss, question.table.expected)), loss
     windows: dict[str, tuple[float, float]] = {}
@@ -157,7 +157,7 @@ def _cut_at_will(question: EffectQuestion) -> list[tuple[str, Bounded]]:
     return [(name, one) for name, one in named if isinstance(one, Bounded) and one.cuts is None]
 
 
-def _shown(question: EffectQuestion, loss: Paid) -> Fraction | None:
+def _range_share(question: EffectQuestion, loss: Paid) -> Fraction | None:
     number = len(_cut_at_will(question))
     clear = (share for share in WINDOWS if number and share * ROUNDS * number <= MOST_FOR_WINDOWS
              and is_clear(question.n, loss.part(share), QUARTERS))  # fmt: skip

@@ -20,7 +20,7 @@ from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.cells.api import Paid, cell_variance, noisy_cells
 from dpcausal.effects.cells.corner_counts import GRID
-from dpcausal.effects.cells.effect import MOST_SKEW, SKEWED, UNMEASURED, WIDE, WIDEST, e_value_fields
+from dpcausal.effects.cells.effect import MOST_SKEW, SKEWED, UNMEASURED, WIDE, WIDEST, unmeasured_fields
 from dpcausal.effects.cells.release import NoisyCells
 from dpcausal.effects.cells.standardise import (
     LEAST_COUNT,
@@ -37,7 +37,7 @@ from dpcausal.effects.estimators.stratified import sums_of
 from dpcausal.effects.estimators.trial_design import CentredScores, DrawnArms, SizedArms, SumEstimate
 from dpcausal.effects.question import EffectMethod, EffectQuestion, SimulatedDesign
 from dpcausal.effects.result import Effect
-from dpcausal.effects.unmeasured import robustness_limit, robustness_value
+from dpcausal.effects.unmeasured import robustness_value
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, Setting
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
@@ -283,8 +283,7 @@ def effect_of(question: EffectQuestion, cells: NoisyCells, sums: Sums, one: SumE
     adjusted = means(sums, question.estimand == "att")
     if interval is not None and adjusted.partial_r2 < 1:
         robust = robustness_value(adjusted.partial_r2)
-        fields |= {"robustness_value": robust, "robustness_value_limit": robustness_limit(robust, estimate, interval)}
-        fields |= e_value_fields(estimate, interval, math.sqrt(adjusted.spread) * width)
+        fields |= unmeasured_fields(robust, estimate, interval, math.sqrt(adjusted.spread) * width)
     return replace(
         by_cells, estimate=estimate, interval=interval, interval_reason=reason, standard_error=error * width,
         noise_error=math.sqrt(one.noise) * width, share_supported=1.0, **fields, release=cells, method="trial",

@@ -117,7 +117,7 @@ def undetectable_tail(columns: int, n: int, loss: ZCDP) -> float:
     return LAST_TAIL * min(max(LEAST_SEEN / seen, 1.0), columns / 2, 2.0)
 
 
-def foretold(columns: int, n: int, loss: ZCDP) -> float:
+def predicted_signal(columns: int, n: int, loss: ZCDP) -> float:
     """Return by how many times the last moments exceed their noise, less what noise takes of their least
     direction: public, for rows that are about normal."""
     shape, signal = (
