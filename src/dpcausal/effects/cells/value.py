@@ -29,7 +29,7 @@ class Value:
         """The level whose frequency is the mean; ``None`` of a number."""
         return self.levels[1] if self.levels else None
 
-    def told(self) -> dict[str, Any]:
+    def payload(self) -> dict[str, Any]:
         """Return it as JSON's types."""
         return vars(self) | {"levels": list(self.levels)}
 
