@@ -12,7 +12,7 @@ from scipy import stats
 
 import dpcausal as dpc
 from dpcausal.direction import block_decisions as bits
-from dpcausal.direction.block_counts import SHOWN, Counts, cube_chance, cube_tail, geometric_tail, least, no_noise
+from dpcausal.direction.block_counts import DRAWN_WIDTH, Counts, cube_chance, cube_tail, geometric_tail, least, no_noise
 from dpcausal.direction.methods.verdict import Verdict, claims_of, default_blocks, enough_rows, outlook, verdict_of
 from dpcausal.direction.question import Pair
 from dpcausal.privacy.noise import add_cube, simulated_noise
@@ -85,7 +85,7 @@ def test_a_correlation_that_is_said_to_show_does_so_in_about_two_blocks_of_five(
     rng, shown, b = np.random.default_rng(3), 0, 64
     for _ in range(300):
         x, e = rng.standard_normal((2, b))
-        r = SHOWN / math.sqrt(b)
+        r = DRAWN_WIDTH / math.sqrt(b)
         shown += bits.dependence_pvalue(bits.kernel(x), bits.kernel(r * x + math.sqrt(1 - r * r) * e)) < bits.LEVEL
     assert 0.25 < shown / 300 < 0.55  # around .4, six standard errors of which are .17
 

@@ -25,7 +25,7 @@ claim that it shows in most of them rejects π ≤ the third."""
 FULL, CLEAR = 50, 2 / 3
 """Blocks, ε times as many below 1, of which all must favour one side; the most of any number that is asked."""
 
-SHOWN = 2.8
+DRAWN_WIDTH = 2.8
 """A correlation of so much over √b of Gaussian columns shows in about ``AT_LEAST`` of blocks of b rows: measured."""
 
 

@@ -103,20 +103,20 @@ def of_block(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
     forward, left_y, rest_y = half(x, Spline(x), y)
     backward, left_x, rest_x = half(y, Spline(y), x)
     margin = backward - forward
-    is_told = is_fine and math.isfinite(margin) and margin != 0 and gaussian_pvalue(x, y) < LEVEL
+    is_clear = is_fine and math.isfinite(margin) and margin != 0 and gaussian_pvalue(x, y) < LEVEL
     is_forward = margin > 0
     against = model == ADDITIVE and cancelled(*((y, left_y) if is_forward else (x, left_x)))
-    leans = is_forward != against if is_told else bool(rng.random() < 0.5)
+    favours = is_forward != against if is_clear else bool(rng.random() < 0.5)
     of_x, of_y = kernel(x), kernel(y)
     if min(left_y.std(), left_x.std()) <= NO_NOISE:  # of columns with variance 1
         return True, bool(rng.random() < 0.5), False, False
     judged_y, judged_x = (left_y, left_x) if model == ADDITIVE else (rest_y, rest_x)
     tests = (of_x, of_y), (of_x, kernel(judged_y)), (of_y, kernel(judged_x))
     linked, misfits, misfits_back = (dependence_pvalue(*pair) < LEVEL for pair in tests)
-    return linked, leans, misfits, misfits_back
+    return linked, favours, misfits, misfits_back
 
 
-def coins_of(seed: int, chances: tuple[float, ...] = THIN) -> Bits:
+def random_bits(seed: int, chances: tuple[float, ...] = THIN) -> Bits:
     """Return the four bits of a block that has too few rows, from its public random numbers."""
     a, d, f, g = (generator_from_seed(seed).random(4) < chances).tolist()
     return a, d, f, g
@@ -124,4 +124,4 @@ def coins_of(seed: int, chances: tuple[float, ...] = THIN) -> Bits:
 
 def failed(seed: int) -> Bits:
     """Return the bits of a block whose columns are constant or whose fit fails: a random favoured side, the rest 0."""
-    return coins_of(seed, (0.0, 0.5, 0.0, 0.0))
+    return random_bits(seed, (0.0, 0.5, 0.0, 0.0))

@@ -122,17 +122,17 @@ def direction_all(
     _, seed = public_generator()
     plans = list(paid.plans)
     rows = plans[0].question.table.rows(dict.fromkeys(name for plan in plans for name in _named(plan)))
-    found: list[Direction] = []
+    directions: list[Direction] = []
     with progress(len(plans), "directions") as step:
         for plan in plans:
             # The same seed for all: one split of the rows, so that one half of them is the protected one.
-            found += run_many([plan], paid.allotment, read=lambda asked: asked.columns_of(rows), seed=seed)
+            directions += run_many([plan], paid.allotment, read=lambda question: question.columns_of(rows), seed=seed)
             step(f"{', '.join(_named(plan))}: {plan.question.score}")
     claims = ("divided-loss", *(("one-half-for-all",) if plans[0].question.half else ()))
     return paid.store(DirectionSet(
-        directions=tuple(found), adjusted=_adjusted(found, correction), correction=correction,
+        directions=tuple(directions), adjusted=_adjusted(directions, correction), correction=correction,
         alpha=plans[0].question.alpha, pairs=tuple(dict.fromkeys(map(_named, plans))), scores=tuple(scores),
-        n=table.n, seed=seed, guarantee=paid.guarantee(found, claims),
+        n=table.n, seed=seed, guarantee=paid.guarantee(directions, claims),
     ))  # fmt: skip
 
 
@@ -148,14 +148,14 @@ def planned(
     """Check every public argument and return a plan for each answer, and what each is paid; nothing is read."""
     public.check_table(table, persons=True)
     check_epsilon_consent(loss, accept_large_epsilon)
-    asked = _all_pairs(table) if pairs is None else _checked_pairs(pairs)
+    listed = _all_pairs(table) if pairs is None else _checked_pairs(pairs)
     _check_scores(scores)
-    if len(asked) * len(scores) > MOST_RELEASES:
+    if len(listed) * len(scores) > MOST_RELEASES:
         raise ParameterError(f"pairs times scores must be at most {MOST_RELEASES}")
-    weights = _weights(asked, scores, shares)
-    division = divided(loss, [weights[pair] * weights[score] for pair in asked for score in scores])
+    weights = _weights(listed, scores, shares)
+    division = divided(loss, [weights[pair] * weights[score] for pair in listed for score in scores])
     questions = [
-        PairQuestion.of(table, *pair, score, alpha, method) for pair in asked for score in scores
+        PairQuestion.of(table, *pair, score, alpha, method) for pair in listed for score in scores
     ]
     plans = []
     for question, part in zip(questions, division.parts, strict=True):
@@ -201,12 +201,12 @@ def _weights(pairs: Sequence[Pair], scores: Sequence[str], shares: object) -> di
     if not isinstance(shares, Mapping):
         raise ParameterError("shares must be a mapping from pairs or scores to numbers above 0")
     for key, share in shares.items():
-        asked = key if key in weights or not isinstance(key, tuple) else key[::-1]
-        if asked not in weights:
+        name = key if key in weights or not isinstance(key, tuple) else key[::-1]
+        if name not in weights:
             raise ParameterError("shares name a pair or a score that was not asked for")
-        if asked != key and asked in shares:
+        if name != key and name in shares:
             raise ParameterError("shares name a pair twice, in both orders")
-        weights[asked] = exact_amount(share, "a share")
+        weights[name] = exact_amount(share, "a share")
     return weights
 
 
@@ -233,5 +233,5 @@ def _adjusted(directions: Sequence[Direction], correction: str) -> tuple[float |
     tested = [place for place, one in enumerate(directions) if one.p_arrow is not None]
     pvalues = [directions[place].p_arrow or 0.0 for place in tested]
     others = [1.0 for place in tested if directions[place].verdict is not None]
-    found = dict(zip(tested, adjusted([*pvalues, *others], correction), strict=False))
-    return tuple(found.get(place) for place in range(len(directions)))
+    by_place = dict(zip(tested, adjusted([*pvalues, *others], correction), strict=False))
+    return tuple(by_place.get(place) for place in range(len(directions)))

@@ -150,15 +150,15 @@ class Pair(TableQuestion[Direction]):
 
     def columns_of(self, rows: Rows) -> Columns:
         """Return the pair's columns of rows that may have more."""
-        kept = rows.kept_by([self.first, self.second])
-        return Columns(rows.values[self.first], rows.values[self.second], kept, rows.keys)
+        complete = rows.kept_by([self.first, self.second])
+        return Columns(rows.values[self.first], rows.values[self.second], complete, rows.keys)
 
     def apart(self) -> Columns | WorkerBlocks:
         """Bring the rows, or leave them with an engine's workers to be assigned to blocks there."""
         if not WorkerBlocks.of(self.table.spec):
             return self.read()
-        told: Pair = replace(self, table=PublicTableInfo(self.table.schema))  # type: ignore[arg-type]
-        return WorkerBlocks(self.table.spec, (self.first, self.second), told.columns_of)
+        public: Pair = replace(self, table=PublicTableInfo(self.table.schema))  # type: ignore[arg-type]
+        return WorkerBlocks(self.table.spec, (self.first, self.second), public.columns_of)
 
     def progress_context(self) -> AbstractContextManager[Any]:
         return progress(1, f"{self.first}, {self.second}")

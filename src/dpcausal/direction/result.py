@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dpcausal.codec import storable
-from dpcausal.direction.block_counts import AT_LEAST, AT_MOST, SHOWN, arrow_bounds
+from dpcausal.direction.block_counts import AT_LEAST, AT_MOST, DRAWN_WIDTH, arrow_bounds
 from dpcausal.direction.block_decisions import SCALED
 from dpcausal.mechanisms.blocks import blocks_moved
 from dpcausal.plotting import axes, titled
@@ -138,17 +138,17 @@ class Direction(Result):
             return ""
         if self.verdict in MEANING:
             whole = (self.rows_per_block or 1) * self.settings.get("share", 1.0)
-            return MEANING[self.verdict].format(seen=min(1.0, SHOWN / math.sqrt(whole)))
+            return MEANING[self.verdict].format(seen=min(1.0, DRAWN_WIDTH / math.sqrt(whole)))
         first, second = self.columns
-        lean, other = (first, second) if self.favoured == first else (second, first)
+        favoured, other = (first, second) if self.favoured == first else (second, first)
         needs = {
-            "linked": "that they are associated", f"{lean} -> {other} fits": f"that {lean} -> {other} fits",
-            f"{other} -> {lean} misfits": f"that {other} -> {lean} misfits",
-            "clear lean": f"that the blocks lean clearly to {lean}",
+            "linked": "that they are associated", f"{favoured} -> {other} fits": f"that {favoured} -> {other} fits",
+            f"{other} -> {favoured} misfits": f"that {other} -> {favoured} misfits",
+            "clear lean": f"that the blocks lean clearly to {favoured}",
         }  # fmt: skip
-        found = {words: (self.p_values or {}).get(claim, 1.0) for claim, words in needs.items()}
-        shown = ", ".join(f"{words} (p = {p:.2g})" for words, p in found.items() if p > self.alpha)
-        return f"Inconclusive: {lean} -> {other} needs what is not shown at level {self.alpha:g}: {shown}."
+        pvalues = {claim_text: (self.p_values or {}).get(claim, 1.0) for claim, claim_text in needs.items()}
+        listed = ", ".join(f"{claim_text} (p = {p:.2g})" for claim_text, p in pvalues.items() if p > self.alpha)
+        return f"Inconclusive: {favoured} -> {other} needs what is not shown at level {self.alpha:g}: {listed}."
 
     def leaning(self) -> str:
         """Return which way it leans and how easily coins would, in words; empty where that is not known."""
@@ -163,10 +163,10 @@ class Direction(Result):
         lines = [*unprotected_half(self.guarantee), f"{self.answer().replace(' -> ', ' → ')}{level}."]
         lines += [self.reason.replace(" -> ", " → ")] if self.reason else []
         if self.counts is not None:
-            linked, leans, misfits, back = self.counts
+            linked, favouring, misfits, back = self.counts
             rows = (
                 ("association", linked), (f"residuals dependent, {first} → {second}", misfits),
-                (f"residuals dependent, {second} → {first}", back), (f"subsets favouring {first} as cause", leans),
+                (f"residuals dependent, {second} → {first}", back), (f"subsets favouring {first} as cause", favouring),
             )  # fmt: skip
             width = max(len(name) for name, _ in rows)
             lines += [f"  {name:{width}}  {count:>5} of {self.blocks} subsets" for name, count in rows]
@@ -184,11 +184,11 @@ class Direction(Result):
         lines = list[str]()
         first, second = self.columns
         if self.counts is not None:
-            linked, leans, misfits, back = self.counts
+            linked, favouring, misfits, back = self.counts
             noisy = "counts" if self.spent.exact else "noisy counts"
             lines.append(
-                f"In {self.blocks} blocks of {self._rows()} rows ({noisy}): linked {linked}, leaning to "
-                f"{first} {leans}, {first} -> {second} misfits {misfits}, {second} -> {first} misfits {back}; level "
+                f"In {self.blocks} blocks of {self._rows()} rows ({noisy}): associated {linked}, favouring {first} "
+                f"{favouring}, residuals dependent {first} -> {second} {misfits}, {second} -> {first} {back}; level "
                 f"{self.alpha:g}."
             )
         if self.leaning():
@@ -215,21 +215,21 @@ def draw_counts(one: Direction, ax: Any = None) -> Any:
     """Draw the four noisy counts of M blocks between 0 and M, with the shares that they are held against."""
     ax, (first, second), blocks = axes(ax, (6, 2.6)), one.columns, one.blocks or 1
     rows = ("linked", f"leans to {first}", f"{first} → {second} misfits", f"{second} → {first} misfits")
-    fits, leans = arrow_bounds(blocks, _epsilon(one))
-    held = (AT_MOST, AT_LEAST), (1 - leans, 0.5, leans), (AT_MOST, fits), (AT_MOST, fits)
+    fits, clear_share = arrow_bounds(blocks, _epsilon(one))
+    held = (AT_MOST, AT_LEAST), (1 - clear_share, 0.5, clear_share), (AT_MOST, fits), (AT_MOST, fits)
     for place, (count, marks) in enumerate(zip(one.counts or (), held, strict=False)):
         ax.plot([0, blocks], [place, place], color="0.85", linewidth=6, solid_capstyle="butt", zorder=1)
         for mark in marks:
             ax.plot([mark * blocks] * 2, [place - 0.3, place + 0.3], color="0.4", linewidth=1, zorder=2)
         # Noise may carry a count out of the picture: then it stands at its edge.
-        shown = min(max(count, -0.1 * blocks), 1.1 * blocks)
+        position = min(max(count, -0.1 * blocks), 1.1 * blocks)
         colour = "0.4" if one.inconclusive else "tab:blue"
-        ax.plot([shown], [place], "o", color=colour, fillstyle="none" if one.inconclusive else "full", zorder=3)
-        ax.annotate(str(count), (shown, place), (0, 7), textcoords="offset points", ha="center", fontsize=8)
+        ax.plot([position], [place], "o", color=colour, fillstyle="none" if one.inconclusive else "full", zorder=3)
+        ax.annotate(str(count), (position, place), (0, 7), textcoords="offset points", ha="center", fontsize=8)
     ax.set_xlim(-0.12 * blocks, 1.12 * blocks)
     ax.set_ylim(3.6, -0.6)
     ax.set_yticks(range(len(rows)), list(rows))
-    shares = f"{AT_MOST:g} and {AT_LEAST:g}, of misfits {fits:.2g}, of the lean ½ and {leans:.2g}"
+    shares = f"{AT_MOST:g} and {AT_LEAST:g}, of misfits {fits:.2g}, of the lean ½ and {clear_share:.2g}"
     ax.set_xlabel(f"noisy number of {blocks} blocks; strokes: shares of {shares}")
     return titled(ax, one.answer(), one.stamp())
 

@@ -70,34 +70,34 @@ class DirectionSet(Result):
     @property
     def arrows(self) -> tuple[tuple[str, str], ...]:
         """(cause, effect) of every arrow that stands after the correction for their number."""
-        found = zip(self.directions, self.adjusted, strict=True)
-        stand = [one for one, adjusted in found if adjusted is not None and adjusted <= self.alpha]
-        return tuple(dict.fromkeys((one.cause, one.effect) for one in stand if one.cause and one.effect))
+        pairs = zip(self.directions, self.adjusted, strict=True)
+        significant = [one for one, adjusted in pairs if adjusted is not None and adjusted <= self.alpha]
+        return tuple(dict.fromkeys((one.cause, one.effect) for one in significant if one.cause and one.effect))
 
     def headline(self) -> list[str]:
         lines = unprotected_half(self.guarantee)
-        told = ", ".join(f"{cause} -> {effect}" for cause, effect in self.arrows) or "none"
+        arrows = ", ".join(f"{cause} -> {effect}" for cause, effect in self.arrows) or "none"
         lines.append(
             f"{_count(len(self.pairs), 'pair')}, {_count(len(self.scores), 'score')}, {self.n} "
             f"{self.guarantee.records}. Arrows that stand at level {self.alpha:g} "
-            f"(correction: {self.correction}): {told}."
+            f"(correction: {self.correction}): {arrows}."
         )
         for one, adjusted in zip(self.directions, self.adjusted, strict=True):
             p = "" if adjusted is None else f"; arrow: adjusted p {adjusted:.3f}"
             margin = "" if one.margin is None else f"{one.margin:+.4g} {one.margin_unit}"
-            lean = f", {one.leaning()}" if one.leaning() else ""
+            favoured = f", {one.leaning()}" if one.leaning() else ""
             blocks = f"; {_count(one.blocks, 'block')}" if one.blocks else ""
             paid = "" if one.spent.exact else f"; paid {one.spent}"
-            lines.append(f"  {one.answer()}   {one.score}: {margin}{lean}{p}{blocks}{paid}")
+            lines.append(f"  {one.answer()}   {one.score}: {margin}{favoured}{p}{blocks}{paid}")
         return lines + self._disagreements()
 
     def _disagreements(self) -> list[str]:
         lines = []
         for pair in self.pairs:
-            found = [one for one in self.directions if one.columns == pair and one.cause]
-            if len({one.cause for one in found}) > 1:
-                told = ", ".join(f"{one.score} says {one.cause} -> {one.effect}" for one in found)
-                lines.append(f"Scores disagree: {told}. At least one is wrong, and the noise cannot say which.")
+            named = [one for one in self.directions if one.columns == pair and one.cause]
+            if len({one.cause for one in named}) > 1:
+                opinions = ", ".join(f"{one.score} says {one.cause} -> {one.effect}" for one in named)
+                lines.append(f"Scores disagree: {opinions}. At least one is wrong, and the noise cannot say which.")
         return lines
 
     def to_dict(self) -> dict[str, Any]:
@@ -130,10 +130,10 @@ def draw_graph(many: DirectionSet, ax: Any = None) -> Any:
     ax = axes(ax, (5, 5))
     turn = 2 * math.pi / max(len(names), 1)
     at = {name: (math.sin(turn * place), math.cos(turn * place)) for place, name in enumerate(names)}
-    stand = set(many.arrows)
+    arrows = set(many.arrows)
     for pair in many.pairs:
         answers = [one for one in many if one.columns == pair]
-        arrow = next((found for found in (pair, pair[::-1]) if found in stand), None)
+        arrow = next((directed for directed in (pair, pair[::-1]) if directed in arrows), None)
         (x0, y0), (x1, y1) = (at[name] for name in arrow or pair)
         open_link = all(one.verdict == "no association detected" for one in answers)
         if arrow or not open_link:
@@ -142,8 +142,8 @@ def draw_graph(many: DirectionSet, ax: Any = None) -> Any:
             look["linestyle"] = "-" if arrow else ":"
             ax.annotate("", (x1, y1), (x0, y0), arrowprops=look)
         if not arrow and not open_link:
-            told = "/".join(dict.fromkeys(one.verdict or "no arrow" for one in answers if not one.cause)) or "no arrow"
-            ax.text((x0 + x1) / 2, (y0 + y1) / 2, told, fontsize=7, color="0.4", ha="center", va="center")
+            label = "/".join(dict.fromkeys(one.verdict or "no arrow" for one in answers if not one.cause)) or "no arrow"
+            ax.text((x0 + x1) / 2, (y0 + y1) / 2, label, fontsize=7, color="0.4", ha="center", va="center")
     box = {"boxstyle": "round", "facecolor": "white", "edgecolor": "0.5"}
     for name, (x, y) in at.items():
         ax.text(x, y, name, ha="center", va="center", bbox=box)

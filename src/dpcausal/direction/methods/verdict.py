@@ -20,7 +20,7 @@ from dpcausal.core.progress import told
 from dpcausal.core.run_context import Run
 from dpcausal.data.remote_blocks import Parts, WorkerBlocks
 from dpcausal.direction.block_counts import AT_LEAST, AT_MOST, CLEAR, MOSTLY, Counts, cube_tail, least, no_noise
-from dpcausal.direction.block_decisions import ADDITIVE, MODELS, Bits, coins_of, failed, of_block
+from dpcausal.direction.block_decisions import ADDITIVE, MODELS, Bits, failed, of_block, random_bits
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released
 from dpcausal.direction.scores.anm import Column
 from dpcausal.errors import ParameterError, Setting
@@ -38,7 +38,7 @@ MOST_USUAL = 501
 MOST_ROWS = 10_000_000
 """Beyond, the number of blocks no longer grows."""
 
-LEAST_KEPT = 20
+LEAST_COMPLETE = 20
 """A block with fewer complete rows decides nothing: random bits take its place."""
 
 LEAST_EXPECTED = 30
@@ -78,14 +78,14 @@ def default_blocks(rows: float, epsilon: float) -> int:
     >>> default_blocks(4_000, 1.0), default_blocks(100_000, 0.1), default_blocks(1_000_000, 0.02)
     (30, 500, 1500)
     """
-    asked = max(min(rows / USUAL_BLOCK, MOST_USUAL), min(rows / LEAST_BLOCK, BLOCKS_AT_ONE / epsilon))
-    return min(max(math.floor(asked), LEAST_BLOCKS), MOST_BLOCKS)
+    wanted = max(min(rows / USUAL_BLOCK, MOST_USUAL), min(rows / LEAST_BLOCK, BLOCKS_AT_ONE / epsilon))
+    return min(max(math.floor(wanted), LEAST_BLOCKS), MOST_BLOCKS)
 
 
-def claims_of(counts: Counts, found: tuple[int, int, int, int], names: tuple[str, str]) -> dict[str, float]:
+def claims_of(counts: Counts, counted: tuple[int, int, int, int], names: tuple[str, str]) -> dict[str, float]:
     """Return the p-value of each claim from the noisy counts; that of the favoured side is two-sided."""
     (x, y), (fits, _) = names, counts.bounds
-    linked, leans, misfits, misfits_back = found
+    linked, favouring, misfits, misfits_back = counted
     return {
         "linked": counts.at_least(linked, AT_MOST),
         "mostly linked": counts.at_least(linked, MOSTLY),
@@ -94,8 +94,8 @@ def claims_of(counts: Counts, found: tuple[int, int, int, int], names: tuple[str
         f"{x} -> {y} fits": counts.at_most(misfits, fits),
         f"{y} -> {x} misfits": counts.at_least(misfits_back, AT_MOST),
         f"{y} -> {x} fits": counts.at_most(misfits_back, fits),
-        "lean": counts.sign_pvalue(leans),
-        "clear lean": counts.clear(leans),
+        "lean": counts.sign_pvalue(favouring),
+        "clear lean": counts.clear(favouring),
     }
 
 
@@ -110,11 +110,11 @@ def outlook(counts: Counts, alpha: float) -> dict[str, float]:
     M, free = counts.blocks, math.inf
     shows = M - least(lambda count: counts.at_least(count, AT_MOST) <= alpha)  # how far noise may carry a whole count
     mostly = M - least(lambda count: counts.at_least(count, MOSTLY) <= alpha)
-    leans = M - least(lambda count: counts.clear(count) <= alpha, M // 2 + 1)
+    favours = M - least(lambda count: counts.clear(count) <= alpha, M // 2 + 1)
     hides = -least(lambda count: counts.at_most(-count, AT_LEAST) <= alpha)
     fits = -least(lambda count: counts.at_most(-count, counts.bounds[0]) <= alpha)
     return {
-        "arrow": counts.chance((shows, leans, fits, shows)), "neither": counts.chance((mostly, shows, shows, free)),
+        "arrow": counts.chance((shows, favours, fits, shows)), "neither": counts.chance((mostly, shows, shows, free)),
         "both": counts.chance((shows, fits, fits, free)), "unlinked": counts.chance((hides, free, free, free)),
     }  # fmt: skip
 
@@ -129,18 +129,18 @@ def enough_rows(n: int, epsilon: float, alpha: float) -> int | None:
     return None
 
 
-def verdict_of(pvalues: dict[str, float], lean: str, names: tuple[str, str], alpha: float) -> str:
+def verdict_of(pvalues: dict[str, float], favoured: str, names: tuple[str, str], alpha: float) -> str:
     """Return which of the six verdicts the claims of level α carry."""
     x, y = names
-    shown = {claim for claim, pvalue in pvalues.items() if pvalue <= alpha}
-    other = y if lean == x else x
-    if arrow_pvalue(pvalues, lean, other) <= alpha:
-        return (ARROW if lean == x else BACKWARD).format(x=x, y=y)
-    if {"mostly linked", f"{x} -> {y} misfits", f"{y} -> {x} misfits"} <= shown:
+    supported = {claim for claim, pvalue in pvalues.items() if pvalue <= alpha}
+    other = y if favoured == x else x
+    if arrow_pvalue(pvalues, favoured, other) <= alpha:
+        return (ARROW if favoured == x else BACKWARD).format(x=x, y=y)
+    if {"mostly linked", f"{x} -> {y} misfits", f"{y} -> {x} misfits"} <= supported:
         return NEITHER
-    if {"linked", f"{x} -> {y} fits", f"{y} -> {x} fits"} <= shown:
+    if {"linked", f"{x} -> {y} fits", f"{y} -> {x} fits"} <= supported:
         return BOTH
-    return UNLINKED if "not linked" in shown else UNDECIDED
+    return UNLINKED if "not linked" in supported else UNDECIDED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,15 +180,15 @@ class Verdict(DirectionMethod):
         most = "at most " if question.blocks_moved > 1 else ""  # blocks that are dealt by hash differ in size
         counts = self._counts(question, loss)
         chances = outlook(counts, question.alpha)
-        told = ""
+        chance_note = ""
         if chances["arrow"] < LEAST_CHANCE and isinstance(loss, PureDP):
             enough = enough_rows(question.n, loss.epsilon / question.blocks_moved, question.alpha)
-            words = "no number of rows is enough" if enough is None else f"use about {enough} rows"
-            told = OUTLOOK.format(arrow=chances["arrow"], rows=words)
+            rows_text = "no number of rows is enough" if enough is None else f"use about {enough} rows"
+            chance_note = OUTLOOK.format(arrow=chances["arrow"], rows=rows_text)
         used = SOME_ROWS.format(used=most + str(blocks * rows)) if question.n >= blocks * (rows + 1) else ""
         sure = CERTAIN if counts.bounds[1] == CLEAR else ""
         misleads = MISLEADS if self.model == ADDITIVE else MISLEADS_SCALED
-        return tuple(filter(None, (told, used, misleads, sure, LEVEL)))
+        return tuple(filter(None, (chance_note, used, misleads, sure, LEVEL)))
 
     def plan(self, question: Pair, loss: PureDP | NoPrivacy) -> Self:
         """Check the number and the size of the blocks, or choose them."""
@@ -219,15 +219,15 @@ class Verdict(DirectionMethod):
         """Return the four noisy counts, what they show at which p-value, and the verdict."""
         question = run.question
         query = bit_counts(self._bits(run.data, run.rng), "linked, leaning and misfitting blocks", question.unit)
-        found: tuple[int, int, int, int] = tuple(cube(query, run.budget, run.loss).tolist())
+        counts: tuple[int, int, int, int] = tuple(cube(query, run.budget, run.loss).tolist())
         names, blocks = (question.first, question.second), self.blocks or 1
-        pvalues, lead = claims_of(self._counts(question, run.loss), found, names), 2 * found[1] - blocks
-        lean, other = names if lead >= 0 else names[::-1]
-        said = verdict_of(pvalues, lean, names, question.alpha)
-        pvalue = arrow_pvalue(pvalues, lean, other)
+        pvalues, lead = claims_of(self._counts(question, run.loss), counts, names), 2 * counts[1] - blocks
+        favoured, other = names if lead >= 0 else names[::-1]
+        verdict = verdict_of(pvalues, favoured, names, question.alpha)
+        pvalue = arrow_pvalue(pvalues, favoured, other)
         return Released(
-            float(lead), "votes", p_sign=pvalues["lean"], named=pvalue <= question.alpha, verdict=said, counts=found,
-            pvalues=pvalues, arrow=pvalue,
+            float(lead), "votes", p_sign=pvalues["lean"], named=pvalue <= question.alpha, verdict=verdict,
+            counts=counts, pvalues=pvalues, arrow=pvalue,
         )  # fmt: skip
 
     def drawn(
@@ -235,14 +235,14 @@ class Verdict(DirectionMethod):
     ) -> Counter[str]:
         """Return how often each verdict came out of blocks drawn from a pool and simulated noise: a forecast."""
         counts, names, blocks = self._counts(question, loss), (question.first, question.second), self.blocks or 1
-        moved, found = question.blocks_moved, Counter[str]()
+        moved, verdicts = question.blocks_moved, Counter[str]()
         for _ in range(times):
             sums = np.asarray(pool, dtype=np.int64)[rng.integers(0, len(pool), blocks)].sum(axis=0)
             noisy = add_cube(sums, laplace_scale(moved, loss), sensitivity=moved, epsilon=loss.epsilon)
             four: tuple[int, int, int, int] = tuple(noisy.tolist())
-            lean = names[0] if 2 * four[1] >= blocks else names[1]
-            found[verdict_of(claims_of(counts, four, names), lean, names, question.alpha)] += 1
-        return found
+            favoured = names[0] if 2 * four[1] >= blocks else names[1]
+            verdicts[verdict_of(claims_of(counts, four, names), favoured, names, question.alpha)] += 1
+        return verdicts
 
     def _counts(self, question: Pair, loss: PureDP | NoPrivacy) -> Counts:
         if isinstance(loss, NoPrivacy):
@@ -268,16 +268,16 @@ class BlockBits:
     model: str
 
     def __call__(self, private: Columns, parts: Parts) -> list[Bits]:
-        found = []
+        decisions = []
         with one_thread():
             for block, part in parts:
-                found.append(decisions_of_blocks(*private.of(part[: self.size]), self.seeds[block], self.model))
-                told(len(found) / len(parts))
-        return found
+                decisions.append(decisions_of_blocks(*private.of(part[: self.size]), self.seeds[block], self.model))
+                told(len(decisions) / len(parts))
+        return decisions
 
 
 def decisions_of_blocks(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
     """Return the four bits of a block from its complete rows; total."""
-    if len(x) < LEAST_KEPT:
-        return coins_of(seed)
+    if len(x) < LEAST_COMPLETE:
+        return random_bits(seed)
     return isolated_or_default(lambda: of_block(x, y, seed, model), failed(seed))  # a failure would depend on the rows

@@ -45,10 +45,10 @@ def default_blocks(rows: int, epsilon: float, score: str) -> int:
 
     More blocks outvote the noise, whose size is 1/ε votes; larger blocks vote better, by hsic hardly beyond 75 rows.
     """
-    asked, most = 9 * math.sqrt(rows / (1000 * epsilon)), 24 / epsilon
+    wanted, most = 9 * math.sqrt(rows / (1000 * epsilon)), 24 / epsilon
     if score == "hsic":
-        asked, most = max(asked, rows / USUAL_ROWS), 80 / epsilon
-    blocks = max(1, math.floor(min(asked, most, rows / LEAST_ROWS, MOST_BLOCKS)))
+        wanted, most = max(wanted, rows / USUAL_ROWS), 80 / epsilon
+    blocks = max(1, math.floor(min(wanted, most, rows / LEAST_ROWS, MOST_BLOCKS)))
     return blocks - (blocks + 1) % 2
 
 
@@ -135,8 +135,8 @@ class MajorityVote(DirectionMethod):
             votes = private.each(blocks, salt, 1, BlockVotes(question.score, seeds))[:, 0].astype(np.bool_).tolist()
         else:
             parts = list(enumerate(assign_blocks(len(private.x), blocks, rng, private.keys)))
-            ballots = BlockVotes(question.score, tuple(rng.integers(2**63, size=blocks).tolist()))
-            votes = [ballot[0] for ballot in ballots(private, parts)]
+            block_votes = BlockVotes(question.score, tuple(rng.integers(2**63, size=blocks).tolist()))
+            votes = [ballot[0] for ballot in block_votes(private, parts)]
         count = geometric(vote_count(votes, "votes for the first as cause", question.unit), run.budget, run.loss)
         pvalue = Counts(blocks, geometric_tail(run.loss.epsilon / question.blocks_moved)).sign_pvalue(count)
         return Released(

@@ -80,8 +80,8 @@ def slope(x: Column, y: Column) -> float:
     """
     order = np.lexsort((y, x))
     rise, run = np.abs(np.diff(_to_unit(y)[order])), np.diff(_to_unit(x)[order])
-    kept = (rise > 0) & (run > 0)
-    return float(np.mean(np.log(rise[kept]) - np.log(run[kept]))) if bool(kept.any()) else 0.0
+    increasing = (rise > 0) & (run > 0)
+    return float(np.mean(np.log(rise[increasing]) - np.log(run[increasing]))) if bool(increasing.any()) else 0.0
 
 
 SCORES: dict[str, Callable[[Column, Column], tuple[float, float]]] = {

@@ -110,8 +110,8 @@ def heaped(values: Column) -> npt.NDArray[np.bool_]:
     if len(distinct) < LEAST_VALUES:
         return np.zeros(len(values), dtype=np.bool_)
     four = np.array([1, 1, 0, 1, 1])
-    beside = np.maximum(1, np.convolve(counts, four, "same") / np.convolve(np.ones(len(counts)), four, "same"))
-    least = np.maximum(1.5 * beside + 5 * np.sqrt(beside) - 1.5, LEAST_HEAP * len(values))
+    neighbours = np.maximum(1, np.convolve(counts, four, "same") / np.convolve(np.ones(len(counts)), four, "same"))
+    least = np.maximum(1.5 * neighbours + 5 * np.sqrt(neighbours) - 1.5, LEAST_HEAP * len(values))
     return np.asarray((counts >= least)[place], dtype=np.bool_)
 
 

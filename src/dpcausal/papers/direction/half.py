@@ -48,8 +48,8 @@ class OneHalf(DirectionMethod):
     training_share: float | None = None
 
     def caveats(self, question: Pair, loss: Any) -> tuple[str, ...]:
-        told = super().caveats(question, loss)
-        return told if loss.exact else (UNPROTECTED[self.half], *told)
+        texts = super().caveats(question, loss)
+        return texts if loss.exact else (UNPROTECTED[self.half], *texts)
 
     def fitted(self, private: Columns, run: Run[Pair]) -> Residuals:
         """Return the residuals of a public random test half, from regressions on the other half."""

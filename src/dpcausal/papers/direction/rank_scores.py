@@ -93,12 +93,12 @@ def published_tau(counts: Counts) -> float:
     sizes = counts.sum(axis=(0, 1))
     numerators = stratum_kendall_numerators(counts)
     varied = ((counts.sum(axis=1) > 0).sum(axis=0) > 1) & ((counts.sum(axis=0) > 0).sum(axis=0) > 1)
-    kept = (sizes > 2) & (varied if counts.shape[2] > 1 else True)
-    m = sizes[kept].astype(np.float64)
+    usable = (sizes > 2) & (varied if counts.shape[2] > 1 else True)
+    m = sizes[usable].astype(np.float64)
     if not m.size:
         return 0.0
     weights = kendall_weight(m)
-    tau = numerators[kept] / (m * (m - 1) / 2)
+    tau = numerators[usable] / (m * (m - 1) / 2)
     return float((weights * tau).sum() / np.sqrt(weights.sum()))
 
 

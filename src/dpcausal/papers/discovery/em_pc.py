@@ -43,9 +43,9 @@ class EmPc(PcSystem):
         def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
             return Verdict(decided.get(frozenset((x, y))) == given)
 
-        found = find_skeleton(replica.names, ask, replica.terms, begin)
+        skeleton = find_skeleton(replica.names, ask, replica.terms, begin)
         total = advanced_composition(replica.epsilon, replica.rounds, DELTA)
-        return found, f"({total:.4g}, {DELTA:g})-DP after {replica.rounds} nodes"
+        return skeleton, f"({total:.4g}, {DELTA:g})-DP after {replica.rounds} nodes"
 
 
 def sets_of(

@@ -85,9 +85,9 @@ class PcSystem(GraphSearch):
         self, skeleton: Skeleton, terms: Terms, question: DiscoveryQuestion, reported: str = ""
     ) -> SearchOutcome:
         """Return what leaves of a skeleton; a replica's own loss is recorded, and its random numbers had a seed."""
-        found = SearchResult(orient(question.names, skeleton, terms.knowledge), {}, skeleton.untested, skeleton.tests)
+        result = SearchResult(orient(question.names, skeleton, terms.knowledge), {}, skeleton.untested, skeleton.tests)
         seeded = bool(reported) or self.by_place
-        return SearchOutcome(found, terms, reported=reported, seeded=seeded, by_place=self.by_place)
+        return SearchOutcome(result, terms, reported=reported, seeded=seeded, by_place=self.by_place)
 
     def counts(self, private: Table, question: DiscoveryQuestion, rng: PublicGenerator) -> Counts:
         """Return the exact counts that it works on."""

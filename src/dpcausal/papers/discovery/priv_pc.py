@@ -120,9 +120,9 @@ class PrivPc(PcSystem):
             state[0] = refreshed()
             return Verdict(replica.score(replica.whole, test) + replica.laplace(replica.bound / half) >= ALPHA)
 
-        found = replica.skeleton(ask)
+        skeleton = replica.skeleton(ask)
         total = 2 * advanced_composition(half, replica.rounds, DELTA / 2)
-        return found, f"({total:.4g}, {DELTA:g})-DP after {replica.rounds} rounds"
+        return skeleton, f"({total:.4g}, {DELTA:g})-DP after {replica.rounds} rounds"
 
 
 def default_rounds(columns: int) -> int:

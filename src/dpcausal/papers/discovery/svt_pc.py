@@ -35,6 +35,6 @@ class SvtPc(PrivPc):
             bar[0] = ALPHA + float(replica.generator.normal(0, scale))
             return Verdict(True)
 
-        found = replica.skeleton(ask)
+        skeleton = replica.skeleton(ask)
         total = advanced_composition(replica.epsilon, replica.rounds, DELTA)
-        return found, f"({total:.4g}, {DELTA:g})-DP after {replica.rounds} rounds"
+        return skeleton, f"({total:.4g}, {DELTA:g})-DP after {replica.rounds} rounds"

@@ -68,8 +68,8 @@ def lines(x: Reals, a: Mask, y: Reals) -> Model:
 
 
 def _logistic(t: Reals) -> Reals:
-    found: Reals = 1 / (1 + np.exp(-np.clip(t, -30.0, 30.0)))
-    return found
+    probability: Reals = 1 / (1 + np.exp(-np.clip(t, -30.0, 30.0)))
+    return probability
 
 
 def _along(x: Reals, slopes: Reals) -> Reals:
@@ -80,7 +80,7 @@ def _along(x: Reals, slopes: Reals) -> Reals:
 
 
 def averages(
-    x: Reals, a: Mask, y: Reals, kept: Mask, folds: Sequence[Integers], least: float,
+    x: Reals, a: Mask, y: Reals, complete: Mask, folds: Sequence[Integers], least: float,
     learner: Callable[[Reals, Mask, Reals], Model] = lines,
 ) -> Reals:  # fmt: skip
     """Return, for each record, the means over the other folds of m(1), m(0), 1/e and 1/(1 − e), shape (4, n).
@@ -90,25 +90,25 @@ def averages(
     totals, columns = np.zeros((4, len(x)), dtype=np.int64), np.ascontiguousarray(x.T).T
     ends = math.ceil(GRID / (1 - least)), math.floor(GRID / least)
     for part in folds:
-        own = part[kept[part]]
+        own = part[complete[part]]
         one, zero, chance = learner(x[own], a[own], y[own])(columns)
         e = np.clip(np.nan_to_num(chance, nan=0.5), least, 1 - least)
-        said = [np.rint(GRID * np.clip(np.nan_to_num(m, nan=0.0), -1.0, 1.0)) for m in (one, zero)]
-        said += [np.clip(np.rint(GRID / p), *ends) for p in (e, 1 - e)]
-        found = np.stack(said).astype(np.int64)
-        found[:, part] = 0
-        totals += found
+        predictions = [np.rint(GRID * np.clip(np.nan_to_num(m, nan=0.0), -1.0, 1.0)) for m in (one, zero)]
+        predictions += [np.clip(np.rint(GRID / p), *ends) for p in (e, 1 - e)]
+        stacked = np.stack(predictions).astype(np.int64)
+        stacked[:, part] = 0
+        totals += stacked
     return totals / (GRID * (len(folds) - 1))
 
 
 def scores(estimator: str, means: Reals, a: Mask, y: Reals) -> Reals:
     """Return each record's term of the estimator, from ``averages``."""
     one, zero, treats, controls = means
-    found: Reals = {
+    by_estimator: Reals = {
         "g-formula": one - zero, "ipw": np.where(a, y * treats, -y * controls),
         "aipw": one - zero + np.where(a, (y - one) * treats, -(y - zero) * controls),
     }[estimator]  # fmt: skip
-    return found
+    return by_estimator
 
 
 def reach(estimator: str, least: float) -> float:
@@ -117,7 +117,7 @@ def reach(estimator: str, least: float) -> float:
 
 
 def fold_split(
-    estimator: str, means: Reals, a: Mask, y: Reals, kept: Mask, least: float
+    estimator: str, means: Reals, a: Mask, y: Reals, complete: Mask, least: float
 ) -> Integers:
     """Return the sum of the kept records' scores and their number times the reach, in units of 1/``GRID``.
 
@@ -137,8 +137,8 @@ def fold_split(
     *Guarantee*: ``fold_split_sensitivity``.
     """
     farthest = math.floor(GRID * reach(estimator, least))
-    terms = np.clip(np.rint(GRID * scores(estimator, means, a, y)), -farthest, farthest) * kept
-    return np.array([terms.astype(np.int64).sum(), int(kept.sum()) * farthest], dtype=np.int64)
+    terms = np.clip(np.rint(GRID * scores(estimator, means, a, y)), -farthest, farthest) * complete
+    return np.array([terms.astype(np.int64).sum(), int(complete.sum()) * farthest], dtype=np.int64)
 
 
 def fold_split_sensitivity(
@@ -197,12 +197,12 @@ class FoldSplit(EffectMethod):
         if folds is None:
             rows = max(LEAST_FOLD, ROWS_A_COLUMN * len(Design.of(question).names))
             folds = min(max(n // rows, 2), MOST_FOLDS)
-        settled = replace(self, folds=public.whole("folds", folds, 2, n // 2), least=least)
+        planned = replace(self, folds=public.whole("folds", folds, 2, n // 2), least=least)
         try:
-            settled._noise(question, loss)
+            planned._noise(question, loss)
         except FenceError:
             raise LossError(f"{loss} is too little here: the noise could not be drawn") from None
-        return settled
+        return planned
 
     def caveats(self, question: EffectQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
         wide = self._noise(question, loss) / 2

@@ -76,6 +76,6 @@ class PrivCrt(GlobalCrt):
         bound = each.rounded_up
         if self.constants == "published":
             bound = max(bound, published_resample_bound(self.penalty or 0))
-        found = self.statistics(run.data, run.question, run.rng)
-        place = noisy_max(rank_scores(found, bound, "scores of ranks", each), run.budget, run.loss)
-        return Released(float(place), (1 + place) / found.size)
+        statistics = self.statistics(run.data, run.question, run.rng)
+        place = noisy_max(rank_scores(statistics, bound, "scores of ranks", each), run.budget, run.loss)
+        return Released(float(place), (1 + place) / statistics.size)

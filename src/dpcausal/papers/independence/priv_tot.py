@@ -53,8 +53,8 @@ class PrivToT(IndependenceTest):
 
     def score(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> float:
         """Return the size of a block's studentised covariance."""
-        found = residuals(rows.given, (rows.x, rows.y), self.regression, rng).residuals
-        return abs(float(studentised(found[:, :1], found[:, 1:])[0, 0]))
+        left = residuals(rows.given, (rows.x, rows.y), self.regression, rng).residuals
+        return abs(float(studentised(left[:, :1], left[:, 1:])[0, 0]))
 
     def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
         if question.pairs != 1:
@@ -64,6 +64,6 @@ class PrivToT(IndependenceTest):
 
     def release(self, run: Run[IndependenceQuestion]) -> Released:
         critical = NormalDist().inv_cdf(1 - LEVEL / 2)
-        votes = [found > critical for found in block_scores(self, run.data, run.question, run.rng)]
+        votes = [score > critical for score in block_scores(self, run.data, run.question, run.rng)]
         noisy = geometric(vote_count(votes, "blocks that reject"), run.budget, run.loss)
         return Released(float(noisy), count_pvalue(noisy, self.blocks or 0, run.loss.epsilon))

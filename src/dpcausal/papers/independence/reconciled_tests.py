@@ -71,8 +71,8 @@ class ReconciledTests(PcSystem):
             middle, bound = smooth_median(pvalues(replica.counts, places, self.test), replica.epsilon)
             return Verdict(middle + bound / (replica.epsilon / 2) * replica.laplace(1.0) >= INDEPENDENT)
 
-        found = replica.skeleton(ask)
-        return found, f"({replica.epsilon * replica.asked:.4g}, {DELTA:g})-DP after {replica.asked} tests"
+        skeleton = replica.skeleton(ask)
+        return skeleton, f"({replica.epsilon * replica.asked:.4g}, {DELTA:g})-DP after {replica.asked} tests"
 
 
 def smooth_median(values: npt.NDArray[np.float64], beta: float) -> tuple[float, float]:

@@ -50,9 +50,9 @@ def first_above(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy, *
         return np.asarray(noisy >= bar[0])
 
     event = event_of("sparse-vector", query, loss, scale, bound=float(bound))
-    found = release(query, allotment, event, draw)
+    released = release(query, allotment, event, draw)
     # A recording gate answers with numbers in the query's shape: they stand for the noisy answers.
-    return _first(found, threshold) if found.dtype != np.bool_ else _first(found.astype(np.int64), 1)
+    return _first(released, threshold) if released.dtype != np.bool_ else _first(released.astype(np.int64), 1)
 
 
 _UP = 1 + 1e-12

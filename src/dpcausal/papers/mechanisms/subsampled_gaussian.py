@@ -35,6 +35,6 @@ class SubsampledGaussian(PcSystem):
             scale = noise * replica.bound / math.sqrt(SHARE)
             return Verdict(score + float(replica.generator.normal(0, scale)) >= ALPHA)
 
-        found = replica.skeleton(ask)
+        skeleton = replica.skeleton(ask)
         total = moments_accountant(SHARE, noise, max(replica.asked, 1), DELTA)
-        return found, f"({total:.4g}, {DELTA:g})-DP after {replica.asked} tests"
+        return skeleton, f"({total:.4g}, {DELTA:g})-DP after {replica.asked} tests"
