@@ -127,12 +127,10 @@ def nearest(name: object, known: Iterable[str]) -> str:
     return f"; did you mean {folded[close[0]]!r}?" if close else ""
 
 
-LONGEST_VALUE = 200
-
-
 def _public(value: Any) -> Any:
-    single = value is None or isinstance(value, (bool, int, float)) or hasattr(type(value), "amounts")  # of a loss
-    return value if single or (isinstance(value, str) and len(value) <= LONGEST_VALUE) else type(value).__name__
+    """Return a loss, a truth value or ``None``; of anything else the type's name, since it may be a record's value."""
+    known = value is None or isinstance(value, bool) or hasattr(type(value), "amounts")
+    return value if known else type(value).__name__
 
 
 class DpCausalError(Exception):
@@ -147,8 +145,8 @@ class DpCausalError(Exception):
     rule : str
         A short name of the rule that was broken, which stays the same whatever the text says.
     value : object
-        The public value that broke it: a number, text or loss.  Of anything else the name of its type alone, since it
-        may be a column of records that was given for an argument.
+        The loss, truth value or ``None`` that broke it.  Of anything else the name of its type alone, since it may be
+        a value of a record that was given for an argument.
     hint : str, Setting or tuple of both
         What to do.
     """

@@ -31,7 +31,7 @@ class Panic(BaseException):
 
 
 def state() -> dict[str, Any]:
-    left = region._open, region._hooks, region._filtered, region._a_guest.locked(), is_suppressed()
+    left = region._open, region._hooks, region._filtered, region._external_code.locked(), is_suppressed()
     return voices.state() | {"all handlers": [signal.getsignal(number) for number in region._SIGNALS], "left": left}
 
 

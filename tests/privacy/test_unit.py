@@ -34,7 +34,8 @@ def ask(kind: str, ledger: dpc.Ledger) -> Any:
         return dpc.synthetic_control(panel, loss=ONE, force=True, inference=False)
     if "protect" in whose:
         table = dpc.Table(FRAME, SCHEMA, ledger, missing="impute")
-        return dpc.direction(table, "y", "t", loss=ONE, score="iqr", **whose)
+        method = {"test": dpc.papers.Holdout(), "training": dpc.papers.TrainingPrivacy()}[whose["protect"]]
+        return dpc.direction(table, "y", "t", loss=ONE, score="hsic", method=method)
     return dpc.cells(dpc.Table(FRAME, SCHEMA, ledger, **whose), by=["a"], loss=ONE)
 
 

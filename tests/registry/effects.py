@@ -308,7 +308,7 @@ def of_blocks(side: int, epsilon: float, size: int) -> list[Any]:
     """Return the mean over blocks, one of whose answers goes from one end to the other."""
     loss, outputs = dpc.PureDP(epsilon), []
     with mock.patch.object(
-        SampleAggregate, "answer", lambda self, rows, coins: Slope(2 * float(rows.outcome.max()) - 1, 0.0)
+        SampleAggregate, "answer", lambda self, rows: Slope(2 * float(rows.outcome.max()) - 1, 0.0)
     ):
         for _ in range(min(size, 200)):
             rows = np.zeros((ROWS, 4))

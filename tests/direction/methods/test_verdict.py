@@ -383,7 +383,7 @@ def test_each_verdict_is_that_of_its_counts(found: tuple[int, int, int, int], sa
     assert r.p_arrow == arrow_pvalue(r.p_values, str(r.favoured), other) and (r.p_arrow <= r.alpha) == (
         r.cause is not None
     )
-    assert "30 blocks of 50 rows (noisy counts)" in r.details() and f"linked {found[0]}" in r.details()
+    assert "30 blocks of 50 rows (noisy counts)" in r.details() and f"associated {found[0]}" in r.details()
     if says == "no association detected":
         assert says in r.headline()[0] and "0.40" in r.headline()[1]
         assert "ci_test" in r.headline()[1]

@@ -116,9 +116,9 @@ def test_real_noise_runs_and_the_guarantee_names_claims_that_can_be_explained(na
 
 REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "propose-test-release without delta": (
-        CALLS["propose-test-release"] | {"loss": dpc.ApproxDP(1, 0)}, LossError, "ApproxDP with delta"
+        CALLS["propose-test-release"] | {"loss": dpc.ApproxDP(1, 0)}, LossError, "delta above 0"
     ),
-    "zCDP": (CALLS["propose-test-release"] | {"loss": dpc.ZCDP(1)}, LossError, "ApproxDP with delta above 0"),
+    "zCDP": (CALLS["propose-test-release"] | {"loss": dpc.ZCDP(1)}, LossError, "delta above 0"),
     "another score": (
         CALLS["propose-test-release"] | {"score": "hsic"}, ParameterError,
         "score='hsic' does not go with method 'ANM, test-set privacy, IQR'",
