@@ -68,7 +68,7 @@ def series(given: Given, terms: str) -> Reals:
     if terms == TERMS[2]:
         groups = [Z[:, [place]] for place in range(Z.shape[1])] + levels
         pairs = combinations(groups, 2)
-    columns += [(one[:, :, None] * other[:, None, :]).reshape(len(one), -1) for one, other in pairs]
+        columns += [(one[:, :, None] * other[:, None, :]).reshape(len(one), -1) for one, other in pairs]
     return np.hstack(columns)
 
 
