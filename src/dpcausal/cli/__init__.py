@@ -52,7 +52,6 @@ def flushed() -> bool:
 
 
 def _program() -> Typer:
-    """Return the program, or name the extra that it lacks."""
     try:
         import rich as rich  # needed after a spend, to show the result: too late to miss it
         import typer as typer

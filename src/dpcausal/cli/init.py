@@ -65,7 +65,6 @@ def init_command(
 
 
 def _interview(names: list[str], entries: dict[str, Any]) -> None:
-    """Prompt for title, person, each column, the budget and a question; repeat after a typing error."""
     from dpcausal.errors import LossError, ParameterError, nearest
     from dpcausal.privacy.checks import check_budget
     from dpcausal.privacy.loss import ApproxDP
@@ -111,7 +110,6 @@ def _interview(names: list[str], entries: dict[str, Any]) -> None:
 
 
 def _question(task: str, columns: list[str], budget: float) -> dict[str, Any]:
-    """Prompt for the columns of the first question, each of which is among those declared."""
     from dpcausal.errors import nearest
 
     def several(prompt: str, least: int, most: int) -> list[str]:

@@ -59,7 +59,6 @@ def ledger_create(
 
 
 def _opened(path: Path, head: str | None = None) -> Ledger:
-    """Open a ledger to look at it, in a file that need not be writable."""
     from dpcausal.privacy.ledger import Ledger
 
     return Ledger.open(path, head, read_only=True)
@@ -95,7 +94,6 @@ NEXT = "Next: dpcausal ledger verify, with a fingerprint that you noted earlier"
 
 
 def _account(path: Path, ledger: Ledger) -> list[str]:
-    """Return the head of a ledger: whom it protects, its budget, what was spent and what is left."""
     from dpcausal.privacy.loss import ZCDP
     from dpcausal.result import short_amount
 
@@ -119,7 +117,6 @@ def _account(path: Path, ledger: Ledger) -> list[str]:
 
 
 def _spends(ledger: Ledger) -> list[str]:
-    """Return a table of all spends."""
     from dpcausal.privacy.loss import parse_loss
     from dpcausal.result import short_loss
 

@@ -97,7 +97,6 @@ def build_method(kinds: Kinds, name_of_method: str, options: Mapping[str, Any]) 
 
 
 def _model_x(text: str) -> Any:
-    """Return a model of x as a study file has it."""
     from dpcausal.data.toml_text import toml_in
 
     if "=" not in text:

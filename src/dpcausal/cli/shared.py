@@ -39,7 +39,6 @@ LedgerOption = Annotated[Path, typer.Option("--ledger", help="Privacy ledger; se
 
 
 def _amount(text: str) -> Any:
-    """Return an amount as it is written: a number, or a fraction as 1/3."""
     if "/" not in text:
         return float(text)
     from dpcausal.privacy.loss import written_amount

@@ -142,7 +142,6 @@ def explain_command(
 
 
 def _check_no_method(name: str) -> None:
-    """Refuse a method's name with its claims, where they are the same for every question."""
     from dpcausal.privacy.loss import PureDP
     from dpcausal.study.tasks import TASKS
 

@@ -109,7 +109,6 @@ def weight_of(text: str) -> tuple[str, float]:
 
 
 def _table(given: dict[str, Any], ledger: Ledger, name: str) -> Any:
-    """Return the table of a file, or the part of it that is asked about."""
     from dpcausal.data.schema import Schema
     from dpcausal.data.subgroups.predicate_text import parse_predicates
     from dpcausal.data.table import Table
@@ -139,7 +138,6 @@ PANEL = (
 
 
 def _panel(given: dict[str, Any], ledger: Ledger, name: str) -> Any:
-    """Return the panel of a file, and leave the function's own arguments."""
     from dpcausal.data.panels.panel import Panel
     from dpcausal.data.schema import Bounded
     from dpcausal.data.sources.files import TEXTS
@@ -193,7 +191,6 @@ def _pairs(given: dict[str, Any]) -> None:
 
 
 def _shares(texts: list[str] | None) -> dict[Any, Any] | None:
-    """Return the shares of ``a,b=3`` and ``igci=3`` options."""
     shares: dict[Any, Any] = {}
     for text in texts or []:
         name, _, amount = text.rpartition("=")
@@ -235,7 +232,6 @@ COMMANDS: dict[str, TaskCommand] = {
 
 
 def _own_parameters(task: TaskCommand, function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Return an argument or option for each of the function's own arguments."""
     positional, taken = task.positional or {}, {one.name for one in task.more}
     parameters = []
     for name, one in inspect.signature(function).parameters.items():
@@ -257,7 +253,6 @@ def _own_parameters(task: TaskCommand, function: Callable[..., Any]) -> list[ins
 
 
 def _kind(annotation: str) -> Any:
-    """Return what an option holds, from the annotation of the function's argument."""
     if any(one in annotation for one in ("Iterable[", "Sequence[", "Mapping[")):
         return list[str]
     return next((kind for kind in (bool, int, float) if annotation.split(" | ")[0] == kind.__name__), str)
@@ -292,7 +287,6 @@ def _command(name: str, task: TaskCommand) -> Callable[[list[str]], Callable[...
 def _run(
     task: TaskCommand, function: Callable[..., Any], kinds: Kinds, options: list[str], given: dict[str, Any]
 ) -> None:
-    """Ask one question of a table or panel on its ledger, and show the result."""
     from dpcausal.privacy.ledger import Ledger
 
     parameters = inspect.signature(function).parameters
@@ -328,7 +322,6 @@ def _run(
 
 
 def _with_stability(result: Any, extra: dict[str, Any], call: Call) -> tuple[Any, str]:
-    """Return a result, of a graph with the stability of its edges and in the format that is asked for."""
     if extra.get("redraws") and result.release is not None:
         call.save(result)  # before the stability, which takes a while
         with call.rescued(result):

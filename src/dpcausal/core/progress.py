@@ -44,11 +44,11 @@ def progress(total: int, title: str) -> Iterator[Callable[[str], None]]:
     if not bar:
         yield _no_progress
         return
-    bar_shown, done = bar[0], 0
-    update = while_it_works(bar_shown.update)
+    progress_bar, done = bar[0], 0
+    update = while_it_works(progress_bar.update)
     from rich.markup import escape
 
-    task = bar_shown.add_task(escape(title), total=total)
+    task = progress_bar.add_task(escape(title), total=total)
 
     def step(name: str) -> None:
         nonlocal done
@@ -60,7 +60,7 @@ def progress(total: int, title: str) -> Iterator[Callable[[str], None]]:
         yield step
     finally:
         _within.reset(token)
-        while_it_works(bar_shown.stop)()
+        while_it_works(progress_bar.stop)()
 
 
 def _started() -> Any:

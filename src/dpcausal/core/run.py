@@ -121,7 +121,6 @@ def ask(
 def _charge_all(
     plans: Sequence[PlannedCall[Any]], loss: Loss, **of_ledger: Any
 ) -> tuple[list[PlannedCall[Any]], CallBudget]:
-    """Return plans whose packages and rows are at hand, and the budget that was charged for them all."""
     question, ready = plans[0].question, Ready(plans)
     budget = question.ledger.charge(
         loss, unit=question.unit, unit_column=question.unit_column, relation=Relation.REPLACE_ONE,

@@ -96,7 +96,6 @@ class DirectionPlan(TablePlan):
 
 @lru_cache(maxsize=64)
 def _pool(curve: Any, cause: Any, noise: float, rows: int, blocks: int) -> tuple[Bits, ...]:
-    """Return the bits of so many blocks of made-up rows."""
     pair = anm_pair(rows * blocks, mechanism=curve, noise_scale=noise, cause=cause, seed=1).columns
     x, y = (pair[name].reshape(blocks, rows) for name in "xy")
     rng = generator_from_seed(2)

@@ -176,7 +176,6 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
 
     @property
     def _unstated(self) -> dict[str, tuple[float, float]]:
-        """Assumptions not stated, with a value for the near and the far end of the range."""
         share = {"share": (EVEN, FEW)} if self.share is None and not self.design.is_trial else {}
         return share | ({"spread": (LITTLE, MUCH)} if self.spread is None and not self.outcome else {})
 
@@ -202,7 +201,6 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         return forecast._replace(why=why)
 
     def _with_ends(self, forecast: Forecast, n: int, loss: Loss) -> Forecast:
-        """Return it with a range that covers the assumptions not stated."""
         ends = []
         for place in (0, 1) if self._unstated else ():
             assumptions: dict[str, Any] = {name: pair[place] for name, pair in self._unstated.items()}

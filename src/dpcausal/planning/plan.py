@@ -100,7 +100,6 @@ class Plan(TextResult):
 
 
 def _named(method: Any) -> str:
-    """Return a method's short name with its options."""
     options = ", ".join(f"{name}={value}" for name, value in method.options().items() if value is not None)
     return f"{method.name}({options})" if options else str(method.name)
 
@@ -199,7 +198,6 @@ def task_plan_of(kind: type[TaskPlan], schema: Schema | None, assumed: dict[str,
 
 
 def _tried(task_plan: TaskPlan, n: int, loss: Loss) -> Forecast:
-    """Return what to expect, the worst where public numbers refuse the question."""
     try:
         return task_plan.expected(n, loss)
     except DpCausalError as error:
@@ -237,7 +235,6 @@ def _pure(epsilon: float, delta: float) -> Loss:
 
 
 def _times(loss: Loss, factor: float) -> Loss:
-    """Return a loss whose noise is smaller by a factor."""
     if isinstance(loss, ZCDP):
         return ZCDP(float(f"{loss.rho * factor**2:.4g}"))
     return _pure(loss.epsilon * factor, loss.delta)  # type: ignore[union-attr]

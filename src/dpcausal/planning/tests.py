@@ -112,7 +112,6 @@ class TestPlan(TablePlan):
         return [*(f"z{place}" for place in range(self.given)), *(["cell"] if self.cells > 1 else [])]
 
     def _table(self, n: int, rng: PublicGenerator | None = None) -> Table:
-        """Return a table of so many made-up rows, all alike without coins."""
         names = ["x", "y", *self._given]
         sizes = {"x": self.x, "y": self.y, "cell": self.cells}
         schema = {name: Levels(range(sizes[name])) if sizes.get(name) else Bounded(-REACH, REACH) for name in names}
@@ -152,7 +151,6 @@ def single(named: Any) -> str:
 
 
 def _around(low: float, high: float) -> tuple[float, float]:
-    """Return the chances of a statistic that is so much smaller or larger."""
     below, above = (NormalDist().inv_cdf(min(max(chance, 1e-9), 1 - 1e-9)) for chance in (low, high))
     return NormalDist().cdf(below - WORSE), NormalDist().cdf(above + BETTER)
 

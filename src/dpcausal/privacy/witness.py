@@ -143,7 +143,6 @@ def check_other(folder: Path, path: Path, own: Path) -> None:
 
 
 def _at(folder: Path | None, path: Path, but: Path | None = None) -> Path | None:
-    """Return the witness of a ledger that was last seen under a path, and had more than its first line."""
     place = os.path.realpath(path)
     witnesses: list[Path] = []
     with suppress(OSError):

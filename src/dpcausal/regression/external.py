@@ -59,10 +59,10 @@ def tried(action: Callable[[], Result], who: str, rule: str = "") -> Result:
             kind = type(error).__name__
             raise
 
-    found = external_code(lambda: isolated_or_default(watched, None), 0)
+    result = external_code(lambda: isolated_or_default(watched, None), 0)
     if kind:
         raise ParameterError(f"{who} fails on simulated rows with {kind}{rule}")
-    return found  # type: ignore[return-value]
+    return result  # type: ignore[return-value]
 
 
 def is_estimator(value: object) -> bool:

@@ -80,7 +80,6 @@ Text = Annotated[str, StringConstraints(min_length=1, max_length=200, strip_whit
 
 
 def _amount(value: object) -> float | Fraction:
-    """Return an amount that a file writes as a number, or as a fraction in quotes."""
     if isinstance(value, str):
         return written_amount(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:

@@ -108,7 +108,6 @@ class StudyPlan(TextResult):
         return lines
 
     def _closing(self) -> list[str]:
-        """Return what a run would do next."""
         questions = len({one.asked or one.question.name for one in self.standings if one.state == TO_ASK})
         named = {state: ", ".join(one.question.name for one in self.standings if one.state == state)
                  for state in (CANNOT, BEYOND, EARLIER)}  # fmt: skip
@@ -128,7 +127,6 @@ class StudyPlan(TextResult):
         return lines
 
     def _warnings(self, verbose: bool) -> list[str]:
-        """Return what to know before the spend: of each question the first, or all."""
         return [f"warning: {one.question.name}: {caveat}"
                 for one in self.standings if one.state == TO_ASK and verbose
                 for caveat in one.caveats]  # fmt: skip

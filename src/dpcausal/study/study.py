@@ -255,7 +255,6 @@ class Study(Uncopyable):
         return write_report(self._report_inputs(), self.path.parent / path)
 
     def _report_inputs(self) -> ReportInputs:
-        """Return what the report is made of; the ledger is looked at only, and must be there."""
         if not self.ledger_path.exists():
             text = f"there is no ledger {self.file.ledger!r}, so there is nothing to report"
             raise LedgerError(text, argument="ledger", rule="no-ledger", hint="run the study, or restore it")
@@ -317,7 +316,6 @@ class Study(Uncopyable):
         return beside(self.path.parent, self.file.data)
 
     def _origin(self) -> Origin | None:
-        """Return which data the study is of now; ``None`` if its file is not there."""
         origin = Origin.of(self._path() if self._data is None else self._data)
         gone = origin.stamp is not None and not origin.stamp.state and not CLUSTER.fullmatch(self._path())
         return None if gone else origin
@@ -334,7 +332,6 @@ class Study(Uncopyable):
         return {"name": self.name, "person": self.file.person, "ids": self.file.ids, "missing": self.file.missing}
 
     def _subject(self, ledger: Ledger) -> Table | Panel:
-        """Return the table or panel of the data; a table is counted, no answer is made."""
         panel = self.file.panel
         if panel is not None:
             layout = panel.model_dump(exclude={"bounds"})
@@ -367,7 +364,6 @@ class Study(Uncopyable):
         return self.schema
 
     def _checked(self, ledger: Ledger, refresh: Collection[str], partial: bool) -> Table | Panel:
-        """Return the table or panel of a ledger; refuse, unless ``partial``, what cannot all be asked."""
         subject = self._subject(ledger)
         self._check_n(subject)
         if not partial:
@@ -382,7 +378,6 @@ class Study(Uncopyable):
         return self._opened(read_only=True) if self.ledger_path.exists() else nullcontext(None)
 
     def _opened(self, *, read_only: bool = False) -> Ledger:
-        """Open the ledger; refuse one of another budget or unit."""
         ledger = Ledger.open(self.ledger_path, read_only=read_only)
         if ledger.budget != self.budget:
             raise self._source.refusal(("budget",), f"the ledger's budget is {ledger.budget} for good")

@@ -75,7 +75,7 @@ def ask(question: QuestionPart, subject: Table | Panel, refresh: bool = False) -
         for column, arguments in parse_predicates(question.where):
             subject = subject.where(column, **arguments)
     parameters = inspect.signature(function).parameters
-    arguments = {_python_name(name, parameters): _value(name, told) for name, told in question.arguments.items()}
+    arguments = {_python_name(name, parameters): _value(name, value) for name, value in question.arguments.items()}
     if "method" in parameters:
         arguments["method"] = method_of(question)
     return function(subject, **arguments, loss=question.loss(), refresh=refresh)
@@ -103,7 +103,7 @@ def method_of(question: QuestionPart) -> Any:
     name = options.pop("name", None)
     if not isinstance(name, str) or name not in kinds:
         raise ParameterError(f"method: name must be one of {', '.join(kinds)}")
-    fitting = {word: tuple(one) if isinstance(one, list) else one for word, one in options.items()}
+    fitting = {key: tuple(one) if isinstance(one, list) else one for key, one in options.items()}
     known = set(inspect.signature(kinds[name]).parameters)
     unknown = sorted(set(fitting) - known)
     if unknown:

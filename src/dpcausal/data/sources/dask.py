@@ -114,13 +114,13 @@ class Partition:
 
         return isolated_or_default(summed, FAILED)
 
-    def dealt(self, frame: Any, deal: Dealing) -> Any:
+    def dealt(self, frame: Any, assigner: Dealing) -> Any:
         """Return a partition's piece for each group, or a failure in all of them."""
 
         def pieces() -> Any:
             source = frame_source(frame)
             same = tuple(map(source.declared, self.names)) == self.types
-            return deal(source.collect(self.names)) if same else _Failed()
+            return assigner(source.collect(self.names)) if same else _Failed()
 
         return isolated_or_default(pieces, _Failed())
 

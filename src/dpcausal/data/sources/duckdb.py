@@ -118,7 +118,6 @@ def reads_elsewhere(relation: Any) -> bool:
 
 
 def _steps(relation: Any) -> set[tuple[str, bool]]:
-    """Return the names of the steps of its plan, and whether each is a first one."""
     ((_, plan),) = relation.query("dpcausal_plan", "EXPLAIN (FORMAT json) SELECT * FROM dpcausal_plan").fetchall()
     steps, names = json.loads(plan), set()
     while steps:

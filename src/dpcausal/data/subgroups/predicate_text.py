@@ -43,7 +43,7 @@ def parse_predicates(text: str) -> list[tuple[str, dict[str, Any]]]:
     """
     reader = _Reader(text)
     clauses = [reader.clause()]
-    while reader.word("and"):
+    while reader.accept("and"):
         clauses.append(reader.clause())
     if not reader.ended:
         raise reader.refusal()
@@ -82,7 +82,7 @@ class _Reader:
         self.at = match.end()
         return match[match.lastgroup or 0]
 
-    def word(self, *options: str) -> str | None:
+    def accept(self, *options: str) -> str | None:
         """Return the next word or sign and go on behind it, if it is one of these."""
         before = self.at
         token = self.token("word", "sign")
@@ -97,7 +97,7 @@ class _Reader:
             raise self.refusal()
         if name[0] in "`\"":
             name = _unquoted(name)
-        sign = self.word(*_SIGNS, "in")
+        sign = self.accept(*_SIGNS, "in")
         if sign is None:
             raise self.refusal()
         if sign == "in":
@@ -106,13 +106,13 @@ class _Reader:
         return name, {_SIGNS[sign]: [value] if sign == "==" else value}
 
     def values(self) -> list[Any]:
-        opening = self.word("[", "(")
+        opening = self.accept("[", "(")
         if opening is None:
             raise self.refusal()
         values = [self.value()]
-        while self.word(","):
+        while self.accept(","):
             values.append(self.value())
-        if not self.word(_CLOSING[opening]):
+        if not self.accept(_CLOSING[opening]):
             raise self.refusal()
         return values
 

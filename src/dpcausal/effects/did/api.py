@@ -204,7 +204,6 @@ def _deviation(question: DidQuestion, radius: float, loss: ZCDP, n: int) -> floa
 
 
 def _suffices(question: DidQuestion, rho: ZCDP, n: int) -> bool:
-    """Return whether cohorts of one size exceed the noise, and intervals are not too wide."""
     size, radius = n / len(question.cohorts), _radius(question, rho, n)
     deviation = _deviation(question, radius, rho.part(LAST), n)
     least = max(LEAST_COUNT, LEAST_RATIO * deviation * math.sqrt(2) / radius)

@@ -175,15 +175,15 @@ class Aipw(SumsOverRows, EffectMethod):
     def caveats(self, question: EffectQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> tuple[str, ...]:
         design, n = Design.of(question), question.n
         bent = self._bent(design, question, loss)
-        beside = " and its squares" * (len(bent) > 0) + " and products" * any(i != j for i, j in bent)
-        right = f"right if the outcome, or the probability of treatment, is linear in what is adjusted for{beside}"
+        terms_text = " and its squares" * (len(bent) > 0) + " and products" * any(i != j for i, j in bent)
+        right = f"right if the outcome, or the probability of treatment, is linear in what is adjusted for{terms_text}"
         if loss.exact:
             return (right,)
         d, rho = len(design.names) + len(bent), affordable_zcdp(loss)
         signal = predicted_signal(d, n, rho.part(moments_share(d, n, rho)))
         far = f"public numbers predict moments {signal:.2g} times their noise, an interval needs {LEAST_SIGNAL:g}"
         wide, short = (times_as_wide(n, one._noise(d, n, rho), one.light_tails)
-                       for one in (replace(self, light_tails=said) for said in (False, True)))  # fmt: skip
+                       for one in (replace(self, light_tails=light) for light in (False, True)))  # fmt: skip
         tails = RESTS if self.light_tails else ALLOWS.format(wide=wide, short=short)
         checked = (UNCHECKED,) if checkable(design) and not check_share(design, d, n, rho) else ()
         return (right, *checked, *((far,) if signal < 2 * LEAST_SIGNAL else ()),
@@ -227,8 +227,8 @@ class Aipw(SumsOverRows, EffectMethod):
         more = QuadraticTerms.about(shape, bent, design)
         seen, whole = summed.with_terms(more), more.design(design)
         shape = estimate_location_scale(seen, len(whole.names), n, allotment, part, SHAPING[1:], more.shape(shape))
-        found = final_moments(seen, shape, n, allotment, part)
-        moments = drop_weak_terms(JointMoments.of_rounds(whole.names, n, whole.ranges, found), d, LEAST_SIGNAL)
+        last = final_moments(seen, shape, n, allotment, part)
+        moments = drop_weak_terms(JointMoments.of_rounds(whole.names, n, whole.ranges, last), d, LEAST_SIGNAL)
         moments, gone = without_redundant(moments, 2, LEAST_SIGNAL)
         if gone:
             moments = moments.among(more.without_factor(moments.names, design))
@@ -335,10 +335,10 @@ def _answer(
     reach, signal = float(ndtri(0.5 + question.coverage / 2)), moments.signal_to_noise
     otherwise, cut = BLIND if blind else "", tally.target
     rare = cut is not None and not isinstance(question.column(question.outcome), Bounded)
-    drowned, rare = not math.isfinite(tally.lines.error), rare and (cut or 0.0) < 2 * tally.lines.weight
+    below_noise, rare = not math.isfinite(tally.lines.error), rare and (cut or 0.0) < 2 * tally.lines.weight
     if rare:
         otherwise = RARE
-    if signal < LEAST_SIGNAL or drowned:
+    if signal < LEAST_SIGNAL or below_noise:
         otherwise = WEAK.format(signal=signal)
     if near := nearly(moments, 2):
         otherwise = NEARLY.format(near)
@@ -352,7 +352,7 @@ def _answer(
         reason = mean.reason(otherwise, float(tally.cuts[tally.place]))
         return mean, None if reason else mean.ends, reason
 
-    none = drowned or rare
+    none = below_noise or rare
     whole, ends, why = mean_of(list(range(tally.size)))
     if checked is not None and ends is not None and bends(checked, (ends[1] - ends[0]) / 2):
         ends, why, otherwise = None, BENT, BENT

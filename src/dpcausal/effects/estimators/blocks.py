@@ -92,8 +92,8 @@ class Sample:
             np.stack(codes, axis=1).astype(np.int64) if codes else np.empty((rows.n, 0), dtype=np.int64), tuple(sizes),
         )  # fmt: skip
         unit = (rows.values[question.outcome].astype(np.float64) - value.lower) / value.width
-        kept = rows.kept & ((arm == control) | (arm == treated))
-        return cls((arm == treated).astype(np.float64), unit, given, kept, rows.keys)
+        complete = rows.kept & ((arm == control) | (arm == treated))
+        return cls((arm == treated).astype(np.float64), unit, given, complete, rows.keys)
 
 
 ENOUGH = 220.0

@@ -47,10 +47,10 @@ Integers = npt.NDArray[np.int64]
 
 LEAST_SIZE = 1_000.0
 """No answer where n √(2ρ) √(3/columns) is less: there is noise alone."""
-SPREADS_KEPT, FIRST_CUT, GROWS_FROM = 3.5, 4.0, 2_200.0
+SPREADS_INSIDE, FIRST_CUT, GROWS_FROM = 3.5, 4.0, 2_200.0
 """Scores are cut at so many spreads, more where n √(2ρ) is larger; squares at the square of that many spreads that the
 lines predict."""
-LEAST_OF_FORETOLD = 0.1
+LEAST_OF_EXPECTED = 0.1
 """Scores spread at least by such a share of the variance that the lines predict."""
 MOST_COLUMNS = 20
 RARE_ARM, LEAST_SHARE = 0.1, 0.75
@@ -130,8 +130,8 @@ def _shortfall(d: int, n: int, rho: ZCDP) -> float:
 
 def _mean_score(fit: Fit, models: Models) -> tuple[float, float, float, float, float]:
     """Release the mean score less the slope, and return it, its spread, its noise, its cut and the share inside."""
-    foreseen = models.spread / math.sqrt(fit.chance)
-    first, raw = FIRST_CUT * foreseen, fit.columns
+    expected = models.spread / math.sqrt(fit.chance)
+    first, raw = FIRST_CUT * expected, fit.columns
 
     def squares(unit: Reals, rows: Rows) -> Integers:
         scores, inside = models.scores(raw(unit), unit)
@@ -139,8 +139,8 @@ def _mean_score(fit: Fit, models: Models) -> tuple[float, float, float, float, f
 
     claim = capped_squares_sensitivity(2)
     (square, inside), _ = fit.release(fit.rows.over(squares), claim, "squares of scores", SQUARES)
-    spread = math.sqrt(max(float(square) / fit.count * first**2, LEAST_OF_FORETOLD * foreseen**2))
-    cut = SPREADS_KEPT * spread * max(1.0, min(fit.size, 1e9) / GROWS_FROM) ** 0.25
+    spread = math.sqrt(max(float(square) / fit.count * first**2, LEAST_OF_EXPECTED * expected**2))
+    cut = SPREADS_INSIDE * spread * max(1.0, min(fit.size, 1e9) / GROWS_FROM) ** 0.25
 
     def scores_of(unit: Reals, rows: Rows) -> Integers:
         scores = models.scores(raw(unit), unit)[0] / cut
@@ -151,8 +151,8 @@ def _mean_score(fit: Fit, models: Models) -> tuple[float, float, float, float, f
     return float(noisy[0, 0]) * cut / fit.count, spread, noise * cut / fit.count, cut, share
 
 
-def _reason(fit: Fit, found: Checked, share: float) -> str:
-    check, signal = found.check, fit.moments.signal_to_noise
+def _reason(fit: Fit, checked: Checked, share: float) -> str:
+    check, signal = checked.check, fit.moments.signal_to_noise
     if share < LEAST_SHARE or not RARE_ARM < fit.moments.mean(TREATMENT) < 1 - RARE_ARM:
         return OVERLAP
     if signal < LEAST_SIGNAL:
@@ -160,27 +160,27 @@ def _reason(fit: Fit, found: Checked, share: float) -> str:
     if check.tail > MOST_IN_TAIL:
         return TAIL
     misfit = max(check.treatment_pvalue, check.outcome_pvalue) < MISFIT
-    return BENT if misfit and check.correction**2 < 4 * found.null else ""
+    return BENT if misfit and check.correction**2 < 4 * checked.null else ""
 
 
 def _estimate(question: EffectQuestion, fit: Fit) -> Effect:
     from scipy.special import ndtri
 
     moments, models = fit.moments, fit.learnt()
-    found = fit.check(models, [table.features for table in models.tables])
+    checked = fit.check(models, [table.features for table in models.tables])
     mean, spread, noise, cut, share = _mean_score(fit, models)
-    estimate = models.effect + mean - found.shrunken
-    error = math.sqrt(spread**2 / fit.count + noise**2 + found.variance)
-    reach, reason = float(ndtri(0.5 + question.coverage / 2)), _reason(fit, found, share)
+    estimate = models.effect + mean - checked.shrunken
+    error = math.sqrt(spread**2 / fit.count + noise**2 + checked.variance)
+    reach, reason = float(ndtri(0.5 + question.coverage / 2)), _reason(fit, checked, share)
     ends = None if reason else (estimate - reach * error, estimate + reach * error)
     outcome, arm, *others = moments.names
     robust = moments.ols(outcome, [arm, *others])[arm].robustness_value
     return Effect.of(
         question, estimand="ate-winsorized", cut=cut, estimate=estimate, interval=ends, interval_reason=reason,
-        standard_error=error, noise_error=math.hypot(noise, found.check.error),
+        standard_error=error, noise_error=math.hypot(noise, checked.check.error),
         signal_to_noise=moments.signal_to_noise, share_supported=share, balance=balance_of(moments),
         **unmeasured_fields(robust, estimate, ends, models.whole_spread),
         notes=(*redundant_note(fit.redundant), *notes(share, float(np.clip(moments.mean(TREATMENT), 0, 1))),
                *few_count_note(float(moments.sums[-1, -1]), question.n)),
-        release=moments, fit_check=found.check,
+        release=moments, fit_check=checked.check,
     )  # fmt: skip

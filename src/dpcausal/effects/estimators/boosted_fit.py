@@ -77,7 +77,7 @@ FINEST_FUNCTION = 0.02
 """Several functions a pair where the noise of each moves the probability by less."""
 LEAST_SPREAD = 0.05
 """A line leaves at least such a share of the outcome's variance."""
-SHOWN = 5.0
+RANGE_IN_DEVIATIONS = 5.0
 """Fine cells reach so many spreads from a column's mean, inside its bounds."""
 
 
@@ -130,8 +130,8 @@ class Fit:
             shape = estimate_location_scale(
                 seen, len(whole.names), n, budget, part, SHAPING[1:], terms.shape(shape)
             )
-            found = final_moments(seen, shape, n, budget, part)
-            moments = JointMoments.of_rounds(whole.names, n, whole.ranges, found)
+            last = final_moments(seen, shape, n, budget, part)
+            moments = JointMoments.of_rounds(whole.names, n, whole.ranges, last)
         moments, gone = without_redundant(drop_weak_terms(moments, d, LEAST_SIGNAL), 2, LEAST_SIGNAL)
         if gone:
             moments = moments.among(terms.without_factor(moments.names, design))
@@ -178,26 +178,26 @@ class Fit:
             for line in (of_outcome, of_treatment)
         ]
         moments = self.moments
-        kept = shrinkage(len(moments.names), moments.radius) if moments.deviation > 0 else 1.0
+        shrunken = shrinkage(len(moments.names), moments.radius) if moments.deviation > 0 else 1.0
         least = (1e-6 * float(moments.halves[0])) ** 2
-        whole = max(moments.residual(outcome, []) / kept, least)
-        own = moments.residual(outcome, [name for name in of_outcome if name != "intercept"]) / kept
+        whole = max(moments.residual(outcome, []) / shrunken, least)
+        own = moments.residual(outcome, [name for name in of_outcome if name != "intercept"]) / shrunken
         return Models(
             slopes[0], slopes[1], of_outcome.get(treated, 0.0), math.sqrt(max(own, LEAST_SPREAD * whole)),
             moments.mean(0), math.sqrt(whole), (),
         )  # fmt: skip
 
     def _line(self, outcome: str, regressors: Sequence[str]) -> dict[str, float]:
-        kept = list(regressors)
+        chosen = list(regressors)
         for _ in range(2):
-            if kept:
-                slopes = self.moments.ols(outcome, kept).coefficients[:-1]
+            if chosen:
+                slopes = self.moments.ols(outcome, chosen).coefficients[:-1]
                 first = self.design.names
-                kept = [one.name for one in slopes
+                chosen = [one.name for one in slopes
                         if one.name in first or abs(one.estimate) > CLEAR_TERM * one.noise_error]  # fmt: skip
-        if not kept:
+        if not chosen:
             return {"intercept": self.moments.mean(self.moments.names.index(outcome))}
-        return {one.name: one.estimate for one in self.moments.ols(outcome, kept).coefficients}
+        return {one.name: one.estimate for one in self.moments.ols(outcome, chosen).coefficients}
 
     def learnt(self) -> Models:
         """Release what is learnt beside the lines: one pass over the features and pairs, then pair functions."""
@@ -253,7 +253,7 @@ class Fit:
         name, middle, half = self.design.names[place], self.design.middles[place], self.design.halves[place]
         if name not in self.moments.names:
             return -1.0, 2.0
-        reach = SHOWN * math.sqrt(self.moments.residual(name, [])) / half
+        reach = RANGE_IN_DEVIATIONS * math.sqrt(self.moments.residual(name, [])) / half
         centre = (self.moments.mean(self.moments.names.index(name)) - middle) / half
         low, high = (float(np.clip(end, -1.0, 1.0)) for end in (centre - reach, centre + reach))
         return (low, high - low) if high - low > 1e-9 else (-1.0, 2.0)
@@ -348,8 +348,8 @@ def functions_of(
         most -= 1
     if most == 1:
         return tuple(PairFunction(pair, "r") for pair in pairs)
-    found = []
+    functions = []
     for pair in pairs:
         one, other = ("stb"[:most] if features[place].bins > 2 else "s" for place in pair)
-        found += [PairFunction(pair, a + b) for a in one for b in other]
-    return tuple(found)
+        functions += [PairFunction(pair, a + b) for a in one for b in other]
+    return tuple(functions)

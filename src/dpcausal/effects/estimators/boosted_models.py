@@ -77,9 +77,9 @@ def density(noisy: Reals, deviation: float, count: float) -> Reals:
     """Return the noisy counts of fine cells shrunken, at least 0, with a given sum."""
     coefficients, level = haar(noisy), haar_levels(len(noisy))
     least = deviation * np.where(level <= 3, 1.0, 2.7)
-    kept = np.where(np.abs(coefficients) > least, coefficients, 0.0)
-    kept[0] = count / math.sqrt(len(noisy))
-    found = np.maximum(inverse_haar(kept), 0.0) + 1e-9 * count / len(noisy)
+    large = np.where(np.abs(coefficients) > least, coefficients, 0.0)
+    large[0] = count / math.sqrt(len(noisy))
+    found = np.maximum(inverse_haar(large), 0.0) + 1e-9 * count / len(noisy)
     shrunken: Reals = found * count / found.sum()
     return shrunken
 
@@ -191,15 +191,15 @@ class Models:
         if function.kinds == "r":
             one, other = (2 * (feature.codes(unit, feature.bins) + 0.5) / feature.bins - 1 for feature in both)
             return np.clip(1.5 * one * other, -1.0, 1.0)
-        found = np.ones(len(unit))
+        product = np.ones(len(unit))
         for feature, kind in zip(both, function.kinds, strict=True):
             bins = feature.bins
             codes = feature.codes(unit, bins)
             if kind in "sb":
-                found *= np.where(codes >= bins // 2, 1.0, -1.0)
+                product *= np.where(codes >= bins // 2, 1.0, -1.0)
             if kind in "tb":
-                found *= np.where((codes >= bins // 4) & (codes < bins - bins // 4), 1.0, -1.0)
-        return found
+                product *= np.where((codes >= bins // 4) & (codes < bins - bins // 4), 1.0, -1.0)
+        return product
 
     def residuals(self, raw: Reals, unit: Reals) -> Reals:
         """Return the residuals of treatment and outcome over what they are cut at, shape (n, 2)."""
@@ -252,10 +252,10 @@ def kept_weights(
     sums: Reals, deviations: Reals, variances: tuple[float, float], sizes: Reals, count: float
 ) -> Reals:
     """Return the weights of pair functions that noisy sums of both residuals times them show, shape (2, K)."""
-    found = []
+    weights = []
     for noisy, deviation, variance in zip(sums, deviations, variances, strict=True):
         scaled = noisy * sizes
         clear = np.abs(scaled) > THRESHOLD * np.hypot(deviation * sizes, math.sqrt(count * variance))
-        found.append(np.where(clear, scaled / count, 0.0))
-    found[0] = np.clip(found[0], -FROM_A_FUNCTION, FROM_A_FUNCTION)
-    return np.array(found) * sizes
+        weights.append(np.where(clear, scaled / count, 0.0))
+    weights[0] = np.clip(weights[0], -FROM_A_FUNCTION, FROM_A_FUNCTION)
+    return np.array(weights) * sizes

@@ -76,7 +76,7 @@ class Checked:
         return correction * max(0.0, 1 - self.null / correction**2) if correction else 0.0
 
 
-def checked(found: list[Sums], variances: tuple[float, float], count: float, chance: float) -> Checked:
+def checked(sums: list[Sums], variances: tuple[float, float], count: float, chance: float) -> Checked:
     """Return the check.
 
     Parameters
@@ -91,7 +91,7 @@ def checked(found: list[Sums], variances: tuple[float, float], count: float, cha
 
     correction = variance = null = 0.0
     energies, terms, tail = np.zeros(2), 0, 0.0
-    for one in found:
+    for one in sums:
         (M, N), loud = one.coefficients()
         size = math.prod(one.bins)
         of_m, of_n = (noise**2 * loud + count / size * own for noise, own in zip(one.noise, variances, strict=True))

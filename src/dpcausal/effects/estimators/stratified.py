@@ -126,8 +126,8 @@ def learnt_cuts(
     bounds fit, one histogram of four parts is all that is paid.
     """
     numbers = _cut_at_will(question)
-    shown = _range_share(question, loss)
-    if shown is None:
+    share_of_windows = _range_share(question, loss)
+    if share_of_windows is None:
         return _equal(numbers, _parts(question, loss, question.table.expected)), loss
     windows: dict[str, tuple[float, float]] = {}
     used = Fraction(0)
@@ -135,8 +135,8 @@ def learnt_cuts(
         windows[name] = column.lower, column.upper
         for _ in range(ROUNDS):
             parts = equal_parts(column, QUARTERS, windows[name])
-            counts, noise = histogram(question.table, name, parts, loss.part(shown), allotment)
-            used += shown
+            counts, noise = histogram(question.table, name, parts, loss.part(share_of_windows), allotment)
+            used += share_of_windows
             low, high = window(counts, noise)
             if len(counts) < QUARTERS or high - low == QUARTERS:
                 break

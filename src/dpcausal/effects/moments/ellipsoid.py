@@ -72,7 +72,7 @@ def ellipse_bits(n: int, radius: float) -> int:
 
 
 def ellipse_moments(
-    rows: Reals, kept: Mask, radius: float, bits: int, weights: Reals | None = None, owners: Integers | None = None
+    rows: Reals, complete: Mask, radius: float, bits: int, weights: Reals | None = None, owners: Integers | None = None
 ) -> Reals:
     """Return Σ ww′ over kept rows, w = (z shortened to the radius, k); how many were shortened; the sum of these.
 
@@ -91,20 +91,20 @@ def ellipse_moments(
     -----
     *Guarantee*: ``ellipse_moments_sensitivity(radius, bits, d)``.
     """
-    sums = ellipse_sums(rows, kept, radius, bits, weights, owners)
+    sums = ellipse_sums(rows, complete, radius, bits, weights, owners)
     return ellipse_answer(sums, rows.shape[1], radius, bits, weights is not None)
 
 
 def ellipse_sums(
-    rows: Reals, kept: Mask, radius: float, bits: int, weights: Reals | None = None, owners: Integers | None = None
+    rows: Reals, complete: Mask, radius: float, bits: int, weights: Reals | None = None, owners: Integers | None = None
 ) -> Integers:
     """Return whole numbers that add over rows, of which ``ellipse_answer`` makes the answer."""
-    inside = clip_rows(rows, radius, bits) * kept[:, None]
-    constant = np.trunc(math.ldexp(anchor(radius), bits)) * kept
+    inside = clip_rows(rows, radius, bits) * complete[:, None]
+    constant = np.trunc(math.ldexp(anchor(radius), bits)) * complete
     squared = np.zeros(len(rows))
     for column in rows.T:
         squared += column * column
-    shortened = (squared > radius * radius) & kept
+    shortened = (squared > radius * radius) & complete
     if weights is None:
         grid = np.column_stack([inside, constant])
         return np.concatenate(

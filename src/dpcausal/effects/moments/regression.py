@@ -23,7 +23,7 @@ Reals = npt.NDArray[np.float64]
 LEAST_SIGNAL, LEAST_OF_A_LINE = 7.0, 3.0
 """No interval below: there its measured coverage falls short.  That of a slope holds from 3 on if the spread is
 constant; where it may not be, the side that shortened rows lie on is not seen so near the noise."""
-LEAST_RATIO, MOST_SHORTENED = 1.0, 0.4
+LEAST_RATIO, MOST_TRUNCATED = 1.0, 0.4
 """No error is reported below that signal, or of a line if a larger share of rows was shortened, of which normal ones
 have a fifth at most: the rounds have lost the rows then, and what is read off the moments may be anything."""
 MOST_UNSURE = 0.5
@@ -280,7 +280,7 @@ def coefficient(
 
 def lost(release: ReleasedMoments) -> bool:
     """Return whether more rows were shortened than any that the rounds have found."""
-    return release.shortened > MOST_SHORTENED * release.count
+    return release.shortened > MOST_TRUNCATED * release.count
 
 
 def has_signal(release: ReleasedMoments, least: float = LEAST_RATIO) -> bool:

@@ -148,7 +148,6 @@ class Crt(BlockTest):
         return self._of_all_rows(run) if run.loss.exact else super().release(run)
 
     def _of_all_rows(self, run: Run[IndependenceQuestion]) -> Released:
-        """Return the test of all rows: the score of the rank among 999 copies, two-sided."""
         private = run.data
         from scipy.special import ndtr
 

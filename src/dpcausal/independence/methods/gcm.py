@@ -142,7 +142,6 @@ class Gcm(BlockTest):
         return self._of_all_rows(run) if run.loss.exact else super().release(run)
 
     def _of_all_rows(self, run: Run[IndependenceQuestion]) -> Released:
-        """Return the measure of all rows: normal for one pair of columns, by permutations for more."""
         private = run.data
         book_exact("covariance of residuals", run.budget)
         private = private.complete()

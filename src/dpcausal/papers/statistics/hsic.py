@@ -78,12 +78,10 @@ def hsic_residual_sensitivity(
 
 
 def _error(m: int, kernel: Kernel) -> Fraction:
-    """Return the most that the float ``hsic`` can be from the exact value, which is at most 1/4."""
     return kernel.rounding(m) + Fraction(1, 2**54)
 
 
 def _checked_shift(shift: float, interval: Interval) -> Fraction:
-    """Return the shift of the kernel's arguments: the grid adds less than two of its steps."""
     if not is_finite(shift) or shift < 0:
         raise ParameterError(f"shift must be a finite number, at least 0, got {shift!r}")
     return Fraction(float(shift)) + 2 * step(checked_interval("interval", interval))

@@ -114,7 +114,6 @@ def _sensitivity(bound: Fraction | int, proof: str, unit: Unit) -> Sensitivity:
 
 
 def _largest_spearman(m: int) -> int:
-    """Return N of two identical columns without ties; 3 divides (m−1)m(m+1)."""
     return m * (m * m - 1) // 3
 
 

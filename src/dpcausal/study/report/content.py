@@ -73,7 +73,6 @@ def _positivity(inputs: ReportInputs) -> str:
 
 
 def _variables(inputs: ReportInputs, schema: Schema) -> tuple[tuple[str, ...], ...]:
-    """Return the columns of the questions: their meaning, allowed values, and where the bounds come from."""
     meanings = inputs.file.described("meaning")
     origins = inputs.file.described("source")
     rows = [("Column", "Meaning", "Allowed values", "Source of the bounds")]
@@ -148,7 +147,6 @@ def _versions() -> list[str]:
 
 
 def _appendix(inputs: ReportInputs, figures: Figures) -> list[Block]:
-    """Return each question with its settings, assumptions and figure; the ledger; references; terms."""
     blocks = [Block("heading", "Appendix: technical details"),
               Block("small", f"Written {datetime.now(UTC):%d %b %Y} by dpcausal {version('dpcausal')}.")]  # fmt: skip
     for one in inputs.standings:

@@ -69,7 +69,6 @@ class Figures:
 
 
 def _references(value: str) -> list[str]:
-    """Return the ids that an attribute refers to, as ``url(#id)`` or ``#id``."""
     if "url(#" not in value and value[:1] != "#":
         return []
     return [part.split(")")[0].strip("'\"") for part in value.split("#")[1:]]

@@ -53,7 +53,6 @@ def no_answer(one: QuestionStatus) -> str:
 
 
 def _answer_box(inputs: ReportInputs) -> tuple[str, tuple[str, ...]]:
-    """Return the answer in one sentence, and up to three more that say what it means."""
     estimates = ((answer, estimate) for _, answer in inputs.results if (estimate := estimate_of(answer)) is not None)
     first = next(estimates, None)
     if first is None:
@@ -82,7 +81,6 @@ def _without_effect(inputs: ReportInputs) -> tuple[str, tuple[str, ...]]:
 
 
 def _compatible(wording: Wording, answer: Any, estimate: Estimate) -> str:
-    """Return what an interval that holds 0 leaves open."""
     if estimate.interval is None:
         return f"There is no confidence interval: {estimate.reason}."
     low, high = estimate.interval
@@ -116,7 +114,6 @@ def _group_sentence(inputs: ReportInputs, answer: Any) -> str:
 
 
 def _figures(inputs: ReportInputs, figures: Figures) -> list[Block]:
-    """Return the figures of the effects; those of tests, directions and graphs are in the appendix."""
     blocks, number = list[Block](), 0
     for question, answer in inputs.results:
         if estimate_of(answer) is None:
