@@ -13,7 +13,7 @@ import numpy as np
 from dpcausal.datasets import load_rand
 from dpcausal.effects.result import Effect
 from dpcausal.errors import ParameterError
-from dpcausal.result import interval_text, number_text
+from dpcausal.result import number_text
 from dpcausal.study.plan import StudyPlan
 from dpcausal.study.study import Progress, Study
 
@@ -116,11 +116,9 @@ def compared(plan: StudyPlan) -> list[str]:
     lines = list[str]()
     for one in plan.standings:
         if isinstance(one.answer, Effect):
-            size, half = exact_difference()
             lines += one.conclusions[:1]
-            exact = f"{number_text(size)} ({interval_text((size - half, size + half))})"
-            lines.append(f"Without privacy: {exact}, possible here because the data are public. "
-                         "About 1 run in 20 misses it.")  # fmt: skip
+            lines.append(f"Without privacy: {number_text(exact_difference()[0])}, possible here because the data are "
+                         "public. About 1 run in 20 misses it.")  # fmt: skip
     return lines
 
 

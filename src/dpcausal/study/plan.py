@@ -89,7 +89,8 @@ class StudyPlan(TextResult):
         lines += ["", *self._table(verbose), "", *self._closing(), *self._warnings(verbose)]
         if not verbose and any(one.caveats for one in self.standings):
             lines.append(f"Assumptions of each method: dpcausal plan {path} --verbose")
-        return "\n".join([*lines, f"Next: dpcausal {'report' if self.done else 'run'} {path}"])
+        new = " --new-ledger" if self.missing_ledger else ""
+        return "\n".join([*lines, f"Next: dpcausal {'report' if self.done else 'run'} {path}{new}"])
 
     def _table(self, verbose: bool) -> list[str]:
         name = max(8, *(len(one.question.name) for one in self.standings))

@@ -186,7 +186,9 @@ class Wording:
         if self.is_causal(answer):
             return f"{cause} {'increased' if more else 'decreased'} {what} by {self.amount(answer, size)} ({interval})."
         kind = "higher" if more else "lower"
-        return f"{cause} is associated with {kind} {what}, by {self.amount(answer, size)} ({interval})."
+        share = getattr(answer, "event", None) is not None
+        what = f"a {kind} {what.removeprefix('the ')}" if share else f"{kind} {what}"
+        return f"{cause} is associated with {what}, by {self.amount(answer, size)} ({interval})."
 
     def is_causal(self, answer: Any) -> bool:
         """Whether the declared design lets an effect be called one."""

@@ -45,8 +45,8 @@ def _second_page(inputs: ReportInputs, figures: Figures) -> list[Block]:
                      "" if entry is None else entry.at[:16].replace("T", " ")))  # fmt: skip
     blocks = [
         Block("heading", "How the results were obtained"),
-        Block("text", "The analyses were fixed in the study file before the data were queried. Noise was added to "
-                      "released counts and sums. Standard errors, intervals and p-values account for that noise."),
+        Block("text", "The questions are those of the study file; the ledger records when each was answered. Noise was "
+                      "added to released counts and sums. Standard errors, intervals and p-values account for it."),
         Block("table", "Analyses", rows=tuple(rows)), Block("small", _positivity(inputs)),
     ]  # fmt: skip
     if inputs.schema is not None:
@@ -118,8 +118,8 @@ def _methods(inputs: ReportInputs) -> str:
         f"We analysed {inputs.n:,} {inputs.plan.records}: {questions or 'nothing yet'}. All results together satisfy "
         f"{variant} with {inputs.spent_text} for each {inputs.person}'s complete record under replace-one neighbours "
         f"(dpcausal {version('dpcausal')}; OpenDP {opendp} samplers).{missing} Values beyond the declared bounds "
-        "count as the bound. Standard errors, intervals and p-values account for the privacy noise. The study file is "
-        "the pre-specified protocol."
+        "count as the bound. Standard errors, intervals and p-values account for the privacy noise. The study file "
+        "lists the questions."
     )
 
 

@@ -42,8 +42,8 @@ def first_page(inputs: ReportInputs, figures: Figures) -> list[Block]:
                           if one.reason and one.answer is not None)  # fmt: skip
     blocks += [Block("small", note) for note in notes]
     blocks += _figures(inputs, figures)
-    blocks.append(Block("heading", "What this rests on", beside=(Block("heading", "What it does not show"),)))
-    blocks.append(Block("list", lines=_rests_on(inputs), beside=(Block("list", lines=_limits(inputs)),)))
+    limits = Block("section", "What it does not show", lines=_limits(inputs))
+    blocks.append(Block("section", "What this relies on", lines=_rests_on(inputs), beside=(limits,)))
     return [*blocks, Block("heading", "Privacy in brief"), Block("text", _privacy_in_brief(inputs))]
 
 
@@ -62,7 +62,8 @@ def _answer_box(inputs: ReportInputs) -> tuple[str, tuple[str, ...]]:
     if estimate.strength == CLEAR:
         arms = arms_text(answer, " to ")
         change = f", from {arms}" if arms else ""
-        head = f"{'Yes. ' if file_asks(inputs.file.title) else ''}{sentence.rstrip('.')}{change}."
+        yes = file_asks(inputs.file.title) and wording.is_causal(answer)
+        head = f"{'Yes. ' if yes else ''}{sentence.rstrip('.')}{change}."
     else:
         head = f"No conclusion. {_compatible(wording, answer, estimate)}"
     more = [_design_sentence(inputs, answer), _group_sentence(inputs, answer), *disagreements(inputs.results, wording)]
@@ -133,12 +134,13 @@ def _figures(inputs: ReportInputs, figures: Figures) -> list[Block]:
 def _rests_on(inputs: ReportInputs) -> tuple[str, ...]:
     file, wording, lines = inputs.file, inputs.wording, list[str]()
     design = file.design
-    if design is not None and design.type == "randomised":
+    randomised = design is not None and design.type == "randomised"
+    if design is not None and randomised:
         within = f" within {wording.listed(design.within)}" if design.within else ""
         lines.append(f"Random assignment{within}.")
     tasks = {question.task for question, _ in inputs.results}
     for task in tasks:
-        lines += [text for text in ASSUMPTIONS.get(task, ()) if not (lines and task == "effect" and "confound" in text)]
+        lines += [text for text in ASSUMPTIONS.get(task, ()) if not (randomised and "confound" in text)]
     unit = design.unit_of_assignment if design else None
     lines.append(f"Independent {inputs.plan.records}." + (
         f" Treatment was assigned by {unit}; if its members are alike, the intervals are too narrow." if unit else
@@ -153,7 +155,6 @@ def _rests_on(inputs: ReportInputs) -> tuple[str, ...]:
     if not file.panel and file.missing in MISSING:
         lines.append(MISSING[file.missing])
     for _, answer in inputs.results:
-        randomised = design is not None and design.type == "randomised"
         if isinstance(answer, Effect) and answer.e_value is not None and not randomised:
             lines.append(f"A confounder with risk ratios of {number_text(answer.e_value)} with both treatment and "
                          f"outcome could explain the estimate ({number_text(answer.e_value_limit or 1)} for the "

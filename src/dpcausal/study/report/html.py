@@ -61,6 +61,8 @@ def _set(block: Block) -> str:
         return f'<p class="{block.kind}">{text}</p>'
     if block.kind == "answer":
         return f'<div class="answer"><p>{text}</p>{"".join(f"<p>{escape(line)}</p>" for line in block.lines)}</div>'
+    if block.kind == "section":
+        return f"<h2>{text}</h2><ul>{''.join(f'<li>{escape(line)}</li>' for line in block.lines)}</ul>"
     if block.kind == "list":
         return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in block.lines)}</ul>"
     if block.kind == "picture":
@@ -94,6 +96,8 @@ def _marked(block: Block) -> str:
         return "\n".join(f"> {_plain(line)}  " for line in block.text.split("\n"))
     if block.kind == "answer":
         return "\n".join(f"> {_plain(line)}  " for line in (f"**{block.text}**", *block.lines))
+    if block.kind == "section":
+        return "\n".join([f"## {_plain(block.text)}", "", *(f"* {_plain(line)}" for line in block.lines)])
     if block.kind == "list":
         return "\n".join(f"* {_plain(line)}" for line in block.lines)
     if block.kind == "picture":
@@ -108,6 +112,6 @@ def _plain(text: str) -> str:
 
 def levels_in_order(blocks: list[Block]) -> bool:
     """Return whether no heading skips a level."""
-    depth = {"title": 1, "heading": 2, "subheading": 3}
+    depth = {"title": 1, "heading": 2, "section": 2, "subheading": 3}
     levels = [depth[block.kind] for block in blocks if block.kind in depth]
     return levels[:1] == [1] and all(after <= before + 1 for before, after in pairwise(levels))

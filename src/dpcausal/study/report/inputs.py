@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from dpcausal.study.file import QuestionPart, StudyFile
 
 FILL = "[to be filled in: {}]"
-Kind = Literal["title", "heading", "subheading", "text", "small", "list", "table", "picture", "answer", "page", "quote"]
+Kind = Literal[
+    "title", "heading", "subheading", "section", "text", "small", "list", "table", "picture", "answer", "page", "quote",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
