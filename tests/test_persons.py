@@ -72,7 +72,7 @@ WAYS: dict[str, Ask] = {
     **{f"ci_test {name}": of_test(kind) for name, kind in TESTS.items()},
     **{f"direction {name}": directed(kind) for name, kind in DIRECTION.items()},
     **{f"discover {name}": found(kind) for name, kind in DISCOVERY.items()},
-    **{f"effect {name}": estimated(kind) for name, kind in EFFECTS.items()},
+    **{f"effect {name}": estimated(kind) for name, kind in EFFECTS.items() if name != "trial"},
     "effect trial, sizes": lambda table: dpc.effect(
         table, treatment="a", outcome="y", adjust=["b"], loss=PURE,
         method=dpc.methods.RandomizedTrial(sizes=[[PERSONS // 4] * 2] * 2)),

@@ -100,7 +100,7 @@ def write(folder: str | os.PathLike[str]) -> Path:
 
 
 def run(folder: str | os.PathLike[str], progress: Progress | None = None) -> tuple[StudyPlan, Path]:
-    """Write, run and report the study; a second run pays for nothing.
+    """Write, run and report the study; a second run costs nothing.
 
     Returns
     -------

@@ -44,7 +44,7 @@ class Guarantee:
     ledger_head : str
         Head of the ledger's hash chain after the spend; empty without a ledger.
     kept : str
-        Of a kept answer: which spend paid for it, and when.  Asking again cost nothing.
+        Of a cached result: which spend paid for it, and when.  Asking again cost nothing.
     """
 
     loss: Loss
@@ -85,7 +85,7 @@ class Guarantee:
 
     @property
     def subgroup(self) -> str:
-        """Which records were asked, as ``Table.told`` words it; empty for all."""
+        """Which records the question is about; empty for all."""
         prefix = "the subgroup: "
         return " and ".join(text.removeprefix(prefix) for text in self.public if text.startswith(prefix))
 
@@ -218,7 +218,7 @@ MEANS = {
     "signal to noise": "how many times the released numbers exceed their noise",
     "E-value": "the risk ratio that an unmeasured cause needs with treatment and outcome to explain the effect away",
     "robustness value": "the share of what is left of both that an unmeasured cause must explain to do the same",
-    "Ledger head": "stands for all spends up to now: noted, it shows whether an older ledger was put back",
+    "Ledger head": "identifies all spends up to now: noted, it shows whether an older ledger was restored",
 }
 """Words of answers that not everybody knows."""
 

@@ -1,6 +1,6 @@
 """The command: the same names as the library's functions.
 
-Importing this needs no optional package, so that the command can say by itself which one it lacks.
+Importing this needs no optional package, so that the command can say by itself which one is missing.
 """
 
 from __future__ import annotations

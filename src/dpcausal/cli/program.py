@@ -51,7 +51,7 @@ class SingleValueCommand(TyperCommand):
 
 
 class LazyCommand(SingleValueCommand):
-    """A command that another one stands in for, which is made from the arguments when it is called."""
+    """A placeholder command, which is made from the arguments when it is called."""
 
     made: Callable[[list[str]], Any]
 

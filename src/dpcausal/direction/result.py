@@ -1,4 +1,4 @@
-"""The result of a direction: the verdict on a pair, which way it leans, at what cost."""
+"""The result of a direction: the verdict on a pair, the favoured direction, and its cost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def unprotected_half(guarantee: Guarantee) -> list[str]:
 
 MEANING = {
     "model rejected": "Neither direction fits with additive noise: common cause, changing spread, feedback, selection.",
-    "cannot distinguish": "Both directions fit: these rows cannot tell. One quantity in two units fits both ways.",
+    "cannot distinguish": "Both directions fit: these rows cannot distinguish them. One quantity in two units fits "
+    "both ways.",
     "no association detected": "No finding of independence: ruled out is a link that two blocks in five would show, "
     "as a correlation of about {seen:.2f}. A weaker one may be there: ci_test asks it of all rows.",
 }
@@ -49,16 +50,16 @@ class Direction(Result):
     favoured : str or None
         The column that the margin points at as the cause: a forced choice, no finding by itself.
     p_sign : float or None
-        The chance that blocks that toss fair coins, noise included, lean at least so far.
+        The p-value of the favoured direction under fair coin flips, noise included.
     margin : float or None
-        Released; above 0 if it leans to the first named column.  Its unit is ``margin_unit``.
+        Released; above 0 if it favours the first named column.  Its unit is ``margin_unit``.
     margin_unit : str
         ``"score"`` (difference of the two scores), ``"records"`` (how many records would have to change for the
         other direction to win) or ``"votes"`` (first minus second, over the blocks).
     counts : tuple of four int, or None
         The noisy numbers of blocks: linked, leaning to the first column, first → second misfits, and the reverse.
     p_values : dict or None
-        Of each claim that a verdict is made of; that of the lean is two-sided.
+        Of each claim that a verdict is made of; that of the favoured direction is two-sided.
     p_arrow : float or None
         Of the arrow that the margin points at: the largest of what it needs.
     scores : tuple of two floats, or None
@@ -151,7 +152,7 @@ class Direction(Result):
         return f"Inconclusive: {favoured} -> {other} needs what is not shown at level {self.alpha:g}: {listed}."
 
     def leaning(self) -> str:
-        """Return which way it leans and how easily coins would, in words; empty where that is not known."""
+        """Return the favoured direction and its p-value in words; empty where that is not known."""
         if self.favoured is None or self.p_sign is None:
             return ""
         p = "below .001" if self.p_sign < 0.001 else f"{self.p_sign:.3f}"
@@ -240,7 +241,7 @@ def _epsilon(one: Direction) -> float:
 
 
 def draw_margin(one: Direction, ax: Any = None) -> Any:
-    """Draw a forced choice as how easily coins, or noise alone, lean so far: 1 in the middle, .001 at the ends."""
+    """Draw a forced choice by its p-value under fair coin flips or noise alone: 1 in the middle, 0.001 at the ends."""
     ax, (first, second) = axes(ax), one.columns
     ax.axvline(0, color="0.6", linewidth=1)
     ax.axvspan(0, 1, color="tab:blue", alpha=0.07)

@@ -22,11 +22,11 @@ from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.simulate import anm_pair
 
 SHAPES = ("tanh", "cubic", "exponential", "sine")
-"""What "any" goes over; what is told is the middle, the range all of them."""
+"""What "any" goes over; what is reported is the middle, the range all of them."""
 BLOCKS, DRAWN = 60, 200
-"""Blocks that are made up of a shape, and verdicts that are drawn from them."""
+"""Simulated blocks of a design, and verdicts that are drawn from them."""
 RELATIVE_ERROR = 0.3
-"""How far from the made-up rows others of the shape are found, as a share: measured."""
+"""How far from the simulated rows others of the design lie, as a share: measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class DirectionPlan(TablePlan):
     curve : str
         The curve, as ``mechanism`` of ``simulate.anm_pair``; ``"any"``: tanh, cubic, exponential and sine.
     cause : str
-        The law of the cause, ``"gaussian"`` or ``"uniform"``.
+        The distribution of the cause, ``"gaussian"`` or ``"uniform"``.
     noise : float
         The noise's standard deviation beside that of the curve.
     alpha : float

@@ -33,9 +33,9 @@ EVEN, FEW = 0.5, 0.05
 USUAL, LITTLE, MUCH = 0.2, 0.1, 0.3
 """Likewise the outcome's spread, as a part of its width, and those for the near and the far end."""
 UNSURE = 3
-"""Calls on made-up rows for each end."""
+"""Calls on simulated rows for each end."""
 TREATMENT_TREND = 0.24
-"""The made-up treatment is so much more frequent, as a share, by a standard deviation of a number adjusted for."""
+"""The simulated treatment is so much more frequent, as a share, by a standard deviation of a number adjusted for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class IntervalWidthPlan(TaskPlan):
 
     @abstractmethod
     def simulate_once(self, n: int, loss: Loss, rng: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
-        """Return the interval of a call on made-up rows, or why there is none."""
+        """Return the interval of a call on simulated rows, or why there is none."""
 
     def expected(self, n: int, loss: Loss) -> Forecast:
         widths, why = [], ""
@@ -100,7 +100,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
     share : float, optional
         Of the records that are treated.  By default 0.5, and the range covers 0.05.
     missing : float
-        Share of the records that lack the outcome.
+        Share of the records without an outcome.
     groups : int
         Number of groups whose effects are asked for, 0 for none; the width is then that of a group's interval.
     adjust : int

@@ -22,10 +22,10 @@ CHANCE = 0.8
 STEP = 0.05
 """Of the logarithm of a correlation, down after an edge; four times as much up after none: balanced at ``CHANCE``."""
 TABLES, SETTLING = 45, 20
-"""Made-up tables, and those until the correlations have settled."""
+"""Simulated tables, and those until the correlations are stable."""
 LARGEST = 0.95
 RELATIVE_ERROR = 0.2
-"""How far from the made-up rows others are found, as a share: measured."""
+"""How far from the simulated rows others lie, as a share: measured."""
 
 
 @dataclass(frozen=True, kw_only=True)

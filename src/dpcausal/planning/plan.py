@@ -20,7 +20,7 @@ from dpcausal.result import TextResult, data_frame, plain
 
 LEAST_EPSILON, MOST_EPSILON = 0.01, 20.0
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""Of the n, or of the loss, where a plan's curve is told."""
+"""Of the n, or of the loss, where a plan's curve is computed."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def plan(
     if task not in TASK_PLANS:
         raise ParameterError(f"task must be one of {', '.join(TASK_PLANS)}{nearest(task, TASK_PLANS)}")
     if [n, loss, accuracy].count(None) != 1:
-        raise ParameterError("give two of n, loss (epsilon) and accuracy (target): the third is what a plan tells")
+        raise ParameterError("give two of n, loss (epsilon) and accuracy (target): the third is what a plan predicts")
     task_plan = task_plan_of(TASK_PLANS[task], schema, assumed)
     if n is not None:
         public.whole("n", n, 1, 100_000_000)

@@ -19,7 +19,7 @@ from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, simulat
 T = TypeVar("T")
 
 REACH = 4.0
-"""A made-up number is moved to within so many standard deviations."""
+"""A simulated number is moved to within so many standard deviations."""
 
 
 class Forecast(NamedTuple):
@@ -46,7 +46,7 @@ class TaskPlan(ABC):
     most: ClassVar[int] = 1_000_000
     """Records between which n is sought."""
     quick: ClassVar[bool] = True
-    """Whether it takes hardly a second, so that the plan of a study foretells it too."""
+    """Whether it takes hardly a second, so that the plan of a study includes it."""
     methods: ClassVar[str] = ""
     """The room whose methods its field ``method`` takes."""
     close: ClassVar[float] = 1.02
@@ -83,7 +83,7 @@ class TablePlan(TaskPlan):
     persons: bool = False
 
     def table(self, columns: dict[str, Any], schema: Mapping[str, Column]) -> Table:
-        """Return a table of made-up rows."""
+        """Return a table of simulated rows."""
         if self.persons:
             columns = columns | {"person": np.arange(len(next(iter(columns.values()))))}
         person = "person" if self.persons else None
@@ -91,12 +91,12 @@ class TablePlan(TaskPlan):
 
 
 def unlimited_ledger(**unit: Any) -> Ledger:
-    """Return a ledger for made-up records, which protects this unit, by default rows."""
+    """Return a ledger for simulated records, which protects this unit, by default rows."""
     return Ledger.in_memory(ApproxDP(1_000_000, 0.5), **unit, accept_large_epsilon=True)
 
 
 def trials(n: int, most: int, rows: int) -> int:
-    """Return how many made-up tables of n rows are asked: fewer of long ones, at least 40."""
+    """Return how many simulated tables of n rows are asked: fewer of long ones, at least 40."""
     return max(40, min(most, rows // n))
 
 

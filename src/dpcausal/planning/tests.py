@@ -22,9 +22,9 @@ from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
 
 WORSE, BETTER = 0.4, 1.5
-"""How far other shapes move the chance, in standard deviations of the statistic: measured; skewed columns tell more."""
+"""How far other shapes move the chance, in standard deviations of the statistic: measured; skewed columns show more."""
 ROWS = 300_000
-"""Made-up rows of the rehearsals of one forecast, but for long tables."""
+"""Simulated rows of one forecast, but for long tables."""
 
 
 RARER = " if the second of two categories has a rate of {:g}; far less often if it is rarer"

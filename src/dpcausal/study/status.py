@@ -38,7 +38,7 @@ TO_ASK, ANSWERED, EARLIER, UNKEPT, SPENT, CANNOT, BEYOND = (
 class QuestionStatus:
     """One question: its state, cost, method, expected accuracy, and its result if it was saved.
 
-    ``asked`` stands for exactly this call in the ledger; ``error`` is why it cannot be answered.  ``about`` and
+    ``asked`` identifies exactly this call in the ledger; ``error`` is why it cannot be answered.  ``about`` and
     ``conclusions`` are the question and its result as text.
     """
 
@@ -104,7 +104,7 @@ def standing(
 
     What plan and run go by.  ``origin`` is what data are asked about, ``None`` if they are not there.  A ``trial`` of
     the same budget counts what is still to ask, and says what is beyond it, but for what is ``counted`` under another
-    name; ``refresh`` asks anew whatever is kept.
+    name; ``refresh`` asks again whatever is cached.
     """
     call = approximate_power(question, subject)
     if isinstance(call, DpCausalError):
@@ -152,11 +152,11 @@ def refused(call: DryRunStop, trial: Ledger) -> DpCausalError | None:
 
 
 MOST_ROWS = 200_000
-"""More are not made up: the forecast is then that of so many, on the careful side."""
+"""At most this many rows are simulated: the forecast is then that of this many, on the careful side."""
 
 
 def synthetic_table(schema: Schema, n: int, ledger: Ledger, **options: Any) -> Table:
-    """Return a table of made-up rows, all alike, that is publicly the same."""
+    """Return a table of simulated rows, all alike, that is publicly the same."""
     frame: dict[str, Any] = {}
     for name, column in schema.items():
         frame[name] = np.full(n, column.lower) if isinstance(column, Bounded) else np.repeat(column.values[:1], n)

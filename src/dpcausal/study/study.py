@@ -120,7 +120,7 @@ class Study(Uncopyable):
 
     @classmethod
     def open(cls, path: str | PathLike[str], data: Any = None) -> Study:
-        """Read and check a study file; a frame given as ``data`` stands for the file that it names."""
+        """Read and check a study file; a frame given as ``data`` replaces the file that it names."""
         from dpcausal.study.file import StudyText  # pydantic is slow to load
 
         return cls(StudyText(path), data)
@@ -196,14 +196,14 @@ class Study(Uncopyable):
         new_ledger: bool = False,
         progress: Progress | None = None,
     ) -> StudyPlan:
-        """Ask every question that has no kept answer, and return how all stand.
+        """Ask every question that has no cached result, and return the status of all.
 
-        Run refresh, it pays for nothing that was answered: it goes on where it was stopped.
+        Run refresh, it does not pay again for what was answered: it goes on where it was stopped.
 
         Parameters
         ----------
         refresh : names of questions
-            Paid anew, whatever is kept.
+            Run again at a new privacy cost.
         partial : bool
             Ask the others where one cannot be asked, or is beyond the budget; otherwise nothing is asked then.
         new_ledger : bool
@@ -340,7 +340,7 @@ class Study(Uncopyable):
         return Table(self._frame(), self._columns(), ledger, **self._words())
 
     def _public_subject(self, ledger: Ledger | None) -> Table | Panel:
-        """Return what is publicly the same as the data: made-up rows in the stated number, or in that of the data.
+        """Return what is publicly the same as the data: simulated rows in the stated number, or in that of the data.
 
         A panel is made on the ledger itself, which declares for good whose series are public before one is looked at.
         """

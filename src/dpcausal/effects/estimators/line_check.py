@@ -29,7 +29,7 @@ BENT = (
     "neither the line of the outcome nor that of treatment fits, and the bias that this leaves may not be small beside "
     "the interval: method 'boosted-aipw' has models that bend"
 )
-UNCHECKED = "with so few rows at this loss no check tells whether the lines fit: curved causes bias the estimate unseen"
+UNCHECKED = "with so few rows at this loss no check shows whether the lines fit: curved causes bias the estimate unseen"
 
 
 def checkable(design: Design) -> bool:

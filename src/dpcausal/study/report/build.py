@@ -18,7 +18,7 @@ MARK = re.compile(r"dpcausal study ([0-9a-f]{32}), (\d{1,9}) spends")
 
 
 def mark_of(inputs: ReportInputs) -> str:
-    """Return the line by which a report is known again: its study's file and ledger, and how many spends it tells."""
+    """Return the line by which a report is known again: its study's file and ledger, and how many spends it lists."""
     first = inputs.entries[0].previous if inputs.entries else inputs.head
     whose = sha256(f"{inputs.path.name}\n{first}".encode()).hexdigest()[:32]
     return f"dpcausal study {whose}, {len(inputs.entries)} spends"
@@ -45,7 +45,7 @@ def write_report(inputs: ReportInputs, path: Path) -> Path:
 
 
 def _check_replaced(path: Path, mark: str) -> None:
-    """Refuse to replace what is no report, another study's, or one that tells of more spends than the ledger."""
+    """Refuse to replace what is no report, another study's, or one that lists more spends than the ledger."""
     try:
         there = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
     except OSError:

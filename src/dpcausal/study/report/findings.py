@@ -1,4 +1,4 @@
-"""The first page of a report: the answer, the findings, what they rest on, privacy in brief."""
+"""The first page of a report: the answer, the findings, what they rely on, privacy in brief."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _group_sentence(inputs: ReportInputs, answer: Any) -> str:
         return f"The effect differs between the groups ({names})."
     same = all(one.interval[0] > 0 for one in groups) or all(one.interval[1] < 0 for one in groups)
     kind = "It is clear in each group" if same else "It is not clear in every group"
-    return f"{kind} ({names}); the study is too small to tell whether it differs between them."
+    return f"{kind} ({names}); the study is too small to show whether it differs between them."
 
 
 def _figures(inputs: ReportInputs, figures: Figures) -> list[Block]:

@@ -30,7 +30,10 @@ h2{margin:.8em 0 .25em}svg{max-width:150mm;max-height:48mm}.rows{overflow:visibl
 
 
 def html(blocks: list[Block], mark: str = "", footer: str = "") -> str:
-    """Return a document as an HTML page; ``mark`` tells a program whose it is, ``footer`` is on each printed page."""
+    """Return a document as an HTML page.
+
+    ``mark`` identifies its study to a program, ``footer`` is on each printed page.
+    """
     title = next(block.text for block in blocks if block.kind == "title")
     body = "\n".join(_beside(block) for block in blocks)
     style = STYLE.replace("FOOTER", "".join(one for one in footer if one not in '\\"<>\n'))

@@ -60,7 +60,7 @@ def record(inputs: ReportInputs) -> dict[str, Any]:
                 "release_type_details": "All releases are paid from one budget that is never refilled.",
                 "data_source_type": "Static",
                 "access_type": "Non-interactive",
-                "access_type_details": "The questions stand in a study file before the data are asked.",
+                "access_type_details": "The questions are in a study file before the data are queried.",
             },
             "accounting": {
                 "post_processing": "Intervals, p-values, graphs and pictures are computed from released numbers alone.",

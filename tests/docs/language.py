@@ -1,0 +1,63 @@
+"""Counts of private idiom, long sentences and long pages, by file; ``python -m tests.docs.language`` records them.
+
+The record is a ratchet: ``test_language.py`` fails where a file has more than is recorded.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORD = Path(__file__).with_name("language.json")
+IDIOM = re.compile(
+    r"\b(told|foretell\w*|foretold|heard|unheard|handed|by lot|lots? (?:say|drew)|for nothing|put back|whose a row|"
+    r"mended|would do|speaks? of|kept answers?|anew|lacks?|dealt|coins|bears? out|unasked|torn|of so many|nats?|"
+    r"made[- ]up|far out|what (?:the )?lines? leaves?|not shown|leans?|stands? (?:above|in|for)|the house|"
+    r"once [a-z]+ is known|causes? both|guests?|rests? on|settled|tells?)\b|[×x] \.?\d|(?<![\d\w])\.\d+\b(?!\.)",
+    re.IGNORECASE,
+)
+LONGEST, PAGE = 25, 1200
+"""Words of a sentence, and of a page."""
+
+
+def sentences(text: str) -> list[list[str]]:
+    """Return the words of each sentence outside code, tables and headings."""
+    text = re.sub(r"```.*?```", " ", text, flags=re.DOTALL)
+    text = re.sub(r"^[|#].*$|`[^`]*`|\]\([^)]*\)", " ", text, flags=re.MULTILINE)
+    parts = re.split(r'(?<=[.!?])[*_)"]*\s+|\n\n+|\n(?=[*-] |\d+[.] )', text)
+    return [part.split() for part in parts if len(part.split()) > 3]
+
+
+def strings(path: Path) -> Iterator[str]:
+    """Yield every string of four words or more: docstrings, messages, captions, help."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value.split()) >= 4:
+            yield node.value
+
+
+def of_page(path: Path) -> dict[str, int]:
+    text = path.read_text(encoding="utf-8")
+    prose = sentences(text)
+    return {
+        "idiom": len(IDIOM.findall(" ".join(" ".join(words) for words in prose))),
+        "long": sum(len(words) > LONGEST for words in prose), "over": max(0, len(text.split()) - PAGE),
+    }  # fmt: skip
+
+
+def counts() -> dict[str, dict[str, int]]:
+    """Return what is above nothing, by file."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    table = {str(page.relative_to(ROOT)): of_page(page) for page in pages}
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        idiom = sum(len(IDIOM.findall(text)) for text in strings(path))
+        table[str(path.relative_to(ROOT))] = {"idiom": idiom, "long": 0, "over": 0}
+    return {name: one for name, one in table.items() if any(one.values())}
+
+
+if __name__ == "__main__":
+    RECORD.write_text(json.dumps(counts(), indent=1) + "\n", encoding="utf-8")
+    print({key: sum(one[key] for one in counts().values()) for key in ("idiom", "long", "over")})
