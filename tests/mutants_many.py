@@ -18,9 +18,9 @@ from dpcausal.direction.scores.anm import split_rows
 from dpcausal.errors import DpCausalError
 from dpcausal.papers import Holdout
 from dpcausal.privacy.budget import Event
+from dpcausal.privacy.checks import divided
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.noise import generator_from_seed, public_generator
-from dpcausal.privacy.split import divided
 from tests.direction.neighbours import HIGH, replaced, table
 from tests.mutants import Case, by_black_box
 from tests.mutants_noise import on_both, two_draws_of

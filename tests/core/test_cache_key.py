@@ -16,8 +16,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.codec import decode, encode
-from dpcausal.core.cache import DryRunStop, dry_run
-from dpcausal.core.cache_key import ARGUMENTS, cache_key_text
+from dpcausal.core.cache import ARGUMENTS, DryRunStop, cache_key_text, dry_run
 from dpcausal.core.method import Method, PlannedCall, Question
 from dpcausal.data.reader import Reading
 from dpcausal.independence.question import IndependenceQuestion

@@ -18,7 +18,7 @@ import pyarrow.parquet
 import pytest
 
 import dpcausal as dpc
-from dpcausal.core import ready
+from dpcausal.core import run
 from dpcausal.data.source import Streaming
 from dpcausal.errors import BudgetExceededError, MissingDependencyError, SchemaError
 from dpcausal.privacy.ledger import Ledger
@@ -60,8 +60,8 @@ def test_a_package_that_cannot_be_imported_refuses_the_call_unpaid(
 
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
     table = dpc.Table({"x": np.arange(9.0)}, dpc.Schema({"x": dpc.Bounded(0, 9)}), ledger)
-    ready._load.cache_clear()
-    monkeypatch.setattr(ready, "import_module", failing)
+    run._load.cache_clear()
+    monkeypatch.setattr(run, "import_module", failing)
     with pytest.raises(MissingDependencyError):
         dpc.cells(table, by=["x"], loss=dpc.PureDP(1))
     assert not ledger.entries()

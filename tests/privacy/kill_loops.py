@@ -26,8 +26,8 @@ import numpy as np
 
 from dpcausal.errors import BudgetExceededError
 from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.ledger_store import Witness, folder_of
 from dpcausal.privacy.loss import Loss, PureDP
-from dpcausal.privacy.witness import Witness, folder_of
 
 STEP = PureDP(0.001)
 CONTROL_PAUSE = 0.01

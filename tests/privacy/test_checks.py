@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcausal.errors import BudgetExceededError, LossError, UnprovenError
-from dpcausal.privacy.checks import charged_loss, check_epsilon_consent, check_unproven_consent
+from dpcausal.privacy.checks import charged_loss, check_epsilon_consent, check_unproven_consent, divided
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, PureDP, implies
-from dpcausal.privacy.split import divided
 
 
 @pytest.mark.parametrize("loss", [PureDP(20), ApproxDP(20, 1e-6), ZCDP(200), PureDP(1e-12), NoPrivacy()])

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import dpcausal as dpc
 from dpcausal.errors import BudgetExceededError, FenceError, LossError
 from dpcausal.privacy.budget import Event
+from dpcausal.privacy.checks import LossSplit, divided
 from dpcausal.privacy.composition import cost_of
 from dpcausal.privacy.loss import largest_rho, zcdp_epsilon
-from dpcausal.privacy.split import LossSplit, divided
 
 shares = st.lists(st.fractions(min_value=Fraction(1, 1000), max_value=1000), min_size=1, max_size=30)
 amounts = st.floats(min_value=1e-3, max_value=20).map(lambda value: round(value, 6))  # whole units of a ledger

@@ -104,7 +104,7 @@ MANY = (
 )  # fmt: skip
 
 MANY_TEXTS = (
-    TextRow("divided-loss", "lemma", "how one loss is divided among pure releases"),
+    TextRow("divided-loss", "composition", "how one loss is divided among pure releases"),
     TextRow("one-half-for-all", "lemma", "the protected half is the same in all answers of a call"),
     TextRow("verdict-level", "lemma", "the level of what is made of released counts"),
     TextRow("arrows-of-many", "lemma", "the correction of released p-values"),

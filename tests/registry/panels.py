@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.mechanisms.additive import gaussian, l2_ball
 from dpcausal.papers.mechanisms.objective_perturbation import objective_perturbation
 from dpcausal.papers.statistics.ridge_weights import ridge_weight_sensitivity, ridge_weights

@@ -9,7 +9,7 @@ from unittest import mock
 
 import numpy as np
 
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.direction.methods import verdict as by_verdict
 from dpcausal.direction.methods import votes as by_blocks
 from dpcausal.direction.question import Columns, Pair, Released

@@ -96,7 +96,7 @@ def program(
 ) -> None:
     """Differentially private causal inference."""
     if witness is not None:
-        from dpcausal.privacy.witness import VARIABLE
+        from dpcausal.privacy.ledger_store import VARIABLE
 
         os.environ[VARIABLE] = witness
 

@@ -10,26 +10,26 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from dpcausal.core.run_context import Run
+from dpcausal.data.schema import Bounded, Column
+from dpcausal.data.table import Table
 from dpcausal.errors import CallError, ParameterError, nearest
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.checks import charged_loss
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Unit
+from dpcausal.result import Guarantee
 
 Answer = TypeVar("Answer")
 QuestionType = TypeVar("QuestionType", bound="Question[Any]")
 
 
 class Question(ABC, Generic[Answer]):
-    """The public side of a call: what is asked, of which columns; it knows how to read its data and make the result."""
-
     task: ClassVar[str]
     """The word for it in the ledger."""
 
@@ -40,17 +40,14 @@ class Question(ABC, Generic[Answer]):
 
     @property
     def unit(self) -> Unit:
-        """Whose record is protected."""
         return Unit.ROW
 
     @property
     def unit_column(self) -> str:
-        """The column that names persons or units; empty for rows."""
         return ""
 
     @property
     def drops_missing(self) -> bool:
-        """Whether records that have a missing value are to be left out."""
         return False
 
     @abstractmethod
@@ -59,12 +56,10 @@ class Question(ABC, Generic[Answer]):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What its public arguments say against an answer by any method, in words."""
         return ()
 
     @property
     def once_per_ledger(self) -> dict[str, Any]:
-        """What it declares once for the whole ledger."""
         return {}
 
     @abstractmethod
@@ -76,12 +71,25 @@ class Question(ABC, Generic[Answer]):
         """Return the result of what was released."""
 
     def progress_context(self) -> AbstractContextManager[Any]:
-        """Return what stands around the release for a person at a terminal."""
         return nullcontext()
 
     def finalize(self, answer: Any) -> Answer:
-        """Return what the caller gets of an answer that was made, or kept."""
         return answer  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class Run(Generic[QuestionType]):
+    """One run of a method, after the charge: the one object through which it sees private rows.
+
+    ``loss`` is what was charged, ``NoPrivacy`` for the exact answer; ``rng`` draws public randomness, ``None`` for a
+    method that uses none; ``data`` is *private*.  A run does not leave its process, as its budget does not.
+    """
+
+    question: QuestionType
+    loss: Any
+    budget: CallBudget
+    rng: Any
+    data: Any = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +100,6 @@ class Method(ABC, Generic[QuestionType]):
     """
 
     def __new__(cls, *arguments: Any, **options: Any) -> Self:
-        """Refuse options that it does not have, with the nearest that it has."""
         known = [field.name for field in fields(cls)]
         unknown = next((name for name in options if name not in known), None)
         if arguments or unknown is not None:
@@ -194,8 +201,6 @@ class SumsOverRows:
 
 @dataclass(frozen=True)
 class PlannedCall(Generic[QuestionType]):
-    """A question, the planned method that will answer it, and what that costs: all that decides how a call runs."""
-
     question: QuestionType
     method: Method[QuestionType]
     spent: Any
@@ -204,41 +209,33 @@ class PlannedCall(Generic[QuestionType]):
 
     @property
     def subject(self) -> Any:
-        """The table or panel that is asked."""
         return getattr(self.question, "panel", None) or getattr(self.question, "table", None)
 
     def about(self, subject: Any) -> Self:
-        """Return the same plan about another holder of the same rows."""
         name = "panel" if hasattr(self.question, "panel") else "table"
         question: Any = self.question
         return replace(self, question=replace(question, **{name: subject}))
 
     @property
     def exactly(self) -> bool:
-        """Whether it runs without privacy."""
         return bool(self.spent.exact)
 
     @property
     def proofs(self) -> tuple[str, ...]:
-        """The claims that the answer relies on."""
         return () if self.exactly or self.method.unproven else self.method.proofs_of(self.question, self.spent)
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What the answer must say of itself, in words."""
         texts = (self.note, *self.method.caveats(self.question, self.spent), *self.question.caveats)
         return tuple(caveat for caveat in texts if caveat)
 
     def detail(self) -> dict[str, Any]:
-        """Return what the ledger's entry says: public arguments."""
         return {**self.question.detail(), "method": self.method.name, **self.method.options()}
 
     def read(self) -> Any:
-        """Bring the private rows, after the spend."""
         return self.question.read() if self.exactly else self.method.read(self.question)
 
     def released(self, data: Any, rng: Any, budget: CallBudget) -> Callable[[], Any]:
-        """Return the call that releases what the method makes of rows."""
         return partial(self.method.release, Run(self.question, self.spent, budget, rng, data))
 
 
@@ -248,3 +245,71 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else type(value).__name__
+
+
+@dataclass(frozen=True)
+class TableQuestion(Question[Answer]):
+    public: ClassVar[tuple[str, ...]] = (
+        "the number of rows", "column names, levels, bounds and cuts", "all arguments",
+    )  # fmt: skip
+    """What an answer takes as public, in words."""
+
+    table: Table
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.table.ledger
+
+    @property
+    def unit(self) -> Unit:
+        return self.table.unit
+
+    @property
+    def unit_column(self) -> str:
+        return str(self.table.declared.get("person", ""))
+
+    @property
+    def drops_missing(self) -> bool:
+        return self.table.missing != "impute"
+
+    @property
+    def n(self) -> int:
+        return self.table.n
+
+    def column(self, name: str) -> Column:
+        return self.table.schema.column(name)
+
+    @property
+    def outcomes(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def related(self) -> tuple[str, ...]:
+        return self.outcomes
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        table, numbers = self.table, ((name, self.column(name)) for name in self.outcomes)
+        imputed = "what is missing counts as the midpoint of its bounds or as the first level: missing='impute'"
+        weight = table.declared.get("weight")
+        return (
+            *([imputed] if table.missing == "impute" else []),
+            *(f"{name!r} counts within its bounds: what lies outside {one.lower:g} to {one.upper:g} counts as the bound"
+              for name, one in numbers if isinstance(one, Bounded)),
+            *([] if weight is None else [f"a weight above the largest, {weight[1]:g}, counts as {weight[1]:g}"]),
+            *(f"the rows are chosen by {name!r}, which the answer is about: what holds in them can differ from what "
+              "holds without that choice" for name in self.related if name in {one.name for one in table.inside}),
+        )  # fmt: skip
+
+    def read(self) -> Any:
+        return self.table
+
+    def guarantee(
+        self,
+        planned: PlannedCall[Any],
+        allotment: CallBudget,
+        caveats: tuple[str, ...] = (),
+        more: tuple[str, ...] = (),
+    ) -> Guarantee:
+        public = self.table.told(self.public + more)
+        return Guarantee.of(allotment, proofs=planned.proofs, caveats=caveats or planned.caveats, public=public)

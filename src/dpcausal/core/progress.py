@@ -12,7 +12,6 @@ _within: ContextVar[Callable[[float], None] | None] = ContextVar("within", defau
 
 
 def told(share: float) -> None:
-    """Say what share of the step that runs is done: of blocks, by their public number."""
     within = _within.get()
     if within is not None:
         within(share)
@@ -76,7 +75,6 @@ def _started() -> Any:
 
 
 def is_terminal() -> bool:
-    """Return whether somebody may be looking at standard error."""
     return sys.stderr is not None and sys.stderr.isatty()
 
 

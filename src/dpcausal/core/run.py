@@ -2,28 +2,106 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial, wraps
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, fields, is_dataclass
+from functools import lru_cache, partial, wraps
+from importlib import import_module
 from typing import Any, ParamSpec
 
-from dpcausal.core.cache import lookup_or_stop, store
-from dpcausal.core.cache_key import subject_of
+from dpcausal.core.cache import lookup_or_stop, store, subject_of
 from dpcausal.core.method import Answer, Method, PlannedCall, Question
 from dpcausal.core.progress import while_it_works
-from dpcausal.core.ready import Ready
+from dpcausal.data.panels.panel import Panel
+from dpcausal.data.sources.held import held_panel, held_table
 from dpcausal.data.sources.origin import Origin
 from dpcausal.data.table import Table
-from dpcausal.errors import InfeasibleError, ParameterError, Setting, with_signature_errors
+from dpcausal.errors import InfeasibleError, MissingDependencyError, ParameterError, Setting, with_signature_errors
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.checks import check_epsilon_consent, check_unproven_consent
+from dpcausal.privacy.checks import LossSplit, check_epsilon_consent, check_unproven_consent
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss
-from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, public_generator
+from dpcausal.privacy.noise import PublicGenerator, draw_once, generator_from_seed, public_generator, simulated
 from dpcausal.privacy.sandbox import isolated
 from dpcausal.privacy.sensitivity import Relation, Unit
-from dpcausal.privacy.split import LossSplit
 from dpcausal.result import Guarantee
+
+MODULES = (
+    "scipy.linalg", "scipy.optimize", "scipy.special", "scipy.stats", "sklearn.base", "sklearn.ensemble",
+    "threadpoolctl",
+)  # fmt: skip
+"""What functions below here import when they are called; the sampler's package brings most of them anyway."""
+
+
+class Ready:
+    """What a call needs before it is paid for: packages are loaded and rows are brought into memory.
+
+    Between the spend and the answer nothing is imported and no source is opened: a broken package, a missing file or a
+    busy connection refuses a call that costs nothing.
+    """
+
+    def __init__(self, plans: Sequence[PlannedCall[Any]]) -> None:
+        self.plans = list(plans)
+
+    def __call__(self) -> None:
+        if not simulated():  # then nothing is paid for
+            _load()
+        for method in {type(one): one for plan in self.plans for one in _methods(plan.method)}.values():
+            _tried(method.load, method.name)
+        self.plans = isolated(lambda: held(self.plans))
+
+
+@lru_cache(maxsize=1)
+def _load() -> None:
+    for name in MODULES:
+        _tried(partial(import_module, name), name)
+    _tried(draw_once, "opendp")
+
+
+def _tried(action: Callable[[], object], name: str) -> None:
+    try:
+        action()
+        return
+    except Exception:  # a broken package may raise anything
+        pass
+    raise MissingDependencyError(name)
+
+
+def held(plans: Sequence[PlannedCall[Any]]) -> list[PlannedCall[Any]]:
+    """Return plans of one table or panel on rows that are in memory, where they fit."""
+    subject = plans[0].subject
+    if isinstance(subject, Panel):
+        panel = held_panel(subject)
+        return [plan.about(panel) for plan in plans]
+    if not isinstance(subject, Table):
+        return list(plans)
+    named = {*_texts([(plan.question, plan.method) for plan in plans])}
+    in_memory = any(plan.exactly or plan.method.needs_all_rows(plan.question) for plan in plans)
+    table = held_table(subject, [name for name in subject.schema if name in named], in_memory)
+    return [plan.about(table) for plan in plans]
+
+
+def _methods(method: Method[Any]) -> Iterator[Method[Any]]:
+    yield method
+    for field in fields(method):
+        option = getattr(method, field.name)
+        if isinstance(option, Method):
+            yield from _methods(option)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (Table, Panel)):
+        return
+    elif isinstance(value, Mapping):
+        yield from _texts([*value.keys(), *value.values()])
+    elif isinstance(value, (Sequence, Set)):
+        for part in value:
+            yield from _texts(part)
+    elif is_dataclass(value) and not isinstance(value, type):
+        yield from _texts([getattr(value, field.name) for field in fields(value)])
+        yield from _texts(list(getattr(value, "names", ())))
+
 
 Call = ParamSpec("Call")
 Task = tuple[Question[Answer], Method[Any]]
@@ -52,10 +130,7 @@ def public_task(function: Callable[Call, Task[Answer]]) -> Callable[Call, Answer
     return call
 
 
-def plan_call(
-    question: Any, method: Method[Any], loss: Loss, *, accept_unproven: bool = False
-) -> PlannedCall[Any]:
-    """Return the question with its planned method: from public arguments, before anything is spent or read."""
+def plan_call(question: Any, method: Method[Any], loss: Loss, *, accept_unproven: bool = False) -> PlannedCall[Any]:
     ready: Method[Any] | None = None
     try:
         spent, note = method.charge(loss, question)
@@ -155,8 +230,6 @@ def _generator_of(seed: int | None) -> tuple[PublicGenerator, int]:
 
 @dataclass(frozen=True)
 class JointRun:
-    """Planned questions, and the one allotment that was paid for them."""
-
     plans: Sequence[PlannedCall[Any]]
     ledger: Ledger
     origin: Origin
@@ -167,7 +240,6 @@ class JointRun:
     def guarantee(
         self, answers: Iterable[Any], claims: Sequence[str], note: str = "", but: tuple[str, ...] = ()
     ) -> Guarantee:
-        """Return what all cost: the claims of each and those of many; a note, and each one's caveats once, but some."""
         question = self.plans[0].question
         own = dict.fromkeys(claim for plan in self.plans for claim in plan.proofs)
         each = (caveat for one in answers for caveat in one.guarantee.caveats)
@@ -179,7 +251,6 @@ class JointRun:
         )  # fmt: skip
 
     def store(self, answer: Answer) -> Answer:
-        """Return the answer, written beside its spend if it is to be kept."""
         return store(self.ledger, self.origin, self.asked, self.allotment, answer)
 
 

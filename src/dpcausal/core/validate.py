@@ -20,12 +20,10 @@ LARGEST_BOUND, LEAST_WIDTH = 1e100, 1e-100
 
 
 def is_number(value: object) -> bool:
-    """Return whether a value is a number, and no bool."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
-    """Return a word that is among those allowed."""
     if not (isinstance(value, str) and value in allowed):
         text = f"{name} must be one of {', '.join(allowed)}{nearest(value, allowed)}"
         raise ParameterError(text, argument=name, rule="choice", value=value)
@@ -33,7 +31,6 @@ def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
 
 
 def whole(name: str, value: object, least: int, most: int, why: str = "") -> int:
-    """Return a whole number of the range; ``why`` says where its end comes from."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
         text = f"{name} must be a whole number between {least} and {why or most}"
         raise ParameterError(text, argument=name, rule="integer", value=value)
@@ -41,7 +38,6 @@ def whole(name: str, value: object, least: int, most: int, why: str = "") -> int
 
 
 def number(name: str, value: Any, least: float, most: float, unit: str = "") -> float:
-    """Return a number of the range, ends included."""
     value = value.item() if isinstance(value, np.generic) else value
     if not is_number(value) or not least <= value <= most:
         text = f"{name} must be between {least:g} and {most:g}{unit}"
@@ -50,7 +46,6 @@ def number(name: str, value: Any, least: float, most: float, unit: str = "") -> 
 
 
 def level(alpha: Any) -> float:
-    """Return a level, in (0, 1)."""
     if not is_number(alpha) or not 0 < alpha < 1:
         text = "alpha must be a number above 0 and below 1"
         raise ParameterError(text, argument="alpha", rule="range", value=alpha)
@@ -58,7 +53,6 @@ def level(alpha: Any) -> float:
 
 
 def column(table: Table, name: str, asker: str) -> Column:
-    """Return a column's declaration, its bounds fit for squares and products; ``asker`` needs them, in words."""
     declared = table.schema.column(name)
     if isinstance(declared, Bounded) and (
         max(-declared.lower, declared.upper) > LARGEST_BOUND or declared.width < LEAST_WIDTH
@@ -71,7 +65,6 @@ def column(table: Table, name: str, asker: str) -> Column:
 
 
 def check_table(table: object, persons: bool = False, weights: bool = False) -> None:
-    """Refuse what is no table, or one of persons, or with survey weights, where they are not provided for."""
     if not isinstance(table, Table):
         raise ParameterError("table must be a dpcausal Table", argument="table", rule="type")
     if table.unit is not Unit.ROW and not persons:
@@ -83,7 +76,6 @@ def check_table(table: object, persons: bool = False, weights: bool = False) -> 
 
 
 def chosen(method: object, kind: type[Any], known: Mapping[str, Callable[[], Method[Any]]]) -> Any:
-    """Return the method object, of the task's ``kind``, that a short name or an object means."""
     if isinstance(method, kind):
         return method
     if isinstance(method, str) and method in known:
@@ -99,7 +91,6 @@ def reject_misplaced_options(
     misplaced: Mapping[str, object], method: object, known: Mapping[str, type[Method[Any]]],
     function: Callable[..., Any],
 ) -> None:  # fmt: skip
-    """Refuse keywords that a public function does not take, and name the object that takes them, or the nearest one."""
     for name, value in misplaced.items():
         chosen = known.get(method) if isinstance(method, str) else type(method)
         kinds = [kind for kind in (chosen, *known.values()) if isinstance(kind, type) and issubclass(kind, Method)]

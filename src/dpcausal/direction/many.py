@@ -22,10 +22,9 @@ from dpcausal.direction.result import Direction
 from dpcausal.direction.result_set import DirectionSet
 from dpcausal.direction.scores import NAMES, rehearse
 from dpcausal.errors import ParameterError, with_signature_errors
-from dpcausal.privacy.checks import check_epsilon_consent
+from dpcausal.privacy.checks import LossSplit, check_epsilon_consent, divided
 from dpcausal.privacy.loss import Loss, exact_amount
 from dpcausal.privacy.noise import public_generator
-from dpcausal.privacy.split import LossSplit, divided
 
 MOST_RELEASES = 2000
 

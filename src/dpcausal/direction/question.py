@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Method, PlannedCall
+from dpcausal.core.method import Method, PlannedCall, TableQuestion
 from dpcausal.core.progress import progress
-from dpcausal.core.question import TableQuestion
 from dpcausal.data.records import Rows
 from dpcausal.data.remote_blocks import PublicTableInfo, WorkerBlocks
 from dpcausal.data.schema import Bounded

@@ -11,9 +11,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Method, PlannedCall
-from dpcausal.core.question import TableQuestion
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Method, PlannedCall, Run, TableQuestion
 from dpcausal.data.counts import sizes_of
 from dpcausal.data.schema import Bounded
 from dpcausal.data.subgroups.predicate import check_varies

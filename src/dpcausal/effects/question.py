@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Method, PlannedCall
-from dpcausal.core.question import TableQuestion
+from dpcausal.core.method import Method, PlannedCall, TableQuestion
 from dpcausal.data.recoded import as_levels, counting
 from dpcausal.data.schema import Bounded
 from dpcausal.data.subgroups.predicate import check_varies, codes_left

@@ -16,9 +16,8 @@ from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.independence.methods import ALL, METHODS
 from dpcausal.independence.question import IndependenceQuestion, IndependenceTest
 from dpcausal.independence.result import Independence, IndependenceSet
-from dpcausal.privacy.checks import check_epsilon_consent
+from dpcausal.privacy.checks import check_epsilon_consent, divided
 from dpcausal.privacy.loss import Loss, exact_amount
-from dpcausal.privacy.split import divided
 
 
 @public_task

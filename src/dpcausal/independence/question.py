@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Method, PlannedCall
-from dpcausal.core.question import TableQuestion
+from dpcausal.core.method import Method, PlannedCall, TableQuestion
 from dpcausal.data.records import Rows
 from dpcausal.data.remote_blocks import PublicTableInfo
 from dpcausal.data.schema import Bounded, Column, Levels, Schema

@@ -34,7 +34,6 @@ def assign_blocks(
 
 
 def salt_of(generator: PublicGenerator) -> int:
-    """Return the public salt by which keys are assigned to blocks."""
     return int(generator.integers(2**63))
 
 

@@ -79,10 +79,7 @@ def recording_gate(answers: FixedAnswers = "low") -> Iterator[Recording]:
             _recording.reset(token)
 
 
-def event_of(
-    mechanism: str, query: Query, loss: Loss, scale: float, *, bound: float | None = None
-) -> Event:
-    """Return the record of a release: what is public of the query, and ``bound`` where the noise is made for more."""
+def event_of(mechanism: str, query: Query, loss: Loss, scale: float, *, bound: float | None = None) -> Event:
     return Event(
         mechanism=mechanism,
         label=query.label,
@@ -128,7 +125,6 @@ def release(query: Query, allotment: CallBudget, event: Event, draw: Callable[[A
 
 
 def draw_fixed(answer: Array) -> Any:
-    """Return a fixed or exact answer as a plain number, or as an array that is the caller's own."""
     array = np.asarray(answer)
     if array.ndim == 0:
         return int(array) if array.dtype.kind == "i" else float(array)
@@ -136,7 +132,6 @@ def draw_fixed(answer: Array) -> Any:
 
 
 def exact(query: Query, allotment: CallBudget) -> Any:
-    """Return the exact answer: only for an allotment of ``NoPrivacy`` from a ledger without privacy."""
     if not allotment.exact:
         raise FenceError("an exact answer leaves only a ledger without privacy")
     event = event_of("exact", query, NoPrivacy(), 0.0)

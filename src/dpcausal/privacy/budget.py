@@ -36,7 +36,6 @@ class Event:
     zcdp: ZCDP | None = None
 
     def to_dict(self) -> dict[str, str | float | None]:
-        """Return the record as plain values."""
         return {
             "mechanism": self.mechanism,
             "label": self.label,
@@ -150,7 +149,6 @@ class CallBudget(Uncopyable):
 
     @property
     def at(self) -> str:
-        """The minute of the spend, UTC."""
         return self._entry[4]
 
     @property
@@ -159,7 +157,6 @@ class CallBudget(Uncopyable):
 
     @property
     def exact(self) -> bool:
-        """Whether a ledger without privacy granted it: exact answers leave, and nothing else does."""
         return self._loss.exact
 
     @property
@@ -210,7 +207,6 @@ class CallBudget(Uncopyable):
 
 
 def caveats_of(private: bool, durable: bool, unproven: bool) -> tuple[str, ...]:
-    """Return why a call of a ledger is not private; a ledger file refuses what would not be."""
     if simulated() and durable:
         raise LedgerError("simulated noise is not private: use Ledger.in_memory, a ledger file refuses it")
     if unproven and durable:
@@ -222,7 +218,6 @@ def caveats_of(private: bool, durable: bool, unproven: bool) -> tuple[str, ...]:
 def worded(
     loss: Loss, zcdp: ZCDP | None, task: str, unit: Unit, unit_column: str, relation: Relation
 ) -> dict[str, Any]:
-    """Check what a call asks for, and return it as its entry words it."""
     if zcdp is not None and not isinstance(zcdp, ZCDP):
         raise LossError("zcdp must be a ZCDP amount")
     if zcdp is not None and (isinstance(loss, ZCDP) or loss.exact):
@@ -238,12 +233,10 @@ def worded(
 
 
 def json_text(value: object) -> str:
-    """Return a value as JSON with sorted keys."""
     return json.dumps(value, sort_keys=True, allow_nan=False, separators=(",", ":"))
 
 
 def plain(given: Mapping[str, Any], name: str, longest: int = sys.maxsize) -> dict[str, Any]:
-    """Return what JSON makes of a mapping that a call wants on record, its keys sorted."""
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
         raise ParameterError(f"{name} must be a mapping with text keys")
     try:

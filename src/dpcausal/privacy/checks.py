@@ -1,15 +1,26 @@
-"""What a call may cost: the checks of ``loss=`` that every task and the ledger make before anything else."""
+"""What a call may cost: the checks of ``loss=`` before anything else, and one loss divided among several releases."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from dpcausal.errors import BudgetExceededError, LossError, Setting, UnprovenError
 from dpcausal.privacy.composition import Totals, remaining, spent_text
-from dpcausal.privacy.loss import EPSILON_UNITS, LARGE_EPSILON, ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.loss import (
+    EPSILON_UNITS,
+    LARGE_EPSILON,
+    ZCDP,
+    ApproxDP,
+    Loss,
+    NoPrivacy,
+    PureDP,
+    largest_rho,
+)
 
 LEAST_DELTA = Fraction(1, 10**18)
 
@@ -18,7 +29,6 @@ LARGEST_BUDGET = 10**6
 
 
 def unfit(loss: Any) -> LossError:
-    """Return the error for what is no loss; a bare number gets the loss it may have been meant as."""
     is_number = isinstance(loss, (int, float)) and not isinstance(loss, bool)
     meant = f"; PureDP({loss!r})?" if is_number and 0 < loss <= LARGE_EPSILON else ""
     text = f"loss must be PureDP, ApproxDP, ZCDP or NoPrivacy, got {type(loss).__name__}{meant}"
@@ -26,7 +36,6 @@ def unfit(loss: Any) -> LossError:
 
 
 def check_budget(budget: Loss, accept_large_epsilon: bool = False) -> Loss:
-    """Refuse what is no budget of a ledger with privacy, and an ε above 20 unless the caller accepts it."""
     if type(budget) not in (PureDP, ApproxDP, ZCDP) or budget.exact:
         raise LossError("budget must be PureDP, ApproxDP or ZCDP", argument="budget", rule="type")
     amount = budget.exact_rho if isinstance(budget, ZCDP) else budget.exact_epsilon
@@ -38,7 +47,6 @@ def check_budget(budget: Loss, accept_large_epsilon: bool = False) -> Loss:
 
 
 def check_kind(loss: Loss, budget: Loss) -> None:
-    """Refuse what is no loss, and a loss without privacy from a budget with it, or the reverse."""
     if type(loss) not in (PureDP, ApproxDP, ZCDP, NoPrivacy):
         raise unfit(loss)
     if loss.exact and not budget.exact:
@@ -48,7 +56,6 @@ def check_kind(loss: Loss, budget: Loss) -> None:
 
 
 def refusal(loss: Loss, budget: Loss, totals: Totals) -> BudgetExceededError:
-    """Return the error of a loss that a budget does not admit after what was spent of it."""
     reason = ""
     if isinstance(budget, PureDP) and not isinstance(loss, PureDP):
         reason = "a budget without delta pays for losses without delta only: leave it out, or use a budget with a delta"
@@ -64,7 +71,6 @@ def refusal(loss: Loss, budget: Loss, totals: Totals) -> BudgetExceededError:
 
 
 def check_epsilon_consent(loss: Loss, accept_large_epsilon: bool) -> None:
-    """Refuse an ε above 20, or a ρ that is worth more, unless the caller accepts it."""
     if isinstance(loss, NoPrivacy):
         return
     if isinstance(loss, ZCDP):
@@ -126,10 +132,75 @@ def _short(amount: Fraction) -> str:
 
 
 def check_unproven_consent(accept_unproven: bool, variant: str) -> None:
-    """Refuse a published variant whose proof fails unless the caller accepts it."""
     if accept_unproven is not True:
         raise UnprovenError(
             f"{variant} is not private as published", argument="accept_unproven", rule="unproven",
             hint=("to replicate it set ", Setting("accept_unproven", True), ", on an in-memory ledger or one without "
                   "privacy"),
         )  # fmt: skip
+
+
+_ROOT_UNITS = 10**15
+
+
+@dataclass(frozen=True)
+class LossSplit:
+    """A loss divided among pure releases: the parts, and what the ledger is to be charged for all of them.
+
+    ``zcdp`` is the guarantee that they have together, charged beside ``spent``; ``note`` says what was not spent.
+    """
+
+    spent: Loss
+    zcdp: ZCDP | None
+    parts: tuple[PureDP | NoPrivacy, ...]
+    note: str = ""
+
+    @property
+    def by_rho(self) -> bool:
+        return isinstance(self.spent, (ApproxDP, ZCDP))
+
+
+def divided(loss: Loss, shares: Sequence[Fraction]) -> LossSplit:
+    """Return the parts εᵢ = c·wᵢ that a loss pays for, with the largest c that either account allows.
+
+    by ε: c = ε / Σ wᵢ;  by ρ: c = √(2ρ / Σ wᵢ²), since a pure εᵢ counts εᵢ²/2
+
+    where wᵢ > 0 are the ``shares``.  A pure loss is divided by ε, a zCDP loss by ρ, and an (ε, δ) loss by whichever
+    gives more, at the largest ρ that implies (ε, δ).  By ε the parts sum to ε exactly; by ρ, √ is rounded down at its
+    15th decimal.  *Guarantee*: all together are within ``spent``, and within ``zcdp`` if given: claim ``divided-loss``.
+
+    >>> divided(ApproxDP(1, 1e-6), [Fraction(1)] * 100).parts[0]
+    PureDP(0.0220707815901)
+    """
+    if not shares or not all(share > 0 for share in shares):
+        raise LossError("a loss is divided among at least one share, each above 0")
+    if isinstance(loss, NoPrivacy):
+        return LossSplit(loss, None, (NoPrivacy(),) * len(shares))
+    if isinstance(loss, ZCDP):
+        return LossSplit(loss, None, _parts(_root(loss.exact_rho, shares), shares))
+    if not isinstance(loss, (PureDP, ApproxDP)):
+        raise unfit(loss)
+    by_epsilon = loss.exact_epsilon / sum(shares)
+    note = ""
+    if isinstance(loss, ApproxDP):
+        rho = largest_rho(loss.exact_epsilon, loss.exact_delta)
+        by_rho = _root(rho, shares)
+        if by_rho > by_epsilon:
+            return LossSplit(loss, ZCDP(rho), _parts(by_rho, shares))
+        note = f"asked {loss}; delta gives these releases no more and {PureDP(loss.exact_epsilon)} was spent"
+    parts = _parts(by_epsilon, shares)
+    # Where ρ is counted, many small parts cost less than one of the whole ε: Σ εᵢ²/2 < (Σ εᵢ)²/2.
+    rho = sum((part.exact_epsilon**2 for part in parts), Fraction(0)) / 2
+    zcdp = ZCDP(Fraction(math.ceil(rho * EPSILON_UNITS), EPSILON_UNITS)) if len(parts) > 1 else None
+    return LossSplit(PureDP(loss.exact_epsilon), zcdp, parts, note)
+
+
+def _root(rho: Fraction, shares: Sequence[Fraction]) -> Fraction:
+    square = 2 * rho / sum(share**2 for share in shares)
+    return Fraction(math.isqrt(math.floor(square * _ROOT_UNITS**2)), _ROOT_UNITS)
+
+
+def _parts(unit: Fraction, shares: Sequence[Fraction]) -> tuple[PureDP, ...]:
+    if unit == 0:
+        raise LossError("the loss is too small to be divided")
+    return tuple(PureDP(unit * share) for share in shares)

@@ -143,10 +143,7 @@ def _plus(left: Amount, right: Amount) -> Amount:
 
 def _within(caps: Caps, totals: Totals) -> bool:
     by_sums = (
-        caps.epsilon is not None
-        and totals.sums_open
-        and totals.epsilon <= caps.epsilon
-        and totals.delta <= caps.delta
+        caps.epsilon is not None and totals.sums_open and totals.epsilon <= caps.epsilon and totals.delta <= caps.delta
     )
     by_zcdp = (
         caps.rho is not None and totals.zcdp_open and totals.rho <= caps.rho and totals.rho_delta <= caps.rho_delta
@@ -243,7 +240,6 @@ def remaining(budget: Loss, totals: Totals) -> Remaining:
 
 
 def spent_text(budget: Loss, totals: Totals) -> str:
-    """Return what was spent, in words, in the accounts that the budget is counted in."""
     caps, accounts = caps_of(budget), list[str]()
 
     def account(symbol: str, amount: int | Fraction, delta: int | Fraction) -> None:

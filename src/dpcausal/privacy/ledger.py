@@ -22,11 +22,10 @@ from dpcausal.privacy.budget import CallBudget, caveats_of, json_text, plain, wo
 from dpcausal.privacy.checks import check_budget, check_kind
 from dpcausal.privacy.composition import Cost, Remaining, Totals, remaining
 from dpcausal.privacy.ledger_lines import ASKED, Account, Spends, first_line, written_cost
-from dpcausal.privacy.ledger_store import LedgerStore
+from dpcausal.privacy.ledger_store import LedgerStore, check_lost, folder_of
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, exact_text, parse_loss
 from dpcausal.privacy.process_local import Uncopyable
 from dpcausal.privacy.sensitivity import PrivacyUnit, Relation, Unit
-from dpcausal.privacy.witness import check_lost, folder_of
 
 __all__ = ["CallBudget", "Detail", "Entry", "Ledger", "Verification"]
 

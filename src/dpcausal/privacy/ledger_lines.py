@@ -80,7 +80,6 @@ class Account:
 
     @property
     def declared(self) -> dict[str, Any]:
-        """What was declared for the whole ledger, by name; of a mapping its parts by theirs."""
         values: dict[str, Any] = {}
         for (name, key), text in self.once.items():
             if key:
@@ -90,7 +89,6 @@ class Account:
         return values
 
     def after(self) -> Account:
-        """Return a copy that goes on by itself."""
         own = "once", "answers", "asked", "stamps", "heads"
         return replace(self, **{name: getattr(self, name).copy() for name in own})
 
@@ -170,8 +168,7 @@ class Account:
             self.asked[asked] = (*self.asked.get(asked, ()), totals.spends)
 
     def undeclared(self, unit: PrivacyUnit, once: Mapping[str, Any]) -> dict[tuple[str, str], str]:
-        """Return what of some declarations does not stand yet; refuse those of another unit, or against one that does.
-        """
+        """Return the declarations that are new; refuse those of another unit, or against an earlier one."""
         if unit is not self.protects and unit != self.protects and not self.budget.exact:
             raise LedgerError(self.protects.refusal(unit))
         if once == {}:
@@ -186,7 +183,6 @@ class Account:
         return {place: text for place, text in told.items() if place not in self.once}
 
     def check_unasked(self, asked: str) -> None:
-        """Refuse a question that was spent for."""
         if asked in self.asked:
             number = self.asked[asked][-1]
             raise LedgerError(
@@ -198,7 +194,6 @@ class Account:
 
 
 def declarations(once: Mapping[str, Any]) -> dict[tuple[str, str], str]:
-    """Return what a spend declares for the whole ledger, as JSON: of a mapping each key stands by itself."""
     texts: dict[tuple[str, str], str] = {}
     for name, value in once.items():
         parts = value.items() if isinstance(value, Mapping) else [("", value)]
@@ -257,12 +252,10 @@ def _whole_lines(raw: bytes) -> tuple[bytes, int]:
 
 @lru_cache(maxsize=1024)
 def privacy_unit(unit: str, column: str) -> PrivacyUnit:
-    """Return the unit that a line words: one object for each."""
     return PrivacyUnit(Unit(unit), column)
 
 
 @lru_cache(maxsize=1024)
 def written_cost(loss: str, zcdp: str | None) -> Cost:
-    """Return the cost of a loss, and of the zCDP amount beside it, as a line words them."""
     zcdp_loss: Any = None if zcdp is None else parse_loss(zcdp)
     return cost_of(parse_loss(loss), zcdp_loss)

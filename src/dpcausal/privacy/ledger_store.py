@@ -7,13 +7,15 @@ closes the file: the lock belongs to one opening, so threads and forks have thei
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -22,7 +24,154 @@ from typing import IO, Any
 from dpcausal.errors import LedgerDamagedError, LedgerError
 from dpcausal.privacy.ledger_lines import ASKED, Account, Spends, sealed
 from dpcausal.privacy.sensitivity import PrivacyUnit
-from dpcausal.privacy.witness import Note, Witness, check_new, check_other
+
+VARIABLE = "DPCAUSAL_WITNESS"
+"""Of the environment: the folder of the witnesses."""
+
+TAIL = 4096
+"""Bytes that hold a last line, but for a very long path."""
+
+Lock = Callable[[IO[bytes]], None]
+
+
+@dataclass(frozen=True)
+class Seen:
+    lines: int
+    head: str
+    path: str
+
+
+def folder_of(witness: str | os.PathLike[str] | None = None) -> Path | None:
+    named = witness or os.environ.get(VARIABLE)
+    if named:
+        return Path(os.path.abspath(named))
+    state = os.environ.get("XDG_STATE_HOME")
+    if state and os.path.isabs(state):
+        return Path(state) / "dpcausal"
+    with suppress(RuntimeError):  # there is no home
+        return Path.home() / ".local" / "state" / "dpcausal"
+    return None
+
+
+@dataclass(frozen=True)
+class Witness:
+    """The file of one ledger's witness, elsewhere: how far it was seen to go; ``ledger`` is its first line's hash.
+
+    A ledger that was cut short, restored from a copy, or copied and continued is whole by its own lines; only somebody
+    who saw more of it can detect that.  Each added line is noted afterwards, so that a kill in between leaves a witness
+    that saw less, which is no fault.  A witness that cannot be written never stops a spend.
+    """
+
+    folder: Path
+    ledger: str
+
+    @property
+    def path(self) -> Path:
+        return self.folder / f"{self.ledger[:32]}.witness"
+
+    def seen(self) -> Seen | None:
+        with suppress(OSError), open(self.path, "rb", opener=_at_once) as file:
+            return _last(file)
+        return None
+
+    @contextmanager
+    def held(self, lock: Lock) -> Iterator[Note]:
+        """Lend the witness while no other has it; where it cannot be written, what is noted goes nowhere."""
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file: IO[bytes] = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600), "a+b", 0)
+        except OSError:
+            yield Note(None, self.seen())
+            return
+        with file:
+            seen = None
+            with suppress(OSError):
+                lock(file)
+                seen = _last(file)
+            yield Note(file, seen)
+
+    def check(self, seen: Seen | None, account: Account) -> None:
+        if seen is None or account.heads[seen.lines - 1 : seen.lines] == [seen.head]:
+            return
+        if seen.lines > account.lines:
+            rule = f"it has {account.lines} lines, and its witness saw {seen.lines}, last at {seen.path}"
+        else:
+            rule = f"its line {seen.lines} is not the one that its witness saw, at {seen.path}"
+        raise LedgerDamagedError(
+            f"{rule}: this file was cut short, restored from an older copy, or is a copy of a ledger that went on; put "
+            f"the newest one back, which the witness {self.path} knows"
+        )
+
+
+@dataclass(frozen=True)
+class Note:
+    file: IO[bytes] | None = None
+    seen: Seen | None = None
+
+    def write(self, account: Account, path: str) -> None:
+        if self.file is None:
+            return
+        seen = {"lines": account.lines, "head": account.head, "path": path}
+        line = json.dumps(seen, separators=(",", ":")).encode() + b"\n"
+        with suppress(OSError):
+            end = self.file.seek(0, os.SEEK_END)
+            self.file.seek(max(0, end - 1))
+            self.file.write((b"\n" if end and self.file.read(1) != b"\n" else b"") + line)
+
+
+def check_new(folder: Path | None, path: Path) -> None:
+    known = _at(folder, path)
+    if known is not None:
+        raise LedgerDamagedError(
+            f"ledger {path}: a ledger of this path was seen that had spent, and it is gone: put it back, or name "
+            f"another path; if it was a trial that bears on nobody, delete its witness {known}"
+        )
+
+
+def check_lost(folder: Path | None, path: Path) -> None:
+    if (known := _at(folder, path)) is not None:
+        text = f"ledger {path}: it was seen here, by its witness {known}, and is gone"
+        raise LedgerDamagedError(text, argument="ledger", rule="lost-ledger", hint="restore it from your backup")
+
+
+def check_other(folder: Path, path: Path, own: Path) -> None:
+    if (known := _at(folder, path, own)) is not None:
+        raise LedgerDamagedError(
+            f"another ledger was seen here that had spent, and this one is in its place: put that one back, or move "
+            f"this one to another path; if that one was a trial that bears on nobody, delete its witness {known}"
+        )
+
+
+def _at(folder: Path | None, path: Path, but: Path | None = None) -> Path | None:
+    place = os.path.realpath(path)
+    witnesses: list[Path] = []
+    with suppress(OSError):
+        witnesses = sorted(folder.glob("*.witness")) if folder else []
+    for one in witnesses:
+        # One that cannot be read hides none of the others.
+        with suppress(OSError), open(one, "rb", opener=_at_once) as file:
+            seen = _last(file)
+            if one != but and seen is not None and seen.path == place and seen.lines > 1:
+                return one
+    return None
+
+
+def _at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # so that no pipe makes it wait
+
+
+def _last(file: IO[bytes]) -> Seen | None:
+    end = file.seek(0, os.SEEK_END)
+    for start in dict.fromkeys((max(0, end - TAIL), 0)):
+        file.seek(start)
+        for line in reversed(file.read().split(b"\n")):
+            with suppress(ValueError, TypeError, KeyError, RecursionError):
+                record: dict[str, Any] = json.loads(line)
+                lines, head, path = record["lines"], record["head"], record["path"]
+                if type(lines) is int and lines > 0 and isinstance(head, str) and isinstance(path, str):
+                    return Seen(lines, head, path)
+    return None
+
 
 BUSY_SECONDS = 60.0  # that a step waits for the lock before it gives up
 
@@ -53,7 +202,6 @@ class LedgerStore:
 
     @classmethod
     def create(cls, path: Path, first: bytes, witnesses: Path | None) -> LedgerStore:
-        """Make a ledger file of its first line, whole or not at all, its owner's alone; an existing file is refused."""
         if not os.path.lexists(path):
             check_new(witnesses, path)
         with _named_faults(path):
@@ -69,14 +217,12 @@ class LedgerStore:
 
     @property
     def witness(self) -> Witness | None:
-        """Its witness; None of a ledger in memory, and where the user has no place for one."""
         if self._witnesses is None or self.path is None:
             return None
         return Witness(self._witnesses, self._account.heads[0])
 
     @property
     def declared(self) -> PrivacyUnit:
-        """Whom the ledger protects, as its first line says."""
         return self._account.protects
 
     def account(self) -> Account:
@@ -86,14 +232,11 @@ class LedgerStore:
             return self._account
 
     def read_anew(self, account: Account, spends: Spends | None = None) -> None:
-        """Read everything into a new account; what was seen before must be in it."""
         with self._step() as file:
             file.seek(0)
             account.read(file.read(), self._account.head, spends)
 
-    def append(
-        self, kind: str, members: dict[str, Any], *, once_only: bool = False, trial: bool = False
-    ) -> Account:
+    def append(self, kind: str, members: dict[str, Any], *, once_only: bool = False, trial: bool = False) -> Account:
         """Commit the next line; whatever is raised, nothing was granted.
 
         ``once_only``: a question not yet asked.  ``trial``: check all of it, and write nothing.

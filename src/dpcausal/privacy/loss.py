@@ -81,7 +81,6 @@ def _of_float(value: float) -> Fraction:
 
 
 def written_amount(text: str) -> Fraction:
-    """Return an amount that is written as ``0.5``, ``1e-6`` or ``1/3``; a LossError for any other text."""
     number, parts = r"(\d{1,15}(?:\.\d{1,15})?(?:[eE]-?\d{1,2})?)", r"(?:\s*/\s*([1-9]\d{0,5}))?"
     match = re.fullmatch(number + parts, text.strip(), re.ASCII)
     if match is None:
@@ -90,7 +89,6 @@ def written_amount(text: str) -> Fraction:
 
 
 def format_amount(amount: Fraction) -> str:
-    """Return an amount as a short decimal: exact where it has at most 12 significant digits."""
     return f"{float(amount):.12g}"
 
 
@@ -267,7 +265,6 @@ def exact_text(amount: Fraction) -> str:
 
 
 def loss_text(loss: Loss) -> str:
-    """Return a loss with its exact amounts, as ``parse_loss`` reads it."""
     return f"{type(loss).__name__}({', '.join(exact_text(amount) for amount in loss.amounts.values())})"
 
 

@@ -77,7 +77,6 @@ def simulated_noise(seed: int) -> Iterator[None]:
 
 
 def simulated() -> bool:
-    """Return whether noise is being simulated here."""
     return _simulation.get() is not None
 
 
@@ -124,7 +123,6 @@ def own_streams(seed: int) -> Iterator[None]:
 
 
 def restart_streams(seed: int) -> None:
-    """Restart the process-wide streams, inside ``own_streams``."""
     import random
 
     from numpy.random import mtrand
@@ -134,7 +132,6 @@ def restart_streams(seed: int) -> None:
 
 
 def check_scale(scale: float) -> float:
-    """Return the scale if noise can be drawn at it; mechanisms ask before they spend."""
     # Below 1e-300 a scale is as good as 0; above 1e15 integer noise could wrap.
     if not (isinstance(scale, float) and math.isfinite(scale) and 1e-300 < scale <= LARGEST_SCALE):
         raise FenceError("a noise scale must be above 0, finite and at most 1e15")
@@ -176,7 +173,6 @@ def _opendp() -> Any:
 
 
 def draw_once() -> None:
-    """Load the sampler and draw around zeros: what is broken fails before a spend."""
     add_geometric(np.zeros(1, dtype=np.int64), 1.0, sensitivity=1, epsilon=1.0)
     add_gaussian(np.zeros(1), 1.0, sensitivity=1.0, rho=0.5)
 

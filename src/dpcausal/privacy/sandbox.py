@@ -34,8 +34,6 @@ Result = TypeVar("Result")
 
 
 class _ThreadState(threading.local):
-    """What holds for the calling thread."""
-
     regions = 0
     """How many it is inside."""
 
@@ -59,7 +57,6 @@ _engines: set[object] = set()
 
 
 def is_suppressed() -> bool:
-    """Return whether what the calling thread says now goes nowhere."""
     if _here.regions or _engines or _external_code.locked():
         return True
     return bool(_open) and isinstance(threading.current_thread(), threading._DummyThread)
@@ -78,8 +75,6 @@ def _suppress(speak: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Stream:
-    """A stream that cannot be given another ``write``, with one."""
-
     def __init__(self, stream: Any) -> None:
         self._stream, self.write = stream, _suppress(stream.write)
 
@@ -88,8 +83,6 @@ class _Stream:
 
 
 class _Hook:
-    """A replacement of an attribute of the process."""
-
     def __init__(self, owner: Any, name: str, synthetic_table: Callable[[Any], Any]) -> None:
         self.owner, self.name, self.own = owner, name, vars(owner).get(name)
         self.synthetic_table = synthetic_table(getattr(owner, name))
@@ -261,8 +254,6 @@ _SIGNALS = [
 
 
 class _RecordingSignalHandler:
-    """A handler that notes what the one behind it raises."""
-
     def __init__(self, handler: Callable[..., Any], signalled: list[BaseException]) -> None:
         self.handler, self.signalled = handler, signalled
 
@@ -275,7 +266,6 @@ class _RecordingSignalHandler:
 
 
 def _strip_traceback(error: BaseException) -> BaseException:
-    """Return an error without the frames that it came through and the errors that were being handled there."""
     error.__cause__ = error.__context__ = None
     return error.with_traceback(None)
 

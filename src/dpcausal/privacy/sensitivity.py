@@ -60,7 +60,6 @@ class PrivacyUnit:
     def of(
         cls, person: object = None, unit: object = None, ids: object = "private", protect: object = "everyone"
     ) -> PrivacyUnit:
-        """Return the unit that the words of ``Ledger.create`` declare; a ParameterError for what declares none."""
         for name, column in (("person", person), ("unit", unit)):
             if column is not None and not (isinstance(column, str) and 1 <= len(column) <= LONGEST_COLUMN):
                 raise ParameterError(f"{name} must be the name of a column, of 1 to {LONGEST_COLUMN} characters")
@@ -77,7 +76,6 @@ class PrivacyUnit:
 
     @property
     def words(self) -> dict[str, str]:
-        """The words that declare it, as ``Ledger.create`` takes them."""
         if self.unit is Unit.DONOR:
             return {"unit": self.column}
         if self.unit in (Unit.PERSON, Unit.LISTED_PERSON):
@@ -95,7 +93,6 @@ class PrivacyUnit:
         return f"persons{named}" if self.unit in (Unit.PERSON, Unit.LISTED_PERSON) else f"each {self.unit.value}"
 
     def refusal(self, other: PrivacyUnit) -> str:
-        """Return why a spend for another unit is refused, and what to do."""
         return (
             f"this ledger protects {self}, the question protects {other}: their losses do not add up. Nothing was "
             f"spent. Make a new ledger that protects {other}; its budget comes on top of this one's"
@@ -170,7 +167,6 @@ class Sensitivity:
 
     @property
     def rounded_up(self) -> float:
-        """The least float that is at least the bound."""
         nearest = float(self.bound)
         return nearest if Fraction(nearest) >= self.bound else math.nextafter(nearest, math.inf)
 

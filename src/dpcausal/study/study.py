@@ -29,9 +29,9 @@ from dpcausal.errors import (
     with_signature_errors,
 )
 from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.ledger_store import check_lost, folder_of
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.process_local import Uncopyable
-from dpcausal.privacy.witness import check_lost, folder_of
 from dpcausal.study import tasks
 from dpcausal.study.plan import StudyPlan
 from dpcausal.study.report.build import write_report

@@ -11,8 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Method
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Method, Run
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, Setting
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, affordable_zcdp
 from dpcausal.synthetic_control import placebo

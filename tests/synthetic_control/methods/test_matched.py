@@ -10,7 +10,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.audit import falsify
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.mechanisms.additive import gaussian, l2_ball
 from dpcausal.privacy.sensitivity import Norm, Unit
 from dpcausal.synthetic_control.donor_rows import FINE, FULL, Grid

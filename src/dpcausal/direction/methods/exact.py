@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released
 from dpcausal.direction.scores import NAMES, anm, of_block
 from dpcausal.errors import ParameterError

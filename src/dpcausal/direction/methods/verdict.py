@@ -16,8 +16,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from dpcausal.core import validate as public
+from dpcausal.core.method import Run
 from dpcausal.core.progress import told
-from dpcausal.core.run_context import Run
 from dpcausal.data.remote_blocks import Parts, WorkerBlocks
 from dpcausal.direction.block_counts import AT_LEAST, AT_MOST, CLEAR, MOSTLY, Counts, cube_tail, least, no_noise
 from dpcausal.direction.block_decisions import ADDITIVE, MODELS, Bits, failed, of_block, random_bits

@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.data.remote_blocks import Parts, WorkerBlocks
 from dpcausal.direction.block_counts import Counts, geometric_tail
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released

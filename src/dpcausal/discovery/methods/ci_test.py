@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import PlannedCall
+from dpcausal.core.method import PlannedCall, Run
 from dpcausal.core.progress import progress
 from dpcausal.core.run import plan_call, run_many
-from dpcausal.core.run_context import Run
 from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, SearchOutcome
 from dpcausal.discovery.search.pc import Test, Verdict, find_skeleton
 from dpcausal.discovery.search.release_search import by_tests

@@ -15,8 +15,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.core.method import SumsOverRows
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.counts import JointCounts, counts_of, margins_of, sizes_of
 from dpcausal.data.table import Table
 from dpcausal.discovery.copies import copies_of, joined, without

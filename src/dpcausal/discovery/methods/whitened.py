@@ -17,8 +17,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.core.method import SumsOverRows
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.counts import JointCounts
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table

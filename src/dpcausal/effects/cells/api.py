@@ -11,10 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Method, PlannedCall, SumsOverRows
-from dpcausal.core.question import TableQuestion
+from dpcausal.core.method import Method, PlannedCall, Run, SumsOverRows, TableQuestion
 from dpcausal.core.run import Task, public_task
-from dpcausal.core.run_context import Run
 from dpcausal.data.coding import bin_codes, size_of
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column

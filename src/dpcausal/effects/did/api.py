@@ -11,9 +11,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.core.method import Method, SumsOverRows
+from dpcausal.core.method import Method, Run, SumsOverRows
 from dpcausal.core.run import Task, public_task
-from dpcausal.core.run_context import Run
 from dpcausal.data.records import Rows
 from dpcausal.data.table import Table
 from dpcausal.effects.did.att import LEAST_COUNT, LEAST_RATIO

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import PlannedCall
-from dpcausal.core.question import TableQuestion
+from dpcausal.core.method import PlannedCall, TableQuestion
 from dpcausal.data.coding import size_of
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column, Levels

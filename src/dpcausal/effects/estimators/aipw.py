@@ -26,8 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.core.method import SumsOverRows
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts_sensitivity, functionals
 from dpcausal.effects.cells.effect import few_count_note, notes, unmeasured_fields

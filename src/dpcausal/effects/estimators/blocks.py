@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.core.validate import check_choice, whole
 from dpcausal.data.coding import bin_codes
 from dpcausal.data.records import Rows

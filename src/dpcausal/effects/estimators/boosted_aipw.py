@@ -17,8 +17,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.core.method import SumsOverRows
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.records import Rows
 from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.cells.effect import few_count_note, notes, unmeasured_fields

@@ -14,8 +14,7 @@ from typing import Any, ClassVar, get_args
 
 import numpy as np
 
-from dpcausal.core.method import SumsOverRows
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.core.validate import check_choice
 from dpcausal.effects.cells.effect import few_count_note
 from dpcausal.effects.cells.value import levels_of

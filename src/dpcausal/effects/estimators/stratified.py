@@ -9,8 +9,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import SumsOverRows
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.cells.api import (
     MOST_CELLS,

@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.core.method import SumsOverRows
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.coding import bin_codes
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded

@@ -10,10 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Method, PlannedCall, SumsOverRows
-from dpcausal.core.question import TableQuestion
+from dpcausal.core.method import Method, PlannedCall, Run, SumsOverRows, TableQuestion
 from dpcausal.core.run import Task, public_task
-from dpcausal.core.run_context import Run
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Levels
 from dpcausal.data.subgroups.predicate import check_varies

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.data.schema import Levels
 from dpcausal.independence.methods.counts import MOST_CELLS, ContingencyTest, reaches
 from dpcausal.independence.methods.crt import Crt

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.core.validate import whole
 from dpcausal.data.records import Rows
 from dpcausal.data.remote_blocks import Parts, WorkerBlocks

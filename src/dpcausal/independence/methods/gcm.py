@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.block_test import BELOW_NOISE, LEAST_COMPLETE, BlockTest
 from dpcausal.independence.null_laws import (

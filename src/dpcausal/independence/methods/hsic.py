@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core import validate as public
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.crt import bounds_of
 from dpcausal.independence.methods.crt_decision import largest_rank, planned_copies

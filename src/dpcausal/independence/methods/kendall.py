@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpcausal.core import validate as public
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.data.schema import Bounded, Levels
 from dpcausal.errors import ParameterError
 from dpcausal.independence.null_laws import (

@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from dpcausal.core import validate as public
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.data.reader import Records
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column

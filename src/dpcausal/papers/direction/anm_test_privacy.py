@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.direction.question import Pair, Released
 from dpcausal.direction.scores.anm import Residuals
 from dpcausal.mechanisms.additive import laplace, laplace_scale

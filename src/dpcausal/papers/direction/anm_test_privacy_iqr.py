@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
 
 from dpcausal.core import validate as public
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.direction.question import Pair, Released
 from dpcausal.direction.scores.anm import Column, Interval, Residuals
 from dpcausal.errors import FenceError

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.direction.methods.exact import exact_scores
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released
 from dpcausal.direction.scores.anm import Residuals, fit_halves, split_rows

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.direction.question import Pair, Released
 from dpcausal.direction.scores.anm import Residuals, half_sizes
 from dpcausal.errors import ParameterError

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.data.counts import counts_of
 from dpcausal.data.table import Table
 from dpcausal.discovery.question import (

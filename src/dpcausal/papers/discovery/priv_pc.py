@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
 
 from dpcausal.core import validate as public
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.discovery.question import DiscoveryQuestion, SearchOutcome
 from dpcausal.discovery.search.pc import (
     Edge,

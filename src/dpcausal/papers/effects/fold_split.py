@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core import validate as public
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.effects.cells.value import levels_of
 from dpcausal.effects.estimators.aipw_scores import OUTCOME, TREATMENT, Design
 from dpcausal.effects.question import EffectMethod, EffectQuestion

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from dpcausal.core import validate as public
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.crt_decision import GlobalCrt
 from dpcausal.independence.question import IndependenceQuestion, Reals, Released

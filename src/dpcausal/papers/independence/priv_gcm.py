@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from dpcausal.core import validate as public
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.independence.methods.crt_decision import features, planned_ridge, unit_column
 from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, Reals, Released, Sample, values_of
 from dpcausal.mechanisms.additive import laplace

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.block_test import LEAST_BLOCK, block_scores, planned_blocks
 from dpcausal.independence.null_laws import LEAST_PVALUE, geometric_tail, studentised

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.errors import FenceError
 from dpcausal.mechanisms.additive import l2_ball
 from dpcausal.mechanisms.gate import event_of, release

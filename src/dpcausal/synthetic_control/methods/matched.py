@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.data.panels.panel import Panel
 from dpcausal.errors import LossError
 from dpcausal.mechanisms.additive import gaussian, l2_ball

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpcausal.core.run_context import Run
+from dpcausal.core.method import Run
 from dpcausal.privacy.loss import Loss
 from dpcausal.synthetic_control.design import Plan
 from dpcausal.synthetic_control.donor_rows import Reals
