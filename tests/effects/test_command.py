@@ -109,8 +109,14 @@ def test_effects_in_blocks_take_their_options_and_an_answer_without_released_num
 
 @pytest.mark.parametrize(
     "wrong",
-    [["--trial", "--treated", "placebo"], ["--adjust", "nowhere"], ["--trial", "--plot", "no/such/folder.png"],
-     ["--trial", "--epsilon", "0"], [], ["--trial", "--adjust", "site"]],
+    [
+        ["--trial", "--treated", "placebo"],
+        ["--adjust", "nowhere"],
+        ["--trial", "--plot", "no/such/folder.png"],
+        ["--trial", "--epsilon", "0"],
+        [],
+        ["--trial", "--adjust", "site"],
+    ],
 )
 def test_a_wrong_question_is_refused_unpaid(wrong: list[str]) -> None:
     refused = ask(*(["--epsilon", "1"] if "--epsilon" not in wrong else []), *wrong)

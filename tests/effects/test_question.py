@@ -122,8 +122,10 @@ def test_other_tasks_refuse_a_column_that_the_subgroup_or_the_schema_fixes_unpai
     one = held.where("arm", among=[1]).where("x", at_least=0.25, at_most=0.25)
     loss = dpc.ApproxDP(1, 1e-6)
     for call in (
-        lambda: dpc.ci_test(one, "arm", "cost", loss=loss), lambda: dpc.ci_test(one, "cost", "x", loss=loss),
-        lambda: dpc.ci_test(held, "site", "x", loss=loss), lambda: dpc.direction(one, "x", "cost", loss=loss),
+        lambda: dpc.ci_test(one, "arm", "cost", loss=loss),
+        lambda: dpc.ci_test(one, "cost", "x", loss=loss),
+        lambda: dpc.ci_test(held, "site", "x", loss=loss),
+        lambda: dpc.direction(one, "x", "cost", loss=loss),
         lambda: dpc.moments(one, ["arm", "cost"], loss=loss),
         lambda: dpc.discontinuity(one, running="cost", outcome="x", cutoff=5, loss=dpc.PureDP(1)),
         lambda: dpc.discontinuity(one, running="cost", outcome="state", cutoff=5, treatment="arm", loss=dpc.PureDP(1)),

@@ -12,7 +12,7 @@ from benchmarks.designs import Outcomes as Drawn
 from benchmarks.designs import Study, of_outcomes, prefix, register
 from benchmarks.designs import flips as coin
 from benchmarks.designs.effects.shapes import X, normal, tail
-from dpcausal.effects.estimators.aipw_scores import LEAST_PROBABILITY, lines_of
+from dpcausal.effects.estimators.scores import LEAST_PROBABILITY, lines_of
 
 TEN = dpc.Bounded(-10, 10)
 

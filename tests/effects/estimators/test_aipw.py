@@ -10,7 +10,7 @@ import statsmodels.api as sm
 
 import dpcausal as dpc
 from dpcausal.effects.estimators.aipw import COUNTS, WITH_CHECK, moments_share
-from dpcausal.effects.estimators.aipw_scores import lines_of
+from dpcausal.effects.estimators.scores import lines_of
 from dpcausal.effects.moments.adaptive import predicted_signal
 from dpcausal.errors import InfeasibleError, LossError, ParameterError
 from dpcausal.methods import Aipw

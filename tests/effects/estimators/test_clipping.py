@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcausal.effects.estimators.clipping import TailCounts, cuts_of, detection_threshold, times_as_wide
+from dpcausal.effects.estimators.scores import TailCounts, cuts_of, detection_threshold, times_as_wide
 
 
 def counted(scores: np.ndarray, cuts: np.ndarray, deviation: float = 0.0, seed: int = 0) -> TailCounts:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.effects.estimators.line_check import BENT
+from dpcausal.effects.estimators.aipw import BENT
 
 LOSS, EFFECT = dpc.ApproxDP(2, 1e-6), 0.4
 CURVES: dict[str, Callable[[Any, Any, Any], Any]] = {

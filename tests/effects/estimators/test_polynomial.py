@@ -10,8 +10,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.data.records import Rows
-from dpcausal.effects.estimators.aipw_scores import Design
-from dpcausal.effects.estimators.polynomial import REACH, QuadraticTerms, products_of, squares_of
+from dpcausal.effects.estimators.design import REACH, Design, QuadraticTerms
 from dpcausal.effects.moments.adaptive import Shape
 from dpcausal.effects.moments.release import JointMoments
 from dpcausal.errors import ParameterError
@@ -84,8 +83,8 @@ def test_which_products_there_are() -> None:
         ("y", "a", "x", "w", "site = s", "site = w"), ("y", "a", "x", "w", "site", "site"),
         (None, 1, None, None, 1, 2), np.zeros(6), np.ones(6), dpc.Levels([0, 1]),
     )  # fmt: skip
-    assert squares_of(design) == [(2, 2), (3, 3)]
-    assert products_of(design) == [(2, 3), (2, 4), (2, 5), (3, 4), (3, 5)]
+    assert design.numbers == [2, 3]
+    assert design.pairs == [(2, 3), (2, 4), (2, 5), (3, 4), (3, 5)]
 
 
 def test_a_product_is_a_function_of_its_own_record_and_of_what_was_released() -> None:

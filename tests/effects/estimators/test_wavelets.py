@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcausal.effects.estimators.wavelets import haar, haar_levels, inverse_haar, smoothed, smoothed_grid
+from dpcausal.effects.estimators.residual_sums import haar, haar_levels, inverse_haar, smoothed, smoothed_grid
 
 
 @pytest.mark.parametrize("size", [1, 2, 16, 256])

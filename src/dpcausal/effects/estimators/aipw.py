@@ -1,7 +1,7 @@
 """``"aipw"``: an effect with numbers adjusted for, by a score whose models come from noisy moments.
 
 Three releases.  Moments of outcome, treatment, what is adjusted for and, where they cost little by public numbers, its
-squares and products (``second_degree.py``) give a line for the outcome and one for the probability of treatment.  With
+squares and products give a line for the outcome and one for the probability of treatment.  With
 these fixed each row has the score
 
     ψ = m(1) − m(0) + a (y − m(1)) / e − (1 − a) (y − m(0)) / (1 − e)
@@ -10,7 +10,7 @@ whose mean is the effect if either line is right; errors of the lines, noise amo
 scores lie beyond each of six public multiples of their spread, and how many probabilities lie near 0 or 1, is counted
 next, by groups, and the scores are cut at the multiple whose interval these counts predict as the shortest.  They are
 summed by groups as ``stratified`` are (claim ``corner-counts``: lines and cut are functions of what was released).
-What the counts say that the cut may have taken widens the interval (``cut.py``), which is one for the mean of scores
+What the counts say that the cut may have taken widens the interval, which is one for the mean of scores
 that are cut at the edge of what noise would not hide.  A score lies as far from its centre as the outcome lies from its
 line, over the probability of the record's arm: so that is the effect on outcomes that are cut so far from their line,
 times that probability.
@@ -27,37 +27,31 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core.method import Run, SumsOverRows
+from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts_sensitivity, functionals
-from dpcausal.effects.cells.effect import few_count_note, notes, unmeasured_fields
 from dpcausal.effects.cells.value import levels_of
-from dpcausal.effects.estimators.aipw_scores import TREATMENT, Design, Scores, lines_of, noise_of_sum
-from dpcausal.effects.estimators.boosted_fit import Fit
-from dpcausal.effects.estimators.clipping import cuts_of, times_as_wide
-from dpcausal.effects.estimators.fit_check import Checked
-from dpcausal.effects.estimators.line_check import BENT, UNCHECKED, bends, check_claims, check_lines, checkable
-from dpcausal.effects.estimators.polynomial import Pair, QuadraticTerms, drop_weak_terms, products_of, squares_of
-from dpcausal.effects.moments.adaptive import (
-    HISTOGRAM,
-    LAST,
-    SHAPING,
-    StreamedRows,
-    estimate_location_scale,
-    final_moments,
-    noise_of,
-    predicted_signal,
-    tail_radius,
+from dpcausal.effects.estimators.design import (
+    FIRST,
+    MOST_TIMES,
+    TREATMENT,
+    Design,
+    Pair,
+    check_noise,
+    checked_design,
+    enough,
+    second_degree,
 )
-from dpcausal.effects.moments.redundant import NEARLY, nearly, redundant_note, without_redundant
-from dpcausal.effects.moments.release import JointMoments
-from dpcausal.effects.moments.slope_effect import balance_of
+from dpcausal.effects.estimators.fit import Checked, Fit, check_claims, check_lines
+from dpcausal.effects.estimators.scores import Nuisances, Scores, cuts_of, lines_of, noise_of_sum, times_as_wide
+from dpcausal.effects.moments.adaptive import StreamedRows, predicted_signal
+from dpcausal.effects.moments.redundant import NEARLY, nearly
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect, GroupEffect, Interval
-from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, Setting
-from dpcausal.mechanisms.additive import gaussian, gaussian_scale
-from dpcausal.mechanisms.gate import book_exact
+from dpcausal.errors import InfeasibleError, ParameterError, Setting
+from dpcausal.mechanisms.additive import gaussian_scale
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
-from dpcausal.privacy.sensitivity import Norm, Query
+from dpcausal.privacy.sensitivity import Norm
 
 Reals = npt.NDArray[np.float64]
 
@@ -71,8 +65,6 @@ LEAST_SHARE, RARE_ARM = 0.95, 0.1
 LEAST_SIGNAL, ENOUGH_SIGNAL = 2.5, 3.6
 """No interval where the moments are nearer to their noise, and no answer where they would be by public numbers; what is
 enough for nearly all intervals to be shown."""
-MOST_TIMES = 1e6
-"""So many times the epsilon are no advice: some numbers of rows and columns no loss helps."""
 
 MOST_CUT = 2.0
 """No interval where counts show that cut scores moved the mean by so many standard errors; where they could have moved
@@ -80,10 +72,15 @@ it by less, it is so much wider at that end."""
 SEEN_FROM, MOST_WIDE = 4_000, 2.5
 """No interval, unless tails are said to be short, of fewer rows or where one that allows for long tails is predicted so
 many times as wide as without noise."""
-MOST_COLUMNS = 40
-DEAR, ROWS_A_COLUMN = Fraction(32, 100), 20
-"""Squares, and products, are among the columns where moments with them have enough signal at a lesser share; without
-noise where there are so many rows for each column."""
+DEAR = Fraction(32, 100)
+"""Squares, and products, are among the columns where moments with them have enough signal at a lesser share."""
+CORNERS = corner_counts_sensitivity(1, Norm.L2)
+
+BENT = (
+    "neither the line of the outcome nor that of treatment fits, and the bias that this leaves may not be small beside "
+    "the interval: method 'boosted-aipw' has models that bend"
+)
+UNCHECKED = "with so few rows at this loss no check shows whether the lines fit: curved causes bias the estimate unseen"
 
 CUT = "scores were cut at {cut:.3g} times their spread, too many for the interval: the outcome is too skewed"
 WEAK = "the moments are too near their noise (signal to noise {signal:.2g}): take more rows, more loss, fewer columns"
@@ -136,163 +133,113 @@ class Aipw(SumsOverRows, EffectMethod):
             text = f"method {self.name!r} estimates the average effect only"
             hint = "use ", Setting("method", "stratified")
             raise ParameterError(text, argument="estimand", rule="estimand", value=question.estimand, hint=hint)
-        if len(levels_of(question.column(question.treatment))) != 2:
-            raise ParameterError("method 'aipw' needs a treatment of two levels")
-        d, n = len(Design.of(question).names), question.n
-        if d > MOST_COLUMNS:
-            raise ParameterError(f"method 'aipw' takes {MOST_COLUMNS} columns and levels, here are {d}")
-        if not loss.exact:
-            rho = affordable_zcdp(loss)
-            try:
-                for share in (HISTOGRAM, *SHAPING, LAST):
-                    noise_of(d, n, tail_radius(d, 0.3), rho.part(WITH_CHECK).part(share))
-                _deviation(rho, FEWER)
-            except FenceError:
-                raise LossError(f"{loss} is too little here: the noise could not be drawn") from None
-            most = rho.part(MOMENTS[-1])
-            signal = predicted_signal(d, n, most)
-            if signal < LEAST_SIGNAL:
-                enough, times = n, 1.0
-                while predicted_signal(d, enough, most) < LEAST_SIGNAL:
-                    enough = math.ceil(enough * 1.1)
-                while times < MOST_TIMES and predicted_signal(d, n, ZCDP(most.rho * times**2)) < LEAST_SIGNAL:
-                    times *= 1.05
-                or_epsilon = f", or {times:.2g} times the epsilon" if times < MOST_TIMES else ""
-                raise InfeasibleError(
-                    f"{n} rows at {loss} predict moments of {d} columns at {max(signal, 0):.2g} times their noise, "
-                    f"and {LEAST_SIGNAL:g} is needed: about {enough} rows would be enough{or_epsilon}, or adjust for "
-                    "fewer columns"
-                )
+        d, n = len(checked_design(self.name, question).names), question.n
+        if loss.exact:
+            return self
+        rho = affordable_zcdp(loss)
+        check_noise(loss, d, n, rho.part(WITH_CHECK), float(CORNERS.bound), rho.part(FEWER))
+        most = rho.part(MOMENTS[-1])
+        signal = predicted_signal(d, n, most)
+        if signal < LEAST_SIGNAL:
+            rows, times = enough(n, lambda n, times: predicted_signal(d, n, ZCDP(most.rho * times**2)), LEAST_SIGNAL)
+            or_epsilon = f", or {times:.2g} times the epsilon" if times < MOST_TIMES else ""
+            raise InfeasibleError(
+                f"{n} rows at {loss} predict moments of {d} columns at {max(signal, 0):.2g} times their noise, "
+                f"and {LEAST_SIGNAL:g} is needed: about {rows} rows would be enough{or_epsilon}, or adjust for "
+                "fewer columns"
+            )
         return self
 
     def proofs_of(self, question: EffectQuestion, loss: ApproxDP | ZCDP) -> tuple[str, ...]:
-        design = Design.of(question)
-        columns = len(design.names) + len(self._bent(design, question, loss))
-        checked = check_share(design, columns, question.n, affordable_zcdp(loss)) > 0
-        return self.proofs + check_claims(design) * checked
+        shares = self._shares(question, affordable_zcdp(loss))
+        return self.proofs + check_claims(shares.design) * (shares.check > 0)
 
     def caveats(self, question: EffectQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> tuple[str, ...]:
-        design, n = Design.of(question), question.n
-        bent = self._bent(design, question, loss)
+        rho, n = None if isinstance(loss, NoPrivacy) else affordable_zcdp(loss), question.n
+        shares = self._shares(question, rho)
+        bent = shares.pairs
         terms_text = " and its squares" * (len(bent) > 0) + " and products" * any(i != j for i, j in bent)
         right = f"right if the outcome, or the probability of treatment, is linear in what is adjusted for{terms_text}"
-        if loss.exact:
+        if rho is None:
             return (right,)
-        d, rho = len(design.names) + len(bent), affordable_zcdp(loss)
-        signal = predicted_signal(d, n, rho.part(moments_share(d, n, rho)))
+        signal = predicted_signal(shares.columns, n, rho.part(shares.moments))
         far = f"public numbers predict moments {signal:.2g} times their noise, an interval needs {LEAST_SIGNAL:g}"
-        wide, short = (times_as_wide(n, one._noise(d, n, rho), one.light_tails)
-                       for one in (replace(self, light_tails=light) for light in (False, True)))  # fmt: skip
+        both = (replace(self, light_tails=light) for light in (False, True))
+        wide, short = (times_as_wide(n, one._shares(question, rho).noise, one.light_tails) for one in both)
         tails = RESTS if self.light_tails else ALLOWS.format(wide=wide, short=short)
-        checked = (UNCHECKED,) if checkable(design) and not check_share(design, d, n, rho) else ()
+        checked = (UNCHECKED,) if check_claims(shares.design) and not shares.check else ()
         return (right, *checked, *((far,) if signal < 2 * LEAST_SIGNAL else ()),
-                f"{NONE}: {BLIND}" if self._blind(d, n, rho) else tails)  # fmt: skip
+                f"{NONE}: {BLIND}" if self._blind(shares) else tails)  # fmt: skip
 
-    def _bent(self, design: Design, question: EffectQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> list[Pair]:
-        squares, n = squares_of(design), question.n
-        for pairs in ([*squares, *products_of(design)], squares) if not self.lines_only else ():
-            d = len(design.names) + len(pairs)
-            if d > MOST_COLUMNS:
-                continue
-            if isinstance(loss, NoPrivacy):
-                if n >= ROWS_A_COLUMN * d:
-                    return pairs
-            elif moments_share(d, n, affordable_zcdp(loss)) < DEAR:
-                return pairs
-        return []
+    def _shares(self, question: EffectQuestion, rho: ZCDP | None) -> _Shares:
+        design, n = Design.of(question), question.n
+        pairs = [] if self.lines_only else second_degree(
+            design, n, rho, lambda size: rho is None or moments_share(size, n, rho) < DEAR
+        )  # fmt: skip
+        counts = FEWER if self.light_tails else COUNTS
+        moments = MOMENTS[0] if rho is None else moments_share(len(design.names) + len(pairs), n, rho)
+        check = max(WITH_CHECK - moments, Fraction(0)) if check_claims(design) else Fraction(0)
+        return _Shares(design, pairs, n, rho, moments, check, counts)
 
-    @property
-    def _counts(self) -> Fraction:
-        return FEWER if self.light_tails else COUNTS
-
-    def _noise(self, columns: int, n: int, rho: ZCDP) -> float:
-        return noise_of_sum(_deviation(rho, 1 - max(moments_share(columns, n, rho), WITH_CHECK) - self._counts))
-
-    def _blind(self, columns: int, n: int, rho: ZCDP, farthest: float = math.inf) -> bool:
-        wide = times_as_wide(n, self._noise(columns, n, rho), False, farthest)
-        return (n < SEEN_FROM or wide > MOST_WIDE) and not self.light_tails
+    def _blind(self, shares: _Shares, farthest: float = math.inf) -> bool:
+        wide = times_as_wide(shares.n, shares.noise, False, farthest)
+        return (shares.n < SEEN_FROM or wide > MOST_WIDE) and not self.light_tails
 
     def release(self, run: Run[EffectQuestion]) -> Effect:
-        if run.loss.exact:
-            return self._without_noise(run)
-        question, allotment = run.question, run.budget
-        design, n, rho = Design.of(question), question.n, affordable_zcdp(run.loss)
-        bent = self._bent(design, question, run.loss)
-        summed, d = StreamedRows.of(question.table, _names(question, design), design.units), len(design.names)
-        share = moments_share(d + len(bent), n, rho)
-        check = check_share(design, d + len(bent), n, rho)
-        scores, part = 1 - share - check - self._counts, rho.part(share)
-        shape = estimate_location_scale(summed, d, n, allotment, part, SHAPING[:1])
-        more = QuadraticTerms.about(shape, bent, design)
-        seen, whole = summed.with_terms(more), more.design(design)
-        shape = estimate_location_scale(seen, len(whole.names), n, allotment, part, SHAPING[1:], more.shape(shape))
-        last = final_moments(seen, shape, n, allotment, part)
-        moments = drop_weak_terms(JointMoments.of_rounds(whole.names, n, whole.ranges, last), d, LEAST_SIGNAL)
-        moments, gone = without_redundant(moments, 2, LEAST_SIGNAL)
-        if gone:
-            moments = moments.among(more.without_factor(moments.names, design))
-        more = more.among(moments.names)
-        moments = replace(moments, products=more.products(design))
-        fit = Fit(n, design, more, moments, gone, summed, allotment, rho.part(check)) if check else None
-        summed, design = summed.with_terms(more), more.design(design)
-        lines, deviations = lines_of(moments, design.names), (_deviation(rho, scores), _deviation(rho, self._counts))
-        checked = None if fit is None else check_lines(fit, lines)
-        tally = Scores.of(question, lines, design, cuts_of(n))
-        bound = corner_counts_sensitivity(1, Norm.L2)
-        query = Query(summed.over(tally.far), bound, "far scores, probabilities near 0 or 1")
-        far = np.asarray(gaussian(query, allotment, rho.part(self._counts)), dtype=np.float64)
-        tally = tally.cut(far, deviations, self.light_tails)
-        query = Query(summed.over(tally), bound, "scores")
-        noisy = np.asarray(gaussian(query, allotment, rho.part(scores)), dtype=np.float64)
-        blind = self._blind(len(whole.names), n, rho, tally.farthest)
-        return _answer(question, moments, tally, noisy, deviations, blind, gone, checked)
-
-    def _without_noise(self, run: Run[EffectQuestion]) -> Effect:
-        question = run.question
-        book_exact("effect", run.budget)
-        design = Design.of(question)
-        rows = question.table.parts(_names(question, design))
-        unit = design.units(rows)
-        moments = JointMoments.without_noise(design.names, question.n, design.ranges, unit, rows)
-        more = QuadraticTerms.about(moments.scales, self._bent(design, question, run.loss), design)
-        whole = more.design(design)
-        moments = JointMoments.without_noise(whole.names, question.n, whole.ranges, more(unit), rows)
-        moments = drop_weak_terms(moments, len(design.names), 1.0)
-        more = more.among(moments.names)
-        moments = replace(moments, products=more.products(design))
-        fit = Fit(question.n, design, more, moments, (), StreamedRows.held(unit, rows), run.budget, None)
-        unit, design = more(unit), more.design(design)
-        raw, lines = design.middles + design.halves * unit, lines_of(moments, design.names)
-        checked = check_lines(fit, lines) if checkable(fit.design) else None
-        farthest = np.abs(lines.scores(raw)[0] - lines.centre).max(initial=0.0)
-        tally = Scores.of(question, lines, design, np.array([float(farthest) * (1 + 1e-9) + 1e-9]) / lines.spread)
-        tally = tally.cut(tally.far(unit, rows).astype(np.float64), (0.0, 0.0), True)
-        noisy = tally(unit, rows).astype(np.float64)
-        return _answer(question, moments, tally, noisy, (0.0, 0.0), False, checked=checked)
+        question, rho = run.question, None if run.loss.exact else affordable_zcdp(run.loss)
+        shares = self._shares(question, rho)
+        fit = Fit.of(question, shares.pairs, rho, shares.moments, LEAST_SIGNAL if rho else 1.0, run.budget)
+        whole = fit.whole
+        rows, lines = fit.rows.with_terms(fit.terms), lines_of(fit.moments, whole.names)
+        checked = check_lines(replace(fit, rho=rho and rho.part(shares.check)), lines) if shares.check else None
+        tally = Scores.of(question, lines, whole, cuts_of(question.n) if rho else cut_beyond_all(rows, lines, whole))
+        deviations = shares.deviation(shares.scores), shares.deviation(shares.counts)
+        far, _ = fit.release(rows.over(tally.far), CORNERS, "far scores, probabilities near 0 or 1", shares.counts)
+        tally = tally.cut(far, deviations, self.light_tails or rho is None)
+        noisy, _ = fit.release(rows.over(tally), CORNERS, "scores", shares.scores)
+        blind = rho is not None and self._blind(shares, tally.farthest)
+        return _answer(question, fit, tally, noisy, deviations, blind, checked)
 
 
-def _names(question: EffectQuestion, design: Design) -> tuple[str, ...]:
-    grouped = () if question.groups is None else (question.groups,)
-    return tuple(dict.fromkeys((*design.sources, *grouped)))
+@dataclass(frozen=True)
+class _Shares:
+    """The columns of the lines, and the shares of ρ: all of it public."""
 
+    design: Design
+    pairs: list[Pair]
+    n: int
+    rho: ZCDP | None
+    moments: Fraction
+    check: Fraction
+    counts: Fraction
 
-def _deviation(rho: ZCDP, share: Fraction) -> float:
-    return gaussian_scale(float(corner_counts_sensitivity(1, Norm.L2).bound), rho.part(share)) / GRID
+    @property
+    def columns(self) -> int:
+        return len(self.design.names) + len(self.pairs)
+
+    @property
+    def scores(self) -> Fraction:
+        return 1 - self.moments - self.check - self.counts
+
+    def deviation(self, share: Fraction) -> float:
+        """Return the standard deviation of a corner count's noise."""
+        if self.rho is None:
+            return 0.0
+        return gaussian_scale(float(CORNERS.bound), self.rho.part(share)) / GRID
+
+    @property
+    def noise(self) -> float:
+        """The deviation of a sum of scores that are cut at 1, were the lines checked."""
+        return noise_of_sum(self.deviation(1 - max(self.moments, WITH_CHECK) - self.counts))
 
 
 def moments_share(columns: int, n: int, rho: ZCDP) -> Fraction:
-    """Return the moments' share of ρ: public."""
     enough = (share for share in MOMENTS if predicted_signal(columns, n, rho.part(share)) >= ENOUGH_SIGNAL)
     return next(enough, MOMENTS[-1])
 
 
-def check_share(design: Design, columns: int, n: int, rho: ZCDP) -> Fraction:
-    """Return the share of ρ of the check of the lines, what the moments need not: public."""
-    return max(WITH_CHECK - moments_share(columns, n, rho), Fraction(0)) if checkable(design) else Fraction(0)
-
-
 class _Mean:
-    """The mean score of some groups together, and why it has no interval."""
+    """The mean score of some groups together, with its interval."""
 
     def __init__(self, noisy: Reals, tally: Scores, groups: list[int], deviation: float, reach: float) -> None:
         cells, width = noisy[groups], 2 * tally.reach
@@ -318,19 +265,27 @@ class _Mean:
         self.unseen = 0.0 if tally.edge is None else tails.unseen(tally.edge, reach)
 
     def reason(self, otherwise: str, cut: float) -> str:
-        """Return why there is no interval, or nothing."""
         if self.few:
             return "too few records for the noise" if self.noisy else "fewer than 30 records"
         return otherwise or (CUT.format(cut=cut) if self.skewed else "")
 
 
+def cut_beyond_all(rows: StreamedRows, lines: Nuisances, design: Design) -> Reals:
+    """Return the one cut that no score of rows in memory lies beyond, in spreads."""
+
+    def farthest(unit: Reals, _: Rows) -> Reals:
+        return np.asarray(np.abs(lines.scores(design.raw(unit))[0] - lines.centre).max(initial=0.0))
+
+    return np.array([float(rows.over(farthest)) * (1 + 1e-9) + 1e-9]) / lines.spread
+
+
 def _answer(
-    question: EffectQuestion, moments: JointMoments, tally: Scores, noisy: Reals, deviations: tuple[float, float],
-    blind: bool, gone: tuple[str, ...] = (), checked: Checked | None = None,
+    question: EffectQuestion, fit: Fit, tally: Scores, noisy: Reals, deviations: tuple[float, float], blind: bool,
+    checked: Checked | None,
 ) -> Effect:  # fmt: skip
     from scipy.special import ndtri
 
-    cells, share = noisy.reshape(tally.size, 3) / GRID, float(np.clip(1 - tally.near_an_end, 0, 1))
+    moments, cells, share = fit.moments, noisy.reshape(tally.size, 3), float(np.clip(1 - tally.near_an_end, 0, 1))
     reach, signal = float(ndtri(0.5 + question.coverage / 2)), moments.signal_to_noise
     otherwise, cut = BLIND if blind else "", tally.target
     rare = cut is not None and not isinstance(question.column(question.outcome), Bounded)
@@ -339,7 +294,7 @@ def _answer(
         otherwise = RARE
     if signal < LEAST_SIGNAL or below_noise:
         otherwise = WEAK.format(signal=signal)
-    if near := nearly(moments, 2):
+    if near := nearly(moments, FIRST):
         otherwise = NEARLY.format(near)
     # Where shortening moves the estimate by more than the error.
     few = deviations[0] > 0 and not RARE_ARM < moments.mean(TREATMENT) < 1 - RARE_ARM
@@ -353,7 +308,7 @@ def _answer(
 
     none = below_noise or rare
     whole, ends, why = mean_of(list(range(tally.size)))
-    if checked is not None and ends is not None and bends(checked, (ends[1] - ends[0]) / 2):
+    if checked is not None and ends is not None and checked.bends((ends[1] - ends[0]) / 2):
         ends, why, otherwise = None, BENT, BENT
     by_group = []
     for place, level in enumerate(levels_of(question.column(question.groups)) if question.groups else ()):
@@ -364,16 +319,10 @@ def _answer(
     if cut is not None:
         far, among = tally.farthest * tally.lines.spread, whole.unseen / whole.count
         hidden = (UNSEEN.format(cut=cut, count=whole.unseen, differ=among * cut, most=among * (far - cut)),)
-    outcome, arm, *others = moments.names
-    spread = math.sqrt(max(moments.residual(outcome, []), 0.0))
-    robust = moments.ols(outcome, [arm, *others])[arm].robustness_value
+    spread = math.sqrt(max(moments.residual(moments.names[0], []), 0.0))
     return Effect.of(
         question, estimand="ate" if cut is None else "ate-winsorized", cut=cut,
-        estimate=None if none else whole.estimate, interval=ends, interval_reason=why,
+        estimate=None if none else whole.estimate, interval=ends, interval_reason=why, by_group=tuple(by_group),
         standard_error=None if none or few else whole.error, noise_error=None if none else whole.noise,
-        signal_to_noise=signal, share_supported=share, **unmeasured_fields(robust, whole.estimate, ends, spread),
-        by_group=tuple(by_group), balance=balance_of(moments),
-        notes=(*redundant_note(gone), *hidden, *notes(share, float(np.clip(moments.mean(TREATMENT), 0, 1))),
-               *few_count_note(float(moments.sums[-1, -1]), question.n)),
-        release=moments, fit_check=None if checked is None else checked.check,
+        **fit.effect_fields(whole.estimate, ends, share, spread, checked, hidden),
     )  # fmt: skip

@@ -95,9 +95,7 @@ class Slope:
     error: float
 
 
-def slope(
-    treated: Reals, outcome: Reals, given: Given, terms: str, overlap: bool
-) -> Slope | None:
+def slope(treated: Reals, outcome: Reals, given: Given, terms: str, overlap: bool) -> Slope | None:
     """Return the effect in a block, or nothing where it has nothing to say.
 
     Parameters

@@ -11,7 +11,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -20,30 +22,48 @@ import numpy.typing as npt
 from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.records import Rows
 from dpcausal.effects.cells.corner_counts import GRID
-from dpcausal.effects.cells.effect import few_count_note, notes, unmeasured_fields
-from dpcausal.effects.cells.value import levels_of
-from dpcausal.effects.estimators.aipw_scores import TREATMENT, Design
-from dpcausal.effects.estimators.boosted_fit import LEAST_SIGNAL, MOMENTS, SCORES, SQUARES, Fit, pairs_of
-from dpcausal.effects.estimators.boosted_models import Models
-from dpcausal.effects.estimators.fit_check import MOST_IN_TAIL, Checked
+from dpcausal.effects.estimators.design import (
+    FIRST,
+    TREATMENT,
+    Design,
+    Pair,
+    check_noise,
+    checked_design,
+    second_degree,
+)
+from dpcausal.effects.estimators.fit import MOST_IN_TAIL, Checked, Fit
+from dpcausal.effects.estimators.models import (
+    FINE,
+    OF_TREATMENT,
+    Feature,
+    Models,
+    PairFunction,
+    clear_weights,
+    table_of,
+)
 from dpcausal.effects.estimators.residual_sums import (
     capped_squares,
     capped_squares_sensitivity,
+    pair_functions_sensitivity,
     residual_sums,
     residual_sums_sensitivity,
 )
-from dpcausal.effects.moments.adaptive import HISTOGRAM, LAST, SHAPING, noise_of, predicted_signal, tail_radius
-from dpcausal.effects.moments.redundant import redundant_note
-from dpcausal.effects.moments.slope_effect import balance_of
+from dpcausal.effects.moments.adaptive import predicted_signal
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
-from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
-from dpcausal.mechanisms.additive import gaussian_scale
+from dpcausal.errors import InfeasibleError, ParameterError
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+MOMENTS, HISTOGRAMS, BOOSTING, FUNCTIONS, CHECK, CHECKED_FUNCTIONS, SQUARES, SCORES = (
+    Fraction(percent, 100) for percent in (18, 5, 21, 8, 20, 6, 4, 18)
+)
+"""Shares of ρ."""
+SECOND_DEGREE_SIGNAL, LEAST_SIGNAL = 2.0, 1.0
+"""Squares, and products, are among the columns where moments with them exceed their noise so far by public numbers; no
+answer where those of the columns alone would not exceed it so far."""
 LEAST_SIZE = 1_000.0
 """No answer where n √(2ρ) √(3/columns) is less: there is noise alone."""
 SPREADS_INSIDE, FIRST_CUT, GROWS_FROM = 3.5, 4.0, 2_200.0
@@ -51,11 +71,19 @@ SPREADS_INSIDE, FIRST_CUT, GROWS_FROM = 3.5, 4.0, 2_200.0
 lines predict."""
 LEAST_OF_EXPECTED = 0.1
 """Scores spread at least by such a share of the variance that the lines predict."""
-MOST_COLUMNS = 20
+MOST_CONFOUNDERS = 20
 RARE_ARM, LEAST_SHARE = 0.1, 0.75
 """No interval where an arm has fewer, or fewer records have a probability of treatment inside its limits."""
-MISFIT = 0.05
-"""Level of the test that a model fits."""
+CLEAR_TERM = 2.0
+"""A term of the second degree stays in a line if its slope is so many deviations of its noise."""
+LEAST_SPREAD = 0.05
+"""A line leaves at least such a share of the outcome's variance."""
+BINS = ((3_500.0, 16), (8_000.0, 32), (16_000.0, 64), (40_000.0, 128), (math.inf, 256))
+"""Bins of a feature by n √(2ρ) √(3/columns)."""
+GRIDS_FROM = 1_500.0
+"""Grids of two features are learnt where n √(2ρ) is so many times the number of features and pairs."""
+FINEST_FUNCTION = 0.02
+"""Several functions a pair where the noise of each moves the probability by less."""
 
 TAIL = "the outcome's model misses the outermost values of a confounder: cut or transform it, or take more rows"
 BENT = (
@@ -80,34 +108,24 @@ class BoostedAipw(SumsOverRows, EffectMethod):
     def plan(self, question: EffectQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> BoostedAipw:
         if question.estimand != "ate" or question.groups is not None:
             raise ParameterError(f"method {self.name!r} estimates the effect for everybody: estimand 'ate', no groups")
-        if len(levels_of(question.column(question.treatment))) != 2:
-            raise ParameterError(f"method {self.name!r} needs a treatment of two levels")
-        design, n = Design.of(question), question.n
-        d = len(design.names)
-        if not any(code is None for code in design.codes[2:]):
+        design, n = checked_design(self.name, question, FIRST + MOST_CONFOUNDERS), question.n
+        if not design.numbers:
             raise ParameterError(f"method {self.name!r} needs a bounded column among adjust; use method 'stratified'")
-        if d - 2 > MOST_COLUMNS:
-            raise ParameterError(f"method {self.name!r} takes {MOST_COLUMNS} columns and levels, here are {d - 2}")
         if loss.exact:
             return self
-        rho = affordable_zcdp(loss)
-        try:
-            for share in (HISTOGRAM, *SHAPING, LAST):
-                noise_of(d, n, tail_radius(d, 0.3), rho.part(MOMENTS).part(share))
-            gaussian_scale(GRID * math.sqrt(2 * d), rho.part(SQUARES))
-        except FenceError:
-            raise LossError(f"{loss} is too little here: the noise could not be drawn") from None
+        rho, d = affordable_zcdp(loss), len(design.names)
+        check_noise(loss, d, n, rho.part(MOMENTS), GRID * math.sqrt(2 * d), rho.part(SQUARES))
         times = _shortfall(d, n, rho)
         if times > 1:
             raise InfeasibleError(
-                f"{n} rows at {loss} are too few for method {self.name!r} with {d - 2} columns: about "
+                f"{n} rows at {loss} are too few for method {self.name!r} with {d - FIRST} columns: about "
                 f"{math.ceil(n * times)} rows would be enough, or {times:.2g} times the epsilon; method 'aipw' needs "
                 "less"
             )
         return self
 
     def proofs_of(self, question: EffectQuestion, loss: ApproxDP | ZCDP) -> tuple[str, ...]:
-        several = ("pair-functions",) if pairs_of(Design.of(question)) else ()
+        several = ("pair-functions",) if Design.of(question).pairs else ()
         return ("scale-histograms", "ellipse-moments", "histograms", "residual-sums", *several, "capped-squares",
                 "gaussian")  # fmt: skip
 
@@ -116,24 +134,108 @@ class BoostedAipw(SumsOverRows, EffectMethod):
                 "coarse functions of two; fit_check tests this",)  # fmt: skip
 
     def release(self, run: Run[EffectQuestion]) -> Effect:
-        rho = None if run.loss.exact else affordable_zcdp(run.loss)
-        return _estimate(run.question, Fit.of(run.question, rho, run.budget))
+        question, rho = run.question, None if run.loss.exact else affordable_zcdp(run.loss)
+        pairs = terms_of(Design.of(question), question.n, rho)
+        return _estimate(question, Fit.of(question, pairs, rho, MOMENTS, LEAST_SIGNAL, run.budget))
 
 
 def _shortfall(d: int, n: int, rho: ZCDP) -> float:
     times = 1.0
     while predicted_signal(d, math.ceil(n * times), rho.part(MOMENTS)) < LEAST_SIGNAL:
         times *= 1.1
-    return max(times, LEAST_SIZE / (n * math.sqrt(2 * rho.rho) * math.sqrt(3 / (d - 2))))
+    return max(times, LEAST_SIZE / (n * math.sqrt(2 * rho.rho) * math.sqrt(3 / (d - FIRST))))
+
+
+def terms_of(design: Design, n: int, rho: ZCDP | None) -> list[Pair]:
+    """Return the squares and products that are among the lines' columns: public."""
+
+    def affordable(size: int) -> bool:
+        return rho is None or predicted_signal(size, n, rho.part(MOMENTS)) >= SECOND_DEGREE_SIGNAL
+
+    return second_degree(design, n, rho, affordable)
+
+
+def lines(fit: Fit) -> Models:
+    """Return the models that are lines."""
+    moments, names = fit.moments, fit.whole.names
+    outcome, treated, *others = moments.names
+    both = _line(fit, outcome, [treated, *others]), _line(fit, treated, others)
+    slopes = [np.array([line.get(name, 0.0) for name in (*names[FIRST:], "intercept")]) for line in both]
+    spread, whole = fit.residual_spreads([name for name in both[0] if name != "intercept"], LEAST_SPREAD)
+    return Models(slopes[0], slopes[1], both[0].get(treated, 0.0), spread, moments.mean(0), whole, ())
+
+
+def _line(fit: Fit, outcome: str, regressors: Sequence[str]) -> dict[str, float]:
+    moments, chosen = fit.moments, list(regressors)
+    for _ in range(2):
+        if chosen:
+            slopes = moments.ols(outcome, chosen).coefficients[:-1]
+            chosen = [one.name for one in slopes
+                      if one.name in fit.design.names or abs(one.estimate) > CLEAR_TERM * one.noise_error]  # fmt: skip
+    if not chosen:
+        return {"intercept": moments.mean(moments.names.index(outcome))}
+    return {one.name: one.estimate for one in moments.ols(outcome, chosen).coefficients}
+
+
+def learnt(fit: Fit) -> Models:
+    """Release what is learnt beside the lines: one pass over the features and pairs, then pair functions."""
+    columns, pairs = len(fit.design.names) - FIRST, fit.pairs
+    bins = next((number for end, number in BINS if fit.size * math.sqrt(3 / columns) < end), FINE)
+    models = replace(lines(fit), features=fit.features(bins, HISTOGRAMS))
+    steps: list[tuple[int, ...]] = [(place,) for place in range(columns)]
+    if fit.size > GRIDS_FROM * (columns + len(pairs)):
+        steps += pairs
+    for step in steps:
+        models = _boosted(fit, models, step, BOOSTING / len(steps))
+    functions = functions_of(models.features, pairs, fit.n, fit.rho)
+    if functions:
+        claim = pair_functions_sensitivity(len(functions), 2)
+        noisy, noise = fit.release(fit.sums_along(models, functions), claim, "residuals along pairs", FUNCTIONS)
+        scales, sizes = np.array(models.scales), np.array([one.size for one in functions])
+        weights = clear_weights(noisy * scales[:, None], noise * scales, models.variances(fit.chance), sizes, fit.count)
+        models = replace(models, functions=functions, weights=weights)
+    return replace(models, final=True)
+
+
+def _boosted(fit: Fit, models: Models, step: tuple[int, ...], share: Fraction) -> Models:
+    sides, columns = models.sides(step, FINE), fit.columns
+
+    def kernel(unit: Reals, rows: Rows) -> Integers:
+        codes, residuals = models.codes(unit, step, sides), models.residuals(columns(unit), unit)
+        return residual_sums(codes, math.prod(sides), residuals, rows.masses(GRID))
+
+    noisy, noise = fit.release(fit.rows.over(kernel), residual_sums_sensitivity(2), "residual sums", share)
+    scales, variances = np.array(models.scales), models.variances(fit.chance)
+    table = table_of(noisy * scales[:, None], noise * scales, variances, models, step, sides, fit.count)
+    return replace(models, tables=(*models.tables, table))
+
+
+def functions_of(
+    features: Sequence[Feature], pairs: Sequence[Pair], n: int, rho: ZCDP | None
+) -> tuple[PairFunction, ...]:
+    """Return the functions of pairs, nine, four or one a pair by public numbers."""
+    most = 3
+    while most > 1 and rho is not None:
+        noise = 2 * OF_TREATMENT * most * math.sqrt(len(pairs) / (float(FUNCTIONS) * rho.rho)) / n
+        if noise <= FINEST_FUNCTION:
+            break
+        most -= 1
+    if most == 1:
+        return tuple(PairFunction(pair, "r") for pair in pairs)
+    functions = []
+    for pair in pairs:
+        one, other = ("stb"[:most] if features[place].bins > 2 else "s" for place in pair)
+        functions += [PairFunction(pair, a + b) for a in one for b in other]
+    return tuple(functions)
 
 
 def _mean_score(fit: Fit, models: Models) -> tuple[float, float, float, float, float]:
     """Release the mean score less the slope, and return it, its spread, its noise, its cut and the share inside."""
     expected = models.spread / math.sqrt(fit.chance)
-    first, raw = FIRST_CUT * expected, fit.columns
+    first, columns = FIRST_CUT * expected, fit.columns
 
     def squares(unit: Reals, rows: Rows) -> Integers:
-        scores, inside = models.scores(raw(unit), unit)
+        scores, inside = models.scores(columns(unit), unit)
         return capped_squares(np.column_stack([np.minimum((scores / first) ** 2, 1.0), inside]), rows.masses(GRID))
 
     claim = capped_squares_sensitivity(2)
@@ -142,7 +244,7 @@ def _mean_score(fit: Fit, models: Models) -> tuple[float, float, float, float, f
     cut = SPREADS_INSIDE * spread * max(1.0, min(fit.size, 1e9) / GROWS_FROM) ** 0.25
 
     def scores_of(unit: Reals, rows: Rows) -> Integers:
-        scores = models.scores(raw(unit), unit)[0] / cut
+        scores = models.scores(columns(unit), unit)[0] / cut
         return residual_sums(np.zeros(len(unit), dtype=np.int64), 1, scores[:, None], rows.masses(GRID))
 
     noisy, noise = fit.release(fit.rows.over(scores_of), residual_sums_sensitivity(1), "scores", SCORES)
@@ -151,35 +253,28 @@ def _mean_score(fit: Fit, models: Models) -> tuple[float, float, float, float, f
 
 
 def _reason(fit: Fit, checked: Checked, share: float) -> str:
-    check, signal = checked.check, fit.moments.signal_to_noise
+    signal = fit.moments.signal_to_noise
     if share < LEAST_SHARE or not RARE_ARM < fit.moments.mean(TREATMENT) < 1 - RARE_ARM:
         return OVERLAP
     if signal < LEAST_SIGNAL:
         return WEAK.format(signal=signal)
-    if check.tail > MOST_IN_TAIL:
+    if checked.check.tail > MOST_IN_TAIL:
         return TAIL
-    misfit = max(check.treatment_pvalue, check.outcome_pvalue) < MISFIT
-    return BENT if misfit and check.correction**2 < 4 * checked.null else ""
+    return BENT if checked.rejected and checked.check.correction**2 < 4 * checked.null else ""
 
 
 def _estimate(question: EffectQuestion, fit: Fit) -> Effect:
     from scipy.special import ndtri
 
-    moments, models = fit.moments, fit.learnt()
-    checked = fit.check(models, [table.features for table in models.tables])
+    models = learnt(fit)
+    checked = fit.check(models, [table.features for table in models.tables], (CHECK, CHECKED_FUNCTIONS))
     mean, spread, noise, cut, share = _mean_score(fit, models)
     estimate = models.effect + mean - checked.shrunken
     error = math.sqrt(spread**2 / fit.count + noise**2 + checked.variance)
     reach, reason = float(ndtri(0.5 + question.coverage / 2)), _reason(fit, checked, share)
     ends = None if reason else (estimate - reach * error, estimate + reach * error)
-    outcome, arm, *others = moments.names
-    robust = moments.ols(outcome, [arm, *others])[arm].robustness_value
     return Effect.of(
         question, estimand="ate-winsorized", cut=cut, estimate=estimate, interval=ends, interval_reason=reason,
         standard_error=error, noise_error=math.hypot(noise, checked.check.error),
-        signal_to_noise=moments.signal_to_noise, share_supported=share, balance=balance_of(moments),
-        **unmeasured_fields(robust, estimate, ends, models.whole_spread),
-        notes=(*redundant_note(fit.redundant), *notes(share, float(np.clip(moments.mean(TREATMENT), 0, 1))),
-               *few_count_note(float(moments.sums[-1, -1]), question.n)),
-        release=moments, fit_check=checked.check,
+        **fit.effect_fields(estimate, ends, share, models.whole_spread, checked),
     )  # fmt: skip

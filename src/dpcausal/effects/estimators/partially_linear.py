@@ -8,7 +8,6 @@ weigh more (weights e(x)(1 − e(x)) where the probability is a line), and that 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, get_args
 
@@ -17,8 +16,7 @@ import numpy as np
 from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.core.validate import check_choice
 from dpcausal.effects.cells.effect import few_count_note
-from dpcausal.effects.cells.value import levels_of
-from dpcausal.effects.estimators.aipw_scores import Design
+from dpcausal.effects.estimators.design import FIRST, Design, checked_design, enough
 from dpcausal.effects.moments.adaptive import TAKEN, StreamedRows, adaptive_moments, predicted_signal, undetectable_tail
 from dpcausal.effects.moments.api import check_rounds, times_as_wide
 from dpcausal.effects.moments.redundant import redundant_note, without_redundant
@@ -41,7 +39,6 @@ FOR_SPREAD = LEAST_SIGNAL - 1
 """The spread about the line is released where so much is predicted: moments come out somewhat above that."""
 MOST_LENGTHS = 3.0
 """No answer where an arm lies farther out, in lengths that rows were shortened to: little of it counts then."""
-MOST_COLUMNS = 40
 
 RARE = "one arm is so rare that all of it was shortened and little of it is left: more rows or a larger loss"
 ONE_LAW = (
@@ -91,24 +88,19 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
             check_choice("errors", self.errors, get_args(Errors))
         if question.estimand != "ate" or question.groups is not None:
             raise ParameterError(f"method {self.name!r} has one slope for all: estimand 'ate', no groups")
-        if len(levels_of(question.column(question.treatment))) != 2:
-            raise ParameterError(f"method {self.name!r} needs a treatment of two levels")
-        d, n = len(Design.of(question).names), question.n
-        if d > MOST_COLUMNS:
-            raise ParameterError(f"method {self.name!r} takes {MOST_COLUMNS} columns and levels, here are {d}")
-        if not isinstance(loss, NoPrivacy):
-            rho = affordable_zcdp(loss)
-            check_rounds(d, n, loss, *self._parts(d, n, rho), d)
-            if _expected_signal_to_noise(d, n, rho) < LEAST_PREDICTED:
-                enough, times = n, 1.0
-                while _expected_signal_to_noise(d, enough, rho) < LEAST_PREDICTED:
-                    enough = math.ceil(enough * 1.1)
-                while _expected_signal_to_noise(d, n, ZCDP(rho.rho * times**2)) < LEAST_PREDICTED:
-                    times *= 1.05
-                raise InfeasibleError(
-                    f"{n} rows at {loss} predict a slope among {d} columns that may be anything: about {enough} "
-                    f"rows would be enough, or {times:.2g} times the epsilon, or adjust for fewer columns"
-                )
+        d, n = len(checked_design(self.name, question).names), question.n
+        if isinstance(loss, NoPrivacy):
+            return self
+        rho = affordable_zcdp(loss)
+        check_rounds(d, n, loss, *self._parts(d, n, rho), d)
+        if _expected_signal_to_noise(d, n, rho) < LEAST_PREDICTED:
+            rows, times = enough(
+                n, lambda n, times: _expected_signal_to_noise(d, n, ZCDP(rho.rho * times**2)), LEAST_PREDICTED
+            )
+            raise InfeasibleError(
+                f"{n} rows at {loss} predict a slope among {d} columns that may be anything: about {rows} "
+                f"rows would be enough, or {times:.2g} times the epsilon, or adjust for fewer columns"
+            )
         return self
 
     def caveats(self, question: EffectQuestion, loss: Paid) -> tuple[str, ...]:
@@ -138,7 +130,7 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
     def release(self, run: Run[EffectQuestion]) -> Effect:
         question, table, n = run.question, run.question.table, run.question.n
         design = Design.of(question)
-        names, ranges, sources = design.names, (design.middles, design.halves), tuple(dict.fromkeys(design.sources))
+        names, ranges, sources = design.names, design.ranges, tuple(dict.fromkeys(design.sources))
         gone: tuple[str, ...] = ()
         if run.loss.exact:
             book_exact("effect", run.budget)
@@ -150,7 +142,7 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
             d, summed = len(names), StreamedRows.of(table, sources, design.units)
             rho, own = self._parts(d, n, affordable_zcdp(run.loss))
             rounds = adaptive_moments(summed, d, n, run.budget, rho, undetectable_tail(d, n, rho))
-            moments, gone = without_redundant(JointMoments.of_rounds(names, n, ranges, rounds), 2, LEAST_OF_A_LINE)
+            moments, gone = without_redundant(JointMoments.of_rounds(names, n, ranges, rounds), FIRST, LEAST_OF_A_LINE)
         if own is not None:
             places = [names.index(name) for name in moments.names]
             seen = summed.with_terms(lambda unit: unit[:, places])

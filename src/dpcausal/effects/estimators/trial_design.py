@@ -203,9 +203,7 @@ class SizedArms:
         spread = sums.Q - (sums.T**2 - sum_noise) / sums.N
         degrees = sums.N / (sums.N - 1)
         sampling = float((weights**2 * spread * degrees).sum())
-        margin = MARGIN["sizes"] * math.sqrt(
-            float((weights**4 * (square_noise + 4 * means**2 * sum_noise)).sum())
-        )
+        margin = MARGIN["sizes"] * math.sqrt(float((weights**4 * (square_noise + 4 * means**2 * sum_noise)).sum()))
         most = float((weights**2 * sums.N * degrees).sum()) / 4
         return SumEstimate(
             estimate=part * total + (1 - part) * by_cells,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.effects.estimators.wavelets import haar, haar_levels, inverse_haar, smoothed, smoothed_grid
+from dpcausal.effects.estimators.residual_sums import haar, haar_levels, inverse_haar, smoothed, smoothed_grid
 
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -53,7 +53,6 @@ class Feature:
         return len(self.counts)
 
     def fine(self, unit: Reals) -> Integers:
-        """Return the fine cell of each row."""
         return fine_cells(unit[:, self.place], self.low, self.width)
 
     def codes(self, unit: Reals, bins: int) -> Integers:
@@ -62,13 +61,11 @@ class Feature:
         return codes
 
     def counts_of(self, bins: int) -> Reals:
-        """Return the noisy counts of as many bins."""
         counts: Reals = self.counts.reshape(bins, -1).sum(axis=1)
         return counts
 
 
 def fine_cells(column: Reals, low: float, width: float) -> Integers:
-    """Return the equal cell of each value of a column."""
     cells: Integers = np.clip(np.floor((column - low) / width * FINE), 0, FINE - 1).astype(np.int64)
     return cells
 
@@ -79,8 +76,8 @@ def density(noisy: Reals, deviation: float, count: float) -> Reals:
     least = deviation * np.where(level <= 3, 1.0, 2.7)
     large = np.where(np.abs(coefficients) > least, coefficients, 0.0)
     large[0] = count / math.sqrt(len(noisy))
-    found = np.maximum(inverse_haar(large), 0.0) + 1e-9 * count / len(noisy)
-    shrunken: Reals = found * count / found.sum()
+    positive = np.maximum(inverse_haar(large), 0.0) + 1e-9 * count / len(noisy)
+    shrunken: Reals = positive * count / positive.sum()
     return shrunken
 
 
@@ -151,12 +148,7 @@ class Models:
     def fitted(self, raw: Reals, unit: Reals) -> tuple[Reals, Reals]:
         """Return the probability of treatment, and the mean outcome of those who are not treated, of each row.
 
-        Parameters
-        ----------
-        raw : float array, shape (n, d)
-            Outcome, treatment and all columns of the lines, in their units.
-        unit : float array, shape (n, at least the features' places)
-            The same on [−1, 1].
+        ``raw`` has the columns of the lines in their units, ``unit`` those of the features on [−1, 1].
         """
         e, m = (np.full(len(raw), line[-1]) for line in (self.treatment, self.outcome))
         for place in range(2, raw.shape[1]):
@@ -186,7 +178,6 @@ class Models:
         return codes
 
     def values(self, unit: Reals, function: PairFunction) -> Reals:
-        """Return a function of each row."""
         both = [self.features[place] for place in function.features]
         if function.kinds == "r":
             one, other = (2 * (feature.codes(unit, feature.bins) + 0.5) / feature.bins - 1 for feature in both)
@@ -220,17 +211,7 @@ def table_of(
     sums: Reals, deviations: Reals, variances: tuple[float, float], models: Models,
     features: tuple[int, ...], bins: tuple[int, ...], count: float,
 ) -> Table:  # fmt: skip
-    """Return the table that noisy sums of both residuals by bins show.
-
-    Parameters
-    ----------
-    sums : float array, shape (2, cells)
-        In units of the treatment and of the outcome.
-    deviations : float array, shape (2,)
-        Of the sums' noise.
-    variances : two floats
-        Of one row's residuals.
-    """
+    """Return the table that noisy sums of both residuals by bins show, ``variances`` those of one row's residuals."""
     counts = np.ones(1)
     for feature, size in zip(features, bins, strict=True):
         counts = np.outer(counts, models.features[feature].counts_of(size) / count).ravel()
@@ -248,10 +229,7 @@ def table_of(
     return Table(features, bins, np.clip(steps[0], -on_e, on_e), np.clip(steps[1], -on_m, on_m))
 
 
-def kept_weights(
-    sums: Reals, deviations: Reals, variances: tuple[float, float], sizes: Reals, count: float
-) -> Reals:
-    """Return the weights of pair functions that noisy sums of both residuals times them show, shape (2, K)."""
+def clear_weights(sums: Reals, deviations: Reals, variances: tuple[float, float], sizes: Reals, count: float) -> Reals:
     weights = []
     for noisy, deviation, variance in zip(sums, deviations, variances, strict=True):
         scaled = noisy * sizes
