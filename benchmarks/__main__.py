@@ -26,8 +26,8 @@ from benchmarks.data import DataAbsentError
 HERE = Path(__file__).resolve().parent
 FOLDERS = (".", "papers", "peers", "speed")
 STUDIES: dict[str, dict[str, Any]] = tomllib.loads((HERE / "studies.toml").read_text(encoding="utf-8"))
-BY_NAME_ALONE = ("audit_", "draw_", "paper")
-"""Long runs of guarantees, pictures and replications."""
+BY_NAME_ALONE = ("audit_", "paper")
+"""Long runs of guarantees and replications."""
 
 
 def modules() -> dict[str, Path]:
@@ -52,9 +52,6 @@ def run(name: str, arguments: list[str]) -> int:
     study.pop("about", None)
     path = modules()[module]
     print(f"== {name}: {about(name)}\n", flush=True)
-    if "name: str" not in path.read_text(encoding="utf-8"):
-        command = [sys.executable, "-m", f"benchmarks.{module}", *arguments]
-        return subprocess.run(command, cwd=HERE.parent, check=False).returncode
     place = ".".join(("benchmarks", *path.relative_to(HERE).with_suffix("").parts))
     try:
         return int(import_module(place).main(arguments, name=name, **study))

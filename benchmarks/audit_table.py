@@ -1,26 +1,24 @@
 """One table of all audits: what each looked at, how much of the claim it shows, and the mutants it kills.
 
-    python -m benchmarks audit_table [--jobs 2]      ten minutes; the Markdown of a table for auditors
+    python -m benchmarks audit_table --jobs 2      ten minutes; the Markdown of a table for auditors
 
 *Falsifier's share*: the largest change over its bound that a search found; of a call, the largest share of its charge
 that neighbours use up at the gate, all answers together, as a multiple of the noise.  *ε shown*: the exact loss of the
 worst pair at claims of 1 and 2; of a statistic and of a call, what the exact law of the noise makes of the falsifier's
 share.  *5 % less*: whether a mechanism is caught that declares, or draws, 5 % too little.  The figures are the same at
 each run; the real noise of each mechanism is compared with its law besides, with a false alarm of at most 1e-6 for all.
-Exits with 1 if an audit is not as it should be.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from multiprocessing import get_context
+from typing import Any
 
+from benchmarks.run import Report, options
 from dpcausal.direction import api as ask
 from dpcausal.direction.scores import anm
 from dpcausal.privacy.noise import simulated_noise
@@ -155,36 +153,29 @@ HEADINGS = {
 }  # fmt: skip
 
 
-def main() -> int:
-    """Print the table and return 0 if every audit is as it should be."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks audit_table")
-    parser.add_argument("--jobs", type=int, default=2)
-    jobs = parser.parse_args().jobs
-    start = time.perf_counter()
+def main(arguments: list[str], name: str = "audit_table", **changed: Any) -> int:
+    given = options(__doc__, arguments, **{"jobs": 2} | changed)
+    report = Report(name, "audit", given, arguments)
     table, killed = list(lines()), dict.fromkeys(_mutants(), False)
-    wanted: list[Job] = [(kind, name) for kind, name, _ in table]
-    wanted += [("mutant", name) for name in killed]
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    wanted: list[Job] = [(kind, row) for kind, row, _ in table]
+    wanted += [("mutant", mutant) for mutant in killed]
+    with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
         results = dict(zip(wanted, pool.map(done, wanted), strict=True))
     faults: list[str] = []
     print("|", " | ".join(COLUMNS), "|")
     print("|---" * len(COLUMNS) + "|")
     previous = ""
-    for kind, name, mutants in table:
-        found = results[kind, name]
-        assert isinstance(found, Found)
+    for kind, row, mutants in table:
+        audit = results[kind, row]
+        assert isinstance(audit, Found)
         if kind != previous:
             print(f"| **{HEADINGS[kind]}** | | | | | |")
             previous = kind
         number = sum(bool(results["mutant", mutant]) for mutant in mutants) if kind != "attack" else len(mutants)
-        print("|", " | ".join((name, found.share, *found.shown, found.less, f"{number} of {len(mutants)}")), "|")
-        faults += [f"{name}: {fault}" for fault in found.faults]
-    alive = [name for name in killed if not results["mutant", name]]
-    faults += [f"mutant not killed: {name}" for name in alive]
-    print(f"\n{len(killed) - len(alive)} of {len(killed)} mutants killed; {time.perf_counter() - start:.0f} s")
-    print("\n".join(f"MISSED  {fault}" for fault in faults) or "met     all audits as they should be")
-    return 1 if faults else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        print("|", " | ".join((row, audit.share, *audit.shown, audit.less, f"{number} of {len(mutants)}")), "|")
+        faults += [f"{row}: {fault}" for fault in audit.faults]
+    alive = [mutant for mutant in killed if not results["mutant", mutant]]
+    for fault in [*faults, *(f"mutant not killed: {mutant}" for mutant in alive)]:
+        report.target(fault, False)
+    report.target(f"{len(killed) - len(alive)} of {len(killed)} mutants killed", not alive)
+    return report.finish()

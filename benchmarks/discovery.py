@@ -20,7 +20,7 @@ import numpy as np
 import dpcausal as dpc
 from benchmarks import designs as registry
 from benchmarks.designs.graphs import DESIGNS, Case
-from benchmarks.run import Report, chosen, grid, mean, options
+from benchmarks.run import Report, grid, mean, options, selected
 
 LEVEL = 0.01
 METHODS: dict[str, Any] = {
@@ -116,8 +116,7 @@ def main(arguments: list[str], name: str = "discovery", **changed: Any) -> int:
     for peer in [one for one in given.methods if one in PEERS and find_spec(MODULES[one]) is None]:
         print(f"{peer} is left out: it is not installed; pip install -e '.[benchmark]'")
         given.methods.remove(peer)
-    designs = registry.of(DESIGNS, [] if given.designs else given.families)
-    designs = {one: designs[one] for one in chosen(given.designs, designs)} if given.designs else designs
+    designs = selected(DESIGNS, given)
     grid(report, designs, measure, SUMMARY, methods=given.methods, rows=given.rows, epsilons=given.epsilons,
          runs=given.runs, fewer_from=math.inf)  # fmt: skip
     for row in report.rows:

@@ -15,7 +15,7 @@ from typing import Any
 import dpcausal as dpc
 from benchmarks import designs as registry
 from benchmarks.designs.effects import bends, cutoffs, did, fresh, rare, regressions, shapes, slopes, strata, tails
-from benchmarks.run import Report, chosen, grid, mean, median, options, ratio, rms, share
+from benchmarks.run import Report, grid, mean, median, options, ratio, rms, selected, share
 
 PLAIN = 60
 """Runs that are asked without privacy, too."""
@@ -68,8 +68,7 @@ def main(arguments: list[str], name: str = "effects", **changed: Any) -> int:
                 "epsilons": [1.0], "runs": 400}  # fmt: skip
     given = options(__doc__, arguments, **defaults | changed)
     report = Report(name, "effects", given, arguments)
-    designs = registry.of(DESIGNS, given.families)
-    designs = {one: designs[one] for one in chosen(given.designs, designs)} if given.designs else designs
+    designs = selected(DESIGNS, given)
     grid(report, designs, measure, SUMMARY, methods=given.methods, rows=given.rows, epsilons=given.epsilons,
          runs=given.runs)  # fmt: skip
     return report.finish()

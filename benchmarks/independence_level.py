@@ -1,7 +1,7 @@
 """Level and power of the default independence test by design: share of rejections at nominal 0.05.
 
     python -m benchmarks independence_level --rows 300 2000
-    python -m benchmarks independence_level --families "unseen 5" "unseen 5, linked" --runs 500
+    python -m benchmarks independence_level --families "unseen 4" "unseen 4, linked" --runs 500
 
 Of ``neighbours`` and of blocks the sum is computed once a table, and the share of the noise that makes it significant
 is added up, not drawn: one table serves every ε.  Blocks are independent of each other, so the distribution of their
@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
-from benchmarks import designs as registry
 from benchmarks.designs.independence.shapes import BLOCKS, DESIGNS
-from benchmarks.run import Report, chosen, options
+from benchmarks.run import Report, options, selected
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods import choice
 from dpcausal.independence.methods.block_test import BlockTest, block_scores
@@ -154,9 +153,7 @@ def main(arguments: list[str], name: str = "independence_level", **changed: Any)
     given = options(__doc__, arguments, **defaults | changed)
     seeds = "rows from numpy's default_rng(seed), seed = 0, 1, ... of each design and n; noise is summed up"
     report, failing = Report(name, "independence", given, arguments, seeds=seeds), set()
-    designs = registry.of(DESIGNS, given.families)
-    for design in chosen(given.designs, designs) if given.designs else designs:
-        one = designs[design]
+    for design, one in selected(DESIGNS, given).items():
         runs = min(given.runs, given.blocks) if design in BLOCKS else given.runs
         for n in given.rows:
             where = {"n": n, "frozen_at": one.frozen_at, "runs": runs}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -57,6 +56,16 @@ def chosen(words: Iterable[str], known: Iterable[str]) -> list[str]:
                 raise SystemExit(f"no design {part!r}; there are: {'; '.join(names)}")
             found += exact
     return list(dict.fromkeys(found))
+
+
+def selected(designs: Mapping[str, Any], given: argparse.Namespace) -> dict[str, Any]:
+    """The designs that the options name; without names, those of the families; of all families if none is named."""
+    if given.designs:
+        return {name: designs[name] for name in chosen(given.designs, designs)}
+    families = {one.family for one in designs.values()}
+    if unknown := set(given.families) - families:
+        raise SystemExit(f"no family {sorted(unknown)}; there are: {sorted(families)}")
+    return {name: one for name, one in designs.items() if not given.families or one.family in given.families}
 
 
 def mean(name: str) -> Callable[[Columns], float]:
@@ -208,7 +217,3 @@ def grid(
                 note, words = "LOW", f"{design.name}, n = {n:,}, ε = {epsilon:g}, {method} {reading}"
                 report.target(f"{words}: coverage", design.fails or reading.startswith("("))
             report.add(design.name, summarised(lines, summary), **where, reading=reading, runs=many, note=note)
-
-
-def main(function: Callable[[list[str]], int]) -> None:
-    sys.exit(function(sys.argv[1:]))

@@ -1,7 +1,6 @@
 """Verdicts on the direction, and the forced choice of votes: how often each is right, where the truth is known.
 
     python -m benchmarks verdicts --rows 20000 --epsilons 0.5 --votes
-    python -m benchmarks verdicts --real
 
 A pair's blocks are those of the public call; what noise makes of their exact counts is drawn ``--noises`` times, so the
 counts cost time and the noise does not.  Half of the pairs are named effect first.  Where neither direction is right,
@@ -17,11 +16,9 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
-from benchmarks import designs as registry
-from benchmarks.data.pairs import tuebingen
 from benchmarks.designs.pairs import DESIGNS
 from benchmarks.designs.pairs_practice import Columns
-from benchmarks.run import Report, chosen, mean, options, summarised
+from benchmarks.run import Report, mean, options, selected, summarised
 from dpcausal.direction.block_counts import Counts, cube_tail, no_noise
 from dpcausal.direction.block_decisions import ADDITIVE
 from dpcausal.direction.methods.verdict import claims_of, verdict_of
@@ -99,45 +96,19 @@ def of_pair(
     return shares
 
 
-def real(report: Report, given: Any) -> None:
-    """Add the Tübingen pairs of one cause and one effect column with 500 rows or more, 4,000 of them at most.
-
-    The rows of each are assigned to blocks several times, and in both orders of the columns: shares are means of these.
-    """
-    pairs = [pair for pair in tuebingen(1000) if len(pair.cause) >= 500][: given.most]
-    for made, epsilon in ((1.0, math.inf), (1.0, 1.0), (0.5, 0.5)):
-        rows = []
-        for place, pair in enumerate(pairs):
-            keep = np.random.default_rng(place).permutation(len(pair.cause))[:4_000]
-            named = pair.cause[keep], pair.effect[keep]
-            dealt = [of_pair(named, place + 1001 * deal, (made, epsilon), given) for deal in range(given.deals)]
-            rows.append({name: float(np.mean([one[name] for one in dealt])) for name in dealt[0]})
-        where = {"n": 4_000, "epsilon": epsilon, "method": "verdict", "runs": len(pairs)}
-        report.add("Tübingen", summarised(rows, SUMMARY), **where)
-        weights = np.array([pair.weight for pair in pairs])
-        columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-        centres = {name: float(np.average(column, weights=weights)) for name, column in columns.items()}
-        shares = (weights / weights.sum()) ** 2
-        errors = {name: float(np.sqrt(shares @ (columns[name] - centre) ** 2)) for name, centre in centres.items()}
-        report.add("Tübingen, weighted", {name: (one, errors[name]) for name, one in centres.items()}, **where)
-
-
 def main(arguments: list[str], name: str = "verdicts", **changed: Any) -> int:
     defaults = {"designs": [], "families": ["usual"], "rows": [4_000, 1_000], "epsilons": [1.0], "pairs": 20,
-                "noises": 50, "votes": False, "model": ADDITIVE, "real": False, "most": 1000, "deals": 6}  # fmt: skip
+                "noises": 50, "votes": False, "model": ADDITIVE}  # fmt: skip
     given = options(__doc__, arguments, **defaults | changed)
     seeds = "rows from numpy's default_rng([sum of the design's letters, n]), one pair after the other; noise by seed 1"
     report = Report(name, "direction", given, arguments, seeds=seeds)
-    designs = registry.of(DESIGNS, [] if given.designs else given.families)
     with dpc.simulated_noise(1):
         for n, epsilon in product(given.rows, given.epsilons):
-            for design in () if given.real else chosen(given.designs, designs) if given.designs else designs:
-                causal, draw = designs[design].make
+            for design, one in selected(DESIGNS, given).items():
+                causal, draw = one.make
                 rng = np.random.default_rng([sum(map(ord, design)), n])
                 rows = [of_pair(draw(n, rng), place, (epsilon, epsilon), given) for place in range(given.pairs)]
                 note = "" if causal else "every direction is wrong"
                 report.add(design, summarised(rows, SUMMARY), n=n, epsilon=epsilon, method="verdict", runs=given.pairs,
-                           frozen_at=designs[design].frozen_at, note=note)  # fmt: skip
-        if given.real:
-            real(report, given)
+                           frozen_at=one.frozen_at, note=note)  # fmt: skip
     return report.finish()

@@ -1,7 +1,7 @@
 """Random calls: whatever goes in, only this library's errors come out, nothing warns, and no budget goes astray.
 
 ``PROPERTIES`` pairs a strategy with a check; here each runs a share of 2,300 cases, and
-``python -m benchmarks.audit_fuzz`` runs as many as asked.  The faults that are known by name are built one by one.
+``python -m benchmarks audit_fuzz`` runs as many as asked.  The faults that are known by name are built one by one.
 """
 
 from __future__ import annotations

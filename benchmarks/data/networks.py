@@ -17,7 +17,6 @@ _TABLE = re.compile(r"probability\s*\(\s*([^)]*)\)\s*\{([^}]*)\}")
 _ROW = re.compile(r"\(([^)]*)\)\s*(.*)", re.DOTALL)
 
 SMALL = ("earthquake", "cancer", "survey", "asia")
-LARGER = ("sachs", "child", "alarm")
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
@@ -48,15 +48,6 @@ class Design:
 def register(makes: dict[str, Any], family: str, frozen_at: str = "", **facts: Any) -> dict[str, Design]:
     """Designs of one family, by name."""
     return {name: Design(name, make, family, frozen_at, **facts) for name, make in makes.items()}
-
-
-def of(designs: dict[str, Design], families: Iterable[str]) -> dict[str, Design]:
-    """The designs of some families; of all, if none is named."""
-    wanted = set(families)
-    unknown = wanted - {one.family for one in designs.values()}
-    if unknown:
-        raise SystemExit(f"no family {sorted(unknown)}; there are: {sorted({one.family for one in designs.values()})}")
-    return {name: one for name, one in designs.items() if not wanted or one.family in wanted}
 
 
 def prefix(*words: int) -> Seeds:

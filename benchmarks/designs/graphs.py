@@ -1,4 +1,4 @@
-"""Graphs: published networks, generated ones, linear numbers, numbers beside levels."""
+"""Graphs: published networks, generated ones, linear numbers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import norm
 
 import dpcausal as dpc
 from benchmarks.data.networks import SMALL, Network, read
 from benchmarks.designs import register
-from benchmarks.designs.graphs_practice import KINDS, Reals
+from benchmarks.designs.graphs_practice import KINDS
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,57 +77,6 @@ def random_linear(
                 arcs.append((names[parent], names[node]))
                 values[:, node] += rng.choice([-1, 1]) * rng.uniform(*sizes) * values[:, parent]
     return {name: values[:, place] for place, name in enumerate(names)}, dpc.Cpdag.from_dag(names, arcs)
-
-
-SHAPES = {
-    "normal, ±4": (lambda z: z, -4.0, 4.0),
-    "normal, ±400": (lambda z: z, -400.0, 400.0),
-    "exponential, to 10": (lambda z: -norm.logsf(z), 0.0, 10.0),
-    "log-normal, to 60": (np.exp, 0.0, 60.0),
-    "log-normal, to 6,000": (np.exp, 0.0, 6_000.0),
-    "counts, to 100": (lambda z: np.maximum(0.0, np.floor(2 * np.exp(z) - 2)), 0.0, 100.0),
-}
-"""How a normal score is transformed, and the bounds."""
-
-
-def mixed(shape: str, rows: int, seed: int) -> Case:
-    """Draw a graph and rows of it."""
-    rng = np.random.default_rng(40_000 + seed)
-    transform, lower, upper = SHAPES[shape]
-    frame: dict[str, Any] = {}
-    schema: dict[str, dpc.Bounded | dpc.Levels] = {}
-    scores: list[Reals] = []
-    arcs = []
-    names = [f"v{place:02d}" for place in range(16)]
-    for place, name in enumerate(names):
-        score = rng.normal(size=rows)
-        for above in range(place):
-            if rng.random() < 2 / (16 - 1):
-                arcs.append((names[above], name))
-                score += rng.choice([-1, 1]) * rng.uniform(0.3, 0.9) * scores[above]
-        score = (score - score.mean()) / score.std()
-        if place % 2:
-            levels = np.digitize(score, np.sort(rng.normal(0, 0.7, rng.integers(1, 4))))
-            frame[name], schema[name] = levels, dpc.Levels(range(4))
-            score = (levels - levels.mean()) / max(levels.std(), 0.1)
-        else:
-            frame[name], schema[name] = transform(score), dpc.Bounded(lower, upper)
-        scores.append(score)
-    return Case(frame, dpc.Schema(schema), dpc.Cpdag.from_dag(names, arcs))
-
-
-def cut(case: Case, way: str) -> Case:
-    """Return a case with declared cuts: at equal widths, or at the exact quartiles."""
-
-    def declared(name: str, column: Any) -> Any:
-        if not isinstance(column, dpc.Bounded) or way == "learnt":
-            return column
-        widths = [column.lower + column.width * part / 4 for part in (1, 2, 3)]
-        exact = np.unique(np.quantile(case.frame[name], [0.25, 0.5, 0.75]))
-        inside = exact[(exact > column.lower) & (exact < column.upper)].tolist()
-        return dpc.Bounded(column.lower, column.upper, widths if way == "widths" or not inside else inside)
-
-    return Case(case.frame, dpc.Schema({k: declared(k, one) for k, one in case.schema.items()}), case.truth)
 
 
 ERRORS_OF = {
@@ -225,8 +173,6 @@ _add({"20 linear": partial(_linear, 20, 10.0, 0, (0.3, 0.9), None)}
      "linear", delta=1e-6)  # fmt: skip
 _add({f"linear, {dist}": partial(of_numbers, dist) for dist in ERRORS_OF}
      | {name: partial(of_near_copies, spread) for name, spread in SPREADS.items()}, "errors", delta=1e-6)  # fmt: skip
-_add({f"{shape}, {way}": lambda rows, seed, shape=shape, way=way: cut(mixed(shape, rows, 100 + seed), way)
-      for shape in SHAPES for way in ("learnt", "widths", "exact")}, "mixed", delta=1e-6)  # fmt: skip
 _add({"deterministic": determined}, "deterministic", delta=1e-6)
 for some, family in ((KINDS[:5], "practice"), (KINDS[5:], "practice, second")):
     _add({kind.__name__: lambda rows, seed, kind=kind: Case.of(kind(np.random.default_rng([7_000, seed])), seed, rows)

@@ -198,8 +198,6 @@ FAMILIES = {
 """Each with half the width of its bounds: 20 times too wide where they lie far."""
 
 
-
-
 def of_family(name: str) -> Callable[[int, int, int], Drawn]:
     """Fresh units of fresh panels, none of which is among the donors; so many targets a panel."""
     make, half = FAMILIES[name]

@@ -1,15 +1,13 @@
-"""Figures 1 to 6, 9 and 10 of Kalemaj, Kasiviswanathan & Ramdas (2024): published and ours, as tables and pictures.
+"""Figures 1 to 6, 9 and 10 of Kalemaj, Kasiviswanathan & Ramdas (2024): published and ours, as tables.
 
-    python -m benchmarks independence_figures --runs 10 --figures 2 4 --pictures docs/img
+    python -m benchmarks independence_figures --runs 10 --figures 2 4
 
-With f_s(z) = exp(−z²/2) sin(sz); as printed, with exp(−s²/2), Figure 1 could not come out.  Figure 7, on concrete, is
-``independence_data``.
+With f_s(z) = exp(−z²/2) sin(sz); as printed, with exp(−s²/2), Figure 1 could not come out.  Figure 7 is on concrete.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,32 +31,25 @@ EXACT_CRT: Line = ("CRT, no privacy", {"method": "crt", "loss": dpc.NoPrivacy()}
 
 def table(
     report: Report, title: str, axis: str, values: Sequence[float], lines: Sequence[Line],
-    asked: Callable[[float], dict[str, Any]],
-) -> dict[str, list[float]]:
-    """Add and return the shares of rejections, one line a method."""
+    design: Callable[[float], dict[str, Any]],
+) -> None:
+    """Add the shares of rejections, one line a method."""
     runs = report.given.runs
-    found: dict[str, list[float]] = {}
     for name, changed in lines:
-        found[name] = []
         for value in values:
-            arguments = {**asked(value), **changed}
+            arguments = {**design(value), **changed}
             if "kind" in arguments:
                 arguments["method"] = arguments.pop("kind")(resamples=arguments.pop("resamples"))
             rate = rejection_rate(**arguments, repetitions=runs, seed=17)
             epsilon = getattr(arguments["loss"], "epsilon", None)
             report.add(title, {"rejected": (rate, (rate * (1 - rate) / runs) ** 0.5)}, n=arguments["n"], method=name,
                        epsilon=epsilon, reading=f"{axis} {value:g}", runs=runs)  # fmt: skip
-            found[name].append(rate)
-    return found
 
 
-def figures(report: Report, chosen: set[str]) -> dict[str, tuple[str, Sequence[float], dict[str, list[float]]]]:
-    """Return each figure's axis, places and lines."""
-    done: dict[str, tuple[str, Sequence[float], dict[str, list[float]]]] = {}
-
-    def run(name: str, title: str, axis: str, values: Sequence[float], lines: Sequence[Line], asked: Any) -> None:
+def figures(report: Report, chosen: set[str]) -> None:
+    def run(name: str, title: str, axis: str, values: Sequence[float], lines: Sequence[Line], design: Any) -> None:
         if not chosen or name.split("-")[0] in chosen:
-            done[name] = axis, values, table(report, title, axis, values, lines, asked)
+            table(report, title, axis, values, lines, design)
 
     for d, parts in ((1, 100), (5, 3)):
         # In the paper 100 clusters of z, which are made from the data: here as many public strata, 3⁵ for five columns.
@@ -97,7 +88,6 @@ def figures(report: Report, chosen: set[str]) -> dict[str, tuple[str, Sequence[f
         [("PrivCRT", {"kind": papers.PrivCrt}), ("crt", {"kind": methods.Crt}),
          ("crt-decision", {"kind": methods.CrtDecision})],
         lambda m: {"n": 1_000, "loss": dpc.PureDP(2), "effect": 0.2, "resamples": int(m)})  # fmt: skip
-    return done
 
 
 def pvalues(report: Report) -> None:
@@ -116,31 +106,10 @@ def pvalues(report: Report) -> None:
                    epsilon=2, method=name, runs=report.given.runs)  # fmt: skip
 
 
-def draw(folder: Path, done: dict[str, tuple[str, Sequence[float], dict[str, list[float]]]]) -> None:
-    """Write a picture a figure."""
-    from dpcausal.plotting import axes
-
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, (axis, values, lines) in done.items():
-        ax = axes()
-        ax.figure.set_size_inches(6, 3.5)
-        for label, rates in lines.items():
-            ax.plot(range(len(values)), rates, marker="o", label=label)
-        ax.set_xticks(range(len(values)), [f"{value:g}" for value in values])
-        ax.axhline(0.05, color="0.7", linewidth=1)
-        ax.set_ylim(-0.03, 1.03)
-        ax.set_xlabel(axis)
-        ax.set_ylabel("share rejected")
-        ax.legend(fontsize="small")
-        ax.figure.savefig(folder / f"figure_{name}.png", dpi=120)
-
-
 def main(arguments: list[str], name: str = "independence_figures", **changed: Any) -> int:
-    given = options(__doc__, arguments, **{"runs": 10, "figures": [], "pictures": ""} | changed)
+    given = options(__doc__, arguments, **{"runs": 10, "figures": []} | changed)
     report = Report(name, "independence", given, arguments, seeds="rows and noise of rejection_rate, seed 17")
-    done = figures(report, set(given.figures))
+    figures(report, set(given.figures))
     if not given.figures or "10" in given.figures:
         pvalues(report)
-    if given.pictures:
-        draw(Path(given.pictures), done)
     return report.finish()

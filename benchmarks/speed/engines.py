@@ -156,26 +156,10 @@ def exponent(points: list[tuple[int, float]]) -> float | None:
     return None if many == few else float(np.log(most / least) / np.log(many / few))
 
 
-def drawn(lines: dict[tuple[str, str, str], list[tuple[int, float]]], path: Path) -> None:
-    """Draw CPU seconds by rows."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6, 3.6), layout="constrained")
-    axes = figure.subplots()
-    for (engine, what, how), points in lines.items():
-        style, growth = "--" if how == "own" else "-", exponent(points)
-        label = f"{engine}, {what}, {how}" + ("" if growth is None else f": rows to the power {growth:.2f}")
-        axes.loglog(*zip(*points, strict=True), style, marker="o", markersize=3, label=label)
-    axes.set(xlabel="rows", ylabel="CPU seconds")
-    axes.legend(fontsize=7)
-    figure.savefig(path)
-
-
 def main(arguments: list[str], name: str = "engines", **changed: Any) -> int:
-    """``--plot``: where to draw CPU seconds by rows; ``--one``: engine, what, how and folder, in this process."""
+    """``--one``: engine, what, how and folder, in this process."""
     defaults = {"rows": [1_000_000, 10_000_000], "folder": "/tmp/engines", "engines": ["duckdb", "polars"],
-                "whats": ["counts", "moments"], "hows": ["own", "pass", "call"], "keep": False, "plot": "",
-                "one": []}  # fmt: skip
+                "whats": ["counts", "moments"], "hows": ["own", "pass", "call"], "keep": False, "one": []}  # fmt: skip
     given = options(__doc__, arguments, **defaults | changed)
     if given.one:
         engine, what, how, home = given.one
@@ -199,8 +183,6 @@ def main(arguments: list[str], name: str = "engines", **changed: Any) -> int:
         if (growth := exponent(points)) is not None:
             report.target(f"{' '.join(line)}: CPU grows with rows to the power {growth:.2f}, a pass to 1.05",
                           line[2] != "pass" or growth <= 1.05)  # fmt: skip
-    if given.plot:
-        drawn(lines, Path(given.plot))
     if not given.keep:
         shutil.rmtree(given.folder, ignore_errors=True)
     return report.finish()

@@ -129,6 +129,5 @@ def drawn(design: Cutoff, rng: Any, n: int) -> tuple[dict[str, Any], dict[str, A
     return columns, schema
 
 
-
 FACTS = {"more": {"noise": 10**6}}
 DESIGNS = register(CUTOFFS, "cutoffs", **FACTS) | register(LATER, "cutoffs, later", "2026-11-23", **FACTS)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
-from benchmarks.designs import Reading, prefix, register, table
+from benchmarks.designs import Reading, prefix, register
 from dpcausal.core.run import ask
 from dpcausal.data.records import Rows
 from dpcausal.effects.did.api import CohortQuery, DidQuestion
@@ -113,6 +113,7 @@ SHAPES: dict[str, Callable[[Any, int], Drawn]] = {
     "villages (not independent)": villages,
 }  # fmt: skip
 
+
 @dataclass(frozen=True)
 class Held(DidQuestion):
     """The question of ``did``, its paths in memory: reading and naming persons took nineteen twentieths of a run."""
@@ -184,48 +185,6 @@ class Cohorts:
         return readings(found, lambda one: aims.get(one.name, 0.0), aims["all"])
 
 
-def paths(shape: str, rng: Any, n: int) -> tuple[Any, Any, float]:
-    """Four periods; outcomes on [0, 1], cohorts and the effect, the same in every period after."""
-    shares = {"a tiny cohort": (0.02, 0.28, 0.7), "few never": (0.5, 0.47, 0.03)}.get(shape, (0.25, 0.25, 0.5))
-    g = rng.choice([3, 4, 9], size=n, p=shares)
-    after = np.arange(1, 5) >= g[:, None]
-    if shape == "yes and no":
-        return 1.0 * (rng.random((n, 4)) < 0.3 + 0.1 * after), g, 0.1
-    if shape == "rare yes":
-        return 1.0 * (rng.random((n, 4)) < 0.01 + 0.01 * after), g, 0.01
-    if shape == "nearly all at 0":
-        return np.where(rng.random((n, 4)) < 0.02, np.minimum(rng.exponential(0.2, (n, 4)), 1), 0), g, 0.0
-    if shape == "no change at all":
-        return np.repeat(rng.random((n, 1)), 4, axis=1), g, 0.0
-    if shape == "bounds 20 times too wide":
-        return 0.5 + 0.01 * rng.normal(size=(n, 4)) + 0.01 * after, g, 0.01
-    if shape == "rare long jumps":
-        return 0.3 + 0.01 * rng.normal(size=(n, 4)) + 0.5 * (rng.random((n, 4)) < 0.005), g, 0.0
-    if shape == "huge effect":
-        return 0.1 + 0.02 * rng.normal(size=(n, 4)) + 0.7 * after, g, 0.7
-    return np.clip(0.4 + 0.1 * rng.normal(size=(n, 1)) + 0.05 * rng.normal(size=(n, 4)) + 0.05 * after, 0, 1), g, 0.05
-
-
-PATHS = ("usual", "a tiny cohort", "few never", "yes and no", "rare yes", "nearly all at 0", "no change at all",
-         "bounds 20 times too wide", "rare long jumps", "huge effect")  # fmt: skip
-
-
-class Paths:
-    """A shape of four periods, asked as a user does."""
-
-    def __init__(self, shape: str) -> None:
-        self.shape = shape
-
-    def ask(self, rng: Any, n: int, loss: Any, method: Any = "default") -> dict[str, Reading]:
-        y, g, effect = paths(self.shape, rng, n)
-        columns = {"who": np.repeat(np.arange(n), 4), "t": np.tile(np.arange(1, 5), n), "g": np.repeat(g, 4),
-                   "y": y.ravel()}  # fmt: skip
-        schema = {"t": dpc.Levels([1, 2, 3, 4]), "g": dpc.Levels([3, 4, 9]), "y": dpc.Bounded(0, 1)}
-        rows = table(columns, schema, loss, person="who")
-        found = dpc.did(rows, time="t", outcome="y", cohort="g", loss=loss, accept_large_epsilon=True)
-        return readings(found, lambda one: effect if (one.event or 0) >= 0 else 0.0, effect)
-
-
 FAILING = ("villages", "trends")
 DESIGNS = {
     name: one
@@ -235,4 +194,3 @@ DESIGNS = {
         seeds=prefix(7), delta=1e-6, fails=fails,
     ).items()
 }  # fmt: skip
-DESIGNS |= register({f"did: {shape}": Paths(shape) for shape in PATHS}, "shown", delta=1e-6)

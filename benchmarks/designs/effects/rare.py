@@ -1,8 +1,7 @@
-"""Outcomes of which few records are informative: rare levels, and numbers near the ends of their bounds."""
+"""Outcomes of two levels of which one is rare."""
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -52,62 +51,3 @@ DESIGNS = register({
 }, "rare")  # fmt: skip
 
 
-def levelled(*levels: tuple[float, float]) -> Any:
-    """Outcomes of few values: shares by value."""
-    values, shares = zip(*levels, strict=True)
-    return lambda rng, arm: rng.choice(values, size=len(arm), p=shares)
-
-
-def gammas(scale: float, times: float = 1.0) -> Any:
-    return lambda rng, arm: np.minimum(rng.exponential(scale * np.where(arm == 1, times, 1.0)), 1.0)
-
-
-def far_tail(rng: Any, arm: Any) -> Any:
-    return np.minimum(0.001 * np.exp(2 * rng.normal(size=len(arm))), 1.0)
-
-
-SHOWN = {
-    "flat": (0.5, lambda rng, arm: rng.random(len(arm))),
-    "bounds 20 times too wide": (0.5, lambda rng, arm: 0.5 + rng.normal(0, 0.01, len(arm)) + 0.005 * arm),
-    "one value": (0.5, lambda rng, arm: 0.3 + 0.2 * arm),
-    "all at a bound": (0.5, lambda rng, arm: 1.0 * arm),
-    "one in a hundred at the far end": (0.5, levelled((0.0, 0.99), (1.0, 0.01))),
-    "one in a thousand at the far end": (0.5, levelled((0.1, 0.999), (1.0, 0.001))),
-    "a rare arm, one in fifty far": (0.05, levelled((0.0, 0.98), (1.0, 0.02))),
-    "exponential": (0.5, gammas(0.05, 2.0)),
-    "exponential, rare arm": (0.05, gammas(0.02, 2.0)),
-    "log-normal": (0.3, far_tail),
-    "log-normal, rare arm": (0.02, far_tail),
-    "nearly all treated": (0.97, gammas(0.1)),
-}  # fmt: skip
-
-
-ALIKE = ("log-normal", "log-normal, rare arm", "flat", *(name for name in SHOWN if "far" in name))
-
-
-@cache
-def gap(shape: str) -> float:
-    if shape in ALIKE:
-        return 0.0
-    rng, draw, size = np.random.default_rng(0), SHOWN[shape][1], 4_000_000
-    return float(draw(rng, np.ones(size)).mean() - draw(rng, np.zeros(size)).mean())
-
-
-class Cells:
-    def __init__(self, shape: str) -> None:
-        self.shape = shape
-
-    def ask(self, rng: Any, n: int, loss: Any, method: Any = "default") -> dict[str, Reading]:
-        treated, draw = SHOWN[self.shape]
-        arm = (rng.random(n) < treated).astype(int)
-        stratum = rng.integers(0, 3, n)
-        schema = {"a": FLAG, "s": dpc.Levels(range(3)), "y": dpc.Bounded(0, 1)}
-        rows = table({"a": arm, "s": stratum, "y": draw(rng, arm)}, schema, loss, missing="impute")
-        release = dpc.cells(rows, by=["a", "s"], values=["y"], loss=loss, accept_large_epsilon=True)
-        by = release.effect(treatment="a", outcome="y", groups="s")
-        found = {"ate": release.effect(treatment="a", outcome="y"), "adjusted": by, "a group": by.by_group[0],
-                 "att": release.effect(treatment="a", outcome="y", adjust=["s"], estimand="att")}  # fmt: skip
-        return {name: Reading(one.estimate, one.interval, gap(self.shape)) for name, one in found.items()}
-
-
-DESIGNS |= register({f"cells: {shape}": Cells(shape) for shape in SHOWN}, "shown")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 import dpcausal as dpc
 from benchmarks.designs import Reading, prefix, register, table
-from benchmarks.designs.effects.regression_cases import CASES
 
 Readings = dict[str, Reading]
 Ask = Callable[[Any, int, Any], Readings]
@@ -144,37 +143,6 @@ def spread(draw: Callable[[Any, int], dict[str, Any]], *slopes: float, symmetric
     return ask
 
 
-@cache
-def slopes_of(name: str) -> dict[str, float]:
-    """Return the slopes of two million clipped rows of a design of others."""
-    columns = clipped(name, np.random.default_rng(0), 2_000_000)
-    outcome, *others = columns.values()
-    design = np.column_stack([*others, np.ones(len(outcome))])
-    found = np.linalg.lstsq(design, outcome, rcond=None)[0]
-    return dict(zip(list(columns)[1:], found.tolist(), strict=False))
-
-
-def clipped(name: str, rng: Any, n: int) -> dict[str, Any]:
-    draw, reach, _ = CASES[name]
-    return {column: np.clip(values, *reach[column]) for column, values in draw(rng, n).items()}
-
-
-def of_others(name: str, symmetric: bool) -> Ask:
-    """The regression of a design of others named as ``robust_for``."""
-
-    def ask(rng: Any, n: int, loss: Any) -> Readings:
-        columns, reach = clipped(name, rng, n), CASES[name][1]
-        kinds = {one: dpc.Levels([0, 1]) if ends == (0, 1) else dpc.Bounded(*ends) for one, ends in reach.items()}
-        columns = {one: values.astype(int) if reach[one] == (0, 1) else values for one, values in columns.items()}
-        outcome, *others = columns
-        rows, robust = table(columns, kinds, loss), (outcome, others)
-        release = dpc.moments(rows, list(columns), robust_for=robust, loss=loss, accept_large_epsilon=True)
-        fit = release.ols(outcome, others, errors="symmetric" if symmetric else None)
-        return {one: read(fit[one], slopes_of(name)[one]) for one in others}
-
-    return ask
-
-
 def normal(rng: Any, n: int) -> Any:
     return rng.normal(size=n)
 
@@ -196,13 +164,7 @@ LINES = {
     "skewed end, robust": spread(skewed_end, 2.0, -1.0),
 }  # fmt: skip
 
-LINES |= {f"{name}, robust": of_others(name, False) for name in CASES}
-LINES |= {f"{name}, symmetric": of_others(name, True) for name, (_, _, symmetric) in CASES.items() if symmetric}
-
-
-
-FEW = ("wages, robust", "visits, robust", "yields, robust")
-UNSEEN = [name for name in LINES if name in FEW or name.split(",")[0] in CASES]
+UNSEEN = ("wages, robust", "visits, robust", "yields, robust")
 SEEDS, SAID = {"seeds": prefix(11), "delta": 1e-6}, "fan, said constant"
 DESIGNS = register({name: Asked(ask) for name, ask in LINES.items() if name not in UNSEEN and name != SAID},
                    "readings", **SEEDS)  # fmt: skip
@@ -234,37 +196,3 @@ def slope(name: str, rng: Any, n: int, loss: Any) -> Readings:
 for name in ERRORS:
     DESIGNS |= register({name: Asked(partial(slope, name))}, "slopes", seeds=prefix(5),
                         delta=1e-5 if name == "competitor" else 1e-6)  # fmt: skip
-
-
-def shown(shape: str, rng: Any, n: int, loss: Any) -> Readings:
-    """x drives y by 1, z is an instrument of a strength."""
-    z, w, e, own, hidden = rng.normal(size=(5, n))
-    x = {"weak instrument": 0.03, "no instrument": 0.0}.get(shape, 0.5) * z + hidden
-    given = {"collinear": x + 0.05 * w}.get(shape, w)
-    if shape == "skewed errors":
-        e = rng.exponential(size=n) - 1
-    y_plain, y_confounded = x + e, x + 0.8 * hidden + 0.6 * own
-    wide = 120 if shape == "bounds 20 times too wide" else 6
-    columns = {"y": y_plain, "u": y_confounded, "x": x, "z": z, "w": given}
-    outcome = dpc.Bounded(-3 * wide, 3 * wide)
-    schema = {"y": outcome, "u": outcome} | {name: dpc.Bounded(-wide, wide) for name in "xzw"}
-    moments = dpc.moments(table(columns, schema, loss), list(columns), loss=loss, accept_large_epsilon=True)
-    line = moments.ols("y", ["x", "w"], errors="homoscedastic")
-    stages = moments.iv("u", "x", instruments=["z"], errors="homoscedastic")
-    correlation = moments.partial("x", "y", given=["w"], errors=None if "skewed" in shape else "normal")
-    return {
-        "ols": read(line["x"], 1.0), "two-stage": read(stages["x"], 1.0),
-        "Anderson-Rubin": read_set(stages.anderson_rubin, stages["x"].estimate, 1.0),
-        "partial": read(correlation["x"], partial_of(shape)),
-    }  # fmt: skip
-
-
-def partial_of(shape: str) -> float:
-    spread = {"weak instrument": 1.0009, "no instrument": 1.0, "collinear": 1 / (1 / 1.25 + 400)}.get(shape, 1.25)
-    noise = 1.0
-    return math.sqrt(spread / (spread + noise))
-
-
-SHOWN = ("usual", "weak instrument", "no instrument", "collinear", "skewed errors", "bounds 20 times too wide")
-
-DESIGNS |= register({f"slopes: {shape}": Asked(partial(shown, shape)) for shape in SHOWN}, "shown", delta=1e-6)

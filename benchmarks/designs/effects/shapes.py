@@ -50,41 +50,6 @@ def wages(rng: Any, n: int) -> Drawn:
     return {"years": years.astype(float), "age": age, "sex": sex}, a, y, y + 0.06 + 0.1 * sex
 
 
-def line(rng: Any, n: int, p: Any = None, effect: Any = 0.4) -> Drawn:
-    x, w = np.clip(rng.normal(size=(2, n)), -4, 4)
-    y = 0.8 * x - 0.5 * w + rng.normal(size=n)
-    return {"x": x, "w": w}, coin(rng, 0.5 + 0.12 * x if p is None else p(x)), y, y + effect
-
-
-def interactions(rng: Any, n: int) -> Drawn:
-    adjust, a, y, _ = line(rng, n)
-    x, w = adjust["x"], adjust["w"]
-    return adjust, a, y + 0.6 * x * w, y + 0.6 * x * w + 0.4 + 0.5 * x - 0.3 * w**2
-
-
-def ties(rng: Any, n: int) -> Drawn:
-    adjust, a, y, more = line(rng, n)
-    return {name: np.round(one) for name, one in adjust.items()}, a, np.round(y), np.round(more)
-
-
-def clusters(rng: Any, n: int) -> Drawn:
-    adjust, _, y, _ = line(rng, n)
-    shared = rng.normal(size=n // 20 + 1)[np.arange(n) // 20]
-    return adjust, coin(rng, 0.5 + 0.15 * shared), y + 0.7 * shared, y + 0.7 * shared + 0.4
-
-
-def skewed(rng: Any, n: int) -> Drawn:
-    adjust, a, y, _ = line(rng, n)
-    e = np.exp(rng.normal(size=n))
-    return adjust, a, y + e, y + 1.5 * e
-
-
-def rare_level(rng: Any, n: int) -> Drawn:
-    adjust, _, y, _ = line(rng, n)
-    ward = (rng.random(n) < 0.01).astype(int)
-    return {**adjust, "ward": ward}, coin(rng, 0.5 + 0.4 * ward), y + 3 * ward, y + 3 * ward + 0.4
-
-
 def tail(treated: Any, control: Any, share: float = 0.5) -> Callable[[Any, int], Drawn]:
     """Errors of the treated and of the others, about a line; a logistic treatment of about that share."""
 
@@ -110,7 +75,6 @@ def lognormal(rng: Any, n: int) -> Any:
 
 
 X = {"x": dpc.Bounded(-4, 4), "w": dpc.Bounded(-4, 4)}
-WIDE = dpc.Bounded(-12, 12)
 FRESH = {
     "waiting times": of_outcomes(waiting, dpc.Bounded(0, 20), {"z": dpc.Levels([0, 1, 2])}),
     "grades": of_outcomes(grades, dpc.Bounded(1, 6), {"z": dpc.Levels(range(5))}),
@@ -121,30 +85,6 @@ FRESH = {
         {"years": dpc.Bounded(8, 18), "age": dpc.Bounded(20, 60), "sex": dpc.Levels([0, 1])},
     ),
 }  # fmt: skip
-BREAKING = {
-    "line": of_outcomes(line, WIDE, X),
-    "interactions": of_outcomes(interactions, WIDE, X),
-    "skew": of_outcomes(skewed, dpc.Bounded(-12, 40), X),
-    "steps": of_outcomes(lambda rng, n: line(rng, n, lambda x: np.where(x > 0, 0.75, 0.25)), WIDE, X),
-    "ties": of_outcomes(ties, WIDE, X),
-    "clusters": of_outcomes(clusters, WIDE, X),
-    "outcomes missing by arm": of_outcomes(line, WIDE, X, lost=0.3),
-    "strong confounding": of_outcomes(lambda rng, n: line(rng, n, lambda x: 1 / (1 + np.exp(-2 * x))), WIDE, X),
-    "rare level": of_outcomes(rare_level, WIDE, X | {"ward": dpc.Levels([0, 1])}),
-}
-TAILS = {
-    name: of_outcomes(draw, dpc.Bounded(-10, 10), X)
-    for name, draw in {
-        "exponential": tail(exponential, exponential),
-        "t3": tail(lambda rng, n: 0.25 * rng.standard_t(3, size=n), lambda rng, n: 0.25 * rng.standard_t(3, size=n)),
-        "log-normal": tail(lognormal, lognormal),
-        "treated exponential": tail(exponential, normal),
-        "treated log-normal": tail(lognormal, normal),
-        "treated gamma": tail(lambda rng, n: 0.25 * (rng.gamma(4, size=n) - 4), normal),
-        "a sixth treated, exponential": tail(exponential, exponential, 1 / 6),
-        "t of 2.5 to the right": tail(lambda rng, n: 0.3 * np.abs(rng.standard_t(2.5, size=n)) - 0.36, normal),
-    }.items()
-}
 UNSEEN = {
     name: of_outcomes(draw, dpc.Bounded(-10, 10), X)
     for name, draw in {
@@ -167,5 +107,4 @@ UNSEEN = {
 
 SEEDS = {"seeds": prefix(29), "delta": 1e-6}
 DESIGNS = register(FRESH, "shapes, later", "2026-11-22", **SEEDS)
-DESIGNS |= register(BREAKING, "shapes", **SEEDS) | register(TAILS, "one tail", **SEEDS)
 DESIGNS |= register(UNSEEN, "one tail, later", "2026-11-23", **SEEDS)

@@ -1,4 +1,4 @@
-"""Effects by strata and by lines, known randomisation, numbers in parts."""
+"""Effects by strata and by lines, and of known randomisation."""
 
 from __future__ import annotations
 
@@ -162,95 +162,6 @@ DESIGNS |= register({
 
 # Numbers without cuts that are adjusted for by strata
 
-
-PARTS = (
-    ("curve, strong confounding", 5, 250, {"a": (18, 100)}),
-    ("risk by age in whole years", 0.05, 1, {"a": (18, 100)}),
-    ("two numbers with an interaction", 4, 200, {"a": (18, 100), "w": (0, 80)}),
-    ("skewed number and outcome", 2, 120, {"a": (0, 100)}),
-    ("steps at 65 in both", 3, 100, {"a": (18, 100)}),
-    ("a trial", 2, 120, {"a": (18, 100)}),
-    ("8 % treated, outcomes missing by age", 3, 150, {"a": (0, 110)}),
-    ("income with a kink at 30", 2, 100, {"a": (0, 200)}),
-    ("birth weight of two humps, a risk", 0.04, 1, {"a": (0.4, 6)}),
-    ("three lab values that go together", 1, 30, {"a": (-5, 5), "b": (-5, 5), "c": (-5, 5)}),
-    ("ages heaped at fives, a wave", 2, 60, {"a": (0, 100)}),
-    ("costs, treated by age squared", 1.5, 80, {"a": (20, 80)}),
-)
-"""Name, effect, upper bound of the outcome, numbers with their bounds."""
-
-
-def part_rows(shape: int, n: int, rng: Any) -> dict[str, Any]:
-    truth, a = PARTS[shape][1], rng.uniform(18, 90, n)
-
-    def drawn(index: Any) -> Any:
-        return rng.random(n) < 1 / (1 + np.exp(-index))
-
-    if shape == 0:
-        x = drawn((a - 55) / 12)
-        return {"a": a, "x": x, "y": 80 + 0.02 * (a - 40) ** 2 + truth * x + rng.normal(0, 10, n)}
-    if shape == 1:
-        a = np.floor(a)
-        x = drawn((a - 60) / 20)
-        return {"a": a, "x": x, "y": (rng.random(n) < 0.02 + 0.004 * (a - 18) + truth * x).astype(float)}
-    if shape == 2:
-        w = rng.gamma(4, 6, n)
-        x = drawn((a - 55) / 20 + (w - 24) / 20 - 0.25)
-        y = 20 + 0.2 * a + 0.3 * w + 0.004 * a * w + truth * x + rng.normal(0, 8, n)
-        return {"a": a, "w": w, "x": x, "y": y}
-    if shape == 3:
-        a = rng.exponential(8, n)
-        x = drawn((a - 8) / 8)
-        return {"a": a, "x": x, "y": rng.exponential(1, n) * (2 + 0.3 * a) + truth * x}
-    if shape == 4:
-        x = rng.random(n) < 0.2 + 0.5 * (a > 65)
-        return {"a": a, "x": x, "y": 30 + 8 * (a > 65) + 0.1 * a + truth * x + rng.normal(0, 6, n)}
-    if shape == 5:
-        x = rng.random(n) < 0.5
-        return {"a": a, "x": x, "y": 50 + 0.2 * a + truth * x + rng.normal(0, 8, n)}
-    if shape == 7:
-        a = np.minimum(rng.gamma(2, 18, n), 200)
-        x = drawn(1.2 - 0.05 * np.maximum(a - 30, 0))
-        return {"a": a, "x": x, "y": 20 + 0.8 * np.minimum(a, 30) + truth * x + rng.normal(0, 7, n)}
-    if shape == 8:
-        a = np.where(rng.random(n) < 0.12, rng.normal(1.6, 0.4, n), rng.normal(3.4, 0.45, n)).clip(0.4, 6)
-        x = drawn((2.5 - a) * 2)
-        return {"a": a, "x": x, "y": (rng.random(n) < 0.05 + 0.3 / (1 + np.exp(4 * (a - 2))) + truth * x).astype(float)}
-    if shape == 9:
-        lab = np.sqrt(0.5) * (rng.normal(size=n) + rng.normal(size=(3, n)))
-        x = drawn(0.5 * lab.sum(axis=0) - 0.2)
-        y = 15 + lab[0] + 0.7 * lab[1] - 0.5 * lab[2] + truth * x
-        return {"a": lab[0], "b": lab[1], "c": lab[2], "x": x, "y": y + rng.normal(0, 2, n)}
-    if shape == 10:
-        a = rng.uniform(15, 95, n)
-        a = np.where(rng.random(n) < 0.5, 5 * np.rint(a / 5), a)
-        x = drawn(np.sin(a / 8))
-        return {"a": a, "x": x, "y": 30 + 4 * np.sin(a / 8) + truth * x + rng.normal(0, 5, n)}
-    if shape == 11:
-        a = rng.uniform(20, 80, n)
-        x = drawn(((a - 50) / 15) ** 2 - 1.5)
-        return {"a": a, "x": x, "y": np.exp(1 + 0.02 * a + 0.4 * rng.normal(size=n)) + truth * x}
-    a = rng.normal(55, 15, n)
-    x = drawn((a - 55) / 15 - 2.6)
-    y = 40 + 0.3 * a + truth * x + rng.normal(0, 8, n)
-    return {"a": a, "x": x, "y": np.where(rng.random(n) < 0.6 / (1 + np.exp((70 - a) / 10)), np.nan, y)}
-
-
-def in_parts(shape: int) -> Study:
-    """One of the shapes above; column a there is a number that is adjusted for, x the treatment."""
-    _, effect, upper, numbers = PARTS[shape]
-    renamed = {name: f"n_{name}" for name in numbers} | {"x": "a", "y": "y"}
-
-    def rows(rng: Any, n: int) -> dict[str, Any]:
-        columns = part_rows(shape, n, rng)
-        return {new: columns[old].astype(int) if old == "x" else columns[old] for old, new in renamed.items()}
-
-    bounds = {f"n_{name}": dpc.Bounded(*ends) for name, ends in numbers.items()}
-    return Study(rows, bounds | {"a": FLAG, "y": dpc.Bounded(0, upper)}, effect)
-
-
-DESIGNS |= register({PARTS[place][0]: in_parts(place) for place in range(7)}, "parts")
-DESIGNS |= register({PARTS[place][0]: in_parts(place) for place in range(7, 12)}, "parts, later", "2026-11-23")
 
 # Trials with known probabilities
 

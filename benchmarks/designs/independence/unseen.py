@@ -1,6 +1,6 @@
-"""Columns as they come in practice, named by somebody who had not seen how defaults are chosen, in four sets.
+"""Columns as they come in practice, named by somebody who had not seen how defaults are chosen, in three sets.
 
-The third and the fourth were named after defaults had been changed in view of the earlier ones.
+The third was named after defaults had been changed in view of the earlier ones.
 """
 
 from __future__ import annotations
@@ -231,60 +231,6 @@ def _five_clinics(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
     return np.clip(x, 70, 240), np.clip(y, 0, 3), np.column_stack([clinic.astype(float), age])
 
 
-def _heavy_and_old(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
-    """Blood pressure and filtration by age, weight and salt: age counts more among the heavy, spread grows with it."""
-    age, salt = rng.uniform(20, 85, n), rng.gamma(4, 2.2, n)
-    bmi = np.clip(26 + 0.04 * (age - 50) + 4.5 * rng.standard_normal(n) + 2 * rng.exponential(size=n), 16, 55)
-    heavy = sig((bmi - 29) / 1.5)
-    x = 108 + (0.2 + 0.5 * heavy) * (age - 20) + 0.5 * salt + (7 + 0.08 * age) * rng.standard_normal(n)
-    y = 115 - (0.5 + 0.35 * heavy) * (age - 20) + rng.standard_t(5, n) * 12
-    return np.clip(x, 80, 240), np.clip(y, 5, 160), np.column_stack([age, bmi, np.clip(salt, 0, 40)])
-
-
-def _river_city(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
-    """Minutes to the centre and rent on a map: both by the distance, and otherwise beyond the river."""
-    east, north = rng.normal(0, 4, n), np.where(rng.random(n) < 0.6, rng.normal(2, 3, n), rng.normal(-5, 2, n))
-    far, beyond = np.hypot(east, north), north < -1 - 0.3 * east
-    x = 8 + 4 * far + 9 * beyond + rng.gamma(3, 2, n)
-    y = 24 * np.exp(-far / 7) - 3 * beyond + 2 * rng.standard_normal(n)
-    return np.clip(x, 0, 120), np.clip(y, 0, 40), np.column_stack([east, north])
-
-
-def _scarcest(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
-    """Yields of two crops by rain, nitrogen, warmth and soil: the scarcest decides, soil does nothing."""
-    rain, nitrogen, warmth, soil = rng.gamma(5, 1, n) / 5, rng.gamma(3, 1, n) / 3, rng.normal(1, 0.25, n), rng.random(n)
-    least = np.minimum.reduce([rain, 1.2 * nitrogen, np.full(n, 1.1)])
-    x = 6 * least * np.exp(-2 * (warmth - 1) ** 2) + 0.8 * rng.standard_normal(n)
-    y = 4 * np.sqrt(np.maximum(least, 0)) + warmth + 0.6 * rng.standard_normal(n)
-    return np.clip(x, -3, 10), np.clip(y, -2, 9), np.column_stack([rain, nitrogen, warmth, soil])
-
-
-def _worst_of_four(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
-    """Whether a patient is ventilated and days in hospital: both by the worst of four values, which go together."""
-    z = 0.6 * rng.standard_normal((n, 1)) + 0.8 * rng.standard_normal((n, 4))
-    worst, chance = z.max(axis=1), rng.random(n)
-    return (chance < sig(2.2 * (worst - 1.6))) * 1.0, np.clip(rng.gamma(2, 1.5 + 2 * sig(2 * worst - 2)), 0, 60), z
-
-
-def _muggy(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
-    """Power drawn and calls for help by hour, warmth and moisture: warm and moist together, and two rushes a day."""
-    hour = rng.integers(0, 24, n).astype(float)
-    warm = np.clip(18 + 6 * np.sin((hour - 9) * np.pi / 12) + 6 * rng.standard_normal(n), -10, 45)
-    moist = np.clip(70 - warm + 12 * rng.standard_normal(n), 5, 100)
-    felt = np.maximum(warm - 20, 0) * moist / 50
-    rush = np.exp(-((hour - 8) ** 2) / 4) + np.exp(-((hour - 18) ** 2) / 6)
-    x, y = 30 + 1.2 * felt + 12 * rush + 5 * rng.standard_normal(n), rng.poisson(2 + 0.15 * felt + 3 * rush)
-    return np.clip(x, 0, 160), np.clip(y, 0, 40), np.column_stack([hour, warm, moist])
-
-
-def _interaction_of_drugs(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
-    """A dose lowers pressure by an eighth of a deviation, beside age, weight and another dose that set both."""
-    z = rng.standard_normal((n, 3))
-    x = 0.8 * z[:, 0] * z[:, 1] + np.tanh(z[:, 2]) + rng.standard_normal(n)
-    y = z[:, 0] - 0.5 * z[:, 1] ** 2 - 0.125 * (x - 0.8 * z[:, 0] * z[:, 1] - np.tanh(z[:, 2])) + rng.standard_normal(n)
-    return np.clip(x, -8, 8), np.clip(y, -15, 8), z
-
-
 FIRST_NULLS = {
     "stay and scans on a two-humped ward": shape(_ward_stay, Bounded(0, 30), Bounded(1, 60), Bounded(18, 99)),
     "log wage and massed hours by experience": shape(_wage_floor, Bounded(1.6, 3.9), Bounded(4, 80), Bounded(0, 45)),
@@ -328,23 +274,6 @@ THIRD_NULLS = {
         _five_clinics, Bounded(70, 240), Bounded(0, 3), Levels(range(5)), Bounded(18, 100)
     ),
 }
-SCALES = [Bounded(-6, 6)] * 4
-FOURTH_NULLS = {
-    "pressure and filtration, age among the heavy": shape(
-        _heavy_and_old, Bounded(80, 240), Bounded(5, 160), Bounded(20, 85), Bounded(16, 55), Bounded(0, 40)
-    ),
-    "minutes and rent on a map with a river": shape(
-        _river_city, Bounded(0, 120), Bounded(0, 40), Bounded(-20, 20), Bounded(-20, 20)
-    ),
-    "two yields by the scarcest of three": shape(
-        _scarcest, Bounded(-3, 10), Bounded(-2, 9), Bounded(0, 5), Bounded(0, 5), Bounded(-1, 3), Bounded(0, 1)
-    ),
-    "ventilation and days by the worst of four": shape(_worst_of_four, Levels(range(2)), Bounded(0, 60), *SCALES),
-    "power and calls by warmth, moisture, hour": shape(
-        _muggy, Bounded(0, 160), Bounded(0, 40), Bounded(0, 23), Bounded(-10, 45), Bounded(5, 100)
-    ),
-}
-FOURTH_LINKS = {"a dose beside a product": shape(_interaction_of_drugs, Bounded(-8, 8), Bounded(-15, 8), *SCALES[1:])}
 BLOCKS = ("dust and prices on a map of six cities", "two opinions by region and age band")
 SETS = [(FIRST_NULLS, FIRST_LINKS, "2026-11-23"), (SECOND_NULLS, SECOND_LINKS, "2026-11-23"),
-        (THIRD_NULLS, {}, "2026-11-23"), (FOURTH_NULLS, FOURTH_LINKS, "2026-11-23")]  # fmt: skip
+        (THIRD_NULLS, {}, "2026-11-23")]  # fmt: skip

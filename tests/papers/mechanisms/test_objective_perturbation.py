@@ -149,10 +149,7 @@ def test_the_corrected_one_keeps_its_claim_on_a_hard_pair() -> None:
 
 
 def test_the_printed_one_is_shown_in_violation_by_the_public_audit() -> None:
-    """n = T0 = 10, λ = T0, claimed ε = 5.4, here at δ = .1: all rows ones, one of them turned; f along the ones.
-
-    ``python -m benchmarks synthetic_control_audit`` has δ = .5 with more draws.
-    """
+    """n = T0 = 10, λ = T0, claimed ε = 5.4, δ = 0.1: all rows ones, one of them turned; f along the ones."""
     loss, n = dpc.PureDP(5.4), 10
     X, y, ones = np.ones((n, n)), np.zeros(n), np.ones(n) / math.sqrt(n)
     other = X.copy()
