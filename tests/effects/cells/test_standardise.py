@@ -122,3 +122,32 @@ def test_what_is_shown_of_an_arm_that_noise_has_lifted_holds() -> None:
         error = float(np.sqrt(found.covariance[0, 0] + found.covariance[1, 1] - 2 * found.covariance[0, 1]))
         held.append(abs(found.values[1] - found.values[0]) <= 1.96 * error)
     assert np.mean(held) > 0.93
+
+
+def drawn_sums(rng: np.random.Generator, sizes: Any, values: Any) -> Sums:
+    """Return sums of records that spread by 0.08, with the noise of ε = 1 at the corners."""
+    read, scale = functionals(2), 2.0
+    N = rng.poisson(sizes).astype(float)
+    T = N * values + 0.08 * np.sqrt(N) * rng.normal(size=N.shape)
+    Q = N * (values**2 + 0.08**2) + 2 * values * (T - N * values)
+    noisy = read @ rng.laplace(0, scale, (N.shape[1], 3, 2)) + np.stack([N, T, Q]).T.swapaxes(1, 2)
+    noise = (2 * scale**2 * read @ read.T)[:2, :2]
+    return Sums(noisy[:, 0].T, noisy[:, 1].T, noisy[:, 2].T, noise)
+
+
+@pytest.mark.parametrize(("low", "high", "level"), [(29, 29, 0.05), (39, 39, 0.5), (15, 120, 0.37)])
+def test_errors_over_many_small_strata_are_those_of_repeated_draws(low: float, high: float, level: float) -> None:
+    rng = np.random.default_rng(7)
+    sizes = np.stack([np.full(24, 200.0), np.linspace(low, high, 24)])
+    values = np.stack([np.full(24, level), np.full(24, level + 0.05)])
+    errors, stated = [], []
+    for _ in range(400):
+        sums = drawn_sums(rng, sizes, values)
+        if sums.supported.mean() < 0.5:
+            continue
+        found = means(sums.part(sums.supported), False, sums.left_out_by_chance)
+        errors.append(found.values[1] - found.values[0] - 0.05)
+        stated.append(float(np.array([-1, 1]) @ found.covariance @ np.array([-1, 1])) ** 0.5)
+    assert len(errors) > 100
+    assert np.mean(np.abs(errors) < 1.96 * np.array(stated)) >= 0.91
+    assert 0.85 < np.mean(stated) / np.sqrt(np.mean(np.square(errors))) < 1.25

@@ -196,7 +196,7 @@ class Answer:
         self.share = float(np.clip(sums.standard[:, supported].sum() / total, 0, 1)) if total > 0 else 0.0
         self.means: ArmMeans | None = None
         if supported.any() and self.share >= LEAST_SHARE:
-            self.means = means(sums.part(supported), treated_only)
+            self.means = means(sums.part(supported), treated_only, sums.left_out_by_chance)
         self.risks: tuple[Risk, Risk] | None = None
         if self.means is not None and value.degree == 1:
             self.risks = risks(sums.part(supported), self.means, treated_only, reach)

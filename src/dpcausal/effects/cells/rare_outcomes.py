@@ -51,10 +51,10 @@ def risks(sums: Sums, adjusted: ArmMeans, treated_only: bool, reach: float) -> t
     weights = sums.weights(treated_only)
     weights = weights / weights.sum()
     (nn, nt), (_, tt) = sums.noise
-    both = []
+    both, inflation = [], sums.noise_inflation(treated_only)
     for arm in (0, 1):
         of_count = weights / sums.N[arm]
-        loud = of_count * sums.inflate_small_counts[arm]
+        loud = of_count * inflation[arm]
         share, sampling, noise = sums.T[arm] / sums.N[arm], float(weights @ of_count), float(loud @ loud)
         m, p = float(np.clip(weights @ share, 0.0, 1.0)), np.clip(share, 0.0, 1.0)
         fixed = float(weights * of_count @ (p * (1 - p)) + loud**2 @ (tt - 2 * p * nt + p * p * nn))

@@ -27,7 +27,10 @@ LEAST_COUNT = 8
 LEAST_RATIO = 6.0
 """... and so many standard deviations of the noise in that count: a ratio of noisy numbers is biased below."""
 LESS = 5.0
-"""Near that limit errors of noise are those of cells smaller by so many deviations of the noise of their count."""
+"""Near that limit errors of noise are those of cells smaller by so many deviations of the noise of their count, where
+there is one stratum; of several each has its part of that, as noise lifts all at once as rarely."""
+NEAR_LIMIT = 3.0
+"""A stratum is left out by chance where its smaller count is within so many deviations below the limit."""
 LEAST_EXACT = 1
 """Without noise a stratum enters with so many records in each arm."""
 UNSEEN = 3
@@ -88,9 +91,19 @@ class Sums:
         return float(counts.min() / deviation) if counts.size and deviation > 0 else math.inf if counts.size else 0.0
 
     @property
-    def inflate_small_counts(self) -> Reals:
-        """By how much more the noise counts in each cell than its noisy count says."""
-        return inflate_small_counts(self.N, math.sqrt(self.noise[0, 0]), LESS)
+    def left_out_by_chance(self) -> float:
+        """The share of the strata near the limit or above that noise has put below it."""
+        smaller, deviation = self.N.min(axis=0), math.sqrt(self.noise[0, 0])
+        near = ~self.supported & (smaller >= least_count(deviation) - NEAR_LIMIT * deviation)
+        return float(near.sum() / max(near.sum() + self.supported.sum(), 1))
+
+    def noise_inflation(self, treated_only: bool) -> Reals:
+        """Return by how much more the noise counts in each cell than its noisy count says."""
+        if self.noise[0, 0] == 0:
+            return np.ones_like(self.N)
+        weights = self.weights(treated_only)
+        strata = float(weights.sum() ** 2 / (weights**2).sum())
+        return inflate_small_counts(self.N, math.sqrt(self.noise[0, 0]), LESS / strata)
 
     def part(self, strata: Mask) -> Sums:
         """Return some of the strata."""
@@ -144,8 +157,12 @@ def tail_quantile(variance: float, far: float, reach: float) -> float:
     return linear + math.sqrt(linear**2 + 2 * log * (variance + far**2))
 
 
-def means(sums: Sums, treated_only: bool) -> ArmMeans:
-    """Return the standardised means of strata that are all supported, at least one."""
+def means(sums: Sums, treated_only: bool, left_out: float = 0.0) -> ArmMeans:
+    """Return the standardised means of strata that are all supported, at least one.
+
+    ``left_out`` is the share of such strata that noise has put below the limit.  Of those above it noise has lifted
+    as many, which draws their means to the middle of the range: the noise allows for that.
+    """
     N, T, Q = sums.N, sums.T, sums.Q
     # Of strata that only an answer without noise has: unbiased variances, and of one record that of all other cells.
     squares = np.maximum(Q - T**2 / N, 0.0)
@@ -172,8 +189,11 @@ def means(sums: Sums, treated_only: bool) -> ArmMeans:
         + np.einsum("iaz,jaz,az->ij", by_sum, by_sum, Q)
     )  # fmt: skip
     both = np.stack([by_count if sums.observed is None else own, by_sum])
-    loud = both * sums.inflate_small_counts
-    noise = np.einsum("siaz,tjaz,st->ij", loud, loud, sums.noise)
+    loud = both * sums.noise_inflation(treated_only)
+    deviation = math.sqrt(sums.noise[0, 0])
+    near = np.clip(2 - N / max(8 * deviation, 1e-300), 0.0, 1.0) ** 2
+    drawn = left_out * deviation * (weights / total * near * (0.5 - within) / N).sum(axis=1)
+    noise = np.einsum("siaz,tjaz,st->ij", loud, loud, sums.noise) + np.outer(drawn, drawn)
     if sums.observed is not None:  # records without an outcome have a part in the mix of strata alone
         lacking = np.maximum(sums.observed - N, 0.0)
         sampling = sampling + np.einsum("iaz,jaz,az->ij", by_weight, by_weight, lacking)
