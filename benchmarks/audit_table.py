@@ -22,16 +22,13 @@ from benchmarks.run import Report, options
 from dpcausal.direction import api as ask
 from dpcausal.direction.scores import anm
 from dpcausal.privacy.noise import simulated_noise
-from tests.mutants import cases
 from tests.registry import effort
 from tests.registry.attacks import ATTACKS, WAYS, fallen
-from tests.registry.claims import SENSITIVITIES
 from tests.registry.exact import departs, departs_evenly, keeps, less_declared, less_noise
 from tests.registry.exact_rows import EXACT
 from tests.registry.hunt import hunt
-from tests.registry.mechanisms import MECHANISMS
+from tests.registry.index import MECHANISMS, SENSITIVITIES, TASKS, cases, mutants_of
 from tests.registry.prices import at_gate
-from tests.registry.tasks import TASKS
 
 CLAIMS = (1.0, 2.0)
 TOO_LITTLE = 0.95
@@ -138,11 +135,11 @@ def done(job: Job) -> Found | bool:
 
 def lines() -> Iterable[tuple[str, str, tuple[str, ...]]]:
     """Yield kind, name and mutants of every line, in the order of the table."""
-    of = {row.name: row.mutants for row in MECHANISMS}
-    of |= {row.claim: row.mutants for row in SENSITIVITIES}
+    of = {row.name: mutants_of(row) for row in MECHANISMS}
+    of |= {row.claim: mutants_of(row) for row in SENSITIVITIES}
     yield from (("mechanism", row.name, of[row.name]) for row in EXACT)
-    yield from (("statistic", row.claim, row.mutants) for row in SENSITIVITIES)
-    yield from (("call", row.name, row.mutants) for row in TASKS)
+    yield from (("statistic", row.claim, of[row.claim]) for row in SENSITIVITIES)
+    yield from (("call", row.name, mutants_of(row)) for row in TASKS)
     yield from (("attack", row.name, tuple(row.broken)) for row in ATTACKS)
 
 

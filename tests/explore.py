@@ -14,9 +14,8 @@ from dpcausal.direction import api as ask
 from dpcausal.direction.scores import anm
 from dpcausal.papers.statistics import gaussian_sums
 from tests.direction.neighbours import ANSWERS
-from tests.registry.claims import SENSITIVITIES
+from tests.registry.index import SENSITIVITIES, TASKS
 from tests.registry.rows import SensitivityRow, TaskRow
-from tests.registry.tasks import TASKS
 from tests.test_fuzz import PROPERTIES, run
 
 pytestmark = pytest.mark.explores

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.mutants import ALARM, EACH, MOST_BLACK_BOXES, cases
+from tests.registry.index import cases
+from tests.registry.rows import ALARM, EACH, MOST_BLACK_BOXES
 
 MUTANTS, CONTROLS = cases()
 

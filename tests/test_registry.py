@@ -40,15 +40,11 @@ from dpcausal.papers.statistics.iqr import IqrReach, iqr_signed_distance
 from dpcausal.privacy.noise import simulated_noise
 from dpcausal.privacy.sensitivity import Norm, Query
 from tests.direction.neighbours import ANSWERS
-from tests.mutants import cases
-from tests.registry import discovery, effects, effort, independence, published_iqr
-from tests.registry.claims import SENSITIVITIES, TEXTS
-from tests.registry.iqr import METHODS
-from tests.registry.mechanisms import MECHANISMS, published_columns
+from tests.registry import discovery, effects, effort, independence, iqr, training
+from tests.registry.index import MECHANISMS, SENSITIVITIES, TASKS, TEXTS, cases, mutants_of
+from tests.registry.mechanisms import published_columns
 from tests.registry.panels import PANEL_WAYS
 from tests.registry.rows import MechanismRow, SensitivityRow, TaskRow
-from tests.registry.tasks import TASKS
-from tests.registry.training_tasks import TRAINING_WAYS
 
 SOURCE = Path(dpc.__file__).parent
 
@@ -136,9 +132,9 @@ def test_every_call_that_spends_has_rows_for_all_its_ways() -> None:
     ways |= {"direction_all test half"}
     ways |= {f"direction holdout {score}" for score in holdout.RULES}
     ways |= {f"direction holdout {score} scores" for score, rule in holdout.RULES.items() if rule.scores}
-    ways |= {f"direction {method}" for method in METHODS}
+    ways |= {f"direction {method}" for method in iqr.METHODS}
     ways |= {f"direction published {score}" for score in AnmTestPrivacy.scores}
-    ways |= TRAINING_WAYS | independence.WAYS | discovery.WAYS | effects.WAYS
+    ways |= training.WAYS | independence.WAYS | discovery.WAYS | effects.WAYS
     ways |= PANEL_WAYS
     assert set(names(TASKS)) == ways
     assert all(set(row.claims) <= set(claims()) and row.claims for row in TASKS)
@@ -147,7 +143,7 @@ def test_every_call_that_spends_has_rows_for_all_its_ways() -> None:
 def test_every_row_names_mutants_that_exist() -> None:
     mutants, _ = cases()
     for row in (*MECHANISMS, *SENSITIVITIES, *TASKS):
-        assert row.mutants and set(row.mutants) <= set(mutants), names([row])
+        assert mutants_of(row) and set(mutants_of(row)) <= set(mutants), names([row])
 
 
 @pytest.mark.parametrize("row", SENSITIVITIES, ids=names(SENSITIVITIES))
@@ -218,8 +214,8 @@ def test_the_published_interquartile_algorithm_is_shown_in_violation_within_ten_
 
     The ten seconds are those of the processor, and the best of three: a busy machine's cores are slower, too.
     """
-    monkeypatch.setattr(asking, "public_generator", published_iqr.same_split)
-    one, other = (published_iqr.call(columns, AnmTestPrivacyIqr) for columns in published_iqr.neighbours())
+    monkeypatch.setattr(asking, "public_generator", iqr.same_split)
+    one, other = (iqr.call(columns, AnmTestPrivacyIqr) for columns in iqr.neighbours())
     seconds = math.inf
     for _ in range(3):
         start = time.process_time()
@@ -235,8 +231,8 @@ def test_the_published_interquartile_algorithm_is_shown_in_violation_within_ten_
 
 
 def test_the_corrected_call_in_its_place_is_not_flagged_on_that_pair(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "public_generator", published_iqr.same_split)
-    one, other = (published_iqr.call(columns, Holdout) for columns in published_iqr.neighbours())
+    monkeypatch.setattr(asking, "public_generator", iqr.same_split)
+    one, other = (iqr.call(columns, Holdout) for columns in iqr.neighbours())
     with simulated_noise(32):
         audit = audit_epsilon(one, other, claimed=1.0, draws=130, pilot=30, false_alarm=EACH)
         assert None not in (one(), other())

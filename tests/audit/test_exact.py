@@ -33,7 +33,8 @@ from tests.registry.exact import (
     worst_pair,
 )
 from tests.registry.exact_rows import EXACT, OBJECTIVE
-from tests.registry.mechanisms import MECHANISMS, gaussian_delta
+from tests.registry.index import MECHANISMS
+from tests.registry.mechanisms import gaussian_delta
 
 TOO_LITTLE = 0.95
 CLAIMED = (1.0, 2.0)

@@ -20,9 +20,9 @@ from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
 from tests.registry.exact import less_declared
 from tests.registry.hunt import hunt
+from tests.registry.index import TASKS
 from tests.registry.prices import at_gate, paid, share, total
 from tests.registry.rows import Search, TaskRow
-from tests.registry.tasks import TASKS
 
 TOO_LITTLE = 0.95
 ROUNDING = 1e-5

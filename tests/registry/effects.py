@@ -1,52 +1,41 @@
-"""Rows of effects: their statistics, and each way of their calls."""
+"""Effects: the claims about their sums, each with its mutants, and each way of their calls."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from unittest import mock
 
 import numpy as np
 
 import dpcausal as dpc
-from dpcausal.audit import GreyBoxAudit, compare
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
 from dpcausal.effects.did.cohort_sums import cohort_bits, cohort_sums, cohort_sums_sensitivity
 from dpcausal.effects.estimators import METHODS
+from dpcausal.effects.estimators import residual_sums as fits
+from dpcausal.effects.estimators import trial_design as trial
 from dpcausal.effects.estimators.block_mean import PROOFS
 from dpcausal.effects.estimators.block_regression import Slope
 from dpcausal.effects.estimators.blocks import SampleAggregate
-from dpcausal.effects.estimators.residual_sums import (
-    capped_squares,
-    capped_squares_sensitivity,
-    histograms,
-    histograms_sensitivity,
-    pair_functions,
-    pair_functions_sensitivity,
-    residual_sums,
-    residual_sums_sensitivity,
-)
-from dpcausal.effects.estimators.trial_design import (
-    assigned_sum,
-    assigned_sum_sensitivity,
-    centred_score,
-    centred_score_sensitivity,
-)
-from dpcausal.effects.moments.ellipsoid import (
-    WHOLE,
-    ellipse_bits,
-    ellipse_moments,
-    ellipse_moments_sensitivity,
-    scale_histograms,
-    scale_histograms_sensitivity,
-)
+from dpcausal.effects.moments import ellipsoid
+from dpcausal.effects.moments.ellipsoid import WHOLE, ellipse_bits
 from dpcausal.papers import ASKED
+from dpcausal.papers.effects import fold_split as folded
 from dpcausal.papers.effects.fold_split import averages, fold_split, fold_split_sensitivity
-from tests.registry.rows import Neighbours, Search, SensitivityRow, TaskRow
+from dpcausal.privacy.sensitivity import Norm
+from tests.registry.rows import Neighbours, Rows, Search, SensitivityRow, TaskRow, by_falsifier, replaced
 
-Rows = Any
 LOW, HIGH = np.zeros(4), np.array([1.0, 2.0, 1.0, 1.0])
 """A cell of two columns, a number, and whether the row is kept."""
+
+IN_CELLS: dict[str, Any] = {"columns": 4, "high": HIGH.tolist()}
+IN_BINS: dict[str, Any] = {"columns": 4, "low": [0.0, -1.0, -1.0, 0.0], "high": [2.0, 1.0, 1.0, 1.0]}
+OF_PAIRS: dict[str, Any] = {"columns": 5, "low": [-1.0, -1.0, -1.0, -1.0, 0.0], "high": [1.0] * 5}
+OF_SQUARES: dict[str, Any] = {"columns": 3, "low": [-1.0, -1.0, 0.0], "high": [2.0, 2.0, 1.0]}
+OF_COLUMNS: dict[str, Any] = {"columns": 3, "low": 0.0, "high": [2.0, 2.0, 1.0]}
+OF_SCALES: dict[str, Any] = {"columns": 3, "low": -1.0, "high": 1.0}
+L1, L2 = {"norm": Norm.L1, "sizes": (5, 9)}, {"norm": Norm.L2, "sizes": (5, 9)}
 
 
 def sums_by_cell(rows: Rows) -> Any:
@@ -67,7 +56,7 @@ WEIGHTS = np.array([[-0.7, -1.0, 0.2], [0.4, 0.9, 1.0]])
 def difference_of(rows: Rows) -> Any:
     """Return the sum of a number by arms and strata; a row below a half in the last column is left out."""
     codes = np.rint(rows[:, :2]).astype(np.int64)
-    return assigned_sum(rows[:, 2], WEIGHTS[codes[:, 0], codes[:, 1]], np.where(rows[:, 3] >= 0.5, GRID, 0))
+    return trial.assigned_sum(rows[:, 2], WEIGHTS[codes[:, 0], codes[:, 1]], np.where(rows[:, 3] >= 0.5, GRID, 0))
 
 
 CENTRES, CHANCES = np.array([[0.1, 0.4, 0.2], [0.6, 0.3, 0.2]]), np.array([[0.7, 0.5, 0.8], [0.3, 0.5, 0.2]])
@@ -80,7 +69,7 @@ def scores_of(rows: Rows) -> Any:
     """Return the sum of a number's centred scores; a row below a half in the last column is left out."""
     a, z = np.rint(rows[:, :2]).astype(np.int64).T
     scores = GAPS[z] + (2 * a - 1) * (np.clip(rows[:, 2], 0, 1) - CENTRES[a, z]) / CHANCES[a, z]
-    return centred_score(scores / (REACH - BELOW), -BELOW / (REACH - BELOW), np.where(rows[:, 3] >= 0.5, GRID, 0))
+    return trial.centred_score(scores / (REACH - BELOW), -BELOW / (REACH - BELOW), np.where(rows[:, 3] >= 0.5, GRID, 0))
 
 
 RADIUS = 1.5
@@ -88,7 +77,7 @@ RADIUS = 1.5
 
 def moments_of(rows: Rows) -> Any:
     """Return the moments of two numbers; a row below −2 in the last column is left out."""
-    return ellipse_moments(rows[:, :2].copy(), rows[:, 2] >= -2, RADIUS, ellipse_bits(len(rows), RADIUS))
+    return ellipsoid.ellipse_moments(rows[:, :2].copy(), rows[:, 2] >= -2, RADIUS, ellipse_bits(len(rows), RADIUS))
 
 
 def shortened_apart(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
@@ -99,8 +88,11 @@ def shortened_apart(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
     return rows
 
 
+APART: dict[str, Any] = {"low": -3.0, "high": 3.0, "starts": {"apart": shortened_apart}}
+
+
 def scales_of(rows: Rows) -> Any:
-    return scale_histograms(rows[:, :2].copy(), WHOLE * (rows[:, 2] >= -0.5)).ravel()
+    return ellipsoid.scale_histograms(rows[:, :2].copy(), WHOLE * (rows[:, 2] >= -0.5)).ravel()
 
 
 def paths_of(rows: Rows) -> Any:
@@ -116,42 +108,34 @@ def masses_of(rows: Rows) -> Any:
 
 
 def histograms_of(rows: Rows) -> Any:
-    """Return the counts of two columns by three bins."""
-    return histograms(np.rint(rows[:, :2]).astype(np.int64), 3, masses_of(rows)).ravel()
+    return fits.histograms(np.rint(rows[:, :2]).astype(np.int64), 3, masses_of(rows)).ravel()
 
 
 def residuals_of(rows: Rows) -> Any:
     """Return the sums of two residuals by three bins."""
-    return residual_sums(np.rint(rows[:, 0]).astype(np.int64), 3, rows[:, 1:3].copy(), masses_of(rows)).ravel()
+    return fits.residual_sums(np.rint(rows[:, 0]).astype(np.int64), 3, rows[:, 1:3].copy(), masses_of(rows)).ravel()
 
 
 def pairs_of(rows: Rows) -> Any:
     """Return the sums of two residuals times two functions."""
-    return pair_functions(rows[:, :2].copy(), rows[:, 2:4].copy(), masses_of(rows)).ravel()
+    return fits.pair_functions(rows[:, :2].copy(), rows[:, 2:4].copy(), masses_of(rows)).ravel()
 
 
 def squares_of(rows: Rows) -> Any:
-    return capped_squares(rows[:, :2].copy(), masses_of(rows))
+    return fits.capped_squares(rows[:, :2].copy(), masses_of(rows))
 
-
-IN_BINS = {"columns": 4, "low": [0.0, -1.0, -1.0, 0.0], "high": [2.0, 1.0, 1.0, 1.0]}
-OF_PAIRS = {"columns": 5, "low": [-1.0, -1.0, -1.0, -1.0, 0.0], "high": [1.0] * 5}
-OF_SQUARES = {"columns": 3, "low": [-1.0, -1.0, 0.0], "high": [2.0, 2.0, 1.0]}
-OF_COLUMNS = {"columns": 3, "low": 0.0, "high": [2.0, 2.0, 1.0]}
 
 LEAST = 0.1
-TELLING = {"columns": 7, "low": [0.0, 0.0, -1.0, -1.0, -1.0, 0.0, 0.0], "high": [1.0] * 7}
-"""Place, arm and outcome of a record, the two means and the probability that its fold's model says, whether kept."""
 
 
 def as_told(x: Rows, _a: Any, _y: Any) -> Any:
     """Return models that say what one record tells, the means with the other sign of records of the other place."""
 
-    def said(every: Rows) -> Any:
-        told, sign = np.zeros(3) if len(x) == 0 else x[0, 1:], np.where(every[:, 0] < 0.5, 1.0, -1.0)
-        return sign * told[0], sign * told[1], np.full(len(every), told[2])
+    def predicted(every: Rows) -> Any:
+        values, sign = np.zeros(3) if len(x) == 0 else x[0, 1:], np.where(every[:, 0] < 0.5, 1.0, -1.0)
+        return sign * values[0], sign * values[1], np.full(len(every), values[2])
 
-    return said
+    return predicted
 
 
 def of_folds(estimator: str) -> Callable[[Rows], Any]:
@@ -172,39 +156,72 @@ def one_fold_apart(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
     return rows
 
 
-SENSITIVITIES = (
-    SensitivityRow("fold-split", of_folds("aipw"), lambda m: fold_split_sensitivity("aipw", m, m, LEAST), (4, 9), 0.99,
-                   ("folds by the range of the own score", "folds by 0.95 of their bound"),
-                   TELLING | {"starts": {"one fold apart": one_fold_apart}}),
-    SensitivityRow("cohort-sums", paths_of, lambda m: cohort_sums_sensitivity(2, 2, RADIUS, cohort_bits(m, RADIUS)),
-                   (4, 9), 0.99, ("cohorts with what was lost for nothing",),
-                   {"columns": 4, "low": -3.0, "high": 3.0, "starts": {"apart": shortened_apart}}),
-    SensitivityRow("histograms", histograms_of, lambda m: histograms_sensitivity(2), (4, 9), 0.99,
-                   ("histograms by the bound of one column",), OF_COLUMNS),
-    SensitivityRow("residual-sums", residuals_of, lambda m: residual_sums_sensitivity(2), (4, 9), 0.99,
-                   ("residual sums by the bound of a record added", "residual sums by 0.95 of their bound"), IN_BINS),
-    SensitivityRow("pair-functions", pairs_of, lambda m: pair_functions_sensitivity(2, 2), (4, 9), 0.99,
-                   ("pair functions by the bound of one model",), OF_PAIRS),
-    SensitivityRow("capped-squares", squares_of, lambda m: capped_squares_sensitivity(2), (4, 9), 0.99,
-                   ("two squares by the bound of one",), OF_SQUARES),
-    SensitivityRow("scale-histograms", scales_of, lambda m: scale_histograms_sensitivity(2), (4, 9), 0.99,
-                   ("several scales by the bound of one",), {"columns": 3, "low": -1.0, "high": 1.0}),
-    SensitivityRow("ellipse-moments", moments_of,
-                   lambda m: ellipse_moments_sensitivity(RADIUS, ellipse_bits(m, RADIUS), 2), (4, 9), 0.99,
-                   ("moments with free counts of shortened rows",),
-                   {"columns": 3, "low": -3.0, "high": 3.0, "starts": {"apart": shortened_apart}}),
-    SensitivityRow("assigned-sum", difference_of, lambda m: assigned_sum_sensitivity(), (4, 9), 0.99,
-                   ("a difference of arms by one end of the range",), {"columns": 4, "high": HIGH.tolist()}),
-    SensitivityRow("centred-score", scores_of, lambda m: centred_score_sensitivity(), (4, 9), 0.99,
-                   ("a score by the reach of the treated",), {"columns": 4, "high": HIGH.tolist()}),
-    SensitivityRow("corner-counts", sums_by_cell, lambda m: corner_counts_sensitivity(1), (4, 9), 0.99,
-                   ("sums by cells by the bound of a record added",),
-                   {"columns": 4, "high": HIGH.tolist()}),
-)  # fmt: skip
+TELLING: dict[str, Any] = {
+    "columns": 7, "low": [0.0, 0.0, -1.0, -1.0, -1.0, 0.0, 0.0], "high": [1.0] * 7,
+    "starts": {"one fold apart": one_fold_apart},
+}  # fmt: skip
+"""Place, arm and outcome of a record, the two means and the probability that its fold's model says, whether kept."""
 
+SENSITIVITIES = (
+    SensitivityRow("fold-split", of_folds("aipw"), lambda m: fold_split_sensitivity("aipw", m, m, LEAST), (4, 9),
+                   0.99, (
+        by_falsifier("folds by the range of the own score", of_folds("aipw"),
+                     2 * folded.GRID * folded.reach("aipw", LEAST), norm=Norm.L1, **TELLING),
+        by_falsifier("folds by 0.95 of their bound", of_folds("aipw"),
+                     lambda m: 0.95 * fold_split_sensitivity("aipw", m, m, LEAST).bound, norm=Norm.L1, **TELLING),
+    ), TELLING),
+    SensitivityRow("cohort-sums", paths_of, lambda m: cohort_sums_sensitivity(2, 2, RADIUS, cohort_bits(m, RADIUS)),
+                   (4, 9), 0.99, (
+        by_falsifier("cohorts with what was lost for nothing", paths_of,
+                     lambda m: 2 * 2 ** cohort_bits(m, RADIUS) * RADIUS, norm=Norm.L2, columns=4, **APART),
+    ), {"columns": 4, **APART}),
+    SensitivityRow("histograms", histograms_of, lambda m: fits.histograms_sensitivity(2), (4, 9), 0.99, (
+        by_falsifier("histograms by the bound of one column", histograms_of, 2**0.5 * GRID, **L2, **OF_COLUMNS),
+    ), OF_COLUMNS),
+    SensitivityRow("residual-sums", residuals_of, lambda m: fits.residual_sums_sensitivity(2), (4, 9), 0.99, (
+        by_falsifier("residual sums by the bound of a record added", residuals_of, 2**0.5 * GRID, **L2, **IN_BINS),
+        by_falsifier("residual sums by 0.95 of their bound", residuals_of,
+                     0.95 * fits.residual_sums_sensitivity(2).bound, **L2, **IN_BINS),
+    ), IN_BINS),
+    SensitivityRow("pair-functions", pairs_of, lambda m: fits.pair_functions_sensitivity(2, 2), (4, 9), 0.99, (
+        by_falsifier("pair functions by the bound of one model", pairs_of, 2 * 2**0.5 * GRID, **L2, **OF_PAIRS),
+    ), OF_PAIRS),
+    SensitivityRow("capped-squares", squares_of, lambda m: fits.capped_squares_sensitivity(2), (4, 9), 0.99, (
+        by_falsifier("two squares by the bound of one", squares_of, GRID, **L2, **OF_SQUARES),
+    ), OF_SQUARES),
+    SensitivityRow("scale-histograms", scales_of, lambda m: ellipsoid.scale_histograms_sensitivity(2), (4, 9), 0.99, (
+        by_falsifier("several scales by the bound of one", scales_of, 2**0.5 * WHOLE, norm=Norm.L2, **OF_SCALES),
+    ), OF_SCALES),
+    SensitivityRow("ellipse-moments", moments_of,
+                   lambda m: ellipsoid.ellipse_moments_sensitivity(RADIUS, ellipse_bits(m, RADIUS), 2), (4, 9), 0.99, (
+        by_falsifier("moments with free counts of shortened rows", moments_of,
+                     lambda m: 2**0.5 * 1.25 * (2 ** ellipse_bits(m, RADIUS) * RADIUS) ** 2, norm=Norm.L2, columns=3,
+                     **APART),
+    ), {"columns": 3, **APART}),
+    SensitivityRow("assigned-sum", difference_of, lambda m: trial.assigned_sum_sensitivity(), (4, 9), 0.99, (
+        by_falsifier("a difference of arms by one end of the range", difference_of, 2 * GRID - GRID // 10, **L1,
+                     **IN_CELLS),
+    ), IN_CELLS),
+    SensitivityRow("centred-score", scores_of, lambda m: trial.centred_score_sensitivity(), (4, 9), 0.99, (
+        by_falsifier("a score by the reach of the treated", scores_of, GRID - GRID // 20, **L1, **IN_CELLS),
+    ), IN_CELLS),
+    SensitivityRow("corner-counts", sums_by_cell, lambda m: corner_counts_sensitivity(1), (4, 9), 0.99, (
+        by_falsifier("sums by cells by the bound of a record added", sums_by_cell, GRID, **L1, **IN_CELLS),
+        by_falsifier("two numbers by the bound of one", of_two_numbers, 2 * GRID, **L1, **IN_CELLS),
+    ), IN_CELLS),
+)  # fmt: skip
+MUTANTS = ()
+CONTROLS = (
+    by_falsifier("two numbers by their bound", of_two_numbers, corner_counts_sensitivity(2).bound, **L1, **IN_CELLS),
+)
+
+# The calls.
+
+PURE, CLEAR, APPROXIMATE = dpc.PureDP(1), dpc.PureDP(8), dpc.ApproxDP(20, 1e-6)
 SCHEMA = dpc.Schema({
     "a": dpc.Levels([0, 1]), "z": dpc.Levels([0, 1, 2]), "y": dpc.Bounded(-1, 1), "x": dpc.Bounded(-1, 1),
 })  # fmt: skip
+PERIODS = dpc.Schema({"t": dpc.Levels([0, 1, 2]), "g": dpc.Levels([1, 9]), "y": dpc.Bounded(-1, 1)})
 LOWEST, HIGHEST = np.array([0.0, 0.0, -1.0, -1.0]), np.array([1.0, 2.0, 1.0, 1.0])
 ROWS = 400
 
@@ -215,40 +232,28 @@ def table_of(rows: Rows, loss: Any) -> dpc.Table:
     return dpc.Table(columns, SCHEMA, dpc.Ledger.in_memory(loss, accept_large_epsilon=True))
 
 
-def asked_on_neighbours(
-    call: Callable[[dpc.Table], Any], loss: Any, made: Callable[[Rows, Any], dpc.Table] = table_of
-) -> Neighbours:
-    """Return the grey box of a call: one row of a made-up table is replaced by a corner of the domain."""
+def paths_table(rows: Rows, loss: Any) -> dpc.Table:
+    """Return a table of persons, each the cohort and two steps of a row, and a last period that is missing above 1."""
+    n = len(rows)
+    levels = np.column_stack([np.zeros(n), rows[:, 2], np.where(rows[:, 1] > 1.5, np.nan, rows[:, 3])])
+    columns = {"id": np.repeat(np.arange(n), 3), "t": np.tile(np.arange(3), n), "y": levels.ravel(),
+               "g": np.repeat(np.where(rows[:, 0] >= 0.5, 1, 9), 3)}  # fmt: skip
+    return dpc.Table(columns, PERIODS, dpc.Ledger.in_memory(loss, person="id", accept_large_epsilon=True), person="id")
 
-    def ask(rows: Rows) -> Any:
-        return call(made(rows, loss))
 
-    def audit(seed: int, answers: Any) -> GreyBoxAudit:
+def on_neighbours(ask: Callable[[Rows], Any]) -> Neighbours:
+    """Return the grey box of a call: one row is replaced by a corner of the domain."""
+
+    def pair(seed: int) -> tuple[Rows, Rows]:
         rng = np.random.default_rng(seed)
         rows = rng.uniform(LOWEST, HIGHEST, (ROWS, 4)) if seed % 2 else np.tile(LOWEST, (ROWS, 1))
-        neighbour = rows.copy()
-        neighbour[int(rng.integers(ROWS))] = rng.choice([0.0, 1.0], 4) * (HIGHEST - LOWEST) + LOWEST
-        return compare(lambda: ask(rows), lambda: ask(neighbour), answers=answers)
+        new = rng.choice([0.0, 1.0], 4) * (HIGHEST - LOWEST) + LOWEST
+        return rows, replaced(rows, int(rng.integers(ROWS)), new)
 
-    return Neighbours(audit, Search(ask, ROWS, LOWEST, HIGHEST))
-
-
-def of_cells(side: int, epsilon: float, size: int) -> list[Any]:
-    """Return the lesser of two lead counts, each moved by the replaced row."""
-    loss, outputs = dpc.PureDP(epsilon), []
-    a = np.array([side, *[0] * 9, *[1] * 10])
-    schema = dpc.Schema({"a": dpc.Levels([0, 1])})
-    for _ in range(size):
-        released = dpc.cells(
-            dpc.Table({"a": a}, schema, dpc.Ledger.in_memory(loss, accept_large_epsilon=True)), by=["a"], loss=loss
-        )
-        outputs.append(float(min(released.counts[0, 0] - 10, 10 - released.counts[1, 0])))
-    return outputs
+    return Neighbours(pair, Search(ask, ROWS, LOWEST, HIGHEST))
 
 
-def of_effect(
-    call: Callable[[dpc.Table, Any], Any], loss_of: Callable[[float], Any], length: int = ROWS
-) -> Any:
+def of_effect(call: Callable[[dpc.Table, Any], Any], loss_of: Callable[[float], Any], length: int) -> Any:
     """Return the difference of two means, moved as far as a row can."""
 
     def draw(side: int, epsilon: float, size: int) -> list[Any]:
@@ -262,71 +267,54 @@ def of_effect(
     return draw
 
 
-def stratified(table: dpc.Table, loss: Any) -> Any:
-    return dpc.effect(table, treatment="a", outcome="y", adjust=["z"], loss=loss, method="stratified")
+def effect_row(name: str, claims: tuple[str, ...], loss: Any = PURE, length: int = ROWS, draw: Any = None,
+               more: tuple[str, ...] = (), **asked: Any) -> TaskRow:  # fmt: skip
+    """Return the row of a way of ``effect``; ``more`` columns are adjusted for on neighbours only."""
+    question = {"treatment": "a", "outcome": "y", "adjust": [], **asked}
 
+    def call(table: dpc.Table, loss: Any) -> Any:
+        return dpc.effect(table, loss=loss, **question)
 
-def scored(table: dpc.Table, loss: Any) -> Any:
-    return dpc.effect(table, treatment="a", outcome="y", adjust=["x"], groups="z", loss=loss, method="aipw")
+    def ask(rows: Rows) -> dict[str, Any]:
+        adjust = [*question["adjust"], *more]
+        answer = dpc.effect(table_of(rows, loss), loss=loss, **question | {"adjust": adjust})
+        return {key: value for key, value in answer.to_dict().items() if key != "guarantee"}
 
-
-def sloped(table: dpc.Table, loss: Any) -> Any:
-    return dpc.effect(table, treatment="a", outcome="y", adjust=["x", "z"], loss=loss, method="partially-linear")
-
-
-def boosted(table: dpc.Table, loss: Any) -> Any:
-    return dpc.effect(table, treatment="a", outcome="y", adjust=["x"], loss=loss, method="boosted-aipw")
-
-
-def boosted_in_pairs(table: dpc.Table) -> Any:
-    return dpc.effect(table, treatment="a", outcome="y", adjust=["x", "z"], loss=APPROXIMATE, method="boosted-aipw")
-
-
-def trial_by_sizes(table: dpc.Table, loss: Any) -> Any:
-    return dpc.effect(table, treatment="a", outcome="y", adjust=[], loss=loss,
-                      method=dpc.methods.RandomizedTrial(sizes=[ROWS // 2, ROWS // 2]))  # fmt: skip
-
-
-def trial_by_probabilities(table: dpc.Table, loss: Any) -> Any:
-    return dpc.effect(table, treatment="a", outcome="y", adjust=["z"], loss=loss,
-                      method=dpc.methods.RandomizedTrial(probabilities=[0.5, 0.5]))  # fmt: skip
-
-
-def in_folds(table: dpc.Table, loss: Any) -> Any:
-    return dpc.effect(table, treatment="a", outcome="y", adjust=["x"], loss=loss, method=dpc.papers.FoldSplit(folds=8))
-
-
-PURE = dpc.PureDP(1)
-
-
-def in_blocks(table: dpc.Table, loss: Any) -> Any:
-    return dpc.effect(table, treatment="a", outcome="y", adjust=["x", "z"], loss=loss,
-                      method=dpc.methods.SampleAggregate(blocks=20, terms="lines"))  # fmt: skip
+    of_loss: Any = partial(dpc.ApproxDP, delta=1e-6) if loss is APPROXIMATE else dpc.PureDP
+    delta = 1e-6 if loss is APPROXIMATE else 0.0
+    return TaskRow(f"effect {name}", "effect", claims, on_neighbours(ask), draw or of_effect(call, of_loss, length),
+                   delta=delta)  # fmt: skip
 
 
 def of_blocks(side: int, epsilon: float, size: int) -> list[Any]:
     """Return the mean over blocks, one of whose answers goes from one end to the other."""
     loss, outputs = dpc.PureDP(epsilon), []
-    with mock.patch.object(
-        SampleAggregate, "answer", lambda self, rows: Slope(2 * float(rows.outcome.max()) - 1, 0.0)
-    ):
+    rows = np.zeros((ROWS, 4))
+    rows[:, 2] = [2 * side - 1, *[-1] * (ROWS - 1)]
+    with mock.patch.object(SampleAggregate, "answer", lambda self, rows: Slope(2 * float(rows.outcome.max()) - 1, 0.0)):
         for _ in range(min(size, 200)):
-            rows = np.zeros((ROWS, 4))
-            rows[0, 2] = 2 * side - 1
-            rows[1:, 2] = -1
-            outputs.append(in_blocks(table_of(rows, loss), loss).estimate or 0.0)
+            answer = dpc.effect(table_of(rows, loss), treatment="a", outcome="y", adjust=["x", "z"], loss=loss,
+                                method=BLOCKS)  # fmt: skip
+            outputs.append(answer.estimate or 0.0)
     return outputs
 
 
-def sums(table: dpc.Table) -> Any:
-    return dpc.cells(table, by=["a", "z"], values=["y", "x"], loss=PURE).numbers()
+BLOCKS = dpc.methods.SampleAggregate(blocks=20, terms="lines")
 
 
-APPROXIMATE = dpc.ApproxDP(20, 1e-6)
+def of_cells(side: int, epsilon: float, size: int) -> list[Any]:
+    """Return the lesser of two lead counts, each moved by the replaced row."""
+    loss, outputs = dpc.PureDP(epsilon), []
+    a, schema = np.array([side, *[0] * 9, *[1] * 10]), dpc.Schema({"a": dpc.Levels([0, 1])})
+    for _ in range(size):
+        table = dpc.Table({"a": a}, schema, dpc.Ledger.in_memory(loss, accept_large_epsilon=True))
+        counts = dpc.cells(table, by=["a"], loss=loss).counts
+        outputs.append(float(min(counts[0, 0] - 10, 10 - counts[1, 0])))
+    return outputs
 
 
-def joint(table: dpc.Table, loss: Any = APPROXIMATE) -> Any:
-    return dpc.moments(table, ["y", "x"], robust_for=("y", ["x"]), loss=loss)
+def joint(rows: Rows, loss: Any = APPROXIMATE) -> Any:
+    return dpc.moments(table_of(rows, loss), ["y", "x"], robust_for=("y", ["x"]), loss=loss)
 
 
 def of_moments(side: int, epsilon: float, size: int) -> list[Any]:
@@ -334,24 +322,11 @@ def of_moments(side: int, epsilon: float, size: int) -> list[Any]:
     line = np.linspace(-1, 1, 2_000)
     rows = np.column_stack([np.zeros((2_000, 2)), line, line])
     rows[0, 2:] = 2 * side - 1, 1
-    loss = dpc.ApproxDP(epsilon, 1e-6)
-    return [float(joint(table_of(rows, loss), loss).sums[0, 1]) for _ in range(min(size, 200))]
+    return [float(joint(rows, dpc.ApproxDP(epsilon, 1e-6)).sums[0, 1]) for _ in range(min(size, 200))]
 
 
-PERIODS = dpc.Schema({"t": dpc.Levels([0, 1, 2]), "g": dpc.Levels([1, 9]), "y": dpc.Bounded(-1, 1)})
-
-
-def followed(table: dpc.Table, loss: Any = APPROXIMATE) -> Any:
-    return dpc.did(table, time="t", outcome="y", cohort="g", loss=loss)
-
-
-def paths_table(rows: Rows, loss: Any) -> dpc.Table:
-    """Return a table of persons, each the cohort and two steps of a row, and a last period that is missing above 1."""
-    n = len(rows)
-    levels = np.column_stack([np.zeros(n), rows[:, 2], np.where(rows[:, 1] > 1.5, np.nan, rows[:, 3])])
-    columns = {"id": np.repeat(np.arange(n), 3), "t": np.tile(np.arange(3), n), "y": levels.ravel(),
-               "g": np.repeat(np.where(rows[:, 0] >= 0.5, 1, 9), 3)}  # fmt: skip
-    return dpc.Table(columns, PERIODS, dpc.Ledger.in_memory(loss, person="id", accept_large_epsilon=True), person="id")
+def followed(rows: Rows, loss: Any = APPROXIMATE) -> Any:
+    return dpc.did(paths_table(rows, loss), time="t", outcome="y", cohort="g", loss=loss).release
 
 
 def of_paths(side: int, epsilon: float, size: int) -> list[Any]:
@@ -359,15 +334,12 @@ def of_paths(side: int, epsilon: float, size: int) -> list[Any]:
     line = np.linspace(-1, 1, 300)
     rows = np.column_stack([np.arange(300) % 2, np.zeros(300), line, line[::-1]])
     rows[1, 2:] = 2 * side - 1, 1 - 2 * side
-    loss = dpc.ApproxDP(epsilon, 1e-6)
-    return [float(followed(paths_table(rows, loss), loss).release.sums[0, 0]) for _ in range(min(size, 200))]
+    return [float(followed(rows, dpc.ApproxDP(epsilon, 1e-6)).sums[0, 0]) for _ in range(min(size, 200))]
 
 
-CLEAR = dpc.PureDP(8)
-
-
-def at_a_cutoff(table: dpc.Table, loss: Any = CLEAR) -> Any:
-    return dpc.discontinuity(table, running="x", outcome="y", cutoff=0.1, treatment="a", loss=loss, bins=5)
+def at_a_cutoff(rows: Rows, loss: Any = CLEAR) -> Any:
+    return dpc.discontinuity(table_of(rows, loss), running="x", outcome="y", cutoff=0.1, treatment="a", loss=loss,
+                             bins=5).release  # fmt: skip
 
 
 def of_bins(side: int, epsilon: float, size: int) -> list[Any]:
@@ -375,66 +347,33 @@ def of_bins(side: int, epsilon: float, size: int) -> list[Any]:
     rows = np.zeros((20_000, 4))
     rows[:, 3] = np.linspace(-1, 1, len(rows))
     rows[0, 2:] = (1, 1) if side else (-1, -1)
-    loss, outputs = dpc.PureDP(epsilon), []
-    for _ in range(min(size, 200)):
-        counts = at_a_cutoff(table_of(rows, loss), loss).release.counts
-        outputs.append(float(counts[0, -1, -1] - counts[0, 0, 0]))
-    return outputs
+    found = [at_a_cutoff(rows, dpc.PureDP(epsilon)).counts for _ in range(min(size, 200))]
+    return [float(counts[0, -1, -1] - counts[0, 0, 0]) for counts in found]
 
 
+ELLIPSE = ("scale-histograms", "ellipse-moments")
 TASKS = (
     TaskRow("discontinuity", "discontinuity", ("corner-counts", "geometric"),
-            asked_on_neighbours(lambda table: at_a_cutoff(table).release.numbers(), CLEAR), of_bins, 0.0,
-            ("sums by cells by the bound of a record added",)),
-    TaskRow("did", "did", ("scale-histograms", "ellipse-moments", "cohort-sums", "gaussian"),
-            asked_on_neighbours(lambda table: followed(table).release.numbers(), APPROXIMATE, paths_table), of_paths,
-            0.0, ("cohorts with what was lost for nothing", "moments with free counts of shortened rows"), 1e-6),
-    TaskRow("moments", "moments", ("scale-histograms", "ellipse-moments", "gaussian"),
-            asked_on_neighbours(lambda table: joint(table).numbers(), APPROXIMATE), of_moments, 0.0,
-            ("moments with free counts of shortened rows", "several scales by the bound of one"), 1e-6),
-    TaskRow("cells", "cells", ("corner-counts", "geometric"), asked_on_neighbours(sums, PURE), of_cells, 0.4,
-            ("sums by cells by the bound of a record added", "two numbers by the bound of one")),
-    TaskRow("effect aipw", "effect",
-            ("scale-histograms", "ellipse-moments", "corner-counts", "gaussian"),
-            asked_on_neighbours(lambda table: plain_of(scored(table, APPROXIMATE)), APPROXIMATE),
-            of_effect(scored, lambda epsilon: dpc.ApproxDP(epsilon, 1e-6), 6_000), 0.0,
-            ("moments with free counts of shortened rows", "sums by cells by the bound of a record added"), 1e-6),
-    TaskRow("effect boosted-aipw", "effect",
-            ("scale-histograms", "ellipse-moments", "histograms", "residual-sums", "pair-functions", "capped-squares",
-             "gaussian"),
-            asked_on_neighbours(lambda table: plain_of(boosted_in_pairs(table)), APPROXIMATE),
-            of_effect(boosted, lambda epsilon: dpc.ApproxDP(epsilon, 1e-6), 6_000), 0.0,
-            ("residual sums by the bound of a record added", "pair functions by the bound of one model",
-             "moments with free counts of shortened rows"), 1e-6),
-    TaskRow("effect partially-linear", "effect", ("scale-histograms", "ellipse-moments", "gaussian"),
-            asked_on_neighbours(lambda table: plain_of(sloped(table, APPROXIMATE)), APPROXIMATE),
-            of_effect(sloped, lambda epsilon: dpc.ApproxDP(epsilon, 1e-6), 6_000), 0.0,
-            ("moments with free counts of shortened rows", "several scales by the bound of one"), 1e-6),
-    TaskRow("effect stratified", "effect", ("corner-counts", "geometric"),
-            asked_on_neighbours(lambda table: plain_of(stratified(table, PURE)), PURE),
-            of_effect(stratified, dpc.PureDP), 0.0, ("sums by cells by the bound of a record added",)),
-    TaskRow("effect sample-aggregate", "effect", PROOFS,
-            asked_on_neighbours(lambda table: plain_of(in_blocks(table, PURE)), PURE), of_blocks, 0.0,
-            ("windows by the bound of a count", "windows about the mean of all rows",
-             "block terms that are not clipped", "a failed block is left out", "blocks made by value")),
-    TaskRow("effect trial, sizes", "effect", ("assigned-sum", "corner-counts", "geometric"),
-            asked_on_neighbours(lambda table: plain_of(trial_by_sizes(table, PURE)), PURE),
-            of_effect(trial_by_sizes, dpc.PureDP), 0.0,
-            ("a difference of arms by one end of the range", "sums by cells by the bound of a record added")),
-    TaskRow("effect trial, probabilities", "effect", ("centred-score", "corner-counts", "geometric"),
-            asked_on_neighbours(lambda table: plain_of(trial_by_probabilities(table, PURE)), PURE),
-            of_effect(trial_by_probabilities, dpc.PureDP), 0.0,
-            ("a score by the reach of the treated", "sums by cells by the bound of a record added")),
-    TaskRow("effect papers.FoldSplit", "effect", ("fold-split", "geometric"),
-            asked_on_neighbours(lambda table: plain_of(in_folds(table, PURE)), PURE),
-            of_effect(in_folds, dpc.PureDP), 0.0, ("folds by the range of the own score",)),
+            on_neighbours(lambda rows: at_a_cutoff(rows).numbers()), of_bins),
+    TaskRow("did", "did", (*ELLIPSE, "cohort-sums", "gaussian"), on_neighbours(lambda rows: followed(rows).numbers()),
+            of_paths, delta=1e-6),
+    TaskRow("moments", "moments", (*ELLIPSE, "gaussian"), on_neighbours(lambda rows: joint(rows).numbers()), of_moments,
+            delta=1e-6),
+    TaskRow("cells", "cells", ("corner-counts", "geometric"), on_neighbours(lambda rows: dpc.cells(
+        table_of(rows, PURE), by=["a", "z"], values=["y", "x"], loss=PURE).numbers()), of_cells, 0.4),
+    effect_row("aipw", (*ELLIPSE, "corner-counts", "gaussian"), APPROXIMATE, 6_000, adjust=["x"], groups="z",
+               method="aipw"),
+    effect_row("boosted-aipw", (*ELLIPSE, "histograms", "residual-sums", "pair-functions", "capped-squares",
+                                "gaussian"), APPROXIMATE, 6_000, adjust=["x"], more=("z",), method="boosted-aipw"),
+    effect_row("partially-linear", (*ELLIPSE, "gaussian"), APPROXIMATE, 6_000, adjust=["x", "z"],
+               method="partially-linear"),
+    effect_row("stratified", ("corner-counts", "geometric"), adjust=["z"], method="stratified"),
+    effect_row("sample-aggregate", PROOFS, draw=of_blocks, adjust=["x", "z"], method=BLOCKS),
+    effect_row("trial, sizes", ("assigned-sum", "corner-counts", "geometric"),
+               method=dpc.methods.RandomizedTrial(sizes=[ROWS // 2, ROWS // 2])),
+    effect_row("trial, probabilities", ("centred-score", "corner-counts", "geometric"), adjust=["z"],
+               method=dpc.methods.RandomizedTrial(probabilities=[0.5, 0.5])),
+    effect_row("papers.FoldSplit", ("fold-split", "geometric"), adjust=["x"], method=dpc.papers.FoldSplit(folds=8)),
 )  # fmt: skip
-
-
-def plain_of(result: Any) -> Any:
-    return {name: value for name, value in result.to_dict().items() if name != "guarantee"}
-
-
-TRIALS = {"effect trial, sizes", "effect trial, probabilities"}
-METHOD_WAYS = {f"effect {name}" for name in (*METHODS, *ASKED["effects"])}
-WAYS = {"cells", "did", "discontinuity", "moments"} | METHOD_WAYS - {"effect trial"} | TRIALS
+METHOD_WAYS = {f"effect {name}" for name in (*METHODS, *ASKED["effects"])} - {"effect trial"}
+WAYS = {"cells", "did", "discontinuity", "moments", "effect trial, sizes", "effect trial, probabilities"} | METHOD_WAYS

@@ -22,11 +22,12 @@ from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 from tests.registry import laws, panels
 from tests.registry.exact import Cuts, ExactRow, Fit
+from tests.registry.index import MECHANISMS
 from tests.registry.iqr import at_the_threshold
 from tests.registry.laws import Law, Reals
-from tests.registry.mechanisms import MECHANISMS, ball_vectors, cube_vectors, granted
-from tests.registry.rows import MechanismRow
-from tests.registry.training_claims import PASSES, STABLE_DELTA
+from tests.registry.mechanisms import ball_vectors, cube_vectors
+from tests.registry.rows import MechanismRow, allotted
+from tests.registry.training import PASSES, STABLE_DELTA
 
 OF: dict[str, MechanismRow] = {row.name: row for row in MECHANISMS}
 Pairs = Iterator[tuple[Any, Any]]
@@ -117,7 +118,7 @@ COINS = generator_from_seed(7).laplace(size=COPIES)
 def rank_decision(answer: Any, epsilon: float, size: int, share: float) -> list[int]:
     """Return whether the first of some statistics is among the k largest by noise; each moves by at most ½."""
     each, loss = Sensitivity(0.5, Norm.ABSOLUTE, Relation.REPLACE_ONE, "root-hsic"), PureDP(epsilon / share)
-    claim, allotment = margin_sensitivity(each, each, epsilon), granted(loss, size)
+    claim, allotment = margin_sensitivity(each, each, epsilon), allotted(loss, size)
     query = rank_margin(np.asarray(answer, dtype=np.float64), RANK, 1.0, claim, generator_from_seed(7), "audited")
     return [int(laplace(query, allotment, loss) > 0) for _ in range(size)]
 

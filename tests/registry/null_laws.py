@@ -190,24 +190,6 @@ LAWS: dict[str, tuple[LawRow, ...]] = {
 }  # fmt: skip
 """By method: what releases a p-value needs a row that is no bound."""
 
-MUTANTS = {
-    **dict.fromkeys((kind.name for kind in ALL if issubclass(kind, blocks.BlockTest)),
-                    ("blocks scaled by the spread of all rows", "block terms that are not clipped",
-                     "a failed block is left out", "one stream of coins for all blocks")),
-    "PrivToT": ("blocks made by value", "a failed block is left out"),
-    "PrivGCM": ("residual products of a small penalty by the bound of a large one",
-                "a penalty chosen on the rows", "columns scaled by their own largest value"),
-    "crt-decision": ("a margin over copies by one bound for two", "copies of x whose coins depend on other rows"),
-    "PrivCRT": ("scores of ranks without the two", "noisy max with the rate read as the mean"),
-    "kendall": ("tie-corrected tau",),
-    "neighbours": ("sign products by the bound of partners that stay", "neighbours by the number of rows kept"),
-    "strata-covariance": ("covariance inside strata by the bound of one stratum",),
-    "counts": ("a table of counts with sensitivity 1",),
-    "Spearman of Priv-PC": ("rho as published by the bound of one stratum",),
-    "hsic": ("permuted HSIC by the bound of unpermuted columns", "a bandwidth from the test rows"),
-}  # fmt: skip
-"""By method: what would break it, by the names of ``tests/mutants*.py``."""
-
 
 def found_on(method: IndependenceTest, row: LawRow) -> tuple[Reals, Reals, float]:
     """Return scores z, their squares as the law has them, and the mean that it gives the squares."""

@@ -1,4 +1,4 @@
-"""Synthetic controls: the rows of their claims, of objective perturbation, and of the calls that spend."""
+"""Synthetic controls: their claims with mutants, objective perturbation, and the calls that spend."""
 
 from __future__ import annotations
 
@@ -11,28 +11,35 @@ import numpy as np
 import dpcausal as dpc
 from dpcausal.core.method import Run
 from dpcausal.mechanisms.additive import gaussian, l2_ball
-from dpcausal.papers.mechanisms.objective_perturbation import objective_perturbation
-from dpcausal.papers.statistics.ridge_weights import ridge_weight_sensitivity, ridge_weights
+from dpcausal.papers.mechanisms.objective_perturbation import gradient_bound, objective_perturbation
+from dpcausal.papers.statistics.ridge_weights import ridge_weight_bound, ridge_weight_sensitivity, ridge_weights
 from dpcausal.papers.synthetic_control import perturbation
 from dpcausal.papers.synthetic_control.dpsc import published_objective_perturbation
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.synthetic_control import placebo
 from dpcausal.synthetic_control.donor_rows import FINE, FULL, Grid, at_length, squared_lengths, within_radius
 from dpcausal.synthetic_control.methods import factor, matched
-from dpcausal.synthetic_control.methods.matched import matched_sensitivity, matched_sums
+from dpcausal.synthetic_control.methods.matched import Matching, matched_sensitivity, matched_sums
 from dpcausal.synthetic_control.placebo import Placebos
 from dpcausal.synthetic_control.question import Treated
-from tests.registry.rows import MechanismRow, Neighbours, Search, SensitivityRow, TaskRow
-from tests.synthetic_control.neighbours import LINE, PERIODS, START, WAYS, ask, audited, panel
-
-Rows = Any
+from tests.registry.rows import (
+    MechanismRow,
+    Neighbours,
+    Rows,
+    Search,
+    SensitivityRow,
+    TaskRow,
+    allotted,
+    by_falsifier,
+)
+from tests.synthetic_control.neighbours import LINE, PERIODS, START, WAYS, ask, neighbours_of, panel
 
 ONES = np.ones(2)
 RADIUS = 3000
 WEIGHTS = np.array([-0.7, 0.1, 0.4, 0.2])
 GRID = Grid(2.0**-12, 3, 2**24)
 PAST = np.array([[0.1, -0.2, 0.3]])
-BY = matched.Matching(GRID, 2, GRID.rows(PAST)[0], np.empty(0), 0.2 * FINE, 0.25 * FINE)
+BY = Matching(GRID, 2, GRID.rows(PAST)[0], np.empty(0), 0.2 * FINE, 0.25 * FINE)
 
 
 def whole(rows: Rows) -> Any:
@@ -59,75 +66,164 @@ def two_ways(rows: Rows) -> list[Placebos]:
     return [Placebos(rows[:, way], scales, weights) for way in (0, 1)]
 
 
-def missed_twice(rng: Any, m: int, low: Rows, high: Rows) -> Rows:
-    rows = np.zeros((m, 4))
-    rows[0] = 1, 1, -1, 1
-    return rows
+def first_at(*values: float) -> Callable[..., Rows]:
+    """Return a start whose records are 0 but the first."""
+    return lambda rng, m, low, high: np.vstack([values, np.zeros((m - 1, len(values)))])
 
 
-def sums(rows: Rows) -> Any:
+missed_twice = first_at(1, 1, -1, 1)
+
+
+def sums(rows: Rows, by: Matching = BY) -> Any:
+    cells = GRID.rows(np.clip(rows, -1, 1))
+    return matched_sums(*matched.weights_and_changes(cells, np.empty((len(cells), 0)), by)[:2], by)
+
+
+def sums_of_followers(rows: Rows) -> Any:
     """The matched sums of donors whose past is the target's but for its first value, and whose future is free."""
     past = np.tile(PAST, (len(rows), 1))
     past[:, 0] += rows[:, 0]
-    future = np.clip(past[:, -1:] + rows[:, 1:], -1, 1)
-    cells = GRID.rows(np.clip(np.hstack([past, future]), -1, 1))
-    return matched_sums(*matched.weights_and_changes(cells, np.empty((len(cells), 0)), BY)[:2], BY)
+    return sums(np.hstack([past, np.clip(past[:, -1:] + rows[:, 1:], -1, 1)]))
+
+
+ONE_LATER = replace(BY, after=1)
+
+
+def own_width(rows: Rows) -> Any:
+    return sums(rows, replace(ONE_LATER, kernel_width=FINE * max(float(np.std(rows[:, :3])), 0.02)))
 
 
 def followers(rng: Any, m: int, low: Rows, high: Rows) -> Rows:
-    rows = np.zeros((m, 3))
-    rows[0, 1:] = 0.6
+    rows = np.tile([*PAST[0], 0.8], (m, 1))
+    rows += 0.02 * rng.standard_normal(rows.shape)
+    return np.clip(rows, -1, 1)
+
+
+def matched_mean(rows: Rows) -> Any:
+    weights = np.exp(-(rows[:, 0] ** 2) * 20)
+    return np.clip(rows[:, 1], -0.25, 0.25) @ weights / max(float(weights.sum()), 1e-9)
+
+
+def far_but_one(rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+    rows = np.ones((m, 2))
+    rows[0] = 0, -1
     return rows
 
 
-def along(rng: Any, m: int, low: Rows, high: Rows) -> Rows:
-    rows = np.zeros((m, 2))
-    rows[0] = 1
-    return rows
+def own_radius(rows: Rows) -> Any:
+    radius = max(1, int(np.quantile(np.linalg.norm(whole(rows), axis=1), 0.5)))
+    return within_radius(whole(rows), radius).sum(axis=0) / radius
 
 
-def apart(rng: Any, m: int, low: Rows, high: Rows) -> Rows:
-    rows = np.zeros((m, 2))
-    rows[0, 0] = 1
-    return rows
+def clipped_then_centred(rows: Rows) -> Any:
+    clipped = within_radius(whole(rows), RADIUS)
+    return (clipped - clipped[:, :1]).sum(axis=0)
 
+
+def weighted(rows: Rows) -> Any:
+    return rows.T @ WEIGHTS[: len(rows)]
+
+
+def less_own_means(rows: Rows) -> Any:
+    return weighted(rows[:, 1:] - rows[:, :1])
+
+
+def refitted(rows: Rows) -> int:
+    others = (rows[:, 0].sum() - rows[:, 0]) / (len(rows) - 1)
+    full = np.full(len(rows), FULL)
+    return placebo.count_beyond(Placebos(rows[:, 0] - others, np.ones(len(rows)), full), 0.4, 1.0)
+
+
+def table(rows: Rows) -> Any:
+    full = np.full(len(rows), FULL)
+    return placebo.ratio_table(Placebos(rows[:, 0], np.abs(rows[:, 1]), full, rows[:, 3]))
+
+
+def near(rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+    return np.column_stack([np.append(np.full(m - 1, 0.2), 0.9), np.ones(m)])
+
+
+def ridge(rows: Rows) -> Any:
+    return ridge_weights(rows, ONES, 3.0)
+
+
+def products(rows: Rows) -> Any:
+    return factor.products(at_length(whole(rows), factor.LENGTH))
+
+
+def gradient(rows: Rows, f: Any) -> Any:
+    return -2 * rows @ (ONES - rows.T @ f)
+
+
+SIGNED: dict[str, Any] = {"low": -1.0, "norm": Norm.L2, "evaluations": 1_000}
+FOLLOWERS: dict[str, Any] = {"columns": 4, "sizes": (40,), "starts": {"followers": followers}, **SIGNED}
 
 SENSITIVITIES = (
-    SensitivityRow("ridge-weights", lambda rows: ridge_weights(rows, ONES, 3.0),
-                   lambda m: ridge_weight_sensitivity(ONES, 3.0, m), (1, 5), 0.99,
-                   ("ridge weights by the bound of a removal",),
-                   {"columns": 2, "low": -1.0, "starts": {"along": along}}),
-    SensitivityRow("panel-rows", lambda rows: rows.ravel(), lambda m: perturbation.row_sensitivity(3), (1, 5), 0.99,
-                   ("all later cells by the bound of one",), {"columns": 3, "low": -1.0}),
-    SensitivityRow("weighted-donors", lambda rows: rows.T @ WEIGHTS[: len(rows)],
-                   lambda m: perturbation.weighted_sensitivity(WEIGHTS[:m], 2), (1, 4), 0.99,
-                   ("weighted donors by the mean weight", "weighted donors less their own means"),
-                   {"columns": 2, "low": -1.0}),
-    SensitivityRow("matched-sums", sums, lambda m: matched_sensitivity(BY), (1, 6), 0.99,
-                   ("a kernel width from the donors", "matched means by the bound of equal weights"),
-                   {"columns": 3, "low": -1.0, "starts": {"followers": followers}}),
+    SensitivityRow("ridge-weights", ridge, lambda m: ridge_weight_sensitivity(ONES, 3.0, m), (1, 5), 0.99, (
+        by_falsifier("ridge weights by the bound of a removal", ridge, lambda m: ridge_weight_bound(ONES, 3.0) / 2,
+                     columns=2, **SIGNED),
+    ), {"columns": 2, "low": -1.0, "starts": {"along": first_at(1, 1)}}),
+    SensitivityRow("panel-rows", lambda rows: rows.ravel(), lambda m: perturbation.row_sensitivity(3), (1, 5), 0.99, (
+        by_falsifier("all later cells by the bound of one", lambda rows: rows.ravel(), 2.0, columns=3, **SIGNED),
+    ), {"columns": 3, "low": -1.0}),
+    SensitivityRow("weighted-donors", weighted, lambda m: perturbation.weighted_sensitivity(WEIGHTS[:m], 2), (1, 4),
+                   0.99, (
+        by_falsifier("weighted donors by the mean weight", weighted,
+                     lambda m: 2 * np.sqrt(2) * float(np.abs(WEIGHTS[:m]).mean()), columns=2, sizes=(2, 4), **SIGNED),
+        by_falsifier("weighted donors less their own means", less_own_means,
+                     lambda m: perturbation.weighted_sensitivity(WEIGHTS[:m], 1).bound, columns=2, sizes=(2, 4),
+                     **SIGNED),
+    ), {"columns": 2, "low": -1.0}),
+    SensitivityRow("matched-sums", sums_of_followers, lambda m: matched_sensitivity(BY), (1, 6), 0.99, (
+        by_falsifier("a kernel width from the donors", own_width, matched_sensitivity(ONE_LATER).bound, **FOLLOWERS),
+        by_falsifier("matched means by the bound of equal weights", matched_mean, lambda m: 0.5 / m, columns=2,
+                     starts={"far but one": far_but_one}, **SIGNED),
+    ), {"columns": 3, "low": -1.0, "starts": {"followers": first_at(0, 0.6, 0.6)}}),
     SensitivityRow("row-radius", lambda rows: factor.rows_within(squared_lengths(whole(rows)), RADIUS),
-                   lambda m: factor.count_sensitivity(), (2, 7), 1, ("a radius that the rows choose",),
-                   {"columns": 3, "low": -1.0}),
+                   lambda m: factor.count_sensitivity(), (2, 7), 1, (
+        by_falsifier("a radius that the rows choose", own_radius, 2.0, columns=2, sizes=(7,), **SIGNED),
+    ), {"columns": 3, "low": -1.0}),
     SensitivityRow("clipped-sum", lambda rows: within_radius(whole(rows), RADIUS).sum(axis=0),
-                   lambda m: factor.sum_sensitivity(RADIUS), (1, 6), 0.99,
-                   ("rows clipped before their mean is taken off", "a radius that the rows choose"),
-                   {"columns": 2, "low": -1.0}),
-    SensitivityRow("direction-products", lambda rows: factor.products(at_length(whole(rows), factor.LENGTH)),
-                   lambda m: factor.products_sensitivity(), (1, 6), 0.99,
-                   ("products by the bound of one row's own",),
-                   {"columns": 2, "low": -1.0, "starts": {"apart": apart}}),
+                   lambda m: factor.sum_sensitivity(RADIUS), (1, 6), 0.99, (
+        by_falsifier("rows clipped before their mean is taken off", clipped_then_centred,
+                     factor.sum_sensitivity(RADIUS).bound, columns=3, **SIGNED),
+    ), {"columns": 2, "low": -1.0}),
+    SensitivityRow("direction-products", products, lambda m: factor.products_sensitivity(), (1, 6), 0.99, (
+        by_falsifier("products by the bound of one row's own", products, 5.0 * factor.LENGTH**2, columns=2, **SIGNED),
+    ), {"columns": 2, "low": -1.0, "starts": {"apart": first_at(1, 0)}}),
     SensitivityRow("mixing-scores", lambda rows: placebo.losses(two_ways(rows)),
-                   lambda m: placebo.losses_sensitivity(2, Norm.L2), (1, 9), 0.99,
-                   ("mixing scores without a bound",),
-                   {"columns": 4, "low": -1.0, "starts": {"missed twice": missed_twice}}),
+                   lambda m: placebo.losses_sensitivity(2, Norm.L2), (1, 9), 0.99, (
+        by_falsifier("mixing scores without a bound", lambda rows: float((FULL * (rows[:, 0] / 0.4) ** 2).sum()),
+                     float(FULL), columns=1, low=-1.0),
+    ), {"columns": 4, "low": -1.0, "starts": {"missed twice": missed_twice}}),
     SensitivityRow("ratio-count", lambda rows: placebo.count_beyond(placebos(rows), 0.8, 1.0),
-                   lambda m: placebo.count_sensitivity(), (1, 9), 1, ("placebo residuals of a fit per donor",),
-                   {"columns": 3, "low": -1.0}),
+                   lambda m: placebo.count_sensitivity(), (1, 9), 1, (
+        by_falsifier("placebo residuals of a fit per donor", refitted, FULL, columns=2, sizes=(4,), low=-1.0,
+                     starts={"near": near}),
+    ), {"columns": 3, "low": -1.0}),
     SensitivityRow("ratio-table", lambda rows: placebo.ratio_table(swinging(rows)),
-                   lambda m: placebo.table_sensitivity(), (1, 9), 0.99, ("a table by the bound of one cell",),
-                   {"columns": 4, "low": -1.0, "starts": {"far and calm": far_and_calm}}),
+                   lambda m: placebo.table_sensitivity(), (1, 9), 0.99, (
+        by_falsifier("a table by the bound of one cell", table, 0.95 * placebo.table_sensitivity().bound, columns=4,
+                     **SIGNED),
+    ), {"columns": 4, "low": -1.0, "starts": {"far and calm": far_and_calm}}),
 )  # fmt: skip
+MUTANTS = (
+    by_falsifier("objective perturbation over all of space", lambda rows: gradient(rows, np.full(len(rows), 5.0)),
+                 lambda m: gradient_bound(m, 2), columns=2, sizes=(3,), **SIGNED),
+)  # fmt: skip
+CONTROLS = (
+    by_falsifier("ridge weights by their bound", ridge, lambda m: ridge_weight_bound(ONES, 3.0), columns=2, **SIGNED),
+    by_falsifier("matched sums of a public width", lambda rows: sums(rows, ONE_LATER),
+                 matched_sensitivity(ONE_LATER).bound, **FOLLOWERS),
+    by_falsifier("gradients inside the l1 ball", lambda rows: gradient(rows, np.eye(len(rows))[0]),
+                 lambda m: gradient_bound(m, 2), columns=2, sizes=(3,), **SIGNED),
+)  # fmt: skip
+
+# Objective perturbation.
+
+OBJECTIVE_DELTA = 1e-6
+QUADRATIC = 3e4
+"""So large that the minimiser is nearly −b/M: of all, there one donor's loss is nearest to ε."""
 
 
 def _weights(donors: Any) -> Query:
@@ -139,20 +235,9 @@ def objective(
 ) -> Any:
     """Return weights, one row a release."""
     loss = dpc.ApproxDP(round(epsilon / share, 9), OBJECTIVE_DELTA)
-    budget = dpc.ApproxDP(loss.exact_epsilon * size, loss.exact_delta * size)
-    allotment, query = (
-        dpc.Ledger.in_memory(budget, accept_large_epsilon=True).charge(budget, task="audit"),
-        _weights(donors),
-    )
-    y = np.asarray(target, dtype=np.float64)
-    return np.array([
-        objective_perturbation(query, allotment, loss, target=y, quadratic=quadratic) for _ in range(size)
-    ])  # fmt: skip
-
-
-OBJECTIVE_DELTA = 1e-6
-QUADRATIC = 3e4
-"""So large that the minimiser is nearly −b/M: of all, there one donor's loss is nearest to ε."""
+    query, budget, y = _weights(donors), allotted(loss, size), np.asarray(target, dtype=np.float64)
+    runs = [objective_perturbation(query, budget, loss, target=y, quadratic=quadratic) for _ in range(size)]
+    return np.array(runs)
 
 
 def _objective(answer: Any, epsilon: float, size: int, share: float) -> Any:
@@ -162,26 +247,22 @@ def _objective(answer: Any, epsilon: float, size: int, share: float) -> Any:
 
 def _published(answer: Any, epsilon: float, size: int, share: float) -> Any:
     loss = dpc.PureDP(epsilon / share)
-    budget = dpc.PureDP(loss.exact_epsilon * size)
-    allotment = dpc.Ledger.in_memory(budget, accept_large_epsilon=True).charge(budget, task="audit", unproven=True)
-    return np.array([
-        published_objective_perturbation(_weights([[answer]]), allotment, loss, target=np.zeros(1), penalty=1.0)[0]
-        for _ in range(size)
-    ])  # fmt: skip
+    budget, query = allotted(loss, size, unproven=True), _weights([[answer]])
+    runs = (published_objective_perturbation(query, budget, loss, target=np.zeros(1), penalty=1.0) for _ in range(size))
+    return np.array([run[0] for run in runs])
 
 
 MECHANISMS = (
     # Not tight in one dimension: its exact row has the figure, the proof page why.
-    MechanismRow(
-        "objective-perturbation", "objective_perturbation:objective_perturbation", "objective-perturbation",
-        ((-0.5, 1.0), (0.5, 1.0)), _objective, ("objective perturbation over all of space",),
-        delta=lambda epsilon: OBJECTIVE_DELTA, draws=1_000,
-    ),
-    MechanismRow(
-        "objective-perturbation-published", "dpsc:published_objective_perturbation", None,
-        (0.0, 1.0), _published, ("objective perturbation over all of space",),
-    ),
+    MechanismRow("objective-perturbation", "objective_perturbation:objective_perturbation", "objective-perturbation",
+                 ((-0.5, 1.0), (0.5, 1.0)), _objective, ("objective perturbation over all of space",),
+                 delta=lambda epsilon: OBJECTIVE_DELTA, draws=1_000),
+    MechanismRow("objective-perturbation-published", "dpsc:published_objective_perturbation", None, (0.0, 1.0),
+                 _published, ("objective perturbation over all of space",)),
 )  # fmt: skip
+
+# The calls.
+
 
 def pair(name: str, side: int) -> Any:
     """Return 40 donors of which one turns: after the start, away from its last value, or along the target and after."""
@@ -198,20 +279,8 @@ def pair(name: str, side: int) -> Any:
     return rows
 
 
-def allotted(loss: Any, times: int) -> Any:
-    if isinstance(loss, dpc.ZCDP):
-        budget: Any = dpc.ZCDP(loss.exact_rho * times)
-    elif isinstance(loss, dpc.ApproxDP):
-        budget = dpc.ApproxDP(loss.exact_epsilon * times, loss.exact_delta * times)
-    else:
-        budget = dpc.PureDP(loss.exact_epsilon * times)
-    return dpc.Ledger.in_memory(budget, unit="unit", accept_large_epsilon=True).charge(
-        budget, task="audit", unit=Unit.DONOR, unit_column="unit"
-    )
-
-
 def drawn(name: str) -> Callable[[int, float, int], list[float]]:
-    """Return one released number of each of many runs of a way: everything after the panel, at ε or ρ = .02ε²."""
+    """Return one released number of each of many runs of a way: everything after the panel, at ε or ρ = 0.02ε²."""
 
     def draw(side: int, epsilon: float, size: int) -> list[float]:
         rows = pair(name, side)
@@ -221,83 +290,56 @@ def drawn(name: str) -> Callable[[int, float, int], list[float]]:
         half: Any = dpc.PureDP(epsilon / 2) if pure else dpc.ZCDP(0.01 * epsilon**2)
         if name == "objective-perturbation":
             loss, half = dpc.ApproxDP(epsilon, 1e-6), dpc.PureDP(epsilon / 2)
-        allotment = allotted(loss, size)
-        if name.startswith("matched"):
-            own = grid.rows(y[None])[0]
-            by = matched.Matching(grid, PERIODS - START, own, np.empty(0), 0.2 * FINE, 0.5 * FINE)
-            parts = matched.weights_and_changes(grid.rows(rows), np.empty((len(rows), 0)), by)[:2]
-            add, query = (l2_ball if pure else gaussian), matched.matched_query(*parts, by, loss)
-            more: Any = by, np.zeros(PERIODS - START), 0.1 * FINE, loss
-            answers = (matched.estimated(add(query, allotment, loss), *more) for _ in range(size))
-            return [float(answer.change.sum()) for answer in answers]
-        if name == "factor":
-            # The answer to the question of the radius is as good as fixed: all donors but one lie still.
-            return [float(factor.release(rows, grid, allotment, loss).mean[-1]) for _ in range(size)]
-        found = []
-        for _ in range(size):
+        budget = allotted(loss, size, Unit.DONOR)
+
+        def run() -> float:
+            if name.startswith("matched"):
+                by = Matching(grid, PERIODS - START, grid.rows(y[None])[0], np.empty(0), 0.2 * FINE, 0.5 * FINE)
+                parts = matched.weights_and_changes(grid.rows(rows), np.empty((len(rows), 0)), by)[:2]
+                noisy = (l2_ball if pure else gaussian)(matched.matched_query(*parts, by, loss), budget, loss)
+                return float(matched.estimated(noisy, by, np.zeros(PERIODS - START), 0.1 * FINE, loss).change.sum())
+            if name == "factor":
+                # The answer to the question of the radius is as good as fixed: all donors but one lie still.
+                return float(factor.release(rows, grid, budget, loss).mean[-1])
             if name == "DPSC_out":
-                found.append(float(as_published(rows, loss, allotment).sum()))
-                continue
+                return float(as_published(rows, loss, budget).sum())
             if name == "objective-perturbation":
-                first = dpc.ApproxDP(epsilon / 2, 1e-6)
-                path = perturbation.release_path(
-                    perturbation.release_objective(X, y, None, "simplex", allotment, first), Y, allotment, half
-                )
+                first: Any = dpc.ApproxDP(epsilon / 2, 1e-6)
+                weights = perturbation.release_objective(X, y, None, "simplex", budget, first)
             else:
-                path = perturbation.release_path(
-                    perturbation.release_weights(X, y, 6.0, "simplex", allotment, half), Y, allotment, half
-                )
-            found.append(float(path.sum()))
-        return found
+                weights = perturbation.release_weights(X, y, 6.0, "simplex", budget, half)
+            return float(perturbation.release_path(weights, Y, budget, half).sum())
+
+        return [run() for _ in range(size)]
 
     return draw
 
 
-def as_published(rows: Any, loss: Any, allotment: Any) -> Any:
+def as_published(rows: Any, loss: Any, budget: Any) -> Any:
     """Return the path of the published system with λ = 6."""
     way = dpc.papers.DpscOut(penalty=6.0)
     ledger = dpc.Ledger.in_memory(loss, unit="unit", accept_large_epsilon=True)
     question = Treated.of(panel(rows, ledger), None, 0.9, True, True)
-    run = Run(question, loss, allotment, None, rows)
-    return way.path(rows, way.plans(question, loss)[0], run).values
+    return way.path(rows, way.plans(question, loss)[0], Run(question, loss, budget, None, rows)).values
 
-
-def _first(answers: Any) -> Any:
-    return answers[0] if isinstance(answers, tuple) else answers
-
-
-def compared(**arguments: Any) -> Neighbours:
-    ends = np.ones(PERIODS)
-    search = Search(lambda rows: ask(rows, **dict(arguments)), 40, -ends, ends)
-    return Neighbours(lambda seed, answers: audited(seed, answers, **arguments), search)
-
-
-MUTANTS = {
-    "matched": ("a kernel width from the donors", "placebo residuals of a fit per donor"),
-    "factor": ("rows clipped before their mean is taken off", "a radius that the rows choose"),
-    "output-perturbation": ("ridge weights by the bound of a removal", "weighted donors by the mean weight"),
-    "DPSC_out": ("ridge weights by the bound of a removal", "weighted donors by the mean weight"),
-    "objective-perturbation": ("objective perturbation over all of space",),
-}
 
 def claims_of(arguments: dict[str, Any]) -> tuple[str, ...]:
     with dpc.simulated_noise(0):
-        answer = _first(ask(np.tile(LINE, (300, 1)), **dict(arguments)))
+        answers = ask(np.tile(LINE, (300, 1)), **dict(arguments))
+    answer = answers[0] if isinstance(answers, tuple) else answers
     return tuple(answer.guarantee.proofs)
 
 
 def task(name: str, function: str, arguments: dict[str, Any]) -> TaskRow:
-    return TaskRow(f"{function} {name}", function, claims_of(arguments), compared(**arguments), drawn(name), 0.0,
-                   MUTANTS[getattr(arguments["method"], "name", arguments["method"])], delta=1e-6)  # fmt: skip
+    search = Search(lambda rows: ask(rows, **dict(arguments)), 40, -np.ones(PERIODS), np.ones(PERIODS))
+    return TaskRow(f"{function} {name}", function, claims_of(arguments), Neighbours(neighbours_of, search), drawn(name),
+                   delta=1e-6)  # fmt: skip
 
 
 TASKS = (
     *(task(name, "synthetic_control", arguments) for name, arguments in WAYS.items()),
-    *(
-        task(name, "synthetic_controls", {**WAYS[name], "several": True})
-        for name in ("matched by epsilon", "factor")
-    ),
-)
+    *(task(name, "synthetic_controls", {**WAYS[name], "several": True}) for name in ("matched by epsilon", "factor")),
+)  # fmt: skip
 PANEL_WAYS = {row.name for row in TASKS}
 if len(LINE) != PERIODS:
     raise ValueError("the target has all periods")

@@ -17,9 +17,8 @@ from dpcausal.mechanisms.blocks import block_order
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.statistics.neighbour_pairs import PairSums, pair_sums, signed_sensitivity, untied_sensitivity
-from tests.registry.rows import SensitivityRow
-
-Rows = Any
+from tests.registry.index import SENSITIVITIES
+from tests.registry.rows import Rows, SensitivityRow
 
 
 def records(persons: Rows, private: bool) -> tuple[Rows, Any]:
@@ -60,8 +59,6 @@ KEYED: dict[str, tuple[Any, Any]] = {
 
 def rows_of_persons() -> list[SensitivityRow]:
     """Return the rows of claims that answers for persons rest on; the keyed ones as for private ids, too."""
-    from tests.registry.claims import SENSITIVITIES
-
     found = [row for row in SENSITIVITIES if row.claim in CLAIMS]
     assert {row.claim for row in found} == CLAIMS
     return found + [replace(row, sensitivity=KEYED[row.claim][1]) for row in found if row.claim in KEYED]

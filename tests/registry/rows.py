@@ -1,42 +1,74 @@
-"""The kinds of rows of the registry; a later task adds a row to a table beside this page and writes no new code."""
+"""The kinds of rows of the registry.  ``index`` collects the rows of all pages.
+
+A page of a subject holds its claims, each with statistic, domain, witness and mutants in one ``SensitivityRow``, and
+its public calls, each with its neighbours and a worst pair in one ``TaskRow``.  A later task adds rows to a page.
+
+Four kinds of audit kill mutants: the **falsifier** on a statistic with its claimed sensitivity; the **grey box** on a
+call and two neighbours; the **black box** on seeded outputs of the mechanism; the **ledger** check on the order of
+spend and draw.  All but the black box compare exact numbers.  Each black box has the false alarm ``EACH``; there are at
+most ``MOST_BLACK_BOXES``, so any right mechanism is flagged with probability at most ``ALARM``, by the union bound.
+
+Power.  A black box counts 60,000 outputs a side.  By the normal approximation its bound on log(p/q) falls short by at
+most z(√((1 − p)/p) + √((1 − q)/q))/√60,000, z = 6.6 for EACH over 8 events in two directions.  The weakest mutant has
+0.8 of the noise of a claim of 1: true loss 1.25, p = ½, q = ½e^{−1.25} = 0.143, shortfall 0.093 of the 0.25 there is,
+and the rest is more than 10 of the standard deviations √(1 + 2.45²)/√60,000 = 0.011.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import numpy.typing as npt
 
-from dpcausal.audit import GreyBoxAudit
-from dpcausal.privacy.sensitivity import Sensitivity
+from dpcausal.audit import GreyBoxAudit, audit_samples, compare, falsify
+from dpcausal.privacy.ledger import CallBudget, Ledger
+from dpcausal.privacy.sensitivity import PrivacyUnit, Sensitivity, Unit
 
+ALARM, MOST_BLACK_BOXES = 1e-6, 64
+EACH = ALARM / MOST_BLACK_BOXES
+DRAWS = 66_000  # outputs a side, the first eleventh of which choose the events
+
+Rows = Any
 Draw = Callable[[Any, float, int, float], Sequence[Any] | npt.NDArray[Any]]
 """(exact answer, claimed ε, number of outputs, share) → independent outputs of the mechanism at a loss of ε/share."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A mutant or a right control: its name, the kind of its audit, and the audit itself, true if it flags."""
+
+    name: str
+    kind: Literal["falsifier", "grey box", "black box", "ledger"]
+    flagged: Callable[[], bool]
+
+
+def by_falsifier(name: str, statistic: Callable[[Any], Any], bound: Any, **domain: Any) -> Case:
+    """Return a case for a statistic whose claimed sensitivity is ``bound``, a number or a function of m."""
+    domain = {"sizes": (6, 11), "evaluations": 3_000, **domain}
+    # Most mutants fall to a tenth of the search; what it does not see is searched for whole.
+    tenth = domain | {"evaluations": domain["evaluations"] // 10}
+    return Case(name, "falsifier", lambda: any(falsify(statistic, bound, **of).violated for of in (tenth, domain)))
+
+
+def by_black_box(name: str, outputs: Callable[[int], tuple[Any, Any]], *, delta: float = 0.0) -> Case:
+    """Return a case, at a claim of (1, δ), for a function of the number of outputs that returns them on D and D′."""
+
+    def flagged() -> bool:
+        return audit_samples(*outputs(DRAWS), claimed=1.0, delta=delta, false_alarm=EACH).violated
+
+    return Case(name, "black box", flagged)
 
 
 @dataclass(frozen=True)
 class MechanismRow:
     """A mechanism: what a query passes through.
 
-    Attributes
-    ----------
-    name : str
-        The name of its events, ``Event.mechanism``.
-    function : str
-        ``"module:function"`` below ``dpcausal.mechanisms`` or ``dpcausal.papers``.
-    claim : str or None
-        The proof page's heading; ``None``: as published, without a valid proof.
-    pair : two exact answers
-        Answers of neighbours at which the loss is attained, sensitivity 1.
-    draw : Draw
-        Outputs for the audit row.
-    delta : callable of ε
-        δ at which ε is the exact loss at the pair; 0 for a pure claim.
-    mutants : tuple of str
-        Names in ``tests/mutants.py`` that break this mechanism.
-    draws : int
-        Most outputs a side of a black-box audit; fewer where each is a call.
+    ``function`` is ``"module:function"``; ``claim`` is ``None`` for what is as published and has no proof; ``pair`` are
+    answers of neighbours at which the loss is attained, at sensitivity 1; ``delta`` gives the δ at which ε is the exact
+    loss there; ``draws`` is the most outputs a side of a black-box audit.
     """
 
     name: str
@@ -51,24 +83,11 @@ class MechanismRow:
 
 @dataclass(frozen=True)
 class SensitivityRow:
-    """A claim about a statistic: the falsifier's row.
+    """A claim about a statistic, for the falsifier.
 
-    Attributes
-    ----------
-    claim : str
-        The heading that the ``Sensitivity`` names as its proof.
-    statistic : callable
-        Rows (m, columns) to an answer.
-    sensitivity : callable of m
-        The claimed sensitivity.
-    sizes : tuple of int
-        Numbers of records.
-    reached : float
-        Share of the bound that a search of these sizes is known to reach.
-    mutants : tuple of str
-        Names in ``tests/mutants.py``.
-    domain : dict
-        ``columns``, ``low``, ``high``, ``levels``, ``starts`` of ``falsify``.
+    ``reached`` is the share of the bound that a search of these sizes is known to reach: above 0.95 it kills the mutant
+    of 0.95 of the bound.  ``mutants`` break this claim: cases, or names of other cases.  ``domain`` holds the
+    ``columns``, ``low``, ``high``, ``levels`` and ``starts`` of ``falsify``.
     """
 
     claim: str
@@ -76,7 +95,7 @@ class SensitivityRow:
     sensitivity: Callable[[int], Sensitivity]
     sizes: tuple[int, ...]
     reached: float
-    mutants: tuple[str, ...]
+    mutants: tuple[Case | str, ...]
     domain: dict[str, Any] = field(default_factory=dict)
 
 
@@ -85,25 +104,13 @@ class TextRow:
     """A claim that no single statistic or mechanism stands for: it needs a test that is marked with its name."""
 
     claim: str
-    kind: str  # "composition" or "lemma"
+    kind: Literal["composition", "lemma"]
     why: str
 
 
 @dataclass(frozen=True)
 class Search:
-    """Where the falsifier looks for neighbours through a public call.
-
-    Attributes
-    ----------
-    ask : callable of rows
-        The call, with an in-memory ledger of its own.
-    rows : int
-        Number of records.
-    low, high : float arrays
-        The range of each column.
-    places : int array, optional
-        The records that are protected; by default all.
-    """
+    """Where the falsifier looks for neighbours through a public call: of so many rows, those at ``places``, or all."""
 
     ask: Callable[[Any], object]
     rows: int
@@ -114,37 +121,23 @@ class Search:
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The grey box of a call: on made-up neighbours of a seed, and where to search for worse ones."""
+    """The grey box of a call: on simulated neighbours of a seed, and where to search for worse ones."""
 
-    audit: Callable[[int, Any], GreyBoxAudit]
+    pair: Callable[[int], tuple[Rows, Rows]]
     search: Search
 
     def __call__(self, seed: int, answers: Any) -> GreyBoxAudit:
-        return self.audit(seed, answers)
+        one, other = self.pair(seed)
+        return compare(lambda: self.search.ask(one), lambda: self.search.ask(other), answers=answers)
 
 
 @dataclass(frozen=True)
 class TaskRow:
     """A public call, or one way of it: what it brings to the gate on neighbours, and its outputs on a worst pair.
 
-    Attributes
-    ----------
-    name : str
-        ``"direction holdout hsic"``.
-    function : str
-        The public function, ``"direction"``.
-    claims : tuple of str
-        What its guarantee names.
-    compare : Neighbours
-        The grey box, called with (seed, answers).
-    draw : callable of (side 0 or 1, ε, number of outputs)
-        Outputs on a pair of neighbours for the audit row.
-    attained : float
-        The least share of ε that the audit shows at 3,000 draws and ε = 1; 0 where the pair is not a worst one.
-    mutants : tuple of str
-        Names in ``tests/mutants.py``.
-    delta : float
-        The δ that the outputs' loss has beside ε.
+    ``claims`` are those that its guarantee names.  ``draw`` takes a side, 0 or 1, ε and the number of outputs;
+    ``attained`` is the least share of ε that the audit shows at 3,000 draws and ε = 1, 0 where the pair is not a worst
+    one; ``delta`` is the δ that the loss of the outputs has beside ε.
     """
 
     name: str
@@ -152,6 +145,19 @@ class TaskRow:
     claims: tuple[str, ...]
     compare: Neighbours
     draw: Callable[[int, float, int], Sequence[Any] | npt.NDArray[Any]]
-    attained: float
-    mutants: tuple[str, ...]
+    attained: float = 0.0
     delta: float = 0.0
+
+
+def allotted(loss: Any, times: int = 1, unit: Unit = Unit.ROW, *, unproven: bool = False) -> CallBudget:
+    """Return an allotment of ``times`` × loss from a ledger in memory."""
+    whole: Any = type(loss)(*(amount * times for amount in loss.amounts.values()))
+    column = "unit" if unit is Unit.DONOR else ""
+    ledger = Ledger.in_memory(whole, **PrivacyUnit(unit, column).words, accept_large_epsilon=True)
+    return ledger.charge(whole, task="audit", unit=unit, unit_column=column, unproven=unproven)
+
+
+def replaced(rows: Rows, place: int, new: Rows) -> Rows:
+    neighbour = rows.copy()
+    neighbour[place] = new
+    return np.asarray(neighbour)

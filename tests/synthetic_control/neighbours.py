@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
-from dpcausal.audit import GreyBoxAudit, compare
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.synthetic_control.methods import chosen
 from dpcausal.synthetic_control.question import OneTreated
@@ -85,13 +84,13 @@ def new_donor(rng: np.random.Generator) -> Any:
     return np.sign(rng.uniform(-1, 1, PERIODS)) if kind == 4 else rng.uniform(-1, 1, PERIODS)
 
 
-def audited(seed: int, answers: Any, n: int = 300, **arguments: Any) -> GreyBoxAudit:
-    """Compare what comes to the gate on a panel and on one with a donor replaced."""
+def neighbours_of(seed: int, n: int = 300) -> tuple[Any, Any]:
+    """Return a panel and one with a donor replaced."""
     rng = np.random.default_rng(seed)
     rows = some_donors(rng, n)
     other = rows.copy()
     other[int(rng.integers(n))] = new_donor(rng)
-    return compare(lambda: ask(rows, **dict(arguments)), lambda: ask(other, **dict(arguments)), answers=answers)
+    return rows, other
 
 
 def plan_of(

@@ -20,7 +20,7 @@ from dpcausal.papers.statistics import gaussian_sums
 from dpcausal.privacy.noise import generator_from_seed
 from tests.conformance import search
 from tests.direction.neighbours import spelled
-from tests.registry.training_claims import GROUP, LARGE, RANGES, N, apart, of_scores
+from tests.registry.training import GROUP, LARGE, RANGES, N, apart, of_scores
 
 PAIR = dpc.simulate.anm_pair(400, seed=2)
 BOTH = Columns(PAIR.columns["x"], PAIR.columns["y"], np.ones(400, dtype=np.bool_))

@@ -19,7 +19,7 @@ from dpcausal.papers.statistics.stability import prediction_sensitivity
 from dpcausal.privacy.sensitivity import Norm, Unit
 from tests.conformance import search
 from tests.direction.neighbours import spelled
-from tests.registry.training_claims import LARGE, RANGES, SHIFT, N, apart, of_published, of_ranges, of_ranks
+from tests.registry.training import LARGE, RANGES, SHIFT, N, apart, of_published, of_ranges, of_ranks
 
 PAIR = dpc.simulate.anm_pair(600, seed=4)
 RANKS = dpc.ApproxDP(1, 1e-6)

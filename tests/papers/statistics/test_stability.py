@@ -27,7 +27,7 @@ from dpcausal.papers.statistics.stability import (
 )
 from dpcausal.privacy.sensitivity import Norm, Unit
 from tests.conformance import check_claim
-from tests.registry.training_claims import BOX, PENALTY, leaning, predictions, worst_table
+from tests.registry.training import BOX, PENALTY, leaning, predictions, worst_table
 
 Rows = Any
 

@@ -19,14 +19,13 @@ from dpcausal.privacy.composition import cost_of
 from dpcausal.privacy.ledger import CallBudget, Ledger
 from dpcausal.privacy.loss import PureDP, to_zcdp
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
-from tests.mutants import Case
+from tests.registry.rows import Case
 
 Values = Any
 Call = Callable[[Values], Any]
 
 ONE = PureDP(1)
-EMPTY, FULL = [0.0] * 6, [1.0, *[0.0] * 5]
-"""Neighbours: the first record is replaced; all other pairs below are made of these."""
+EMPTY, FULL = [0.0] * 6, [1.0, *[0.0] * 5]  # neighbours: the first record is replaced
 
 
 def granted(relation: Relation = Relation.REPLACE_ONE) -> CallBudget:
@@ -60,31 +59,14 @@ def right(values: Values) -> Any:
     return noisy(np.clip(values, 0, 1).sum(), granted())
 
 
-def half_the_bound(values: Values) -> Any:
-    return noisy(sum(values), granted(), bound=0.5)
+def unclipped(values: Values, **claimed: Any) -> Any:
+    return noisy(sum(values), granted(), **claimed)
 
 
-def unclipped(values: Values) -> Any:
-    return noisy(sum(values), granted())
-
-
-def local_bound(values: Values) -> Any:
-    return noisy(sum(values), granted(), bound=max(max(values), 0.1))
-
-
-def telling_label(values: Values) -> Any:
-    return noisy(sum(values), granted(), label=f"sum of {np.count_nonzero(values)} rows")
-
-
-def row_count(values: Values) -> Any:
+def changing_count(values: Values, answer: float, bound: float = 1.0) -> Any:
     # Under add/remove the number of rows is private, and so is a bound that is made of it.
     relation = Relation.ADD_OR_REMOVE_ONE
-    return noisy(np.mean(values), granted(relation), bound=1 / len(values), relation=relation)
-
-
-def known_count(values: Values) -> Any:
-    relation = Relation.ADD_OR_REMOVE_ONE
-    return noisy(sum(values), granted(relation), relation=relation)
+    return noisy(answer, granted(relation), bound=bound, relation=relation)
 
 
 def divided(values: Values) -> Any:
@@ -102,13 +84,8 @@ def early_return(values: Values) -> Any:
 
 
 def strata(values: Values, skip: bool) -> Any:
-    allotment = granted()
-    parts = values[0::2], values[1::2]
-    return [
-        noisy(sum(part), allotment, loss=PureDP(0.5), label=f"stratum {i}")
-        for i, part in enumerate(parts)
-        if not skip or np.any(part)
-    ]
+    allotment, parts = granted(), [part for part in (values[0::2], values[1::2]) if not skip or np.any(part)]
+    return [noisy(sum(part), allotment, loss=PureDP(0.5), label=f"stratum {i}") for i, part in enumerate(parts)]
 
 
 def until_converged(values: Values) -> Any:
@@ -237,12 +214,15 @@ def overspent(units_of: Callable[[PureDP], float]) -> bool:
     return 10_000 * units_of(PureDP(1.5e-9)) <= 14_000
 
 
-MUTANTS: list[Case] = [
-    by_grey_box("half the bound at the gate", half_the_bound),
+MUTANTS = (
+    by_grey_box("half the bound at the gate", lambda values: unclipped(values, bound=0.5)),
     by_grey_box("not clipped before the gate", unclipped, (EMPTY, [7.0, *EMPTY[1:]])),
-    by_grey_box("noise scaled to the largest value at hand", local_bound),
-    by_grey_box("a label that counts", telling_label),
-    by_grey_box("n leaked through the bound under add/remove", row_count, (EMPTY, EMPTY[1:])),
+    by_grey_box("noise scaled to the largest value at hand",
+                lambda values: unclipped(values, bound=max(max(values), 0.1))),
+    by_grey_box("a label that counts",
+                lambda values: unclipped(values, label=f"sum of {np.count_nonzero(values)} rows")),
+    by_grey_box("n leaked through the bound under add/remove",
+                lambda values: changing_count(values, float(np.mean(values)), 1 / len(values)), (EMPTY, EMPTY[1:])),
     by_grey_box("an error on a constant column", divided, silent=True),
     by_grey_box("an error that quotes a value", telling_error, silent=True),
     by_grey_box("an early return when nothing is found", early_return, silent=True),
@@ -258,15 +238,15 @@ MUTANTS: list[Case] = [
     Case("a pure ε charged as ε²/4", "ledger", lambda: too_cheap(lambda epsilon: epsilon**2 / 4)),
     Case("a pure ε charged as ε²/8", "ledger", lambda: too_cheap(lambda epsilon: epsilon**2 / 8)),
     Case("costs rounded down to units", "ledger", lambda: overspent(lambda loss: math.floor(loss.epsilon * 1e9))),
-]
+)
 
-CONTROLS: list[Case] = [
+CONTROLS = (
     by_grey_box("a clipped sum", right, (EMPTY, [7.0, *EMPTY[1:]])),
-    by_grey_box("a sum under add/remove", known_count, (FULL, FULL[1:])),
+    by_grey_box("a sum under add/remove", lambda values: changing_count(values, sum(values)), (FULL, FULL[1:])),
     by_grey_box("strata that are all answered", lambda values: strata(values, skip=False)),
     by_grey_box("a second look that a noisy answer decides", by_noisy_branch),
     by_ledger("spend before the draw", pays_first),
     Case("two releases, each at half the allotment", "ledger", lambda: refused(twice(PureDP(0.5)))),
     Case("a pure ε charged as ε²/2", "ledger", lambda: too_cheap(lambda epsilon: to_zcdp(PureDP(epsilon)).rho)),
     Case("costs rounded up to units", "ledger", lambda: overspent(lambda loss: cost_of(loss).epsilon or 0)),
-]
+)
