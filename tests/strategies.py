@@ -53,12 +53,9 @@ def often(likely: st.SearchStrategy[Any], seldom: st.SearchStrategy[Any]) -> st.
 
 
 amount = st.one_of(
-    junk,
-    st.floats(),
-    st.floats(1e-9, 3),
-    st.fractions(0, 2, max_denominator=10**12),
+    junk, st.floats(), st.floats(1e-9, 3), st.fractions(0, 2, max_denominator=10**12),
     st.decimals(0, 2, allow_nan=False, places=11),
-)
+)  # fmt: skip
 
 
 def _loss(kind: int, first: Any, second: Any) -> Any:

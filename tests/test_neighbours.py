@@ -24,19 +24,13 @@ BUDGET = dpc.PureDP(100)
 
 Row = tuple[Any, Any, Any]
 REPLACEMENTS: dict[str, Row] = {
-    "NaN": (float("nan"), float("nan"), "no"),
-    "one NaN": (float("nan"), 0.5, "no"),
-    "infinity": (float("inf"), float("-inf"), "yes"),
-    "huge": (1.7e308, -1.7e308, "9" * 400),
-    "subnormal": (5e-324, -5e-324, ""),
-    "minus zero": (-0.0, 0.0, "no"),
-    "null": (None, None, None),
-    "bounds": (1.0, -1.0, "yes"),
-    "just outside": (np.nextafter(1, 2), np.nextafter(-1, -2), "Yes"),
-    "text": (0.25, 0.25, 'a "quoted", text\nof two lines'),
-    "unseen": (0.1, -0.1, "\U0001f600"),
+    "NaN": (float("nan"), float("nan"), "no"), "one NaN": (float("nan"), 0.5, "no"),
+    "infinity": (float("inf"), float("-inf"), "yes"), "huge": (1.7e308, -1.7e308, "9" * 400),
+    "subnormal": (5e-324, -5e-324, ""), "minus zero": (-0.0, 0.0, "no"), "null": (None, None, None),
+    "bounds": (1.0, -1.0, "yes"), "just outside": (np.nextafter(1, 2), np.nextafter(-1, -2), "Yes"),
+    "text": (0.25, 0.25, 'a "quoted", text\nof two lines'), "unseen": (0.1, -0.1, "\U0001f600"),
     "duplicate": (0.0, 0.0, "no"),
-}
+}  # fmt: skip
 """What one person's record becomes."""
 
 START = {"random": 0, "constant": 1, "ties": 2, "missing": 3}
@@ -46,11 +40,9 @@ def pair(start: str, replacement: Row, rows: int) -> tuple[pa.Table, pa.Table]:
     """Return two tables that differ in their second row, of the same declared types."""
     generator = np.random.default_rng([rows, START[start]])
     x = {
-        "random": generator.uniform(-1, 1, rows),
-        "constant": np.zeros(rows),
-        "ties": np.repeat([-0.5, 0.5], [rows // 2, rows - rows // 2]),
-        "missing": np.full(rows, np.nan),
-    }[start]
+        "random": generator.uniform(-1, 1, rows), "constant": np.zeros(rows),
+        "ties": np.repeat([-0.5, 0.5], [rows // 2, rows - rows // 2]), "missing": np.full(rows, np.nan),
+    }[start]  # fmt: skip
     y = x**3 if start == "random" else x[::-1]
     z = ["no", "yes"] * (rows // 2) + ["no"] * (rows % 2)
     columns = [list(x), list(y), z]

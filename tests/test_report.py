@@ -77,22 +77,12 @@ def test_a_private_answer_comes_first() -> None:
     [
         (dpc.PureDP(0.1), {"kind": "PureDP", "epsilon": 0.1}),
         (dpc.ApproxDP(1, 1e-6), {"kind": "ApproxDP", "epsilon": 1.0, "delta": 1e-6}),
-        (dpc.ZCDP(0.5), {"kind": "ZCDP", "rho": 0.5}),
-        (dpc.NoPrivacy(), {"kind": "NoPrivacy"}),
-        (Colour.RED, "red"),
-        (Fraction(1, 4), 0.25),
-        (float("nan"), None),
-        (float("-inf"), None),
-        (np.float64("inf"), None),
-        (np.int64(3), 3),
-        (np.bool_(True), True),
-        (np.array([[1.0, np.nan]]), [[1.0, None]]),
-        ({1: (2, "x")}, {"1": [2, "x"]}),
-        (frozenset({"b", "a"}), ["a", "b"]),
-        (None, None),
-        (True, True),
+        (dpc.ZCDP(0.5), {"kind": "ZCDP", "rho": 0.5}), (dpc.NoPrivacy(), {"kind": "NoPrivacy"}), (Colour.RED, "red"),
+        (Fraction(1, 4), 0.25), (float("nan"), None), (float("-inf"), None), (np.float64("inf"), None),
+        (np.int64(3), 3), (np.bool_(True), True), (np.array([[1.0, np.nan]]), [[1.0, None]]),
+        ({1: (2, "x")}, {"1": [2, "x"]}), (frozenset({"b", "a"}), ["a", "b"]), (None, None), (True, True),
     ],
-)
+)  # fmt: skip
 def test_values_become_those_of_json(value: object, expected: object) -> None:
     found = plain(value)
     assert found == expected and type(found) is type(expected)

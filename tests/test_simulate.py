@@ -95,19 +95,11 @@ def test_without_a_seed_records_are_fresh_unless_noise_is_simulated():
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"n": 0},
-        {"n": True},
-        {"n": 2.0},
-        {"n": 5, "mechanism": "unknown"},
-        {"n": 5, "noise": "cauchy"},
-        {"n": 5, "cause": "laplace"},
-        {"n": 5, "noise_scale": 0},
-        {"n": 5, "noise_scale": math.nan},
-        {"n": 5, "noise_scale": True},
-        {"n": 5, "seed": -1},
-        {"n": 5, "seed": True},
+        {"n": 0}, {"n": True}, {"n": 2.0}, {"n": 5, "mechanism": "unknown"}, {"n": 5, "noise": "cauchy"},
+        {"n": 5, "cause": "laplace"}, {"n": 5, "noise_scale": 0}, {"n": 5, "noise_scale": math.nan},
+        {"n": 5, "noise_scale": True}, {"n": 5, "seed": -1}, {"n": 5, "seed": True},
     ],
-)
+)  # fmt: skip
 def test_arguments_outside_their_range_are_refused(arguments):
     with pytest.raises(ParameterError):
         anm_pair(**arguments)

@@ -249,11 +249,8 @@ def test_the_recording_gate_shows_a_bound_that_is_wrong() -> None:
     one, _ = passages(DATA, wrong=1.5)
     other, _ = passages(NEIGHBOUR, wrong=1.5)
     assert [bool(np.abs(a.value - b.value).max() <= a.bound) for a, b in zip(one, other, strict=True)] == [
-        False,
-        True,
-        True,
-        True,
-    ]
+        False, True, True, True,
+    ]  # fmt: skip
 
 
 def test_fixed_answers_are_what_was_asked_for() -> None:

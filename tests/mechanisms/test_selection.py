@@ -120,18 +120,12 @@ def test_one_candidate_is_always_chosen(mechanism: Any) -> None:
 @pytest.mark.parametrize(
     ("scores", "norm", "loss"),
     [
-        (np.zeros(3), Norm.L1, PureDP(1)),
-        (np.zeros(3), Norm.L2, PureDP(1)),
-        (np.zeros(1), Norm.ABSOLUTE, PureDP(1)),
-        (np.zeros((2, 2)), Norm.LINF, PureDP(1)),
-        (np.zeros(0), Norm.LINF, PureDP(1)),
-        (1.0, Norm.LINF, PureDP(1)),
-        (np.zeros(3), Norm.LINF, ZCDP(1)),
-        (np.zeros(3), Norm.LINF, ApproxDP(1, 1e-6)),
-        (np.zeros(3), Norm.LINF, NoPrivacy()),
-        (np.zeros(3), Norm.LINF, PureDP(1e-300)),
+        (np.zeros(3), Norm.L1, PureDP(1)), (np.zeros(3), Norm.L2, PureDP(1)), (np.zeros(1), Norm.ABSOLUTE, PureDP(1)),
+        (np.zeros((2, 2)), Norm.LINF, PureDP(1)), (np.zeros(0), Norm.LINF, PureDP(1)), (1.0, Norm.LINF, PureDP(1)),
+        (np.zeros(3), Norm.LINF, ZCDP(1)), (np.zeros(3), Norm.LINF, ApproxDP(1, 1e-6)),
+        (np.zeros(3), Norm.LINF, NoPrivacy()), (np.zeros(3), Norm.LINF, PureDP(1e-300)),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_selected_from_is_refused_before_the_spend(
     mechanism: Any, scores: Any, norm: Norm, loss: Any
 ) -> None:

@@ -48,11 +48,9 @@ amounts = st.one_of(
 )
 deltas = st.one_of(st.floats(1e-18, 0.3), st.sampled_from([1e-9, 1e-6, 1e-5, Fraction(1, 3)]))
 budgets = st.one_of(
-    amounts.map(PureDP),
-    amounts.map(ZCDP),
-    st.builds(ApproxDP, amounts, deltas),
+    amounts.map(PureDP), amounts.map(ZCDP), st.builds(ApproxDP, amounts, deltas),
     st.builds(ApproxDP, amounts, st.just(0)),
-)
+)  # fmt: skip
 
 
 @st.composite
@@ -189,11 +187,9 @@ def test_a_refusal_is_for_good_and_for_all_that_costs_more(budget: Any, steps: A
         cost = cost_of(loss, beside)
         if admit(budget, totals, cost) is None:
             more = Cost(
-                None if cost.epsilon is None else cost.epsilon + 1,
-                cost.delta + 1,
-                None if cost.rho is None else cost.rho + 1,
-                cost.rho_delta,
-            )
+                None if cost.epsilon is None else cost.epsilon + 1, cost.delta + 1,
+                None if cost.rho is None else cost.rho + 1, cost.rho_delta,
+            )  # fmt: skip
             assert admit(budget, totals, more) is None
             after = admit(budget, totals, cost_of(PureDP(1e-9)))
             assert after is None or totals.spends == 0 or admit(budget, after, cost) is None

@@ -130,27 +130,13 @@ def test_only_an_amount_is_a_budget(budget: object, directory: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"loss": 0.5},
-        {"loss": NoPrivacy()},
-        {"loss": None},
-        {"task": ""},
-        {"task": "two\nlines"},
-        {"task": "x" * 201},
-        {"task": 5},
-        {"unit": "row"},
-        {"relation": "replace-one"},
-        {"zcdp": PureDP(1)},
-        {"loss": ZCDP(0.1), "zcdp": ZCDP(0.1)},
-        {"detail": {"value": float("nan")}},
-        {"detail": {"value": object()}},
-        {"detail": {1: "one"}},
-        {"detail": {"value": "x" * 70_000}},
-        {"detail": [1]},
-        {"once": {"value": float("inf")}},
-        {"once": [1]},
-        {"loss": PureDP(Fraction(1, 3**400))},
+        {"loss": 0.5}, {"loss": NoPrivacy()}, {"loss": None}, {"task": ""}, {"task": "two\nlines"}, {"task": "x" * 201},
+        {"task": 5}, {"unit": "row"}, {"relation": "replace-one"}, {"zcdp": PureDP(1)},
+        {"loss": ZCDP(0.1), "zcdp": ZCDP(0.1)}, {"detail": {"value": float("nan")}}, {"detail": {"value": object()}},
+        {"detail": {1: "one"}}, {"detail": {"value": "x" * 70_000}}, {"detail": [1]}, {"once": {"value": float("inf")}},
+        {"once": [1]}, {"loss": PureDP(Fraction(1, 3**400))},
     ],
-)
+)  # fmt: skip
 def test_malformed_arguments_are_refused_before_anything_is_spent(make, arguments: dict[str, object]) -> None:
     ledger = make(PureDP(1))
     with pytest.raises(ParameterError):

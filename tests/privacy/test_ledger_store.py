@@ -190,12 +190,10 @@ def replaced_by_another(path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (Path.unlink, "no such file"),
-        (moved_away, "no such file"),
-        (replaced_by_a_copy, "replaced by another"),
+        (Path.unlink, "no such file"), (moved_away, "no such file"), (replaced_by_a_copy, "replaced by another"),
         (replaced_by_another, "replaced by another"),
     ],
-)
+)  # fmt: skip
 def test_a_live_ledger_refuses_a_file_that_is_another_or_gone(
     path: Path, change: Callable[[Path], object], words: str
 ) -> None:

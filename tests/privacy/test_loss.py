@@ -74,30 +74,10 @@ def test_equal_parts_add_up_exactly(epsilon: Fraction, parts: int) -> None:
 
 
 NOT_AMOUNTS: list[Any] = [
-    True,
-    np.bool_(True),
-    "1",
-    b"1",
-    None,
-    1j,
-    [1.0],
-    np.array(1.0),
-    float("nan"),
-    float("inf"),
-    -float("inf"),
-    np.float32("nan"),
-    Decimal("NaN"),
-    Decimal("sNaN"),
-    Decimal("Infinity"),
-    Decimal("1e400"),
-    Decimal("1e-400"),
-    10**400,
-    Fraction(1, 10**400),
-    -1,
-    -0.5,
-    Fraction(-1, 3),
-    Decimal("-1e-9"),
-]
+    True, np.bool_(True), "1", b"1", None, 1j, [1.0], np.array(1.0), float("nan"), float("inf"), -float("inf"),
+    np.float32("nan"), Decimal("NaN"), Decimal("sNaN"), Decimal("Infinity"), Decimal("1e400"), Decimal("1e-400"),
+    10**400, Fraction(1, 10**400), -1, -0.5, Fraction(-1, 3), Decimal("-1e-9"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("value", NOT_AMOUNTS, ids=repr)
@@ -137,11 +117,8 @@ def test_losses_are_frozen_hashable_and_of_a_kind() -> None:
 
 def test_losses_print_as_they_are_written() -> None:
     assert [repr(x) for x in (PureDP(0.1), ApproxDP(1, 1e-6), ZCDP(0.25), NoPrivacy())] == [
-        "PureDP(0.1)",
-        "ApproxDP(1, 1e-06)",
-        "ZCDP(0.25)",
-        "NoPrivacy()",
-    ]
+        "PureDP(0.1)", "ApproxDP(1, 1e-06)", "ZCDP(0.25)", "NoPrivacy()",
+    ]  # fmt: skip
 
 
 GRID = [(rho, delta) for rho in (1e-8, 1e-4, 0.01, 0.5, 3.0, 40.0, 1e4) for delta in (1e-15, 1e-9, 1e-5, 0.01, 0.3)]
@@ -245,24 +222,15 @@ def test_implication_is_transitive(a: Loss, b: Loss, c: Loss) -> None:
 @pytest.mark.parametrize(
     ("strong", "weak", "expected"),
     [
-        (PureDP(1), PureDP(1), True),
-        (PureDP(Fraction(10**30 + 1, 10**30)), PureDP(1), False),
-        (ApproxDP(1, 0), PureDP(1), True),
-        (PureDP(1), ApproxDP(1, 0), True),
-        (ApproxDP(0.1, 1e-9), PureDP(1), False),
-        (ApproxDP(0.1, 1e-9), ZCDP(100), False),
-        (ZCDP(1e-9), PureDP(100), False),
-        (ZCDP(0.5), ZCDP(0.5), True),
-        (PureDP(1), ZCDP(0.5), True),
-        (PureDP(1), ZCDP(0.499999999), False),
-        (ZCDP(0.02), ApproxDP(1, 1e-6), True),
-        (ZCDP(0.025), ApproxDP(1, 1e-6), False),
-        (ZCDP(0.02), ApproxDP(1, 0), False),
-        (ApproxDP(1, 1e-6), ApproxDP(1, 1e-7), False),
-        (PureDP(0.245), ApproxDP(0.1, 0.1), True),
+        (PureDP(1), PureDP(1), True), (PureDP(Fraction(10**30 + 1, 10**30)), PureDP(1), False),
+        (ApproxDP(1, 0), PureDP(1), True), (PureDP(1), ApproxDP(1, 0), True), (ApproxDP(0.1, 1e-9), PureDP(1), False),
+        (ApproxDP(0.1, 1e-9), ZCDP(100), False), (ZCDP(1e-9), PureDP(100), False), (ZCDP(0.5), ZCDP(0.5), True),
+        (PureDP(1), ZCDP(0.5), True), (PureDP(1), ZCDP(0.499999999), False), (ZCDP(0.02), ApproxDP(1, 1e-6), True),
+        (ZCDP(0.025), ApproxDP(1, 1e-6), False), (ZCDP(0.02), ApproxDP(1, 0), False),
+        (ApproxDP(1, 1e-6), ApproxDP(1, 1e-7), False), (PureDP(0.245), ApproxDP(0.1, 0.1), True),
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_implication_follows_the_theorems(strong: Loss, weak: Loss, expected: bool) -> None:
     assert implies(strong, weak) is expected
 

@@ -129,15 +129,10 @@ SELECTION: dict[str, Law] = {
 }
 
 CLAIMS = {
-    "laplace": "laplace",
-    "narrow geometric": "geometric",
-    "wide geometric": "geometric",
-    "gaussian": "gaussian",
-    "discrete gaussian": "gaussian",
-    "exponential noise": "noisy-max",
-    "exponential noise on reals": "noisy-max",
+    "laplace": "laplace", "narrow geometric": "geometric", "wide geometric": "geometric", "gaussian": "gaussian",
+    "discrete gaussian": "gaussian", "exponential noise": "noisy-max", "exponential noise on reals": "noisy-max",
     "gumbel noise": "exponential",
-}
+}  # fmt: skip
 
 
 def named(laws: dict[str, Law]) -> list[Any]:
@@ -341,25 +336,15 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
 INTEGER_PRIMITIVES = ("geometric", "discrete gaussian", "cube")
 
 NO_REALS: dict[str, Any] = {
-    "NaN": np.array([0.0, np.nan]),
-    "infinity": np.array([0.0, np.inf]),
-    "minus infinity": np.array([-np.inf, 0.0]),
-    "too large": np.array([1.1e300, 0.0]),
-    "float32": np.zeros(2, dtype=np.float32),
-    "longdouble": np.zeros(2, dtype=np.longdouble),
-    "complex": np.zeros(2, dtype=np.complex128),
-    "bool": np.zeros(2, dtype=np.bool_),
-    "object": np.array([0.0, 1.0], dtype=object),
-    "text": np.array(["0", "1"]),
+    "NaN": np.array([0.0, np.nan]), "infinity": np.array([0.0, np.inf]), "minus infinity": np.array([-np.inf, 0.0]),
+    "too large": np.array([1.1e300, 0.0]), "float32": np.zeros(2, dtype=np.float32),
+    "longdouble": np.zeros(2, dtype=np.longdouble), "complex": np.zeros(2, dtype=np.complex128),
+    "bool": np.zeros(2, dtype=np.bool_), "object": np.array([0.0, 1.0], dtype=object), "text": np.array(["0", "1"]),
     "swapped bytes": np.zeros(2, dtype=">f8" if sys.byteorder == "little" else "<f8"),
-    "masked": np.ma.array([0.0, np.nan], mask=[False, True]),
-    "fully masked": np.ma.array([np.nan, np.nan], mask=True),
-    "list": [0.0, 1.0],
-    "number": 0.0,
-    "numpy number": np.float64(0.0),
-    "none": None,
+    "masked": np.ma.array([0.0, np.nan], mask=[False, True]), "fully masked": np.ma.array([np.nan, np.nan], mask=True),
+    "list": [0.0, 1.0], "number": 0.0, "numpy number": np.float64(0.0), "none": None,
     "int32": np.zeros(2, dtype=np.int32),
-}
+}  # fmt: skip
 NO_INTEGERS: dict[str, Any] = {
     **{key: value for key, value in NO_REALS.items() if key != "number"},
     "float64": np.zeros(2),
@@ -369,21 +354,8 @@ NO_INTEGERS: dict[str, Any] = {
     "least": np.array([np.iinfo(np.int64).min, 0]),
 }
 NO_SCALES: list[Any] = [
-    0.0,
-    -0.0,
-    -1.0,
-    math.nan,
-    math.inf,
-    -math.inf,
-    5e-324,
-    1e-301,
-    1.1e15,
-    1,
-    True,
-    "1",
-    None,
-    np.float32(1),
-]
+    0.0, -0.0, -1.0, math.nan, math.inf, -math.inf, 5e-324, 1e-301, 1.1e15, 1, True, "1", None, np.float32(1),
+]  # fmt: skip
 
 
 def modes(run: Callable[[], Any]) -> None:

@@ -193,10 +193,7 @@ def test_the_region_that_ends_first_leaves_the_other_unheard(heard: Heard) -> No
 def test_others_are_heard_while_a_region_is_open(heard: Heard) -> None:
     turn = Steps("reader in", "neighbour", "reader out")
     before = state()
-    together(
-        lambda: turn.held(isolated, "reader"),
-        lambda: turn("neighbour", lambda: speak("a neighbour")),
-    )
+    together(lambda: turn.held(isolated, "reader"), lambda: turn("neighbour", lambda: speak("a neighbour")))
     found = heard()
     assert WORD not in found and all(f"a neighbour {kind}" in found for kind in SPEECH)
     assert state() == before

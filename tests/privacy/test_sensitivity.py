@@ -47,26 +47,11 @@ def test_numpy_numbers_become_numbers_that_do_not_wrap() -> None:
 @pytest.mark.parametrize(
     "bound",
     [
-        0,
-        0.0,
-        -1,
-        -1e-9,
-        math.nan,
-        math.inf,
-        True,
-        np.bool_(True),
-        "1",
-        None,
-        1j,
-        np.float32("inf"),
-        Fraction(0),
-        Fraction(-1, 3),
-        Fraction(1, 10**400),
-        10**400,
-        5e-324,
+        0, 0.0, -1, -1e-9, math.nan, math.inf, True, np.bool_(True), "1", None, 1j, np.float32("inf"), Fraction(0),
+        Fraction(-1, 3), Fraction(1, 10**400), 10**400, 5e-324,
     ],
     ids=repr,
-)
+)  # fmt: skip
 def test_a_bound_is_a_positive_finite_number(bound: Any) -> None:
     with pytest.raises(ParameterError):
         bounded(bound)
@@ -82,13 +67,9 @@ def test_a_bound_names_its_proof() -> None:
 
 CANARY = 918273645.5
 ANSWERS: dict[str, Any] = {
-    "number": CANARY,
-    "integer": 918273645,
-    "vector": np.array([CANARY, 1.0]),
-    "integers": np.array([[918273645], [7]]),
-    "float32": np.float32(CANARY),
-    "masked": np.ma.array([CANARY, 1.0], mask=[True, False]),
-}
+    "number": CANARY, "integer": 918273645, "vector": np.array([CANARY, 1.0]), "integers": np.array([[918273645], [7]]),
+    "float32": np.float32(CANARY), "masked": np.ma.array([CANARY, 1.0], mask=[True, False]),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
@@ -141,27 +122,12 @@ def test_a_query_refuses_to_be_copied_or_to_tell_its_state() -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        math.nan,
-        math.inf,
-        np.array([1.0, -math.inf]),
-        np.longdouble("1e4000"),
-        True,
-        np.array([True]),
-        "1",
-        None,
-        1j,
-        [None],
-        {},
-        2**63,
-        2**70,
-        np.uint64(1),
-        np.array([1.0], dtype=object),
-        np.datetime64("2020-01-01"),
-        np.timedelta64(1, "s"),
-        np.ma.array([math.nan, 1.0], mask=[True, False]),
+        math.nan, math.inf, np.array([1.0, -math.inf]), np.longdouble("1e4000"), True, np.array([True]), "1", None, 1j,
+        [None], {}, 2**63, 2**70, np.uint64(1), np.array([1.0], dtype=object), np.datetime64("2020-01-01"),
+        np.timedelta64(1, "s"), np.ma.array([math.nan, 1.0], mask=[True, False]),
     ],
     ids=repr,
-)
+)  # fmt: skip
 def test_an_answer_that_is_not_finite_or_not_a_number_is_refused_without_being_told(answer: Any) -> None:
     with pytest.raises(FenceError) as refused:
         Query(answer, bounded(), "margin")

@@ -47,14 +47,9 @@ def searched(row: SensitivityRow) -> list[Falsification]:
     found: list[Falsification] = []
     for seed in range(3, 3 + ROUNDS):
         one = falsify(
-            row.statistic,
-            lambda m: row.sensitivity(m).bound,
-            sizes=row.sizes,
-            norm=norm,
-            evaluations=PAIRS // ROUNDS,
-            seed=seed,
-            **row.domain,
-        )
+            row.statistic, lambda m: row.sensitivity(m).bound, sizes=row.sizes, norm=norm, evaluations=PAIRS // ROUNDS,
+            seed=seed, **row.domain,
+        )  # fmt: skip
         found.append(one)
         if one.ratio >= row.reached and row.claim in searched_elsewhere():
             break
