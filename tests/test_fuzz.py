@@ -24,9 +24,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import dpcausal as dpc
-from dpcausal.errors import (
-    DpCausalError,
-)
+from dpcausal.errors import DpCausalError
 from dpcausal.papers import calculators
 from dpcausal.privacy.loss import implies
 from dpcausal.privacy.sensitivity import PrivacyUnit
@@ -154,71 +152,59 @@ def paid(budget: Any, arguments: dict[str, Any]) -> dpc.Ledger:
     return dpc.Ledger.in_memory(budget, **({} if half is None else PrivacyUnit(half).words))
 
 
+def answered(ask: Callable[..., Any], frame: Any, schema: dpc.Schema, budget: Any, arguments: Any) -> Any:
+    """Return the answer of a call and what was charged for it, or ``None``: what is refused is refused unpaid."""
+    ledger = dpc.Ledger.without_privacy() if budget is None else paid(budget, arguments)
+    words = arguments | ({"loss": dpc.NoPrivacy()} if budget is None else {})
+    table = demand(observe(lambda: dpc.Table(frame, schema, ledger, missing="impute"))).answer
+    if table is None:
+        return None
+    before = ledger._store.account().totals
+    with dpc.simulated_noise(1):
+        outcome = demand(observe(lambda: ask(table, **words)))
+    after = ledger._store.account().totals
+    if outcome.error is not None:
+        assert after == before
+        return None
+    answer = outcome.answer
+    assert len(ledger.entries()) == 1 and not answer.guarantee.private
+    assert repr(answer) and answer.summary() and answer.to_json()
+    assert pickle.loads(pickle.dumps(answer)) == answer
+    return answer, after
+
+
 def check_direction(case: tuple[Any, ...], directory: Path) -> None:
     (table, schema), backend, budget, names, arguments = case
     frame = in_backend(backend, table, directory)
-    ledger = dpc.Ledger.without_privacy() if budget is None else paid(budget, arguments)
-    if budget is None:
-        arguments = arguments | {"loss": dpc.NoPrivacy()}
-    made = demand(observe(lambda: dpc.Table(frame, schema, ledger, missing="impute"))).answer
-    if made is None:
-        return
-    before = ledger._store.account().totals
-    with dpc.simulated_noise(1):
-        outcome = demand(observe(lambda: dpc.direction(made, *names, **arguments)))
-    after = ledger._store.account().totals
-    if outcome.error is not None:
-        # All that can be refused is refused before the spend.
-        assert after == before
-        return
-    answer = outcome.answer
-    assert len(ledger.entries()) == 1
-    if budget is not None:
+    found = answered(lambda made, **words: dpc.direction(made, *names, **words), frame, schema, budget, arguments)
+    if found is not None and budget is not None:
+        answer, after = found
         charged = after.epsilon, after.delta, after.rho
         assert all(0 <= most - least < 1 for least, most in zip(charged, stated(answer.guarantee.loss), strict=True))
-    assert not answer.guarantee.private
-    assert repr(answer)
-    assert answer.summary()
-    assert answer.to_json()
-    assert pickle.loads(pickle.dumps(answer)) == answer
 
 
 def check_many(case: tuple[Any, ...], directory: Path) -> None:
     (table, schema), budget, pairs, arguments = case
     frame = in_backend("numpy", table, directory)
-    ledger = dpc.Ledger.without_privacy() if budget is None else paid(budget, arguments)
-    if budget is None:
-        arguments = arguments | {"loss": dpc.NoPrivacy()}
-    made = demand(observe(lambda: dpc.Table(frame, schema, ledger, missing="impute"))).answer
-    if made is None:
+    found = answered(lambda made, **words: dpc.direction_all(made, pairs, **words), frame, schema, budget, arguments)
+    if found is None:
         return
-    before = ledger._store.account().totals
-    with dpc.simulated_noise(1):
-        outcome = demand(observe(lambda: dpc.direction_all(made, pairs, **arguments)))
-    after = ledger._store.account().totals
-    if outcome.error is not None:
-        # All that can be refused is refused before the spend.
-        assert after == before
-        return
-    answer = outcome.answer
-    assert len(ledger.entries()) == 1
-    if budget is not None:
-        # The whole is charged, and in ε no more or less than the parts add up to.
-        loss = answer.guarantee.loss
-        epsilon, delta, rho = stated(loss)
-        assert 0 <= epsilon - after.epsilon < 1 and 0 <= delta - after.delta < 1
-        parts = [one.spent.exact_epsilon for one in answer.directions]
-        if isinstance(loss, dpc.PureDP):
-            assert sum(parts) == loss.exact_epsilon
-            assert 0 <= after.rho - sum(part**2 for part in parts) / 2 * 10**9 < 1 and after.rho <= rho
-        else:
-            assert sum(part**2 for part in parts) / 2 <= Fraction(after.rho, 10**9)
-            assert implies(dpc.ZCDP(sum(part**2 for part in parts) / 2), loss)
+    answer, after = found
     assert len(answer.directions) == len(answer.pairs) * len(answer.scores)
-    assert repr(answer)
-    assert answer.summary()
-    assert answer.to_json()
-    assert pickle.loads(pickle.dumps(answer)) == answer
+    if budget is None:
+        return
+    # The whole is charged, and in ε no more or less than the parts add up to.
+    loss = answer.guarantee.loss
+    epsilon, delta, rho = stated(loss)
+    assert 0 <= epsilon - after.epsilon < 1 and 0 <= delta - after.delta < 1
+    parts = [one.spent.exact_epsilon for one in answer.directions]
+    squares = sum(part**2 for part in parts) / 2
+    if isinstance(loss, dpc.PureDP):
+        assert sum(parts) == loss.exact_epsilon
+        assert 0 <= after.rho - squares * 10**9 < 1 and after.rho <= rho
+    else:
+        assert squares <= Fraction(after.rho, 10**9)
+        assert implies(dpc.ZCDP(squares), loss)
 
 
 # ------------------------------------------------------------------------------- every other entrance

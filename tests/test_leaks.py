@@ -17,6 +17,7 @@ import types
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -185,27 +186,22 @@ def test_nothing_planted_comes_out_of_a_result(backend: str, protect: str, tmp_p
     assert np.isin(X[X < 100], cleaned["x"]).all()  # the planted values were there to be found
 
 
-@pytest.mark.parametrize("call", CALLS, ids=lambda call: " ".join(str(value) for value in call.values()))
-def test_nothing_planted_comes_out_of_any_way_to_ask(call: dict[str, Any], quiet: None) -> None:
-    exact = isinstance(call.get("loss"), dpc.NoPrivacy)
-    result = ask(made(TABLE, dpc.Ledger.without_privacy() if exact else None, call.get("protect", "everyone")), **call)
-    clean(shown(result))
+def named(call: dict[str, Any]) -> str:
+    return " ".join(str(value) for value in call.values())
 
 
-@pytest.mark.parametrize("call", MANY, ids=lambda call: " ".join(str(value) for value in call.values()))
-@pytest.mark.parametrize("terminal", [False, True], ids=["no terminal", "terminal"])
-def test_nothing_planted_comes_out_of_many_answers(
+@pytest.mark.parametrize(("call", "terminal"), [*product(CALLS, [False]), *product(MANY, [False, True])], ids=str)
+def test_nothing_planted_comes_out_of_any_way_to_ask_and_no_result_leads_to_data(
     call: dict[str, Any], terminal: bool, monkeypatch: pytest.MonkeyPatch, quiet: None
 ) -> None:
     if terminal:  # what is shown there is heard by ``quiet`` like all else
         monkeypatch.setattr(progress, "is_terminal", lambda: True)
     exact = isinstance(call.get("loss"), dpc.NoPrivacy)
     table = made(TABLE, dpc.Ledger.without_privacy() if exact else None, call.get("protect", "everyone"))
-    result = run_many(table, **call)
+    result = (run_many if "scores" in call else ask)(table, **call)
     clean(shown(result))
-    clean([repr(result.arrows)])
-    clean([repr(table.ledger.entries())])
-    assert not holds_data(result)
+    clean([repr(table.ledger.entries()), repr(getattr(result, "arrows", ""))])
+    assert not holds_data(result) and not holds_data(vars(result))
 
 
 def test_nothing_planted_is_in_the_files_of_a_ledger(tmp_path: Path, quiet: None) -> None:
@@ -251,17 +247,7 @@ def holds_data(start: Any) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("call", CALLS, ids=lambda call: " ".join(str(value) for value in call.values()))
-def test_a_result_leads_to_no_data(call: dict[str, Any]) -> None:
-    exact = isinstance(call.get("loss"), dpc.NoPrivacy)
-    result = ask(made(TABLE, dpc.Ledger.without_privacy() if exact else None, call.get("protect", "everyone")), **call)
-    assert not holds_data(result)
-    assert not holds_data(vars(result))
-
-
-@pytest.mark.parametrize(
-    "call", [*CALLS[:12], *MANY[:3]], ids=lambda call: " ".join(str(value) for value in call.values())
-)
+@pytest.mark.parametrize("call", [*CALLS[:12], *MANY[:3]], ids=named)
 def test_the_arrays_are_gone_when_the_table_is(call: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     alive: list[weakref.ref[Any]] = []
     rows = dpc.Table.rows

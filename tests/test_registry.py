@@ -1,8 +1,8 @@
 """The registry is complete, and its rows hold: a new mechanism, claim or call without its rows fails here.
 
 Needed: for a mechanism its claim, worst-case pair, audit row and mutants; for a claim that a ``Sensitivity`` names its
-falsifier row and mutants; for a public call that spends its grey-box row, audit row and mutants; for a claim of
-composition, or a lemma, a marked test (``tests/test_proofs.py`` sees to that).
+falsifier row and mutants, which stand for a room's own search; for a public call that spends its grey-box row, audit
+row and mutants; for a claim of composition, or a lemma, a marked test.
 
 False alarms: the black-box audits here share 1e-6 equally; falsifier and grey box compare exact numbers.
 """
@@ -15,6 +15,7 @@ import inspect
 import math
 import pkgutil
 import time
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,7 @@ from tests.registry.index import MECHANISMS, SENSITIVITIES, TASKS, TEXTS, cases,
 from tests.registry.mechanisms import published_columns
 from tests.registry.panels import PANEL_WAYS
 from tests.registry.rows import MechanismRow, SensitivityRow, TaskRow
+from tests.test_proofs import marked_in_tests
 
 SOURCE = Path(dpc.__file__).parent
 
@@ -124,6 +126,7 @@ def test_a_claim_without_a_falsifier_row_says_why() -> None:
     assert all(row.why for row in TEXTS)
     composition = {name for name, claim in claims().items() if claim.page == "privacy/composition.md"}
     assert {row.claim for row in TEXTS if row.kind == "composition"} == composition
+    assert {row.claim for row in TEXTS} <= marked_in_tests(), "a test is to be marked: pytest.mark.proves(claim)"
 
 
 def test_every_call_that_spends_has_rows_for_all_its_ways() -> None:
@@ -186,14 +189,19 @@ def test_the_black_box_shows_most_of_a_claim_where_many_outputs_cost_little(row:
 
 
 @pytest.mark.parametrize("row", TASKS, ids=names(TASKS))
-def test_a_call_brings_the_same_to_the_gate_on_neighbours(row: TaskRow, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_brings_the_same_to_the_gate_on_neighbours_in_silence(
+    row: TaskRow, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     # Small tables and no rehearsal: neither bears on what one row can move.
     monkeypatch.setattr(anm, "TABLE_PLACES", 65)
     monkeypatch.setattr(ask, "rehearse", lambda score: None)
-    for seed in range(4):
-        for answers in ANSWERS.values():
-            audit = row.compare(seed, answers)
-            assert audit.passages and not audit.violated, audit.summary()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for seed in range(4):
+            for answers in ANSWERS.values():
+                audit = row.compare(seed, answers)
+                assert audit.passages and not audit.violated, audit.summary()
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("row", TASKS, ids=names(TASKS))

@@ -44,14 +44,6 @@ def test_no_replaced_row_moves_the_margin_by_more_than_both_bounds_and_some_do(r
     )  # fmt: skip
 
 
-@pytest.mark.proves("rank-scores")
-def test_no_replaced_row_moves_a_score_of_ranks_by_more_than_one_and_some_do():
-    check_claim(
-        scores, lambda m: rank_scores(np.zeros(5), 2.0, "scores", EACH).sensitivity, sizes=(3, 8), columns=5, low=-1.0,
-        high=1.0,
-    )  # fmt: skip
-
-
 @pytest.mark.proves("noisy-rank")
 def test_exchangeable_statistics_are_above_the_margin_as_often_as_the_rank_says():
     # 40,000 rounds at probability 2/20: five and a half standard deviations, a false alarm of 4e-8 at a new seed.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from io import FileIO
@@ -17,7 +16,7 @@ from dpcausal.errors import LedgerError
 from dpcausal.privacy import ledger_store as ledger_file
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
-from tests.privacy.kill_loops import STEP, mount, run
+from tests.privacy.kill_loops import STEP, run
 
 resource = pytest.importorskip("resource", reason="limits and forks: POSIX only")
 
@@ -171,28 +170,6 @@ def test_a_ledger_that_cannot_be_written_in_full_is_not_created(directory: Path)
         assert list(directory.iterdir()) == []
 
     assert run(work) == 0
-
-
-def test_a_disk_without_room_grants_nothing_and_goes_on_when_there_is_some(directory: Path) -> None:
-    small = directory / "small"
-    small.mkdir()
-    if not mount("-t", "tmpfs", "-o", "size=64k", "tmpfs", small):
-        pytest.skip("this machine allows no file system of its own size")
-    try:
-        ledger, granted = Ledger.create(small / "study.ledger", budget=PureDP(1000), accept_large_epsilon=True), 0
-        (small / "ballast").write_bytes(bytes(16384))
-        with pytest.raises(LedgerError, match=r"study\.ledger: the disk is full.*nothing was granted"):
-            while True:
-                granted = ledger.charge(STEP, task="x" * 200).number
-        assert granted >= 20
-        with pytest.raises(LedgerError, match="the disk is full"):
-            Ledger.create(small / "other.ledger", budget=PureDP(1))
-        (small / "ballast").unlink()
-        assert ledger.charge(STEP, task="after").number == granted + 1
-        assert (ledger.verify().ok, ledger.verify().torn) == (True, 0)
-        assert [file.name for file in small.iterdir()] == ["study.ledger"]
-    finally:
-        subprocess.run(["umount", "--lazy", str(small)], check=True)
 
 
 @pytest.mark.parametrize("when", ["before it is opened", "while it is open"])

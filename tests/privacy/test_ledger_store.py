@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dpcausal.cli import app
-from dpcausal.errors import BudgetExceededError, LedgerDamagedError, LedgerError, ParameterError
+from dpcausal.errors import LedgerDamagedError, LedgerError, ParameterError
 from dpcausal.privacy import ledger_store as ledger_file
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.ledger_lines import Account, sealed
@@ -32,15 +32,6 @@ def test_a_ledger_survives_being_closed(path: Path) -> None:
     assert (ledger.durable, ledger.private, ledger.path) == (True, True, path)
     found = ledger.verify()
     assert (found.ok, found.entries, found.head, found.problems, found.torn) == (True, 4, ledger.head, (), 0)
-
-
-def test_two_objects_on_one_file_see_each_other(path: Path) -> None:
-    one, other = Ledger.open(path), Ledger.open(path)
-    one.charge(PureDP(0.3), task="one")
-    assert other.remaining.epsilon == 0.2
-    with pytest.raises(BudgetExceededError):
-        other.charge(PureDP(0.3), task="other")
-    assert other.charge(PureDP(0.2), task="other").number == 6
 
 
 def test_the_file_is_for_its_owner_alone_and_all_there_is(tmp_path: Path) -> None:

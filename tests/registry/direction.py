@@ -31,10 +31,8 @@ from dpcausal.privacy.sensitivity import Norm, Sensitivity, Unit
 from dpcausal.statistics.hsic import hsic, root_hsic, root_hsic_sensitivity
 from dpcausal.statistics.rank import kendall_numerator
 from tests.direction.neighbours import HIGH, LOW, ask, halves, new_row, some_rows, table
-from tests.mechanisms.test_block_window import CENTRES
-from tests.mechanisms.test_block_window import HALVES as HALF_WIDTHS
-from tests.mechanisms.test_block_window import query as query_of_windows
-from tests.mechanisms.test_block_window import scores as scores_of_windows
+from tests.mechanisms.test_blocks import CENTRES, windows_of
+from tests.mechanisms.test_blocks import HALVES as HALF_WIDTHS
 from tests.registry.rows import Neighbours, Rows, Search, SensitivityRow, TaskRow, allotted, by_falsifier, replaced
 
 UNIT = {"range_x": (0.0, 1.0), "range_y": (0.0, 1.0)}
@@ -319,9 +317,9 @@ SENSITIVITIES = (
         by_falsifier("bits of the rows that lack nothing, dealt afresh", bits_dealt_afresh, 1, sizes=(9, 14),
                      norm=Norm.LINF),
     ), {"columns": 2}),
-    SensitivityRow("block-window", scores_of_windows, lambda m: query_of_windows(np.zeros((m, 1))).sensitivity, (6, 13),
-                   1, (
-        by_falsifier("windows by the bound of a count", scores_of_windows, 1, **WINDOWED),
+    SensitivityRow("block-window", lambda rows: windows_of(rows)._answer,
+                   lambda m: windows_of(np.zeros((m, 1))).sensitivity, (6, 13), 1, (
+        by_falsifier("windows by the bound of a count", lambda rows: windows_of(rows)._answer, 1, **WINDOWED),
         by_falsifier("windows about the mean of all rows", windows_about_the_mean, 2, **WINDOWED),
     ), {"columns": 1, "low": -1.0}),
 )  # fmt: skip
