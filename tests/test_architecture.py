@@ -20,18 +20,33 @@ TASKS = {"direction", "independence", "discovery", "synthetic_control", "effects
 
 # Each room may import itself, the rooms below it, and nothing else.
 BELOW: dict[str, set[str]] = {
-    "errors": set(), "privacy": {"errors"}, "claims": {"errors"}, "plotting": {"errors"},
-    "codec": {"errors", "privacy"}, "result": {"errors", "codec", "privacy", "plotting"},
-    "mechanisms": {"errors", "privacy"}, "data": {"errors", "privacy"}, "statistics": {"errors", "privacy"},
-    "regression": {"errors", "privacy"}, "simulate": {"errors", "privacy", "data", "simulate_panels"},
-    "simulate_panels": {"errors", "privacy", "data"}, "core": {"errors", "codec", "privacy", "data", "result"},
-    "releases": {"errors", "codec", "privacy", "statistics", "result"}, "direction": TASK, "independence": TASK,
-    "synthetic_control": TASK - {"statistics", "simulate"}, "discovery": TASK | {"independence"},
-    "effects": TASK - {"simulate"}, "methods": TASKS, "papers": TASK | TASKS, "planning": TASK | TASKS,
+    "errors": set(),
+    "privacy": {"errors"},
+    "claims": {"errors"},
+    "plotting": {"errors"},
+    "codec": {"errors", "privacy"},
+    "result": {"errors", "codec", "privacy", "plotting"},
+    "mechanisms": {"errors", "privacy"},
+    "data": {"errors", "privacy"},
+    "statistics": {"errors", "privacy"},
+    "regression": {"errors", "privacy"},
+    "simulate": {"errors", "privacy", "data"},
+    "core": {"errors", "codec", "privacy", "data", "result"},
+    "releases": {"errors", "codec", "privacy", "statistics", "result"},
+    "direction": TASK,
+    "independence": TASK,
+    "synthetic_control": TASK - {"statistics", "simulate"},
+    "discovery": TASK | {"independence"},
+    "effects": TASK - {"simulate"},
+    "methods": TASKS,
+    "papers": TASK | TASKS,
+    "planning": TASK | TASKS,
     "study": TASK | TASKS | {"claims", "planning"},
-    "interop": {"errors", "privacy", "data", "independence", "discovery"}, "audit": {"errors", "privacy", "mechanisms"},
-    "datasets": {"errors"}, "demo": {"errors", "datasets", "effects", "result", "study"},
-}  # fmt: skip
+    "interop": {"errors", "privacy", "data", "independence", "discovery"},
+    "audit": {"errors", "privacy", "mechanisms"},
+    "datasets": {"errors"},
+    "demo": {"errors", "datasets", "effects", "result", "study"},
+}
 
 TOP = {"__init__", "api", "cli"}
 

@@ -1,12 +1,17 @@
+"""Simulated data: the stated distributions, the same data for the same seed, bounds that follow from the design."""
+
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
+import dpcausal as dpc
 from dpcausal.errors import ParameterError
-from dpcausal.privacy.noise import simulated_noise
-from dpcausal.simulate import anm_pair
+from dpcausal.simulate import anm_pair, factor_panel, linear_panel, smooth_design
 
 MECHANISMS = ("linear", "cubic", "tanh", "exponential", "sine", "quadratic", "smooth")
 NOISES = ("gaussian", "uniform", "laplace", "lognormal")
@@ -15,7 +20,7 @@ NOISES = ("gaussian", "uniform", "laplace", "lognormal")
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("cause", ["gaussian", "uniform"])
-def test_a_seed_fixes_the_records_and_they_lie_within_the_public_bounds(mechanism, noise, cause):
+def test_a_seed_fixes_the_records_and_they_lie_within_the_public_bounds(mechanism: Any, noise: Any, cause: Any) -> None:
     first, second = (anm_pair(500, mechanism=mechanism, noise=noise, cause=cause, seed=11) for _ in range(2))
     for name in ("x", "y"):
         np.testing.assert_array_equal(first.columns[name], second.columns[name])
@@ -27,7 +32,7 @@ def test_a_seed_fixes_the_records_and_they_lie_within_the_public_bounds(mechanis
 
 
 @pytest.mark.parametrize("mechanism", [name for name in MECHANISMS if name != "smooth"])
-def test_the_bounds_follow_from_the_law_and_not_from_the_records(mechanism):
+def test_the_bounds_follow_from_the_distribution_and_not_from_the_records(mechanism: Any) -> None:
     schemas = [anm_pair(n, mechanism=mechanism, seed=seed).schema for n, seed in ((1, 1), (1, 2), (3000, 3))]
     assert schemas[0] == schemas[1] == schemas[2]
 
@@ -42,40 +47,34 @@ CENTRED = {
 
 
 @pytest.mark.parametrize("mechanism", CENTRED)
-def test_the_effect_is_the_scaled_function_plus_noise(mechanism):
+def test_the_effect_is_the_scaled_function_plus_noise(mechanism: Any) -> None:
     pair = anm_pair(2000, mechanism=mechanism, noise="uniform", noise_scale=1e-6, seed=4)
-    x, y = pair.columns["x"], pair.columns["y"]
     # Uniform noise of standard deviation 1e-6 stays below 2e-6; the scaling is by quadrature on 4001 points.
-    np.testing.assert_allclose(y, CENTRED[mechanism](x), atol=3e-3)
+    np.testing.assert_allclose(pair.columns["y"], CENTRED[mechanism](pair.columns["x"]), atol=3e-3)
 
 
+SPREAD = math.sqrt(math.exp(0.25) * math.expm1(0.25))
 LAWS = {
     "gaussian": stats.norm(),
     "uniform": stats.uniform(-math.sqrt(3), 2 * math.sqrt(3)),
     "laplace": stats.laplace(scale=math.sqrt(0.5)),
-    "lognormal": stats.lognorm(
-        0.5,
-        loc=-math.exp(0.125) / math.sqrt(math.exp(0.25) * math.expm1(0.25)),
-        scale=1 / math.sqrt(math.exp(0.25) * math.expm1(0.25)),
-    ),
+    "lognormal": stats.lognorm(0.5, loc=-math.exp(0.125) / SPREAD, scale=1 / SPREAD),
 }
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_the_noise_has_its_law_and_is_independent_of_the_cause(noise):
-    n = 20_000
-    pair = anm_pair(n, mechanism="linear", noise=noise, noise_scale=0.5, seed=8)
+def test_the_noise_has_its_distribution_and_is_independent_of_the_cause(noise: Any) -> None:
+    pair = anm_pair(20_000, mechanism="linear", noise=noise, noise_scale=0.5, seed=8)
     x, errors = pair.columns["x"], (pair.columns["y"] - CENTRED["linear"](pair.columns["x"])) / 0.5
     # Fixed seed; for fresh ones each p-value below 1e-9 would be a false alarm of that rate.  The quadrature's
     # error of 5e-4 in the scale is far below what n can see.
     assert stats.kstest(errors, LAWS[noise].cdf).pvalue > 1e-9
     assert stats.kstest(x, stats.uniform(-2, 4).cdf).pvalue > 1e-9
     assert stats.kendalltau(x, np.abs(errors)).pvalue > 1e-9
-    assert LAWS[noise].mean() == pytest.approx(0, abs=1e-12)
-    assert LAWS[noise].var() == pytest.approx(1)
+    assert LAWS[noise].mean() == pytest.approx(0, abs=1e-12) and LAWS[noise].var() == pytest.approx(1)
 
 
-def test_smooth_functions_differ_between_seeds_and_stay_within_their_bounds():
+def test_smooth_functions_differ_between_seeds_and_stay_within_their_bounds() -> None:
     first, second = (anm_pair(1000, mechanism="smooth", noise_scale=1e-3, seed=seed) for seed in (1, 2))
     assert first.schema["y"] != second.schema["y"]
     order = np.argsort(first.columns["x"])
@@ -83,23 +82,68 @@ def test_smooth_functions_differ_between_seeds_and_stay_within_their_bounds():
     assert steps.max() < 0.2  # no jumps: 1000 points on a smooth function of variance 1
 
 
-def test_without_a_seed_records_are_fresh_unless_noise_is_simulated():
-    assert anm_pair(5).seed != anm_pair(5).seed
+def test_without_a_seed_records_are_fresh_unless_noise_is_simulated() -> None:
+    assert anm_pair(5).seed != anm_pair(5).seed and factor_panel(3).seed != factor_panel(3).seed
     pairs = []
     for _ in range(2):
-        with simulated_noise(3):
+        with dpc.simulated_noise(3):
             pairs.append(anm_pair(5))
     np.testing.assert_array_equal(pairs[0].columns["y"], pairs[1].columns["y"])
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"n": 0}, {"n": True}, {"n": 2.0}, {"n": 5, "mechanism": "unknown"}, {"n": 5, "noise": "cauchy"},
-        {"n": 5, "cause": "laplace"}, {"n": 5, "noise_scale": 0}, {"n": 5, "noise_scale": math.nan},
-        {"n": 5, "noise_scale": True}, {"n": 5, "seed": -1}, {"n": 5, "seed": True},
-    ],
-)  # fmt: skip
-def test_arguments_outside_their_range_are_refused(arguments):
+@pytest.mark.parametrize("design", [factor_panel, linear_panel])
+def test_a_seed_gives_the_same_panel_within_the_bounds(design: Any) -> None:
+    one, again, other = design(30, seed=5), design(30, seed=5), design(30, seed=6)
+    np.testing.assert_array_equal(one.donors, again.donors)
+    np.testing.assert_array_equal(one.target, again.target)
+    assert (one.donors != other.donors).any()
+    assert np.abs(one.donors).max() <= 1 and np.abs(one.target).max() <= 1
+    assert one.donors.shape == (30, 13) and one.start == 10
+
+
+@pytest.mark.parametrize("design", [factor_panel, linear_panel])
+def test_the_effect_is_added_to_the_target_after_the_start_only(design: Any) -> None:
+    with_effect, without = design(5, effect=-0.25, seed=3), design(5, seed=3)
+    np.testing.assert_array_equal(with_effect.donors, without.donors)
+    np.testing.assert_array_equal(with_effect.untreated, without.target)
+    change = with_effect.target - without.target
+    moved = np.maximum(-1, without.target[10:] - 0.25)
+    assert not change[:10].any()
+    np.testing.assert_allclose(change[10:], moved - without.target[10:], atol=1e-12)
+
+
+def test_the_shock_shows_in_the_donors_and_not_in_the_targets_past() -> None:
+    """Over 40 seeds the donors' mean jump from before to after is ±shock, give or take the factors' own walk."""
+    jumps = []
+    for seed in range(40):
+        made, quiet = (factor_panel(400, shock=s, noise=0.0, seed=seed) for s in (0.2, 0.0))
+        np.testing.assert_allclose(made.target[:10], quiet.target[:10])
+        jumps.append(float((made.donors - quiet.donors)[:, 10:].mean()))
+    assert np.abs(np.abs(jumps) - 0.2).max() < 0.05
+    assert min(jumps) < 0 < max(jumps)
+
+
+def test_a_straight_line_predicts_the_linear_design() -> None:
+    errors = []
+    for seed in range(20):
+        made = linear_panel(3, seed=seed)
+        slope, level = np.polyfit(np.arange(10), made.target[:10], 1)
+        errors.append(np.abs(level + slope * np.arange(10, 13) - made.target[10:]).max())
+    assert np.mean(errors) < 0.03
+
+
+REFUSALS: list[tuple[Any, dict[str, Any]]] = [
+    *((anm_pair, {"n": 5} | wrong) for wrong in (
+        {"n": 0}, {"n": True}, {"n": 2.0}, {"mechanism": "unknown"}, {"noise": "cauchy"}, {"cause": "laplace"},
+        {"noise_scale": 0}, {"noise_scale": math.nan}, {"noise_scale": True}, {"seed": -1}, {"seed": True})),
+    *((factor_panel, {"donors": 5} | wrong) for wrong in (
+        {"donors": 0}, {"donors": True}, {"before": 0}, {"after": 1.5}, {"shock": -1}, {"noise": math.nan},
+        {"seed": -1})),
+    *((smooth_design, {"n": 5} | wrong) for wrong in ({"dimensions": 0}, {"effect": 101}, {"bound": "1"})),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("design", "arguments"), REFUSALS)
+def test_arguments_outside_their_range_are_refused(design: Any, arguments: dict[str, Any]) -> None:
     with pytest.raises(ParameterError):
-        anm_pair(**arguments)
+        design(**arguments)

@@ -17,9 +17,6 @@ import numpy.typing as npt
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, public_generator
-from dpcausal.simulate_panels import SimulatedPanel as SimulatedPanel
-from dpcausal.simulate_panels import factor_panel as factor_panel
-from dpcausal.simulate_panels import linear_panel as linear_panel
 
 Reals = npt.NDArray[np.float64]
 Mechanism = Literal["linear", "cubic", "tanh", "exponential", "sine", "quadratic", "smooth"]
@@ -29,7 +26,8 @@ Cause = Literal["gaussian", "uniform"]
 LARGEST_NOISE = 8.0
 """Noise beyond 8 standard deviations is moved there, so that the effect has a public range."""
 
-_GAUSSIAN_REACH, _UNIFORM_REACH = 4.0, 2.0
+_REACH = {"gaussian": 4.0, "uniform": 2.0}
+LARGEST_SCALE = math.nextafter(math.inf, 0.0)
 
 MOST_RECORDS = 100_000_000
 _WAVES = 200  # cosines in one random smooth function
@@ -48,6 +46,24 @@ class SimulatedPair:
     cause: str
     effect: str
     seed: int
+
+
+def _whole(name: str, value: object, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise ParameterError(f"{name} must be a whole number between 1 and {most}")
+
+
+def _number(name: str, value: object, low: float, high: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
+        raise ParameterError(f"{name} must be a number between {low:g} and {high:g}")
+
+
+def _generator_of(seed: int | None) -> tuple[PublicGenerator, int]:
+    if seed is None:
+        return public_generator()
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ParameterError("the seed must be a whole number of at least 0")
+    return generator_from_seed(seed), seed
 
 
 def _smooth(generator: PublicGenerator) -> Callable[[Reals], Reals]:
@@ -125,24 +141,17 @@ def anm_pair(
     >>> pair.cause, pair.columns["y"].shape, pair.schema["x"]
     ('x', (100,), Bounded(-2, 2))
     """
-    if isinstance(n, bool) or not isinstance(n, int) or not 1 <= n <= MOST_RECORDS:
-        raise ParameterError(f"n must be a whole number between 1 and {MOST_RECORDS}")
-    for name, value, known in (("mechanism", mechanism, _MECHANISMS), ("noise", noise, _NOISES)):
+    _whole("n", n, MOST_RECORDS)
+    for name, value, known in (
+        ("mechanism", mechanism, _MECHANISMS),
+        ("noise", noise, _NOISES),
+        ("cause", cause, _REACH),
+    ):
         if not isinstance(value, str) or value not in known:
             raise ParameterError(f"{name} must be one of {', '.join(known)}")
-    if not isinstance(cause, str) or cause not in ("gaussian", "uniform"):
-        raise ParameterError("cause must be one of gaussian, uniform")
-    is_number = isinstance(noise_scale, (int, float)) and not isinstance(noise_scale, bool)
-    if not (is_number and 0 < noise_scale < math.inf):
-        raise ParameterError("noise_scale must be a positive finite number")
-    if seed is None:
-        generator, seed = public_generator()
-    elif isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ParameterError("the seed must be a whole number of at least 0")
-    else:
-        generator = generator_from_seed(seed)
-
-    reach = _GAUSSIAN_REACH if cause == "gaussian" else _UNIFORM_REACH
+    _number("noise_scale", noise_scale, math.ulp(0.0), LARGEST_SCALE)
+    generator, seed = _generator_of(seed)
+    reach = _REACH[cause]
     function = _MECHANISMS[mechanism](generator)
     grid = np.linspace(-reach, reach, 4001)
     density = np.exp(-grid * grid / 2) if cause == "gaussian" else np.ones_like(grid)
@@ -212,20 +221,12 @@ def smooth_design(
     >>> data.given, data.columns["x"].shape, data.schema["x"]
     (['z1', 'z2'], (100,), Bounded(-3, 3))
     """
-    for name, value, least, most in (("n", n, 1, MOST_RECORDS), ("dimensions", dimensions, 1, 100)):
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise ParameterError(f"{name} must be a whole number between {least} and {most}")
-    for name, number, low, high in (
-        ("effect", effect, -100, 100), ("complexity", complexity, 0, 1000), ("bound", bound, 0.1, 1e6),
-    ):  # fmt: skip
-        if isinstance(number, bool) or not isinstance(number, (int, float)) or not low <= number <= high:
-            raise ParameterError(f"{name} must be a number between {low:g} and {high:g}")
-    if seed is None:
-        generator, seed = public_generator()
-    elif isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ParameterError("the seed must be a whole number of at least 0")
-    else:
-        generator = generator_from_seed(seed)
+    _whole("n", n, MOST_RECORDS)
+    _whole("dimensions", dimensions, 100)
+    _number("effect", effect, -100, 100)
+    _number("complexity", complexity, 0, 1000)
+    _number("bound", bound, 0.1, 1e6)
+    generator, seed = _generator_of(seed)
     z = 2 * generator.standard_normal((dimensions, n))
     errors = generator.standard_normal((2, n))
     f = np.exp(-(z[0] ** 2) / 2) * np.sin(complexity * z[0])
@@ -235,3 +236,133 @@ def smooth_design(
     columns |= {name: np.clip(values, -8, 8) for name, values in zip(given, z, strict=True)}
     schema = Schema({name: Bounded(-8, 8) if name in given else Bounded(-bound, bound) for name in columns})
     return SimulatedRows(columns, schema, given, seed)
+
+
+MOST_DONORS = 10_000_000
+
+PERSISTENCE, STEP = 0.8, 0.12
+"""The common factors are autoregressions of this coefficient, with normal steps of this standard deviation."""
+
+LEVEL, LOADING = 0.35, 0.35
+"""Levels are uniform on ±LEVEL; loadings on each factor normal around 1 with this standard deviation."""
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedPanel:
+    """Donors (n, T), a target (T,) as observed and ``untreated``, and the truth.
+
+    ``start`` is T0, the place of the first treated period; ``effect`` was added in each of them, before values moved
+    into the bounds [−1, 1].  The same arguments and ``seed`` give the same panel.
+    """
+
+    donors: Reals
+    target: Reals
+    untreated: Reals
+    start: int
+    effect: float
+    bounds: Bounded
+    seed: int
+
+
+def factor_panel(
+    donors: int,
+    *,
+    before: int = 10,
+    after: int = 3,
+    effect: float = 0.0,
+    shock: float = 0.2,
+    noise: float = 0.06,
+    seed: int | None = None,
+) -> SimulatedPanel:
+    """Draw a panel in which all units follow two common factors, and a shock of unknown sign comes with the treatment.
+
+    x_it = a_i + b_i1 f_1t + b_i2 f_2t + noise,  f_1 shifted by ±shock from the start on
+
+    where a_i is uniform on ±0.35, loadings are normal around 1 with standard deviation 0.35, and the factors are
+    autoregressions with coefficient 0.8 and steps 0.12; values are moved into [−1, 1].  The target is a unit like any
+    other, so a forecast from its own past misses the shock and the donors show it.
+
+    Parameters
+    ----------
+    donors : int
+        n ≥ 1.
+    before, after : int
+        T0 ≥ 1 and m ≥ 1.
+    effect : float
+        Of the treatment on the target.
+    shock, noise : float
+        At least 0; noise is a standard deviation.
+    seed : int, optional
+        At least 0; by default a fresh public seed.
+
+    Examples
+    --------
+    >>> made = factor_panel(50, seed=3)
+    >>> made.donors.shape, made.start, made.bounds
+    ((50, 13), 10, Bounded(-1, 1))
+    """
+    generator, seed = _panel_generator(donors, before, after, seed)
+    _number("effect", effect, -LARGEST_SCALE, LARGEST_SCALE)
+    _number("shock", shock, 0, LARGEST_SCALE)
+    _number("noise", noise, 0, LARGEST_SCALE)
+    T = before + after
+    steps = STEP * generator.standard_normal((2, T))
+    factors = np.zeros((2, T))
+    for t in range(T):
+        factors[:, t] = (PERSISTENCE * factors[:, t - 1] if t else 0) + steps[:, t]
+    factors[0, before:] += shock * (1 if generator.integers(2) else -1)
+    level = generator.uniform(-LEVEL, LEVEL, donors + 1)
+    loadings = generator.normal(1, LOADING, (donors + 1, 2))
+    rows = level[:, None] + loadings @ factors + noise * generator.standard_normal((donors + 1, T))
+    return _panel(rows, before, effect, seed)
+
+
+def linear_panel(
+    donors: int, *, before: int = 10, after: int = 3, effect: float = 0.0, seed: int | None = None
+) -> SimulatedPanel:
+    """Draw the design of Rho, Cummings & Misra (2023), Section 6: x_it = θ_i t + noise, scaled to [−1, 1].
+
+    θ_i is normal around 4 with variance 1, within [3, 5]; the noise normal with variance 0.1, within [−1, 1]; t from 1.
+    The scale is that of the design's own range, [2, 5T + 1], moved to [−1, 1].  A straight line through the target's
+    own past predicts it, without any donor.
+
+    Examples
+    --------
+    >>> linear_panel(10, seed=1).donors.shape
+    (10, 13)
+    """
+    generator, seed = _panel_generator(donors, before, after, seed)
+    T = before + after
+    slopes = _within(generator, donors + 1, 4.0, 1.0, 3.0, 5.0)
+    noise = _within(generator, (donors + 1) * T, 0.0, math.sqrt(0.1), -1.0, 1.0).reshape(donors + 1, T)
+    low, high = 2.0, 5.0 * T + 1
+    rows = (slopes[:, None] * np.arange(1, T + 1) + noise - (low + high) / 2) / ((high - low) / 2)
+    return _panel(rows, before, effect, seed)
+
+
+def _panel_generator(donors: int, before: int, after: int, seed: int | None) -> tuple[PublicGenerator, int]:
+    _whole("donors", donors, MOST_DONORS)
+    _whole("before", before, 10_000)
+    _whole("after", after, 10_000)
+    return _generator_of(seed)
+
+
+def _within(generator: PublicGenerator, size: int, mean: float, deviation: float, low: float, high: float) -> Reals:
+    drawn = generator.normal(mean, deviation, size)
+    while (outside := (drawn < low) | (drawn > high)).any():
+        drawn[outside] = generator.normal(mean, deviation, int(outside.sum()))
+    return drawn
+
+
+def _panel(rows: Reals, before: int, effect: float, seed: int) -> SimulatedPanel:
+    target = rows[0].copy()
+    target[before:] += effect
+    return SimulatedPanel(
+        donors=np.clip(rows[1:], -1, 1),
+        target=np.clip(target, -1, 1),
+        untreated=np.clip(rows[0], -1, 1),
+        start=before,
+        effect=float(effect),
+        bounds=Bounded(-1, 1),
+        seed=seed,
+    )

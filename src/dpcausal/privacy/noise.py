@@ -183,75 +183,61 @@ def _certify(measurement: Any, sensitivity: float | int, limit: float) -> None:
         raise FenceError("the noise scale is too small for the stated sensitivity and loss")
 
 
-def add_laplace(values: Reals, scale: float, *, sensitivity: float, epsilon: float) -> Reals:
-    """Return ``values`` plus independent Laplace noise, density ∝ exp(−|z|/scale).
+def _drawn(values: npt.NDArray[Any], scale: float, sensitivity: float, limit: float, *, gaussian: bool) -> Any:
+    opendp = _opendp()
+    integral = values.dtype == np.int64
+    atoms = opendp.atom_domain(T="i64") if integral else opendp.atom_domain(T=float, nan=False)
+    distance = opendp.l2_distance(T=float) if gaussian else opendp.l1_distance(T="i64" if integral else float)
+    make = opendp.m.make_gaussian if gaussian else opendp.m.make_laplace
+    measurement = make(opendp.vector_domain(atoms), distance, scale=scale)
+    _certify(measurement, sensitivity, limit)
+    return np.asarray(measurement(values.ravel().tolist()), dtype=values.dtype).reshape(values.shape)
 
-    Refused unless the scale pays, exactly and by OpenDP's map, for the claimed ε at this l1 sensitivity.
-    """
+
+# Each function below refuses unless the scale pays, exactly and by OpenDP's map, for the claimed loss at the stated
+# sensitivity: in l1 for Laplace and geometric noise, in l2 for Gaussian noise.
+
+
+def add_laplace(values: Reals, scale: float, *, sensitivity: float, epsilon: float) -> Reals:
+    """Return ``values`` plus independent Laplace noise, density ∝ exp(−|z|/scale)."""
     _fence_cost(scale, sensitivity, pure=epsilon)
     _fence_reals(values)
-    simulation = _simulation.get()
-    if simulation is not None:
+    if (simulation := _simulation.get()) is not None:
         return np.asarray(values + simulation.laplace(scale=scale, size=values.shape))
-    opendp = _opendp()
-    space = opendp.vector_domain(opendp.atom_domain(T=float, nan=False)), opendp.l1_distance(T=float)
-    measurement = opendp.m.make_laplace(*space, scale=scale)
-    _certify(measurement, sensitivity, epsilon)
-    return np.asarray(measurement(values.ravel().tolist()), dtype=np.float64).reshape(values.shape)
+    return np.asarray(_drawn(values, scale, sensitivity, epsilon, gaussian=False))
 
 
 def add_geometric(values: Integers, scale: float, *, sensitivity: int, epsilon: float) -> Integers:
-    """Return integers plus independent two-sided geometric noise, P(k) ∝ exp(−|k|/scale).
-
-    Refused unless the scale pays, exactly and by OpenDP's map, for the claimed ε at this l1 sensitivity.
-    """
+    """Return integers plus independent two-sided geometric noise, P(k) ∝ exp(−|k|/scale)."""
     _fence_cost(scale, sensitivity, pure=epsilon)
     _fence_integers(values)
-    simulation = _simulation.get()
-    if simulation is not None:
-        # The difference of two geometric variables with success 1 − exp(−1/scale) has this law.
+    if (simulation := _simulation.get()) is not None:
+        # The difference of two geometric variables with success 1 − exp(−1/scale) has this distribution.
         success = -math.expm1(-1 / scale)
         noise = simulation.geometric(success, size=values.shape) - simulation.geometric(success, size=values.shape)
         return np.asarray(values + noise.astype(np.int64))
-    opendp = _opendp()
-    space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l1_distance(T="i64")
-    measurement = opendp.m.make_laplace(*space, scale=scale)
-    _certify(measurement, sensitivity, epsilon)
-    return np.asarray(measurement(values.ravel().tolist()), dtype=np.int64).reshape(values.shape)
+    return np.asarray(_drawn(values, scale, sensitivity, epsilon, gaussian=False))
 
 
 def add_gaussian(values: Reals, scale: float, *, sensitivity: float, rho: float) -> Reals:
-    """Return ``values`` plus independent Gaussian noise of standard deviation ``scale``, sensitivity / √(2ρ).
-
-    Refused unless the scale pays, exactly and by OpenDP's map, for the claimed ρ at this l2 sensitivity.
-    """
+    """Return ``values`` plus independent Gaussian noise of standard deviation ``scale``, sensitivity / √(2ρ)."""
     _fence_cost(scale, sensitivity, rho=rho)
     _fence_reals(values)
-    simulation = _simulation.get()
-    if simulation is not None:
+    if (simulation := _simulation.get()) is not None:
         return np.asarray(values + simulation.normal(scale=scale, size=values.shape))
-    opendp = _opendp()
-    space = opendp.vector_domain(opendp.atom_domain(T=float, nan=False)), opendp.l2_distance(T=float)
-    measurement = opendp.m.make_gaussian(*space, scale=scale)
-    _certify(measurement, sensitivity, rho)
-    return np.asarray(measurement(values.ravel().tolist()), dtype=np.float64).reshape(values.shape)
+    return np.asarray(_drawn(values, scale, sensitivity, rho, gaussian=True))
 
 
 def add_discrete_gaussian(values: Integers, scale: float, *, sensitivity: float, rho: float) -> Integers:
     """Return integers plus independent discrete Gaussian noise, P(k) ∝ exp(−k²/(2 scale²)).
 
-    The same parameters as ``add_gaussian``.  *Source*: Canonne, Kamath & Steinke (2020), Theorem 4.
+    *Source*: Canonne, Kamath & Steinke (2020), Theorem 4.
     """
     _fence_cost(scale, sensitivity, rho=rho)
     _fence_integers(values)
-    simulation = _simulation.get()
-    if simulation is not None:
+    if (simulation := _simulation.get()) is not None:
         return np.asarray(values + _simulated_discrete_gaussian(simulation, scale, values.shape))
-    opendp = _opendp()
-    space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l2_distance(T=float)
-    measurement = opendp.m.make_gaussian(*space, scale=scale)
-    _certify(measurement, sensitivity, rho)
-    return np.asarray(measurement(values.ravel().tolist()), dtype=np.int64).reshape(values.shape)
+    return np.asarray(_drawn(values, scale, sensitivity, rho, gaussian=True))
 
 
 def _simulated_discrete_gaussian(simulation: PublicGenerator, scale: float, shape: tuple[int, ...]) -> Integers:
@@ -269,7 +255,7 @@ def noisy_argmax(
     """Return the index of the largest score after adding noise of scale 2 · sensitivity / ε to each.
 
     Exponential noise of that mean, or Gumbel noise: the distribution of the exponential mechanism, P(i) ∝ exp(score_i /
-    scale). Refused unless the scale pays, exactly and by OpenDP's map, for the claimed ε at this l∞ sensitivity.
+    scale).  The sensitivity is in l∞.
     """
     _fence_cost(scale, 2 * sensitivity, pure=epsilon)
     integral = getattr(scores, "dtype", None) == np.int64
