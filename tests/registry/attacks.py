@@ -38,22 +38,11 @@ Declared = Any
 
 @dataclass(frozen=True)
 class Way:
-    """A public call that is attacked.
+    """A public call that is attacked: the function, and the method or score.
 
-    Attributes
-    ----------
-    task : str
-        The public function.
-    name : str
-        The method or score.
-    ask : callable of (data, what is declared in public, ledger)
-        The call; its result as plain values.
-    data : mapping of columns, or array of donors
-        Records that lie close together, well inside the declared domain.
-    declared : Schema or Bounded
-    loss : Loss
-    unit : mapping
-        Whom it protects, in the words of ``Ledger.in_memory``.
+    ``ask`` returns its result as plain values, of (data, what is declared in public, ledger); the ``data``, a mapping
+    of columns or an array of donors, lie close together, well inside the declared domain; ``unit`` is whom it protects,
+    as ``Ledger.in_memory`` takes it.
     """
 
     task: str
@@ -244,39 +233,27 @@ def _columns(constant: bool) -> dict[str, Any]:
 
 
 def _of_table(
-    task: str, name: str, call: Callable[[dpc.Table], Any], loss: Loss = PURE, constant: bool = False, **unit: str
-) -> Way:
+    task: str, name: str, call: Callable[[dpc.Table], Any], loss: Loss = PURE, constant: bool = False,
+    levels: bool = False, **unit: str,
+) -> Way:  # fmt: skip
     def ask(data: Data, schema: dpc.Schema, ledger: dpc.Ledger) -> Any:
         return plain(call(dpc.Table(data, schema, ledger, missing="impute")))
 
-    return Way(task, name, ask, _columns(constant), SCHEMA, loss, unit)
-
-
-def _of_levels(task: str, name: str, call: Callable[[dpc.Table], Any]) -> Way:
-    def ask(data: Data, schema: dpc.Schema, ledger: dpc.Ledger) -> Any:
-        return plain(call(dpc.Table(data, schema, ledger, missing="impute")))
-
+    if not levels:
+        return Way(task, name, ask, _columns(constant), SCHEMA, loss, unit)
     a, b = np.random.default_rng(9).integers(0, 2, (2, ROWS)).astype(np.float64)
-    schema = dpc.Schema(dict.fromkeys("ab", dpc.Levels([0, 1, 2])))
-    return Way(task, name, ask, {"a": a, "b": b}, schema, PURE)
+    return Way(task, name, ask, {"a": a, "b": b}, dpc.Schema(dict.fromkeys("ab", dpc.Levels([0, 1, 2]))), loss, unit)
 
 
-def _effect(table: dpc.Table) -> Any:
-    parts = levels_of(table.schema["x"])
-    return dpc.effect(table, treatment="x", outcome="y", adjust=[], treated=parts[-1], control=parts[0], loss=PURE)
+def _of_effect(name: str, method: Callable[[int], Any]) -> Way:
+    """Return an effect by the outermost parts of a number, its method made for a number of rows."""
 
+    def call(table: dpc.Table) -> Any:
+        parts = levels_of(table.schema["x"])
+        return dpc.effect(table, treatment="x", outcome="y", adjust=[], treated=parts[-1], control=parts[0], loss=PURE,
+                          method=method(table.n))  # fmt: skip
 
-def _trial_by_sizes(table: dpc.Table) -> Any:
-    sizes = [table.n - 3 * (table.n // 4), *[table.n // 4] * 3]
-    parts = levels_of(table.schema["x"])
-    return dpc.effect(table, treatment="x", outcome="y", adjust=[], treated=parts[-1], control=parts[0], loss=PURE,
-                      method=dpc.methods.RandomizedTrial(sizes=sizes))  # fmt: skip
-
-
-def _in_blocks(table: dpc.Table) -> Any:
-    parts = levels_of(table.schema["x"])
-    return dpc.effect(table, treatment="x", outcome="y", adjust=[], treated=parts[-1], control=parts[0], loss=PURE,
-                      method=dpc.methods.SampleAggregate(blocks=20))  # fmt: skip
+    return _of_table("effect", name, call)
 
 
 def _of_bins() -> Way:
@@ -285,12 +262,6 @@ def _of_bins() -> Way:
         return plain(dpc.discontinuity(table, running="x", outcome="y", cutoff=0.0, bins=5, loss=dpc.PureDP(10)))
 
     return Way("discontinuity", "bins", ask, _columns(False), SCHEMA, dpc.PureDP(10))
-
-
-def _trial_by_probabilities(table: dpc.Table) -> Any:
-    parts = levels_of(table.schema["x"])
-    return dpc.effect(table, treatment="x", outcome="y", adjust=[], treated=parts[-1], control=parts[0], loss=PURE,
-                      method=dpc.methods.RandomizedTrial(probabilities=[0.25] * 4))  # fmt: skip
 
 
 def _of_paths() -> Way:
@@ -343,15 +314,15 @@ WAYS = (
     _of_table("ci_tests", "gcm", lambda of: dpc.ci_tests(
         of, [("x", "y", ["z"]), ("x", "z", [])], loss=PURE, method=dpc.methods.Gcm(resamples=19))),
     _of_table("discover", "moments", lambda of: dpc.discover(of, loss=APPROXIMATE, method="moments"), APPROXIMATE),
-    _of_levels("discover", "table", lambda of: dpc.discover(of, loss=PURE, method="table")),
+    _of_table("discover", "table", lambda of: dpc.discover(of, loss=PURE, method="table"), levels=True),
     _of_table("moments", "in rounds", lambda of: dpc.moments(of, ["x", "y"], loss=LARGE), LARGE),
-    _of_levels("cells", "counts", lambda of: dpc.cells(of, by=["a", "b"], loss=PURE)),
+    _of_table("cells", "counts", lambda of: dpc.cells(of, by=["a", "b"], loss=PURE), levels=True),
     _of_table("cells", "sums", lambda of: dpc.cells(of, by=["x"], values=["y"], loss=PURE)),
-    _of_table("effect", "stratified", _effect),
-    _of_table("effect", "trial by sizes", _trial_by_sizes),
-    _of_table("effect", "sample-aggregate", _in_blocks),
+    _of_effect("stratified", lambda n: "auto"),
+    _of_effect("trial by sizes", lambda n: dpc.methods.RandomizedTrial(sizes=[n - 3 * (n // 4), *[n // 4] * 3])),
+    _of_effect("sample-aggregate", lambda n: dpc.methods.SampleAggregate(blocks=20)),
+    _of_effect("trial by probabilities", lambda n: dpc.methods.RandomizedTrial(probabilities=[0.25] * 4)),
     _of_bins(),
-    _of_table("effect", "trial by probabilities", _trial_by_probabilities),
     _of_paths(),
     _of_panel("synthetic_control", dpc.papers.OutputPerturbation()),
     _of_panel("synthetic_control", "matched"),

@@ -62,16 +62,9 @@ def _needed(p: Reals, q: Reals, epsilon: float) -> float:
 class Fit:
     """How outputs of the mechanism itself are compared with the law, at an answer that shows the scale.
 
-    Attributes
-    ----------
-    draw : callable of a number of outputs
-        Independent outputs of one answer, at a claim of 1.
-    law : callable of (event, cuts, share of the noise that is drawn)
-        Their law.
-    cuts : callable of the event
-        The cells.
-    draws : int
-        Enough to see 5 % too little noise, unless another fit of the row does; of no account for even noise.
+    ``draw`` returns a number of independent outputs of one answer, at a claim of 1; ``law`` their law, of (event, cuts,
+    share of the noise that is drawn); ``draws`` are enough to see 5 % too little noise, unless another fit of the row
+    does, and of no account for even noise.
     """
 
     draw: Callable[[int], Outputs]
@@ -82,28 +75,11 @@ class Fit:
 
 @dataclass(frozen=True)
 class ExactRow:
-    """A mechanism whose output has a law in closed form.
+    """A mechanism whose output has a law in closed form, named as its ``MechanismRow`` or claim.
 
-    Attributes
-    ----------
-    name : str
-        That of its ``MechanismRow``, or of its claim.
-    draw : Draw
-        Outputs at (answer, ε, number, share of the noise), through the gate.
-    law : Law
-        The law of an output.
-    cuts : callable of the event
-        The cells of the audit.
-    pairs : callable of ε
-        Answers of neighbours to look at.
-    fits : tuple of Fit
-        Comparisons with outputs of random noise.
-    even : tuple of Fit
-        Comparisons with outputs of even noise, for mechanisms that draw one number a call, or two.
-    delta : callable of ε
-        δ of the claim.
-    attained : callable of ε
-        Between what shares of ε the worst pair's exact loss lies; not up to 1 only where the slack is derived.
+    ``pairs`` are the answers of neighbours to look at, for ε; ``fits`` compare with outputs of random noise, ``even``
+    with those of even noise, for mechanisms that draw one number a call, or two; ``attained`` says between what shares
+    of ε the worst pair's exact loss lies: not up to 1 only where the slack is derived.
     """
 
     name: str

@@ -40,15 +40,7 @@ PER_BLOCK = 60
 
 @dataclass(frozen=True)
 class Null:
-    """x and y that are independent given z.
-
-    Attributes
-    ----------
-    draw : callable of (generator, n)
-        The columns; those that begin with x and y are asked about, the others given.
-    schema : dict
-        Their declarations.
-    """
+    """x and y that are independent given z: columns that begin with x and y are asked about, the others given."""
 
     draw: Callable[[np.random.Generator, int], Columns]
     schema: dict[str, Column]
@@ -62,24 +54,11 @@ class Null:
 
 @dataclass(frozen=True)
 class LawRow:
-    """A method on a null.
+    """A method on a null of ``NULLS``, with its options.
 
-    Attributes
-    ----------
-    null : str
-        In ``NULLS``.
-    options : dict
-        Of the method.
-    rows : int
-        Of a table, where the method has no blocks.
-    size : int
-        Tables, or blocks of one table.
-    epsilon : float
-        Large where the law of the statistic is to be seen, small for that of the noise.
-    kept : float
-        Share of rows that have all columns.
-    bound : bool
-        Whether the law is a bound, wide for rare levels: no mutant is caught then.
+    ``rows`` are those of a table, where the method has no blocks; ``size`` is the number of tables, or of blocks of
+    one; ``epsilon`` is large where the law of the statistic is to be seen, small for that of the noise; ``kept`` is the
+    share of rows that have all columns; where the law is a ``bound``, wide for rare levels, no mutant is caught.
     """
 
     null: str

@@ -43,7 +43,6 @@ def paid(event: Event, value: Any) -> Loss:
     return ApproxDP(float(_objective(event, *np.shape(value))), loss.exact_delta)
 
 
-
 def _objective(event: Event, donors: int, periods: int) -> float:
     """Return the ε at which the page of objective perturbation asks for the declared scale, at its default M."""
     G, s = 4 * periods * max(2.0, math.sqrt(donors + 1.25)), math.sqrt(-2 * math.log(event.loss.delta))  # type: ignore[union-attr]
@@ -79,16 +78,8 @@ def total(losses: Sequence[Loss], kind: type[Loss]) -> Loss:
 
 @dataclass(frozen=True)
 class AtGate:
-    """What a task's pair brings to the gate.
-
-    Attributes
-    ----------
-    noise : float
-        Price of the declared noise over what was charged, of the answer where it is largest.
-    least_noise : float
-        The same, where it is least.
-    moved : float
-        The share of the whole charge that this pair uses up.
+    """What a task's pair brings to the gate: the price of the declared noise over what was charged, where it is largest
+    and where it is least, and the share of the whole charge that this pair uses up.
     """
 
     noise: float
