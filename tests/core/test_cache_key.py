@@ -20,7 +20,6 @@ from dpcausal.core.cache import ARGUMENTS, DryRunStop, cache_key_text, dry_run
 from dpcausal.core.method import Method, PlannedCall, Question
 from dpcausal.data.reader import Reading
 from dpcausal.independence.question import IndependenceQuestion
-from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.result import Guarantee
 from tests.core import golden
@@ -187,7 +186,8 @@ VALUES: list[Any] = [
 def test_each_option_of_each_method_is_in_the_form_with_its_exact_value_and_order() -> None:
     plan = approximate_power(lambda: golden.CALLS["ci_test"](LEDGER)).plans[0]
     kinds = methods_of_the_library()
-    assert len(kinds) > 40
+    named = {(kind.__module__.split(".")[1], kind.name) for kind in kinds}
+    assert len(named) == len(kinds) > 40  # no two of one task share a name
     for kind in kinds:
         for option in fields(kind):
             forms = set()
@@ -321,62 +321,3 @@ def test_each_field_of_a_question_is_in_the_form_or_follows_from_what_is() -> No
         told = {name.partition(".")[0] for name in ARGUMENTS[kind.task]} - {"names" if kind.task == "cells" else ""}
         own = {field.name for field in fields(kind)} - {"table", "panel"}
         assert own == told | follows.get(kind.task, set()), kind.task
-
-
-def test_no_two_methods_of_one_task_share_a_name() -> None:
-    kinds: set[Any] = {one for one in _below(Method) if hasattr(one, "name") and not isabstract(one)}
-    own = [one for one in kinds if one.__module__.startswith("dpcausal.") and one.__module__ != "dpcausal.elsewhere"]
-    named = [(one.__module__.split(".")[1], one.name) for one in own]
-    assert len(own) > 40
-    assert not {pair for pair in named if named.count(pair) > 1}
-
-
-COLUMNS = {name: np.zeros(1000) for name in "xyzw"}
-CHOICES: dict[str, list[Any]] = {
-    "name": ["s", "s2"], "n": [999, 1000], "upper": [1, 1.5], "missing": ["drop", "impute"], "turned": [False, True],
-    "given": [[], ["z"], ["w"], ["z", "w"], ["w", "z"]], "alpha": [0.05, 0.1],
-    "least": [None, 0.25, 0.25000000000000006], "method": ["gcm", "gcm-weighted", "kendall"], "blocks": [None, 6, 7],
-    "loss": [dpc.PureDP(0.5), dpc.PureDP(1), dpc.ApproxDP(0.5, 1e-6)],
-}  # fmt: skip
-KINDS = {"gcm": dpc.methods.Gcm, "gcm-weighted": dpc.methods.WeightedGcm, "kendall": dpc.methods.Kendall}
-
-
-def asked(d: dict[str, Any]) -> str:
-    schema = dpc.Schema({name: dpc.Bounded(0, d["upper"]) for name in "xyzw"})
-    frame = {name: values[: d["n"]] for name, values in COLUMNS.items()}
-    table = dpc.Table(frame, schema, LEDGER, name=d["name"], missing=d["missing"])
-    if d["least"] is not None and d["missing"] == "drop":
-        table = table.where("w", at_least=d["least"])
-    options = {} if d["method"] == "kendall" else {"blocks": d["blocks"]}
-    names = ("y", "x") if d["turned"] else ("x", "y")
-    return form(lambda: dpc.ci_test(table, *names, given=d["given"], alpha=d["alpha"], loss=d["loss"],
-                                    method=KINDS[d["method"]](**options)), d["loss"])  # fmt: skip
-
-
-def meaning(d: dict[str, Any]) -> tuple[Any, ...]:
-    """Return what makes a question another one, by the words of the documentation."""
-    least = d["least"] if d["missing"] == "drop" else None
-    blocks = None if d["method"] == "kendall" else d["blocks"]
-    same = (d["name"], d["n"], d["upper"], d["missing"], d["alpha"], least, d["turned"], d["method"], blocks)
-    return (*same, tuple(d["given"]), str(d["loss"]), type(d["loss"]).__name__)
-
-
-def test_two_calls_share_a_form_just_if_they_mean_the_same() -> None:
-    coins = generator_from_seed(3)
-    forms: dict[str, Any] = {}
-    explain_terms: dict[Any, str] = {}
-    for _ in range(12):
-        base = {name: some[coins.integers(len(some))] for name, some in CHOICES.items()}
-        for changed in (base | {name: value} for name, some in CHOICES.items() for value in some):
-            if _said(changed):
-                made, meant = asked(changed), meaning(changed)
-                assert forms.setdefault(made, meant) == meant, "one form, two meanings"
-                assert explain_terms.setdefault(meant, made) == made, "one meaning, two forms"
-    assert len(forms) > 60
-
-
-def _said(d: dict[str, Any]) -> bool:
-    """Return whether each option is said, as a settled rule may choose blocks that somebody else names, and can be."""
-    return (d["method"] == "kendall") == (d["blocks"] is None) and (
-        d["missing"] == "drop" or (d["least"] is None and d["method"] != "kendall")
-    )

@@ -69,33 +69,19 @@ def test_a_package_that_cannot_be_imported_refuses_the_call_unpaid(
     dpc.cells(table, by=["x"], loss=dpc.PureDP(1))
 
 
-HOMES: dict[str, Callable[[pa.Table, Path], Any]] = {}
-
-
-def home(made: Callable[[pa.Table, Path], Any]) -> Callable[[pa.Table, Path], Any]:
-    HOMES[made.__name__] = made
-    return made
-
-
-@home
 def parquet(table: pa.Table, path: Path) -> Any:
     pyarrow.parquet.write_table(table, path / "t.parquet")
     return path / "t.parquet"
 
 
-@home
 def relation(table: pa.Table, path: Path) -> Any:
     return duckdb.connect().read_parquet(str(parquet(table, path)))
 
 
-@home
-def lazy(table: pa.Table, path: Path) -> Any:
-    return pl.scan_parquet(parquet(table, path))
-
-
-@home
-def memory(table: pa.Table, path: Path) -> Any:
-    return table.to_pandas(types_mapper=pd.ArrowDtype)
+HOMES: dict[str, Callable[[pa.Table, Path], Any]] = {
+    "parquet": parquet, "relation": relation, "lazy": lambda table, path: pl.scan_parquet(parquet(table, path)),
+    "memory": lambda table, path: table.to_pandas(types_mapper=pd.ArrowDtype),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", HOMES)
