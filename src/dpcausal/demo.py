@@ -6,6 +6,7 @@ The RAND Health Insurance Experiment assigned families to insurance plans at ran
 from __future__ import annotations
 
 import os
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -17,72 +18,7 @@ from dpcausal.result import number_text
 from dpcausal.study.plan import StudyPlan
 from dpcausal.study.study import Progress, Study
 
-STUDY = """title = "Did free care increase doctor visits?"
-data = "rand.csv"
-person = "zper"                           # a person has up to five years
-ledger = "rand.ledger"
-budget = { epsilon = 2.0, delta = 1e-6 }
-
-[design]
-type = "randomised"
-within = ["site"]
-unit_of_assignment = "family"
-
-# Public bounds, from what the columns mean and not from their values.
-[columns.visits]
-lower = 0
-upper = 52
-label = "visits to the doctor"
-unit = "visits a year"
-source = "one a week"
-[columns.free]
-levels = ["no", "yes"]
-label = "free care"
-meaning = "care was free; otherwise the family paid a share of the bill"
-source = "insurance plans"
-[columns.coinsurance]
-lower = 0
-upper = 4.61512051684126
-label = "the co-insurance share"
-meaning = "log(1 + per cent of the bill that the family pays)"
-source = "0 to 100 per cent"
-[columns.site]
-levels = [1, 2, 3, 4, 5, 6]
-meaning = "enrolment site"
-source = "design"
-[columns.female]
-levels = [0, 1]
-level_labels = { 0 = "men", 1 = "women" }
-label = "sex"
-source = "questionnaire"
-
-[[question]]
-name = "effect"
-task = "effect"
-treatment = "free"
-outcome = "visits"
-adjust = ["site"]                         # plans were assigned within sites
-groups = "female"
-epsilon = 1.5
-assumed = { share = 0.5, spread = 0.09 }
-
-[[question]]
-name = "association"
-task = "ci_test"
-x = "coinsurance"
-y = "visits"
-given = ["site"]
-epsilon = 0.25
-
-[disclosure]
-description = "The RAND Health Insurance Experiment, 1974 to 1982, as if its participants had to be protected."
-curators = "Nobody: a demonstration of dpcausal on public data"
-population = "DEMONSTRATION ON PUBLIC DATA. RAND Health Insurance Experiment, 1974 to 1982, six sites"
-intended_use = "To show what a study and its report look like."
-region = "United States"
-looked_at_before = "Public for decades."
-"""
-
+STUDY = resources.files("dpcausal") / "demo.toml"
 COLUMNS = ["zper", "year", "site", "coinsurance", "free", "visits", "age", "female"]
 
 
@@ -95,7 +31,7 @@ def write(folder: str | os.PathLike[str]) -> Path:
     load_rand()[COLUMNS].to_csv(place / "rand.csv", index=False)
     path = place / "study.toml"
     if not path.exists():
-        path.write_text(STUDY, encoding="utf-8")
+        path.write_bytes(STUDY.read_bytes())
     return path
 
 
