@@ -149,7 +149,7 @@ def check_ledger(case: tuple[Any, list[Any]], directory: Path) -> None:
 def paid(budget: Any, arguments: dict[str, Any]) -> dpc.Ledger:
     """Return a ledger that protects what a question says that it does, if it says that well."""
     half = getattr(arguments.get("method"), "half", None)
-    return dpc.Ledger.in_memory(budget, **({} if half is None else PrivacyUnit(half).words))
+    return dpc.Ledger.in_memory(budget, **({} if half is None else PrivacyUnit(half).arguments))
 
 
 def answered(ask: Callable[..., Any], frame: Any, schema: dpc.Schema, budget: Any, arguments: Any) -> Any:

@@ -8,7 +8,7 @@
     │   └── LossError             a privacy amount is malformed or of a kind the method cannot pay in
     ├── SchemaError               the schema, or a column's declared type, does not fit (also a ValueError)
     ├── RowLimitError             more rows would be collected than the stated limit
-    ├── BudgetExceededError       the ledger refuses: carries asked, spent and left
+    ├── BudgetExceededError       the ledger refuses: carries requested, spent and left
     ├── LedgerError               the ledger cannot be used as asked
     │   └── LedgerDamagedError    the ledger's file is truncated, altered, foreign or newer
     ├── FenceError                a value that must never reach the noise was stopped in front of it
@@ -230,18 +230,18 @@ class BudgetExceededError(DpCausalError):
 
     Attributes
     ----------
-    asked, spent, left : str
+    requested, spent, left : str
         The amounts as text, for example ``"ε = 0.5"``.
     """
 
-    def __init__(self, asked: str, spent: str, left: str, reason: str = "", hint: Hint = "") -> None:
-        self.asked, self.spent, self.left, self.reason = asked, spent, left, reason
+    def __init__(self, requested: str, spent: str, left: str, reason: str = "", hint: Hint = "") -> None:
+        self.requested, self.spent, self.left, self.reason = requested, spent, left, reason
         why = f" ({reason})" if reason else ""
-        text = f"not enough budget, nothing was spent: asked for {asked}, spent {spent}, left {left}{why}"
+        text = f"not enough budget, nothing was spent: requested {requested}, spent {spent}, left {left}{why}"
         super().__init__(text, argument="loss", rule="budget", hint=hint)
 
     def __reduce__(self) -> tuple[type[BudgetExceededError], tuple[str, str, str, str, Hint]]:
-        return type(self), (self.asked, self.spent, self.left, self.reason, self.hint)
+        return type(self), (self.requested, self.spent, self.left, self.reason, self.hint)
 
 
 class LedgerError(DpCausalError):

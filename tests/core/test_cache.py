@@ -291,7 +291,7 @@ def test_what_cannot_be_written_reaches_its_caller_with_a_warning_and_counts_as_
 
 def test_an_answer_of_another_version_is_not_guessed_at() -> None:
     ledger = dpc.Ledger.in_memory(BUDGET)
-    ledger.charge(LOSS, task="t", asked="f" * 64)
+    ledger.charge(LOSS, task="t", key="f" * 64)
     ledger.store(1, {"released": {"kind": "Gone", "fields": {}}, "at": "2026"})
     with pytest.raises(LedgerError, match="another version"):
         kept.load_cached(ledger, "f" * 64, False, None)

@@ -168,7 +168,7 @@ def test_a_refused_budget_reads_nothing_and_says_asked_spent_and_left(monkeypatc
     monkeypatch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data was read"))
     with pytest.raises(BudgetExceededError) as refused:
         ask(cache_key)
-    assert (refused.value.asked, refused.value.spent, refused.value.left) == (
+    assert (refused.value.requested, refused.value.spent, refused.value.left) == (
         "ε = 0.5", "ε = 0.5", "ε = 0.2",
     )  # fmt: skip
     assert len(ledger.entries()) == 1 and ledger.remaining.epsilon == pytest.approx(0.2)

@@ -52,7 +52,7 @@ def test_a_refused_spend_leaves_the_ledger_alone(make) -> None:
     with pytest.raises(BudgetExceededError) as refused:
         ledger.charge(PureDP(0.5), task="second")
     assert (ledger.head, ledger.entries(), ledger.remaining) == before
-    assert refused.value.asked == "ε = 0.5"
+    assert refused.value.requested == "ε = 0.5"
     assert "0.75" in refused.value.spent
     assert "0.25" in refused.value.left
     assert ledger.charge(PureDP(0.25), task="third").number == 2
@@ -194,7 +194,7 @@ def test_an_answer_is_kept_once_and_beside_a_spend_that_is_there(make, number: i
 def test_an_answer_of_any_length_is_kept(directory: Path) -> None:
     """Seen to fail: a table of a million cells was paid for, and its answer was too long to be kept."""
     ledger = Ledger.create(directory / "l", budget=PureDP(1))
-    ledger.charge(PureDP(0.5), task="t", asked="q")
+    ledger.charge(PureDP(0.5), task="t", key="q")
     ledger.store(1, {"a": "x" * (2**24 + 1)})
     ledger.charge(PureDP(0.5), task="t")
     again = Ledger.open(directory / "l")

@@ -200,7 +200,7 @@ def test_power_that_fails_while_a_line_is_written_costs_no_spend(
             assert recorded[: len(granted)] == granted
             assert ledger.charge(PureDP(0.125), task="after").number == len(recorded) + 1
             found = ledger.verify()
-            assert (found.ok, found.entries, found.torn) == (True, len(recorded) + 1, 0)
+            assert (found.ok, found.entries, found.incomplete) == (True, len(recorded) + 1, 0)
             tally["kept" if content.startswith(damaged.read_bytes()[: len(content)]) else "cut"] += 1
     print(f"power lost within line {before + 1}: 0 spends under-recorded, {tally}")
     assert tally["kept"] >= 2
@@ -241,7 +241,7 @@ def test_a_torn_line_is_left_out_by_readers_and_cut_off_by_the_next_spend(path: 
         path.write_bytes(content + torn)
         with Ledger.open(path, read_only=True) as ledger:
             found = ledger.verify()
-            assert (found.ok, found.entries, found.torn) == (True, SPENDS, len(torn))
+            assert (found.ok, found.entries, found.incomplete) == (True, SPENDS, len(torn))
         assert f"{len(torn)} bytes" in CliRunner().invoke(app, ["ledger", "verify", str(path)]).output
         with Ledger.open(path) as ledger:
             with pytest.raises(BudgetExceededError):
@@ -250,7 +250,7 @@ def test_a_torn_line_is_left_out_by_readers_and_cut_off_by_the_next_spend(path: 
             ledger.charge(PureDP(0.01), task="next")
         assert path.read_bytes().startswith(content)
         assert path.read_bytes().count(b"\n") == content.count(b"\n") + 1
-        assert Ledger.open(path).verify().torn == 0
+        assert Ledger.open(path).verify().incomplete == 0
 
 
 def test_a_file_cut_short_is_an_older_copy_which_a_noted_head_tells(path: Path, unwitnessed: None) -> None:

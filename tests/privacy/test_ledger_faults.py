@@ -157,7 +157,7 @@ def test_a_full_disk_grants_nothing_that_is_not_recorded(directory: Path) -> Non
     found = ledger.verify()
     assert found.ok
     assert granted >= 20
-    assert (found.entries, found.torn) == (granted, 0)
+    assert (found.entries, found.incomplete) == (granted, 0)
     assert ledger.charge(STEP, task="after").number == granted + 1
 
 

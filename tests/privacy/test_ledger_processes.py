@@ -84,9 +84,9 @@ def test_a_process_that_is_killed_in_the_middle_of_a_line_leaves_what_the_next_o
     torn = len(path.read_bytes()) - len(whole)
     assert torn > 100
     with Ledger.open(path) as ledger:
-        assert (ledger.verify().entries, ledger.verify().torn) == (1, torn)
+        assert (ledger.verify().entries, ledger.verify().incomplete) == (1, torn)
         assert ledger.charge(STEP, task="after").number == 2
-        assert (ledger.verify().ok, ledger.verify().torn) == (True, 0)
+        assert (ledger.verify().ok, ledger.verify().incomplete) == (True, 0)
     assert path.read_bytes().startswith(whole)
 
 

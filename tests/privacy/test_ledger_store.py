@@ -31,7 +31,7 @@ def test_a_ledger_survives_being_closed(path: Path) -> None:
     assert [entry.number for entry in ledger.entries()] == [1, 2, 3, 4]
     assert (ledger.durable, ledger.private, ledger.path) == (True, True, path)
     found = ledger.verify()
-    assert (found.ok, found.entries, found.head, found.problems, found.torn) == (True, 4, ledger.head, (), 0)
+    assert (found.ok, found.entries, found.head, found.problems, found.incomplete) == (True, 4, ledger.head, (), 0)
 
 
 def test_the_file_is_for_its_owner_alone_and_all_there_is(tmp_path: Path) -> None:

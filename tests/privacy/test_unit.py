@@ -53,7 +53,7 @@ def test_a_ledger_takes_its_own_unit_and_refuses_every_other_unpaid(declared: st
                 assert ledger.head == before
     with dpc.Ledger.open(path) as ledger:
         ask(declared, ledger)
-        assert len(ledger.entries()) == 1 and ledger.protects.words == UNITS[declared]
+        assert len(ledger.entries()) == 1 and ledger.protects.arguments == UNITS[declared]
 
 
 def test_open_or_create_refuses_a_ledger_of_another_unit(tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ def never_booked() -> Iterator[None]:
     charge = dpc.Ledger.charge
 
     def unbooked(self: dpc.Ledger, loss: Any, **details: Any) -> Any:
-        return charge(dpc.Ledger.in_memory(loss, **self.protects.words), loss, **details)
+        return charge(dpc.Ledger.in_memory(loss, **self.protects.arguments), loss, **details)
 
     with mock.patch.object(dpc.Ledger, "charge", unbooked):
         yield

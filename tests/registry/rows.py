@@ -153,7 +153,7 @@ def allotted(loss: Any, times: int = 1, unit: Unit = Unit.ROW, *, unproven: bool
     """Return an allotment of ``times`` × loss from a ledger in memory."""
     whole: Any = type(loss)(*(amount * times for amount in loss.amounts.values()))
     column = "unit" if unit is Unit.DONOR else ""
-    ledger = Ledger.in_memory(whole, **PrivacyUnit(unit, column).words, accept_large_epsilon=True)
+    ledger = Ledger.in_memory(whole, **PrivacyUnit(unit, column).arguments, accept_large_epsilon=True)
     return ledger.charge(whole, task="audit", unit=unit, unit_column=column, unproven=unproven)
 
 

@@ -182,8 +182,8 @@ def ledger_verify(
             text = f"{path.name}: {'; '.join(verification.problems)}"
             raise LedgerDamagedError(text, argument=str(path), rule="damaged")
         echo(f"ok: {path.name}, {verification.entries} entries verified, fingerprint {verification.head}")
-        if verification.torn:
-            echo(f"warning: {verification.torn} bytes after the last line were left out: of a write that failed.")
+        if verification.incomplete:
+            echo(f"warning: {verification.incomplete} bytes after the last line were left out: of a write that failed.")
         echo(_witnessed(verification))
         if fingerprint is None:
             echo("Next: note the fingerprint elsewhere, and check against it later with --fingerprint")

@@ -191,7 +191,7 @@ class DryRunStop(Exception):  # noqa: N818 - no error: how a call that is only f
     plans: tuple[PlannedCall[Any], ...]
     loss: Loss
     zcdp: ZCDP | None
-    asked: str
+    key: str
 
 
 _dry_run_active: ContextVar[bool] = ContextVar("foreseeing", default=False)

@@ -11,7 +11,7 @@ from typing import Any
 _within: ContextVar[Callable[[float], None] | None] = ContextVar("within", default=None)
 
 
-def told(share: float) -> None:
+def report_share(share: float) -> None:
     within = _within.get()
     if within is not None:
         within(share)

@@ -184,7 +184,7 @@ def ask(
     origin = subject_of(question).origin
     (planned,), allotment = _charge_all(
         [planned], planned.spent, task=question.task, detail=planned.detail(), once=question.once_per_ledger,
-        asked=key, refresh=refresh,
+        key=key, refresh=refresh,
     )  # fmt: skip
     rng, seed = public_generator() if planned.method.uses_public_randomness else (None, None)
     with question.progress_context():
@@ -234,7 +234,7 @@ class JointRun:
     ledger: Ledger
     origin: Origin
     allotment: CallBudget
-    asked: str
+    key: str
     """What identifies exactly this call."""
 
     def guarantee(
@@ -251,7 +251,7 @@ class JointRun:
         )  # fmt: skip
 
     def store(self, answer: Answer) -> Answer:
-        return store(self.ledger, self.origin, self.asked, self.allotment, answer)
+        return store(self.ledger, self.origin, self.key, self.allotment, answer)
 
 
 def charge_jointly(
@@ -271,7 +271,7 @@ def charge_jointly(
         "epsilons": epsilons[:1] if len(set(epsilons)) == 1 else epsilons,
     }  # fmt: skip
     plans, allotment = _charge_all(
-        plans, division.spent, task=task, zcdp=division.zcdp, asked=key, refresh=refresh,
+        plans, division.spent, task=task, zcdp=division.zcdp, key=key, refresh=refresh,
         detail={**detail, **public, **question.table.declared},
     )  # fmt: skip
     return JointRun(plans, ledger, subject_of(question).origin, allotment, key)

@@ -98,8 +98,8 @@ def charged_loss(
     if not isinstance(loss, (PureDP, ApproxDP, ZCDP, NoPrivacy)):
         raise unfit(loss)
     if isinstance(loss, ApproxDP) and ApproxDP not in kinds and PureDP in kinds:
-        asked, loss = loss, PureDP(loss.exact_epsilon)
-        note = f"asked {asked}; {method} needs no delta and spent {loss}"
+        stated, loss = loss, PureDP(loss.exact_epsilon)
+        note = f"{method} needs no delta: of {stated} it spent {loss}"
     small_delta = kinds == (ApproxDP,) and isinstance(loss, ApproxDP) and loss.exact_delta < LEAST_DELTA
     if small_delta or not (loss.exact or isinstance(loss, kinds)):
         raise _wrong_kind(loss, kinds, method)
@@ -187,7 +187,7 @@ def divided(loss: Loss, shares: Sequence[Fraction]) -> LossSplit:
         by_rho = _root(rho, shares)
         if by_rho > by_epsilon:
             return LossSplit(loss, ZCDP(rho), _parts(by_rho, shares))
-        note = f"asked {loss}; delta gives these releases no more and {PureDP(loss.exact_epsilon)} was spent"
+        note = f"delta gives these releases no more: of {loss} they spent {PureDP(loss.exact_epsilon)}"
     parts = _parts(by_epsilon, shares)
     # Where ρ is counted, many small parts cost less than one of the whole ε: Σ εᵢ²/2 < (Σ εᵢ)²/2.
     rho = sum((part.exact_epsilon**2 for part in parts), Fraction(0)) / 2

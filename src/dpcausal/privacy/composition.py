@@ -243,8 +243,8 @@ def spent_text(budget: Loss, totals: Totals) -> str:
     caps, accounts = caps_of(budget), list[str]()
 
     def account(symbol: str, amount: int | Fraction, delta: int | Fraction) -> None:
-        beside = f", δ = {format_amount(Fraction(delta, DELTA_UNITS))}" if delta else ""
-        accounts.append(f"{symbol} = {format_amount(Fraction(amount, EPSILON_UNITS))}{beside}")
+        delta_text = f", δ = {format_amount(Fraction(delta, DELTA_UNITS))}" if delta else ""
+        accounts.append(f"{symbol} = {format_amount(Fraction(amount, EPSILON_UNITS))}{delta_text}")
 
     if caps.epsilon is not None and totals.sums_open:
         account("ε", totals.epsilon, totals.delta)

@@ -21,7 +21,7 @@ from dpcausal.errors import LedgerDamagedError, LedgerError, ParameterError, wit
 from dpcausal.privacy.budget import CallBudget, caveats_of, json_text, plain, worded
 from dpcausal.privacy.checks import check_budget, check_kind
 from dpcausal.privacy.composition import Cost, Remaining, Totals, remaining
-from dpcausal.privacy.ledger_lines import ASKED, Account, Spends, first_line, written_cost
+from dpcausal.privacy.ledger_lines import QUESTION_KEY, Account, Spends, first_line, written_cost
 from dpcausal.privacy.ledger_store import LedgerStore, check_lost, folder_of
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, exact_text, parse_loss
 from dpcausal.privacy.process_local import Uncopyable
@@ -73,16 +73,16 @@ class Entry:
         event = {name: exact_text(amount) for name, amount in amounts.items()}
         sums = {name: {key: str(value) if isinstance(value, Fraction) else value for key, value in vars(part).items()}
                 for name, part in (("cost", self.cost), ("totals", self.totals))}  # fmt: skip
-        told = {"detail": json.loads(self.detail), "once": json.loads(self.once)}
-        return vars(self) | sums | told | {"event": {"kind": type(loss).__name__} | event}
+        public = {"detail": json.loads(self.detail), "once": json.loads(self.once)}
+        return vars(self) | sums | public | {"event": {"kind": type(loss).__name__} | event}
 
 
 @dataclass(frozen=True)
 class Verification:
     """The outcome of checking a ledger from its first line to its last: the first rule that is broken, with its line.
 
-    ``entries`` and ``head``: spends found in order, and the hash of the last line that was.  ``torn``: bytes after it,
-    of a write that failed: nothing was released after it.  ``lines``, ``witness`` and ``witnessed``: how many lines
+    ``entries`` and ``head``: spends found in order, and the hash of the last of their lines.  ``incomplete``: bytes of
+    a write that failed, after which nothing was released.  ``lines``, ``witness`` and ``witnessed``: how many lines
     there are, the file of the witness, if there is a place for one, and how many it saw, 0 where there is none.
     """
 
@@ -90,7 +90,7 @@ class Verification:
     entries: int
     head: str
     problems: tuple[str, ...] = ()
-    torn: int = 0
+    incomplete: int = 0
     lines: int = 0
     witness: Path | None = None
     witnessed: int = 0
@@ -272,7 +272,7 @@ class Ledger(Uncopyable):
         witness = self._store.witness
         seen = None if witness is None else witness.seen()
         return Verification(
-            not problems, account.totals.spends, account.head, tuple(problems), account.torn, account.lines,
+            not problems, account.totals.spends, account.head, tuple(problems), account.incomplete, account.lines,
             None if witness is None else witness.path, 0 if seen is None else seen.lines,
         )  # fmt: skip
 
@@ -288,7 +288,7 @@ class Ledger(Uncopyable):
         detail: Detail = MappingProxyType({}),
         once: Mapping[str, Any] = MappingProxyType({}),
         unproven: bool = False,
-        asked: str = "",
+        key: str = "",
         refresh: bool = False,
         before: Callable[[], None] | None = None,
     ) -> CallBudget:
@@ -308,7 +308,7 @@ class Ledger(Uncopyable):
             that changes one, or of a mapping one key, is refused.
         unproven : bool
             The call has no valid proof: refused by a ledger file.
-        asked, refresh : str, bool
+        key, refresh : str, bool
             The key of exactly this question, for ``cached``: spent for once, unless ``refresh``.
         before : callable, optional
             Called once everything was checked and before anything is written: what must not fail after the spend.
@@ -321,7 +321,7 @@ class Ledger(Uncopyable):
         store = self._open()
         check_kind(loss, self._budget)
         members = worded(loss, zcdp, task, unit, unit_column, relation)
-        detail = {**detail, ASKED: asked} if asked else detail
+        detail = {**detail, QUESTION_KEY: key} if key else detail
         members |= {"detail": plain(detail, "detail", LONGEST_DETAIL), "once": plain(once, "once", LONGEST_ONCE)}
         caveats = caveats_of(self.private, self.durable, unproven)
         record = members | {"caveats": "; ".join(caveats)}
@@ -357,15 +357,15 @@ class Ledger(Uncopyable):
         text = self._open().account().answers.get(number)
         return None if text is None else dict(json.loads(text))
 
-    def cached(self, asked: str) -> tuple[int, dict[str, Any]] | None:
+    def cached(self, key: str) -> tuple[int, dict[str, Any]] | None:
         """Return the newest answer to exactly this question with the number of its spend, ``None`` if nobody asked it.
 
         A LedgerError where it was spent for, and no answer was kept: the run was ended in between, or goes on.
         """
         account = self._open().account()
-        answered = [number for number in account.asked.get(asked, ()) if number in account.answers]
+        answered = [number for number in account.spends_by_key.get(key, ()) if number in account.answers]
         if not answered:
-            account.check_unasked(asked)
+            account.check_unspent(key)
             return None
         return answered[-1], dict(json.loads(account.answers[answered[-1]]))
 

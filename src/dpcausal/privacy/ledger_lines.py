@@ -40,7 +40,7 @@ MEMBERS = {
 
 Spends = list[tuple[dict[str, Any], Totals]]  # what spends hold but for their kind, and the totals after each
 
-ASKED = "asked"
+QUESTION_KEY = "asked"
 """In a spend's detail: the key of exactly this question, where its result is to be cached."""
 
 _library = lru_cache(maxsize=1)(partial(version, "dpcausal"))
@@ -51,9 +51,9 @@ _RELATIONS = {relation.value for relation in Relation}
 class Account:
     """What the lines of a ledger come to, read from the first.
 
-    ``once``: what was declared for the whole ledger, as JSON, by name and, of a mapping, key.  ``asked``: the spends
+    ``once``: what was declared for the whole ledger, as JSON, by name and, of a mapping, key.  ``spends_by_key``: those
     for each question.  ``stamps``: the minute of each spend.  ``heads``: the hash of each line; that of the ``last``,
-    which has its line break, is ``head``.  ``size``: the bytes of all lines; ``torn``: of what follows them.
+    which has its line break, is ``head``.  ``size``: the bytes of all lines; ``incomplete``: of what follows them.
     """
 
     budget: Loss = field(default_factory=NoPrivacy)
@@ -63,12 +63,12 @@ class Account:
     relation: str = ""
     once: dict[tuple[str, str], str] = field(default_factory=dict)
     answers: dict[int, str] = field(default_factory=dict)
-    asked: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    spends_by_key: dict[str, tuple[int, ...]] = field(default_factory=dict)
     stamps: list[str] = field(default_factory=list)
     heads: list[str] = field(default_factory=list)
     last: bytes = b""
     size: int = 0
-    torn: int = 0
+    incomplete: int = 0
 
     @property
     def head(self) -> str:
@@ -89,7 +89,7 @@ class Account:
         return values
 
     def after(self) -> Account:
-        own = "once", "answers", "asked", "stamps", "heads"
+        own = "once", "answers", "spends_by_key", "stamps", "heads"
         return replace(self, **{name: getattr(self, name).copy() for name in own})
 
     def read(self, raw: bytes, expected_head: str | None = None, spends: Spends | None = None) -> int:
@@ -116,7 +116,7 @@ class Account:
                 spends.append((record, self.totals))
         if not head_seen:
             raise LedgerDamagedError("the noted head is not in the chain: rolled back, or another ledger")
-        self.torn = len(raw) - whole_length
+        self.incomplete = len(raw) - whole_length
         return whole_length
 
     def take(self, line: bytes) -> dict[str, Any]:
@@ -163,9 +163,9 @@ class Account:
         self.totals, self.relation = totals, relation
         self.once |= once
         self.stamps.append(record["at"])
-        asked = record["detail"].get(ASKED)
-        if isinstance(asked, str) and asked:
-            self.asked[asked] = (*self.asked.get(asked, ()), totals.spends)
+        key = record["detail"].get(QUESTION_KEY)
+        if isinstance(key, str) and key:
+            self.spends_by_key[key] = (*self.spends_by_key.get(key, ()), totals.spends)
 
     def undeclared(self, unit: PrivacyUnit, once: Mapping[str, Any]) -> dict[tuple[str, str], str]:
         """Return the declarations that are new; refuse those of another unit, or against an earlier one."""
@@ -173,18 +173,18 @@ class Account:
             raise LedgerError(self.protects.refusal(unit))
         if once == {}:
             return {}
-        told = declarations(once)
-        for place, text in told.items():
+        declared = declarations(once)
+        for place, text in declared.items():
             if self.once.get(place, text) != text:
                 raise LedgerError(
                     f"'{' '.join(filter(None, place))}' was declared otherwise, and stands once for a ledger; nothing "
                     "was spent; what differs needs a new ledger, whose budget comes on top of this one's"
                 )
-        return {place: text for place, text in told.items() if place not in self.once}
+        return {place: text for place, text in declared.items() if place not in self.once}
 
-    def check_unasked(self, asked: str) -> None:
-        if asked in self.asked:
-            number = self.asked[asked][-1]
+    def check_unspent(self, key: str) -> None:
+        if key in self.spends_by_key:
+            number = self.spends_by_key[key][-1]
             raise LedgerError(
                 f"spend {number} paid for exactly this question, but the run was interrupted before its result was "
                 "saved, or still goes on; nothing was spent now",

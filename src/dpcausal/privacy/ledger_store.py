@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from dpcausal.errors import LedgerDamagedError, LedgerError
-from dpcausal.privacy.ledger_lines import ASKED, Account, Spends, sealed
+from dpcausal.privacy.ledger_lines import QUESTION_KEY, Account, Spends, sealed
 from dpcausal.privacy.sensitivity import PrivacyUnit
 
 VARIABLE = "DPCAUSAL_WITNESS"
@@ -248,7 +248,7 @@ class LedgerStore:
             if self.witness is not None:
                 self.witness.check(note.seen, account)
             if once_only:
-                account.check_unasked(members["detail"].get(ASKED, ""))
+                account.check_unspent(members["detail"].get(QUESTION_KEY, ""))
             missing = b"\n" * (account.size - end)  # of a line that lacks its line break
             if kind == "answer" and 1 <= members["number"] <= account.totals.spends:
                 members = members | {"at": account.stamps[members["number"] - 1]}
@@ -258,10 +258,10 @@ class LedgerStore:
                 raise LedgerError("a fork would spend the budget twice: for several processes use Ledger.create")
             if trial:
                 return account
-            if file.seek(0, os.SEEK_END) != end + account.torn:
+            if file.seek(0, os.SEEK_END) != end + account.incomplete:
                 raise LedgerError("it was written to in the middle of this spend; nothing was granted")
             try:
-                if account.torn:
+                if account.incomplete:
                     file.truncate(end)
                 _write_through(file, missing + line)
                 if self.path:

@@ -75,7 +75,7 @@ class PrivacyUnit:
         return cls(Unit.DONOR, unit) if isinstance(unit, str) else cls(HALVES[str(protect)])
 
     @property
-    def words(self) -> dict[str, str]:
+    def arguments(self) -> dict[str, str]:
         if self.unit is Unit.DONOR:
             return {"unit": self.column}
         if self.unit in (Unit.PERSON, Unit.LISTED_PERSON):

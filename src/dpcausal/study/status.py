@@ -113,17 +113,17 @@ def standing(
     first = call.plans[0].method
     fields: dict[str, Any] = {
         "cost": call.loss, "method": first.name, "settings": first.options(), "caveats": caveats,
-        "asked": call.asked,
+        "asked": call.key,
     }  # fmt: skip
     try:
-        cached = None if ledger is None else load_cached(ledger, call.asked, refresh, origin)
+        cached = None if ledger is None else load_cached(ledger, call.key, refresh, origin)
     except LedgerError as error:
         return QuestionStatus(question, SPENT, error.message("toml"), error=error, **fields)
     if cached is not None:
         state = EARLIER if cached.other_data else ANSWERED
         return QuestionStatus(question, state, cached.other_data, answer=cached.answer, **fields)
-    if call.asked in counted and not refresh:
-        return QuestionStatus(question, TO_ASK, f"with {counted[call.asked]}, the same question", **fields)
+    if call.key in counted and not refresh:
+        return QuestionStatus(question, TO_ASK, f"with {counted[call.key]}, the same question", **fields)
     why = None if trial is None else refused(call, trial)
     if why is not None:
         state = BEYOND if isinstance(why, BudgetExceededError) else CANNOT

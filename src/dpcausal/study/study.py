@@ -286,7 +286,7 @@ class Study(Uncopyable):
                 problems.append(str(self._source.refusal(("question", place), message)))
             elif isinstance(one.error, BudgetExceededError) and not problems:
                 where = str(self._source.refusal(("question", place), f"question {one.question.name!r}"))
-                amounts = one.error.asked, one.error.spent, one.error.left
+                amounts = one.error.requested, one.error.spent, one.error.left
                 raise BudgetExceededError(*amounts, f"{where}, after those before it", PARTIAL)
         if problems:
             raise ParameterError("\n".join([*problems, "nothing was spent"]), rule="questions", hint=PARTIAL)

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpcausal.core import validate as public
 from dpcausal.core.method import Run
-from dpcausal.core.progress import told
+from dpcausal.core.progress import report_share
 from dpcausal.data.remote_blocks import Parts, WorkerBlocks
 from dpcausal.direction.block_counts import AT_LEAST, AT_MOST, CLEAR, MOSTLY, Counts, cube_tail, least, no_noise
 from dpcausal.direction.block_decisions import ADDITIVE, MODELS, Bits, failed, of_block, random_bits
@@ -272,7 +272,7 @@ class BlockBits:
         with one_thread():
             for block, part in parts:
                 decisions.append(decisions_of_blocks(*private.of(part[: self.size]), self.seeds[block], self.model))
-                told(len(decisions) / len(parts))
+                report_share(len(decisions) / len(parts))
         return decisions
 
 
