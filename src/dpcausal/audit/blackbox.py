@@ -8,6 +8,7 @@ correction make the bound hold with the stated confidence.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -235,15 +236,9 @@ def _outputs(values: Sequence[Output] | npt.NDArray[Any]) -> _Outputs:
         known = numbers[~np.isnan(numbers)]
         others = {"nan": len(numbers) - len(known), "-0.0": int(np.count_nonzero(np.signbit(known) & (known == 0)))}
         return _Outputs(known, others, len(numbers))
-    plain: list[float] = []
-    others = {}
-    for value in values:
-        number = _number(value)
-        if number is not None and not math.isnan(number):
-            plain.append(number)
-        name = _name(value) if number is None else _indistinct_name(value, number)
-        if name:
-            others[name] = others.get(name, 0) + 1
+    classified = [_classified(value) for value in values]
+    plain = [number for number, _ in classified if number is not None]
+    others = dict(Counter(name for _, name in classified if name))
     return _Outputs(np.asarray(plain, dtype=np.float64), others, len(values))
 
 
@@ -253,35 +248,27 @@ def _are_floats(values: npt.NDArray[Any]) -> bool:
     return values.size == 0 or (int(values.max()) <= _EXACT and int(values.min()) >= -_EXACT)
 
 
-def _indistinct_name(value: Any, number: float) -> str:
-    exact = value.item() if isinstance(value, (np.generic, np.ndarray)) else value
-    if math.isnan(number):
-        return "nan"
-    if number == 0 and exact == 0:
-        return "-0.0" if isinstance(exact, float) and math.copysign(1, exact) < 0 else ""
-    return "" if exact == number and not (isinstance(exact, int) and abs(exact) > _EXACT) else str(exact)
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value.item()
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
-
-
-def _name(value: object) -> str:
-    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
+def _classified(value: object) -> tuple[float | None, str]:
+    """Return the number that an output is, if it is one, and the name of what that float does not say."""
+    if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
         value = value.item()
     if value is None or isinstance(value, bool):
-        return str(value)
+        return None, str(value)
     if isinstance(value, str):
-        return repr(str(value))
-    # Another object's repr may hold its address, and a list of numbers never comes twice: nothing would be compared.
-    raise ParameterError(f"an output must be a number, a text, a bool or None, got {type(value).__name__}")
+        return None, repr(str(value))
+    if not isinstance(value, Real):
+        # Another object's repr may hold its address, and no list of numbers comes twice: nothing would be compared.
+        raise ParameterError(f"an output must be a number, a text, a bool or None, got {type(value).__name__}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf if value > 0 else -math.inf  # type: ignore[operator]
+    if math.isnan(number):
+        return None, "nan"
+    if number == 0 and value == 0:
+        return number, "-0.0" if isinstance(value, float) and math.copysign(1, value) < 0 else ""
+    rounded = number != value or (isinstance(value, int) and abs(value) > _EXACT)
+    return number, str(value) if rounded else ""
 
 
 def _choose(first: _Outputs, second: _Outputs, delta: float) -> list[_Event]:
@@ -291,7 +278,7 @@ def _choose(first: _Outputs, second: _Outputs, delta: float) -> list[_Event]:
         thresholds = np.unique(np.quantile(numbers, np.linspace(0.005, 0.995, 100), method="inverted_cdf"))
         candidates += [_Event(kind, float(t)) for t in thresholds for kind in ("from", "to")]
         values, times = np.unique(numbers, return_counts=True)
-        # A value that comes twice is no draw of a continuous law: perhaps an answer that was let out as it is.
+        # A value that comes twice is no draw of a continuous distribution: perhaps an exact answer.
         atoms = np.flatnonzero(times > 1) if len(values) > MOST_ATOMS else np.arange(len(values))
         atoms = atoms[np.argsort(-times[atoms], kind="stable")][:MOST_ATOMS]
         candidates += [_Event("is", float(value)) for value in values[atoms]]
