@@ -43,7 +43,7 @@ class Guarantee:
         What the guarantee takes as public.
     ledger_head : str
         Head of the ledger's hash chain after the spend; empty without a ledger.
-    kept : str
+    cached : str
         Of a cached result: which spend paid for it, and when.  Asking again cost nothing.
     """
 
@@ -114,7 +114,7 @@ class Guarantee:
             head = f"Guarantee: NONE (stated loss {self.loss})."
         else:
             head = f"Guarantee: {self.loss}, {self.relation.value}, unit: {self.unit.value}."
-        again = [f"  Kept answer, free: {self.cached}."] if self.cached else []
+        again = [f"  Cached result, nothing was spent: {self.cached}."] if self.cached else []
         lines = [head, *again, *(f"  ! {caveat}" for caveat in self.caveats)]
         if self.public:
             lines.append(f"  Public: {', '.join(self.public)}.")

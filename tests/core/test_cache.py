@@ -1,4 +1,4 @@
-"""Kept answers: the same question is paid for once, and nothing but its released answer ever comes back."""
+"""Cached results: the same question is paid for once, and nothing but its released answer ever comes back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.codec import NotStorableError, encode
-from dpcausal.core import cache as kept
+from dpcausal.core import cache
 from dpcausal.errors import LedgerError, NotCachedWarning, ParameterError
 from dpcausal.privacy.noise import generator_from_seed
 from tests.privacy.kill_loops import finish, start
@@ -88,7 +88,7 @@ def test_the_same_question_is_paid_once_and_answered_from_the_file_ever_after(ca
         assert told(again) == told(first) and type(again) is type(first)
         assert again.guarantee == first.guarantee and again.guarantee.cached.startswith("spend 1 of this ledger paid")
         if isinstance(again, dpc.Independence):
-            assert "Kept answer, free: spend 1" in again.details()
+            assert "Cached result, nothing was spent: spend 1" in again.details()
         anew = call(ledger, refresh=True)
         assert len(ledger.entries()) == 2 and anew.guarantee.cached == ""
         assert call(ledger).guarantee.cached.startswith("spend 2")  # the newest
@@ -153,7 +153,7 @@ def test_no_row_is_part_of_a_question_or_of_what_is_kept(monkeypatch: pytest.Mon
     ledger = dpc.Ledger.in_memory(BUDGET)
     swapped = {**COLUMNS, "a": COLUMNS["b"], "b": COLUMNS["b"]}
     first = other()(ledger)
-    monkeypatch.setattr(kept, "_frames", {})
+    monkeypatch.setattr(cache, "_frames", {})
     assert other(columns=swapped)(ledger).statistic == first.statistic
     assert len(ledger.entries()) == 1
 
@@ -184,7 +184,7 @@ def test_exact_and_simulated_answers_are_neither_kept_nor_given_for_released_one
 def test_a_law_of_x_has_no_words_so_its_question_is_not_kept() -> None:
     ledger = dpc.Ledger.in_memory(BUDGET)
     law = dpc.ModelX(lambda z: 0.0 * z[:, 0], 1.0)
-    assert kept.cache_key(ledger, "t", [], LOSS) and not kept.cache_key(dpc.Ledger.without_privacy(), "t", [], LOSS)
+    assert cache.cache_key(ledger, "t", [], LOSS) and not cache.cache_key(dpc.Ledger.without_privacy(), "t", [], LOSS)
     with pytest.raises(NotStorableError):
         encode(law)
     for _ in range(2):
@@ -193,7 +193,7 @@ def test_a_law_of_x_has_no_words_so_its_question_is_not_kept() -> None:
 
 
 def test_a_method_of_the_callers_is_asked_each_time_whatever_its_name() -> None:
-    """Seen to fail: a class of the library's name was given the library's kept answer."""
+    """Seen to fail: a class of the library's name was given the library's cached result."""
     ledger = dpc.Ledger.in_memory(BUDGET)
 
     class Gcm(dpc.methods.Gcm):
@@ -294,9 +294,9 @@ def test_an_answer_of_another_version_is_not_guessed_at() -> None:
     ledger.charge(LOSS, task="t", key="f" * 64)
     ledger.store(1, {"released": {"kind": "Gone", "fields": {}}, "at": "2026"})
     with pytest.raises(LedgerError, match="another version"):
-        kept.load_cached(ledger, "f" * 64, False, None)
+        cache.load_cached(ledger, "f" * 64, False, None)
     with pytest.raises(ParameterError):
-        kept.load_cached(ledger, "f" * 64, 1, None)  # type: ignore[arg-type]
+        cache.load_cached(ledger, "f" * 64, 1, None)  # type: ignore[arg-type]
 
 
 def test_each_part_of_a_table_or_panel_is_public_or_is_left_out() -> None:

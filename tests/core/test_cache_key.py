@@ -1,4 +1,4 @@
-"""The form by which kept answers are found: the same through versions, and never shared by two questions."""
+"""The key by which cached results are found: the same through versions, and never shared by two questions."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ ORDERS: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("ask", ORDERS.values(), ids=list(ORDERS))
 def test_an_order_that_an_option_or_an_answer_follows_makes_another_question(ask: Callable[..., Any]) -> None:
-    """Seen to fail: an effect whose sizes stood in the other order was given the first one's kept answer."""
+    """Seen to fail: an effect whose sizes stood in the other order was given the first one's cached result."""
     columns = {name: np.zeros(2500) for name in "uv"} | {name: np.zeros(2500, dtype=int) for name in "abc"}
     schema = dpc.Schema(
         {name: dpc.Bounded(-4, 4) for name in "uv"} | {name: dpc.Levels([0, 1]) for name in "abc"}
@@ -259,7 +259,7 @@ def test_another_declaration_of_a_used_column_is_another_question(
     {"target": 0}, {"period": 3, "value": float("nan")}, {"value": 1e-300}, {"outcome": "z"}, {"time": "when"},
 ])  # fmt: skip
 def test_a_target_whose_own_series_was_put_right_is_asked_about_anew(change: dict[str, Any]) -> None:
-    """Seen to fail: the kept answer for the old series, which is public, was given for the corrected one."""
+    """Seen to fail: the cached result for the old series, which is public, was given for the corrected one."""
 
     def ask(place: int | None, value: float, outcome: str, time: str) -> Any:
         series = np.zeros((101, 12))
@@ -291,7 +291,7 @@ def test_renamed_and_grown_classes_leave_the_form_as_it_was(monkeypatch: pytest.
 
 
 def test_an_answer_comes_back_to_a_class_that_has_grown_since(tmp_path: Path) -> None:
-    """Seen to fail: one new field, whatever its default, and no kept answer could be read."""
+    """Seen to fail: one new field, whatever its default, and no cached result could be read."""
     shutil.copy(golden.ledger_of("cells"), tmp_path / "l")
     answer = encode(golden.CALLS["cells"](dpc.Ledger.open(tmp_path / "l")).guarantee)
     del answer["fields"]["cached"]

@@ -1,4 +1,4 @@
-"""A kept answer goes to the data that it was made from, as far as public facts tell them."""
+"""A cached result goes to the data that it was made from, as far as public facts tell them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import dpcausal as dpc
-from dpcausal.core import cache as kept
+from dpcausal.core import cache
 from dpcausal.data.sources.origin import Origin
 from dpcausal.errors import LedgerError, SchemaError
 from dpcausal.privacy.noise import generator_from_seed
@@ -106,7 +106,7 @@ def test_two_frames_of_one_name_are_told_apart_in_a_process(call: Any, monkeypat
     assert not call(table(other, to), refresh=True).guarantee.cached
     with pytest.raises(LedgerError):
         call(table(own, to))  # the newest answer is of the other
-    monkeypatch.setattr(kept, "_frames", {})  # as in another process, which knows them by their name alone
+    monkeypatch.setattr(cache, "_frames", {})  # as in another process, which knows them by their name alone
     assert call(table(own, to)).guarantee.cached
     with pytest.raises(LedgerError):
         call(table(other, to))  # the first that it was given for
@@ -177,7 +177,7 @@ def test_a_file_that_goes_after_its_rows_were_read_loses_no_answer(
 ) -> None:
     """Seen to fail: many tests asked the table for its ledger again, and its file was gone: paid, and no answer."""
     to, path = ledger(), written(tmp_path / "d.csv")
-    whole = kept.store
+    whole = cache.store
 
     def gone(*arguments: Any) -> Any:
         path.unlink()
