@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from html import escape
@@ -126,11 +126,11 @@ class Guarantee:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON's types: enums by value, losses by kind, arrays and sets as lists."""
+    """Return a value as JSON's types: enums by value, losses by kind, arrays and sets as lists, records by field."""
     if isinstance(value, Loss):
         return {"kind": type(value).__name__, **plain(value.amounts)}
-    if isinstance(value, Guarantee):
-        return value.to_dict()
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):
@@ -273,8 +273,9 @@ class TextResult:
         return f"<pre>{escape(self.summary())}</pre>"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields as JSON's types."""
-        return {field.name: plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
+        """Return all but the released numbers as JSON's types; those are ``release.to_dict()``."""
+        parts = [field.name for field in fields(self) if field.name != "release"]  # type: ignore[arg-type]
+        return {name: plain(getattr(self, name)) for name in parts}
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Return ``to_dict`` as JSON text."""

@@ -25,7 +25,7 @@ import dpcausal as dpc
 from dpcausal.audit import compare
 from dpcausal.data import coding
 from dpcausal.data.panels import panel
-from dpcausal.effects.cells.value import levels_of
+from dpcausal.effects.cells.corner_counts import levels_of
 from dpcausal.errors import BudgetExceededError
 from dpcausal.privacy.loss import ZCDP, Loss
 from dpcausal.privacy.sensitivity import Query

@@ -304,6 +304,10 @@ class TableQuestion(Question[Answer]):
     def read(self) -> Any:
         return self.table
 
+    def report(self, planned: PlannedCall[Any], released: Any, allotment: CallBudget, seed: int | None) -> Any:
+        """Return the released numbers with their guarantee."""
+        return released.under(self.guarantee(planned, allotment))
+
     def guarantee(
         self,
         planned: PlannedCall[Any],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from inspect import signature
 from typing import Any
@@ -62,6 +62,20 @@ def column(table: Table, name: str, asker: str) -> Column:
             argument=name, rule="bounds", value=declared, hint="declare it in another unit",
         )  # fmt: skip
     return declared
+
+
+def names(what: str, listed: Any, least: int = 0, known: Iterable[str] | None = None) -> tuple[str, ...]:
+    """Return a list of different column names, at least so many, each of those known."""
+    if isinstance(listed, str) or not isinstance(listed, Iterable):
+        raise ParameterError(f"{what} must be a list of column names", argument=what, rule="names", value=listed)
+    chosen, among = tuple(listed), None if known is None else tuple(known)
+    if among is not None and any(name not in among for name in chosen):
+        text = f"{what}: a column that was not released; there are {', '.join(among)}"
+        raise ParameterError(text, argument=what, rule="names")
+    if len(chosen) < least or not all(isinstance(name, str) for name in chosen) or len(set(chosen)) < len(chosen):
+        text = f"{what} must be a list of at least {least} different column names"
+        raise ParameterError(text, argument=what, rule="names")
+    return chosen
 
 
 def check_table(table: object, persons: bool = False, weights: bool = False) -> None:

@@ -38,8 +38,7 @@ def effect(
     Parameters
     ----------
     table : Table
-        At least 20 rows; the table's ledger pays.  What was released is asked again free, by its own method:
-        ``effect.release.effect(...)``.
+        At least 20 rows; the table's ledger records the cost.  ``effect.release.effect(...)`` re-uses the release free.
     treatment : str
         A column of levels; ``Bounded(0, 1)`` counts as the levels 0 and 1.
     outcome : str
@@ -69,8 +68,8 @@ def effect(
           ``ApproxDP`` or ``ZCDP``.
         * ``"partially-linear"`` (``PartiallyLinear``): one slope from noisy moments, for many columns or few rows.
           ``ApproxDP`` or ``ZCDP``.
-        * ``"auto"``: moments if a bounded column without ``cuts`` is adjusted for and the loss allows Gaussian noise,
-          one slope where moments would be refused and it would not, cells otherwise.
+        * ``"auto"``: ``"aipw"`` if a bounded column without ``cuts`` is adjusted for and the loss allows Gaussian
+          noise, ``"partially-linear"`` where ``"aipw"`` would be refused and it would not, else ``"stratified"``.
     accept_large_epsilon : bool
         Consent to ε above 20.
     refresh : bool
@@ -84,16 +83,14 @@ def effect(
     Raises
     ------
     ParameterError, SchemaError, LossError, InfeasibleError
-        From public arguments, before anything is spent; where the rows are too few for the loss it says what would be
-        enough.
+        From public arguments, before anything is spent; too few rows for the loss: it says what would be enough.
     BudgetExceededError
         The ledger refuses; nothing was spent or read.
 
     Notes
     -----
-    *Guarantee*: the loss, under replace-one for every row, or person; claims corner-counts,
-    ellipse-moments.  That the effect is causal needs that
-    ``adjust`` holds every common cause; privacy does not need it.
+    *Guarantee*: the loss, under replace-one for every row, or person; claims corner-counts, ellipse-moments.  That the
+    effect is causal needs that ``adjust`` holds every common cause; privacy does not need it.
     *Source*: this library.
 
     Examples

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -16,8 +15,7 @@ from dpcausal.data.recoded import as_levels, counting
 from dpcausal.data.schema import Bounded
 from dpcausal.data.subgroups.predicate import check_varies, codes_left
 from dpcausal.data.table import Table
-from dpcausal.effects.cells.effect import arms_of, level_text
-from dpcausal.effects.cells.value import levels_of, value_of
+from dpcausal.effects.cells.corner_counts import arms_of, level_text, levels_of, value_of
 from dpcausal.effects.result import Effect
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.budget import CallBudget
@@ -42,8 +40,6 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class EffectQuestion(TableQuestion[Effect]):
-    """The effect of one column on another, with others adjusted for."""
-
     task: ClassVar[str] = "effect"
 
     treatment: str
@@ -60,11 +56,8 @@ class EffectQuestion(TableQuestion[Effect]):
         cls, table: Any, treatment: Any, outcome: Any, adjust: Any, groups: Any, estimand: Any, treated: Any,
         control: Any, coverage: Any, event: Any = None,
     ) -> EffectQuestion:  # fmt: skip
-        """Return the question of checked arguments."""
         public.check_table(table, persons=True, weights=True)
-        if isinstance(adjust, str) or not isinstance(adjust, Iterable):
-            raise ParameterError("adjust must be a list of column names, empty in a trial")
-        adjusted = tuple(adjust)
+        adjusted = public.names("adjust", adjust)
         named = (treatment, outcome, *adjusted, *(() if groups is None or groups in adjusted else (groups,)))
         for name in named:
             public.column(table, name, "an effect")
@@ -81,6 +74,12 @@ class EffectQuestion(TableQuestion[Effect]):
         public.check_choice("estimand", estimand, ("ate", "att"))
         within = public.number("coverage", coverage, 0.5, 0.999)
         return cls(table, treatment, outcome, adjusted, groups, estimand, treated, control, within)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The arguments of ``NoisyCells.effect``."""
+        names = ("treatment", "outcome", "adjust", "groups", "estimand", "treated", "control", "coverage")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def event(self) -> str | None:
@@ -117,7 +116,6 @@ class EffectQuestion(TableQuestion[Effect]):
 
     @property
     def cells(self) -> int:
-        """Cells of treatment and strata."""
         return math.prod(len(levels_of(self.column(name))) for name in (self.treatment, *self.strata))
 
     def detail(self) -> dict[str, Any]:
@@ -154,7 +152,6 @@ def _check_arms(table: Table, treatment: str, treated: Any, control: Any) -> lis
 
 
 def independence_caveat(unit: Unit) -> str:
-    """Return what an interval supposes of records of a unit."""
     return INDEPENDENT.format("rows" if unit is Unit.ROW else "persons")
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from dpcausal.codec import storable
 from dpcausal.core.validate import check_choice
 from dpcausal.plotting import axes, titled
 from dpcausal.releases.release import UNSTATED, Release
-from dpcausal.result import Guarantee, Result, ci_text, flat, interval_text, number_text, plain, signed_text
+from dpcausal.result import Guarantee, Result, ci_text, flat, interval_text, number_text, signed_text
 
 Interval = tuple[float, float]
 
@@ -58,16 +58,10 @@ class Balance:
 @storable("FitCheck")
 @dataclass(frozen=True)
 class FitCheck:
-    """Whether the two models fit, from fresh noise.
+    """Whether the two models fit, from fresh noise: p-values of that hypothesis for treatment and outcome.
 
-    Attributes
-    ----------
-    correction, error : float
-        The bias that curvature leaves in the mean score, estimated without bias, and its standard error.
-    treatment_pvalue, outcome_pvalue : float
-        Of the hypothesis that the model fits but for what its noise leaves.
-    tail : float
-        The largest sum of the outcome's residuals in an outermost bin, in deviations; above 4 the tail is not fitted.
+    ``correction`` is the bias that curvature leaves in the mean score, ``error`` its standard error; ``tail`` the
+    largest sum of the outcome's residuals in an outermost bin, in deviations: above 4 the tail is not fitted.
     """
 
     correction: float
@@ -78,29 +72,8 @@ class FitCheck:
 
     @property
     def text(self) -> str:
-        """The check in one line."""
         return (f"Curvature left: {self.correction:+.3g} ± {self.error:.2g} (bias, standard error). The models fit: "
                 f"treatment p = {self.treatment_pvalue:.2g}, outcome p = {self.outcome_pvalue:.2g}.")  # fmt: skip
-
-
-class Compared(Protocol):
-    """What an effect has of its question."""
-
-    @property
-    def treatment(self) -> str: ...
-    @property
-    def outcome(self) -> str: ...
-    @property
-    def arms(self) -> tuple[str, str]:
-        """Control and treated."""
-    @property
-    def estimand(self) -> str: ...
-    @property
-    def strata(self) -> tuple[str, ...]: ...
-    @property
-    def coverage(self) -> float: ...
-    @property
-    def n(self) -> int: ...
 
 
 @storable("Effect")
@@ -115,8 +88,8 @@ class Effect(Result):
         The levels that are compared.
     estimand : str
         ``"ate"``, everybody's mean effect; ``"att"``, that of the treated; ``"slope"``, one unit more along a line;
-        ``"ate-winsorized"``, everybody's on outcomes that are cut far from their line, as noise hides what lies beyond;
-        ``"overlap"``, that of those alike weighed by e(1 − e), e the probability of treatment.
+        ``"ate-winsorized"``, everybody's on outcomes that are winsorised far from their line; ``"overlap"``, weighed by
+        e(1 − e), e the probability of treatment.
     adjusted_for : tuple of str
     estimate : float or None
         Mean outcome if treated less that if not, in the outcome's unit.  ``None``: see ``interval_reason``.
@@ -136,11 +109,10 @@ class Effect(Result):
     share_supported : float
         Share of the records, noisy, in strata that have enough of both arms: the estimate is about these.
     e_value, e_value_limit : float or None
-        How strong, as a risk ratio, the links of an unmeasured cause would have to be to explain away the estimate, and
-        the interval.
+        The risk ratios that an unmeasured cause would need to explain away the estimate, and the interval.
     robustness_value, robustness_value_limit : float or None
-        Share of treatment and outcome that an unmeasured cause would have to explain to bring the estimate to 0, and
-        the limit of the interval nearest to it.
+        Share of treatment and outcome that an unmeasured cause would have to explain to bring the estimate, and the
+        nearest limit of the interval, to 0.
     by_group : tuple of GroupEffect
     balance : tuple of Balance
     notes : tuple of str
@@ -153,14 +125,12 @@ class Effect(Result):
         The released numbers; of cells ``effect.release.effect(...)`` costs nothing.  ``to_json()`` saves them.
     guarantee : Guarantee
     cut : float or None
-        Of ``"ate-winsorized"``: how far from its line an outcome counts at most is so much times the probability of the
-        arm that the record is in.
+        Of ``"ate-winsorized"``: an outcome counts at most so far from its line, times the probability of its arm.
     event : str or None
         The level of an outcome of two levels whose frequency is compared.
     population : str
-        Whose mean effect it is: ``"complete"``, of the records with no missing value in the question; ``"observed"``,
-        of all that have treatment and confounders, whether or not their outcome is known; ``"imputed"``, of all
-        records.
+        Whose mean effect it is: ``"complete"`` records, ``"observed"``, all with treatment and confounders, whether or
+        not their outcome is known, or ``"imputed"``, all records.
     fit_check : FitCheck or None
         Of method ``"boosted-aipw"``: whether its models fit.
     """
@@ -201,15 +171,12 @@ class Effect(Result):
     fit_check: FitCheck | None = None
 
     @classmethod
-    def of(cls, question: Compared, **released: Any) -> Effect:
-        """Return the effect of a question from what a method released; its report adds method and guarantee."""
+    def of(cls, question: Any, **released: Any) -> Effect:
+        """Return the effect of an ``EffectQuestion`` from what a method released; its report adds the guarantee."""
         control, treated = question.arms
-        about: dict[str, Any] = {
-            "treatment": question.treatment, "outcome": question.outcome, "treated": treated, "control": control,
-            "estimand": question.estimand, "adjusted_for": question.strata, "coverage": question.coverage,
-            "n": question.n,
-        }  # fmt: skip
-        return cls(**(about | released))
+        names = ("treatment", "outcome", "estimand", "coverage", "n")
+        about = {name: getattr(question, name) for name in names} | {"adjusted_for": question.strata}
+        return cls(**(about | {"treated": treated, "control": control} | released))
 
     @property
     def measured(self) -> str:
@@ -254,63 +221,25 @@ class Effect(Result):
         return [*reasons, *self.notes]
 
     def technical(self) -> list[str]:
-        inside = self.guarantee.subgroup
-        of = {
-            "ate": "everybody", "att": "the treated", "slope": "along a line",
-            "ate-winsorized": "everybody, on outcomes cut far from their line",
-            "overlap": "those treated as often as not",
-        }[self.estimand]  # fmt: skip
-        records = {"complete": ", complete records", "observed": ", whether or not the outcome is known"}
-        whom = of + (f" with {inside}" if inside else "") + records.get(self.population, "")
-        head = f"{self.treatment} ({self.treated} against {self.control}) on {self.measured}, {whom}"
-        lines = [f"{head}: no answer." if self.estimate is None else f"{head}: {self.estimate:+.4g}."]
-        if self.interval is not None:
-            lines.append(f"{self.coverage:.0%} interval: {self.interval[0]:.4g} to {self.interval[1]:.4g}.")
-        else:
-            lines.append(f"No interval: {self.interval_reason}.")
+        records = {"complete": "complete records", "observed": "all records with treatment and confounders"}
+        whom = f" among {self.guarantee.subgroup}" if self.guarantee.subgroup else ""
+        population = records.get(self.population, "all records") + whom
+        lines = [f"Method {self.method}; estimand {self.estimand}; {population}, {self.share_supported:.0%} of them "
+                 f"supported; signal to noise {self.signal_to_noise:.3g}."]  # fmt: skip
         for name, ratio in (("Risk ratio", self.risk_ratio), ("Odds ratio", self.odds_ratio)):
             if ratio is not None and ratio.interval is not None:
                 estimate = "without an estimate" if ratio.estimate is None else f"{ratio.estimate:.3g}"
                 lines.append(f"{name} {estimate}, {ratio.interval[0]:.3g} to {ratio.interval[1]:.3g}.")
-        for one in self.by_group:
-            reach = one.reason if one.interval is None else f"{one.interval[0]:.4g} to {one.interval[1]:.4g}"
-            size = "no answer" if one.estimate is None else f"{one.estimate:+.4g}"
-            lines.append(f"  {one.group}: {size} ({reach})")
-        unadjusted = "nothing: a bare difference, which is the effect if treatment was randomised"
-        lines.append(f"Adjusted for: {', '.join(self.adjusted_for) or unadjusted}.")
-        if self.e_value is not None and self.robustness_value is not None:
-            lines.append(
-                f"E-value {self.e_value:.3g} (of the interval: {self.e_value_limit:.3g}), robustness value "
-                f"{self.robustness_value:.3g} ({self.robustness_value_limit:.3g})."
-            )
-        elif self.robustness_value is not None:
-            limit = self.robustness_value_limit
-            of_limit = "" if limit is None else f" (of the interval: {limit:.3g})"
-            lines.append(f"Robustness value {self.robustness_value:.3g}{of_limit}.")
-        elif self.estimate is not None and self.interval is not None:
-            lines.append("No E-value and robustness value: what they are made of was not released, or is mostly noise.")
-        if self.fit_check is not None:
-            lines.append(self.fit_check.text)
-        lines += [f"Note: {note}." for note in self.notes]
-        lines.append(
-            f"Method {self.method}, {self.n} {self.guarantee.records} in all, "
-            f"{self.share_supported:.0%} of {'the subgroup' if inside else 'them'} supported, signal to noise "
-            f"{self.signal_to_noise:.3g}."
-        )
-        return lines
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all but the released numbers as JSON's types; those are ``release.to_dict()``."""
-        payload = {**vars(self), "release": None}
-        for name in ("risk_ratio", "odds_ratio"):
-            payload[name] = None if payload[name] is None else vars(payload[name])
-        for name in ("by_group", "balance"):
-            payload[name] = [vars(one) for one in payload[name]]
-        payload["fit_check"] = None if self.fit_check is None else vars(self.fit_check)
-        return {name: plain(value) for name, value in payload.items() if name != "release"}
+        lines += [f"{one.group}: no interval, {one.reason}." for one in self.by_group if one.interval is None]
+        sensitivity = (("E-value", self.e_value, self.e_value_limit),
+                       ("Robustness value", self.robustness_value, self.robustness_value_limit))  # fmt: skip
+        for name, value, limit in sensitivity:
+            if value is not None:
+                of_limit = "" if limit is None else f" (of the interval: {limit:.3g})"
+                lines.append(f"{name} {value:.3g}{of_limit}.")
+        return lines if self.fit_check is None else [*lines, self.fit_check.text]
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the effect, with all scalars, and that in each group."""
         (whole,) = super().rows()
         shared = ("treatment", "outcome", "treated", "control", "estimand", "coverage", "method", "n")
         groups = ({name: whole[name] for name in shared} | flat(vars(one)) for one in self.by_group)
@@ -373,7 +302,6 @@ DARK, LIGHT, NORMAL_95 = "#1f4e79", "#c07020", 1.96
 
 
 def draw_balance(effect: Effect, ax: Any) -> Any:
-    """Draw how far treated and controls differ before the adjustment; the bars are twice the noise's deviation."""
     ax = axes(ax, (6, 1.2 + 0.25 * len(effect.balance)))
     ax.axvline(0, color="0.6", linewidth=1)
     for place, one in enumerate(effect.balance):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+UNMEASURED = ("e_value", "e_value_limit", "robustness_value", "robustness_value_limit")
+
 
 def e_value(ratio: float) -> float:
     """Return the E-value of a risk ratio: both its links would have to be so strong to explain it away.
@@ -27,14 +29,6 @@ def e_value_limit(interval: tuple[float, float]) -> float:
     """Return the E-value of the limit nearest 1; 1 if the interval holds it."""
     low, high = interval
     return 1.0 if low <= 1 <= high else e_value(low if low > 1 else high)
-
-
-def ratio_of_difference(difference: float, deviation: float) -> float:
-    """Return the risk ratio that a difference in standard deviations of the outcome corresponds to: exp(0.91 d).
-
-    *Source*: VanderWeele & Ding (2017), after Chinn (2000).
-    """
-    return math.exp(min(0.91 * difference / deviation, 50.0))
 
 
 def robustness_value(partial_r2: float) -> float:
@@ -95,3 +89,21 @@ def benchmark(outcome: float, treatment: float) -> tuple[float, float] | None:
     link = (1 + math.sqrt(between)) / math.sqrt(1 - between)
     of_outcome = link**2 * outcome / (1 - outcome)
     return (of_outcome, of_treatment) if of_outcome < 1 else None
+
+
+def unmeasured_fields(
+    robust: float | None, estimate: float, interval: tuple[float, float] | None, deviation: float
+) -> dict[str, float | None]:
+    """Return E-values and robustness values of a difference, from the outcome's deviation; none without an interval.
+
+    A difference of d deviations corresponds to the risk ratio exp(0.91 d).
+
+    *Source*: VanderWeele & Ding (2017), after Chinn (2000).
+    """
+    if robust is None or interval is None:
+        return {}
+    values: dict[str, float | None] = {"e_value": None, "e_value_limit": None}
+    if deviation > 0:
+        ratio, low, high = (math.exp(min(0.91 * one / deviation, 50.0)) for one in (estimate, *interval))
+        values = {"e_value": e_value(ratio), "e_value_limit": e_value_limit((low, high))}
+    return values | {"robustness_value": robust, "robustness_value_limit": robustness_limit(robust, estimate, interval)}

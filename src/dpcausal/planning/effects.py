@@ -14,8 +14,7 @@ from dpcausal.core import validate as public
 from dpcausal.data.schema import Bounded, Column, Levels, Schema
 from dpcausal.data.table import Table
 from dpcausal.effects.api import effect
-from dpcausal.effects.cells.effect import arms_of
-from dpcausal.effects.cells.value import levels_of
+from dpcausal.effects.cells.corner_counts import arms_of, levels_of
 from dpcausal.effects.did.api import did
 from dpcausal.effects.estimators import METHODS
 from dpcausal.effects.estimators.stratified import Stratified

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -101,12 +101,6 @@ class NoisyMoments(Release):
         upper = np.triu(noise, 1)
         fresh = upper + upper.T + np.diag(math.sqrt(2) * np.diagonal(noise))
         return replace(self, covariance=self.covariance + fresh, variance=2 * self.variance)
-
-    def numbers(self) -> dict[str, Any]:
-        return {
-            "middles": list(self.middles), "widths": list(self.widths), "covariance": self.covariance.tolist(),
-            "variance": self.variance, "count": self.count, "squared": self.squared,
-        }  # fmt: skip
 
     @classmethod
     def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import singledispatch
 from typing import Any, ClassVar, Self
 
@@ -14,7 +14,7 @@ from dpcausal.privacy.loss import NoPrivacy
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Relation, Unit
 from dpcausal.releases.saved import Form, guarantee_from_json, written
-from dpcausal.result import Guarantee, TextResult
+from dpcausal.result import Guarantee, TextResult, plain
 
 FORMAT = 1
 
@@ -87,9 +87,10 @@ class Release(TextResult, ABC):
         For a parametric bootstrap.
         """
 
-    @abstractmethod
     def numbers(self) -> dict[str, Any]:
         """Return what it holds beside names, n and guarantee, as JSON's types."""
+        own = (one.name for one in fields(self) if one.init and one.name not in ("names", "n", "guarantee"))
+        return {name: plain(getattr(self, name)) for name in own}
 
     @classmethod
     @abstractmethod

@@ -43,10 +43,13 @@ class Form:
 
     def parts(self, name: str) -> list[Form]:
         """Return a list of objects."""
+        return [Form(one) for one in self._entries(name)]
+
+    def _entries(self, name: str) -> list[Any]:
         listed = self.entry(name)
         if not isinstance(listed, list):
             raise self.refuse(name)
-        return [Form(one) for one in listed]
+        return listed
 
     def word(self, name: str, allowed: tuple[str, ...] = ()) -> str:
         """Return a text, among those allowed if any are named."""
@@ -63,6 +66,10 @@ class Form:
         if different and (not listed or len(set(listed)) < len(listed)):
             raise self.refuse(name)
         return tuple(listed)
+
+    def lists(self, name: str, different: bool = False) -> tuple[tuple[str, ...], ...]:
+        """Return a list of lists of texts."""
+        return tuple(Form({name: one}).words(name, different) for one in self._entries(name))
 
     def truth(self, name: str) -> bool:
         value = self.entry(name)
@@ -107,6 +114,14 @@ class Form:
         if not np.isfinite(converted).all():
             raise self.refuse(name)
         return converted
+
+    def arrays(self, shapes: dict[str, tuple[int, ...]]) -> dict[str, Any]:
+        """Return arrays of these shapes."""
+        arrays = {name: self.array(name) for name in shapes}
+        for name, shape in shapes.items():
+            if arrays[name].shape != shape:
+                raise self.refuse(name)
+        return arrays
 
     def amount(self, name: str) -> Fraction:
         """Return an exact fraction, written ``"1/10"``."""

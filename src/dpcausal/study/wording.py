@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dpcausal.claims import claims
 from dpcausal.direction.result import Direction
 from dpcausal.discovery.result import Discovery
-from dpcausal.effects.did.release import GroupTimeEffects
-from dpcausal.effects.rdd.release import Discontinuity
+from dpcausal.effects.did.result import GroupTimeEffects
+from dpcausal.effects.rdd.result import Discontinuity
 from dpcausal.effects.result import Effect
 from dpcausal.independence.result import Independence
 from dpcausal.privacy.sensitivity import Unit

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.effects.cells.occupied import FINE, is_clear, window
+from dpcausal.effects.cells.api import FINE, is_clear, window
 from dpcausal.privacy.noise import generator_from_seed
 
 LOSS = dpc.PureDP(1)

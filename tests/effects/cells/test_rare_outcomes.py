@@ -10,8 +10,7 @@ from scipy import stats
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint
 
 import dpcausal as dpc
-from dpcausal.effects.cells.rare_outcomes import Risk, difference, odds_ratio, ratio, risks
-from dpcausal.effects.cells.standardise import Sums, means
+from dpcausal.effects.cells.standardise import Risk, Sums, difference, means, odds_ratio, ratio, risks
 
 REACH = 1.959963984540054
 

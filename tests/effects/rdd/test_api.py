@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 from scipy.stats import foldnorm
 
 import dpcausal as dpc
-from dpcausal.effects.rdd.honest import SideFit, factor, line_within
+from dpcausal.effects.rdd.lines import SideFit, factor, line_within
 from dpcausal.errors import InfeasibleError, ParameterError, SchemaError
 from dpcausal.privacy.noise import generator_from_seed
 

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import NDArray
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Method, PlannedCall, Run, SumsOverRows, TableQuestion
+from dpcausal.core.method import Method, Run, SumsOverRows, TableQuestion
 from dpcausal.core.run import Task, public_task
 from dpcausal.data.coding import bin_codes, size_of
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
-from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
+from dpcausal.effects.cells import corner_counts as corner
+from dpcausal.effects.cells.corner_counts import GRID, Value, levels_of, value_of
 from dpcausal.effects.cells.release import NoisyCells
-from dpcausal.effects.cells.value import COUNTS_ONLY, Value, levels_of, value_of
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
 from dpcausal.privacy.budget import CallBudget
@@ -30,14 +30,21 @@ from dpcausal.releases.counts import geometric_variance
 MOST_CELLS = 2**22
 MOST_ROWS, MOST_HELD = 2**34, 2**27
 
-Integers = npt.NDArray[np.int64]
+FINE = 64
+"""Bins of one width, of the declared bounds or of a side of a cutoff."""
+SPARSE, NOISE, OUTSIDE = 0.02, 2.5, 0.08
+"""The outer quarter of a range is left where it has so few of the records, or so many deviations of its noise; at most
+so many records in all are left out."""
+HIDDEN = 0.04
+"""A histogram is released where two deviations of the noise of a quarter of its bins are at most so many records."""
+
+Reals = NDArray[np.float64]
+Integers = NDArray[np.int64]
 Paid = PureDP | ZCDP | NoPrivacy
 
 
 @dataclass(frozen=True)
 class CellSums(TableQuestion[NoisyCells]):
-    """The sums of some numbers by the cells of some columns."""
-
     task: ClassVar[str] = "cells"
 
     by: tuple[str, ...]
@@ -47,14 +54,12 @@ class CellSums(TableQuestion[NoisyCells]):
 
     @classmethod
     def of(cls, table: Table, by: object, values: object, finer: tuple[tuple[str, Bounded], ...] = ()) -> CellSums:
-        """Return the question of checked arguments."""
         public.check_table(table, persons=True, weights=True)
-        named = _names("by", by, 1)
-        numbers = _names("values", values, 0)
+        named, numbers = public.names("by", by, 1), public.names("values", values)
         if set(named) & set(numbers):
             raise ParameterError("a column makes cells or has sums, not both")
         declared = {name: public.column(table, name, "a sum") for name in (*named, *numbers)}
-        chosen = tuple(value_of(name, declared[name]) for name in numbers) or (COUNTS_ONLY,)
+        chosen = tuple(value_of(name, declared[name]) for name in numbers) or (corner.COUNTS_ONLY,)
         question = cls(table, named, chosen, finer)
         if question.entries > MOST_CELLS:
             raise InfeasibleError(f"these columns make more than {MOST_CELLS} noisy sums, the most: name fewer columns")
@@ -68,12 +73,10 @@ class CellSums(TableQuestion[NoisyCells]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns that are summed."""
         return tuple(value.name for value in self.values)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Parts of each column of the cells."""
         return tuple(size_of(self.column(name)) for name in self.by)
 
     def column(self, name: str) -> Column:
@@ -81,29 +84,21 @@ class CellSums(TableQuestion[NoisyCells]):
 
     @property
     def entries(self) -> int:
-        """How many noisy numbers are released."""
         return math.prod(self.sizes) * sum(value.degree + 1 for value in self.values)
 
     def detail(self) -> dict[str, Any]:
         return {"by": list(self.by), "values": list(self.names), **self.table.declared}
 
-    def report(
-        self, planned: PlannedCall[Any], released: NoisyCells, allotment: CallBudget, seed: int | None
-    ) -> NoisyCells:
-        return released.under(self.guarantee(planned, allotment))
-
 
 @dataclass(frozen=True, kw_only=True)
 class CellQuery(SumsOverRows, Method[CellSums]):
-    """Counts, sums and sums of squares at the corners of cells; ``PureDP`` or ``ZCDP``."""
-
     name: ClassVar[str] = "cells"
     about: ClassVar[str] = "noisy sums by cells"
     losses: ClassVar[tuple[type[Loss], ...]] = (PureDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("corner-counts",)
 
     def plan(self, question: CellSums, loss: Paid) -> CellQuery:
-        cell_variance(len(question.values), loss)
+        cell_variance(len(question.values), loss)  # refuses a loss whose noise cannot be drawn
         return self
 
     def caveats(self, question: CellSums, loss: Paid) -> tuple[str, ...]:
@@ -131,10 +126,8 @@ def cells(
         Bounded columns, or columns of two levels: outcomes.  Each more needs more noise.
     loss : Loss
         The most that the call may cost; ``PureDP`` (geometric noise) or ``ZCDP`` (Gaussian).
-    accept_large_epsilon : bool
-        Consent to ε above 20.
-    refresh : bool
-        Of a table with a name: run again at a new privacy cost instead of returning the cached result.
+    accept_large_epsilon, refresh : bool
+        As of ``effect``.
 
     Returns
     -------
@@ -161,37 +154,29 @@ def cells(
     >>> abs(found.estimate - 1) < 0.2, found.interval[0] < found.estimate < found.interval[1]
     (True, True)
     """
-    question = CellSums.of(table, by, values)
-    return question, CellQuery()
+    return CellSums.of(table, by, values), CellQuery()
 
 
 def cut_note(columns: Iterable[tuple[str, Column]]) -> tuple[str, ...]:
-    """Return in words into how many parts numbers are cut, if any are."""
     parts = ", ".join(f"{name!r} into {size_of(one)}" for name, one in columns if isinstance(one, Bounded))
     return (f"cut into parts: {parts}; what varies within a part is not adjusted for",) if parts else ()
-
-
-def is_cut_at_will(column: Column) -> bool:
-    return isinstance(column, Bounded) and column.cuts is None
 
 
 def cell_variance(values: int, loss: Paid) -> float:
     """Return the variance of an entry's noise, in records; refuse a loss whose noise could not be drawn."""
     try:
         if isinstance(loss, PureDP):
-            scale = laplace_scale(corner_counts_sensitivity(values).bound, loss)
+            scale = laplace_scale(corner.corner_counts_sensitivity(values).bound, loss)
             return geometric_variance(scale) / GRID**2
         if isinstance(loss, ZCDP):
-            return (gaussian_scale(corner_counts_sensitivity(values, Norm.L2).bound, loss) / GRID) ** 2
+            return (gaussian_scale(corner.corner_counts_sensitivity(values, Norm.L2).bound, loss) / GRID) ** 2
     except FenceError:
         raise LossError(f"{loss} is too little for sums by cells: its noise could not be drawn") from None
     return 0.0
 
 
 def noisy_cells(question: CellSums, loss: Paid, allotment: CallBudget) -> NoisyCells:
-    """Read the columns and release their sums by cells."""
-    table, values = question.table, question.values
-    names = tuple(value.name for value in values if value.degree)
+    table, values, names = question.table, question.values, question.outcomes
     by = tuple((name, question.column(name)) for name in question.by)
     number, entries = math.prod(question.sizes), sum(value.degree + 1 for value in values)
 
@@ -202,29 +187,68 @@ def noisy_cells(question: CellSums, loss: Paid, allotment: CallBudget) -> NoisyC
             place *= size_of(column)
             place += bin_codes(columns[name], column) if isinstance(column, Bounded) else columns[name]
         masses = [
-            corners(np.clip((columns[one.name] - one.lower) / one.width, 0.0, 1.0) if one.degree else np.zeros(rows.n),
-                    one.degree, mass)
+            corner.corners(
+                (columns[one.name] - one.lower) / one.width if one.degree else np.zeros(rows.n), one.degree, mass
+            )
             for one in values
-        ]  # fmt: skip
-        return corner_counts(place, number, rows.kept, masses).ravel()
+        ]
+        return corner.corner_counts(place, number, rows.kept, masses).ravel()
 
     counts = table.records((*question.by, *names), parts=True).sum(counted).reshape(number, entries)
     norm = Norm.L1 if isinstance(loss, PureDP) else Norm.L2
-    query = Query(counts, corner_counts_sensitivity(len(values), norm), "sums by cells")
+    query = Query(counts, corner.corner_counts_sensitivity(len(values), norm), "sums by cells")
     noisy = geometric(query, allotment, loss) if isinstance(loss, PureDP) else gaussian(query, allotment, loss)
     return NoisyCells(
         names=(*question.by, *names), n=table.n, by=question.by,
         levels=tuple(levels_of(column) for _, column in by), values=values,
         counts=np.asarray(noisy, dtype=np.float64).reshape(*question.sizes, -1) / GRID,
         variance=cell_variance(len(values), loss),
-        cut=tuple(name for name in question.by if is_cut_at_will(table.schema.column(name))),
+        cut=tuple(name for name in question.by
+                  if isinstance(column := table.schema.column(name), Bounded) and column.cuts is None),
     )  # fmt: skip
 
 
-def _names(what: str, names: Any, least: int) -> tuple[str, ...]:
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise ParameterError(f"{what} must be a list of column names")
-    listed = tuple(names)
-    if not all(isinstance(name, str) for name in listed) or len(set(listed)) < len(listed) or len(listed) < least:
-        raise ParameterError(f"{what} must be a list of at least {least} different column names")
-    return listed
+def equal_parts(column: Bounded, parts: int, window: tuple[float, float] | None = None) -> Bounded:
+    """Return a column cut into parts of one width within a window, or as it is where text cannot distinguish the ends.
+
+    What lies outside the window belongs to its outermost parts.
+    """
+    lower, upper = (column.lower, column.upper) if window is None else window
+    cuts = [lower + (upper - lower) * part / parts for part in range(1, parts)]
+    labels = {corner.cut_text(cut) for cut in cuts}
+    inside = parts > 1 and column.lower < cuts[0] and cuts[-1] < column.upper
+    return Bounded(column.lower, column.upper, cuts=cuts) if inside and len(labels) == len(cuts) else column
+
+
+def is_clear(n: float, loss: Paid, bins: int = FINE) -> bool:
+    try:
+        return 2 * math.sqrt(bins / 4 * cell_variance(1, loss)) <= HIDDEN * n
+    except LossError:  # so little that its noise could not be drawn
+        return False
+
+
+def histogram(table: Table, name: str, column: Bounded, loss: Paid, allotment: CallBudget) -> tuple[Reals, float]:
+    """Release how many records lie in each part of a column; return also the deviation of the noise."""
+    question = CellSums.of(table, (name,), (), ((name, column),))
+    cells = noisy_cells(question, loss, allotment)
+    return np.asarray(cells.counts[..., 0], dtype=np.float64), math.sqrt(cells.variance)
+
+
+def window(counts: Reals, deviation: float, from_first: bool = False) -> tuple[int, int]:
+    """Return the first bin of the records and the one after the last: outer quarters are left while nearly empty.
+
+    With ``from_first`` only those at the end are.
+    """
+    low, high, out = 0, len(counts), 0.0
+    total = max(float(counts.sum()), 1.0)
+    while high - low > 1:
+        size = max((high - low) // 4, 1)
+        ends = [(float(counts[high - size : high].sum()), 0, size)]
+        if not from_first:
+            ends.append((float(counts[low : low + size].sum()), size, 0))
+        few, below, above = min(ends)
+        out += max(few, 0.0)
+        if few > max(SPARSE * total, NOISE * math.sqrt(size) * deviation) or out > OUTSIDE * total:
+            break
+        low, high = low + below, high - above
+    return low, high

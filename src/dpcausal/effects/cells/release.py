@@ -11,10 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.codec import storable
-from dpcausal.effects.cells.corner_counts import functionals
-from dpcausal.effects.cells.effect import level_text, standardized_effect
+from dpcausal.effects.cells.corner_counts import Value, functionals, level_text
 from dpcausal.effects.cells.standardise import Sums
-from dpcausal.effects.cells.value import Value
 from dpcausal.effects.result import Effect
 from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.privacy.noise import PublicGenerator
@@ -69,37 +67,26 @@ class NoisyCells(Release):
     ) -> Effect:  # fmt: skip
         """Return the effect of one column of the cells on one of the values: free, however often.
 
+        The g-formula on noisy sums, by the delta method; the intervals count sampling and noise.
+
         Parameters
         ----------
-        treatment : str
-            A column of the cells.
+        treatment, groups : str
+            Columns of the cells.
         outcome : str
             One of the values.
         adjust : list of str
             Confounders among the columns of the cells.
-        groups : str, optional
-            A column of the cells; the effect is also estimated for each of its levels, and adjusted for it.
-        estimand : str
-            ``"ate"``, everybody's mean effect, or ``"att"``, that of the treated.
-        treated, control : level, optional
-            The levels to compare; a treatment of two needs neither, its second is the treated one.
-        coverage : float
-            Of the intervals, from 0.5 to 0.999.
-        event : level, optional
-            Of an outcome of two levels the one whose frequency is compared; by default the last.
-
-        Notes
-        -----
-        The g-formula on noisy sums, by the delta method; the intervals count sampling and noise.
+        estimand, treated, control, coverage, event
+            As of ``dpcausal.effect``.
         """
-        standardized = standardized_effect(
+        effect: Effect = estimate_release(
             self.counting(outcome, event), treatment=treatment, outcome=outcome, adjust=adjust, groups=groups,
             estimand=estimand, treated=treated, control=control, coverage=coverage,
         )  # fmt: skip
-        return replace(standardized, release=self)
+        return replace(effect, release=self)
 
     def counting(self, name: str, event: object) -> NoisyCells:
-        """Return the same sums in which ``event`` is the level of a value that is counted."""
         value = self.value(name)
         text = level_text(event, value.levels)
         if event is not None and text is None:
@@ -114,7 +101,6 @@ class NoisyCells(Release):
         return replace(self, counts=counts, values=values)
 
     def value(self, name: str) -> Value:
-        """Return one of the values by its name."""
         match = next((one for one in self.values if one.name == name), None)
         if match is None:
             raise ParameterError(f"{name!r} is none of the released values: {', '.join(v.name for v in self.values)}")
@@ -126,28 +112,24 @@ class NoisyCells(Release):
         The unit is the width of the value's range.
         """
         before = sum(one.degree + 1 for one in self.values[: self.values.index(value)])
-        corners = self.counts[..., before : before + value.degree + 1]
-        others = tuple(axis for axis in range(len(self.by)) if axis not in axes)
-        merged = math.prod(len(self.levels[axis]) for axis in others)
-        left = [axis for axis in range(len(self.by)) if axis in axes]
-        summed = np.moveaxis(corners.sum(axis=others), range(len(left)), [list(axes).index(axis) for axis in left])
+        summed, merged = self._margin(self.counts[..., before : before + value.degree + 1], axes)
         read = functionals(value.degree)
         return np.moveaxis(summed @ read.T, -1, 0), self.variance * merged * read @ read.T
 
     def arms(self, value: Value, treatment: int, pair: tuple[int, int], strata: Sequence[int]) -> Sums:
         """Return the sums of two arms by strata, control first."""
         sums, noise = self.sums(value, (treatment, *strata))
-        both = sums[:, list(pair)].reshape(3, 2, -1)
+        N, T, Q = sums[:, list(pair)].reshape(3, 2, -1)
         if self.observed is None:
-            return Sums(both[0], both[1], both[2], noise[:2, :2])
-        others = tuple(axis for axis in range(len(self.by)) if axis not in (treatment, *strata))
-        merged = math.prod(len(self.levels[axis]) for axis in others)
-        left = [axis for axis in range(len(self.by)) if axis not in others]
-        counts = np.moveaxis(
-            self.observed.sum(axis=others), range(len(left)), [[treatment, *strata].index(axis) for axis in left]
-        )
-        observed = counts[list(pair)].reshape(2, -1)
-        return Sums(both[0], both[1], both[2], noise[:2, :2], observed, self.observed_variance * merged)
+            return Sums(N, T, Q, noise[:2, :2])
+        observed, merged = self._margin(self.observed, (treatment, *strata))
+        return Sums(N, T, Q, noise[:2, :2], observed[list(pair)].reshape(2, -1), self.observed_variance * merged)
+
+    def _margin(self, counts: Reals, axes: Sequence[int]) -> tuple[Reals, int]:
+        """Return counts summed over all other columns, in the order of the axes, and how many entries a sum has."""
+        others = tuple(axis for axis in range(len(self.by)) if axis not in axes)
+        summed = np.moveaxis(counts.sum(axis=others), range(len(axes)), np.argsort(axes).tolist())
+        return summed, math.prod(len(self.levels[axis]) for axis in others)
 
     def with_extra_noise(self, generator: PublicGenerator) -> Self:
         fresh = generator.laplace(0, math.sqrt(self.variance / 2), self.counts.shape)
@@ -157,18 +139,10 @@ class NoisyCells(Release):
         again = generator.laplace(0, math.sqrt(self.observed_variance / 2), self.observed.shape)
         return replace(with_extra_noise, observed=self.observed + again, observed_variance=2 * self.observed_variance)
 
-    def numbers(self) -> dict[str, Any]:
-        return {
-            "by": list(self.by), "levels": [{"of": list(one)} for one in self.levels],
-            "values": [one.payload() for one in self.values], "counts": self.counts.tolist(), "variance": self.variance,
-            "cut": list(self.cut), "observed": None if self.observed is None else self.observed.tolist(),
-            "observed_variance": self.observed_variance,
-        }  # fmt: skip
-
     @classmethod
     def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
         by = form.words("by", different=True)
-        levels = tuple(one.words("of", different=True) for one in form.parts("levels"))
+        levels = form.lists("levels", different=True)
         values = tuple(Value.from_payload(one, 0) for one in form.parts("values"))
         counts = form.array("counts")
         if not values or counts.shape != (*map(len, levels), sum(one.degree + 1 for one in values)):
@@ -186,7 +160,7 @@ class NoisyCells(Release):
 
 
 def cells_of_table(table: NoisyTable, outcome: str) -> NoisyCells:
-    """Return a noisy table of counts as the sums of one of its columns of two levels; levels go by their codes."""
+    """Return counts as the sums of one of their columns of two levels; levels go by their codes."""
     if outcome not in table.names:
         raise ParameterError(f"{outcome!r} is no column of the released table: {', '.join(table.names)}")
     place = table.names.index(outcome)

@@ -8,13 +8,22 @@ method: with gradients g, h of a mean by N and T, a record's influence is g + h 
     Cov = Σ_az (N g g′ + T (g h′ + h g′) + Q h h′) + noise
 
 The influences sum to 0, as a mean does not change when all counts are doubled.
+
+Where few records have an outcome, or few do not, limits are those of risks.  The risk of an arm is m = Σ w_z T_z / N_z;
+its limits are Wilson's with the noise's variance beside that of sampling:
+
+    (m − θ)² = c² (θ (1 − θ) / n + k (σ_TT − 2θ σ_NT + θ² σ_NN)),  1/n = Σ w²/N,  k = Σ (w/N)²
+
+Those of both arms make the limits of a difference and of a ratio (the recovery of variances).  There are always limits,
+so none is shown only where chance made an outcome look frequent.  *Source*: Wilson (1927), Newcombe (1998), Donner &
+Zou (2012); the noise, this library.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +47,6 @@ UNSEEN = 3
 
 
 def least_count(deviation: float) -> float:
-    """Return the records that a stratum needs in each arm, by the deviation of the noise of a count."""
     return max(LEAST_COUNT, LEAST_RATIO * deviation) if deviation > 0 else LEAST_EXACT
 
 
@@ -54,9 +62,9 @@ def inflate_small_counts(counts: Reals, deviation: float, less: float) -> Reals:
 
 @dataclass(frozen=True)
 class Sums:
-    """Noisy counts, sums and sums of squares, shape (2, strata), control first; noise covariance of (N, T) in a cell.
+    """Noisy counts, sums and sums of squares of values in units of their range, shape (2, strata), control first.
 
-    The unit of the values is the width of their range.
+    ``noise`` is the noise covariance of (N, T) in a cell.
     """
 
     N: Reals
@@ -64,17 +72,14 @@ class Sums:
     Q: Reals
     noise: Reals
     observed: Reals | None = None
-    """Noisy counts of records with treatment and strata, whether or not they have an outcome; ``None``: N stands."""
+    """Noisy counts of records with treatment and strata, whether or not they have an outcome; ``None``: N."""
     observed_noise: float = 0.0
-    """Their variance of noise."""
 
     @property
     def standard(self) -> Reals:
-        """The counts whose mix of strata the means are of."""
         return self.N if self.observed is None else self.observed
 
     def weights(self, treated_only: bool) -> Reals:
-        """Return how many records of each stratum the means are of."""
         return np.asarray(self.standard[1] if treated_only else self.standard.sum(axis=0))
 
     @property
@@ -98,7 +103,6 @@ class Sums:
         return float(near.sum() / max(near.sum() + self.supported.sum(), 1))
 
     def noise_inflation(self, treated_only: bool) -> Reals:
-        """Return by how much more the noise counts in each cell than its noisy count says."""
         if self.noise[0, 0] == 0:
             return np.ones_like(self.N)
         weights = self.weights(treated_only)
@@ -106,7 +110,6 @@ class Sums:
         return inflate_small_counts(self.N, math.sqrt(self.noise[0, 0]), LESS / strata)
 
     def part(self, strata: Mask) -> Sums:
-        """Return some of the strata."""
         observed = None if self.observed is None else self.observed[:, strata]
         return Sums(self.N[:, strata], self.T[:, strata], self.Q[:, strata], self.noise, observed, self.observed_noise)
 
@@ -128,8 +131,6 @@ class Sums:
 
 @dataclass(frozen=True)
 class ArmMeans:
-    """The means of control and treated, their covariance, that of the noise alone, and the partial R²."""
-
     values: Reals
     covariance: Reals
     noise: Reals
@@ -189,14 +190,13 @@ def means(sums: Sums, treated_only: bool, left_out: float = 0.0) -> ArmMeans:
         + np.einsum("iaz,jaz,az->ij", by_sum, by_sum, Q)
     )  # fmt: skip
     both = np.stack([by_count if sums.observed is None else own, by_sum])
-    loud = both * sums.noise_inflation(treated_only)
-    deviation = math.sqrt(sums.noise[0, 0])
+    inflated, deviation = both * sums.noise_inflation(treated_only), math.sqrt(sums.noise[0, 0])
     near = np.clip(2 - N / max(8 * deviation, 1e-300), 0.0, 1.0) ** 2
     drawn = left_out * deviation * (weights / total * near * (0.5 - within) / N).sum(axis=1)
-    noise = np.einsum("siaz,tjaz,st->ij", loud, loud, sums.noise) + np.outer(drawn, drawn)
+    noise = np.einsum("siaz,tjaz,st->ij", inflated, inflated, sums.noise) + np.outer(drawn, drawn)
     if sums.observed is not None:  # records without an outcome have a part in the mix of strata alone
-        lacking = np.maximum(sums.observed - N, 0.0)
-        sampling = sampling + np.einsum("iaz,jaz,az->ij", by_weight, by_weight, lacking)
+        missing = np.maximum(sums.observed - N, 0.0)
+        sampling = sampling + np.einsum("iaz,jaz,az->ij", by_weight, by_weight, missing)
         noise = noise + sums.observed_noise * np.einsum("iaz,jaz->ij", by_weight, by_weight)
     # Noisy squares can fall below those of the means: the sampling variance is at least 0 in every direction.
     eigenvalues, vectors = np.linalg.eigh((sampling + sampling.T) / 2)
@@ -229,3 +229,92 @@ def third_cumulant(N: Reals, means: Reals, variances: Reals, treated: Reals, con
     up, down = N[1] * treated**3, N[0] * control**3
     ends = float(up @ most[1] - down @ least[0]), float(up @ least[1] - down @ most[0])
     return max(abs(end) for end in ends)
+
+
+ENOUGH = 60
+"""So many records with the outcome in each arm, and without, are enough for normal limits: those cover 0.94 there."""
+
+
+@dataclass(frozen=True)
+class Risk:
+    """A risk and its limits, within 0 and 1; its variance, and what the weights of the strata add to that."""
+
+    value: float
+    low: float
+    high: float
+    variance: float
+    beyond: float
+    rarer: float
+    """Records with the outcome, or without, whichever are fewer, were all of one stratum."""
+
+    def with_weights(self, reach: float) -> Risk:
+        below = math.hypot(self.value - self.low, reach * math.sqrt(self.beyond))
+        above = math.hypot(self.high - self.value, reach * math.sqrt(self.beyond))
+        low, high = max(self.value - below, 0.0), min(self.value + above, 1.0)
+        return replace(self, low=low, high=high, beyond=0.0)
+
+    def complement(self) -> Risk:
+        return replace(self, value=1 - self.value, low=1 - self.high, high=1 - self.low)
+
+
+def risks(sums: Sums, adjusted: ArmMeans, treated_only: bool, reach: float) -> tuple[Risk, Risk]:
+    weights = sums.weights(treated_only)
+    weights = weights / weights.sum()
+    (nn, nt), (_, tt) = sums.noise
+    both, inflation = [], sums.noise_inflation(treated_only)
+    for arm in (0, 1):
+        of_count = weights / sums.N[arm]
+        inflated = of_count * inflation[arm]
+        share, sampling, noise = sums.T[arm] / sums.N[arm], float(weights @ of_count), float(inflated @ inflated)
+        m, p = float(np.clip(weights @ share, 0.0, 1.0)), np.clip(share, 0.0, 1.0)
+        fixed = float(weights * of_count @ (p * (1 - p)) + inflated**2 @ (tt - 2 * p * nt + p * p * nn))
+        square = 1 + reach**2 * (sampling - noise * nn)
+        middle = m + reach**2 * (sampling / 2 - noise * nt)
+        root = math.sqrt(max(middle**2 - square * (m * m - reach**2 * noise * tt), 0.0))
+        low, high = max(min((middle - root) / square, m), 0.0), min(max((middle + root) / square, m), 1.0)
+        beyond = max(float(adjusted.covariance[arm, arm]) - fixed, 0.0)
+        both.append(Risk(m, low, high, fixed, beyond, min(m, 1 - m) / sampling))
+    return both[0], both[1]
+
+
+def difference(control: Risk, treated: Risk, variance: float, reach: float) -> tuple[float, float]:
+    """Return the limits of the difference; its variance counts that both arms have the same weights."""
+    gap = treated.value - control.value
+    rest = reach * math.sqrt(max(variance - control.variance - treated.variance, 0.0))
+    below = math.hypot(treated.value - treated.low, control.high - control.value, rest)
+    above = math.hypot(treated.high - treated.value, control.value - control.low, rest)
+    return gap - below, gap + above
+
+
+def ratio(control: Risk, treated: Risk, reach: float) -> tuple[float | None, tuple[float, float]]:
+    """Return the ratio of risks, none of a control risk of 0, and its limits; the upper one may be infinite."""
+    one, zero = treated.with_weights(reach), control.with_weights(reach)
+    estimate = one.value / zero.value if zero.value > 0 else None
+    return estimate, _limits((one.low, one.value, one.high), (zero.low, zero.value, zero.high))
+
+
+def odds_ratio(control: Risk, treated: Risk, reach: float) -> tuple[float | None, tuple[float, float]]:
+    """Return the ratio of odds, likewise: of the rarer of having the outcome and not."""
+    one, zero = treated, control
+    if treated.value + control.value > 1:
+        one, zero = control.complement(), treated.complement()
+    above, below = (
+        tuple(p / (1 - p) if p < 1 else math.inf for p in (risk.low, risk.value, risk.high))
+        for risk in (one.with_weights(reach), zero.with_weights(reach))
+    )
+    estimate = above[1] / below[1] if below[1] > 0 and above[1] < math.inf else None
+    return estimate, _limits(above, below)
+
+
+def _limits(above: tuple[float, ...], below: tuple[float, ...]) -> tuple[float, float]:
+    (a_low, a, a_high), (b_low, b, b_high) = above, below
+    product = a * b
+    low = high = 0.0
+    if a_low > 0 and b_high < math.inf:
+        gained, lost = a_low * (2 * a - a_low), b_high * (2 * b - b_high)
+        low = gained / (product + math.sqrt(max(product**2 - gained * lost, 0.0)))
+    if b_low <= 0 or a_high == math.inf:
+        return low, math.inf
+    gained, lost = a_high * (2 * a - a_high), b_low * (2 * b - b_low)
+    high = (product + math.sqrt(max(product**2 - gained * lost, 0.0))) / lost
+    return low, high

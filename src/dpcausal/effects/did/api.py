@@ -15,20 +15,12 @@ from dpcausal.core.method import Method, Run, SumsOverRows
 from dpcausal.core.run import Task, public_task
 from dpcausal.data.records import Rows
 from dpcausal.data.table import Table
-from dpcausal.effects.did.att import LEAST_COUNT, LEAST_RATIO
 from dpcausal.effects.did.cohort_sums import cohort_bits, cohort_sums, cohort_sums_sensitivity, factors
-from dpcausal.effects.did.paths import DidQuestion
-from dpcausal.effects.did.release import GroupTimeEffects, NoisyPaths
-from dpcausal.effects.moments.adaptive import (
-    HISTOGRAM,
-    Shape,
-    StreamedRows,
-    estimate_location_scale,
-    noise_of,
-    paths_radius,
-    shrinkage,
-    tail_radius,
-)
+from dpcausal.effects.did.question import DidQuestion
+from dpcausal.effects.did.release import LEAST_COUNT, LEAST_RATIO, NoisyPaths
+from dpcausal.effects.did.result import GroupTimeEffects
+from dpcausal.effects.moments import adaptive
+from dpcausal.effects.moments.adaptive import HISTOGRAM, Shape, noise_of, tail_radius
 from dpcausal.effects.moments.ellipsoid import SCALES, WHOLE, scale_histograms, scale_histograms_sensitivity, whitened
 from dpcausal.effects.question import independence_caveat
 from dpcausal.errors import FenceError, InfeasibleError, LossError
@@ -50,15 +42,12 @@ LONGER, CLEAR = 1.5, 4.0
 """Rows of a length count as more than normal ones where they are so many times as many, and more by so many deviations
 of the noise: by chance alone in one of 600 calls."""
 MOST_WIDTH = 10.0
-MOST_PERIODS = 40
 
 Paid = ApproxDP | ZCDP | NoPrivacy
 
 
 @dataclass(frozen=True, kw_only=True)
 class CohortQuery(SumsOverRows, Method[DidQuestion]):
-    """Noisy sums of paths by cohort, in the shape that rounds before them have learnt."""
-
     name: ClassVar[str] = "paths"
     about: ClassVar[str] = "noisy sums of paths by cohort"
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
@@ -68,7 +57,7 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
     def plan(self, question: DidQuestion, loss: Paid) -> CohortQuery:
         if loss.exact:
             return self
-        rho, d, n = affordable_zcdp(loss), len(question.times) - 1, question.table.n
+        rho, d, n = affordable_zcdp(loss), len(question.design.times) - 1, question.table.n
         try:
             for share in (HISTOGRAM, SHAPING):
                 noise_of(d, n, tail_radius(d, FIRST_TAIL), rho.part(share))
@@ -81,14 +70,15 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
             enough = math.ceil(enough * 1.1)
         if enough > n:
             raise InfeasibleError(
-                f"{n} persons in {len(question.cohorts)} cohorts over {d + 1} periods at {loss} leave a cohort in the "
-                f"noise, or intervals over {MOST_WIDTH:g} times as wide as without privacy: about {enough} persons "
-                "would be enough, or a larger epsilon, fewer periods or fewer cohorts"
+                f"{n} persons in {len(question.design.cohorts)} cohorts over {d + 1} periods at {loss} leave a cohort "
+                f"in the noise, or intervals over {MOST_WIDTH:g} times as wide as without privacy: about {enough} "
+                "persons would be enough, or a larger epsilon, fewer periods or fewer cohorts"
             )
         return self
 
     def caveats(self, question: DidQuestion, loss: Paid) -> tuple[str, ...]:
-        tested = "which no earlier period tests" if len(question.times) == 2 else "which the test before it cannot show"
+        two = len(question.design.times) == 2
+        tested = "which no earlier period tests" if two else "which the test before it cannot show"
         trends = f"right if cohorts would have moved alike without treatment, {tested}"
         return trends, independence_caveat(question.unit)
 
@@ -98,8 +88,9 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
         question, allotment = run.question, run.budget
         steps, cohorts, rows = question.steps()
         d, n, rho = steps.shape[1], question.table.n, affordable_zcdp(run.loss)
-        shape = estimate_location_scale(StreamedRows.held(steps, rows), d, n, allotment, rho, (SHAPING,))
-        shape = Shape(np.tile(shape.middle, (len(question.cohorts), 1)), shape.spread)
+        held = adaptive.StreamedRows.held(steps, rows)
+        shape = adaptive.estimate_location_scale(held, d, n, allotment, rho, (SHAPING,))
+        shape = Shape(np.tile(shape.middle, (len(question.design.cohorts), 1)), shape.spread)
         first = _summed(question, shape, steps, cohorts, rows, tail_radius(d, FIRST_TAIL), allotment, rho.part(CENTRES))
         shape = _about(first)
         seen, least = _seen(shape, steps, cohorts), _radius(question, rho, n)
@@ -110,7 +101,7 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
         question = run.question
         book_exact("did", run.budget)
         steps, cohorts, rows = question.steps()
-        d, number = steps.shape[1], len(question.cohorts)
+        d, number = steps.shape[1], len(question.design.cohorts)
         masses = rows.kept * (np.ones(len(steps)) if rows.weights is None else rows.weights)
         parts = [(steps[cohorts == cohort], masses[cohorts == cohort]) for cohort in range(number)]
         return _paths(
@@ -124,7 +115,7 @@ def _summed(
     question: DidQuestion, shape: Shape, steps: Reals, cohorts: npt.NDArray[np.int64], rows: Rows, radius: float,
     allotment: CallBudget, loss: ZCDP,
 ) -> NoisyPaths:  # fmt: skip
-    n, d, number = question.table.n, steps.shape[1], len(question.cohorts)
+    n, d, number = question.table.n, steps.shape[1], len(question.design.cohorts)
     bits = cohort_bits(n, radius)
     seen = _seen(shape, steps, cohorts)
     claim = cohort_sums_sensitivity(number, d, radius, bits)
@@ -176,7 +167,7 @@ def _about(paths: NoisyPaths) -> Shape:
     total = max(float(paths.counts.sum()), float(counts.max()))
     within = (paths.squares - counts[:, None, None] * means[:, :, None] * means[:, None, :]).sum(axis=0)
     least = paths.deviation * paths.radius * math.sqrt(number * d) / total
-    eigenvalues, vectors = np.linalg.eigh(within / total / shrinkage(d, paths.radius))
+    eigenvalues, vectors = np.linalg.eigh(within / total / adaptive.shrinkage(d, paths.radius))
     root = (vectors * np.sqrt(np.maximum(eigenvalues, least))) @ vectors.T
     return Shape(paths.middle + means @ paths.spread.T, paths.spread @ root)
 
@@ -186,24 +177,24 @@ def _paths(
     deviation: float,
 ) -> NoisyPaths:  # fmt: skip
     return NoisyPaths(
-        question.names, question.table.n, question.times, question.cohorts, question.design.starts,
+        question.names, question.table.n, question.design.times, question.design.cohorts, question.design.starts,
         question.bounds.width, shape.middle, shape.spread, counts, sums, squares, lost, radius, deviation,
     )  # fmt: skip
 
 
 def _radius(question: DidQuestion, rho: ZCDP, n: int) -> float:
     mu = math.sqrt(2 * rho.part(LAST).rho)
-    return paths_radius(len(question.times) - 1, mu, n / len(question.cohorts))
+    return adaptive.paths_radius(len(question.design.times) - 1, mu, n / len(question.design.cohorts))
 
 
 def _deviation(question: DidQuestion, radius: float, loss: ZCDP, n: int) -> float:
     bits = cohort_bits(n, radius)
-    claim = cohort_sums_sensitivity(len(question.cohorts), len(question.times) - 1, radius, bits)
+    claim = cohort_sums_sensitivity(len(question.design.cohorts), len(question.design.times) - 1, radius, bits)
     return gaussian_scale(float(claim.bound), loss) * 2.0**-bits
 
 
 def _suffices(question: DidQuestion, rho: ZCDP, n: int) -> bool:
-    size, radius = n / len(question.cohorts), _radius(question, rho, n)
+    size, radius = n / len(question.design.cohorts), _radius(question, rho, n)
     deviation = _deviation(question, radius, rho.part(LAST), n)
     least = max(LEAST_COUNT, LEAST_RATIO * deviation * math.sqrt(2) / radius)
     return size >= least and 1 + deviation**2 / size <= MOST_WIDTH**2
@@ -239,14 +230,12 @@ def did(
         Of the intervals, from 0.5 to 0.999.
     never : list of levels, optional
         Levels of ``cohort`` that mean never treated, where that is not one level that is no period.
-    accept_large_epsilon : bool
-        Consent to ε above 20.
-    refresh : bool
-        Of a table with a name: run again at a new privacy cost instead of returning the cached result.
+    accept_large_epsilon, refresh : bool
+        As of ``effect``.
 
     Returns
     -------
-    Staggered
+    GroupTimeEffects
         ``att``, ``event_study``, ``by_cohort``, ``pretrend``; ``release.did(control=...)`` is free.
 
     Notes
@@ -270,5 +259,4 @@ def did(
     >>> abs(found.att.estimate - 1) < 0.3
     True
     """
-    question = DidQuestion.of(table, time, outcome, cohort, control, coverage, never)
-    return question, CohortQuery()
+    return DidQuestion.of(table, time, outcome, cohort, control, coverage, never), CohortQuery()

@@ -16,12 +16,10 @@ Mask = npt.NDArray[np.bool_]
 
 
 def entries_of(columns: int) -> int:
-    """Return how many numbers a cohort has: count, sums, squares."""
     return 1 + columns + columns * (columns + 1) // 2
 
 
 def cohort_bits(n: int, radius: float) -> int:
-    """Return the grid on which sums over n persons are exact."""
     return grid_bits(n, radius)
 
 
@@ -32,22 +30,13 @@ def factors(radius: float, bits: int) -> tuple[float, float]:
 
 
 def cohort_sums(
-    cohorts: Integers, number: int, rows: Reals, kept: Mask, radius: float, bits: int, weights: Reals | None = None
+    cohorts: Integers, number: int, rows: Reals, complete: Mask, radius: float, bits: int, weights: Reals | None = None
 ) -> Reals:
     """Return count, sums and squares of each cohort and last what was lost, as in ``cohort-sums``: units of 2^(−bits).
 
-    Parameters
-    ----------
-    cohorts : int64 array, shape (n,)
-        Each person's.
-    rows : float array, shape (n, d)
-    kept : bool array, shape (n,)
-        A person that is not kept has no sums.
-    weights : float array, shape (n,), optional
-        In [0, 1]: what part of a person each is.
+    ``cohorts`` has each person's cohort, ``rows``, shape (n, d), the person's row; only complete persons count, each
+    with its weight in [0, 1].
 
-    Notes
-    -----
     *Guarantee*: ``cohort_sums_sensitivity(number, d, radius, bits)``.
     """
     inside = clip_rows(rows, radius, bits)
@@ -58,11 +47,11 @@ def cohort_sums(
     count, square = factors(radius, bits)
     parts = []
     for cohort in range(number):
-        here = kept & (cohorts == cohort)
+        here = complete & (cohorts == cohort)
         own, part = inside[here], None if weights is None else weights[here]
         sums = [_total(np.full(len(own), count), part), *(_total(column, part) for column in own.T)]
         parts += [np.array(sums), square * (second_moments(own) if part is None else _squares(own, part))]
-    return np.concatenate([*parts, [_total(lost[kept], None if weights is None else weights[kept])]])
+    return np.concatenate([*parts, [_total(lost[complete], None if weights is None else weights[complete])]])
 
 
 def _total(values: Reals, parts: Reals | None) -> float:

@@ -1,4 +1,10 @@
-"""Noisy sums of persons' paths by cohort: differences in differences of any kind, however often, free."""
+"""Noisy sums of paths by cohort, and the differences in differences read off them: Callaway & Sant'Anna (2021).
+
+    ATT(g, t) = E[y_t − y_(g−1) | cohort g] − E[y_t − y_(g−1) | controls]
+
+for periods before treatment, too; averages over cohorts by their sizes.  The covariance of all of them is that of the
+delta method, whose gradients are those of complex steps: exact, as every answer is a ratio of sums.
+"""
 
 from __future__ import annotations
 
@@ -11,124 +17,30 @@ import numpy.typing as npt
 
 from dpcausal.codec import storable
 from dpcausal.core import validate as public
-from dpcausal.effects.did.att import PathEffect, staggered
-from dpcausal.effects.result import forest
-from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.effects.cells.effect import MOST_SKEW, few_count_note
+from dpcausal.effects.did.result import GroupTimeEffects, PathEffect
+from dpcausal.effects.moments.adaptive import paths_radius, shrinkage
+from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form
-from dpcausal.result import Guarantee, Result, ci_text, flat, p_text, plain, signed_text
 
 Reals = npt.NDArray[np.float64]
 
+LEAST_COUNT, LEAST_RATIO, LEAST_VARIANCE = 30.0, 6.0, 2.0
+"""A cohort enters with at least so many persons, and so many deviations of the noise of their number; without noise
+with any, and with fewer than two persons its variance is that of the other cohorts."""
+MOST_LOST = 0.2
+"""No interval where shortening took 0.2 √n more than of normal rows: calibrated by measured coverage, not proved."""
+SURE = 2.5
+"""Deviations of the noise that an excess must have to be one: normal paths are so withheld in 1 %."""
+DRAWS, LINE = 20_000, 0.8
+"""Of the level of the test before treatment the trend has four fifths: what most often goes wrong is one."""
 
-@storable("Staggered")
-@dataclass(frozen=True, eq=False)
-class GroupTimeEffects(Result):
-    """Differences in differences, as released.
-
-    Attributes
-    ----------
-    outcome : str
-    control : str
-        ``"never"`` or ``"not-yet"``.
-    att : PathEffect or None
-        The mean effect over cohorts and treated periods, by persons; ``None``: see ``notes``.
-    event_study : tuple of PathEffect
-        By periods since treatment began; the period before it is 0 and left out.
-    by_cohort : tuple of PathEffect
-        ATT(g, t) for every cohort and period.
-    trend : PathEffect or None
-        By how much a period cohorts moved apart before treatment, the same for all of them: from every cohort and
-        period by generalised least squares.
-    pretrend : float or None
-        p-value of the test that cohorts moved alike before treatment, by that trend and, for a fifth of the level, by
-        all effects before treatment in the event study; ``None`` without such periods or intervals.
-    coverage : float
-    notes : tuple of str
-    n : int
-        Persons, public.
-    release : Release
-        Asked again free: ``did(control=..., coverage=...)``.
-    guarantee : Guarantee
-    share_counted : float
-        Share of the persons, noisy, who have an outcome in every period and one cohort: the answer is about these.
-    """
-
-    named = ("part", "name", "cohort", "time", "event", "estimate", "interval_low", "interval_high")
-
-    outcome: str
-    control: str
-    att: PathEffect | None
-    event_study: tuple[PathEffect, ...]
-    by_cohort: tuple[PathEffect, ...]
-    trend: PathEffect | None
-    pretrend: float | None
-    coverage: float
-    notes: tuple[str, ...]
-    n: int
-    release: NoisyPaths
-    guarantee: Guarantee
-    share_counted: float = 1.0
-
-    def headline(self) -> list[str]:
-        whom = "never treated" if self.control == "never" else "not yet treated"
-        whole = () if self.att is None else (("all periods", self.att),)
-        rows = [*whole, *((one.name, one) for one in self.event_study)]
-        width = max((len(name) for name, _ in rows), default=0)
-        lines = [f"Effect of treatment on {self.outcome}, compared with persons {whom}, {self.n:,} persons"]
-        lines += ["no result"] if self.att is None else []
-        for name, one in rows:
-            ends = ci_text(one.interval, self.coverage)
-            lines.append(f"  {name:{width}}  {signed_text(one.estimate):>9}   {ends}")
-        if self.pretrend is not None:
-            lines.append(f"Parallel trends before treatment: {p_text(self.pretrend)} (small: they are doubtful).")
-        return lines
-
-    def warnings(self) -> list[str]:
-        moved = self.pretrend is not None and self.pretrend < 1 - self.coverage
-        text = "cohorts moved apart before treatment: do not rely on the effects above"
-        return [*([text] if moved else []), *self.notes]
-
-    def technical(self) -> list[str]:
-        whom = "never treated" if self.control == "never" else "not yet treated"
-        lines = [f"Effect on {self.outcome}, against the {whom}: " + ("no answer." if self.att is None else "")]
-        for one in (*(() if self.att is None else (self.att,)), *self.event_study):
-            ends = "no interval" if one.interval is None else f"{one.interval[0]:.4g} to {one.interval[1]:.4g}"
-            band = "" if one.band is None else f", all at once {one.band[0]:.4g} to {one.band[1]:.4g}"
-            lines.append(f"  {one.name}: {one.estimate:+.4g} ({self.coverage:.0%}: {ends}{band})")
-        if self.trend is not None and self.trend.interval is not None:
-            ends = f"{self.trend.interval[0]:.3g} to {self.trend.interval[1]:.3g}"
-            lines.append(f"Before treatment cohorts moved apart by {self.trend.estimate:+.3g} a period ({ends}).")
-        if self.pretrend is not None:
-            remark = ": they moved apart before it, and the effects above are not to be believed"
-            lines.append(
-                f"Before treatment: p = {self.pretrend:.3g} that cohorts moved alike"
-                f"{remark if self.pretrend < 1 - self.coverage else ''}."
-            )
-        whole = f"{self.share_counted:.0%} have an outcome in every period; the others are left out"
-        return [*lines, *(f"Note: {note}." for note in self.notes), f"{self.n} persons. Of these {whole}."]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all but the released numbers as JSON's types; those are ``release.to_dict()``."""
-        payload = {name: value for name, value in vars(self).items() if name != "release"}
-        for name in ("att", "trend"):
-            payload[name] = None if payload[name] is None else vars(payload[name])
-        for name in ("event_study", "by_cohort"):
-            payload[name] = [vars(one) for one in payload[name]]
-        return {name: plain(value) for name, value in payload.items()}
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the mean effect, the event study, every cohort and period, and the trend before treatment."""
-        parts = {"att": (self.att,), "event study": self.event_study, "cohort and period": self.by_cohort,
-                 "trend": (self.trend,)}  # fmt: skip
-        shared = {"outcome": self.outcome, "control": self.control, "coverage": self.coverage, "n": self.n}
-        return [{"part": part, **flat(vars(one)), **shared} for part, ones in parts.items() for one in ones if one]
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the mean effect, and the event study with the intervals that hold all at once."""
-        mean = [] if self.att is None else [("all", self.att.estimate, self.att.interval)]
-        rows = [*mean, *((one.name, one.estimate, one.band) for one in self.event_study)]
-        return forest(rows, ax, f"effect on {self.outcome}, by periods since it began", self.stamp())
+LOST = ": if a missing value is what says never treated, declare Levels([...], other='never')"
+NOT_YET = "the release asked again with control='not-yet' compares with those treated later, free"
+CUT = "no intervals: too much of the paths was shortened, more than of normal ones, and skewed means may be off"
+ALONE = "no intervals: no cohort has two persons, of whom a variance could be taken"
+LONG = "no intervals: some persons' steps are so long that means of so few persons may be skewed"
 
 
 @storable("NoisyPaths")
@@ -138,10 +50,8 @@ class NoisyPaths(Release):
 
     Attributes
     ----------
-    times : tuple of str
-        The periods in order.
-    cohorts : tuple of str
-        Levels of the cohort's column.
+    times, cohorts : tuple of str
+        The periods in order, and the levels of the cohort's column.
     starts : tuple of int
         Of each cohort the place of its first treated period; −1 if it is never treated.
     width : float
@@ -189,12 +99,10 @@ class NoisyPaths(Release):
 
     @property
     def count_noise(self) -> float:
-        """Deviation of the noise of a count."""
         return self.deviation * math.sqrt(2) / self.radius
 
     @property
     def lost_noise(self) -> float:
-        """Deviation of the noise of ``lost``."""
         return 2 * self.deviation / self.radius
 
     def with_extra_noise(self, generator: PublicGenerator) -> Self:
@@ -208,26 +116,188 @@ class NoisyPaths(Release):
             lost=self.lost + float(generator.normal(0, 1)) * self.lost_noise, deviation=math.sqrt(2) * s,
         )  # fmt: skip
 
-    def numbers(self) -> dict[str, Any]:
-        names = ("middle", "spread", "counts", "sums", "squares")
-        return {name: getattr(self, name).tolist() for name in names} | {
-            "times": list(self.times), "cohorts": list(self.cohorts), "starts": list(self.starts),
-            "width": self.width, "lost": self.lost, "radius": self.radius,
-            "deviation": self.deviation,
-        }  # fmt: skip
-
     @classmethod
     def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
         times, cohorts = (form.words(name, different=True) for name in ("times", "cohorts"))
         starts = form.wholes("starts", -1, len(cohorts))
         g, d = len(cohorts), len(times) - 1
-        shapes = {"middle": (g, d), "spread": (d, d), "counts": (g,), "sums": (g, d), "squares": (g, d, d)}
-        arrays: dict[str, Any] = {name: form.array(name) for name in shapes}
-        for name, shape in shapes.items():
-            if arrays[name].shape != shape:
-                raise form.refuse(name)
+        arrays = form.arrays(
+            {"middle": (g, d), "spread": (d, d), "counts": (g,), "sums": (g, d), "squares": (g, d, d)}
+        )
         if len(names) != 3 or max(starts) >= len(times) or form.size("radius") == 0:
             raise form.refuse("starts")
         return cls(names, n, times, cohorts, starts, form.size("width"), **arrays,
                    lost=float(form.array("lost").reshape(-1)[0]), radius=form.size("radius"),
                    deviation=form.size("deviation"))  # fmt: skip
+
+
+def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> dict[str, Any]:
+    from scipy.special import chdtrc, ndtri
+
+    noisy = paths.deviation > 0
+    least = max(LEAST_COUNT, LEAST_RATIO * paths.count_noise) if noisy else 1e-9
+    enough = [g for g, count in enumerate(paths.counts) if count >= least]
+    # Who is treated in the first period has no period before it to compare with.
+    treated = [g for g in enough if paths.starts[g] > 0]
+    pairs = [
+        (g, t) for g in treated for t in range(len(paths.times))
+        if t != paths.starts[g] - 1 and _controls(paths, enough, never_only, g, t)
+    ]  # fmt: skip
+    dropped = [g for g in range(len(paths.cohorts)) if g not in enough and paths.starts[g] != 0]
+    few = "has too few persons for the noise" if noisy else "has no persons"
+    notes = tuple(f"cohort {paths.cohorts[g]} {few}{LOST * (paths.starts[g] < 0)}" for g in dropped)
+    lone = [paths.cohorts[g] for g in enough if paths.counts[g] < LEAST_VARIANCE]
+    events = sorted({t - paths.starts[g] for g, t in pairs})
+    after = [(g, t) for g, t in pairs if t >= paths.starts[g]]
+    means = [*([after] if after else []), *([(g, t) for g, t in pairs if t - paths.starts[g] == e] for e in events)]
+    contrasts = _CohortContrasts(paths, enough, never_only, pairs, means)
+    if not pairs:
+        later = never_only and any(_controls(paths, enough, False, g, paths.starts[g]) for g in treated)
+        free = f": {NOT_YET}" if later else ""
+        notes += (f"no cohort can be compared: too few persons, or nobody is left untreated{free}",)
+    if lone and contrasts.pooled:
+        notes += (f"cohorts of one person, {', '.join(lone)}, have the variance of the other cohorts",)
+    reason = CUT if _skewed(paths) else LONG if _long(paths, enough) else ALONE if lone and not contrasts.pooled else ""
+    reach, has_intervals = float(ndtri(0.5 + coverage / 2)), not reason
+    first = len(pairs) + bool(after)
+    wide = _widest(contrasts.covariance[first:, first:], coverage) if events else 0.0
+    rows = []
+    names: list[tuple[str, Any, Any, Any]] = [
+        (f"{paths.cohorts[g]} in {paths.times[t]}", paths.cohorts[g], paths.times[t], t - paths.starts[g])
+        for g, t in pairs
+    ]
+    names += ([("all", None, None, None)] if after else []) + [(f"{e:+d}", None, None, e) for e in events]
+    for place, (name, cohort, time, event) in enumerate(names):
+        estimate, error = float(contrasts.values[place]), math.sqrt(float(contrasts.covariance[place, place]))
+        ends = (estimate - reach * error, estimate + reach * error) if has_intervals else None
+        band = (estimate - wide * error, estimate + wide * error) if has_intervals and place >= first else None
+        own = math.sqrt(float(contrasts.noise[place, place]))
+        rows.append(PathEffect(name, cohort, time, event, estimate, error, own, ends, band))
+    notes += ((reason,) if reason else ()) + few_count_note(float(paths.counts.sum()), paths.n)
+    trend = _trend(contrasts, [t - paths.starts[g] + 1 for g, t in pairs], reach, has_intervals)
+    pretrend = None
+    if trend is not None and has_intervals:
+        before = [first + place for place, event in enumerate(events) if event < 0]
+        values, matrix = contrasts.values[before], contrasts.covariance[np.ix_(before, before)]
+        whole = float(chdtrc(len(before), float(values @ np.linalg.pinv(matrix, hermitian=True) @ values)))
+        line = float(chdtrc(1, (trend.estimate / max(trend.standard_error, 1e-300)) ** 2))
+        pretrend = min(line / LINE, whole / (1 - LINE), 1.0)
+    return {
+        "att": rows[len(pairs)] if after else None, "event_study": tuple(rows[first:]),
+        "by_cohort": tuple(rows[: len(pairs)]), "trend": trend, "pretrend": pretrend, "notes": notes,
+        "share_counted": float(np.clip(paths.counts.sum() / paths.n, 0.0, 1.0)),
+    }  # fmt: skip
+
+
+def _trend(contrasts: _CohortContrasts, since: list[int], reach: float, has_interval: bool) -> PathEffect | None:
+    """Return the common trend of cohorts before treatment, by generalised least squares.
+
+    ``since`` has of each cohort and period how many periods it is from the last one before treatment.
+    """
+    before = [place for place, periods in enumerate(since) if periods < 0]
+    if not before:
+        return None
+    line, block = np.array([since[place] for place in before]), np.ix_(before, before)
+    weights = np.linalg.pinv(contrasts.covariance[block], hermitian=True) @ line
+    weights /= max(float(weights @ line), 1e-300)
+    estimate = float(weights @ contrasts.values[before])
+    error, noise = (math.sqrt(weights @ matrix[block] @ weights) for matrix in (contrasts.covariance, contrasts.noise))
+    ends = (estimate - reach * error, estimate + reach * error) if has_interval else None
+    return PathEffect("trend", None, None, None, estimate, error, noise, ends, None)
+
+
+def _controls(paths: NoisyPaths, enough: list[int], never_only: bool, g: int, t: int) -> list[int]:
+    late = max(t, paths.starts[g] - 1)
+    return [
+        c for c in enough
+        if paths.starts[c] == -1 or (not never_only and c != g and paths.starts[c] > late)
+    ]  # fmt: skip
+
+
+class _CohortContrasts:
+    """All ATT(g, t), then their means, with their covariance and that of the noise."""
+
+    def __init__(
+        self, paths: NoisyPaths, enough: list[int], never_only: bool, pairs: list[tuple[int, int]],
+        means: list[list[tuple[int, int]]],
+    ) -> None:  # fmt: skip
+        d, cohorts = len(paths.spread), len(paths.cohorts)
+        place = {pair: order for order, pair in enumerate(pairs)}
+
+        def answers(counts: Any, sums: Any) -> Any:
+            steps = paths.width * (paths.middle + (sums / counts[:, None]) @ paths.spread.T)
+            levels = np.cumsum(np.hstack([np.zeros((cohorts, 1)), steps]), axis=1)
+            single = []
+            for g, t in pairs:
+                base, others = paths.starts[g] - 1, _controls(paths, enough, never_only, g, t)
+                change = levels[:, t] - levels[:, base]
+                single.append(change[g] - (counts[others] @ change[others]) / counts[others].sum())
+            pooled = [
+                sum(counts[g] * single[place[g, t]] for g, t in mean) / sum(counts[g] for g, _ in mean)
+                for mean in means
+            ]  # fmt: skip
+            return np.array([*single, *pooled])
+
+        counts = np.where([g in enough for g in range(cohorts)], paths.counts, 1.0)
+        self.values = np.real(answers(counts, paths.sums)).astype(np.float64)
+        size, step = len(self.values), 1e-200
+        gradient = np.zeros((cohorts, size, 1 + d))
+        for g in enough:
+            for entry in range(1 + d):
+                moved_counts, moved_sums = counts.astype(complex), paths.sums.astype(complex)
+                if entry:
+                    moved_sums[g, entry - 1] += 1j * step
+                else:
+                    moved_counts[g] += 1j * step
+                gradient[g, :, entry] = np.imag(answers(moved_counts, moved_sums)) / step
+        self.covariance, self.noise = np.zeros((size, size)), np.zeros((size, size))
+        deviations = np.array([paths.count_noise, *[paths.deviation] * d])
+        outer = {g: np.outer(paths.sums[g], paths.sums[g]) / paths.counts[g] for g in enough}
+        several = [g for g in enough if paths.counts[g] >= LEAST_VARIANCE]
+        self.pooled = bool(several)
+        within = sum((paths.squares[g] - outer[g] for g in several), np.zeros((d, d)))
+        within /= max(sum(paths.counts[g] - 1 for g in several), 1.0)
+        for g in enough:
+            count, sums, squares = paths.counts[g], paths.sums[g], paths.squares[g]
+            if count < LEAST_VARIANCE:  # these and the next without noise alone
+                squares = outer[g] + count * within
+            elif count < LEAST_COUNT:  # an unbiased variance
+                squares = squares + (squares - outer[g]) / (count - 1)
+            matrix = np.block([[np.full((1, 1), count), sums[None]], [sums[:, None], squares]])
+            eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+            root = gradient[g] @ (vectors * np.sqrt(np.maximum(eigenvalues, 0.0)))
+            noise = gradient[g] * deviations
+            self.covariance += root @ root.T + noise @ noise.T
+            self.noise += noise @ noise.T
+
+
+def _skewed(paths: NoisyPaths) -> bool:
+    """Return whether shortening took more than it does of normal rows of the same spread, by what noise allows."""
+    d, n = len(paths.spread), max(float(paths.counts.sum()), 1.0)
+    # What is left of normal rows that are about as wide everywhere, undone.
+    square = paths.squares.sum(axis=0) / n / shrinkage(d, paths.radius)
+    spreads = np.sqrt(np.clip(np.linalg.eigvalsh((square + square.T) / 2), 0.1, 2.0))
+    lengths = np.linalg.norm(generator_from_seed(3).normal(0, 1, (DRAWS, d)) * spreads, axis=1)
+    normal = float(np.clip(lengths / paths.radius - 1, 0.0, 1.0).mean())
+    return paths.lost - n * normal > max(MOST_LOST * math.sqrt(n), SURE * paths.lost_noise)
+
+
+def _long(paths: NoisyPaths, enough: list[int]) -> bool:
+    """Return whether a mean could be too skewed: its third cumulant is at most R times its variance.
+
+    Asked only where rows were found to be longer than normal ones, which R was then made for.
+    """
+    sizes = np.array([paths.counts[g] for g in enough] or [math.inf])
+    mu = math.sqrt(4.25) * paths.radius / paths.deviation if paths.deviation > 0 else math.inf
+    if paths.radius < 1.2 * paths_radius(len(paths.spread), mu, paths.n / len(paths.cohorts)):
+        return False
+    skew = paths.radius / np.sqrt(sizes) / (1 + paths.deviation**2 / sizes) ** 1.5
+    return bool((skew > MOST_SKEW).any())
+
+
+def _widest(covariance: Reals, coverage: float) -> float:
+    """Return the factor of the errors at which intervals for all hold at once: a quantile of the largest |t|."""
+    errors = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    eigenvalues, vectors = np.linalg.eigh(covariance / np.outer(errors, errors))
+    drawn = generator_from_seed(2).normal(0, 1, (DRAWS, len(errors))) * np.sqrt(np.maximum(eigenvalues, 0.0))
+    return float(np.quantile(np.abs(drawn @ vectors.T).max(axis=1), coverage))

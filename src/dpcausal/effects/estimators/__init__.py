@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from dpcausal.core import validate as public
 from dpcausal.data.schema import Bounded
-from dpcausal.effects.cells.value import levels_of
+from dpcausal.effects.cells.corner_counts import levels_of
 from dpcausal.effects.estimators.aipw import Aipw
 from dpcausal.effects.estimators.blocks import SampleAggregate
 from dpcausal.effects.estimators.boosted_aipw import BoostedAipw

@@ -29,8 +29,7 @@ import numpy.typing as npt
 from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded
-from dpcausal.effects.cells.corner_counts import GRID, corner_counts_sensitivity, functionals
-from dpcausal.effects.cells.value import levels_of
+from dpcausal.effects.cells.corner_counts import GRID, corner_counts_sensitivity, functionals, levels_of
 from dpcausal.effects.estimators.design import (
     FIRST,
     MOST_TIMES,

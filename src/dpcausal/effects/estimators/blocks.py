@@ -21,7 +21,7 @@ from dpcausal.data.coding import bin_codes
 from dpcausal.data.records import Rows
 from dpcausal.data.remote_blocks import Parts, PublicTableInfo, WorkerBlocks
 from dpcausal.data.schema import Bounded
-from dpcausal.effects.cells.value import levels_of, value_of
+from dpcausal.effects.cells.corner_counts import levels_of, value_of
 from dpcausal.effects.estimators.block_mean import (
     PROOFS,
     SUM,

@@ -20,10 +20,10 @@ import numpy.typing as npt
 from dpcausal.data.coding import bin_codes
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column
-from dpcausal.effects.cells.value import levels_of
+from dpcausal.effects.cells.corner_counts import levels_of
 from dpcausal.effects.moments.adaptive import HISTOGRAM, LAST, SHAPING, Shape, noise_of, tail_radius
-from dpcausal.effects.moments.product import Product
 from dpcausal.effects.moments.release import JointMoments
+from dpcausal.effects.moments.released import Product
 from dpcausal.effects.question import EffectQuestion
 from dpcausal.errors import FenceError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian_scale

@@ -17,17 +17,25 @@ from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.core.validate import check_choice
 from dpcausal.effects.cells.effect import few_count_note
 from dpcausal.effects.estimators.design import FIRST, Design, checked_design, enough
-from dpcausal.effects.moments.adaptive import TAKEN, StreamedRows, adaptive_moments, predicted_signal, undetectable_tail
+from dpcausal.effects.moments.adaptive import TAKEN, predicted_signal
 from dpcausal.effects.moments.api import check_rounds, times_as_wide
 from dpcausal.effects.moments.redundant import redundant_note, without_redundant
-from dpcausal.effects.moments.regression import BLIND, LEAST_OF_A_LINE, LEAST_SIGNAL, SPREAD, Errors, Terms, has_signal
+from dpcausal.effects.moments.regression import (
+    BLIND,
+    LEAST_OF_A_LINE,
+    LEAST_SIGNAL,
+    SPREAD,
+    Errors,
+    Terms,
+    balance_of,
+    effect_of_line,
+    has_signal,
+)
 from dpcausal.effects.moments.release import JointMoments
 from dpcausal.effects.moments.sandwich import SANDWICH_SHARE, release_sandwich, rows_for_step
-from dpcausal.effects.moments.slope_effect import balance_of, effect_of_line
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
 from dpcausal.errors import InfeasibleError, ParameterError
-from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 
 Paid = ApproxDP | ZCDP | NoPrivacy
@@ -128,24 +136,19 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
         return self.errors in ("homoscedastic", "normal")
 
     def release(self, run: Run[EffectQuestion]) -> Effect:
-        question, table, n = run.question, run.question.table, run.question.n
-        design = Design.of(question)
-        names, ranges, sources = design.names, design.ranges, tuple(dict.fromkeys(design.sources))
-        gone: tuple[str, ...] = ()
+        question, design = run.question, Design.of(run.question)
+        names, sources = design.names, tuple(dict.fromkeys(design.sources))
         if run.loss.exact:
-            book_exact("effect", run.budget)
-            rows = table.parts(sources)
-            unit = design.units(rows)
-            moments = JointMoments.without_noise(names, n, ranges, unit, rows)
-            summed, own = StreamedRows.held(unit, rows), None if self._homoscedastic else run.loss
+            rho, own = None, None if self._homoscedastic else run.loss
         else:
-            d, summed = len(names), StreamedRows.of(table, sources, design.units)
-            rho, own = self._parts(d, n, affordable_zcdp(run.loss))
-            rounds = adaptive_moments(summed, d, n, run.budget, rho, undetectable_tail(d, n, rho))
-            moments, gone = without_redundant(JointMoments.of_rounds(names, n, ranges, rounds), FIRST, LEAST_OF_A_LINE)
+            rho, own = self._parts(len(names), question.n, affordable_zcdp(run.loss))
+        moments, rows = JointMoments.of_table(
+            question.table, sources, names, design.ranges, design.units, rho, run.budget
+        )
+        moments, gone = without_redundant(moments, FIRST, LEAST_OF_A_LINE)
         if own is not None:
             places = [names.index(name) for name in moments.names]
-            seen = summed.with_terms(lambda unit: unit[:, places])
+            seen = rows.with_terms(lambda unit: unit[:, places])
             of = (moments.names[0], moments.names[1:])
             moments = replace(moments, sandwich=release_sandwich(moments, of, seen, run.budget, own))
         return self._effect(question, moments, gone)

@@ -22,8 +22,7 @@ import numpy.typing as npt
 from dpcausal.data.coding import bin_codes
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column
-from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corners, functionals
-from dpcausal.effects.cells.value import levels_of
+from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corners, functionals, levels_of
 from dpcausal.effects.estimators.design import FIRST, OUTCOME, TREATMENT, Design
 from dpcausal.effects.moments.release import JointMoments
 from dpcausal.effects.question import EffectQuestion

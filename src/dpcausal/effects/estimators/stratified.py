@@ -17,11 +17,14 @@ from dpcausal.effects.cells.api import (
     Paid,
     cell_variance,
     cut_note,
+    equal_parts,
+    histogram,
+    is_clear,
     noisy_cells,
+    window,
 )
-from dpcausal.effects.cells.occupied import equal_parts, histogram, is_clear, window
+from dpcausal.effects.cells.corner_counts import value_of
 from dpcausal.effects.cells.standardise import least_count
-from dpcausal.effects.cells.value import value_of
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
 from dpcausal.errors import InfeasibleError
@@ -98,11 +101,7 @@ class Stratified(SumsOverRows, EffectMethod):
             by = (question.treatment, *question.strata)
             counted = noisy_cells(CellSums.of(question.table, by, (), finer), run.loss.part(OBSERVED), allotment)
             cells = replace(cells, observed=counted.counts[..., 0], observed_variance=counted.variance)
-        return cells.effect(
-            treatment=question.treatment, outcome=question.outcome, adjust=question.adjust, groups=question.groups,
-            estimand=question.estimand, treated=question.treated, control=question.control,
-            coverage=question.coverage,
-        )  # fmt: skip
+        return cells.effect(**question.options)
 
     def _observed(self, question: EffectQuestion) -> bool:
         return self.population == "observed" and question.drops_missing

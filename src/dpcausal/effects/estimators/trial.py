@@ -18,8 +18,8 @@ from dpcausal.data.coding import bin_codes
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.cells.api import Paid, cell_variance, noisy_cells
-from dpcausal.effects.cells.corner_counts import GRID
-from dpcausal.effects.cells.effect import MOST_SKEW, SKEWED, UNMEASURED, WIDE, WIDEST, unmeasured_fields
+from dpcausal.effects.cells.corner_counts import GRID, levels_of, value_of
+from dpcausal.effects.cells.effect import MOST_SKEW, SKEWED, WIDE, WIDEST
 from dpcausal.effects.cells.release import NoisyCells
 from dpcausal.effects.cells.standardise import (
     LEAST_COUNT,
@@ -30,13 +30,12 @@ from dpcausal.effects.cells.standardise import (
     tail_quantile,
     third_cumulant,
 )
-from dpcausal.effects.cells.value import levels_of, value_of
 from dpcausal.effects.estimators import trial_design as design
 from dpcausal.effects.estimators.stratified import sums_of
 from dpcausal.effects.estimators.trial_design import CentredScores, DrawnArms, SizedArms, SumEstimate
 from dpcausal.effects.question import EffectMethod, EffectQuestion, SimulatedDesign
 from dpcausal.effects.result import Effect
-from dpcausal.effects.unmeasured import robustness_value
+from dpcausal.effects.unmeasured import UNMEASURED, robustness_value, unmeasured_fields
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, Setting
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
@@ -259,10 +258,7 @@ def effect_of(question: EffectQuestion, cells: NoisyCells, sums: Sums, one: SumE
     """Return an estimate as an effect in the outcome's unit, with the groups and the balance of the cells."""
     from scipy.special import ndtri
 
-    by_cells = cells.effect(
-        treatment=question.treatment, outcome=question.outcome, adjust=question.adjust, groups=question.groups,
-        estimand=question.estimand, treated=question.treated, control=question.control, coverage=question.coverage,
-    )  # fmt: skip
+    by_cells = cells.effect(**question.options)
     width = value_of(question.outcome, question.column(question.outcome)).width
     variance, largest = one.sampling + one.noise, float(one.weights.max())
     estimate, error = float(one.estimate) * width, math.sqrt(variance)

@@ -70,7 +70,6 @@ class Noise:
         return min(n / 10, 1 + 5 * self.deviation / anchor(self.radius) ** 2)
 
     def variances(self, columns: int) -> Reals:
-        """Return the variance of each entry of the noisy matrix, the constant's row last."""
         k, size = anchor(self.radius), columns + 1
         variances = np.full((size, size), self.deviation**2 / 2)
         np.fill_diagonal(variances, self.deviation**2)
@@ -81,7 +80,6 @@ class Noise:
 
 
 def noise_of(columns: int, n: int, radius: float, loss: ZCDP) -> Noise:
-    """Return the noise that a loss pays for."""
     bits = ellipse_bits(n, radius)
     bound = float(ellipse_moments_sensitivity(radius, bits, columns).bound)
     return Noise(radius, bits, gaussian_scale(bound, loss) * 4.0**-bits)
@@ -159,18 +157,15 @@ class StreamedRows:
 
     @classmethod
     def of(cls, table: Table, names: Iterable[str], unit: Callable[[Rows], Reals]) -> StreamedRows:
-        """Return those of a table, ``unit`` of its columns."""
         records = table.records(names, parts=True)
         weighted = table.weighed or table.unit is not Unit.ROW
         return cls(lambda kernel: records.sum(lambda rows: kernel(unit(rows), rows)), weighted)
 
     @classmethod
     def held(cls, unit: Reals, rows: Rows) -> StreamedRows:
-        """Return those that are in memory."""
         return cls(lambda kernel: kernel(unit, rows), rows.weights is not None)
 
     def with_terms(self, more: Callable[[Reals], Reals]) -> StreamedRows:
-        """Return the same rows, of each of which other columns are made."""
         over = self.over
         return StreamedRows(lambda kernel: over(lambda unit, rows: kernel(more(unit), rows)), self.weighted)
 
@@ -189,14 +184,12 @@ class Moments:
 def adaptive_moments(
     summed: StreamedRows, d: int, n: int, allotment: CallBudget, loss: ZCDP, tail: float = LAST_TAIL
 ) -> Moments:
-    """Release the histograms, the rounds and the last moments of rows of [−1, 1]^d of n units."""
     return final_moments(summed, estimate_location_scale(summed, d, n, allotment, loss), n, allotment, loss, tail)
 
 
 def final_moments(
     summed: StreamedRows, shape: Shape, n: int, allotment: CallBudget, loss: ZCDP, tail: float = LAST_TAIL
 ) -> Moments:
-    """Release the last moments, in a learnt shape."""
     d = len(shape.middle)
     noise = noise_of(d, n, last_radius(d, n, loss, tail), loss.part(LAST))
     return released(summed, shape, noise, allotment, loss.part(LAST))
@@ -233,7 +226,6 @@ def released(
     summed: StreamedRows, shape: Shape, noise: Noise, allotment: CallBudget, loss: ZCDP,
     label: str = "moments in a learnt shape",
 ) -> Moments:  # fmt: skip
-    """Release moments of rows seen in a shape, how many were shortened, the sum of these."""
     d, radius, bits, middle = len(shape.middle), noise.radius, noise.bits, shape.middle
     inverse = np.asarray(np.linalg.inv(shape.spread), dtype=np.float64)
     sums = summed.over(

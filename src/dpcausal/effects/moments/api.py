@@ -10,19 +10,16 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Method, PlannedCall, Run, SumsOverRows, TableQuestion
+from dpcausal.core.method import Method, Run, SumsOverRows, TableQuestion
 from dpcausal.core.run import Task, public_task
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Levels
 from dpcausal.data.subgroups.predicate import check_varies
 from dpcausal.data.table import Table
-from dpcausal.effects.cells.effect import checked_names
 from dpcausal.effects.moments.adaptive import (
     HISTOGRAM,
     LAST,
     SHAPING,
-    StreamedRows,
-    adaptive_moments,
     last_radius,
     noise_of,
     tail_radius,
@@ -32,8 +29,6 @@ from dpcausal.effects.moments.regression import forecast
 from dpcausal.effects.moments.release import JointMoments
 from dpcausal.effects.moments.sandwich import SANDWICH_SHARE, release_sandwich, rows_for_step, sandwich_noise
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
-from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 
 MOST_COLUMNS = 40
@@ -46,8 +41,6 @@ Paid = ApproxDP | ZCDP | NoPrivacy
 
 @dataclass(frozen=True)
 class JointSums(TableQuestion[JointMoments]):
-    """The first and second moments of some columns."""
-
     task: ClassVar[str] = "moments"
 
     names: tuple[str, ...]
@@ -56,27 +49,22 @@ class JointSums(TableQuestion[JointMoments]):
 
     @classmethod
     def of(cls, table: Table, columns: Any, robust_for: Any) -> JointSums:
-        """Return the question of checked arguments."""
         public.check_table(table, persons=True, weights=True)
-        if isinstance(columns, str) or not isinstance(columns, Iterable):
-            raise ParameterError("columns must be a list of column names")
-        names = tuple(columns)
+        names = public.names("columns", columns)
         for name in names:
             declared = public.column(table, name, "a regression")
             if not isinstance(declared, Bounded) and len(declared) != 2:
                 raise SchemaError(f"column {name!r}: moments need Bounded columns or columns of two levels")
             check_varies(table.inside, name, declared)
-        if len(set(names)) < len(names) or not 2 <= len(names) <= MOST_COLUMNS:
+        if not 2 <= len(names) <= MOST_COLUMNS:
             raise ParameterError(f"moments need 2 to {MOST_COLUMNS} different columns, got {len(names)}")
         if table.n < LEAST_ROWS:
             raise ParameterError(f"moments need at least {LEAST_ROWS} rows, the table has {table.n}")
         if robust_for is not None:
             if not isinstance(robust_for, tuple) or len(robust_for) != 2:
                 raise ParameterError("robust_for must be an outcome and a list of regressors")
-            (outcome,), on = (
-                checked_names("robust_for", [robust_for[0]], names),
-                checked_names("robust_for", robust_for[1], names),
-            )
+            (outcome,) = public.names("robust_for", [robust_for[0]], known=names)
+            on = public.names("robust_for", robust_for[1], known=names)
             if not on or outcome in on:
                 raise ParameterError("robust_for must be an outcome and at least one other column")
             robust_for = outcome, on
@@ -93,11 +81,9 @@ class JointSums(TableQuestion[JointMoments]):
         return tuple((name, str(one.labels[0]), str(one.labels[1])) for name, one in named if isinstance(one, Levels))
 
     def parts(self, loss: ZCDP) -> tuple[ZCDP, ZCDP | None]:
-        """Return what the moments have of a loss, and of the robust errors."""
         return (loss, None) if self.robust_for is None else (loss.part(1 - SANDWICH_SHARE), loss.part(SANDWICH_SHARE))
 
     def ranges(self) -> tuple[Any, Any]:
-        """Return the middle and half the width of each column's range; two levels are 0 and 1."""
         columns = [self.table.schema.column(name) for name in self.names]
         bounds = [(one.midpoint, one.width / 2) if isinstance(one, Bounded) else (0.5, 0.5) for one in columns]
         middles, halves = np.array(bounds).T
@@ -107,16 +93,9 @@ class JointSums(TableQuestion[JointMoments]):
         robust_for = None if self.robust_for is None else [self.robust_for[0], *self.robust_for[1]]
         return {"columns": list(self.names), "robust_for": robust_for, **self.table.declared}
 
-    def report(
-        self, planned: PlannedCall[Any], released: JointMoments, allotment: CallBudget, seed: int | None
-    ) -> JointMoments:
-        return released.under(self.guarantee(planned, allotment))
-
 
 @dataclass(frozen=True, kw_only=True)
 class MomentQuery(SumsOverRows, Method[JointSums]):
-    """Noisy moments in the shape that rounds before it have learnt."""
-
     name: ClassVar[str] = "moments"
     about: ClassVar[str] = "noisy moments in a learnt shape"
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
@@ -138,35 +117,25 @@ class MomentQuery(SumsOverRows, Method[JointSums]):
         caveats = [width] if wide > 1.5 else []
         if own is not None and (enough := rows_for_step(own)) > question.table.n:
             caveats.append(
-                "the regression whose spread is released has intervals for errors said to be symmetric, or of one "
-                f"distribution, alone: from about {enough:,} rows on it has them whatever the skew"
+                "the regression whose spread is released has intervals only for errors stated as symmetric, or of one "
+                f"distribution: from about {enough:,} rows on it has them whatever the skew"
             )
         return tuple(caveats)
 
     def release(self, run: Run[JointSums]) -> JointMoments:
-        question, names, ranges, n = run.question, run.question.names, run.question.ranges(), run.question.n
-        units = _Units(names, *ranges)
-        if run.loss.exact:
-            book_exact("moments", run.budget)
-            rows = question.table.parts(names)
-            unit, own = units(rows), run.loss
-            summed = StreamedRows.held(unit, rows)
-            moments = JointMoments.without_noise(names, n, ranges, unit, rows)
-        else:
-            summed = StreamedRows.of(question.table, names, units)
-            rho, own = question.parts(affordable_zcdp(run.loss))
-            rounds = adaptive_moments(summed, len(names), n, run.budget, rho, undetectable_tail(len(names), n, rho))
-            moments = JointMoments.of_rounds(names, n, ranges, rounds)
+        question, names, ranges = run.question, run.question.names, run.question.ranges()
+        rho, own = (None, run.loss) if run.loss.exact else question.parts(affordable_zcdp(run.loss))
+        moments, rows = JointMoments.of_table(
+            question.table, names, names, ranges, _Units(names, *ranges), rho, run.budget
+        )
         moments = replace(moments, levels=question.levels)
         if question.robust_for is None or own is None:
             return moments
-        return replace(moments, sandwich=release_sandwich(moments, question.robust_for, summed, run.budget, own))
+        return replace(moments, sandwich=release_sandwich(moments, question.robust_for, rows, run.budget, own))
 
 
 @dataclass(frozen=True)
 class _Units:
-    """The rows of columns on [−1, 1]."""
-
     names: tuple[str, ...]
     middles: Any
     halves: Any
@@ -179,7 +148,7 @@ class _Units:
 def check_rounds(d: int, n: int, loss: ApproxDP | ZCDP, rho: ZCDP, own: ZCDP | None, terms: int) -> None:
     """Refuse, by public numbers, moments of d columns whose noise cannot be drawn, or makes intervals far too wide.
 
-    ``own`` is what the spread about a line of that many ``terms`` has, if it is released.
+    ``own`` pays for the spread about a line of so many ``terms``, if it is released.
     """
     try:
         for share in (HISTOGRAM, *SHAPING, LAST):
@@ -225,10 +194,8 @@ def moments(
         One regression, outcome and regressors, whose spread about its line is released, too, for three tenths of the
         loss: ``ols`` of it then has intervals that are right where the spread goes with the regressors, of many rows
         whatever the skew, of fewer where errors are said to be symmetric.
-    accept_large_epsilon : bool
-        Consent to ε above 20.
-    refresh : bool
-        Of a table with a name: run again at a new privacy cost instead of returning the cached result.
+    accept_large_epsilon, refresh : bool
+        As of ``effect``.
 
     Returns
     -------
@@ -253,5 +220,4 @@ def moments(
     >>> abs(fit["x"].estimate - 3) < 0.1
     True
     """
-    question = JointSums.of(table, columns, robust_for)
-    return question, MomentQuery()
+    return JointSums.of(table, columns, robust_for), MomentQuery()

@@ -20,8 +20,6 @@ Mask = npt.NDArray[np.bool_]
 
 SCALES = 48
 """Bins of ``scale_histograms``: the k-th holds |u| of [2^(−(k+1)/2), 2^(−k/2)), the last all below."""
-
-
 WHOLE = 2**20
 """The mass of a unit in ``scale_histograms``, in integers."""
 
@@ -29,15 +27,8 @@ WHOLE = 2**20
 def scale_histograms(unit: Reals, mass: Integers) -> Integers:
     """Return for each column how many |u| lie between successive powers of 1/√2, shape (columns, ``SCALES``).
 
-    Parameters
-    ----------
-    unit : float array, shape (n, d)
-        In [−1, 1].
-    mass : int64 array, shape (n,)
-        Of each row, 0 if it is not kept, at most ``WHOLE`` in all of a unit.
+    ``unit``, shape (n, d), is in [−1, 1]; the ``mass`` of all rows of a unit is at most ``WHOLE``.
 
-    Notes
-    -----
     *Guarantee*: ``scale_histograms_sensitivity(d)``.
     """
     edges = 2.0 ** (-np.arange(SCALES - 1, 0, -1) / 2)
@@ -67,28 +58,17 @@ def anchor(radius: float) -> float:
 
 
 def ellipse_bits(n: int, radius: float) -> int:
-    """Return the grid on which sums over n rows are exact."""
     return grid_bits(n, math.hypot(radius, anchor(radius)))
 
 
 def ellipse_moments(
     rows: Reals, complete: Mask, radius: float, bits: int, weights: Reals | None = None, owners: Integers | None = None
 ) -> Reals:
-    """Return Σ ww′ over kept rows, w = (z shortened to the radius, k); how many were shortened; the sum of these.
+    """Return Σ ww′ over complete rows, w = (z shortened to the radius, k); how many were shortened; their sum.
 
-    One row in units of 4^(−bits): that of ``second_moments``, the number times R²/3, the sum times R/3.
+    In units of 4^(−bits): the entries of ``second_moments``, the number times R²/3, the sum times R/3.  ``weights`` is
+    what part of its unit each row is, at most 1 in all of a unit, ``owners`` whose it is: a unit's sum is rounded once.
 
-    Parameters
-    ----------
-    rows : float array, shape (rows, d)
-    kept : bool array, shape (rows,)
-    radius, bits : float, int
-        Public.
-    weights, owners : arrays, shape (rows,), optional
-        What part of its unit each row is, at most 1 in all of a unit, and whose it is: a unit's sum is rounded once.
-
-    Notes
-    -----
     *Guarantee*: ``ellipse_moments_sensitivity(radius, bits, d)``.
     """
     sums = ellipse_sums(rows, complete, radius, bits, weights, owners)
@@ -134,10 +114,7 @@ def ellipse_answer(sums: Integers, columns: int, radius: float, bits: int, weigh
 
 
 def units_of(radius: float, bits: int) -> tuple[float, float]:
-    """Return what one shortened row counts, in units of 4^(−bits), and the factor of its entries in those of 2^(−bits).
-
-    R²/3, cut to a whole number, and R/3.
-    """
+    """Return what a shortened row counts in units of 4^(−bits), R²/3 cut, and the factor of its entries, R/3."""
     length = math.ldexp(radius, bits)
     return float(math.floor(length**2 / 3)), length / 3
 

@@ -55,7 +55,8 @@ class _Own:
         return self.constant or (within and self.left + NOISE * self.noise_left <= OWN * self.variance)
 
 
-def _own(moments: ReleasedMoments, place: int, others: Sequence[int]) -> _Own:
+def _own(moments: ReleasedMoments, place: int, first: int) -> _Own:
+    others = [other for other in range(first, len(moments.names)) if other != place]
     units = moments.halves[:, None] * moments.spread
     mean = moments.sums[:-1, -1] / moments.count
     covariance = units @ (moments.sums[:-1, :-1] / moments.count - np.outer(mean, mean)) @ units.T
@@ -65,7 +66,7 @@ def _own(moments: ReleasedMoments, place: int, others: Sequence[int]) -> _Own:
         among = covariance[np.ix_(others, others)]
         sizes = np.sqrt(np.maximum(np.diag(among), 1e-300))
         inverse = np.linalg.pinv(among / np.outer(sizes, sizes), hermitian=True, rcond=1e-9) / np.outer(sizes, sizes)
-        contrast[list(others)] = -inverse @ covariance[others, place]
+        contrast[others] = -inverse @ covariance[others, place]
     along, alone = units.T @ contrast, units[place]
     noise = moments.deviation / moments.count
     return _Own(
@@ -82,7 +83,7 @@ def without_redundant(moments: Released, first: int, enough: float) -> tuple[Rel
     reduced, gone = moments, []
     while moments.deviation > 0 and reduced.signal_to_noise < CLEAR:
         places = range(first, len(reduced.names))
-        named = [reduced.names[place] for place in places if _of_others(reduced, place, first).redundant]
+        named = [reduced.names[place] for place in places if _own(reduced, place, first).redundant]
         tried = [reduced.among([one for one in reduced.names if one != name]) for name in named]
         if not tried:
             break
@@ -98,16 +99,11 @@ def nearly(moments: ReleasedMoments, first: int) -> str:
         return ""
     shares = {}
     for place in range(first, len(moments.names)):
-        own = _of_others(moments, place, first)
+        own = _own(moments, place, first)
         shares[moments.names[place]] = 1.0 if own.constant else own.left / own.variance
     name = min(shares, key=lambda one: shares[one], default="")
     return name if name and shares[name] < NEAR else ""
 
 
-def _of_others(moments: ReleasedMoments, place: int, first: int) -> _Own:
-    return _own(moments, place, [other for other in range(first, len(moments.names)) if other != place])
-
-
 def redundant_note(gone: Sequence[str]) -> tuple[str, ...]:
-    """Return what an answer says of columns that lines do without."""
     return (REDUNDANT.format(", ".join(map(repr, gone))),) if gone else ()

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from dpcausal.codec import storable
 from dpcausal.effects.moments.adaptive import LEAST_SEEN, detectable_skew, shrinkage
-from dpcausal.effects.moments.linearization import MARGIN
-from dpcausal.effects.moments.redundant import COLLINEAR, without_redundant
-from dpcausal.effects.moments.released import ReleasedMoments, line
-from dpcausal.effects.result import Interval, forest
+from dpcausal.effects.moments.redundant import COLLINEAR, redundant_note, without_redundant
+from dpcausal.effects.moments.released import MARGIN, ReleasedMoments, line
+from dpcausal.effects.result import Balance, Effect, Interval, forest
 from dpcausal.effects.unmeasured import robustness_limit, robustness_value
-from dpcausal.result import Guarantee, Result, flat, plain
+from dpcausal.result import Guarantee, Result, ci_text, flat, signed_text
 
 Reals = npt.NDArray[np.float64]
 
@@ -48,7 +47,6 @@ SIDED = (
     "the rows that were shortened lie on one side of the line: the outcome is skewed, and slopes may be off by more "
     "than noise"
 )
-
 
 FAR_OUT = (
     "more rows are extreme than in normal data, as those of a rare arm or a skewed column do: slopes are then off "
@@ -87,8 +85,6 @@ Errors = Literal["homoscedastic", "normal", "symmetric"]
 @storable("RegressionTerms")
 @dataclass(frozen=True)
 class Terms:
-    """What the caller says of the rows, and the coverage asked for."""
-
     errors: Errors | None
     coverage: float
     least_signal: float = LEAST_RATIO
@@ -96,12 +92,10 @@ class Terms:
 
     @property
     def homoscedastic(self) -> bool:
-        """Whether errors are said to have one distribution everywhere, normal ones included."""
         return self.errors in ("homoscedastic", "normal")
 
     @property
     def reach(self) -> float:
-        """Return the normal quantile."""
         from scipy.special import ndtri
 
         return float(ndtri(0.5 + self.coverage / 2))
@@ -110,10 +104,7 @@ class Terms:
 @storable("Coefficient")
 @dataclass(frozen=True)
 class Coefficient:
-    """One slope: its error, the part that noise has, its interval, its robustness value and that of its interval.
-
-    Errors are infinite where the moments are too near their noise for one.
-    """
+    """One slope; errors are infinite where the moments are too near their noise for one."""
 
     name: str
     estimate: float
@@ -131,23 +122,17 @@ class Regression(Result):
 
     Attributes
     ----------
-    about : str
-        What the numbers are, in words.
-    outcome : str
+    about, outcome : str
+        What the numbers are, in words, and the outcome.
     coefficients : tuple of Coefficient
         Slopes in the columns' units, the intercept last.
-    interval_reason : str
-        Why there are no intervals; empty if there are.
-    assumed : str
-        What the intervals rely on that no number here shows; empty without them, or if nothing.
-    coverage : float
+    interval_reason, assumed : str
+        Why there are no intervals; what they rely on that no number here shows.  Empty if nothing.
+    coverage, n, guarantee
     signal_to_noise : float
         The least eigenvalue of the moments, about standard, over the norm of their noise.
     shortened : float
         Share of rows, noisy, that were shortened.
-    n : int
-        Rows, public.
-    guarantee : Guarantee
     levels : tuple of (str, str, str)
         Columns of two levels, each with its reference level, which counts 0, and the level that counts 1.
     """
@@ -168,40 +153,33 @@ class Regression(Result):
         """Return the coefficient of a column, or of ``"intercept"``."""
         return next(one for one in self.coefficients if one.name == name)
 
-    @staticmethod
-    def fields_of(
-        release: ReleasedMoments, about: str, outcome: str, coefficients: tuple[Coefficient, ...], reason: str,
-        terms: Terms, assumed: str = ASSUMED, astray: bool = False,
-    ) -> dict[str, Any]:  # fmt: skip
-        """Return the fields of an answer about a release."""
+    @classmethod
+    def of(
+        cls, release: ReleasedMoments, about: str, outcome: str, coefficients: tuple[Coefficient, ...], reason: str,
+        terms: Terms, assumed: str = ASSUMED, astray: bool = False, **more: Any,
+    ) -> Self:  # fmt: skip
+        """Return a regression read off a release; it has no errors below the least signal, or where it is astray."""
         if not has_signal(release, terms.least_signal) or astray:
             coefficients = tuple(replace(one, standard_error=math.inf, noise_error=math.inf) for one in coefficients)
-        return {
-            "about": about, "outcome": outcome, "coefficients": coefficients, "interval_reason": reason,
-            "assumed": "" if reason else assumed, "coverage": terms.coverage,
-            "signal_to_noise": release.signal_to_noise, "n": release.n, "guarantee": release.guarantee,
-            "shortened": float(np.clip(release.shortened / release.count, 0, 1)), "levels": release.levels,
-        }  # fmt: skip
+        return cls(
+            about=about, outcome=outcome, coefficients=coefficients, interval_reason=reason,
+            assumed="" if reason else assumed, coverage=terms.coverage, signal_to_noise=release.signal_to_noise,
+            shortened=float(np.clip(release.shortened / release.count, 0, 1)), n=release.n,
+            guarantee=release.guarantee, levels=release.levels, **more,
+        )  # fmt: skip
 
     def headline(self) -> list[str]:
         lines = [f"{self.about}:", *(f"  {name}: 1 is {one}, 0 is {other}" for name, other, one in self.levels)]
         for one in self.coefficients:
-            reach = "" if one.interval is None else f", {self.coverage:.0%} interval {one.interval[0]:.4g} to "
-            reach += "" if one.interval is None else f"{one.interval[1]:.4g}"
-            lines.append(f"  {one.name}: {one.estimate:+.4g}{reach}")
+            ends = "" if one.interval is None else f", {ci_text(one.interval, self.coverage)}"
+            lines.append(f"  {one.name}: {signed_text(one.estimate)}{ends}")
         if self.interval_reason:
             lines.append(f"No intervals: {self.interval_reason}.")
         lines += [f"{self.assumed}."] if self.assumed else []
         lines.append(f"{self.n} {self.guarantee.records}, signal to noise {self.signal_to_noise:.3g}.")
         return lines
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return all fields as JSON's types."""
-        payload = {**vars(self), "coefficients": [vars(one) for one in self.coefficients]}
-        return {name: plain(value) for name, value in payload.items()}
-
     def rows(self) -> list[dict[str, Any]]:
-        """Return the coefficients."""
         shared = {"about": self.about, "outcome": self.outcome, "coverage": self.coverage, "n": self.n,
                   "interval_reason": self.interval_reason}  # fmt: skip
         return [flat(vars(one)) | shared for one in self.coefficients]
@@ -215,7 +193,6 @@ class Regression(Result):
 def regress(
     release: ReleasedMoments, outcome: str, regressors: tuple[str, ...], terms: Terms
 ) -> Regression:
-    """Return ``JointMoments.ols`` of checked arguments."""
     places = [release.names.index(name) for name in (outcome, *regressors)]
     fitted, count = line(release, outcome, regressors), release.count
     slopes, lift, inverse = fitted.slopes, fitted.lift, fitted.inverse
@@ -263,34 +240,25 @@ def regress(
         for place, name in enumerate((*regressors, "intercept"))
     )  # fmt: skip
     astray = assumed_errors and not whole and is_heavy_tailed(release)
-    about = f"{outcome} on"
-    return Regression(**Regression.fields_of(release, about, outcome, coefficients, reason, terms, assumed, astray))
+    return Regression.of(release, f"{outcome} on", outcome, coefficients, reason, terms, assumed, astray)
 
 
 def coefficient(
     name: str, estimate: float, error: float, noise: float, reach: float, reason: str, robust: float | None = None,
     wider: float = 0.0,
 ) -> Coefficient:  # fmt: skip
-    """Return a coefficient with its normal interval, so much wider at both ends, unless there is a reason against."""
     half = reach * error + wider
     ends = None if reason else (estimate - half, estimate + half)
     limit = None if ends is None or robust is None else robustness_limit(robust, estimate, ends)
     return Coefficient(name, estimate, error, noise, ends, robust, limit)
 
 
-def lost(release: ReleasedMoments) -> bool:
-    """Return whether more rows were shortened than any that the rounds have found."""
-    return release.shortened > MOST_TRUNCATED * release.count
-
-
 def has_signal(release: ReleasedMoments, least: float = LEAST_RATIO) -> bool:
-    """Return whether what is read off these moments has an error."""
-    return release.signal_to_noise >= least and not lost(release)
+    return release.signal_to_noise >= least and release.shortened <= MOST_TRUNCATED * release.count
 
 
 def is_heavy_tailed(release: ReleasedMoments) -> bool:
-    """Return whether clearly more rows were shortened than normal ones would be: what was said of their distribution is
-    no use there, as slopes are those of rows that were drawn in."""
+    """Return whether clearly more rows were shortened than of normal data: statements about errors fail then."""
     from scipy.special import chdtrc
 
     normal = float(chdtrc(len(release.names), release.radius**2)) * release.count
@@ -304,13 +272,10 @@ def is_heavy_tailed(release: ReleasedMoments) -> bool:
 def reason_for_no_interval(
     release: ReleasedMoments, terms: Terms, sided: bool, least: float, spread_known: bool = False, whole: bool = False
 ) -> str:  # fmt: skip
-    """Return why what is read off these moments has no interval; empty if it has.
-
-    ``whole``: slopes are those of rows that were not shortened.
-    """
+    """Return why there is no interval, empty if there is; ``whole``: slopes are those of rows before shortening."""
     if release.signal_to_noise < least:
         return WEAK.format(least)
-    if lost(release):
+    if not has_signal(release, least):
         return LOST
     if sided:
         return SIDED
@@ -356,9 +321,51 @@ def _robustness(moments: Reals, count: float) -> list[float] | None:
 
 
 def forecast(columns: int, n: int, radius: float, mu: float) -> float:
-    """Return how many times as wide as without privacy the intervals will be, by public numbers.
+    """Return how many times as wide as without privacy the intervals will be: public.
 
-    √(1 + 2.1 R⁴ / (n μ² s²)), s what shortening leaves of a normal row's mean square:  the residual is orthogonal to
-    the regressors in the metric of the rows.
+    √(1 + 2.1 R⁴ / (n μ² s²)), s what shortening leaves of a normal row's mean square.
     """
     return math.sqrt(1 + 2.1 * (radius**2 / shrinkage(columns, radius)) ** 2 / (n * mu**2))
+
+
+WEIGHTED = (
+    "one unit more along a line; where the effect differs, records whose treatment varies more, given what is adjusted "
+    "for, weigh more: that is everybody's mean effect only if it is the same for all or the treatment varies alike"
+)
+
+
+def effect_of_line(
+    release: ReleasedMoments, treatment: str, outcome: str, adjust: tuple[str, ...], terms: Terms
+) -> Effect:
+    whole = release.among((outcome, treatment, *adjust))
+    independent, gone = without_redundant(whole, 2, LEAST_OF_A_LINE)
+    held = tuple(name for name in adjust if name not in gone)
+    fit = regress(independent if gone else release, outcome, (treatment, *held), terms)
+    slope = fit[treatment]
+    arms, event = release.counted(treatment), release.counted(outcome)
+    error, noise = (one if math.isfinite(one) else None for one in (slope.standard_error, slope.noise_error))
+    return Effect(
+        treatment=treatment, outcome=outcome, estimand="slope",
+        treated=arms[1] if arms else "one more", control=arms[0] if arms else "as it is",
+        event=event[1] if event else None,
+        adjusted_for=adjust, estimate=slope.estimate, interval=slope.interval, interval_reason=fit.interval_reason,
+        coverage=terms.coverage, standard_error=error, noise_error=noise, signal_to_noise=fit.signal_to_noise,
+        robustness_value=slope.robustness_value, robustness_value_limit=slope.robustness_value_limit,
+        notes=(WEIGHTED, *redundant_note(gone), *((fit.assumed,) if fit.assumed else ())), method="ols",
+        n=release.n, guarantee=release.guarantee,
+    )  # fmt: skip
+
+
+def balance_of(moments: ReleasedMoments) -> tuple[Balance, ...]:
+    """Return how far the arms differ in each column, read off moments of outcome, treatment (0 or 1) and others."""
+    _, arm, *others = moments.names
+    treats, rows = moments.mean(1), []
+    for name in others:
+        slope = regress(moments, name, (arm,), Terms(None, 0.95))[arm]
+        deep = math.sqrt(max(moments.residual(name, []), 1e-300))
+        mean = moments.mean(moments.names.index(name))
+        rows.append(
+            Balance(name, mean + (1 - treats) * slope.estimate, mean - treats * slope.estimate, slope.estimate / deep,
+                    slope.noise_error / deep)
+        )  # fmt: skip
+    return tuple(rows)

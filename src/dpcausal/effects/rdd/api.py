@@ -18,12 +18,12 @@ from dpcausal.data.recoded import as_levels, counting
 from dpcausal.data.schema import Bounded, Column, Levels
 from dpcausal.data.subgroups.predicate import check_varies, codes_within, range_within
 from dpcausal.data.table import Table
-from dpcausal.effects.cells.api import CellSums, Paid, cell_variance, noisy_cells
-from dpcausal.effects.cells.occupied import FINE, histogram, is_clear, window
-from dpcausal.effects.cells.value import value_of
+from dpcausal.effects.cells.api import FINE, CellSums, Paid, cell_variance, histogram, is_clear, noisy_cells, window
+from dpcausal.effects.cells.corner_counts import value_of
 from dpcausal.effects.question import independence_caveat
-from dpcausal.effects.rdd.honest import line_within, sides
-from dpcausal.effects.rdd.release import Discontinuity, NoisyBins
+from dpcausal.effects.rdd.lines import line_within, sides
+from dpcausal.effects.rdd.release import NoisyBins, check_lines
+from dpcausal.effects.rdd.result import Discontinuity
 from dpcausal.errors import InfeasibleError, ParameterError, SchemaError, Setting
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, Loss, PureDP
@@ -44,8 +44,6 @@ EVEN = "records count as lying evenly within a bin: a running number of few valu
 
 @dataclass(frozen=True)
 class RddQuestion(TableQuestion[Discontinuity]):
-    """The outcome on both sides of a cutoff of a running number."""
-
     task: ClassVar[str] = "discontinuity"
 
     running: str
@@ -63,7 +61,6 @@ class RddQuestion(TableQuestion[Discontinuity]):
         cls, table: Any, running: Any, outcome: Any, cutoff: Any, treatment: Any, bins: Any, bandwidth: Any,
         curvature: Any, coverage: Any, at_cutoff: Any = "right", event: Any = None,
     ) -> RddQuestion:  # fmt: skip
-        """Return the question of checked arguments."""
         public.check_table(table, persons=True, weights=True)
         if table.missing != "drop":
             raise ParameterError(
@@ -88,17 +85,15 @@ class RddQuestion(TableQuestion[Discontinuity]):
         if not public.is_number(cutoff) or not lower < cutoff < upper:
             ends = f"{exact_number(lower)} and {exact_number(upper)}"
             raise ParameterError(f"cutoff must lie between {ends}, the ends of {running!r}")
-        near = None if bandwidth is None else public.number("bandwidth", bandwidth, 0.0, upper - lower)
-        bent = None if curvature is None else public.number("curvature", curvature, 0.0, 1e300)
-        if near == 0:
-            raise ParameterError("bandwidth must be above 0")
+        near, bent = check_lines(bandwidth, upper - lower, curvature)
         question = cls(
             table, running, outcome, float(cutoff), treatment, number_of_bins, near, bent,
             public.number("coverage", coverage, 0.5, 0.999),
             None if public.check_choice("at_cutoff", at_cutoff, ("right", "left")) == "right" else "left",
         )  # fmt: skip
-        left = int((question.edges[0] < question.border).sum())
-        if min(left, len(question.edges[0]) - left) < LEAST_BINS:
+        starts = question.edges_within(question.ends)[0]
+        left = int((starts < question.border).sum())
+        if min(left, len(starts) - left) < LEAST_BINS:
             raise ParameterError(f"there must be {LEAST_BINS} values of {running!r} on each side of the cutoff")
         question._check_sides(number)
         return question
@@ -107,7 +102,7 @@ class RddQuestion(TableQuestion[Discontinuity]):
         inside, few = self.table.inside, False
         if isinstance(column, Levels):
             codes = codes_within(inside, self.running, len(column))
-            left = sum(self.edges[0][code] < self.border for code in codes)
+            left = sum(float(column.labels[code]) < self.border for code in codes)
             few = min(left, len(codes) - left) < LEAST_BINS
         else:
             low, high = range_within(inside, self.running, column)
@@ -138,17 +133,11 @@ class RddQuestion(TableQuestion[Discontinuity]):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The ends of the running number."""
-        return _ends(self.running, self.table.schema.column(self.running))
-
-    @property
-    def edges(self) -> tuple[Reals, Reals]:
-        """Lower and upper ends of the bins, were records everywhere within the bounds."""
-        return self.edges_within(self.ends)
+        return _ends(self.running, self.column(self.running))
 
     def edges_within(self, ends: tuple[float, float]) -> tuple[Reals, Reals]:
         """Return lower and upper ends of the bins between two ends: the values themselves of a column of levels."""
-        column = self.table.schema.column(self.running)
+        column = self.column(self.running)
         if isinstance(column, Levels):
             values = np.array(column.labels, dtype=np.float64)
             return values, values
@@ -159,14 +148,9 @@ class RddQuestion(TableQuestion[Discontinuity]):
         inner = np.array([ends[0], *left, self.border, *right, ends[1]])
         return inner[:-1], inner[1:]
 
-    @property
-    def sums(self) -> CellSums:
-        """The sums by bins, and by arms if a treatment was named."""
-        return self.sums_within(self.ends)
-
     def sums_within(self, ends: tuple[float, float]) -> CellSums:
-        """Return the sums by the bins between two ends, and of what lies beyond an end that is no bound."""
-        column = self.table.schema.column(self.running)
+        """Return the sums by arms and bins between two ends, and of what lies beyond an end that is no bound."""
+        column = self.column(self.running)
         finer: tuple[tuple[str, Bounded], ...] = ()
         if isinstance(column, Bounded):
             lower, upper = self.edges_within(ends)
@@ -191,8 +175,6 @@ class RddQuestion(TableQuestion[Discontinuity]):
 
 @dataclass(frozen=True, kw_only=True)
 class BinQuery(SumsOverRows, Method[RddQuestion]):
-    """Noisy counts, sums and sums of squares by bins that are fine next to the cutoff; ``PureDP`` or ``ZCDP``."""
-
     name: ClassVar[str] = "bins"
     about: ClassVar[str] = "noisy sums by bins"
     losses: ClassVar[tuple[type[Loss], ...]] = (PureDP, ZCDP)
@@ -210,17 +192,17 @@ class BinQuery(SumsOverRows, Method[RddQuestion]):
         return self
 
     def caveats(self, question: RddQuestion, loss: Paid) -> tuple[str, ...]:
-        even = (EVEN,) if isinstance(question.table.schema.column(question.running), Bounded) else ()
+        even = (EVEN,) if isinstance(question.column(question.running), Bounded) else ()
         return SHARP if question.treatment is None else FUZZY, *even, independence_caveat(question.unit)
 
     def release(self, run: Run[RddQuestion]) -> NoisyBins:
-        question, spent = run.question, run.loss
-        ends, spent = _occupied(question, spent, run.budget)
-        cells, (lower, upper) = noisy_cells(question.sums_within(ends), spent, run.budget), question.edges_within(ends)
+        question = run.question
+        ends, rest = _occupied(question, run.loss, run.budget)
+        cells, (lower, upper) = noisy_cells(question.sums_within(ends), rest, run.budget), question.edges_within(ends)
         beyond = int(question.ends[0] < lower[0])
         counts = cells.counts if question.treatment is not None else cells.counts[None]
         counts = counts[:, beyond : beyond + len(lower)]
-        names = (question.running, question.outcome, *(() if question.treatment is None else (question.treatment,)))
+        names = (question.running, *question.related)
         arms = () if question.treatment is None else cells.levels[0]
         return NoisyBins(
             names, cells.n, question.border, lower, upper, cells.values[0], counts, cells.variance,
@@ -239,7 +221,7 @@ def _ends(running: str, column: Column) -> tuple[float, float]:
 
 
 def _occupied(question: RddQuestion, loss: Paid, allotment: CallBudget) -> tuple[tuple[float, float], Paid]:
-    column = question.table.schema.column(question.running)
+    column = question.column(question.running)
     range_share = next((share for share in RANGE_SHARES if is_clear(question.n / 2, loss.part(share))), None)
     if not isinstance(column, Bounded) or range_share is None:
         return question.ends, loss
@@ -254,20 +236,20 @@ def _occupied(question: RddQuestion, loss: Paid, allotment: CallBudget) -> tuple
     ends = question.border - sides[0] * far[0], question.border + sides[1] * far[1]
     ends = (column.lower if far[0] == 1 else ends[0], column.upper if far[1] == 1 else ends[1])
     lower, upper = question.edges_within(ends)
-    is_distinct = bool((lower < upper).all())  # floats may not tell the ends of so narrow bins apart
+    is_distinct = bool((lower < upper).all())  # floats may not separate the ends of so narrow bins
     return ends if is_distinct else question.ends, loss.part(1 - range_share)
 
 
 def _predicted_strength(question: RddQuestion, variance: float) -> float:
-    """Return how far above their noise lines on whole sides would stand if rows were spread evenly: public."""
+    """Return by how many times lines on whole sides would exceed their noise if rows were spread evenly: public."""
     if variance == 0:
         return math.inf
-    lower, upper = question.edges
+    lower, upper = question.edges_within(question.ends)
     span = upper - lower if (upper > lower).all() else np.ones(len(lower))
     arms = 1 if question.treatment is None else 2
     sums = np.zeros((arms, len(lower), 3))
     sums[0, :, 0] = question.table.n * span / span.sum()
-    degree = question.sums.values[0].degree
+    degree = value_of(question.outcome, question.column(question.outcome)).degree
     strengths = []
     for side in sides(lower, upper, sums, question.border, 0.0, variance, degree):
         line = line_within(side, float(side.far.max()) * 1.0001, least=0.0)
@@ -311,10 +293,8 @@ def discontinuity(
         below, as where who has up to so many points is treated.
     event : level, optional
         Of an outcome of two levels the one whose frequency is compared; by default the last.
-    accept_large_epsilon : bool
-        Consent to ε above 20.
-    refresh : bool
-        Of a table with a name: run again at a new privacy cost instead of returning the cached result.
+    accept_large_epsilon, refresh : bool
+        As of ``effect``.
 
     Returns
     -------

@@ -1,7 +1,8 @@
-"""Noisy counts and sums of an outcome by bins of a running number: its jump at a cutoff, however often, free."""
+"""Noisy counts and sums of an outcome by bins of a running number, and the jump at a cutoff that is read off them."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -10,165 +11,43 @@ import numpy.typing as npt
 
 from dpcausal.codec import storable
 from dpcausal.core import validate as public
-from dpcausal.data.columns import exact_number
-from dpcausal.effects.cells.corner_counts import functionals
-from dpcausal.effects.cells.value import Value
-from dpcausal.effects.rdd.estimate import Bin, estimate_discontinuity
-from dpcausal.effects.rdd.honest import SideFit, sides
+from dpcausal.effects.cells.corner_counts import Value, functionals
+from dpcausal.effects.rdd.lines import (
+    LEAST_RECORDS,
+    LEAST_STRENGTH,
+    Line,
+    Score,
+    SideFit,
+    bend,
+    factor,
+    line_within,
+    sides,
+)
+from dpcausal.effects.rdd.result import Bin, Discontinuity
 from dpcausal.effects.result import Interval
 from dpcausal.errors import ParameterError, with_signature_errors
-from dpcausal.plotting import axes, titled
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form
-from dpcausal.result import Guarantee, Result, ci_text, flat, number_text, p_text, plain, signed_text
 
 Reals = npt.NDArray[np.float64]
 
 LARGEST = 1e300
-BUNCHED = 0.05
+Y, A = Score(), Score(0.0, 1.0)
+WIDTHS = 30
+"""Bandwidths that are tried, the squares of even steps up to the whole of a side."""
+LEAST_BINS = 3.2
+"""No interval by a curvature that was read off fewer bins on a side, counted as 1 / Σ p² of their shares p."""
 
-
-@storable("Discontinuity")
-@dataclass(frozen=True, eq=False)
-class Discontinuity(Result):
-    """By how much the mean outcome jumps at a cutoff of a running number, as released.
-
-    Attributes
-    ----------
-    running, outcome : str
-    treatment : str or None
-        Named where the cutoff moves the treatment without deciding it.
-    cutoff : float
-        From it on: the right side, unless ``at_cutoff`` says that it counts left.
-    estimand : str
-        ``"jump"``, right less left, in the outcome's unit; ``"ratio"``, that over the jump of the share of treated: the
-        effect on those whom the cutoff moves.
-    estimate : float or None
-    interval : tuple of two floats, or None
-        It counts sampling, noise and curvature; of a ratio the Anderson–Rubin set, where that is one bounded interval.
-    interval_reason : str
-    coverage : float
-    standard_error, noise_error, bias : float or None
-        Of the jump in the outcome: sampling and noise, noise alone, and how far curvature can move it at most.
-    bandwidth : float or None
-    curvature : float or None
-        The second derivative of the mean outcome that the interval allows for, on either side.
-    curvature_given : bool
-        Whether the caller said so; else it is that of polynomials of fourth degree through the noisy bins.
-    share_moved : float or None
-        Jump of the share of treated.
-    anderson_rubin : tuple of intervals, or None
-        Of a ratio: what the bins do not refute, right however little the treatment jumps.
-    density : float or None
-        p-value that records do not bunch at the cutoff.
-    bins : tuple of Bin
-    signal_to_noise : float
-        Ratio of the counts behind the weaker side's line to their noise.
-    notes : tuple of str
-    n : int
-        Rows, public.
-    release : Release
-        Asked again free: ``discontinuity(bandwidth=..., curvature=..., donut=...)``.
-    guarantee : Guarantee
-    at_cutoff : str
-        The side on which records at the cutoff itself count.
-    event : str or None
-        The level of an outcome of two levels whose frequency is compared.
-    arms : tuple of str
-        The levels of untreated and treated, if a treatment was named.
-    """
-
-    running: str
-    outcome: str
-    treatment: str | None
-    cutoff: float
-    estimand: str
-    estimate: float | None
-    interval: Interval | None
-    interval_reason: str
-    coverage: float
-    standard_error: float | None
-    noise_error: float | None
-    bias: float | None
-    bandwidth: float | None
-    curvature: float | None
-    curvature_given: bool
-    share_moved: float | None
-    anderson_rubin: tuple[Interval, ...] | None
-    density: float | None
-    bins: tuple[Bin, ...]
-    signal_to_noise: float
-    notes: tuple[str, ...]
-    n: int
-    release: NoisyBins
-    guarantee: Guarantee
-    at_cutoff: str = "right"
-    event: str | None = None
-    arms: tuple[str, ...] = ()
-
-    @property
-    def measured(self) -> str:
-        """What the means are of: the outcome, or how often it has the level that is counted."""
-        return self.outcome if self.event is None else f"{self.outcome} = {self.event}"
-
-    def headline(self) -> list[str]:
-        what = f"{self.measured} at {self.running} = {exact_number(self.cutoff)}"
-        arms = f" ({self.arms[1]} vs {self.arms[0]})" if self.arms else ""
-        head = f"Jump of {what}" if self.treatment is None else f"Effect of {self.treatment}{arms} on {what}"
-        lines = [f"{head}: {signed_text(self.estimate)} ({ci_text(self.interval, self.coverage)})"]
-        if self.bandwidth is not None:
-            near = number_text(self.bandwidth)
-            lines.append(f"Records within {near} of the cutoff, {self.n:,} {self.guarantee.records} in all.")
-        if self.share_moved is not None:
-            lines.append(f"The share of treated jumps by {number_text(self.share_moved)}.")
-        if self.density is not None:
-            lines.append(f"Bunching at the cutoff: {p_text(self.density)} (small: the design is doubtful).")
-        return lines
-
-    def warnings(self) -> list[str]:
-        reasons = [f"no confidence interval: {self.interval_reason}"] if self.interval is None else []
-        bunched = self.density is not None and self.density < BUNCHED
-        return [*reasons, *(["records bunch at the cutoff and may have been moved over it: do not rely on the jump"]
-                            if bunched else []), *self.notes]  # fmt: skip
-
-    def technical(self) -> list[str]:
-        what = f"{self.measured} at {self.running} = {exact_number(self.cutoff)}"
-        arms = f" ({self.arms[1]} against {self.arms[0]})" if self.arms else ""
-        head = f"Jump of {what}" if self.treatment is None else f"Effect of {self.treatment}{arms} on {what}"
-        lines = [f"{head}: no answer." if self.estimate is None else f"{head}: {self.estimate:+.4g}."]
-        if self.interval is not None:
-            lines.append(f"{self.coverage:.0%} interval: {self.interval[0]:.4g} to {self.interval[1]:.4g}.")
-        else:
-            lines.append(f"No interval: {self.interval_reason}.")
-        if self.bandwidth is not None and self.curvature is not None:
-            origin = "as told" if self.curvature_given else "that of polynomials through the noisy bins"
-            lines.append(
-                f"Records within {self.bandwidth:.4g} of the cutoff; a curvature of {self.curvature:.4g} is "
-                f"allowed for, {origin}."
-            )
-        if self.share_moved is not None:
-            lines.append(f"The share of treated jumps by {self.share_moved:+.3g}.")
-        if self.density is not None:
-            bunched = ": they do, and may have been moved over it" if self.density < BUNCHED else ""
-            lines.append(f"p = {self.density:.3g} that records do not bunch at the cutoff{bunched}.")
-        lines += [f"Note: {note}." for note in self.notes]
-        return [*lines, f"{self.n} {self.guarantee.records} in all, signal to noise {self.signal_to_noise:.3g}."]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all but the released numbers as JSON's types; those are ``release.to_dict()``."""
-        payload = {name: value for name, value in vars(self).items() if name != "release"}
-        payload["bins"] = [vars(one) for one in payload["bins"]]
-        return {name: plain(value) for name, value in payload.items()}
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the jump, with all scalars, and the bins."""
-        (whole,) = super().rows()
-        return [{"part": "cutoff"} | whole, *({"part": "bin"} | flat(vars(one)) for one in self.bins)]
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the mean outcome of the bins on both sides of the cutoff."""
-        return draw_bins(self, ax)
+FEW = "too much noise near the cutoff: use more records, a larger epsilon or bandwidth, or fewer bins"
+FEW_EXACT = "fewer than 30 records of like weight lie near the cutoff on a side: a larger bandwidth would be enough"
+COARSE = (
+    "nearly all records lie in {:.2g} bins of a side, too few to see how the outcome bends: declare bounds nearer to "
+    "where records lie, name more bins, or say curvature="
+)
+GUESSED = "the curvature is that of what was released, and no data show the largest: say curvature= where it is known"
+RARE = "too few near the cutoff have the rarer outcome for an interval to hold"
+WEAK = "the cutoff moves the treatment too little: the Anderson–Rubin set is unbounded"
 
 
 @storable("NoisyBins")
@@ -229,13 +108,8 @@ class NoisyBins(Release):
             raise ParameterError("curvature_treated is about a treatment, and none was released")
         reach = float(min(self.cutoff - self.lower[0], self.upper[-1] - self.cutoff))
         hole = public.number("donut", donut, 0.0, reach)
-        width = None if bandwidth is None else public.number("bandwidth", bandwidth, 0.0, LARGEST)
-        bent, moved = (
-            None if given is None else public.number(name, given, 0.0, LARGEST)
-            for name, given in (("curvature", curvature), ("curvature_treated", curvature_treated))
-        )
-        if width == 0:
-            raise ParameterError("bandwidth must be above 0")
+        width, bent = check_lines(bandwidth, LARGEST, curvature)
+        moved = None if curvature_treated is None else public.number("curvature_treated", curvature_treated, 0, LARGEST)
         within = public.number("coverage", coverage, 0.5, 0.999)
         estimate = estimate_discontinuity(self, width, (bent, moved), hole, within)
         return Discontinuity(**estimate, n=self.n, arms=self.arms, release=self, guarantee=self.guarantee)
@@ -253,13 +127,6 @@ class NoisyBins(Release):
         fresh = generator.laplace(0, float(np.sqrt(self.variance / 2)), self.counts.shape)
         return replace(self, counts=self.counts + fresh, variance=2 * self.variance)
 
-    def numbers(self) -> dict[str, Any]:
-        return {
-            "cutoff": self.cutoff, "lower": self.lower.tolist(), "upper": self.upper.tolist(),
-            "value": self.value.payload(), "counts": self.counts.tolist(), "variance": self.variance,
-            "at_cutoff": self.at_cutoff, "arms": list(self.arms),
-        }  # fmt: skip
-
     @classmethod
     def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
         lower, upper, counts = (form.array(name) for name in ("lower", "upper", "counts"))
@@ -276,17 +143,164 @@ class NoisyBins(Release):
         return cls(names, n, cutoff, lower, upper, value, counts, form.size("variance"), side, arms)
 
 
-def draw_bins(result: Discontinuity, ax: Any) -> Any:
-    """Draw the mean outcome of each bin that noise does not hide, larger where there are more records."""
-    ax = axes(ax, (6, 3.5))
-    bins = [one for one in result.bins if one.mean is not None]
-    most = max((one.count for one in bins), default=1.0)
-    for one in bins:
-        right = one.lower >= result.release.cutoff
-        ax.plot([one.lower, one.upper], [one.mean, one.mean], color="0.7", linewidth=1)
-        ax.plot([(one.lower + one.upper) / 2], [one.mean], marker="o", color="tab:blue" if right else "0.3",
-                markersize=3 + 5 * (one.count / most) ** 0.5)  # fmt: skip
-    ax.axvline(result.cutoff, color="0.6", linewidth=1, linestyle="--")
-    ax.set_xlabel(result.running)
-    ax.set_ylabel(f"mean {result.outcome}" if result.event is None else f"share of {result.measured}")
-    return titled(ax, result.stamp())
+def check_lines(bandwidth: Any, widest: float, curvature: Any) -> tuple[float | None, float | None]:
+    width = None if bandwidth is None else public.number("bandwidth", bandwidth, 0.0, widest)
+    if width == 0:
+        raise ParameterError("bandwidth must be above 0", argument="bandwidth", rule="range", value=bandwidth)
+    return width, None if curvature is None else public.number("curvature", curvature, 0.0, LARGEST)
+
+
+@dataclass(frozen=True)
+class _Cutoff:
+    bandwidth: float
+    left: Line
+    right: Line
+    bends: tuple[float, float]
+    """Curvature of the outcome, in the unit of its range, and of the share of treated."""
+
+    def jump(self, score: Score) -> tuple[float, float, float, float]:
+        """Return a score's jump, its error, the part that noise has, and its worst bias."""
+        (low, a, b), (high, c, d) = self.left.jump(score), self.right.jump(score)
+        bent = abs(score.outcome) * self.bends[0] + abs(score.treated) * self.bends[1]
+        return high - low, math.sqrt(a + b + c + d), math.sqrt(b + d), bent * (self.left.bias + self.right.bias)
+
+    def half(self, score: Score, coverage: float) -> float:
+        """Return half the length of the interval of a score's jump."""
+        _, error, _, bias = self.jump(score)
+        error = max(error, 1e-300)
+        return factor(bias / error, coverage) * error if bias < 1e6 * error else bias
+
+    @property
+    def ratio(self) -> float:
+        moved = self.jump(A)[0]
+        return self.jump(Y)[0] / math.copysign(max(abs(moved), 1e-9), moved)
+
+    @property
+    def strength(self) -> float:
+        return min(self.left.strength, self.right.strength)
+
+
+def estimate_discontinuity(
+    release: NoisyBins, bandwidth: float | None, curvatures: tuple[float | None, float | None], hole: float,
+    coverage: float,
+) -> dict[str, Any]:
+    left, right = both = release.sides(hole)
+    width, fuzzy = release.value.width, len(release.counts) == 2
+    enough = all(len(side.near) >= 2 for side in both)
+    common: dict[str, Any] = {
+        "coverage": coverage, "curvature": curvatures[0], "curvature_given": curvatures[0] is not None,
+        "density": _density(release, both) if hole == 0 and enough else None,
+        "notes": (GUESSED,) if curvatures[0] is None else (),
+    }  # fmt: skip
+    y = max(bend(side, Y) for side in both) if curvatures[0] is None and enough else (curvatures[0] or 0.0) / width
+    a = max(bend(side, A) for side in both) if curvatures[1] is None and enough and fuzzy else curvatures[1] or 0.0
+    bends, cutoffs, few = (y, a), [], FEW if release.variance > 0 else FEW_EXACT
+    for h in _tried(both, bandwidth) if enough else []:
+        lines = line_within(left, h, spread=left.spread()), line_within(right, h, spread=right.spread())
+        if lines[0] is not None and lines[1] is not None:
+            if release.value.degree == 1 and min(map(_rarer, lines)) < LEAST_RECORDS:
+                few = RARE
+                continue
+            cutoffs.append(_Cutoff(h, lines[0], lines[1], bends))
+    if not cutoffs:
+        return _answer(release, both, interval_reason=few, **common)
+    # A ratio is least sure where the score of which it is the root is.
+    wanted = Score(1.0, -float(np.clip(cutoffs[-1].ratio, -1.0, 1.0))) if fuzzy else Y
+    best = min(cutoffs, key=lambda one: one.half(wanted, coverage))
+    jump, error, noise, bias = best.jump(Y)
+    common |= {
+        "standard_error": error * width, "noise_error": noise * width, "bias": bias * width,
+        "bandwidth": best.bandwidth, "curvature": best.bends[0] * width, "signal_to_noise": min(best.strength, 1e9),
+    }  # fmt: skip
+    seen = min(map(_bins_seen, both))
+    if curvatures[0] is None and seen < LEAST_BINS:
+        moved = {"share_moved": best.jump(A)[0]} if fuzzy else {}
+        estimate = (best.ratio if fuzzy else jump) * width
+        return _answer(release, both, estimate=estimate, interval_reason=COARSE.format(seen), **moved, **common)
+    if not fuzzy:
+        reach = best.half(Y, coverage)
+        ends = (jump - reach) * width, (jump + reach) * width
+        return _answer(release, both, estimate=jump * width, interval=ends, **common)
+    intervals = tuple((low * width, high * width) for low, high in _invert_test(best, coverage))
+    bounded = len(intervals) == 1 and all(map(math.isfinite, intervals[0]))
+    return _answer(
+        release, both, estimate=best.ratio * width, interval=intervals[0] if bounded else None,
+        interval_reason="" if bounded else WEAK, share_moved=best.jump(A)[0], anderson_rubin=intervals, **common,
+    )  # fmt: skip
+
+
+def _bins_seen(side: SideFit) -> float:
+    counts = np.maximum(side.counts, 0.0)
+    return float(counts.sum() ** 2 / max((counts**2).sum(), 1e-300)) if (side.far > side.near).all() else math.inf
+
+
+def _rarer(line: Line | None) -> float:
+    """Return how many of the records that a line relies on have the rarer of two outcomes, there at the cutoff."""
+    share = 0.0 if line is None else line.jump(Y)[0]
+    return 0.0 if line is None else line.records * max(min(share, 1 - share), 0.0)
+
+
+def _tried(both: tuple[SideFit, SideFit], bandwidth: float | None) -> list[float]:
+    if bandwidth is not None:
+        return [bandwidth]
+    reach = min(float(side.far.max()) for side in both)
+    # Two places on each side at least.
+    least = max(float(side.middle[1]) for side in both)
+    return [h for h in (reach * (step / WIDTHS) ** 2 for step in range(1, WIDTHS + 1)) if h > least] or [2 * least]
+
+
+def _invert_test(cutoff: _Cutoff, coverage: float) -> tuple[Interval, ...]:
+    from scipy.optimize import brentq
+
+    def excess(angle: float) -> float:
+        score = Score(math.cos(angle), -math.sin(angle))
+        return abs(cutoff.jump(score)[0]) - cutoff.half(score, coverage)
+
+    angles = np.linspace(-math.pi / 2, math.pi / 2, 401)
+    values = [excess(angle) for angle in angles]
+    borders = [
+        math.tan(float(brentq(excess, *angles[place : place + 2])))
+        for place in range(400) if (values[place] > 0) != (values[place + 1] > 0)
+    ]  # fmt: skip
+    edges = [*([-math.inf] if values[0] <= 0 else []), *borders, *([math.inf] if values[-1] <= 0 else [])]
+    return tuple(zip(edges[::2], edges[1::2], strict=True))
+
+
+def _density(release: NoisyBins, both: tuple[SideFit, SideFit]) -> float | None:
+    """Return the p-value that the density has no jump: polynomials of second degree in the half next to the cutoff."""
+    from scipy.special import ndtr
+
+    ends, variance = [], 0.0
+    for side in both:
+        reach = float(side.far.max()) / 2
+        span = np.where(side.far > side.near, side.far - side.near, 1.0)
+        weight = np.maximum(1 - side.middle / reach, 0.0)
+        if np.count_nonzero(weight) < 4:
+            return None
+        powers = side.powers(reach)[:, :3]
+        row = np.linalg.solve((powers.T * weight * span) @ powers, powers.T * weight)[0]
+        ends.append(float(row @ side.counts))
+        variance += float(row**2 @ (np.maximum(side.counts, 0.0) + len(side.sums) * side.noise[0, 0]))
+    return float(2 * ndtr(-abs(ends[1] - ends[0]) / math.sqrt(max(variance, 1e-300))))
+
+
+def _answer(release: NoisyBins, both: tuple[SideFit, SideFit], **estimated: Any) -> dict[str, Any]:
+    read, value = release.bins, release.value
+    clear = max(LEAST_STRENGTH * math.sqrt(len(read) * float(both[0].noise[0, 0])), 1.0)
+    bins = tuple(
+        Bin(float(low), float(high), float(n), value.lower + value.width * float(t / n) if n > clear else None)
+        for low, high, n, t in zip(
+            release.lower, release.upper, read[..., 0].sum(axis=0), read[..., 1].sum(axis=0), strict=True
+        )
+    )  # fmt: skip
+    running, outcome, *treatment = release.names
+    empty: dict[str, Any] = dict.fromkeys(
+        ("estimate", "interval", "standard_error", "noise_error", "bias", "bandwidth", "share_moved", "anderson_rubin")
+    )
+    empty |= {"interval_reason": "", "signal_to_noise": 0.0}
+    return {
+        **empty, "running": running, "outcome": outcome, "treatment": treatment[0] if treatment else None,
+        "cutoff": release.cutoff if release.at_cutoff == "right" else math.nextafter(release.cutoff, -math.inf),
+        "at_cutoff": release.at_cutoff, "event": value.event,
+        "estimand": "ratio" if treatment else "jump", "bins": bins, **estimated,
+    }  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,16 +13,18 @@ import numpy.typing as npt
 from dpcausal.core import validate as public
 from dpcausal.core.method import PlannedCall, TableQuestion
 from dpcausal.data.coding import size_of
+from dpcausal.data.panels.period_scale import in_order, place_of
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column, Levels
 from dpcausal.data.subgroups.predicate import codes_within
-from dpcausal.effects.did.cohorts import Cohorts, Label, cohorts_of, never_levels
-from dpcausal.effects.did.release import GroupTimeEffects, NoisyPaths
+from dpcausal.effects.did.release import NoisyPaths
+from dpcausal.effects.did.result import GroupTimeEffects
 from dpcausal.errors import ParameterError, SchemaError, Setting
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.sensitivity import Unit
 
 Reals = npt.NDArray[np.float64]
+Label = str | int | bool
 
 MOST_PERIODS = 40
 
@@ -29,10 +33,98 @@ WHOLE_PATHS = (
     "in one period count as their mean"
 )
 
+
+@dataclass(frozen=True)
+class Cohorts:
+    """Periods in order of time, cohorts in declared order, those that the subgroup leaves, and their codes.
+
+    ``starts`` has the place of each cohort's first treated period: 0 if there is no period before it, −1 for never.
+    ``notes`` say how the periods are ordered, and how cohorts count that are no period.
+    """
+
+    times: tuple[str, ...]
+    time_codes: tuple[int, ...]
+    cohorts: tuple[str, ...]
+    cohort_codes: tuple[int, ...]
+    starts: tuple[int, ...]
+    notes: tuple[str, ...]
+
+
+def cohorts_of(
+    time: str, periods: Levels, time_codes: tuple[int, ...], cohort: str, groups: Levels,
+    cohort_codes: tuple[int, ...], never: Iterable[Label] | None,
+) -> Cohorts:  # fmt: skip
+    labels = [periods.labels[code] for code in time_codes]
+    order, scale = in_order(time, labels)
+    labels = [labels[place] for place in order]
+    untreated = None if never is None else never_levels(never, cohort, groups)
+    named = [groups.labels[code] for code in cohort_codes]
+    start_of = {one: _start(one, labels, scale, one in (untreated or ())) for one in named}
+    strange = [one for one in named if start_of[one] is None]
+    spelled = [
+        one for one in strange if place_of(one) is not None or _spelling(one) in map(_spelling, labels)
+    ]
+    if spelled or (strange and untreated is not None) or len(strange) > 1:
+        wrong = ", ".join(map(repr, spelled or strange))
+        raise ParameterError(
+            f"levels of {cohort!r} are no period of {time!r}: {wrong}. A cohort is named by its first treated period",
+            argument="cohort", rule="cohort-levels", value=cohort,
+            hint=("list the levels that mean never treated with ", Setting("never")),
+        )  # fmt: skip
+    starts = tuple(-1 if start_of[one] is None else int(start_of[one] or 0) for one in named)
+    return Cohorts(
+        tuple(map(str, labels)), tuple(time_codes[place] for place in order), tuple(map(str, named)), cohort_codes,
+        starts, _notes(cohort, labels, scale, named, starts),
+    )  # fmt: skip
+
+
+def _start(one: Label, labels: list[Label], scale: str, untreated: bool) -> int | None:
+    if untreated:
+        return -1
+    if not scale:
+        return labels.index(one) if one in labels else next(
+            (place for place, label in enumerate(labels) if str(label) == str(one)), None
+        )  # fmt: skip
+    own, places = place_of(one), [place_of(label) for label in labels]
+    if own is None or own[0] != scale:
+        return None
+    return next((place for place, other in enumerate(places) if other is not None and other >= own), -1)
+
+
+def _notes(
+    cohort: str, labels: list[Label], scale: str, named: list[Label], starts: tuple[int, ...]
+) -> tuple[str, ...]:
+    by = f"in order of their {scale}s" if scale else "in the declared order of their names"
+    notes = [f"periods {by}: {labels[0]} to {labels[-1]}"]
+    for one, start in zip(named, starts, strict=True):
+        exact = start >= 0 and (str(labels[start]) == str(one) or place_of(labels[start]) == place_of(one) is not None)
+        if start == -1:
+            notes.append(f"{cohort} = {one} counts as never treated within these periods")
+        elif start == 0:
+            before = "in the first period" if exact else "before the first period"
+            notes.append(f"{cohort} = {one} was treated {before}: these persons are not compared")
+        elif not exact:
+            notes.append(
+                f"{cohort} = {one} lies between two periods: treated from {labels[start]}, the first period after it"
+            )
+    return tuple(notes)
+
+
+def never_levels(never: Iterable[Label], cohort: str, groups: Levels) -> tuple[Label, ...]:
+    if isinstance(never, (str, bytes)) or not isinstance(never, Iterable):
+        raise ParameterError("never must be a list of levels")
+    codes = [groups.code_named(one) for one in never]
+    if None in codes:
+        raise ParameterError(f"never must list levels of {cohort!r}: {', '.join(map(str, groups.labels))}")
+    return tuple(label for code, label in enumerate(groups.labels) if code in codes)
+
+
+def _spelling(label: Label) -> str:
+    return re.sub(r"\W|_", "", str(label)).casefold()
+
+
 @dataclass(frozen=True)
 class DidQuestion(TableQuestion[GroupTimeEffects]):
-    """The outcome of persons through periods, by the period in which each was first treated."""
-
     task: ClassVar[str] = "did"
 
     time: str
@@ -48,7 +140,6 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
     def of(
         cls, table: Any, time: Any, outcome: Any, cohort: Any, control: Any, coverage: Any, never: Any = None
     ) -> DidQuestion:
-        """Return the question of checked arguments."""
         public.check_table(table, persons=True, weights=True)
         if table.unit is Unit.ROW:
             hint = "make the table with ", Setting("person"), ", the column of person IDs"
@@ -88,15 +179,6 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
         return self.time, self.outcome, self.cohort
 
     @property
-    def times(self) -> tuple[str, ...]:
-        """The periods in order."""
-        return self.design.times
-
-    @property
-    def cohorts(self) -> tuple[str, ...]:
-        return self.design.cohorts
-
-    @property
     def caveats(self) -> tuple[str, ...]:
         return (*super().caveats, *self.design.notes, WHOLE_PATHS)
 
@@ -113,7 +195,7 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
         A person counts who has an outcome in every period and one cohort; of several rows in a period, their mean.  A
         weight is the mean of the person's own.
         """
-        n, T = self.table.n, len(self.times)
+        n, T = self.table.n, len(self.design.times)
         rows = self.table.parts(self.names)
         owners = np.arange(rows.n) if rows.owners is None else rows.owners
         of_time, of_cohort = (
@@ -143,7 +225,7 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
 
 
 def _places(column: Column, codes: tuple[int, ...]) -> npt.NDArray[np.int64]:
-    """Return the place of each code of a column of levels; no row of the subgroup has a code that has none."""
+    """Return the place of each code of a column; a code that the subgroup leaves out has 0."""
     places = np.zeros(size_of(column), dtype=np.int64)
     places[list(codes)] = range(len(codes))
     return places

@@ -1,0 +1,117 @@
+"""The result of ``did``: effects by cohort and period, the event study, and whether trends were parallel before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dpcausal.codec import storable
+from dpcausal.effects.result import Interval, forest
+from dpcausal.releases.release import Release
+from dpcausal.result import Guarantee, Result, ci_text, flat, interval_text, p_text, signed_text
+
+
+@storable("PathEffect")
+@dataclass(frozen=True)
+class PathEffect:
+    """One effect: its interval, and the ``band`` that holds all of an event study at once."""
+
+    name: str
+    cohort: str | None
+    time: str | None
+    event: int | None
+    """Periods since the treatment began, −1 the one before."""
+    estimate: float
+    standard_error: float
+    noise_error: float
+    interval: Interval | None
+    band: Interval | None
+
+
+@storable("Staggered")
+@dataclass(frozen=True, eq=False)
+class GroupTimeEffects(Result):
+    """Differences in differences, as released.
+
+    Attributes
+    ----------
+    outcome : str
+    control : str
+        ``"never"`` or ``"not-yet"``.
+    att : PathEffect or None
+        The mean effect over cohorts and treated periods, by persons; ``None``: see ``notes``.
+    event_study : tuple of PathEffect
+        By periods since treatment began; the period before it is 0 and left out.
+    by_cohort : tuple of PathEffect
+        ATT(g, t) for every cohort and period.
+    trend : PathEffect or None
+        By how much a period cohorts moved apart before treatment, the same for all of them: from every cohort and
+        period by generalised least squares.
+    pretrend : float or None
+        p-value of the test that cohorts moved alike before treatment, by that trend and, for a fifth of the level, by
+        all effects before treatment in the event study; ``None`` without such periods or intervals.
+    coverage : float
+    notes : tuple of str
+    n : int
+        Persons, public.
+    release : Release
+        ``did(control=..., coverage=...)`` re-uses it free.
+    guarantee : Guarantee
+    share_counted : float
+        Share of the persons, noisy, who have an outcome in every period and one cohort: the answer is about these.
+    """
+
+    named = ("part", "name", "cohort", "time", "event", "estimate", "interval_low", "interval_high")
+
+    outcome: str
+    control: str
+    att: PathEffect | None
+    event_study: tuple[PathEffect, ...]
+    by_cohort: tuple[PathEffect, ...]
+    trend: PathEffect | None
+    pretrend: float | None
+    coverage: float
+    notes: tuple[str, ...]
+    n: int
+    release: Release
+    guarantee: Guarantee
+    share_counted: float = 1.0
+
+    def headline(self) -> list[str]:
+        whom = "never treated" if self.control == "never" else "not yet treated"
+        whole = () if self.att is None else (("all periods", self.att),)
+        rows = [*whole, *((one.name, one) for one in self.event_study)]
+        width = max((len(name) for name, _ in rows), default=0)
+        lines = [f"Effect of treatment on {self.outcome}, compared with persons {whom}, {self.n:,} persons"]
+        lines += ["no result"] if self.att is None else []
+        for name, one in rows:
+            ends = ci_text(one.interval, self.coverage)
+            lines.append(f"  {name:{width}}  {signed_text(one.estimate):>9}   {ends}")
+        if self.pretrend is not None:
+            lines.append(f"Parallel trends before treatment: {p_text(self.pretrend)} (small: they are doubtful).")
+        return lines
+
+    def warnings(self) -> list[str]:
+        moved = self.pretrend is not None and self.pretrend < 1 - self.coverage
+        text = "cohorts moved apart before treatment: do not rely on the effects above"
+        return [*([text] if moved else []), *self.notes]
+
+    def technical(self) -> list[str]:
+        lines = [f"{one.name}: {100 * self.coverage:g} % band for all periods at once {interval_text(one.band)}."
+                 for one in self.event_study if one.band is not None]  # fmt: skip
+        if self.trend is not None and self.trend.interval is not None:
+            apart, ends = signed_text(self.trend.estimate), ci_text(self.trend.interval, self.coverage)
+            lines.append(f"Before treatment cohorts moved apart by {apart} a period ({ends}).")
+        return [*lines, f"{self.share_counted:.0%} of the persons have an outcome in every period; only these count."]
+
+    def rows(self) -> list[dict[str, Any]]:
+        parts = {"att": (self.att,), "event study": self.event_study, "cohort and period": self.by_cohort,
+                 "trend": (self.trend,)}  # fmt: skip
+        shared = {"outcome": self.outcome, "control": self.control, "coverage": self.coverage, "n": self.n}
+        return [{"part": part, **flat(vars(one)), **shared} for part, ones in parts.items() for one in ones if one]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the mean effect, and the event study with the intervals that hold all at once."""
+        mean = [] if self.att is None else [("all", self.att.estimate, self.att.interval)]
+        rows = [*mean, *((one.name, one.estimate, one.band) for one in self.event_study)]
+        return forest(rows, ax, f"effect on {self.outcome}, by periods since it began", self.stamp())
