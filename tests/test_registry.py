@@ -36,8 +36,8 @@ from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.papers import AnmTestPrivacy, AnmTestPrivacyIqr, Holdout
 from dpcausal.papers.direction import holdout
 from dpcausal.papers.statistics import gaussian_sums
-from dpcausal.papers.statistics.flip_distance import flip_sensitivity
 from dpcausal.papers.statistics.iqr import IqrReach, iqr_signed_distance
+from dpcausal.papers.statistics.rank import flip_sensitivity
 from dpcausal.privacy.noise import simulated_noise
 from dpcausal.privacy.sensitivity import Norm, Query
 from tests.direction.neighbours import ANSWERS

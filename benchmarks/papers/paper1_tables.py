@@ -40,8 +40,8 @@ from benchmarks.run import Report, options
 from dpcausal.direction.scores.anm import Residuals
 from dpcausal.papers.direction import anm_training_privacy, stable, training
 from dpcausal.papers.direction.anm_test_privacy import HSIC, RANKS
+from dpcausal.papers.direction.half import reaches
 from dpcausal.papers.direction.holdout import score_sensitivity
-from dpcausal.papers.direction.scores import reaches
 from dpcausal.papers.statistics import rank
 from dpcausal.papers.statistics.hsic import hsic_sensitivity
 from dpcausal.papers.statistics.iqr import iqr_signed_distance

@@ -14,8 +14,8 @@ from dpcausal.discovery.search.pc import Terms, find_skeleton
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.papers import PrivPc, SvtPc
-from dpcausal.papers.direction.rank_scores import RankScores, claimed_sensitivity, published_score, published_tau
 from dpcausal.papers.discovery import sieve_and_examine as formulas
+from dpcausal.papers.discovery.pc_system import RankScores, claimed_sensitivity, published_score, published_tau
 from dpcausal.papers.discovery.priv_pc import Sieve, default_rounds
 from dpcausal.papers.independence.reconciled_tests import pvalues, smooth_median
 from dpcausal.statistics.strata import contingency

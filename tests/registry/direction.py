@@ -22,9 +22,15 @@ from dpcausal.papers.direction import holdout
 from dpcausal.papers.direction.holdout import difference_sensitivity
 from dpcausal.papers.statistics import hsic as of_hsic
 from dpcausal.papers.statistics import rank
-from dpcausal.papers.statistics.flip_distance import flip_sensitivity, signed, signed_margin
 from dpcausal.papers.statistics.iqr import IqrReach, interquartile_range, iqr_signed_distance
-from dpcausal.papers.statistics.rank import kendall, spearman, spearman_sensitivity
+from dpcausal.papers.statistics.rank import (
+    flip_sensitivity,
+    kendall,
+    signed,
+    signed_margin,
+    spearman,
+    spearman_sensitivity,
+)
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Norm, Sensitivity, Unit

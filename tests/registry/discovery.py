@@ -25,7 +25,7 @@ from dpcausal.discovery.methods.whitened import learned_cuts, noisy_whitened
 from dpcausal.discovery.question import DiscoveryQuestion
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.papers import ASKED
-from dpcausal.papers.direction.rank_scores import claimed_sensitivity, published_score
+from dpcausal.papers.discovery.pc_system import claimed_sensitivity, published_score
 from dpcausal.papers.mechanisms.replication import replicate
 from dpcausal.papers.mechanisms.sparse_vector import first_above
 from dpcausal.papers.statistics.rank import conditional_kendall_steps, conditional_kendall_steps_sensitivity

@@ -16,8 +16,9 @@ from dpcausal.direction.scores.anm import typical_distance
 from dpcausal.mechanisms.additive import laplace
 from dpcausal.papers.direction import anm_training_privacy as published
 from dpcausal.papers.direction import stable, training
-from dpcausal.papers.direction.stable import Setting, training_sensitivity
-from dpcausal.papers.mechanisms.stable_value import stable_threshold, stable_value
+from dpcausal.papers.direction.half import released_margin
+from dpcausal.papers.direction.stable import training_sensitivity
+from dpcausal.papers.mechanisms.propose_test_release import stable_threshold, stable_value
 from dpcausal.papers.statistics.hsic import GAUSSIAN
 from dpcausal.papers.statistics.iqr import interquartile_range
 from dpcausal.papers.statistics.rank import kendall
@@ -193,8 +194,8 @@ def stable_draws(answer: Any, epsilon: float, size: int, share: float) -> list[f
 
 
 MECHANISMS = (
-    MechanismRow("stable-value", "stable_value:stable_value", "stable-value", ((PASSES, 0.5), (PASSES + 1, 0.5)),
-                 stable_draws, ("geometric noise at twice the ε", "stable ranks by gaps between ranks"),
+    MechanismRow("stable-value", "propose_test_release:stable_value", "stable-value",
+                 ((PASSES, 0.5), (PASSES + 1, 0.5)), stable_draws, ("geometric noise at twice the ε", "stable ranks by gaps between ranks"),
                  delta=lambda epsilon: STABLE_DELTA, draws=6_000),
 )  # fmt: skip
 
@@ -205,9 +206,9 @@ def of_margins(bound: Sensitivity) -> Any:
     """Return released margins that are a bound apart on the two sides: everything after the scores."""
 
     def draw(side: int, epsilon: float, size: int) -> list[Any]:
-        margin, loss, setting = side * float(bound.bound) * (1 - 1e-12), PureDP(epsilon), Setting(1.0, 0.5)
+        margin, loss = side * float(bound.bound) * (1 - 1e-12), PureDP(epsilon)
         budget = allotted(loss, size, bound.unit)
-        found = [stable.release_margin(margin, bound, setting, budget, loss).margin for _ in range(size)]
+        found = [released_margin(margin, bound, budget, loss).margin for _ in range(size)]
         return [one / float(bound.bound) for one in found]  # type: ignore[operator]
 
     return draw

@@ -123,7 +123,6 @@ def discover(
 def discover_again(
     release: Release, *, knowledge: Knowledge | None, alpha: float | None, max_order: int | None, search: str
 ) -> Discovery:
-    """Return the graph of what was released, on other terms: ``Release.discover``."""
     kind = READERS.get(type(release.as_graph_release()))
     if kind is None:
         raise ParameterError(f"no graph is found from a release of {release.kind}")
@@ -154,7 +153,6 @@ UNTESTED = (
 
 @test_release.register(Release)
 def test_again(release: Release, x: str, y: str, *, given: Iterable[str], alpha: float) -> Independence:
-    """Return a test by what was released: ``Release.ci_test``."""
     numbers, level = release.as_graph_release(), public.level(alpha)
     if type(numbers) not in READERS:
         raise ParameterError(f"no test is made from a release of {release.kind}")

@@ -52,7 +52,6 @@ def copies_of(release: Release, terms: Terms) -> dict[str, str]:
 
 
 def without(terms: Terms, copies: dict[str, str], names: tuple[str, ...]) -> Terms:
-    """Return the terms of a search in which copies are joined to nothing."""
     if not copies:
         return terms
     known = terms.knowledge
@@ -61,12 +60,10 @@ def without(terms: Terms, copies: dict[str, str], names: tuple[str, ...]) -> Ter
 
 
 def lines_of(copies: dict[str, str]) -> frozenset[Edge]:
-    """Return the edges between copies and their originals."""
     return frozenset(frozenset(pair) for pair in copies.items())
 
 
 def joined(graph: Cpdag, copies: dict[str, str]) -> Cpdag:
-    """Return a graph with those edges as lines."""
     return Cpdag(graph.nodes, graph.directed, graph.undirected | lines_of(copies)) if copies else graph
 
 

@@ -42,18 +42,15 @@ AT_ONCE = 1 << 22
 
 
 def of_table(table: NoisyTable, x: int, y: int, given: Columns) -> float | None:
-    """Return it by the Wald test on the table's margin."""
     counts, variance = table.strata(x, y, given), table.margin_variance(tuple(sorted((x, y, *given))))
     return _tail(wald_test(counts, variance), _left(table, given, counts, variance))
 
 
 def of_contrasts(contrasts: NoisyContrasts, x: int, y: int, given: Columns) -> float | None:
-    """Return it by the Wald test on the joint table that the contrasts make, its noise correlated."""
     return of_contrasts_together(contrasts, [(x, y, given)])[0]
 
 
 def of_contrasts_together(contrasts: NoisyContrasts, tests: Sequence[tuple[int, int, Columns]]) -> list[float | None]:
-    """Return those of many tests, all of one shape at once."""
     pvalues: list[float | None] = [None] * len(tests)
     same_shape: dict[tuple[Columns, Columns], list[tuple[int, Columns, Columns]]] = {}
     for place, (x, y, given) in enumerate(tests):
@@ -117,7 +114,6 @@ def _of_correlation(correlation: float, variance: float) -> float:
 
 
 def of_whitened(whitened: NoisyWhitened, x: int, y: int, given: Columns) -> float | None:
-    """Return it by what is left of the pair's block given the others."""
     residual = whitened.residual(x, y, given)
     return None if residual is None else residual.pvalue
 
@@ -129,7 +125,6 @@ PVALUES: dict[type[Release], Callable[[Any, int, int, Columns], float | None]] =
 
 
 def pvalue_of(release: Release, x: int, y: int, given: Columns) -> float | None:
-    """Return the p-value of two columns, by their numbers, given others."""
     return PVALUES[type(release)](release, x, y, given)
 
 
@@ -149,8 +144,6 @@ def _tail(test: Wald | None, left: float) -> float | None:
 
 
 class GraphTest:
-    """The pruner of released numbers; what cannot be tested by them is not tested."""
-
     def __init__(self, release: Release, terms: Terms) -> None:
         self._release, self._terms = release, terms
         self._place = {name: number for number, name in enumerate(release.names)}
@@ -175,8 +168,3 @@ class GraphTest:
         if isinstance(self._release, NoisyContrasts):
             numbers = [self._numbers(test) for test in tests]
             self._known = dict(zip(tests, of_contrasts_together(self._release, numbers), strict=True))
-
-
-def asker(release: Release, terms: Terms) -> GraphTest:
-    """Return the pruner of released numbers."""
-    return GraphTest(release, terms)

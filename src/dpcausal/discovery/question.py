@@ -44,8 +44,6 @@ SHARES = (35, 35, 20, 10)
 
 @dataclass(frozen=True)
 class SearchOutcome:
-    """A method's graph, its terms, and the release it was read off."""
-
     result: SearchResult
     terms: Terms
     release: Release | None = None
@@ -59,8 +57,6 @@ class SearchOutcome:
 
 @dataclass(frozen=True)
 class DiscoveryQuestion(TableQuestion[Discovery]):
-    """The causal graph of a table's columns, at a level, given what is known."""
-
     task: ClassVar[str] = "discover"
 
     public: ClassVar[tuple[str, ...]] = (*TableQuestion.public, "knowledge")
@@ -71,7 +67,6 @@ class DiscoveryQuestion(TableQuestion[Discovery]):
 
     @classmethod
     def of(cls, table: Table | Release, columns: object, knowledge: object, alpha: object) -> DiscoveryQuestion:
-        """Return the question of checked arguments."""
         if isinstance(table, Release):
             raise ParameterError("a release is asked again free, by its own method: release.discover(alpha=..., ...)")
         public.check_table(table, persons=True)
@@ -93,7 +88,6 @@ class DiscoveryQuestion(TableQuestion[Discovery]):
 
     @property
     def cut(self) -> tuple[str, ...]:
-        """The columns of numbers, which are cut into parts."""
         schema = self.table.schema
         return tuple(name for name in self.names if isinstance(schema.column(name), Bounded))
 
@@ -112,7 +106,6 @@ class DiscoveryQuestion(TableQuestion[Discovery]):
 def discovered(
     method: Method[Any], outcome: SearchOutcome, guarantee: Guarantee, n: int, seed: int | None = None
 ) -> Discovery:
-    """Return the result of an outcome."""
     result, release, terms = outcome.result, outcome.release, outcome.terms
     shares = result.support
     redraws = usual_redraws(len(result.graph.nodes), result.tests)
@@ -240,7 +233,6 @@ def checked_terms(names: tuple[str, ...], alpha: Any, knowledge: object) -> tupl
 
 
 def check_cells(question: DiscoveryQuestion, tables: int = 1) -> None:
-    """Refuse so many columns that their whole table could not be held."""
     cells = tables * math.prod(question.sizes)
     if cells > MOST_CELLS:
         raise InfeasibleError(

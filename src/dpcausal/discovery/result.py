@@ -327,7 +327,6 @@ def layers(graph: Cpdag) -> list[list[str]]:
 
 
 def positions(graph: Cpdag) -> dict[str, tuple[float, float]]:
-    """Return a place in the unit square for each node."""
     rows = layers(graph)
     return {
         node: ((number + 1) / (len(row) + 1), 1 - (level + 0.5) / len(rows))

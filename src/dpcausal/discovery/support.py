@@ -46,7 +46,6 @@ class Support:
 
 
 def usual_redraws(columns: int, tests: int = 1) -> int:
-    """Return how often noise is drawn again for a result of this many columns and tests; 0 for not."""
     most = min(REDRAWS if columns <= MOST_COLUMNS else REDRAWS_WIDE, MOST_TESTS // max(tests, 1))
     return most if most >= LEAST_REDRAWS else 0
 

@@ -12,9 +12,10 @@ from dpcausal.papers.direction.anm_training_privacy import AnmTrainingPrivacy as
 from dpcausal.papers.direction.anm_training_privacy import AnmTrainingRanks as AnmTrainingRanks
 from dpcausal.papers.direction.holdout import Holdout as Holdout
 from dpcausal.papers.direction.training import TrainingPrivacy as TrainingPrivacy
-from dpcausal.papers.discovery.em_pc import EmPc as EmPc
+from dpcausal.papers.discovery.baselines import EmPc as EmPc
+from dpcausal.papers.discovery.baselines import SubsampledGaussian as SubsampledGaussian
 from dpcausal.papers.discovery.priv_pc import PrivPc as PrivPc
-from dpcausal.papers.discovery.svt_pc import SvtPc as SvtPc
+from dpcausal.papers.discovery.priv_pc import SvtPc as SvtPc
 from dpcausal.papers.effects.fold_split import FoldSplit as FoldSplit
 from dpcausal.papers.independence.priv_crt import PrivCrt as PrivCrt
 from dpcausal.papers.independence.priv_gcm import PrivGcm as PrivGcm
@@ -22,7 +23,6 @@ from dpcausal.papers.independence.priv_kendall import PrivKendall as PrivKendall
 from dpcausal.papers.independence.priv_kendall import PrivSpearman as PrivSpearman
 from dpcausal.papers.independence.priv_tot import PrivToT as PrivToT
 from dpcausal.papers.independence.reconciled_tests import ReconciledTests as ReconciledTests
-from dpcausal.papers.mechanisms.subsampled_gaussian import SubsampledGaussian as SubsampledGaussian
 from dpcausal.papers.synthetic_control.dpsc import DpscObj as DpscObj
 from dpcausal.papers.synthetic_control.dpsc import DpscOut as DpscOut
 from dpcausal.papers.synthetic_control.perturbation import ObjectivePerturbation as ObjectivePerturbation

@@ -35,10 +35,6 @@ def test_a_clear_edge_is_found(test: object) -> None:
     assert found.guarantee.loss == dpc.PureDP(60) and found.guarantee.proofs
 
 
-def test_without_privacy_the_test_of_all_rows_is_asked() -> None:
-    assert asked(dpc.NoPrivacy(), test="gcm").graph.skeleton == {frozenset("ab")}
-
-
 def test_what_each_test_gets_is_told_before_and_the_tests_are_counted_at_a_terminal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -62,13 +58,6 @@ def test_all_tests_together_cost_no_more_than_was_allotted(answers: str) -> None
         asked(dpc.PureDP(3), test="kendall", max_order=1)
     spent = sum(passage.event.loss.exact_epsilon for passage in recording.passages)  # type: ignore[union-attr]
     assert 0 < spent <= 3
-
-
-def test_knowledge_saves_tests() -> None:
-    known = dpc.Knowledge(required=[("a", "b")], forbidden=[("a", "c"), ("c", "a")])
-    with recording_gate("low") as recording:
-        found = asked(dpc.PureDP(3), test="kendall", max_order=0, knowledge=known)
-    assert found.tests == 1 and len(recording.passages) >= 1
 
 
 def test_what_no_test_can_do_is_refused_before_the_spend() -> None:

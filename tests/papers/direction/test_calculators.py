@@ -1,4 +1,4 @@
-"""The laws of the paper's theorems and of our releases, against integrals, sums and simulation."""
+"""The distributions of the paper's theorems and of our releases, against integrals and sums."""
 
 from __future__ import annotations
 
@@ -35,29 +35,13 @@ def _sum_of_laplaces(draws: int, at: float, scale: float) -> float:
 
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("share", MARGINS)
-def test_theorem_2_is_the_law_of_two_laplace_draws(share: float, scale: float) -> None:
-    assert two_draws(share * scale, scale) == pytest.approx(_sum_of_laplaces(2, share * scale, scale), abs=1e-9)
-
-
-@pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("share", MARGINS)
-def test_theorem_4_part_2_is_the_law_of_four_laplace_draws(share: float, scale: float) -> None:
-    assert four_draws(share * scale, scale) == pytest.approx(_sum_of_laplaces(4, share * scale, scale), abs=1e-9)
-
-
-@pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("share", MARGINS)
-def test_one_draw_is_scipys_laplace_law(share: float, scale: float) -> None:
-    assert one_draw(share * scale, scale) == pytest.approx(stats.laplace(scale=scale).cdf(share * scale), rel=1e-12)
-
-
-@pytest.mark.parametrize(("law", "draws"), [(one_draw, 1), (two_draws, 2), (four_draws, 4)])
-def test_the_laws_agree_with_simulation(law: Callable[[float, float], float], draws: int) -> None:
-    # Six standard errors of a share of 200,000: a false alarm of 2e-9 each.
-    noise = np.random.default_rng(draws).laplace(scale=0.7, size=(200_000, draws)).sum(axis=1)
-    for margin in (0.2, 1.0, 2.0):
-        p = law(margin, 0.7)
-        assert abs(np.mean(margin + noise > 0) - p) < 6 * math.sqrt(p * (1 - p) / 200_000)
+def test_one_two_and_four_draws_have_the_distribution_of_their_sum(share: float, scale: float) -> None:
+    margin = share * scale
+    assert one_draw(margin, scale) == pytest.approx(stats.laplace(scale=scale).cdf(margin), rel=1e-12)
+    assert two_draws(margin, scale) == pytest.approx(_sum_of_laplaces(2, margin, scale), abs=1e-9)
+    assert four_draws(margin, scale) == pytest.approx(_sum_of_laplaces(4, margin, scale), abs=1e-9)
+    # At the same scale one draw is surer than two by the stated factor.
+    assert (1 - one_draw(margin, scale)) * (2 + share) / 2 == pytest.approx(1 - two_draws(margin, scale))
 
 
 @pytest.mark.parametrize("distance", [1, 2, 5, 40])
@@ -69,14 +53,6 @@ def test_flip_draw_is_the_sum_of_the_geometric_law(distance: int, epsilon: float
     # The first wins by d records, z = d − 1, and stays the winner while z + k ≥ 0; the second, z = −d, while z + k < 0.
     assert flip_draw(distance, epsilon) == pytest.approx(law[k >= 1 - distance].sum(), abs=1e-9)
     assert flip_draw(distance, epsilon) == pytest.approx(law[k <= distance - 1].sum(), abs=1e-9)
-
-
-def test_one_draw_is_surer_than_two_at_the_same_scale_by_the_stated_factor() -> None:
-    for margin in MARGINS:
-        assert (1 - one_draw(margin, 1)) * (2 + margin) / 2 == pytest.approx(1 - two_draws(margin, 1))
-
-
-# After a release.
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.01, -0.5, 1.0, -3.0, 25.0])
@@ -95,15 +71,6 @@ def test_the_tail_of_a_flip_distance_is_twice_that_of_the_geometric_law(epsilon:
         assert flip_draw_tail(distance, epsilon) == pytest.approx(min(1.0, 2 * is_skewed), abs=1e-12)
         assert flip_draw_tail(-1 - distance, epsilon) == flip_draw_tail(distance, epsilon)
     assert flip_draw_tail(0, epsilon) == flip_draw_tail(-1, epsilon) == 1.0
-
-
-def test_noise_alone_reaches_its_tail_as_often_as_is_said() -> None:
-    # 40,000 draws of noise on margins of 0; six standard errors: a false alarm of 2e-9 each.
-    noise = np.random.default_rng(17).laplace(scale=2.0, size=(40_000, 2))
-    for law, noisy in ((one_draw_tail, noise[:, 0]), (two_draws_tail, noise.sum(axis=1))):
-        said = np.array([law(float(margin), 2.0) for margin in noisy])
-        for level in (0.01, 0.1, 0.5):
-            assert abs((said <= level).mean() - level) < 6 * math.sqrt(level * (1 - level) / 40_000)
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,39 @@
-"""The paper's mechanisms with its constants, valid for ranks and HSIC."""
+"""The paper's mechanisms with its constants, valid for ranks and HSIC, and its interquartile scores, which are not."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dpcausal as dpc
+from dpcausal.direction.scores.anm import fit_halves
+from dpcausal.errors import LossError, ParameterError, UnprovenError
 from dpcausal.mechanisms.gate import Passage, recording_gate
 from dpcausal.papers.direction import anm_test_privacy as published
+from dpcausal.papers.direction.anm_test_privacy_iqr import QUARTER
 from dpcausal.papers.direction.calculators import two_draws_tail
-from tests.direction.neighbours import PUBLISHED, Rows, ask
+from dpcausal.papers.direction.half import SCORES, reaches
+from tests.direction.neighbours import (
+    ANSWERS,
+    PUBLISHED,
+    Rows,
+    ask,
+    faults,
+    halves,
+    new_row,
+    quick,  # noqa: F401  (a fixture)
+    replaced,
+    some_rows,
+)
+from tests.direction.scores.test_anm import fitted, pair
+
+LOSS = dpc.ApproxDP(2, 0.05)
+TEST: dict[str, Any] = {"score": "iqr", "protect": "test"}
+CORRECTED = TEST | {"method": dpc.papers.AnmTestPrivacyIqr(constants="corrected"), "loss": LOSS}
+PRINTED = TEST | {"published": True, "accept_unproven": True, "loss": dpc.ApproxDP(9, 0.03)}
 
 
 def rows(n: int = 60, turn: float = 1.0) -> Rows:
@@ -26,28 +48,48 @@ def passed(data: Rows, **arguments: Any) -> tuple[list[Passage], dpc.Direction]:
     return recording.passages, r
 
 
+@pytest.mark.parametrize("score", SCORES)
+def test_columns_that_change_places_change_the_scores(score: str) -> None:
+    x, y = pair(300)
+    assert SCORES[score](fitted(y, x)) == SCORES[score](fitted(x, y))[::-1]
+
+
+def test_log_spreads_are_those_of_numpy() -> None:
+    rest = fitted(*pair(402))
+    forward, backward = SCORES["variance"](rest)
+    assert forward == pytest.approx(math.log(np.var(rest.x)) + math.log(np.var(rest.left_y)))
+    assert backward == pytest.approx(math.log(np.var(rest.y)) + math.log(np.var(rest.left_x)))
+    logs = []
+    for values in (rest.x, rest.left_y, rest.y, rest.left_x):
+        low, high = np.percentile(values, [25, 75], method="inverted_cdf")
+        logs.append(math.log(high - low))
+    assert SCORES["iqr"](rest) == pytest.approx((logs[0] + logs[1], logs[2] + logs[3]))
+    assert [math.log(reach.iqr) for side in reaches(rest) for reach in side] == pytest.approx(logs)
+
+
 @pytest.mark.parametrize(
     ("score", "constant"),
     [("spearman", lambda m: 30 / m), ("kendall", lambda m: 4 / m), ("hsic", lambda m: (12 * m - 11) / (m - 1) ** 2)],
 )
 def test_both_scores_are_noised_at_the_constants_of_theorems_1_and_3(score: str, constant: Any) -> None:
-    (passage,), _ = passed(rows(), **PUBLISHED[f"published {score}"])
+    (passage,), r = passed(rows(), **PUBLISHED[f"published {score}"])
     assert passage.bound == pytest.approx(2 * constant(30), rel=1e-8) and passage.bound >= 2 * constant(30)
     assert passage.event.scale == pytest.approx(2 * constant(30), rel=1e-8)  # of each draw, at ε = 1
-    assert passage.value.shape == (2,)
+    assert r.scores == tuple(passage.value.tolist()) and r.margin == r.scores[1] - r.scores[0]
+    assert r.p_sign == pytest.approx(two_draws_tail(r.margin, passage.event.scale))
 
 
 def test_the_published_hsic_is_the_trace_over_the_square_of_m_minus_1(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = []
+    residuals = []
     honest = published._hsic_pair
 
-    def keep(rest: Any) -> tuple[float, float]:
-        kept.append(rest)
+    def recorded(rest: Any) -> tuple[float, float]:
+        residuals.append(rest)
         return honest(rest)
 
-    monkeypatch.setattr(published, "_hsic_pair", keep)
+    monkeypatch.setattr(published, "_hsic_pair", recorded)
     (passage,), _ = passed(rows(), **PUBLISHED["published hsic"])
-    (rest,) = kept
+    (rest,) = residuals
 
     def by_matrices(a: Rows, b: Rows, width_a: float, width_b: float) -> float:
         centre = np.eye(30) - 1 / 30
@@ -67,8 +109,112 @@ def test_the_published_rho_is_signed_and_tau_is_not() -> None:
     assert (passage.value >= 0).all()
 
 
-@pytest.mark.parametrize("score", ["spearman", "kendall", "hsic"])
-def test_the_p_is_that_of_two_draws(score: str) -> None:
-    (passage,), r = passed(rows(), **PUBLISHED[f"published {score}"])
-    assert r.scores == tuple(passage.value.tolist()) and r.margin == r.scores[1] - r.scores[0]
-    assert r.p_sign == pytest.approx(two_draws_tail(r.margin, passage.event.scale))
+# The interquartile scores by propose-test-release, corrected.
+
+
+def test_events_sum_to_the_loss_exactly_and_what_would_leave_without_noise_is_the_exact_score() -> None:
+    data = rows(1200)
+    passages, r = passed(data, **CORRECTED)
+    assert len(passages) == 4
+    assert sum(passage.event.loss.exact_epsilon for passage in passages) == LOSS.exact_epsilon
+    assert sum(passage.event.loss.exact_delta for passage in passages) == LOSS.exact_delta
+    train, test = halves(len(data))
+    generator = np.random.default_rng(0)
+    exact = SCORES["iqr"](fit_halves(data[:, 0], data[:, 1], train, test, (-1, 1), (-1, 3), generator))
+    assert r.scores is not None and r.scores == pytest.approx(exact, abs=0.02)
+    assert r.margin == r.scores[1] - r.scores[0] and r.cause == ("x" if exact[1] >= exact[0] else "y")
+    assert r.p_sign is None and r.guarantee.loss == LOSS
+    assert any("the rows of the training half are NOT protected" in caveat for caveat in r.guarantee.caveats)
+
+
+@pytest.mark.usefixtures("quick")
+def test_no_replaced_test_row_brings_other_events_or_breaks_what_is_declared() -> None:
+    rng = np.random.default_rng(5)
+    _, test = halves(18)
+    answers, pairs = list(ANSWERS.values()), 0
+    for data in some_rows(rng, 18):
+        for turn in range(5):
+            neighbour = replaced(data, int(rng.choice(test)), new_row(rng, data))
+            assert not faults(data, neighbour, answers[turn % 3], **CORRECTED)
+            pairs += 1
+    assert pairs >= 40
+
+
+def test_the_default_of_this_score_is_the_flip_distance_which_gives_no_scores() -> None:
+    (passage,), r = passed(rows(), **TEST)
+    assert passage.event.mechanism == "geometric" and r.method == "holdout" and r.margin_unit == "records"
+    with pytest.raises(ParameterError):
+        passed(rows(), release_scores=True, **TEST)
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [(CORRECTED | {"loss": dpc.ApproxDP(1, 0)}, LossError), (CORRECTED | {"loss": dpc.ZCDP(1)}, LossError),
+     (CORRECTED | {"score": "hsic"}, ParameterError), (PRINTED | {"accept_unproven": False}, UnprovenError)],
+)  # fmt: skip
+def test_what_cannot_be_answered_is_refused_before_data_is_read(
+    changed: Any, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data was read"))
+    with pytest.raises(error):
+        ask(rows(), **changed)
+
+
+@pytest.mark.parametrize("arguments", [CORRECTED, PRINTED], ids=["corrected", "printed"])
+def test_a_constant_table_has_no_answer_from_propose_test_release(arguments: Any) -> None:
+    with dpc.simulated_noise(1):
+        r = ask(np.zeros((60, 2)), **arguments)
+    assert (r.cause, r.effect, r.margin, r.scores, r.p_sign) == (None,) * 5
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1e100])
+def test_bounds_at_the_limit_are_answered(scale: float) -> None:
+    rng = np.random.default_rng(3)
+    schema = dpc.Schema({"x": dpc.Bounded(0, scale), "y": dpc.Bounded(-scale, scale)})
+    for kind in (rng.uniform(0, scale, 40), np.full(40, scale), np.where(np.arange(40) % 2, 0.0, scale)):
+        with dpc.simulated_noise(1):
+            r = ask(np.column_stack([kind, kind[::-1]]), schema=schema, **CORRECTED)
+        assert math.isfinite(r.margin or 0)
+
+
+def test_four_parts_by_any_composition_theorem_would_be_no_larger() -> None:
+    # The optimal theorem (Kairouz, Oh & Viswanath 2015): the least δ of four ε-DP releases at 4ε(1 − 1e-4) in all.
+    for epsilon in (0.01, 0.25, 2.0):
+        total = 4 * epsilon * (1 - 1e-4)
+        least = (math.exp(4 * epsilon) - math.exp(total)) / (1 + math.exp(epsilon)) ** 4
+        advanced = epsilon * math.sqrt(8 * math.log(1e6)) + 4 * epsilon * math.tanh(epsilon / 2)
+        assert least > 1e-7 and advanced > 10 * epsilon
+    whole = dpc.ApproxDP(0.3, 1e-6)
+    parts = whole.part(QUARTER)
+    assert (4 * parts.exact_epsilon, 4 * parts.exact_delta) == (whole.exact_epsilon, whole.exact_delta)
+
+
+# As printed.
+
+
+def test_the_printed_algorithm_runs_four_times_at_a_ninth_of_epsilon_and_is_stamped() -> None:
+    passages, r = passed(rows(), **PRINTED)
+    assert [passage.event.mechanism for passage in passages] == ["propose-test-release-published"] * 4
+    assert all(passage.event.scale == pytest.approx(1.0) for passage in passages)  # 1/(9/9)
+    assert sum(passage.event.loss.epsilon for passage in passages) == 9
+    assert sum(passage.event.loss.exact_delta for passage in passages) == PRINTED["loss"].exact_delta
+    assert not r.guarantee.private and r.guarantee.proofs == () and r.summary().startswith("NOT PRIVATE")
+
+
+def test_the_printed_algorithm_answers_where_the_distances_are_large() -> None:
+    # 2,000 rows whose IQR keeps away from the edges of the proposed intervals; noise of scale 1, threshold 5.6.
+    with dpc.simulated_noise(1):
+        r = ask(rows(2000), **PRINTED)
+    assert r.cause in ("x", "y") and r.scores is not None and r.margin == r.scores[1] - r.scores[0]
+
+
+@pytest.mark.usefixtures("quick")
+def test_the_grey_box_names_the_fault_of_the_printed_algorithm() -> None:
+    # log IQR passes 0 from below: the second proposed interval misses the one IQR and holds the other well inside.
+    _, test = halves(200)
+    data, place = np.zeros((200, 2)), np.arange(100)
+    data[test, 1] = np.where(place < 50, 0.0, np.where(place < 75, 0.999, 1.001))
+    neighbour = replaced(data, int(test[74]), np.array([0.0, 1.001]))
+    assert any("declared 1" in fault for fault in faults(data, neighbour, **PRINTED))
+    for answers in ANSWERS.values():
+        assert not faults(data, neighbour, answers, **CORRECTED)

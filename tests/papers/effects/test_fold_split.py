@@ -13,7 +13,6 @@ from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.blocks import assign_blocks
 from dpcausal.papers.effects.fold_split import (
     ESTIMATORS,
-    GRID,
     averages,
     fold_split,
     fold_split_sensitivity,
@@ -97,18 +96,6 @@ def test_a_person_of_a_private_id_moves_two_folds_and_no_more_than_the_bound_for
     bound = float(fold_split_sensitivity(estimator, len(rows), K, LEAST, Unit.PERSON).bound)
     of_one = float(fold_split_sensitivity(estimator, len(rows), K, LEAST).bound)
     assert of_one * (0.99 if K == 2 else 1) < change <= bound
-
-
-def test_one_harmonic_mean_for_both_arms_breaks_a_bound_that_falls_with_the_folds() -> None:
-    """Why 1 − e is averaged apart: of K − 1 folds that say 1 − η one alone would move a control's weight by D."""
-    K, W = 50, 1 / LEAST
-    D = W - 1 / (1 - LEAST)
-    before = np.full(K - 1, 1 - LEAST)
-    after = np.where(np.arange(K - 1) == 0, LEAST, before)
-    shared = [1 / (1 - 1 / np.mean(1 / e)) for e in (before, after)]
-    apart = [np.mean(1 / (1 - e)) for e in (before, after)]
-    assert abs(shared[0] - shared[1]) > 0.6 * D
-    assert abs(apart[0] - apart[1]) <= D / (K - 1) * (1 + 1e-12)
 
 
 def test_averages_are_those_of_ridge_and_logistic_regression_by_another_library() -> None:
@@ -226,10 +213,3 @@ def test_what_it_does_not_answer_is_refused_before_anything_is_spent(options: An
         dpc.effect(rows, treatment="a", outcome="y", adjust=[], loss=dpc.PureDP(1),
                    method=dpc.papers.FoldSplit(**options), **more)  # fmt: skip
     assert rows.ledger.remaining.epsilon == 1
-
-
-def test_more_folds_are_less_noise_and_more_rows_are_not() -> None:
-    noise = {(n, K): fold_split_sensitivity("aipw", n, K, 0.05).bound / GRID / n
-             for n in (10**4, 10**6) for K in (20, 200)}  # fmt: skip
-    assert noise[10**4, 200] < noise[10**4, 20] / 8
-    assert noise[10**6, 20] > 0.95 * noise[10**4, 20]

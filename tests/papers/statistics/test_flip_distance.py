@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import itertools
-import math
-from fractions import Fraction
 
 import pytest
 
 from dpcausal.errors import ParameterError
-from dpcausal.papers.statistics.flip_distance import flip_sensitivity, signed, signed_margin
 from dpcausal.papers.statistics.rank import (
+    flip_sensitivity,
     kendall_numerator_sensitivity,
+    signed,
+    signed_margin,
     spearman_numerator,
     spearman_numerator_sensitivity,
 )
-from dpcausal.privacy.sensitivity import Norm, Sensitivity, Unit
+from dpcausal.privacy.sensitivity import Unit
 from dpcausal.statistics.rank import kendall_numerator
-from tests.conformance import check_claim, exhaustive, search
+from tests.conformance import exhaustive
 
 SCORES = {
     "spearman": (spearman_numerator, spearman_numerator_sensitivity),
     "kendall": (kendall_numerator, kendall_numerator_sensitivity),
 }
-
-
-def margin_of(score, rows):
-    """s₂ − s₁ for the columns (x, residual of y, y, residual of x)."""
-    return abs(score(rows[:, 2], rows[:, 3])) - abs(score(rows[:, 0], rows[:, 1]))
 
 
 @pytest.mark.proves("signed-flip-distance")
@@ -70,46 +65,8 @@ def test_one_record_moves_the_rank_flip_distance_by_at_most_one(name):
         first, second = abs(score(rows[:, 0], rows[:, 1])), abs(score(rows[:, 2], rows[:, 3]))
         return signed_margin(first, second, claim(len(rows)).bound)
 
-    check_claim(z, lambda _: flip_sensitivity("rank-flip-distance"), sizes=(5, 7, 12, 25), columns=4)
     worst, pairs = exhaustive(z, (0, 1), 3, columns=4)
-    assert worst == 1
-    assert pairs > 15_000
-
-
-@pytest.mark.proves("rank-flip-distance")
-@pytest.mark.parametrize("name", SCORES)
-def test_both_scores_move_at_once_so_the_margin_needs_twice_the_bound(name):
-    score, claim = SCORES[name]
-
-    def twice(m):
-        return Sensitivity(2 * claim(m).bound, Norm.ABSOLUTE, claim(m).relation, "rank-flip-distance")
-
-    # Two seeds in sixteen end one pair short of the bound, at 31/32 of it.
-    check_claim(lambda rows: margin_of(score, rows), twice, sizes=(9,), columns=4, reached=0.96)
-
-
-@pytest.mark.parametrize("name", SCORES)
-def test_a_step_of_one_bound_instead_of_two_is_caught(name):
-    score, claim = SCORES[name]
-
-    def wrong(rows):
-        return margin_of(score, rows) // claim(len(rows)).bound
-
-    assert search(wrong, 1, sizes=(9, 14), columns=4, evaluations=400).ratio > 1
-
-
-def test_a_margin_in_floats_would_round_across_an_integer():
-    # tau₂ − tau₁ in units of 2Δ = 8/m, for scores whose exact margin is one step: ⌈·⌉ must be 1.
-    wrong = []
-    for m in range(4, 40):
-        pairs = m * (m - 1) // 2
-        for first in range(pairs - 4 * (m - 1)):
-            second = first + 4 * (m - 1)
-            if math.ceil((second / pairs - first / pairs) / (2 * 4 / m)) != 1:
-                wrong.append((m, first))
-            assert signed_margin(first, second, 2 * (m - 1)) == 1
-            assert signed_margin(second, first, 2 * (m - 1)) == -1
-    assert wrong
+    assert worst == flip_sensitivity("rank-flip-distance", Unit.TEST_ROW).bound == 1 and pairs > 15_000
 
 
 def test_scores_of_any_size_are_compared_exactly():
@@ -117,14 +74,5 @@ def test_scores_of_any_size_are_compared_exactly():
     assert signed_margin(huge, huge + 2 * 10**29 - 1, 10**29) == 0
     assert signed_margin(huge, huge + 2 * 10**29, 10**29) == 1
     assert signed_margin(huge + 1, huge, 10**29) == -1
-
-
-def test_a_bound_below_one_is_refused():
-    with pytest.raises(ParameterError, match="at least 1"):
+    with pytest.raises(ParameterError):
         signed_margin(0, 1, 0)
-
-
-def test_the_sensitivity_is_the_integer_one_for_the_named_unit():
-    stated = flip_sensitivity("iqr-flip-distance", Unit.TEST_ROW)
-    assert (stated.bound, stated.proof, stated.unit) == (1, "iqr-flip-distance", Unit.TEST_ROW)
-    assert Fraction(flip_sensitivity().bound) == 1

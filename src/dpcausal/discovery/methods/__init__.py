@@ -42,7 +42,6 @@ MOST_AUTO_CELLS = 1024
 
 
 def method_of(named: object, question: DiscoveryQuestion, loss: Loss) -> GraphSearch:
-    """Return the method object of a short name, or the object itself."""
     known: dict[str, Callable[[], GraphSearch]] = {"auto": lambda: automatic(question, loss), **METHODS}
     method: GraphSearch = public.chosen(named, GraphSearch, known)
     return method
@@ -66,7 +65,6 @@ def _of_many(question: DiscoveryQuestion, loss: Loss) -> GraphSearch:
 
 
 def automatic(question: DiscoveryQuestion, loss: Loss) -> GraphSearch:
-    """Return the method for a schema, its size and a kind of loss, all public."""
     gaussian = loss.exact_delta > 0 if isinstance(loss, ApproxDP) else not isinstance(loss, PureDP)
     schema, cells = question.table.schema, math.prod(question.sizes)
     if gaussian and all(isinstance(schema.column(name), Bounded) for name in question.names):

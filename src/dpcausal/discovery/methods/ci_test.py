@@ -71,9 +71,7 @@ class CiTest(GraphSearch):
             raise LossError(text, argument="loss", rule="gaussian", value=loss, hint="add a delta, as 1e-6")
         return ready
 
-    def simulate_once(
-        self, question: DiscoveryQuestion, loss: PureDP | NoPrivacy
-    ) -> PlannedCall[IndependenceQuestion]:
+    def simulate_once(self, question: DiscoveryQuestion, loss: PureDP | NoPrivacy) -> PlannedCall[IndependenceQuestion]:
         """Return the plan of the first test, with its share: what cannot run is refused before the spend."""
         pairs = math.comb(len(question.names), 2)
         first = question.names[0], question.names[1], ()

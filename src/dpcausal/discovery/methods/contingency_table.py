@@ -28,15 +28,12 @@ from dpcausal.statistics.wald import of_levels
 
 
 class CellNoise(NamedTuple):
-    """The noise of one cell."""
-
     law: Law
     sensitivity: Sensitivity
     variance: float
 
 
 def cell_noise(loss: PureDP | ZCDP | NoPrivacy) -> CellNoise:
-    """Return the noise that a loss pays for."""
     if isinstance(loss, PureDP):
         bound = contingency_sensitivity()
         return CellNoise("geometric", bound, geometric_variance(laplace_scale(bound.bound, loss)))

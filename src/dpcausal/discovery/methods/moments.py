@@ -70,8 +70,6 @@ _QUARTILE = 0.6744897501960817
 
 
 class Scales(NamedTuple):
-    """A middle and a width of each column, of values in [0, 1], and the noisy number of kept rows."""
-
     middles: Reals
     widths: Reals
     complete: float
@@ -153,7 +151,6 @@ class Noise(NamedTuple):
 
 
 def noise_of(columns: int, n: int, loss: ZCDP | NoPrivacy) -> Noise:
-    """Return the noise that a loss pays for."""
     step, last = loss.part(SCALES_SHARE / ROUNDS), loss.part(1 - SCALES_SHARE)
     bins, radius = histograms_sensitivity(columns), radius_of(columns, n, last)
     bits = grid_bits(n, radius)
@@ -232,7 +229,6 @@ class Units:
 
     @classmethod
     def of(cls, table: Table, names: tuple[str, ...]) -> Units:
-        """Return those of a table: two levels are 0 and 1."""
         declared = [table.schema.column(name) for name in names]
         bounds = [(one.lower, one.width) if isinstance(one, Bounded) else (0.0, 1.0) for one in declared]
         lower, width = np.array(bounds).T
@@ -287,10 +283,7 @@ class Products:
         return upper_of(total).astype(np.int64)
 
 
-def noisy_moments(
-    table: Table, names: tuple[str, ...], allotment: CallBudget, loss: ZCDP | NoPrivacy
-) -> NoisyMoments:
-    """Read the columns and release their scales and second moments."""
+def noisy_moments(table: Table, names: tuple[str, ...], allotment: CallBudget, loss: ZCDP | NoPrivacy) -> NoisyMoments:
     n, p, noise, records = table.n, len(names), noise_of(len(names), table.n, loss), table.records(names)
     units = Units.of(table, names)
     lower, width = units.lower, units.width

@@ -20,7 +20,7 @@ from dpcausal.data.counts import JointCounts, counts_of, margins_of, sizes_of
 from dpcausal.data.table import Table
 from dpcausal.discovery.copies import copies_of, joined, without
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.pvalues import MOST_CELLS, asker
+from dpcausal.discovery.pvalues import MOST_CELLS, GraphTest
 from dpcausal.discovery.question import (
     STRONG,
     DiscoveryQuestion,
@@ -49,7 +49,6 @@ for want of power alone."""
 def batch_noise(
     sizes: Sequence[int], batch: Sequence[Columns], n: int, loss: ZCDP | NoPrivacy, counted: bool = False
 ) -> tuple[Sensitivity, float]:
-    """Return the sensitivity of a batch of contrasts, and the standard deviation of its noise."""
     sensitivity = contrasts_sensitivity(sizes, batch, n, counted)
     return sensitivity, gaussian_scale(float(sensitivity.bound), loss)
 
@@ -105,7 +104,7 @@ class Parities(SumsOverRows, GraphSearch):
         releaser.begin(0, [(x, y, ()) for x, y in free])
         copies = copies_of(releaser.noisy, terms)
         alone = without(terms, copies, names)
-        ask = asker(releaser.noisy, alone)
+        ask = GraphTest(releaser.noisy, alone)
         rounds = Rounds(names, ask, alone, ask.together)
         for order, tests, _ in rounds:
             releaser.begin(order, tests)
@@ -133,7 +132,6 @@ class Releaser:
         self.noisy = NoisyContrasts(self.names, self.n, self.sizes, {}, {}, cut=self.cut)
 
     def begin(self, order: int, tests: list[Test]) -> None:
-        """Release what the tests of an order need and is not known yet, for the order's share of ρ."""
         batch = self._missing(tests)
         if not batch:
             return
@@ -171,7 +169,6 @@ class Releaser:
 
 
 def joint_of(table: Table, names: tuple[str, ...]) -> Callable[[Sequence[Columns]], list[npt.NDArray[np.int64]]]:
-    """Return what counts sets of columns: out of one table of all, where it is small."""
     if math.prod(sizes_of(table, names)) > MOST_JOINT:
         return JointCounts(table, names)
     joint = counts_of(table, names)

@@ -21,7 +21,7 @@ from dpcausal.discovery.methods.whitened import Design, Whitened, loss_after_cut
 from dpcausal.discovery.question import DiscoveryQuestion, SearchOutcome
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.release_search import search
-from dpcausal.discovery.search.second_order import candidates, needed_triples
+from dpcausal.discovery.search.strongest_first import candidates, needed_triples
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, affordable_zcdp
@@ -46,7 +46,6 @@ EXACT_LENGTH = 1e6
 
 
 def length_of(entries: int, loss: ZCDP | NoPrivacy) -> float:
-    """Return the length that so many products of a row, and the constant, are shortened to."""
     if isinstance(loss, ZCDP):
         return BEFORE_TRIPLES.length_share * math.sqrt(THIRDS_LENGTH * entries)
     return math.sqrt(EXACT_LENGTH * entries)
@@ -81,14 +80,12 @@ class Triples(Whitened):
 
 
 def third_part(loss: ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:
-    """Return what the third moments take of a loss."""
     return loss.part(1 - BEFORE_TRIPLES.margins - BEFORE_TRIPLES.moments)
 
 
 def noisy_triples(
     private: Table, question: DiscoveryQuestion, allotment: CallBudget, loss: ZCDP | NoPrivacy, terms: Terms
 ) -> NoisyTriples:
-    """Release margins and pairs, then the third moments that the full tests of what these join need."""
     pairs, n = noisy_whitened(private, question, allotment, loss, BEFORE_TRIPLES), question.n
     # From here on triples, features, weights and length are functions of the noisy margins and pairs.
     last, shares = third_part(loss_after_cuts(question, loss)), [np.array(p) for p in pairs.shares]

@@ -62,18 +62,15 @@ LEAST_GAP = 2.0**-14
 
 
 def uncut(question: DiscoveryQuestion) -> dict[str, Bounded]:
-    """Return the bounded columns whose cuts are not declared."""
     declared = {name: question.table.schema.column(name) for name in question.names}
     return {name: one for name, one in declared.items() if isinstance(one, Bounded) and one.cuts is None}
 
 
 def part_of_round(loss: ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:
-    """Return what a round takes of a loss."""
     return loss.part(CUTS_SHARE / ROUNDS)
 
 
 def loss_after_cuts(question: DiscoveryQuestion, loss: ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:
-    """Return what the quartiles leave of a loss."""
     return loss.part(1 - CUTS_SHARE) if uncut(question) else loss
 
 
@@ -86,7 +83,6 @@ def plan_cuts(question: DiscoveryQuestion, loss: ZCDP | NoPrivacy) -> None:
 def learned_cuts(
     joint: JointCounts, question: DiscoveryQuestion, allotment: CallBudget, loss: ZCDP | NoPrivacy
 ) -> Cuts:
-    """Release where columns without declared cuts are cut: at noisy quartiles; ``joint`` counts private records."""
     columns = uncut(question)
     if not columns:
         return {}
@@ -105,8 +101,6 @@ def learned_cuts(
 
 
 class Law:
-    """A column's distribution function as noisy histograms estimate it, as points."""
-
     def __init__(self, column: Bounded) -> None:
         self.column = column
         self._points: list[Reals] = []  # cut, share of the rows below it, weight
@@ -119,7 +113,6 @@ class Law:
         return self.inside(lower + whole * (sides[:, None] + width * np.arange(PARTS + 1) / PARTS).ravel())
 
     def inside(self, points: Reals) -> Reals:
-        """Return those points that are different and within the bounds."""
         distinct = np.unique(points)
         return distinct[(distinct > self.column.lower) & (distinct < self.column.upper)]
 
@@ -131,7 +124,6 @@ class Law:
         self._points.append(np.array([cuts, counts.cumsum()[:-1] / total, 1 / (variance + 1 / total**2)]))
 
     def quartiles(self) -> Reals:
-        """Return the quartiles of the monotone function nearest to all points."""
         from scipy.optimize import isotonic_regression
 
         cuts, shares, weights = np.hstack(self._points)
@@ -155,7 +147,6 @@ class Design(NamedTuple):
     length_share: float
 
     def parts(self, loss: ZCDP | NoPrivacy) -> tuple[ZCDP | NoPrivacy, ZCDP | NoPrivacy]:
-        """Return what the margins and the moments take of a loss."""
         return loss.part(self.margins), loss.part(self.moments)
 
 
@@ -169,7 +160,6 @@ LATER_ALPHA = 0.03
 
 
 def squared_length(entries: int, loss: ZCDP | NoPrivacy, design: Design = PAIRS) -> float:
-    """Return the squared length to which a row of this many entries is truncated."""
     return (design.length_share if isinstance(loss, ZCDP) else EXACT_LENGTH_SHARE) * entries
 
 
@@ -235,14 +225,12 @@ class Whitened(SumsOverRows, GraphSearch):
 
 
 def declared(question: DiscoveryQuestion) -> int:
-    """Return D with all declared levels."""
     return 1 + sum(size - 1 for size in question.sizes)
 
 
 def noisy_whitened(
     private: Table, question: DiscoveryQuestion, allotment: CallBudget, loss: ZCDP | NoPrivacy, design: Design = PAIRS
 ) -> NoisyWhitened:
-    """Read the columns and release where numbers are cut, their margins, then their whitened second moments."""
     (first, second), n = design.parts(loss_after_cuts(question, loss)), question.n
     joint = JointCounts(private, question.names)
     cuts = learned_cuts(joint, question, allotment, loss)

@@ -17,12 +17,16 @@ import numpy as np
 
 from dpcausal.core.progress import progress
 from dpcausal.discovery.graph import Arc, Edge
-from dpcausal.discovery.pvalues import asker
-from dpcausal.discovery.search.hill_climbing import climbed
-from dpcausal.discovery.search.order_mcmc import OF_FULL_ORDERS, OF_ORDERS, order_sampling
+from dpcausal.discovery.pvalues import GraphTest
+from dpcausal.discovery.search.dag_scores import OF_FULL_ORDERS, OF_ORDERS, climbed, order_sampling
 from dpcausal.discovery.search.pc import Skeleton, Terms, orient
-from dpcausal.discovery.search.second_order import candidates, retained_pairs
-from dpcausal.discovery.search.strongest_first import conditioning_sets, strongest_first
+from dpcausal.discovery.search.strongest_first import (
+    candidates,
+    conditioning_sets,
+    neighbours_in,
+    retained_pairs,
+    strongest_first,
+)
 from dpcausal.discovery.support import REDRAW_SEED, Support, calibrated, usual_redraws
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.releases.level_moments import NoisyWhitened
@@ -72,7 +76,7 @@ def averaged(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -
     arrows: Counter[Arc] = Counter()
     for one in drawn:
         skeleton = replace(first, edges=edges, separating=_separating(one, terms, edges))
-        graph = orient(release.names, skeleton, known, asker(one, terms))
+        graph = orient(release.names, skeleton, known, GraphTest(one, terms))
         arrows.update(arc for arc in graph.directed if frozenset(arc) not in required)
     separating, weakest = _separating(release, terms, edges), _weakest(release, terms, edges - required)
     skeleton = replace(first, edges=edges, separating=separating, weakest=weakest)
@@ -107,13 +111,9 @@ def determined(release: NoisyWhitened, terms: Terms) -> float:
     return min(max(STEEPNESS * (float(np.mean(explained**2)) - USUAL), 0.0), MOST_DOUBT)
 
 
-def _around(release: NoisyWhitened, edges: frozenset[Edge]) -> dict[str, set[str]]:
-    return {name: {other for edge in edges if name in edge for other in edge - {name}} for name in release.names}
-
-
 def _separating(release: NoisyWhitened, terms: Terms, edges: frozenset[Edge]) -> dict[Edge, tuple[str, ...]]:
     separating: dict[Edge, tuple[str, ...]] = {}
-    around, ask = _around(release, edges), asker(release, terms)
+    around, ask = neighbours_in(release.names, edges), GraphTest(release, terms)
     for x, y in combinations(release.names, 2):
         if frozenset((x, y)) in edges or not around[x] & around[y] or terms.knowledge.forbids_edge(x, y):
             continue
@@ -128,7 +128,7 @@ def _separating(release: NoisyWhitened, terms: Terms, edges: frozenset[Edge]) ->
 
 
 def _weakest(release: NoisyWhitened, terms: Terms, edges: frozenset[Edge]) -> dict[Edge, float]:
-    around, ask, largest = _around(release, edges), asker(release, terms), {}
+    around, ask, largest = neighbours_in(release.names, edges), GraphTest(release, terms), {}
     for x, y in map(sorted, edges):
         sets = ((), *conditioning_sets(around[x] - {y}, around[y] - {x}, terms.max_order))
         tests = ((ask(x, y, given).pvalue, len(given)) for given in sets)

@@ -48,7 +48,6 @@ Search = Literal["auto", "score", "pc"]
 
 
 def form_of(search: object, columns: int) -> Literal["score", "pc"]:
-    """Return how so many columns are searched."""
     chosen = public.check_choice("search", search, ("auto", "score", "pc"))
     if chosen == "score" and columns > MOST_COLUMNS:
         text = f"an exact score search takes at most {MOST_COLUMNS} columns"
@@ -57,7 +56,6 @@ def form_of(search: object, columns: int) -> Literal["score", "pc"]:
 
 
 def score_of_moments(moments: NoisyMoments) -> Callable[[int, Sequence[int]], float]:
-    """Return the penalised score of a column given its parents, of correlations made positive definite."""
     deviation, rows = math.sqrt(moments.variance), moments.rows
     covariance = moments.whole.covariance
     spread = np.diagonal(covariance)
@@ -82,7 +80,6 @@ def score_of_moments(moments: NoisyMoments) -> Callable[[int, Sequence[int]], fl
 
 
 def local_score(table: NoisyTable, x: int, parents: Sequence[int], factor: float = NOISE_FACTOR) -> float:
-    """Return the penalised score of one column given its parents."""
     columns = tuple(sorted((x, *parents)))
     variance = table.margin_variance(columns)
     joint = np.moveaxis(table.margin(columns), columns.index(x), 0).reshape(table.sizes[x], -1)
@@ -191,7 +188,6 @@ def _popcounts(masks: npt.NDArray[np.int64], d: int) -> npt.NDArray[np.int64]:
 
 
 def class_of(names: Sequence[str], dag: Iterable[Arc], knowledge: Knowledge) -> Cpdag:
-    """Return the class of a DAG, with the arrows that knowledge adds."""
     marks = Cpdag.from_dag(names, dag).marks()
     apply_knowledge(marks, knowledge)
     close_under_meek(marks, lambda a, b: not knowledge.allows(a, b))

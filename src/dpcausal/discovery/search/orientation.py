@@ -36,12 +36,10 @@ class Marks:
         self.unsure = set()
 
     def next_to(self, a: Any) -> set[Any]:
-        """Return what is joined to a for sure."""
         return self.open[a] | self.parents[a] | self.children[a]
 
     @classmethod
     def of(cls, nodes: Iterable[Any], arcs: Iterable[tuple[Any, Any]], edges: Iterable[Pair]) -> Marks:
-        """Return a graph with arcs and undirected edges."""
         listed = list(arcs)
         marks = cls(nodes, [*edges, *(frozenset(arc) for arc in listed)])
         for a, b in listed:
@@ -71,7 +69,6 @@ class Marks:
         return [frozenset((a, b)) for i, a in enumerate(self.nodes) for b in self.nodes[i + 1 :] if b in self.open[a]]
 
     def reaches(self, a: Any, b: Any) -> bool:
-        """Return whether arcs lead from a to b."""
         seen, todo = {a}, [a]
         while todo:
             for child in self.children[todo.pop()]:
@@ -83,7 +80,6 @@ class Marks:
         return False
 
     def acyclic(self) -> bool:
-        """Return whether the arcs form no cycle."""
         waiting = {node: len(self.parents[node]) for node in self.nodes}
         ready = [node for node, above in waiting.items() if not above]
         done = 0

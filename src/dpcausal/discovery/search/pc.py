@@ -36,7 +36,6 @@ class Terms:
     later: float | None = None
 
     def level(self, given: int) -> float:
-        """Return the level of a test given so many columns."""
         return self.alpha if self.later is None or given < 2 else self.later
 
     def at_alpha(self, pvalue: float, given: int) -> float:
@@ -93,12 +92,10 @@ def tests_of_order(
 
 
 def neighbours_of(nodes: Sequence[str], edges: set[Edge]) -> dict[str, tuple[str, ...]]:
-    """Return each node's neighbours in the order of the nodes."""
     return {x: tuple(y for y in nodes if y != x and frozenset((x, y)) in edges) for x in nodes}
 
 
 def starting_edges(nodes: Sequence[str], knowledge: Knowledge) -> set[Edge]:
-    """Return all pairs that knowledge does not keep apart."""
     return {frozenset(pair) for pair in combinations(nodes, 2) if not knowledge.forbids_edge(*pair)}
 
 

@@ -13,7 +13,7 @@ from dpcausal.core.progress import progress
 from dpcausal.discovery.copies import copies_of, joined, without
 from dpcausal.discovery.graph import Arc, Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.pvalues import asker
+from dpcausal.discovery.pvalues import GraphTest
 from dpcausal.discovery.search.agreement import averaged
 from dpcausal.discovery.search.exact_score import best_dag, class_of, local_scores
 from dpcausal.discovery.search.pc import Ask, Skeleton, Terms, find_skeleton, orient, sure_class
@@ -60,7 +60,7 @@ def _search_graph(release: Release, terms: Terms, margins: bool = True) -> Searc
     release = release.as_graph_release()
     if isinstance(release, NoisyWhitened):
         return _of_pairs(release, terms)
-    ask = asker(release, terms)
+    ask = GraphTest(release, terms)
     skeleton = find_skeleton(release.names, ask, terms, together=ask.together)
     if terms.search == "score" and isinstance(release, NoisyTable | NoisyMoments):
         return _by_score(release, skeleton, terms.knowledge, margins)
@@ -75,7 +75,7 @@ def _of_pairs(release: NoisyWhitened, terms: Terms) -> SearchResult:
         skeleton, shares = strongest_first(ordered, terms), None
     else:
         skeleton, shares = averaged(ordered, terms, 1 if exact else None)
-    result = by_tests(ordered.names, skeleton, terms, asker(ordered, terms))
+    result = by_tests(ordered.names, skeleton, terms, GraphTest(ordered, terms))
     graph = Cpdag(release.names, result.graph.directed, result.graph.undirected)
     return replace(result, graph=graph, support=None if exact else shares)
 
@@ -109,7 +109,6 @@ def _by_score(release: NoisyTable | NoisyMoments, skeleton: Skeleton, known: Kno
 
 
 def without_noise(release: Release) -> bool:
-    """Return whether there is no noise that could be drawn again."""
     form = release.as_graph_release()
     return isinstance(form, NoisyTable | NoisyContrasts | NoisyMoments | NoisyWhitened) and form.is_exact
 

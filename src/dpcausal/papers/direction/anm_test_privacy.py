@@ -10,19 +10,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-
 from dpcausal.core.method import Run
 from dpcausal.direction.question import Pair, Released
 from dpcausal.direction.scores.anm import Residuals
-from dpcausal.mechanisms.additive import laplace, laplace_scale
-from dpcausal.papers.direction.calculators import two_draws_tail
+from dpcausal.papers.direction.half import released_scores
 from dpcausal.papers.direction.holdout import Halving
 from dpcausal.papers.statistics import rank
 from dpcausal.papers.statistics.hsic import Calibration, hsic_sensitivity
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import PureDP
-from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
+from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity, Unit
 from dpcausal.statistics.hsic import hsic
 
 RANKS = rank.Calibration(spearman=(30, 0), kendall=(4, 0))
@@ -70,12 +67,7 @@ def release(rest: Residuals, score: str, allotment: CallBudget, loss: PureDP) ->
         each = hsic_sensitivity(rest.m, HSIC, unit=Unit.TEST_ROW)
         bound = Fraction(each.bound) * Fraction(rest.m, rest.m - 1) ** 2
     both = Sensitivity(2 * bound + Fraction(1, 2**50), Norm.L1, Relation.REPLACE_ONE, each.proof, each.unit)
-    noisy = laplace(Query(np.asarray(pair), both, "scores"), allotment, loss)
-    forward, backward = (float(entry) for entry in noisy)
-    margin = backward - forward
-    return Released(
-        margin, "score", (forward, backward), p_sign=two_draws_tail(margin, laplace_scale(both.bound, loss))
-    )
+    return released_scores(pair, both, allotment, loss)
 
 
 @dataclass(frozen=True, kw_only=True)

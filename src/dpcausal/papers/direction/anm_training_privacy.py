@@ -18,11 +18,11 @@ from dpcausal.core.method import Run
 from dpcausal.direction.question import Pair, Released
 from dpcausal.direction.scores.anm import Column
 from dpcausal.errors import FenceError, LossError
-from dpcausal.mechanisms.additive import laplace, laplace_scale
+from dpcausal.mechanisms.additive import laplace_scale
 from dpcausal.papers.direction import stable
-from dpcausal.papers.direction.calculators import two_draws_tail
+from dpcausal.papers.direction.half import released_scores
 from dpcausal.papers.direction.stable import StableFit
-from dpcausal.papers.mechanisms.stable_value import stable_value
+from dpcausal.papers.mechanisms.propose_test_release import stable_value
 from dpcausal.papers.statistics.hsic import GAUSSIAN
 from dpcausal.papers.statistics.rank import kendall, spearman
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
@@ -92,17 +92,14 @@ class AnmTrainingPrivacy(PublishedFit):
         both = Sensitivity(2 * Fraction(each.bound), each.norm, each.relation, each.proof, each.unit)
         in_paper = (halves.m / (halves.m - 1)) ** 2
         left_y, left_x = halves.residuals(setting)
-        scores = [
+        forward, backward = (
             in_paper * hsic(
                 regressor, left, kernel=GAUSSIAN, width_x=stable.SCORE_WIDTH, width_y=stable.SCORE_WIDTH,
                 range_x=stable.RANGE, range_y=stable.RESIDUAL_RANGE,
             )
             for regressor, left in ((halves.x, left_y), (halves.y, left_x))
-        ]  # fmt: skip
-        forward, backward = map(float, laplace(Query(np.array(scores), both, "scores"), run.budget, run.loss))
-        margin = backward - forward
-        tail = two_draws_tail(margin, laplace_scale(both.bound, run.loss))
-        return Released(margin, "score", (forward, backward), p_sign=tail)
+        )  # fmt: skip
+        return released_scores((forward, backward), both, run.budget, run.loss)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,21 +11,27 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from dpcausal.core.method import Run
 from dpcausal.direction.question import Pair, Released
 from dpcausal.direction.scores.anm import Residuals, half_sizes
 from dpcausal.errors import ParameterError
-from dpcausal.mechanisms.additive import geometric, laplace, laplace_scale
-from dpcausal.papers.direction.calculators import flip_draw_tail, one_draw_tail, two_draws_tail
-from dpcausal.papers.direction.half import OneHalf, checked_share
-from dpcausal.papers.direction.scores import SCORES, reaches
-from dpcausal.papers.statistics.flip_distance import flip_sensitivity, signed_margin
+from dpcausal.mechanisms.additive import geometric
+from dpcausal.papers.direction.calculators import flip_draw_tail
+from dpcausal.papers.direction.half import (
+    SCORES,
+    OneHalf,
+    OneMargin,
+    checked_share,
+    reaches,
+    released_margin,
+    released_scores,
+)
 from dpcausal.papers.statistics.iqr import iqr_signed_distance
 from dpcausal.papers.statistics.rank import (
+    flip_sensitivity,
     kendall_numerator_sensitivity,
     kendall_sensitivity,
+    signed_margin,
     spearman_sensitivity,
 )
 from dpcausal.privacy.budget import CallBudget
@@ -34,15 +40,18 @@ from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity, Unit
 from dpcausal.statistics.hsic import LAPLACIAN, root_hsic_sensitivity
 from dpcausal.statistics.rank import kendall_numerator
 
+Release = Callable[[Residuals, CallBudget, PureDP], Released]
+
 
 @dataclass(frozen=True)
 class Rule:
-    """How a score's direction is released, how both scores are if they are here, and the claims that relies on."""
-
-    direction: Callable[[Residuals, CallBudget, PureDP], Released]
+    direction: Release
     proofs: tuple[str, ...]
-    scores: Callable[[Residuals, CallBudget, PureDP], Released] | None = None
-    score_proofs: tuple[str, ...] = ()
+    scores: Release | None = None
+
+    @property
+    def score_proofs(self) -> tuple[str, ...]:
+        return (self.proofs[0], "score-difference", "laplace")
 
 
 ROUNDING = Fraction(1, 2**52)
@@ -54,13 +63,10 @@ def difference_sensitivity(score: Sensitivity) -> Sensitivity:
 
     *Source*: ``holdout.md``, score-difference.
     """
-    return Sensitivity(
-        2 * Fraction(score.bound) + ROUNDING, Norm.L1, score.relation, "score-difference", score.unit
-    )
+    return Sensitivity(2 * Fraction(score.bound) + ROUNDING, Norm.L1, score.relation, "score-difference", score.unit)
 
 
 def score_sensitivity(score: str, m: int) -> Sensitivity:
-    """Return how far one test row moves each score, proved and corrected."""
     if score == "hsic":
         return root_hsic_sensitivity(m, unit=Unit.TEST_ROW)
     if score == "spearman":
@@ -68,33 +74,25 @@ def score_sensitivity(score: str, m: int) -> Sensitivity:
     return kendall_sensitivity(m, unit=Unit.TEST_ROW)
 
 
-def _by_difference(score: str) -> Callable[[Residuals, CallBudget, PureDP], Released]:
+def _by_difference(score: str) -> Release:
     def release(rest: Residuals, allotment: CallBudget, loss: PureDP) -> Released:
         forward, backward = SCORES[score](rest)
         sensitivity = difference_sensitivity(score_sensitivity(score, rest.m))
-        margin = laplace(Query(backward - forward, sensitivity, "margin"), allotment, loss)
-        scale = laplace_scale(sensitivity.bound, loss)
-        return Released(margin, "score", p_sign=one_draw_tail(margin, scale))
+        return released_margin(backward - forward, sensitivity, allotment, loss)
 
     return release
 
 
-def _by_two_scores(score: str) -> Callable[[Residuals, CallBudget, PureDP], Released]:
+def _by_two_scores(score: str) -> Release:
     def release(rest: Residuals, allotment: CallBudget, loss: PureDP) -> Released:
         each = score_sensitivity(score, rest.m)
         both = Sensitivity(2 * Fraction(each.bound), Norm.L1, each.relation, "score-difference", each.unit)
-        noisy = laplace(Query(np.asarray(SCORES[score](rest)), both, "scores"), allotment, loss)
-        forward, backward = (float(entry) for entry in noisy)
-        margin = backward - forward
-        tail = two_draws_tail(margin, laplace_scale(both.bound, loss))
-        return Released(margin, "score", (forward, backward), p_sign=tail)
+        return released_scores(SCORES[score](rest), both, allotment, loss)
 
     return release
 
 
-def _by_flips(
-    distance: Callable[[Residuals], int], proof: str
-) -> Callable[[Residuals, CallBudget, PureDP], Released]:
+def _by_flips(distance: Callable[[Residuals], int], proof: str) -> Release:
     def release(rest: Residuals, allotment: CallBudget, loss: PureDP) -> Released:
         noisy = geometric(Query(distance(rest), flip_sensitivity(proof, Unit.TEST_ROW), "margin"), allotment, loss)
         # z ≥ 0 is a win of the first by z + 1 records, z ≤ −1 one of the second by −z: centre between 0 and −1.
@@ -109,39 +107,26 @@ def _kendall_distance(rest: Residuals) -> int:
     return signed_margin(abs(forward), abs(backward), int(bound))
 
 
-def _iqr_distance(rest: Residuals) -> int:
-    return iqr_signed_distance(*reaches(rest))
-
-
 RULES: dict[str, Rule] = {
-    "hsic": Rule(
-        _by_difference("hsic"), ("root-hsic", "score-difference", "laplace"), _by_two_scores("hsic"),
-        ("root-hsic", "score-difference", "laplace"),
-    ),
+    "hsic": Rule(_by_difference("hsic"), ("root-hsic", "score-difference", "laplace"), _by_two_scores("hsic")),
     "spearman": Rule(
-        _by_difference("spearman"), ("spearman-rho", "score-difference", "laplace"), _by_two_scores("spearman"),
-        ("spearman-rho", "score-difference", "laplace"),
+        _by_difference("spearman"), ("spearman-rho", "score-difference", "laplace"), _by_two_scores("spearman")
     ),
     "kendall": Rule(
         _by_flips(_kendall_distance, "rank-flip-distance"),
-        ("kendall-tau", "rank-flip-distance", "geometric"), _by_two_scores("kendall"),
-        ("kendall-tau", "score-difference", "laplace"),
+        ("kendall-tau", "rank-flip-distance", "geometric"),
+        _by_two_scores("kendall"),
     ),
     "iqr": Rule(
-        _by_flips(_iqr_distance, "iqr-flip-distance"), ("iqr-reach", "iqr-flip-distance", "geometric"),
+        _by_flips(lambda rest: iqr_signed_distance(*reaches(rest)), "iqr-flip-distance"),
+        ("iqr-reach", "iqr-flip-distance", "geometric"),
     ),
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Halving(OneHalf):
-    """A release of the scores of a test half, from regressions on the training half.
-
-    Parameters
-    ----------
-    training_share : float, optional
-        Share of the rows that the regressions are fitted on, in (0, 1), by default 0.5.
-    """
+    """A release of the scores of a test half, from regressions on the training half."""
 
     half: ClassVar[Unit] = Unit.TEST_ROW
 
@@ -150,14 +135,12 @@ class Halving(OneHalf):
         super().plan(question, loss)
         share = checked_share(self.training_share)
         if question.score == "hsic" and half_sizes(question.n, share)[1] > LAPLACIAN.most_records:
-            raise ParameterError(
-                f"the hsic score takes at most {LAPLACIAN.most_records} rows in a test half"
-            )
+            raise ParameterError(f"the hsic score takes at most {LAPLACIAN.most_records} rows in a test half")
         return replace(self, training_share=share)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Holdout(Halving):
+class Holdout(OneMargin, Halving):
     """One draw of noise on the difference of the scores of a test half, or on its flip distance.
 
     Parameters
@@ -172,15 +155,11 @@ class Holdout(Halving):
     about: ClassVar[str] = "noise on the margin of a test half"
     scores: ClassVar[tuple[str, ...]] = tuple(RULES)
 
-    release_scores: bool = False
-
     def proofs_of(self, question: Pair, loss: PureDP) -> tuple[str, ...]:
         rule = RULES[question.score]
         return rule.score_proofs if self.release_scores else rule.proofs
 
     def plan(self, question: Pair, loss: Any) -> Self:
-        if not isinstance(self.release_scores, bool):
-            raise ParameterError("release_scores must be True or False")
         ready = super().plan(question, loss)
         if self.release_scores and RULES[question.score].scores is None:
             raise ParameterError(f"the {question.score} scores are not released as values, only which is smaller")

@@ -14,11 +14,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpcausal.direction.question import Columns, Pair, Released
+from dpcausal.direction.question import Columns, Pair
 from dpcausal.direction.scores.anm import Column, Interval, half_sizes, split_rows
 from dpcausal.errors import ParameterError
-from dpcausal.mechanisms.additive import laplace, laplace_scale
-from dpcausal.papers.direction.calculators import one_draw_tail
 from dpcausal.papers.direction.half import TRAINING_SHARE, OneHalf, checked_share
 from dpcausal.papers.statistics.hsic import GAUSSIAN, root_hsic_residual_sensitivity
 from dpcausal.papers.statistics.stability import (
@@ -31,10 +29,8 @@ from dpcausal.papers.statistics.stability import (
     fit_stable,
     prediction_sensitivity,
 )
-from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
+from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity, Unit
 from dpcausal.statistics.hsic import root_hsic
 
 WIDTH = 0.3
@@ -51,16 +47,12 @@ ROUNDING = Fraction(1, 2**52)
 
 @dataclass(frozen=True)
 class Setting:
-    """λ and the width of the regressions' kernel, for both directions."""
-
     penalty: float
     width: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Halves:
-    """The rows of both halves, scaled to [−1, 1] by public bounds."""
-
     training_x: Column
     training_y: Column
     x: Column
@@ -68,12 +60,10 @@ class Halves:
 
     @property
     def n(self) -> int:
-        """Number of training rows."""
         return len(self.training_x)
 
     @property
     def m(self) -> int:
-        """Number of test rows."""
         return len(self.x)
 
     def residuals(self, setting: Setting) -> tuple[Column, Column]:
@@ -85,7 +75,6 @@ class Halves:
 
 
 def scaled(values: Column, interval: Interval) -> Column:
-    """Return values of a public range in [−1, 1], each by itself."""
     lower, upper = interval
     return np.clip((values - lower) / (upper - lower) * 2 - 1, -1.0, 1.0)
 
@@ -130,16 +119,7 @@ def default_penalty(rows: int, epsilon: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class StableFit(OneHalf):
-    """A release of the scores of a test half whose regressions are protected too.
-
-    Parameters
-    ----------
-    training_share : float, optional
-        Share of the rows that the regressions are fitted on, in (0, 1).
-    penalty, width : float, optional
-        λ of the ridge, in [1e-5, 1e5], and the width of its Gaussian kernel, in [0.01, 100] halves of the regressor's
-        public range.  By default λ follows a public rule of n and ε, and the width is 0.3.
-    """
+    """A release of the scores of a test half whose regressions are protected too."""
 
     half: ClassVar[Unit] = Unit.TRAINING_ROW
     most_penalty: ClassVar[float] = LARGEST_PENALTY
@@ -189,12 +169,3 @@ def _checked(name: str, value: object, least: float, most: float) -> float:
     if not (isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value <= most):
         raise ParameterError(f"{name} must be a number between {least:g} and {most:g}")
     return float(value)
-
-
-def release_margin(
-    margin: float, sensitivity: Sensitivity, setting: Setting, allotment: CallBudget, loss: PureDP
-) -> Released:
-    """Return a margin with Laplace noise."""
-    noisy = laplace(Query(margin, sensitivity, "margin"), allotment, loss)
-    tail = one_draw_tail(noisy, laplace_scale(sensitivity.bound, loss))
-    return Released(noisy, "score", p_sign=tail)

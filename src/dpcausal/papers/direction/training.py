@@ -12,17 +12,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
 from dpcausal.core.method import Run
 from dpcausal.direction.question import Pair, Released
 from dpcausal.direction.scores.anm import Column
-from dpcausal.errors import ParameterError
-from dpcausal.mechanisms.additive import laplace, laplace_scale
+from dpcausal.mechanisms.additive import laplace
 from dpcausal.papers.direction import stable
-from dpcausal.papers.direction.calculators import two_draws_tail
+from dpcausal.papers.direction.half import OneMargin, released_margin, released_scores
 from dpcausal.papers.direction.stable import Halves, Setting, StableFit
 from dpcausal.papers.statistics.iqr import interquartile_range
 from dpcausal.papers.statistics.stability import prediction_sensitivity
@@ -81,11 +80,7 @@ def _iqr_margin(halves: Halves, setting: Setting) -> Margin:
 
 def _hsic_scores(halves: Halves, setting: Setting, allotment: CallBudget, loss: PureDP) -> Released:
     bound = stable.training_sensitivity(halves.n, halves.m, setting.penalty)
-    scores = np.array(_root_scores(halves, setting))
-    forward, backward = map(float, laplace(Query(scores, bound, "scores"), allotment, loss))
-    margin = backward - forward
-    tail = two_draws_tail(margin, laplace_scale(bound.bound, loss))
-    return Released(margin, "score", (forward, backward), p_sign=tail)
+    return released_scores(_root_scores(halves, setting), bound, allotment, loss)
 
 
 def _iqr_scores(halves: Halves, setting: Setting, allotment: CallBudget, loss: PureDP) -> Released:
@@ -111,7 +106,7 @@ CLAIMS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingPrivacy(StableFit):
+class TrainingPrivacy(OneMargin, StableFit):
     """Noise on the margin of a test half for what a training row can move: the test rows are not protected.
 
     Parameters
@@ -128,19 +123,12 @@ class TrainingPrivacy(StableFit):
     about: ClassVar[str] = "noise on the margin for the rows that the regressions are fitted on"
     scores: ClassVar[tuple[str, ...]] = tuple(MARGINS)
 
-    release_scores: bool = False
-
     def proofs_of(self, question: Pair, loss: PureDP) -> tuple[str, ...]:
         return CLAIMS[question.score]
-
-    def plan(self, question: Pair, loss: Any) -> Self:
-        if not isinstance(self.release_scores, bool):
-            raise ParameterError("release_scores must be True or False")
-        return super().plan(question, loss)
 
     def noisy(self, run: Run[Pair]) -> Released:
         question = run.question
         halves, setting = self.halved(run.data, question, run.rng), self.setting
         if self.release_scores:
             return BOTH_SCORES[question.score](halves, setting, run.budget, run.loss)
-        return stable.release_margin(*MARGINS[question.score](halves, setting), setting, run.budget, run.loss)
+        return released_margin(*MARGINS[question.score](halves, setting), run.budget, run.loss)

@@ -1,13 +1,19 @@
-"""What the systems of Wang, Pang & Song (2020) share: each runs as the paper evaluates it.
+"""What the systems of Wang, Pang & Song (2020) share: each runs as the paper evaluates it, by one score of its tests.
 
 They are replications without a guarantee: why none of them is private is in ``docs/appendix/errata-discovery.md``.
+The score is Kendall's tau within strata.  As printed it is the upper normal tail of the conditional tau of Definition
+6, a number of [0, ½], with the sensitivity Φ(6/√n) − ½ that is claimed for it; strata of at most two records, and
+constant ones, are skipped.
 """
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, permutations
+from statistics import NormalDist
 from typing import ClassVar
 
 import numpy as np
@@ -25,8 +31,14 @@ from dpcausal.discovery.question import (
 )
 from dpcausal.discovery.search.pc import Ask, Edge, Skeleton, Terms, Test, orient, starting_edges
 from dpcausal.discovery.search.release_search import SearchResult
-from dpcausal.papers.direction.rank_scores import RankScores, claimed_sensitivity, published_score
+from dpcausal.papers.independence.priv_kendall import kendall_weight
 from dpcausal.papers.mechanisms.replication import replicate
+from dpcausal.papers.statistics.rank import (
+    GRID,
+    conditional_kendall_steps_sensitivity,
+    stratum_kendall_numerators,
+    table_kendall_steps,
+)
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
@@ -38,6 +50,87 @@ DELTA = 1e-3
 """As in the paper's evaluation."""
 
 UNPROVEN = "conditional-tau-published-unproven"
+
+
+STEPS = "conditional-kendall-steps"
+"""The claim of the scores with a proof."""
+
+
+def two_valued(sizes: Sequence[int]) -> bool:
+    return all(size <= 2 for size in sizes)
+
+
+def steps_sensitivity(sizes: Sequence[int]) -> Sensitivity:
+    return conditional_kendall_steps_sensitivity(two_valued(sizes))
+
+
+def two_sided(alpha: float) -> float:
+    """Return the normal quantile of a two-sided level, defined for every level above 0 and below 1."""
+    return -NormalDist().inv_cdf(max(alpha / 2, 1e-300))
+
+
+@dataclass
+class RankScores:
+    """Steps of T for each test, from the exact table of counts, one axis a column; all private."""
+
+    names: tuple[str, ...]
+    counts: Counts = field(repr=False)
+    _known: dict[Test, int] = field(default_factory=dict, repr=False)
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        return steps_sensitivity(self.counts.shape)
+
+    def strata(self, x: str, y: str, given: Sequence[str]) -> Counts:
+        """Return the exact counts, shape (levels of x, levels of y, strata)."""
+        axes = [self.names.index(name) for name in (x, y, *given)]
+        others = tuple(axis for axis in range(self.counts.ndim) if axis not in axes)
+        left = sorted(axes)
+        values = self.counts.sum(axis=others).transpose([left.index(axis) for axis in axes])
+        return np.asarray(values.reshape(values.shape[0], values.shape[1], -1))
+
+    def independence(self, test: Test) -> int:
+        """Return −|steps|: 0 where nothing speaks against independence, lower the more does."""
+        known = self._known.get(test)
+        if known is None:
+            known = -abs(table_kendall_steps(self.strata(*test)))
+            self._known[test] = known
+        return known
+
+    def query(self, tests: Sequence[Test], label: str) -> Query:
+        return Query(np.array([self.independence(test) for test in tests], dtype=np.int64), self.sensitivity, label)
+
+    def threshold(self, n: int, alpha: float) -> int:
+        """Return the public size of the steps up to which a pair counts as independent.
+
+        z · √n · ½ for two levels, ⅔ otherwise: the standard deviation of n T under independence is at most that.
+        """
+        deviation = 0.5 if two_valued(self.counts.shape) else 2 / 3
+        return max(1, math.ceil(two_sided(alpha) * math.sqrt(n) * deviation * GRID))
+
+
+def published_tau(counts: Counts) -> float:
+    """Return the conditional tau of Definition 6 from strata, as evaluated: small and constant strata are skipped."""
+    sizes = counts.sum(axis=(0, 1))
+    numerators = stratum_kendall_numerators(counts)
+    varied = ((counts.sum(axis=1) > 0).sum(axis=0) > 1) & ((counts.sum(axis=0) > 0).sum(axis=0) > 1)
+    usable = (sizes > 2) & (varied if counts.shape[2] > 1 else True)
+    m = sizes[usable].astype(np.float64)
+    if not m.size:
+        return 0.0
+    weights = kendall_weight(m)
+    tau = numerators[usable] / (m * (m - 1) / 2)
+    return float((weights * tau).sum() / np.sqrt(weights.sum()))
+
+
+def published_score(counts: Counts) -> float:
+    """Return the upper normal tail of |tau|: ½ where nothing speaks against independence."""
+    return 0.5 * math.erfc(abs(published_tau(counts)) / math.sqrt(2))
+
+
+def claimed_sensitivity(n: int) -> float:
+    """Return Φ(6/√n) − ½."""
+    return 0.5 * math.erf(6 / math.sqrt(n) / math.sqrt(2))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -102,7 +102,6 @@ def averages(
 
 
 def scores(estimator: str, means: Reals, a: Mask, y: Reals) -> Reals:
-    """Return each record's term of the estimator, from ``averages``."""
     one, zero, treats, controls = means
     by_estimator: Reals = {
         "g-formula": one - zero, "ipw": np.where(a, y * treats, -y * controls),
@@ -112,28 +111,13 @@ def scores(estimator: str, means: Reals, a: Mask, y: Reals) -> Reals:
 
 
 def reach(estimator: str, least: float) -> float:
-    """Return how far from 0 a score can lie."""
     return {"g-formula": 2.0, "ipw": 1 / least, "aipw": 2 / least}[estimator]
 
 
-def fold_split(
-    estimator: str, means: Reals, a: Mask, y: Reals, complete: Mask, least: float
-) -> Integers:
-    """Return the sum of the kept records' scores and their number times the reach, in units of 1/``GRID``.
+def fold_split(estimator: str, means: Reals, a: Mask, y: Reals, complete: Mask, least: float) -> Integers:
+    """Return the sum of the complete records' scores and their number times the reach, in units of 1/``GRID``.
 
-    Parameters
-    ----------
-    estimator : str
-    means : float array, shape (4, n)
-        ``averages`` of the records.
-    a, kept : bool array, shape (n,)
-    y : float array, shape (n,)
-        In [−1, 1].
-    least : float
-        Public: probabilities are cut to [least, 1 − least].
-
-    Notes
-    -----
+    ``means`` are the ``averages`` of the records, shape (4, n); y lies in [−1, 1], probabilities in [least, 1 − least].
     *Guarantee*: ``fold_split_sensitivity``.
     """
     farthest = math.floor(GRID * reach(estimator, least))
@@ -141,9 +125,7 @@ def fold_split(
     return np.array([terms.astype(np.int64).sum(), int(complete.sum()) * farthest], dtype=np.int64)
 
 
-def fold_split_sensitivity(
-    estimator: str, n: int, folds: int, least: float, unit: Unit = Unit.ROW
-) -> Sensitivity:
+def fold_split_sensitivity(estimator: str, n: int, folds: int, least: float, unit: Unit = Unit.ROW) -> Sensitivity:
     """Return the l1 sensitivity of ``fold_split``: 2·reach of the own score, and one fold's share of every other.
 
     With W = 1/least, D = W − 1/(1 − least), h = 1/(K − 1) another score moves by 4h, hD or 2h(W + (1 − h)D); those of
@@ -234,4 +216,3 @@ class FoldSplit(EffectMethod):
             question, estimand="ate", estimate=mean * half, interval_reason=NO_INTERVAL, noise_error=noise,
             signal_to_noise=abs(mean * half) / noise if noise else math.inf,
         )  # fmt: skip
-

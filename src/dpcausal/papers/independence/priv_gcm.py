@@ -33,7 +33,6 @@ def published_products_bound(penalty: float) -> float:
 
 
 def responses(rows: Sample, question: IndependenceQuestion) -> Reals:
-    """Return x and y in [−1, 1], shape (n, 2), 0 for a row that has a missing value."""
     x = unit_column(values_of(rows.x), question.schema, question.x[0])
     both = np.column_stack([x, unit_column(rows.y[:, 0], question.schema, question.y[0])])
     both[~rows.is_complete] = 0.0
@@ -41,7 +40,6 @@ def responses(rows: Sample, question: IndependenceQuestion) -> Reals:
 
 
 def products(chunks: Chunks, U: Reals, penalty: float) -> Reals:
-    """Return the residual products, shape (n,)."""
     left = fitted_residuals(chunks, U, fit_weights(chunks, U, penalty))
     return np.asarray(left[:, 0] * left[:, 1])
 

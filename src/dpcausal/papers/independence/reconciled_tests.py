@@ -95,7 +95,6 @@ def smooth_median(values: npt.NDArray[np.float64], beta: float) -> tuple[float, 
 
 
 def default_blocks(n: int) -> int:
-    """Return the public number of blocks: odd, about one for 200 rows, 5 to 1001."""
     return min(max(n // 200, 5), 1001) // 2 * 2 + 1
 
 

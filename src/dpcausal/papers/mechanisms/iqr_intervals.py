@@ -27,8 +27,6 @@ _ROUNDING = 2.0**-40
 
 
 class Interval(NamedTuple):
-    """A half-open interval [lower, upper)."""
-
     lower: float
     upper: float
 
@@ -71,7 +69,6 @@ def proposed_distances(reach: IqrReach, shift: float = HALF_CELL) -> tuple[int, 
 
 
 def interval_sensitivity(unit: Unit = Unit.ROW) -> Sensitivity:
-    """Return the sensitivity 1 of each of ``proposed_distances`` with ``HALF_CELL``."""
     return Sensitivity(1, Norm.LINF, Relation.REPLACE_ONE, "iqr-interval-distance", unit)
 
 

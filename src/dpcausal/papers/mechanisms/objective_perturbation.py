@@ -33,8 +33,6 @@ MOST_STEPS = 1_000_000
 
 @dataclass(frozen=True)
 class Calibration:
-    """The constants of the corrected mechanism, all public."""
-
     quadratic: float  # M of the term (M/2)‖f‖²
     gradient: float  # G, the most that one donor moves the gradient inside the l1 ball
     log_volume: float  # log Φ, the most that one donor moves the log of the Jacobian
@@ -151,14 +149,12 @@ def objective_perturbation(
 
 
 def checked_shape(query: Query, target: Reals) -> tuple[int, int]:
-    """Return the numbers of donors and of periods; refuse an answer that is not the donors' real rows."""
     if query.integral or len(query.shape) != 2 or query.shape[1] != len(target) or 0 in query.shape:
         raise FenceError(f"'{query.label}' must be the donors' real rows, as long as the target")
     return query.shape[0], query.shape[1]
 
 
 def weights_of(released: Reals, donors: int) -> Reals:
-    """Return what was released as weights."""
     # A recording gate answers in the query's shape: the first entry of each row stands for its weight.
     array = np.asarray(released, dtype=np.float64)
     return array if array.shape == (donors,) else array[:, 0].copy()

@@ -31,8 +31,6 @@ GAUSSIAN = Kernel("Gaussian", 50_000, kernel_sums, lambda m: Fraction(1, 2**45))
 
 @dataclass(frozen=True)
 class Calibration:
-    """Constants of a bound (slope · m − offset)/m² on the change of HSIC_V between neighbours, and its claim."""
-
     slope: Fraction
     offset: Fraction
     proof: str

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.errors import ParameterError
-from dpcausal.papers.statistics import flip_distance as flip
+from dpcausal.papers.statistics.rank import signed
 from dpcausal.privacy.process_local import ProcessLocal
 
 Column = npt.NDArray[np.float64]
@@ -66,7 +66,6 @@ class IqrReach(ProcessLocal):
 
     @property
     def most(self) -> int:
-        """The public number of replacements from which on the reach is [0, U − L]; at most m."""
         return max(self._outer_most, len(self._inner) - 1)
 
     def highest(self, j: int) -> float:
@@ -113,11 +112,10 @@ def iqr_signed_distance(first: tuple[IqrReach, IqrReach], second: tuple[IqrReach
 
     # At j = 0 the winner wins: the search may start there and never returns 0.
     most = max(reach.most for pair in (first, second) for reach in pair)
-    return flip.signed(first_wins, least(can_flip, most))
+    return signed(first_wins, least(can_flip, most))
 
 
 def quartiles(m: int) -> tuple[int, int]:
-    """Return l − 1 and u − 1, the places of the quartiles counted from 0."""
     if m < 2:
         raise ParameterError(f"an interquartile range needs at least 2 records, got {m}")
     return -(-m // 4) - 1, -(-3 * m // 4) - 1

@@ -1,7 +1,11 @@
 """Spearman's rho and Kendall's tau with public normalisers, and steps of tau within strata, as exact integers.
 
 The normaliser depends on m alone.  The tie-corrected coefficients of the common libraries divide by a term of
-the data instead, and one record can move them by 2 at every m: they must never be released.  Proofs: ``rank.md``.
+the data instead, and one record can move them by 2 at every m: they must never be released.
+
+The signed flip distance z says which of two scores wins, and how many records away it is from losing: the first wins if
+and only if z ≥ 0.  One replaced record moves z by at most 1, so one draw of integer noise on it releases winner and
+confidence together.  Proofs: ``rank.md``.
 """
 
 from __future__ import annotations
@@ -32,8 +36,6 @@ GRID = 2**20
 
 @dataclass(frozen=True)
 class Calibration:
-    """Constants (a, b) of the bounds a/(m + b) on the change of a score between neighbours."""
-
     spearman: tuple[int, int]
     kendall: tuple[int, int]
 
@@ -84,9 +86,7 @@ def spearman_sensitivity(m: int, calibration: Calibration = LEAST, unit: Unit = 
     return _sensitivity(_bound(calibration.spearman, m) + ROUNDING, "spearman-rho", unit)
 
 
-def spearman_numerator_sensitivity(
-    m: int, calibration: Calibration = LEAST, unit: Unit = Unit.ROW
-) -> Sensitivity:
+def spearman_numerator_sensitivity(m: int, calibration: Calibration = LEAST, unit: Unit = Unit.ROW) -> Sensitivity:
     """Return the sensitivity of ``spearman_numerator`` and of its absolute value: the integer 2m(m − 1)."""
     return _sensitivity(int(_bound(calibration.spearman, m) * _largest_spearman(m)), "spearman-rho", unit)
 
@@ -96,9 +96,7 @@ def kendall_sensitivity(m: int, calibration: Calibration = LEAST, unit: Unit = U
     return _sensitivity(_bound(calibration.kendall, m) + ROUNDING, "kendall-tau", unit)
 
 
-def kendall_numerator_sensitivity(
-    m: int, calibration: Calibration = LEAST, unit: Unit = Unit.ROW
-) -> Sensitivity:
+def kendall_numerator_sensitivity(m: int, calibration: Calibration = LEAST, unit: Unit = Unit.ROW) -> Sensitivity:
     """Return the sensitivity of ``kendall_numerator`` and of its absolute value: the integer 2(m − 1)."""
     return _sensitivity(int(_bound(calibration.kendall, m) * pairs_of(m)), "kendall-tau", unit)
 
@@ -145,7 +143,6 @@ def table_kendall_steps(counts: Counts) -> int:
 
 
 def stratum_kendall_numerators(counts: Counts) -> Counts:
-    """Return K_s of each stratum of a table of counts, shape (levels of x, levels of y, strata)."""
     # Records with both codes larger, less those with a larger x and a smaller y.
     larger_x = np.cumsum(counts[::-1], axis=0)[::-1]
     larger_x = np.concatenate([larger_x[1:], np.zeros_like(larger_x[:1])], axis=0)
@@ -157,6 +154,29 @@ def stratum_kendall_numerators(counts: Counts) -> Counts:
 
 def conditional_kendall_steps_sensitivity(binary: bool = False) -> Sensitivity:
     """Return the sensitivity of the integer steps, each of many statistics at once: 6 · GRID + 1, 4 · GRID + 1."""
-    return Sensitivity(
-        (4 if binary else 6) * GRID + 1, Norm.LINF, Relation.REPLACE_ONE, "conditional-kendall-steps"
-    )
+    return Sensitivity((4 if binary else 6) * GRID + 1, Norm.LINF, Relation.REPLACE_ONE, "conditional-kendall-steps")
+
+
+def signed(first_wins: bool, distance: int) -> int:
+    """Return z = d − 1 if the first wins, z = −d if the second does, d ≥ 1 the flip distance.
+
+    At neighbours with the same winner d differs by at most 1; it is 1 at both of two with different winners.
+    """
+    return distance - 1 if first_wins else -distance
+
+
+def signed_margin(first: int, second: int, bound: int) -> int:
+    """Return the signed flip distance of two integer scores, the smaller of which wins: z = ⌊(s₂ − s₁)/(2Δ)⌋.
+
+    Equal scores are a win of the first; Δ is ``bound``, by which one replaced record moves each score at most.  The
+    distance to the other winner is d = ⌊(s₂ − s₁)/(2Δ)⌋ + 1 if the first wins, ⌈(s₁ − s₂)/(2Δ)⌉ if not.
+    """
+    if bound < 1:
+        raise ParameterError(f"the bound of an integer score must be at least 1, got {bound}")
+    # Python integers: in floats (s₂ − s₁)/(2Δ) can round across an integer, and neighbours then differ by 2.
+    return (int(second) - int(first)) // (2 * int(bound))
+
+
+def flip_sensitivity(proof: str = "signed-flip-distance", unit: Unit = Unit.ROW) -> Sensitivity:
+    """Return the sensitivity 1 of a signed flip distance; ``proof`` is the claim that the distance relies on."""
+    return Sensitivity(1, Norm.ABSOLUTE, Relation.REPLACE_ONE, proof, unit)

@@ -109,7 +109,6 @@ class FeatureTable:
     rows: Reals = field(repr=False)
 
     def index(self, values: Reals) -> Integers:
-        """Return each value's nearest place: a map of single values."""
         places: Integers = np.rint((values + 1) / 2 * (self.places.size - 1)).astype(np.int64)
         return places
 
@@ -129,7 +128,6 @@ def feature_table(width: float, pairs: int = PAIRS) -> FeatureTable:
 
 
 def tabulated(features: FourierFeatures) -> FeatureTable:
-    """Return the table of given features, of at most ``PAIRS`` pairs."""
     places = np.linspace(-1.0, 1.0, PLACES)
     return FeatureTable(places, features(places))
 

@@ -40,9 +40,7 @@ def published_weights_bound(donors: int, periods: int, penalty: float) -> float:
     return 4 * periods * math.sqrt(8 + donors) / penalty
 
 
-def published_constants(
-    donors: int, periods: int, penalty: float, loss: PureDP | ApproxDP
-) -> tuple[float, float]:
+def published_constants(donors: int, periods: int, penalty: float, loss: PureDP | ApproxDP) -> tuple[float, float]:
     """Return Δ and β as printed, with c = (1 + √(16n − 15))T0."""
     n, epsilon = donors, loss.epsilon
     checked_term("the penalty", penalty)

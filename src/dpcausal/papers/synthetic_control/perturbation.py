@@ -80,7 +80,6 @@ def weighted_sensitivity(weights: Reals, after: int) -> Sensitivity:
 def release_weights(
     X: Reals, y: Reals, penalty: float, projection: str, allotment: CallBudget, loss: PureDP | ZCDP | NoPrivacy
 ) -> Reals:
-    """Release ridge weights with noise of their exact sensitivity, then project them."""
     ridge = penalty / 2
     query = Query(ridge_weights(X, y, ridge), ridge_weight_sensitivity(y, ridge, len(X)), "weights")
     noisy = l2_ball(query, allotment, loss) if isinstance(loss, PureDP) else gaussian(query, allotment, loss)
@@ -90,7 +89,6 @@ def release_weights(
 def release_objective(
     X: Reals, y: Reals, quadratic: float | None, projection: str, allotment: CallBudget, loss: ApproxDP | NoPrivacy
 ) -> Reals:
-    """Release weights by objective perturbation, then project them."""
     if isinstance(loss, ApproxDP):
         query = Query(X, row_sensitivity(X.shape[1]), "weights")
         return PROJECTIONS[projection](objective_perturbation(query, allotment, loss, target=y, quadratic=quadratic))
@@ -99,7 +97,6 @@ def release_objective(
 
 
 def release_path(weights: Reals, Y: Reals, allotment: CallBudget, loss: PureDP | ZCDP | NoPrivacy) -> Reals:
-    """Release Y'f with noise of sensitivity 2√m‖f‖_∞, ``weights`` f as released and projected; Y is (n, m)."""
     query = Query(Y.T @ weights, weighted_sensitivity(weights, Y.shape[1]), "weighted donors")
     return np.asarray(l2_ball(query, allotment, loss) if isinstance(loss, PureDP) else gaussian(query, allotment, loss))
 
@@ -122,13 +119,7 @@ def check_noise(
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedDonors(SyntheticMethod):
-    """A method that releases weights, then the weighted donors.
-
-    Parameters
-    ----------
-    penalty : float, optional
-        λ of the ridge, for entries in [−1, 1]; T0 by default, as in the paper.
-    """
+    """A method that releases weights, then the weighted donors."""
 
     positive: ClassVar[tuple[str, ...]] = ("penalty",)
 
@@ -169,13 +160,7 @@ class WeightedDonors(SyntheticMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyWeights(WeightedDonors):
-    """Weights that are projected once they are noisy.
-
-    Parameters
-    ----------
-    projection : str
-        Where noisy weights are brought to: the ``"simplex"``, the ``"l1"`` ball, or ``"none"``.
-    """
+    """Weights that are projected once they are noisy."""
 
     projection: Literal["simplex", "l1", "none"] = "simplex"
 

@@ -1,20 +1,22 @@
-"""EM-PC: node by node, how many edges to remove and which, by private selection.
+"""Two baselines of Wang, Pang & Song (2020): EM-PC, by private selection, and SG, by noise on every test.
 
-Xu, Yuan & Wu (2017), as the baseline of Wang, Pang & Song (2020).  Erratum: its scores have no proved bound, and its
-published code approximates them by a greedy search (``docs/appendix/errata-discovery.md``).
+EM-PC: Xu, Yuan & Wu (2017), node by node how many edges to remove and which.  Erratum: its scores have no proved bound,
+and its published code approximates them by a greedy search (``docs/appendix/errata-discovery.md``).
+SG: section 4, PC with Gaussian noise on every test, with the moments accountant of Abadi et al. (2016).  Errata: the
+sensitivity of the conditional tau (Theorem 3) and strata left out as evaluated (same page).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dpcausal.discovery.search.pc import Edge, Skeleton, Test, Verdict, find_skeleton
 from dpcausal.papers.discovery.pc_system import ALPHA, DELTA, PcSystem, Replica
-from dpcausal.papers.discovery.sieve_and_examine import advanced_composition
+from dpcausal.papers.discovery.sieve_and_examine import advanced_composition, moments_accountant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +53,6 @@ class EmPc(PcSystem):
 def sets_of(
     node: str, tests: list[Test], neighbours: dict[str, tuple[str, ...]], decided: dict[Edge, tuple[str, ...]]
 ) -> dict[Edge, list[Test]]:
-    """Return the tests of each of a node's edges that is not decided, by sets of the node's own neighbours."""
     sets: dict[Edge, list[Test]] = {}
     for test in tests:
         pair = frozenset(test[:2])
@@ -92,3 +93,29 @@ def _eliminated(replica: Replica, best: dict[Edge, tuple[float, Test]]) -> dict[
 def _softmax(replica: Replica, utilities: list[float], epsilon: float) -> int:
     scaled = np.asarray(utilities) * epsilon / 2
     return int(np.argmax(scaled + replica.generator.gumbel(size=scaled.shape)))
+
+
+SHARE = 0.5
+"""Of the rows, in the sample of each test as published."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubsampledGaussian(PcSystem):
+    """SG: Gaussian noise on every test; ``max_order`` as in all systems here."""
+
+    name: ClassVar[str] = "SG"
+    about: ClassVar[str] = "tests with Gaussian noise"
+
+    def as_published(self, replica: Replica) -> tuple[Skeleton, str]:
+        """Perturb every test of a subsample with Gaussian noise; report by the moments accountant."""
+        noise = math.sqrt(2 * math.log(1.25 / DELTA)) / replica.epsilon
+
+        def ask(*test: Any) -> Verdict:
+            replica.asked += 1
+            score = replica.score(replica.sample(SHARE), test)
+            scale = noise * replica.bound / math.sqrt(SHARE)
+            return Verdict(score + float(replica.generator.normal(0, scale)) >= ALPHA)
+
+        skeleton = replica.skeleton(ask)
+        total = moments_accountant(SHARE, noise, max(replica.asked, 1), DELTA)
+        return skeleton, f"({total:.4g}, {DELTA:g})-DP after {replica.asked} tests"
