@@ -195,7 +195,8 @@ def stable_draws(answer: Any, epsilon: float, size: int, share: float) -> list[f
 
 MECHANISMS = (
     MechanismRow("stable-value", "propose_test_release:stable_value", "stable-value",
-                 ((PASSES, 0.5), (PASSES + 1, 0.5)), stable_draws, ("geometric noise at twice the ε", "stable ranks by gaps between ranks"),
+                 ((PASSES, 0.5), (PASSES + 1, 0.5)), stable_draws,
+                 ("geometric noise at twice the ε", "stable ranks by gaps between ranks"),
                  delta=lambda epsilon: STABLE_DELTA, draws=6_000),
 )  # fmt: skip
 
