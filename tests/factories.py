@@ -1,0 +1,27 @@
+"""What tests build alike: a table on a ledger of its own, and what is refused before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+import dpcausal as dpc
+from dpcausal.errors import DpCausalError
+
+
+def table(columns: Any, schema: Mapping[str, Any], loss: Any = None, **how: Any) -> dpc.Table:
+    """Return a table whose ledger has the loss, or no privacy."""
+    person = {name: how[name] for name in ("person",) if how.get(name)}
+    exact = loss is None or isinstance(loss, dpc.NoPrivacy)
+    ledger = dpc.Ledger.without_privacy() if exact else dpc.Ledger.in_memory(loss, **person)
+    return dpc.Table(columns, schema if isinstance(schema, dpc.Schema) else dpc.Schema(schema), ledger, **how)
+
+
+def refused_unpaid(asked: dpc.Table, error: type[DpCausalError], call: Any, *arguments: Any, **options: Any) -> str:
+    """Return the text of the error by which a call about a table is refused; nothing was spent."""
+    with pytest.raises(error) as refused:
+        call(asked, *arguments, **options)
+    assert asked.ledger.entries() == []
+    return str(refused.value)
