@@ -12,6 +12,8 @@ import statsmodels.api as sm
 import dpcausal as dpc
 from dpcausal.effects.unmeasured import e_value, e_value_limit, robustness_value
 from dpcausal.errors import BudgetExceededError, InfeasibleError, ParameterError
+from tests import factories
+from tests.refusals import rule_of
 
 SCHEMA = dpc.Schema({
     "a": dpc.Levels(["control", "drug"]), "z": dpc.Levels([0, 1, 2]), "w": dpc.Bounded(0, 10, cuts=[4]),
@@ -29,19 +31,28 @@ def made(n: int = 6_000, seed: int = 1) -> dict[str, Any]:
     return {"a": np.where(drug, "drug", "control"), "z": z, "w": w, "y": y, "ill": ill, "site": site}
 
 
-def table(columns: Any = None, budget: Any = None) -> dpc.Table:
-    ledger = dpc.Ledger.without_privacy() if budget is None else dpc.Ledger.in_memory(budget)
-    return dpc.Table(made() if columns is None else columns, SCHEMA, ledger)
-
-
 EXACT: Any = {"loss": dpc.NoPrivacy()}
+ROLES: Any = {"treatment": "a", "outcome": "y", "adjust": ["z"]}
+
+
+def table(columns: Any = None, budget: Any = None) -> dpc.Table:
+    return factories.table(made() if columns is None else columns, SCHEMA, budget)
+
+
+def exact(columns: Any = None, **words: Any) -> Any:
+    return dpc.effect(table(columns), **ROLES | EXACT | words)
+
+
+def noisy(columns: Any, loss: Any, seed: int = 1, schema: Any = SCHEMA, **words: Any) -> Any:
+    with dpc.simulated_noise(seed):
+        return dpc.effect(factories.table(columns, schema, loss), **ROLES | words, loss=loss)
 
 
 @pytest.mark.parametrize("outcome", ["y", "ill"])
 @pytest.mark.parametrize("estimand", ["ate", "att"])
 def test_without_noise_it_is_the_g_formula_to_8_digits(outcome: str, estimand: str) -> None:
     columns = made()
-    found = dpc.effect(table(columns), treatment="a", outcome=outcome, adjust=["z", "w"], estimand=estimand, **EXACT)
+    found = exact(columns, outcome=outcome, adjust=["z", "w"], estimand=estimand)
     drug = (columns["a"] == "drug").astype(float)
     cells = (columns["z"] * 2 + (columns["w"] >= 4))[:, None] == np.arange(6)
     fit = sm.OLS(columns[outcome], np.hstack([cells, cells * drug[:, None]]).astype(float)).fit()
@@ -54,7 +65,7 @@ def test_without_noise_it_is_the_g_formula_to_8_digits(outcome: str, estimand: s
 
 def test_without_noise_a_trial_is_the_difference_of_means_with_its_usual_error_and_ratios() -> None:
     columns = made()
-    found = dpc.effect(table(columns), treatment="a", outcome="ill", adjust=[], **EXACT)
+    found = exact(columns, outcome="ill", adjust=[])
     drug, ill = columns["a"] == "drug", columns["ill"]
     p1, p0 = ill[drug].mean(), ill[~drug].mean()
     error = np.sqrt(p1 * (1 - p1) / drug.sum() + p0 * (1 - p0) / (~drug).sum())
@@ -70,18 +81,18 @@ def test_without_noise_a_trial_is_the_difference_of_means_with_its_usual_error_a
 
 def test_groups_are_the_effects_within_them_and_their_mean_is_the_whole() -> None:
     columns = made()
-    found = dpc.effect(table(columns), treatment="a", outcome="y", adjust=["z"], groups="site", **EXACT)
+    found = exact(columns, groups="site")
     assert [one.group for one in found.by_group] == ["site = n", "site = s", "site = w"]
     for one, level in zip(found.by_group, "nsw", strict=True):
         inside = {name: values[columns["site"] == level] for name, values in columns.items()}
-        alone = dpc.effect(table(inside), treatment="a", outcome="y", adjust=["z"], **EXACT)
+        alone = exact(inside)
         assert one.estimate == pytest.approx(alone.estimate, abs=1e-8)
         assert one.interval == pytest.approx(alone.interval, abs=1e-7)
 
 
 def test_balance_is_that_of_the_arms_before_the_adjustment() -> None:
     columns = made()
-    found = dpc.effect(table(columns), treatment="a", outcome="y", adjust=["z"], **EXACT)
+    found = exact(columns)
     drug = columns["a"] == "drug"
     for one, level in zip(found.balance, (1, 2), strict=True):
         shares = [(columns["z"][arm] == level).mean() for arm in (drug, ~drug)]
@@ -92,12 +103,11 @@ def test_balance_is_that_of_the_arms_before_the_adjustment() -> None:
 
 
 def test_the_second_level_is_treated_unless_told_otherwise_and_more_levels_must_be_named() -> None:
-    there = dpc.effect(table(), treatment="a", outcome="y", adjust=[], **EXACT)
-    back = dpc.effect(table(), treatment="a", outcome="y", adjust=[], treated="control", **EXACT)
+    there = exact(adjust=[])
+    back = exact(adjust=[], treated="control")
     assert (there.treated, back.treated) == ("drug", "control") and back.estimate == -(there.estimate or 0)
-    with pytest.raises(ParameterError, match="as treated and control"):
-        dpc.effect(table(), treatment="site", outcome="y", adjust=[], **EXACT)
-    found = dpc.effect(table(), treatment="site", outcome="y", adjust=[], treated="w", control="n", **EXACT)
+    assert rule_of(lambda: exact(treatment="site")) == "two-levels"
+    found = exact(treatment="site", adjust=[], treated="w", control="n")
     assert found.treated == "w" and abs(found.estimate or 9) < 0.2
 
 
@@ -105,12 +115,12 @@ def test_asking_again_is_free_and_so_is_a_saved_release() -> None:
     asked = table(budget=dpc.PureDP(1))
     released = dpc.cells(asked, by=["a", "z", "site"], values=["y", "ill"], loss=dpc.PureDP(1))
     head = asked.ledger.head
-    again = dpc.Release.from_json(released.to_json())
+    again: Any = dpc.Release.from_json(released.to_json())
     for release in (released, again):
-        one = release.effect(treatment="a", outcome="ill", adjust=["z"], groups="site")  # type: ignore[attr-defined]
+        one = release.effect(treatment="a", outcome="ill", adjust=["z"], groups="site")
         assert one.interval[0] < one.estimate < one.interval[1] and len(one.by_group) == 3
         assert one.guarantee == released.guarantee
-        other = release.effect(treatment="site", outcome="y", treated="w", control="n")  # type: ignore[attr-defined]
+        other = release.effect(treatment="site", outcome="y", treated="w", control="n")
         assert other.estimate == pytest.approx(0, abs=0.3)
     assert asked.ledger.head == head
     assert again.to_dict() == released.to_dict()
@@ -134,58 +144,41 @@ def test_rows_that_lack_a_column_are_left_out_and_the_others_give_the_answer() -
     lost = np.random.default_rng(2).random(6_000) < 0.4
     columns["a"] = np.where(lost, None, columns["a"])
     columns["y"][::7] = np.nan
-    found = dpc.effect(table(columns), treatment="a", outcome="y", adjust=["z"], **EXACT)
+    found = exact(columns)
     whole = ~lost & ~np.isnan(columns["y"])
     kept = {name: values[whole] for name, values in columns.items()}
-    alone = dpc.effect(table(kept), treatment="a", outcome="y", adjust=["z"], **EXACT)
+    alone = exact(kept)
     assert found.estimate == pytest.approx(alone.estimate, abs=1e-12)
     assert found.interval == pytest.approx(alone.interval, abs=1e-12) and found.n == 6_000
 
 
 def test_too_few_rows_for_the_loss_are_refused_before_the_spend_with_what_would_do() -> None:
-    small = table(made(400), dpc.PureDP(1))
-    with pytest.raises(InfeasibleError, match=r"give epsilon .* rows") as told:
-        dpc.effect(small, treatment="a", outcome="y", adjust=["z", "site"], loss=dpc.PureDP(0.1))
-    assert small.ledger.entries() == []
-    enough = float(str(told.value).split("epsilon ")[1].split(" or")[0])
-    ready = table(made(400), dpc.PureDP(10))
-    dpc.effect(ready, treatment="a", outcome="y", adjust=["z", "site"], loss=dpc.PureDP(enough * 1.01))
+    words, small = ROLES | {"adjust": ["z", "site"]}, table(made(400), dpc.PureDP(1))
+    text = factories.refused_unpaid(small, InfeasibleError, dpc.effect, **words, loss=dpc.PureDP(0.1))
+    enough = float(text.split("epsilon ")[1].split(" or")[0])
+    assert noisy(made(400), dpc.PureDP(enough * 1.01), **words)
 
 
 def test_strata_without_both_arms_leave_the_answer_and_it_says_so() -> None:
     columns = made()
     columns["a"] = np.where(columns["z"] == 2, "drug", columns["a"])
-    with dpc.simulated_noise(1):
-        found = dpc.effect(table(columns, dpc.PureDP(1)), treatment="a", outcome="y", adjust=["z"], loss=dpc.PureDP(1))
+    found = noisy(columns, dpc.PureDP(1))
     assert found.share_supported == pytest.approx(2 / 3, abs=0.03)
     assert any("without both arms" in note for note in found.notes)
     columns["a"] = np.where(columns["z"] == 1, "drug", columns["a"])
-    with dpc.simulated_noise(1):
-        none = dpc.effect(table(columns, dpc.PureDP(1)), treatment="a", outcome="y", adjust=["z"], loss=dpc.PureDP(1))
+    none = noisy(columns, dpc.PureDP(1))
     assert none.estimate is None and none.interval is None and "strata" in none.interval_reason
     assert none.to_json()
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"treatment": "w", "adjust": ["w"]}, {"outcome": "site"}, {"outcome": "a"}, {"adjust": "z"},
-        {"adjust": ["z", "z"]}, {"estimand": "late"}, {"coverage": 1.0}, {"treated": "placebo"}, {"groups": "a"},
-        {"treated": "drug", "control": "drug"}, {"blocks": 3},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("wrong", [
+    {"treatment": "w", "adjust": ["w"]}, {"outcome": "site"}, {"outcome": "a"}, {"adjust": "z"},
+    {"adjust": ["z", "z"]}, {"estimand": "late"}, {"coverage": 1.0}, {"treated": "placebo"}, {"groups": "a"},
+    {"treated": "drug", "control": "drug"}, {"blocks": 3},
+])  # fmt: skip
 def test_wrong_arguments_are_refused_before_the_spend(wrong: dict[str, Any]) -> None:
-    asked = table(budget=dpc.PureDP(1))
-    arguments: dict[str, Any] = {"treatment": "a", "outcome": "y", "adjust": ["z"], "loss": dpc.PureDP(1)}
-    with pytest.raises(ParameterError):
-        dpc.effect(asked, **(arguments | wrong))
-    assert asked.ledger.entries() == []
-
-
-@pytest.mark.parametrize("form", ["", "{}", '{"format": 1, "kind": "cells"}'])
-def test_a_text_that_is_no_release_of_cells_is_refused(form: str) -> None:
-    with pytest.raises(ParameterError):
-        dpc.Release.from_json(form)
+    words = ROLES | {"loss": dpc.PureDP(1)} | wrong
+    factories.refused_unpaid(table(budget=dpc.PureDP(1)), ParameterError, dpc.effect, **words)
 
 
 def test_the_robustness_value_and_the_e_value_are_those_of_their_papers() -> None:
@@ -197,37 +190,13 @@ def test_the_robustness_value_and_the_e_value_are_those_of_their_papers() -> Non
     assert e_value_limit((0.9, 2.0)) == 1 and e_value_limit((0.5, 0.8)) == e_value(1 / 0.8)
 
 
-def test_pictures_are_drawn_of_groups_and_of_the_balance() -> None:
-    found = dpc.effect(table(), treatment="a", outcome="y", adjust=["z"], groups="site", **EXACT)
-    forest, balance = found.plot(), found.plot(what="balance")
-    labels = [label.get_text() for label in forest.get_yticklabels()]
-    assert labels[0].startswith("everyone") and len(labels) == 4
-    assert len(balance.get_yticklabels()) == len(found.balance)
-    with pytest.raises(ParameterError):
-        found.plot(what="anything")
-
-
-def test_a_subgroup_is_named_in_the_ledger_and_in_the_answer() -> None:
-    part = table(made(), dpc.PureDP(9)).where("site", among=["n"])
-    told = "the subgroup: site in ['n']"
-    for answer in (
-        dpc.effect(part, treatment="a", outcome="y", adjust=["z"], loss=dpc.PureDP(2)),
-        dpc.cells(part, by=["a"], values=["y"], loss=dpc.PureDP(2)),
-    ):
-        assert told in answer.guarantee.public
-    assert all("site in ['n']" in entry.detail for entry in part.ledger.entries()) and len(part.ledger.entries()) == 2
-
-
 def test_few_records_in_wide_bounds_have_an_interval_for_any_skew_and_it_says_so() -> None:
-    """A plain outcome of 1,000 records at a large ε had none, for what its range might hide."""
     rng = np.random.default_rng(5)
     z = rng.integers(0, 4, 1_000)
     a = (rng.random(1_000) < 0.2 + 0.15 * z).astype(int)
     columns = {"a": a, "z": z, "y": np.clip(0.5 * z + 0.4 * a + rng.normal(size=1_000), -4, 6)}
-    schema = dpc.Schema({"a": dpc.Levels([0, 1]), "z": dpc.Levels([0, 1, 2, 3]), "y": dpc.Bounded(-4, 6)})
-    with dpc.simulated_noise(1):
-        private = dpc.Table(columns, schema, dpc.Ledger.in_memory(dpc.PureDP(8)))
-        found = dpc.effect(private, treatment="a", outcome="y", adjust=["z"], groups="z", loss=dpc.PureDP(8))
+    schema = {"a": dpc.Levels([0, 1]), "z": dpc.Levels([0, 1, 2, 3]), "y": dpc.Bounded(-4, 6)}
+    found = noisy(columns, dpc.PureDP(8), schema=schema, groups="z")
     low, high = found.interval
     assert low < 0.4 < high
     assert 1.5 < (high - low) / (2 * 1.96 * found.standard_error) < 2.5
@@ -238,9 +207,6 @@ def test_few_records_in_wide_bounds_have_an_interval_for_any_skew_and_it_says_so
 def test_a_noisy_risk_keeps_its_interval_however_wide() -> None:
     rng = np.random.default_rng(2)
     columns = {"a": rng.integers(0, 2, 60), "y": rng.integers(0, 2, 60)}
-    schema = dpc.Schema({"a": dpc.Levels([0, 1]), "y": dpc.Levels([0, 1])})
-    with dpc.simulated_noise(3):
-        private = dpc.Table(columns, schema, dpc.Ledger.in_memory(dpc.PureDP(1.5)))
-        found = dpc.effect(private, treatment="a", outcome="y", adjust=[], loss=dpc.PureDP(1.5))
+    found = noisy(columns, dpc.PureDP(1.5), 3, dict.fromkeys("ay", dpc.Levels([0, 1])), adjust=[])
     low, high = found.interval
     assert high - low > 0.5

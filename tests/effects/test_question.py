@@ -9,6 +9,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.errors import ParameterError, SchemaError
+from tests import factories
 
 ROWS = 6_000
 EXACT = dpc.NoPrivacy()
@@ -25,14 +26,13 @@ def rows(seed: int = 1) -> dict[str, Any]:
 def table(loss: Any, seed: int = 1, **columns: Any) -> dpc.Table:
     declared = {"arm": dpc.Levels([0, 1]), "site": dpc.Levels([0, 1, 2]), "x": dpc.Bounded(-1, 1),
                 "state": dpc.Levels(["alive", "dead"]), "cost": dpc.Bounded(0, 10)} | columns  # fmt: skip
-    ledger = dpc.Ledger.without_privacy() if loss == EXACT else dpc.Ledger.in_memory(loss)
-    return dpc.Table(rows(seed), dpc.Schema(declared), ledger)
+    return factories.table(rows(seed), declared, loss)
 
 
-def asked(loss: Any, held: Any = None, **words: Any) -> Any:
-    said = {"treatment": "arm", "outcome": "state", "adjust": ["site"], "loss": loss} | words
-    with dpc.simulated_noise(1):
-        return dpc.effect(table(loss) if held is None else held, **said)
+def asked(loss: Any, held: Any = None, seed: int = 1, **words: Any) -> Any:
+    words = {"treatment": "arm", "outcome": "state", "adjust": ["site"], "loss": loss} | words
+    with dpc.simulated_noise(seed):
+        return dpc.effect(table(loss) if held is None else held, **words)
 
 
 @pytest.mark.parametrize(("method", "loss", "adjust"), [
@@ -42,7 +42,6 @@ def asked(loss: Any, held: Any = None, **words: Any) -> Any:
     (dpc.methods.RandomizedTrial(probabilities=[0.5, 0.5]), dpc.PureDP(0.2), []),
 ])  # fmt: skip
 def test_the_level_that_is_counted_is_declared_named_and_may_be_either(method: Any, loss: Any, adjust: Any) -> None:
-    """Seen to fail: the sign followed the order of the levels, and nothing in the answer named the one counted."""
     last = asked(loss, method=method, adjust=adjust)
     first = asked(loss, method=method, adjust=adjust, event="alive")
     declared = asked(loss, table(loss, state=dpc.Levels(["dead", "alive"])), method=method, adjust=adjust)
@@ -85,7 +84,6 @@ def test_regressions_of_moments_name_the_reference_level_of_each_column_of_two()
 
 @pytest.mark.parametrize("words", [{}, {"treated": 1.0, "control": 0.0}, {"treated": "0"}, {"treated": True}])
 def test_a_treatment_declared_bounded_from_0_to_1_is_that_of_the_levels_0_and_1(words: dict[str, Any]) -> None:
-    """Seen to fail: 'has 4 levels: name treated= and control= of below 0.25, ...'."""
     found = asked(EXACT, table(EXACT, arm=dpc.Bounded(0, 1)), outcome="cost", **words)
     own = asked(EXACT, outcome="cost", **words)
     assert found.estimate == own.estimate and (found.treated, found.control) == (own.treated, own.control)
@@ -109,15 +107,11 @@ def test_a_subgroup_of_a_recoded_column_keeps_the_records_that_it_names() -> Non
     ("site", {"among": [0]}, {"method": dpc.methods.RandomizedTrial(sizes=[ROWS // 2, ROWS // 2]), "adjust": []}),
 ])  # fmt: skip
 def test_a_subgroup_that_leaves_nothing_to_compare_is_refused_unpaid(column: str, among: Any, words: Any) -> None:
-    """Seen to fail: paid in full, and no answer could come."""
-    held = table(dpc.PureDP(1))
-    with pytest.raises(ParameterError):
-        asked(dpc.PureDP(1), held.where(column, **among), **words)
-    assert held.ledger.entries() == []
+    part = table(dpc.PureDP(1)).where(column, **among)
+    factories.refused_unpaid(part, ParameterError, lambda held: asked(dpc.PureDP(1), held, **words))
 
 
 def test_other_tasks_refuse_a_column_that_the_subgroup_or_the_schema_fixes_unpaid() -> None:
-    """Seen to fail: a test of a constant column was paid, and said independent; a direction of it said anything."""
     held = table(dpc.ApproxDP(9, 1e-6), site=dpc.Levels([1]))
     one = held.where("arm", among=[1]).where("x", at_least=0.25, at_most=0.25)
     loss = dpc.ApproxDP(1, 1e-6)
@@ -158,14 +152,9 @@ def lacking(seed: int, n: int = ROWS) -> tuple[dict[str, Any], float]:
 
 
 def of_all(columns: Any, loss: Any, seed: int = 1, **words: Any) -> Any:
-    schema = dpc.Schema({"arm": dpc.Levels([0, 1]), "site": dpc.Levels([0, 1, 2]), "y": dpc.Bounded(0, 15)})
-    ledger = dpc.Ledger.without_privacy() if loss == EXACT else dpc.Ledger.in_memory(loss)
-    said = {"treatment": "arm", "outcome": "y", "adjust": ["site"], "loss": loss,
-            "method": dpc.methods.Stratified(population="observed")} | words  # fmt: skip
-    with dpc.simulated_noise(seed):
-        found = dpc.effect(dpc.Table(columns, schema, ledger), **said)
-    assert loss == EXACT or ledger.remaining.epsilon == 0
-    return found
+    schema = {"arm": dpc.Levels([0, 1]), "site": dpc.Levels([0, 1, 2]), "y": dpc.Bounded(0, 15)}
+    words = {"outcome": "y", "method": dpc.methods.Stratified(population="observed")} | words
+    return asked(loss, factories.table(columns, schema, loss), seed, **words)
 
 
 @pytest.mark.parametrize("estimand", ["ate", "att"])
@@ -191,7 +180,6 @@ def test_of_all_with_confounders_it_is_the_g_formula_over_their_strata_with_its_
 
 
 def test_where_outcomes_are_missing_by_what_is_adjusted_for_the_interval_of_all_holds_everybodys_effect() -> None:
-    """Seen to fail: 'everybody' was +1.67 for +2.33.  Of 40 true ones more than 13 miss with a chance below 1e-8."""
     held = 0
     for seed in range(40):
         columns, truth = lacking(seed)
@@ -206,20 +194,15 @@ def test_the_population_is_refused_unpaid_where_it_is_none_and_said_of_imputed_t
     columns, _ = lacking(1)
     with pytest.raises(ParameterError):
         of_all(columns, EXACT, method=dpc.methods.Stratified(population="everybody"))
-    schema = dpc.Schema({"arm": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 15)})
-    held = dpc.Table(columns, schema, dpc.Ledger.without_privacy(), missing="impute")
-    found = dpc.effect(held, treatment="arm", outcome="y", adjust=[], loss=EXACT)
-    assert found.population == "imputed"
+    schema = {"arm": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 15)}
+    held = factories.table(columns, schema, missing="impute")
+    assert asked(EXACT, held, outcome="y", adjust=[]).population == "imputed"
 
 
 def test_an_imputed_level_is_no_event() -> None:
-    """Seen to fail: what is missing counted as the level that was not the event, whichever that was."""
     place = np.arange(3000)
     frame = {"t": place % 2, "y": np.where(place % 5 < 2, np.nan, place % 3 % 2)}
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(9))
-    table = dpc.Table(frame, dpc.Schema(dict.fromkeys("ty", dpc.Levels([0, 1]))), ledger, missing="impute")
-    with pytest.raises(ParameterError):
-        dpc.effect(table, treatment="t", outcome="y", adjust=[], event=0, loss=dpc.PureDP(8))
-    assert not ledger.entries()
-    with dpc.simulated_noise(1):
-        assert dpc.effect(table, treatment="t", outcome="y", adjust=[], event=1, loss=dpc.PureDP(8)).event == "1"
+    private = factories.table(frame, dict.fromkeys("ty", dpc.Levels([0, 1])), dpc.PureDP(8), missing="impute")
+    words: Any = {"treatment": "t", "outcome": "y", "adjust": [], "loss": dpc.PureDP(8)}
+    factories.refused_unpaid(private, ParameterError, dpc.effect, **words, event=0)
+    assert asked(held=private, event=1, **words).event == "1"
