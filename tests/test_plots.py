@@ -7,9 +7,10 @@ import sys
 import pytest
 from matplotlib.figure import Figure
 
+import dpcausal as dpc
 from dpcausal.errors import MissingDependencyError, ParameterError
-from dpcausal.independence.result import draw, draw_many
-from dpcausal.plotting import axes
+from dpcausal.independence.result import draw_pvalues
+from dpcausal.plotting import axes, titled
 
 
 def test_given_axes_come_back_and_new_ones_stand_on_a_figure_of_their_own() -> None:
@@ -27,18 +28,18 @@ def test_what_is_no_axes_is_refused_with_the_way_to_save(given: object) -> None:
 
 def test_names_with_dollar_signs_are_shown_as_they_stand_and_powers_of_ten_as_powers() -> None:
     names = ["$\\frac{a$, b$", "c, d"]
-    for ax in (
-        draw(None, pvalue=0.003, alpha=0.05, decision="dependent", title=names[0], stamp=""),
-        draw_many(None, names=names, pvalues=(0.5, 1e-4), alpha=0.05, stamp=""),
-    ):
-        ax.figure.canvas.draw()
-        written = [ax.title, ax.xaxis.label, *ax.get_yticklabels()]
-        assert not any(text.get_parse_math() for text in written if "$" in text.get_text())
-        assert all(text.get_parse_math() for text in ax.get_xticklabels())
+    ax = draw_pvalues(axes(), (0.5, 1e-4), 0.05, (False, True))
+    ax.set_yticks(range(2), names)
+    titled(ax, names[0], "").figure.canvas.draw()
+    written = [ax.title, ax.xaxis.label, *ax.get_yticklabels()]
+    assert not any(text.get_parse_math() for text in written if "$" in text.get_text())
+    assert all(text.get_parse_math() for text in ax.get_xticklabels())
 
 
 def test_a_decision_without_a_pvalue_is_drawn_as_such() -> None:
-    ax = draw(None, pvalue=None, alpha=0.05, decision="not detected", title="a, b", stamp="")
+    data = dpc.simulate.smooth_design(100, effect=0.5, seed=1)
+    table = dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    ax = dpc.ci_test(table, "x", "y", given=[], method="hsic", loss=dpc.PureDP(1)).plot()
     assert "no p-value" in ax.texts[0].get_text() and len(ax.lines) == 1
 
 

@@ -1,7 +1,8 @@
-"""Made-up tables for directions, their neighbours, and what a call brings to the gate on both."""
+"""Simulated tables for directions, their neighbours, and what a call brings to the gate on both."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 import pytest
 
 import dpcausal as dpc
+from dpcausal import papers
 from dpcausal.audit import compare
 from dpcausal.direction import api as asking
 from dpcausal.direction.methods import METHODS
@@ -18,14 +20,6 @@ from dpcausal.direction.scores.anm import split_rows
 from dpcausal.mechanisms.blocks import assign_blocks
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.methods import MajorityVote
-from dpcausal.papers import (
-    AnmTestPrivacy,
-    AnmTestPrivacyIqr,
-    AnmTrainingPrivacy,
-    AnmTrainingRanks,
-    Holdout,
-    TrainingPrivacy,
-)
 from dpcausal.privacy.noise import public_generator
 from tests.conformance import STARTS
 
@@ -42,7 +36,8 @@ CORRECTED: dict[str, dict[str, Any]] = {
     if not (both and score == "iqr")  # of which no scores are released
 }
 PUBLISHED: dict[str, dict[str, Any]] = {
-    f"published {score}": {"score": score, "published": True, "protect": "test"} for score in AnmTestPrivacy.scores
+    f"published {score}": {"score": score, "published": True, "protect": "test"}
+    for score in papers.AnmTestPrivacy.scores
 }
 """Ways to release from a test half whose proofs hold."""
 
@@ -54,7 +49,7 @@ ANSWERS: dict[str, Any] = {
 }
 
 
-HALVES: dict[str, Any] = {"test": Holdout, "training": TrainingPrivacy}
+HALVES: dict[str, Any] = {"test": papers.Holdout, "training": papers.TrainingPrivacy}
 """The method of each protected half, as a ledger names it."""
 
 OPTIONS = ("blocks", "rows_per_block", "share", "training_share", "penalty", "width", "release_scores")
@@ -66,8 +61,8 @@ def spelled(arguments: dict[str, Any]) -> dict[str, Any]:
     own = {name: words.pop(name) for name in OPTIONS if name in words}
     protect, score, method = words.pop("protect", "everyone"), words.get("score"), words.get("method", "auto")
     if words.pop("published", False):
-        halves = {"test": AnmTestPrivacy, "training": AnmTrainingRanks}
-        special = {("test", "iqr"): AnmTestPrivacyIqr, ("training", "hsic"): AnmTrainingPrivacy}
+        halves = {"test": papers.AnmTestPrivacy, "training": papers.AnmTrainingRanks}
+        special = {("test", "iqr"): papers.AnmTestPrivacyIqr, ("training", "hsic"): papers.AnmTrainingPrivacy}
         return words | {"method": special.get((protect, score or "hsic"), halves.get(protect))(**own)}  # type: ignore[misc]
     if not isinstance(method, str) or not (own or protect in HALVES):
         return words
@@ -142,15 +137,9 @@ def new_row(rng: np.random.Generator, rows: Rows) -> Rows:
     """Return a row that is extreme, tied, nearly tied, not a number, infinite or anywhere, each column by itself."""
     def value(column: int) -> float:
         near = float(rows[int(rng.integers(len(rows))), column])
-        return (
-            float(LOW[column]),
-            float(HIGH[column]),
-            near,
-            float(np.nextafter(near, HIGH[column])),
-            float(rng.uniform(LOW[column], HIGH[column])),
-            float("nan"),
-            float("inf"),
-        )[int(rng.integers(7))]
+        low, high = float(LOW[column]), float(HIGH[column])
+        beside, anywhere = float(np.nextafter(near, high)), float(rng.uniform(low, high))
+        return (low, high, near, beside, anywhere, math.nan, math.inf)[int(rng.integers(7))]
 
     return np.array([value(0), value(1)])
 

@@ -20,12 +20,13 @@ from dpcausal.privacy.noise import add_cube, simulated_noise
 NAMES = ("x", "y")
 
 
-def chances(found: list[tuple[int, int, int, int]], counts: Counts, alpha: float = 0.1) -> dict[str, float]:
-    said = []
-    for one in found:
-        pvalues = claims_of(counts, one, NAMES)
-        said.append(verdict_of(pvalues, "x" if 2 * one[1] >= counts.blocks else "y", NAMES, alpha))
-    return {name: said.count(name) / len(said) for name in set(said)}
+def chances(noisy: list[tuple[int, int, int, int]], counts: Counts, alpha: float = 0.1) -> dict[str, float]:
+    """Return how often each verdict follows from the noisy counts."""
+    verdicts = [
+        verdict_of(claims_of(counts, one, NAMES), "x" if 2 * one[1] >= counts.blocks else "y", NAMES, alpha)
+        for one in noisy
+    ]
+    return {name: verdicts.count(name) / len(verdicts) for name in set(verdicts)}
 
 
 @pytest.mark.proves("cube")
@@ -49,28 +50,24 @@ def test_the_chance_that_no_entry_of_the_noise_goes_too_far_is_the_sum_over_the_
 
 
 @pytest.mark.parametrize(("blocks", "epsilon"), [(20, 1.0), (40, 0.5)])
-def test_what_can_come_out_is_told_as_simulated_noise_has_it(blocks: int, epsilon: float) -> None:
+def test_the_chances_of_verdicts_are_those_of_simulated_noise(blocks: int, epsilon: float) -> None:
     counts = Counts(blocks, cube_tail(epsilon), epsilon)
     whole = {
         "arrow": (blocks, blocks, 0, blocks), "neither": (blocks,) * 4, "both": (blocks, blocks, 0, 0),
         "unlinked": (0, blocks, 0, 0),
     }  # fmt: skip
-    told = outlook(counts, 0.1)
+    expected, scale = outlook(counts, 0.1), 1 / epsilon * (1 + 1e-12)
+    verdicts = {"arrow": "x causes y", "neither": "model rejected", "unlinked": "no association detected"}
     with simulated_noise(4):
-        for name, says in (
-            ("arrow", "x causes y"),
-            ("neither", "model rejected"),
-            ("unlinked", "no association detected"),
-        ):
-            scale = 1 / epsilon * (1 + 1e-12)
-            drawn = [
+        for name, verdict in verdicts.items():
+            noisy: Any = [
                 tuple(add_cube(np.array(whole[name]), scale, sensitivity=1, epsilon=epsilon).tolist())
                 for _ in range(300)
             ]
-            p = told[name]
-            # Noise may make an arrow of two misfits, or a link of none, now and then.
-            assert abs(chances(drawn, counts).get(says, 0) - p) < 6 * math.sqrt(p * (1 - p) / 300) + 0.02
-    assert told["both"] < told["unlinked"] < 1
+            p = expected[name]
+            # Noise may make an arrow of two misfits, or an association of none, now and then.
+            assert abs(chances(noisy, counts).get(verdict, 0) - p) < 6 * math.sqrt(p * (1 - p) / 300) + 0.02
+    assert expected["both"] < expected["unlinked"] < 1
 
 
 def test_without_noise_what_can_come_out_is_certain_and_a_threshold_is_found_from_anywhere() -> None:
@@ -122,17 +119,15 @@ def test_without_noise_p_values_are_scipys_binomial_tails_and_all_grow_as_they_s
 
 
 @pytest.mark.parametrize("epsilon", [0.004, 0.3, 1.0])
-def test_few_rows_are_told_in_a_line_with_how_many_would_do(epsilon: float) -> None:
+def test_too_few_rows_for_an_arrow_are_named_with_how_many_are_enough(epsilon: float) -> None:
     table = dpc.Table(
         {name: np.zeros(400) for name in "xy"}, dpc.Schema(dict.fromkeys("xy", dpc.Bounded(-1, 1))),
         dpc.Ledger.in_memory(dpc.PureDP(epsilon)),
     )  # fmt: skip
     question, loss = Pair.of(table, "x", "y", None, 0.1), dpc.PureDP(epsilon)
-    (told, *_) = Verdict().plan(question, loss).caveats(question, loss)
+    (caveat, *_) = Verdict().plan(question, loss).caveats(question, loss)
     rows = enough_rows(400, epsilon, 0.1)
-    assert len(told.split()) <= 16
-    assert rows is None or f" {rows} rows" in told
-    assert (rows is None) == (epsilon < 0.01)
+    assert (rows is None) == (epsilon < 0.01) and (rows is None or f" {rows} rows" in caveat)
     if rows is not None:
         counts = Counts(default_blocks(rows, epsilon), cube_tail(epsilon), epsilon)
         assert outlook(counts, 0.1)["arrow"] >= 0.8

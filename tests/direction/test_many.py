@@ -13,14 +13,14 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.direction import many
-from dpcausal.direction.many import MOST_RELEASES
 from dpcausal.errors import BudgetExceededError, DpCausalError, LossError, ParameterError, SchemaError
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.papers import Holdout
 from dpcausal.papers.direction import half, stable
 from dpcausal.privacy.loss import parse_loss
 from dpcausal.privacy.sensitivity import Unit
-from tests.direction.neighbours import LOW, Rows, ask, spelled
+from tests.direction.neighbours import ask, spelled
+from tests.direction.neighbours import table as pair_table
 
 NAMES = ("a", "b", "c", "d")
 SCHEMA = dpc.Schema({name: dpc.Bounded(-1, 1) for name in NAMES} | {"z": dpc.Levels(["no", "yes"])})
@@ -45,8 +45,6 @@ def all_of(asked: dpc.Table, pairs: Any = None, **arguments: Any) -> dpc.Directi
     return dpc.direction_all(asked, pairs, **({"loss": dpc.PureDP(1), "scores": scores} | spelled(arguments)))
 
 
-# ------------------------------------------------------------------------------------------------ costs
-
 LOSSES: dict[str, tuple[Any, Any]] = {
     "pure": (dpc.PureDP(1), dpc.PureDP(1)),
     "approximate, few": (dpc.ApproxDP(1, 1e-6), dpc.PureDP(1)),
@@ -63,18 +61,16 @@ def test_one_entry_pays_for_all_and_the_answers_use_it_up(kind: str, shares: Any
     with recording_gate() as recording:
         r = all_of(asked, loss=loss, scores=["igci", "igci-slope"], shares=shares)
     (entry,) = asked.ledger.entries()
-    assert r.guarantee.loss == spent
-    assert entry.task == "direction_all" and asked.ledger.verify().ok
+    assert r.guarantee.loss == spent and entry.task == "direction_all" and asked.ledger.verify().ok
     assert len(r.directions) == len(recording.passages) == 12
     epsilons = [passage.event.loss.exact_epsilon for passage in recording.passages]
     assert [one.spent.exact_epsilon for one in r.directions] == epsilons
     if isinstance(spent, dpc.PureDP):
         assert sum(epsilons) == 1
-        assert asked.ledger.remaining.epsilon == 0
     else:
         rho = (parse_loss(entry.zcdp) if entry.zcdp else loss).exact_rho
         assert 0 <= rho - sum(epsilon**2 for epsilon in epsilons) / 2 < Fraction(1, 10**12)
-        assert asked.ledger.remaining.epsilon == 0
+    assert asked.ledger.remaining.epsilon == 0
     with pytest.raises(BudgetExceededError):
         dpc.direction(asked, "a", "b", score="igci", loss=dpc.PureDP(1e-6))
 
@@ -94,15 +90,9 @@ def test_a_share_names_its_pair_in_either_order_and_one_score_may_be_a_text() ->
 
 
 def test_a_small_delta_pays_a_hundred_answers_more_than_twice_as_much_each() -> None:
-    names = [f"v{k}" for k in range(15)]
-    wide = {name: np.linspace(-1, 1, 40) for name in names}
-    schema = dpc.Schema({name: dpc.Bounded(-1, 1) for name in names})
-    loss = dpc.ApproxDP(1, 1e-6)
-    pairs = list(itertools.combinations(names, 2))[:100]
+    names, loss = [f"v{k}" for k in range(15)], dpc.ApproxDP(1, 1e-6)
     with dpc.simulated_noise(1):
-        r = all_of(dpc.Table(
-            wide, schema, dpc.Ledger.in_memory(loss), missing="impute"
-        ), pairs, scores=["igci"], loss=loss)
+        r = all_of(named(names), list(itertools.combinations(names, 2))[:100], scores=["igci"], loss=loss)
     assert r.guarantee.loss == loss and "divided-loss" in r.guarantee.proofs
     assert all(one.spent.epsilon > 2.2 / 100 for one in r.directions)
 
@@ -113,31 +103,33 @@ def test_where_rho_is_counted_many_small_parts_cost_less_than_their_sum() -> Non
     assert asked.ledger.remaining.rho == pytest.approx(0.5 - 1 / 12, abs=1e-8)
 
 
-# ------------------------------------------------------------------------------------------- what is asked
-
-
 def test_all_pairs_of_bounded_columns_are_asked_by_default() -> None:
     r = all_of(table())
     assert r.pairs == tuple(itertools.combinations(NAMES, 2))
     assert [one.columns for one in r.directions] == list(r.pairs)
 
 
+def recorded(monkeypatch: pytest.MonkeyPatch, where: Any, name: str) -> list[tuple[tuple[Any, ...], Any]]:
+    """Return a list that fills with the arguments and values of a function."""
+    calls: list[tuple[tuple[Any, ...], Any]] = []
+    honest = getattr(where, name)
+
+    def keep(*arguments: Any) -> Any:
+        calls.append((arguments, honest(*arguments)))
+        return calls[-1][1]
+
+    monkeypatch.setattr(where, name, keep)
+    return calls
+
+
 def test_each_column_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[list[str]] = []
-    of = dpc.Table.rows
-
-    def watched(self: dpc.Table, names: Any) -> Any:
-        read.append(list(names))
-        return of(self, names)
-
-    monkeypatch.setattr(dpc.Table, "rows", watched)
+    calls = recorded(monkeypatch, dpc.Table, "rows")
     all_of(table(), [("a", "b"), ("c", "a")], scores=["igci-slope", "igci"])
-    assert read == [["a", "b", "c"]]
+    assert [list(names) for (_, names), _ in calls] == [["a", "b", "c"]]
 
 
 @pytest.mark.parametrize("way", [{}, {"protect": "test"}, {"blocks": 3}, {"alpha": 0.55}], ids=str)
 def test_each_answer_is_that_of_a_direction_with_its_seed_and_its_part(way: dict[str, Any]) -> None:
-    """The same noise (none), the same split: only what the answers share differs."""
     protect = way.get("protect", "everyone")
     scores = ["igci", "igci-slope"] if protect == "everyone" else ["spearman", "kendall"]
     with recording_gate(lambda event, value: value):
@@ -157,8 +149,11 @@ def test_without_privacy_every_answer_is_exact() -> None:
     assert not r.guarantee.private and r.guarantee.proofs == ()
 
 
-def test_test_set_privacy_is_stamped_on_the_whole_and_on_each_answer() -> None:
-    r = all_of(table(protect="test"), protect="test")
+@pytest.mark.proves("one-half-for-all")
+def test_all_answers_about_a_test_half_split_the_rows_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = recorded(monkeypatch, half, "split_rows")
+    r = all_of(table(protect="test"), protect="test", scores=["kendall", "iqr"])
+    assert len(calls) == 12 and len({tuple(test) for _, (_, test) in calls}) == 1
     assert r.guarantee.unit is Unit.TEST_ROW
     for one in (r, *r.directions):
         assert "training half are NOT protected" in one.guarantee.caveats[0]
@@ -166,36 +161,11 @@ def test_test_set_privacy_is_stamped_on_the_whole_and_on_each_answer() -> None:
 
 
 @pytest.mark.proves("one-half-for-all")
-def test_all_answers_about_a_test_half_split_the_rows_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one of them learns from, no other one tests on: the protected rows are the same in all."""
-    seen: list[tuple[int, ...]] = []
-    split = half.split_rows
-
-    def watched(*arguments: Any) -> Any:
-        parts = split(*arguments)
-        seen.append(tuple(parts[1]))
-        return parts
-
-    monkeypatch.setattr(half, "split_rows", watched)
-    all_of(table(protect="test"), protect="test", scores=["kendall", "iqr"])
-    assert len(seen) == 12 and len(set(seen)) == 1
-
-
-@pytest.mark.proves("one-half-for-all")
 def test_all_answers_about_a_training_half_learn_from_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[int, ...]] = []
-    split = stable.split_rows
-
-    def watched(*arguments: Any) -> Any:
-        parts = split(*arguments)
-        seen.append(tuple(parts[0]))
-        return parts
-
-    monkeypatch.setattr(stable, "split_rows", watched)
-    asked = table(protect="training")
+    calls = recorded(monkeypatch, stable, "split_rows")
     with recording_gate() as recording:
-        r = all_of(asked, protect="training", scores=["hsic", "iqr"], penalty=0.5)
-    assert len(seen) == 12 and len(set(seen)) == 1
+        r = all_of(table(protect="training"), protect="training", scores=["hsic", "iqr"], penalty=0.5)
+    assert len(calls) == 12 and len({tuple(train) for _, (train, _) in calls}) == 1
     assert sum(passage.event.loss.exact_epsilon for passage in recording.passages) == 1
     assert r.guarantee.unit is Unit.TRAINING_ROW and "one-half-for-all" in r.guarantee.proofs
     for one in (r, *r.directions):
@@ -218,76 +188,44 @@ def test_halves_of_several_sizes_are_refused(monkeypatch: pytest.MonkeyPatch) ->
     all_of(asked, [("a", "b")], protect="test", scores=["iqr"])
 
 
-# ----------------------------------------------------------------------------------------------- refusals
-
-REFUSED: dict[str, tuple[dict[str, Any], type[DpCausalError], str]] = {
-    "no pair": ({"pairs": []}, ParameterError, "at least one pair"),
-    "a text for pairs": ({"pairs": "ab"}, ParameterError, "pairs must be a list"),
-    "a set of pairs": ({"pairs": {("a", "b")}}, ParameterError, "pairs must be a list"),
-    "a text for a pair": ({"pairs": ["ab"]}, ParameterError, "two column names"),
-    "three columns": ({"pairs": [("a", "b", "c")]}, ParameterError, "two column names"),
-    "a number for a column": ({"pairs": [("a", 1)]}, ParameterError, "two column names"),
-    "a pair twice": ({"pairs": [("a", "b"), ("c", "d"), ("a", "b")]}, ParameterError, "named once"),
-    "a pair in both orders": ({"pairs": [("a", "b"), ("b", "a")]}, ParameterError, "named once"),
-    "a column with itself": ({"pairs": [("a", "a")]}, ParameterError, "two different columns"),
-    "an absent column": ({"pairs": [("a", "b"), ("a", "q")]}, SchemaError, "'q' is not in the schema"),
-    "a column of levels": ({"pairs": [("a", "z")]}, SchemaError, "'z' has levels"),
-    "no score": ({"scores": []}, ParameterError, "at least one score"),
-    "a set for scores": ({"scores": {"hsic"}}, ParameterError, "scores must be a list"),
-    "a score twice": ({"scores": ["iqr", "hsic", "iqr"]}, ParameterError, "each score must be named once"),
-    "an unknown score": ({"scores": ["hsic", "r2"]}, ParameterError, "score must be one of"),
-    "a score without sensitivity": ({"protect": "test", "scores": ["igci"]}, ParameterError, "does not go with"),
-    "a share of an unasked pair": (
-        {"pairs": [("a", "b")], "shares": {("a", "c"): 1}}, ParameterError, "was not asked for"
-    ),
-    "a share of a pair in both orders": (
-        {"pairs": [("a", "b")], "shares": {("b", "a"): 1, ("a", "b"): 2}}, ParameterError, "a pair twice"
-    ),
-    "a share of 0": ({"shares": {"igci": 0}}, LossError, "a share must be above 0"),
-    "a share as text": ({"shares": {"igci": "1"}}, LossError, "a share must be a number"),
-    "a list of shares": ({"shares": [1, 2]}, ParameterError, "shares must be a mapping"),
-    "a part too small": ({"shares": {("a", "b"): 1e-12}}, LossError, "at least 1e-9"),
-    "a large epsilon": ({"loss": dpc.PureDP(21)}, LossError, "accept_large_epsilon"),
-    "no loss": ({"loss": 1.0}, LossError, "loss must be"),
-    "no privacy from a private ledger": ({"loss": dpc.NoPrivacy()}, LossError, "without_privacy"),
-    "an even number of blocks": ({"blocks": 4}, ParameterError, "odd number"),
-    "a level of 2": ({"alpha": 2.0}, ParameterError, "alpha must be"),
-    "an unknown correction": ({"correction": "sidak"}, ParameterError, "correction must be one of holm"),
+REFUSED: dict[type[DpCausalError], list[dict[str, Any]]] = {
+    ParameterError: [
+        *({"pairs": pairs} for pairs in (
+            [], "ab", {("a", "b")}, ["ab"], [("a", "b", "c")], [("a", 1)], [("a", "b"), ("c", "d"), ("a", "b")],
+            [("a", "b"), ("b", "a")], [("a", "a")],
+        )),
+        *({"scores": scores} for scores in ([], {"hsic"}, ["iqr", "hsic", "iqr"], ["hsic", "r2"])),
+        {"protect": "test", "scores": ["igci"]}, {"pairs": [("a", "b")], "shares": {("a", "c"): 1}},
+        {"pairs": [("a", "b")], "shares": {("b", "a"): 1, ("a", "b"): 2}}, {"shares": [1, 2]}, {"blocks": 4},
+        {"alpha": 2.0}, {"correction": "sidak"}, {"table": columns()},
+        {"table": ["a"]}, {"table": [f"v{k}" for k in range(64)]},  # one column; 2,016 pairs
+    ],
+    SchemaError: [{"pairs": [("a", "b"), ("a", "q")]}, {"pairs": [("a", "z")]}],
+    LossError: [
+        {"shares": {"igci": 0}}, {"shares": {"igci": "1"}}, {"shares": {("a", "b"): 1e-12}}, {"loss": dpc.PureDP(21)},
+        {"loss": 1.0}, {"loss": dpc.NoPrivacy()},
+    ],
+    BudgetExceededError: [{"loss": dpc.PureDP(2)}],
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_answered_is_refused_before_the_spend(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments, error, rule = REFUSED[name]
-    asked = table(dpc.ApproxDP(20, 1e-3))
+def named(names: list[str]) -> dpc.Table:
+    schema = dpc.Schema({name: dpc.Bounded(-1, 1) for name in names})
+    rows = {name: np.linspace(-1, 1, 40) for name in names}
+    return dpc.Table(rows, schema, dpc.Ledger.in_memory(dpc.ApproxDP(1, 1e-6)), missing="impute")
+
+
+@pytest.mark.parametrize(("error", "arguments"), [(error, one) for error, all in REFUSED.items() for one in all])
+def test_what_cannot_be_answered_is_refused_before_the_spend(
+    error: Any, arguments: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = dict(arguments)
+    other = options.pop("table", None)
+    asked = named(other) if isinstance(other, list) else table(dpc.ApproxDP(1, 1e-3))
     monkeypatch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data was read"))
-    with pytest.raises(error, match=rule):
-        all_of(asked, **arguments)
+    with pytest.raises(error):
+        all_of(other if isinstance(other, dict) else asked, **options)
     assert not asked.ledger.entries()
-
-
-def test_a_budget_too_small_refuses_the_whole_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = table(dpc.PureDP(0.5))
-    monkeypatch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data was read"))
-    with pytest.raises(BudgetExceededError):
-        all_of(asked)
-    assert not asked.ledger.entries()
-
-
-def test_too_many_answers_and_too_few_columns_are_refused() -> None:
-    names = [f"v{k}" for k in range(64)]  # 2,016 pairs
-    wide = dpc.Table(
-        {name: np.zeros(8) for name in names}, dpc.Schema({name: dpc.Bounded(0, 1) for name in names}),
-        dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")  # fmt: skip
-    with pytest.raises(ParameterError, match=f"at most {MOST_RELEASES}"):
-        all_of(wide)
-    narrow = dpc.Table(
-        {"a": np.zeros(8)}, dpc.Schema({"a": dpc.Bounded(0, 1)}), dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute"
-    )
-    with pytest.raises(ParameterError, match="two columns declared Bounded"):
-        all_of(narrow)
-    with pytest.raises(ParameterError, match="dpcausal Table"):
-        all_of({"a": LOW})  # type: ignore[arg-type]
 
 
 def test_an_interrupt_after_the_spend_leaves_the_spend(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,12 +255,10 @@ def test_the_entry_holds_what_was_asked() -> None:
 
 
 def test_a_single_pair_and_score_is_a_direction_at_the_same_cost() -> None:
-    rows: Rows = np.column_stack([columns()["a"], columns()["b"]])
+    rows = np.column_stack([columns()["a"], columns()["b"]])
     with recording_gate(lambda event, value: value):
         alone = ask(rows, score="igci-slope")
     with recording_gate(lambda event, value: value):
-        asked = dpc.Table({"x": rows[:, 0], "y": rows[:, 1]},
-                          dpc.Schema({"x": dpc.Bounded(-1, 1), "y": dpc.Bounded(-1, 3)}),
-                          dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
+        asked = pair_table(rows, dpc.Ledger.in_memory(dpc.PureDP(1)))
         (one,) = all_of(asked, scores=["igci-slope"]).directions
     assert (one.margin, one.seed, one.spent) == (alone.margin, alone.seed, alone.guarantee.loss)

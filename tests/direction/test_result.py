@@ -1,4 +1,4 @@
-"""A direction as a result: frozen, printable, portable, and without a trace of the rows."""
+"""Directions as results: frozen, portable, without a trace of the rows, and what an answer names at which level."""
 
 from __future__ import annotations
 
@@ -12,30 +12,45 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from statsmodels.stats.multitest import multipletests
 
 import dpcausal as dpc
 from dpcausal.mechanisms.gate import recording_gate
-from tests.direction.neighbours import CORRECTED, PUBLISHED, Rows, ask
+from tests.direction.neighbours import CORRECTED, PUBLISHED, Rows, ask, table
+from tests.direction.test_many import all_of
+from tests.direction.test_many import table as wide_table
 
 MODES: dict[str, dict[str, Any]] = {"votes": {"blocks": 5}, **CORRECTED, **PUBLISHED}
+PAIRS = [("a", "b"), ("c", "a")]
 
 
 def rows(n: int = 60) -> Rows:
-    rng = np.random.default_rng(8)
-    return np.column_stack([rng.uniform(-1, 1, n), rng.uniform(-1, 3, n)])
+    return np.random.default_rng(8).uniform([-1, -1], [1, 3], (n, 2))
+
+
+def answered(answer: float, **arguments: Any) -> dpc.Direction:
+    with recording_gate(lambda event, value: np.full_like(value, answer)):
+        return ask(rows(), **({"blocks": 5} | arguments))
+
+
+def answers(counts: tuple[int, ...] = (4, 0, 3, 5), **arguments: Any) -> dpc.DirectionSet:
+    """Return four answers of five blocks with the given noisy counts of votes."""
+    released = iter(counts)
+    with recording_gate(lambda event, value: np.full_like(value, next(released))):
+        return all_of(wide_table(), PAIRS, **({"scores": ["igci", "igci-slope"], "blocks": 5} | arguments))
 
 
 def reachable(root: object) -> list[object]:
-    """Return all that hangs on an object, without going into modules, classes and functions."""
+    """Return all that an object refers to, without going into modules, classes and functions."""
     stops = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType)
     seen: dict[int, object] = {}
     waiting = [root]
     while waiting:
-        found = waiting.pop()
-        if id(found) in seen or isinstance(found, stops):
-            continue
-        seen[id(found)] = found
-        waiting += gc.get_referents(found)
+        one = waiting.pop()
+        if id(one) not in seen and not isinstance(one, stops):
+            seen[id(one)] = one
+            waiting += gc.get_referents(one)
     return list(seen.values())
 
 
@@ -43,83 +58,140 @@ def reachable(root: object) -> list[object]:
 def test_a_result_holds_no_array_no_table_and_no_value_of_a_row(mode: str) -> None:
     data = rows()
     r = ask(data, **MODES[mode])
-    found = reachable(r)
-    assert not [part for part in found if isinstance(part, (np.ndarray, dpc.Table, dpc.Ledger))]
     values = set(data.ravel().tolist())
-    assert not [part for part in found if isinstance(part, float) and part in values]
+    parts = reachable(r)
+    assert not [part for part in parts if isinstance(part, (np.ndarray, dpc.Table, dpc.Ledger))]
+    assert not [part for part in parts if isinstance(part, float) and part in values]
     pickled, text = pickle.dumps(r), r.to_json() + r.summary() + repr(r)
     for value in values:
-        assert struct.pack(">d", value) not in pickled  # pickle's own order of bytes for a float
-        assert struct.pack("<d", value) not in pickled
+        assert struct.pack(">d", value) not in pickled and struct.pack("<d", value) not in pickled
         assert repr(value) not in text
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_result_is_frozen_and_pickles(mode: str) -> None:
-    r = ask(rows(), **MODES[mode])
+@pytest.mark.parametrize("mode", [*MODES, "set"])
+def test_a_result_is_frozen_pickles_and_goes_to_json_and_back(mode: str) -> None:
+    r: Any = answers() if mode == "set" else ask(rows(), **MODES[mode])
     with pytest.raises(dataclasses.FrozenInstanceError):
-        r.cause = "y"  # type: ignore[misc]
-    assert pickle.loads(pickle.dumps(r)) == r
-    assert hash(r) == hash(pickle.loads(pickle.dumps(r)))
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_a_result_goes_to_json_and_back(mode: str) -> None:
-    r = ask(rows(), **MODES[mode])
+        r.n = 3
+    copy = pickle.loads(pickle.dumps(r))
+    assert copy == r and hash(copy) == hash(r) and str(r) == r.summary()
     back = json.loads(r.to_json(indent=1))
-    assert back == r.to_dict()
-    assert back["cause"] == r.cause and back["columns"] == ["x", "y"] and back["seed"] == r.seed
-    assert back["guarantee"]["loss"] == {"kind": "PureDP", "epsilon": 1.0}
-    assert back["guarantee"]["unit"] == r.guarantee.unit.value
+    assert back == r.to_dict() and back["guarantee"]["loss"] == {"kind": "PureDP", "epsilon": 1.0}
+    assert mode == "set" or (back["cause"], back["columns"], back["seed"]) == (r.cause, ["x", "y"], r.seed)
 
 
-def test_a_result_is_one_row_of_a_frame() -> None:
+@pytest.mark.parametrize("count", [-3, 0, 2, 3, 5, 9])
+def test_the_same_release_names_a_cause_at_its_p_and_above_and_none_below(count: int) -> None:
+    free = answered(count, alpha=0.999)
+    assert free.p_sign is not None and free.favoured is not None
+    for alpha in (0.001, 0.01, 0.1, 0.3, 0.9, min(free.p_sign, 0.999), float(np.nextafter(free.p_sign, 0))):
+        r = answered(count, alpha=alpha)
+        assert r.inconclusive == (r.cause is None) == (free.p_sign > alpha)
+        assert (r.cause, r.favoured) == (None if r.inconclusive else free.favoured, free.favoured)
+        same = dataclasses.replace(r, cause=free.cause, effect=free.effect, alpha=0.999, guarantee=free.guarantee)
+        assert same == free  # margin and p are as released
+
+
+@pytest.mark.parametrize("mode", [*CORRECTED, *PUBLISHED])
+def test_a_half_is_a_forced_choice_at_every_level(mode: str) -> None:
+    for alpha in (0.001, 0.9):
+        with recording_gate(lambda event, value: np.full_like(value, 3)):
+            r = ask(rows(), alpha=alpha, **MODES[mode])
+        assert r.cause == r.favoured is not None and r.verdict is None
+        assert any("forced choice" in caveat for caveat in r.guarantee.caveats)
+
+
+def test_an_open_answer_says_so_in_words_in_json_and_in_its_picture() -> None:
+    r = answered(3)
+    assert "inconclusive" in r.headline()[0] and "+1 votes" in r.details() and r.cause is None
+    values = json.loads(r.to_json())
+    assert (values["cause"], values["effect"], values["favoured"], values["margin"]) == (None, None, "x", 1.0)
+    assert r.plot().get_title().startswith("x and y: inconclusive")
+
+
+def test_the_level_is_in_the_ledger_and_without_noise_nothing_is_open() -> None:
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
+    for alpha in (0.1, 0.4):
+        r = dpc.direction(table(rows(), ledger), "x", "y", loss=dpc.PureDP(0.5), alpha=alpha)
+        assert r.spent == r.guarantee.loss == dpc.PureDP(0.5)
+    assert [json.loads(entry.detail)["alpha"] for entry in ledger.entries()] == [0.1, 0.4]
+    exact = ask(rows(), loss=dpc.NoPrivacy(), alpha=0.001)
+    assert exact.cause is not None and exact.p_sign is None
+
+
+def test_a_result_is_one_row_of_a_frame_with_its_scores() -> None:
     r = ask(rows(), blocks=5)
-    frame = r.to_frame()
-    assert len(frame) == 1
-    line = frame.iloc[0]
+    line = r.to_frame().iloc[0]
     assert (line["cause"], line["margin"], line["loss"], line["private"]) == (r.cause, r.margin, "PureDP(1)", True)
+    scored = dataclasses.replace(ask(rows(), protect="test"), scores=(0.25, 0.5))
+    line = scored.to_frame().iloc[0]
+    assert "x -> y 0.25, y -> x 0.5" in scored.details() and (line["scores_1"], line["scores_2"]) == (0.25, 0.5)
 
 
-def test_the_headline_says_arrow_lean_and_margin() -> None:
-    with recording_gate(lambda event, value: np.asarray(9)):
-        r = ask(rows(), blocks=5)
+def test_the_texts_say_arrow_favoured_side_and_margin_or_that_nothing_was_released() -> None:
+    r = answered(9)
     assert r.headline()[0] == "x → y." and r.p_sign is not None and r.cause == "x"
     assert all(part in r.details() for part in (f"{r.p_sign:.3f}", "+13 votes", "5 blocks", "60 rows"))
-
-
-def test_a_declined_answer_says_so() -> None:
-    r = dataclasses.replace(ask(rows(), protect="test"), cause=None, effect=None, margin=None, p_sign=None)
-    assert "no direction was released" in r.details()
-    assert json.loads(r.to_json())["cause"] is None
+    declined = dataclasses.replace(ask(rows(), protect="test"), cause=None, effect=None, margin=None, p_sign=None)
+    assert "no direction was released" in declined.details()
 
 
 @pytest.mark.parametrize("mode", ["votes", "hsic", "published hsic"])
-def test_plots_draw_released_values_on_the_axes_that_are_given(mode: str) -> None:
-    from matplotlib.figure import Figure
-
-    r = ask(rows(), **MODES[mode])
-    ax = Figure().subplots()
+def test_plots_draw_released_values_on_the_axes_that_are_given_and_are_stamped(mode: str) -> None:
+    r, ax = ask(rows(), **MODES[mode]), Figure().subplots()
     assert r.plot(ax) is ax
     assert ax.get_title().startswith(r.answer()) and ax.get_xlim() == (-1.05, 1.05)
     ends = [float(line.get_xdata()[-1]) for line in ax.lines if len(line.get_xdata()) == 2][1:]
     far = 1.0 if r.p_sign is None else min(1.0, -np.log10(max(r.p_sign, 1e-3)) / 3)
     assert ends == pytest.approx([far if (r.margin or 0) >= 0 else -far])
-
-
-def test_released_scores_are_in_the_summary_and_in_the_frame() -> None:
-    r = dataclasses.replace(ask(rows(), protect="test"), scores=(0.25, 0.5))
-    assert "x -> y 0.25, y -> x 0.5" in r.details()
-    line = r.to_frame().iloc[0]
-    assert (line["scores_1"], line["scores_2"]) == (0.25, 0.5)
-
-
-def test_a_picture_is_stamped_with_what_it_does_not_protect() -> None:
-    assert r"TEST HALF ONLY" in ask(rows(), protect="test").plot().get_title()
+    assert ("TEST HALF ONLY" in ax.get_title()) == (mode != "votes")
     with dpc.simulated_noise(1):
-        assert "NOT PRIVATE" in ask(rows(), blocks=5).plot().get_title()
+        assert "NOT PRIVATE" in ask(rows(), **MODES[mode]).plot().get_title()
 
 
-def test_printing_a_result_prints_its_summary() -> None:
-    r = ask(rows(), blocks=5)
-    assert str(r) == r.summary()
+def test_a_set_is_a_sequence_and_a_frame_of_its_directions() -> None:
+    r = answers(shares={("a", "b"): 3}, alpha=0.4)
+    assert len(r) == 4 and list(r) == list(r.directions) and r[-1] is r.directions[3] and r[1:3] == r.directions[1:3]
+    frame = r.to_frame()
+    assert frame[["columns_1", "columns_2", "score"]].to_numpy().tolist() == [
+        ["a", "b", "igci"], ["a", "b", "igci-slope"], ["c", "a", "igci"], ["c", "a", "igci-slope"],
+    ]  # fmt: skip
+    assert frame["epsilon"].tolist() == [0.375, 0.375, 0.125, 0.125] and set(frame["loss"]) == {"PureDP(1)"}
+    assert frame["inconclusive"].tolist() == [one.inconclusive for one in r.directions]
+    assert frame["margin"].tolist() == [3, -5, 1, 5]
+    assert "it was paid ε = 0.375 of ε = 1" in r[0].details()
+
+
+def test_the_summary_of_a_set_has_a_line_for_each_answer_and_names_scores_that_disagree() -> None:
+    head, *lines = answers((60, 0, 3, 5), alpha=0.3).headline()
+    assert "2 pairs, 2 scores, 80 rows" in head and "a -> b" in head
+    assert "+115 votes" in lines[0] and "adjusted p" in lines[0] and "5 blocks; paid ε = 0.25" in lines[0]
+    assert "c and a: inconclusive   igci: +1 votes" in lines[2]
+    (line,) = [line for line in answers((60, -60, 5, 5)).headline() if "disagree" in line]
+    assert "igci says a -> b, igci-slope says b -> a" in line
+    assert not [line for line in answers((60, 2, 5, 5)).headline() if "disagree" in line]
+
+
+@pytest.mark.parametrize("correction", ["holm", "benjamini-hochberg", "none"])
+def test_arrows_are_corrected_for_their_number(correction: Any) -> None:
+    r = answers((60, 20, 3, -40), alpha=0.3, correction=correction)
+    pvalues, by = [one.p_arrow for one in r], {"holm": "holm", "benjamini-hochberg": "fdr_bh"}
+    expected = pvalues if correction == "none" else multipletests(pvalues, method=by[correction])[1]
+    assert r.adjusted == pytest.approx(expected)
+    assert set(r.arrows) == {one.columns if one.favoured == one.columns[0] else one.columns[::-1]
+                             for one, p in zip(r, expected, strict=True) if p <= 0.3}  # fmt: skip
+
+
+def test_a_half_has_no_arrow_after_correction_only_favoured_sides() -> None:
+    r = all_of(wide_table(protect="test"), PAIRS, scores=["iqr"], protect="test")
+    assert r.arrows == () and set(r.adjusted) == {None} and all(one.cause for one in r)
+
+
+def test_the_picture_of_a_set_draws_arrows_and_a_dotted_line_for_the_others() -> None:
+    r = answers((60, 60, 3, 5), alpha=0.3)
+    ax = r.plot()
+    drawn = [one for one in ax.texts if getattr(one, "arrow_patch", None) is not None]
+    assert len(drawn) == len({one.arrow_patch.get_edgecolor() for one in drawn}) == 2
+    assert {"a", "b", "c", "no arrow"} <= {text.get_text() for text in ax.texts}
+    assert "NOT PRIVATE" in ax.get_title() and r.plot(ax) is ax
+    ax.figure.canvas.draw()

@@ -1,15 +1,19 @@
-"""Rows that lack a column contribute nothing, inside their own block, stratum or pair, and everyone keeps his bound."""
+"""Rows with a missing value contribute nothing, inside their own block, stratum or pair, and bounds still hold."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import chisquare, kstest
 
 import dpcausal as dpc
+from dpcausal.data.records import Rows
 from dpcausal.independence.methods import ALL
+from dpcausal.independence.methods import block_test as blocks
 from dpcausal.independence.methods.block_test import LEAST_COMPLETE, BlockTest, block_scores
 from dpcausal.independence.methods.hsic import first_returns
 from dpcausal.independence.question import IndependenceQuestion
@@ -24,12 +28,9 @@ SCHEMA = dpc.Schema(
 LAW = dpc.ModelX(mean=lambda z: 0.5 * z[:, 0], sd=1.0)
 
 
-def law_of(kind: Any) -> dict[str, Any]:
-    return {"model_x": LAW} if hasattr(kind, "model_x") else {}
-
-
 METHODS: dict[str, tuple[Any, list[str]]] = {
-    **{kind.name: (kind(blocks=4, **law_of(kind)), ["z"]) for kind in ALL if issubclass(kind, BlockTest)},
+    **{kind.name: (kind(blocks=4, **({"model_x": LAW} if kind.name == "crt" else {})), ["z"])
+       for kind in ALL if issubclass(kind, BlockTest)},
     "crt-decision": (dpc.methods.CrtDecision(model_x=LAW, resamples=39), ["z"]),
     "kendall": (dpc.methods.Kendall(), ["z"]),
     "neighbours": (dpc.methods.Neighbours(), ["z"]),
@@ -41,7 +42,7 @@ Frame = dict[str, np.ndarray]
 
 
 def frame(seed: int, share: float = 0.3) -> Frame:
-    """Return rows of which a share lacks x, and as many y."""
+    """Return rows of which a share has x missing, and as many y."""
     rng = np.random.default_rng(seed)
     z = rng.standard_normal(N)
     columns = {"x": 0.5 * z + rng.standard_normal(N), "y": 0.7 * z + rng.standard_normal(N), "z": z}
@@ -61,19 +62,17 @@ def asked(columns: Frame, name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_what_a_row_that_lacks_a_column_holds_elsewhere_does_not_count(name: str) -> None:
-    """Seen to fail where such a row counts as the midpoint."""
+def test_what_an_incomplete_row_holds_elsewhere_does_not_count(name: str) -> None:
     before = frame(1)
-    lacks = np.isnan(before["x"])
+    incomplete = np.isnan(before["x"])
     after = {key: value.copy() for key, value in before.items()}
-    after["y"][lacks], after["z"][lacks], after["u"] = 3.0, -3.0, before["u"][::-1]
-    assert lacks.sum() > 100 and asked(before, name).statistic == asked(after, name).statistic
+    after["y"][incomplete], after["z"][incomplete], after["u"] = 3.0, -3.0, before["u"][::-1]
+    assert incomplete.sum() > 100 and asked(before, name).statistic == asked(after, name).statistic
 
 
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("kind", ["kept to kept", "kept to out", "out to kept", "out to out"])
 def test_a_replaced_row_moves_no_answer_by_more_than_its_bound(name: str, kind: str) -> None:
-    """The same events with the same public facts, whether the row is left out or not."""
     method, given = METHODS[name]
     extremes = {"x": 4.0, "y": -4.0, "z": 4.0}
     rng = np.random.default_rng(sum(map(ord, name + kind)))
@@ -100,64 +99,49 @@ def rows_of_test(columns: Frame) -> tuple[Any, IndependenceQuestion]:
     return question.read(), question
 
 
-def test_leaving_a_row_out_changes_the_score_of_its_own_block_alone() -> None:
-    """Seen to fail where the kept rows are dealt, or the blocks' coins follow the number of those kept."""
-    method, before = dpc.methods.Gcm(blocks=6, resamples=19), frame(3)
-    place = int(np.flatnonzero(~np.isnan(before["x"]))[100])
-    after = {key: value.copy() for key, value in before.items()}
-    after["x"][place] = np.nan
-    settled = method.plan(rows_of_test(before)[1], dpc.PureDP(1.0))
-    found = [block_scores(settled, *rows_of_test(columns), generator_from_seed(5)) for columns in (before, after)]
-    assert sum(one != other for one, other in zip(*found, strict=True)) == 1
-
-
-def test_blocks_of_too_few_kept_rows_say_what_their_own_coins_say() -> None:
-    """The sum of their scores keeps its law: standard normal scores, other ones for other seeds, the rows unheard."""
+def test_blocks_of_too_few_complete_rows_have_random_normal_scores() -> None:
     columns = frame(4, share=0.0)
     columns["x"][LEAST_COMPLETE - 1 :] = np.nan
     method = dpc.methods.Gcm(blocks=4).plan(rows_of_test(columns)[1], dpc.PureDP(1.0))
     empty = {**columns, "x": np.full(N, np.nan)}
-    scores = [block_scores(method, *rows_of_test(columns), generator_from_seed(seed)) for seed in range(250)]
-    nothing = [block_scores(method, *rows_of_test(empty), generator_from_seed(seed)) for seed in range(250)]
+    scores, nothing = (
+        [block_scores(method, *rows_of_test(each), generator_from_seed(seed)) for seed in range(250)]
+        for each in (columns, empty)
+    )
     assert scores == nothing
-    from scipy.stats import kstest
-
     assert kstest(np.ravel(scores), "norm").pvalue > 1e-4  # false alarm 1e-4
 
 
-def uniform(kept: np.ndarray, draws: int) -> Callable[[], float]:
-    from scipy.stats import chisquare
-
-    rng = np.random.default_rng(8)
-    found = [tuple(first_returns(rng.permutation(kept.size), kept)) for _ in range(draws)]
-    return lambda: float(chisquare([found.count(one) for one in sorted(set(found))]).pvalue)
-
-
-def test_first_returns_permute_the_kept_rows_uniformly() -> None:
-    kept = np.array([True, False, True, False, False, True, True])
-    rng = np.random.default_rng(9)
-    orders = {tuple(first_returns(rng.permutation(7), kept)) for _ in range(2000)}
+def test_first_returns_permute_the_complete_rows_uniformly() -> None:
+    complete, rng = np.array([True, False, True, False, False, True, True]), np.random.default_rng(8)
+    orders = Counter(tuple(first_returns(rng.permutation(7), complete)) for _ in range(4000))
     assert len(orders) == 24 and {tuple(sorted(order)) for order in orders} == {(0, 2, 5, 6)}
-    assert uniform(kept, 4000)() > 1e-4  # false alarm 1e-4
+    assert chisquare(list(orders.values())).pvalue > 1e-4  # false alarm 1e-4
 
 
-def test_a_row_that_is_left_out_changes_one_partner_of_a_permutation() -> None:
-    rng = np.random.default_rng(10)
+def permuted_anew(order: np.ndarray, complete: np.ndarray) -> np.ndarray:
+    """Permute the complete rows among themselves: the mutant of ``first_returns``."""
+    places = np.flatnonzero(complete)
+    return places[np.argsort(np.argsort(order[: places.size]))]
+
+
+@pytest.mark.parametrize(("partners", "holds"), [(first_returns, True), (permuted_anew, False)])
+def test_a_row_that_is_left_out_changes_one_partner_of_a_permutation(partners: Any, holds: bool) -> None:
+    rng, changed = np.random.default_rng(10), []
     for _ in range(200):
-        order, kept = rng.permutation(30), rng.random(30) < 0.6
-        out = int(np.flatnonzero(kept)[0])
-        less = kept.copy()
-        less[out] = False
-        whole = dict(zip(np.flatnonzero(kept), first_returns(order, kept), strict=True))
-        part = dict(zip(np.flatnonzero(less), first_returns(order, less), strict=True))
-        assert sum(whole[row] != partner for row, partner in part.items()) <= 1
+        order, complete = rng.permutation(30), rng.random(30) < 0.6
+        less = complete.copy()
+        less[np.flatnonzero(complete)[0]] = False
+        whole = dict(zip(np.flatnonzero(complete), partners(order, complete), strict=True))
+        part = dict(zip(np.flatnonzero(less), partners(order, less), strict=True))
+        changed.append(sum(whole[row] != partner for row, partner in part.items()))
+    assert (max(changed) <= 1) == holds
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_all_rows_may_lack_a_column(name: str) -> None:
-    columns = {**frame(5), "x": np.full(N, np.nan)}
-    found = asked(columns, name)
-    assert np.isfinite(found.statistic) and found.n == N
+def test_no_row_may_be_complete(name: str) -> None:
+    answer = asked({**frame(5), "x": np.full(N, np.nan)}, name)
+    assert np.isfinite(answer.statistic) and answer.n == N
 
 
 @pytest.mark.parametrize(
@@ -170,68 +154,39 @@ def test_a_method_that_cannot_leave_rows_out_is_refused_before_the_spend(method:
     assert not table.ledger.entries()
 
 
-# ------------------------------------------------------------------------------------------- mutants
-
-
 def _changed(method: Any, alter: Callable[[Any], Any]) -> list[int]:
-    """Return in how many blocks a left-out row shows, for ten rows, all altered before they are dealt."""
+    """Return in how many blocks a left-out row shows, for ten rows, all altered before they are assigned."""
     before, counts = frame(3), []
     for place in np.flatnonzero(~np.isnan(before["x"]))[60:70]:
         after = {key: value.copy() for key, value in before.items()}
         after["x"][place] = np.nan
-        found = []
+        scores = []
         for columns in (before, after):
             rows, question = rows_of_test(columns)
-            found.append(block_scores(method, alter(rows), question, generator_from_seed(5)))
-        counts.append(sum(one != other for one, other in zip(*found, strict=True)))
+            scores.append(block_scores(method, alter(rows), question, generator_from_seed(5)))
+        counts.append(sum(one != other for one, other in zip(*scores, strict=True)))
     return counts
 
 
-def test_rows_that_are_left_out_before_they_are_dealt_are_caught() -> None:
+def test_a_left_out_row_changes_its_own_block_alone_and_rows_left_out_before_the_assignment_are_caught(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     method = dpc.methods.Gcm(blocks=6, resamples=19).plan(rows_of_test(frame(3))[1], dpc.PureDP(1.0))
-    assert max(_changed(method, lambda rows: rows)) <= 1
+    assert max(_changed(method, lambda rows: rows)) == 1
     assert max(_changed(method, lambda rows: rows.complete())) > 1
+    complete: list[int] = []
 
-
-def test_blocks_whose_coins_follow_the_number_of_kept_rows_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    method = dpc.methods.Gcm(blocks=6, resamples=19).plan(rows_of_test(frame(3))[1], dpc.PureDP(1.0))
-    from dpcausal.independence.methods import block_test as blocks
-
-    kept = []
-
-    def counted(rows: Any) -> Any:
-        kept[:] = [int(rows.is_complete.sum())]
+    def counted(rows: Any) -> Any:  # the blocks' seeds then follow the number of complete rows
+        complete[:] = [int(rows.is_complete.sum())]
         return rows
 
-    monkeypatch.setattr(blocks, "generator_from_seed", lambda seed: generator_from_seed(seed // 2 + kept[0]))
+    monkeypatch.setattr(blocks, "generator_from_seed", lambda seed: generator_from_seed(seed // 2 + complete[0]))
     assert max(_changed(method, counted)) > 1
 
 
-def test_kept_rows_that_are_permuted_afresh_are_caught() -> None:
-    """The mutant of ``first_returns``: a permutation of the kept ones, in the order in which all are permuted."""
-    rng = np.random.default_rng(11)
-
-    def afresh(order: np.ndarray, kept: np.ndarray) -> np.ndarray:
-        places = np.flatnonzero(kept)
-        return places[np.argsort(np.argsort(order[: places.size]))]
-
-    changed = []
-    for _ in range(50):
-        order, kept = rng.permutation(30), rng.random(30) < 0.6
-        less = kept.copy()
-        less[np.flatnonzero(kept)[0]] = False
-        whole = dict(zip(np.flatnonzero(kept), afresh(order, kept), strict=True))
-        part = dict(zip(np.flatnonzero(less), afresh(order, less), strict=True))
-        changed.append(sum(whole[row] != partner for row, partner in part.items()))
-    assert max(changed) > 1
-
-
-def test_what_is_imputed_in_silence_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table that promises to leave rows out and keeps them: what such a row holds elsewhere then counts."""
-    from dpcausal.data.records import Rows
-
+def test_what_is_imputed_although_rows_are_to_be_left_out_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     of = Rows.of
-    monkeypatch.setattr(Rows, "of", lambda found, inside, _missing: of(found, inside, "impute"))
+    monkeypatch.setattr(Rows, "of", lambda collected, inside, _missing: of(collected, inside, "impute"))
     before = frame(1)
     after = {**before, "y": np.where(np.isnan(before["x"]), 3.0, before["y"])}
     assert asked(before, "gcm").statistic != asked(after, "gcm").statistic

@@ -1,4 +1,4 @@
-"""What is refused before anything is spent, what a result says, and many tests under one budget."""
+"""What is refused before anything is spent, what a result and its caveats say, and many tests under one budget."""
 
 from __future__ import annotations
 
@@ -12,219 +12,178 @@ import pytest
 from scipy import stats
 
 import dpcausal as dpc
+from dpcausal.core.multiplicity import adjusted
+from dpcausal.core.run import plan_call
 from dpcausal.errors import BudgetExceededError, LossError, ParameterError, SchemaError, UnprovenError
-from dpcausal.independence.api import adjusted
+from dpcausal.independence.question import IndependenceQuestion
 from dpcausal.independence.result import pvalue_text
 from dpcausal.papers.independence.priv_tot import count_pvalue
 from tests.independence.neighbours import KINDS, METHODS, SCHEMA, ask, frame, plan_of, rows_for, way
 
 ROWS = np.random.default_rng(7).uniform([-1, -1, -2, 0], [1, 3, 2, 2], (130, 4))
+methods, papers = dpc.methods, dpc.papers
 
 
 def table(epsilon: float = 1.0) -> dpc.Table:
     return dpc.Table(frame(ROWS), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(epsilon)), missing="impute")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"method": "best"}, ParameterError, "method must be one of auto, neighbours"),
-        ({"given": ["x"]}, ParameterError, "different columns"),
-        ({"given": ["q"]}, SchemaError, "not in the schema"),
-        ({"given": [3]}, ParameterError, "list of names"),
-        ({"alpha": 0}, ParameterError, "alpha"),
-        ({"alpha": True}, ParameterError, "alpha"),
-        ({"loss": dpc.ZCDP(0.5)}, LossError, "PureDP"),
-        ({"loss": dpc.PureDP(21)}, LossError, "accept_large_epsilon"),
-        ({"loss": dpc.PureDP(1e-8)}, LossError, "at least 1e-6"),
-        ({"penalty": 1.0}, ParameterError, r"method=dpc.methods.CrtDecision\(penalty=1.0\)"),
-        ({"method": "crt", "blocks": 3}, ParameterError, r"method=dpc.methods.Crt\(blocks=3\)"),
-        ({"method": dpc.methods.Gcm}, ParameterError, r"Gcm\(\), not Gcm"),
-        ({"method": dpc.papers.PrivGcm(penalty=1e-9)}, ParameterError, "penalty must be between"),
-        ({"method": dpc.papers.PrivGcm(width=0)}, ParameterError, "width must be between"),
-        ({"method": dpc.papers.PrivGcm(constants="new")}, ParameterError, "constants"),
-        ({"method": "hsic"}, ParameterError, "given=\\[\\]"),
-        ({"method": "crt"}, ParameterError, "needs model_x"),
-        ({"method": way("crt-decision", resamples=5)}, ParameterError, "1/alpha - 1"),
-        ({"method": dpc.methods.Gcm(regression="cubic")}, ParameterError, "regression must be"),
-        ({"method": dpc.methods.Gcm(workers=0)}, ParameterError, "workers"),
-        ({"method": dpc.methods.Gcm(resamples=3)}, ParameterError, "resamples"),
-        ({"method": way("PrivCRT", constants=np.array([1, 2]))}, ParameterError, "constants"),
-        ({"method": dpc.methods.Kendall(strata=0)}, ParameterError, "strata"),
-        ({"method": dpc.papers.PrivKendall()}, UnprovenError, "accept_unproven=True"),
-        ({"method": dpc.papers.PrivSpearman(strata=200)}, ParameterError, "more records than strata"),
-        ({"method": "hsic", "given": [], "loss": dpc.NoPrivacy()}, ParameterError, "no form without privacy"),
+REFUSED: dict[type[Exception], list[dict[str, Any]]] = {
+    ParameterError: [
+        {"method": "best"}, {"given": ["x"]}, {"given": [3]}, {"alpha": 0}, {"alpha": True}, {"penalty": 1.0},
+        {"method": "crt", "blocks": 3}, {"method": methods.Gcm}, {"method": papers.PrivGcm(penalty=1e-9)},
+        {"method": papers.PrivGcm(width=0)}, {"method": papers.PrivGcm(constants="new")}, {"method": "hsic"},
+        {"method": "crt"}, {"method": way("crt-decision", resamples=5)}, {"method": methods.Gcm(regression="cubic")},
+        {"method": methods.Gcm(workers=0)}, {"method": methods.Gcm(resamples=3)},
+        {"method": way("PrivCRT", constants=np.array([1, 2]))}, {"method": methods.Kendall(strata=0)},
+        {"method": papers.PrivSpearman(strata=200)}, {"method": "hsic", "given": [], "loss": dpc.NoPrivacy()},
+        {"method": methods.Neighbours(neighbours=14)}, {"method": "neighbours", "x": "a", "given": ["z", "x"]},
+        {"method": "neighbours", "given": ["g"]}, {"method": "neighbours", "x": "b"},
+        {"method": "strata-covariance"}, {"method": "strata-covariance", "x": "b", "given": ["g"]},
+        {"method": "counts", "given": ["g"]}, {"method": methods.Gcm(blocks=1)}, {"method": methods.Gcm(blocks=3)},
+        {"method": methods.Gcm(blocks=True)}, {"method": methods.Gcm(blocks=2.0)},  # type: ignore[arg-type]
     ],
-)  # fmt: skip
-def test_public_arguments_are_refused_before_anything_is_spent(arguments, error, message):
-    asked: dict[str, Any] = {"given": ["z"], "loss": dpc.PureDP(1), **arguments}
+    SchemaError: [{"given": ["q"]}],
+    LossError: [{"loss": dpc.ZCDP(0.5)}, {"loss": dpc.PureDP(21)}, {"loss": dpc.PureDP(1e-8)}],
+    UnprovenError: [{"method": papers.PrivKendall()}],
+    BudgetExceededError: [{"loss": dpc.PureDP(2)}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "arguments"), [(error, one) for error, all in REFUSED.items() for one in all])
+def test_public_arguments_are_refused_before_anything_is_spent(error: Any, arguments: dict[str, Any]) -> None:
+    t, options = table(), {"x": "x", "y": "y", "given": ["z"], "loss": dpc.PureDP(1), **arguments}
+    with pytest.raises(error):
+        dpc.ci_test(t, **options)
+    assert not t.ledger.entries()
+
+
+@pytest.mark.parametrize("arguments", [
+    {"hypotheses": []}, {"hypotheses": [("x", "y")]}, {"correction": "none at all"}, {"shares": [1, 2]},
+    {"method": "crt-decision"}, {"blcoks": 3}, {"progress": 3},
+    {"hypotheses": [("x", "y", ["z", "g"]), ("y", "x", ["g", "z"])]},
+], ids=str)  # fmt: skip
+def test_many_tests_are_refused_before_anything_is_spent(arguments: dict[str, Any]) -> None:
     t = table()
-    with pytest.raises(error, match=message):
-        dpc.ci_test(t, "x", "y", **asked)
+    with pytest.raises(ParameterError):
+        dpc.ci_tests(t, **{"hypotheses": [("x", "y", ["z"])], "loss": dpc.PureDP(1), **arguments})
     assert not t.ledger.entries()
 
 
-def test_a_budget_that_is_too_small_is_refused_and_nothing_is_read():
-    t = table(0.5)
-    with pytest.raises(BudgetExceededError):
-        dpc.ci_test(t, "x", "y", given=["z"], loss=dpc.PureDP(1))
-    assert not t.ledger.entries()
+def test_too_few_rows_for_blocks_are_refused() -> None:
+    with pytest.raises(ParameterError):
+        ask(ROWS[:119])
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_result_says_what_it_cost_holds_no_rows_and_pickles(method):
+def test_a_result_says_what_it_cost_holds_no_rows_and_pickles(method: str) -> None:
     with dpc.simulated_noise(2):
         t = ask(ROWS[: rows_for(method)], method)
-    assert t.guarantee.loss == dpc.PureDP(1) and t.method == method and t.guarantee.proofs
+    assert t.guarantee.loss == dpc.PureDP(1) and t.method == method
+    assert t.guarantee.proofs and all(dpc.explain(claim) for claim in t.guarantee.proofs)
     assert (t.pvalue is not None) == KINDS[method].releases_pvalue
     assert t.decision == "dependent" or t.pvalue is None or t.pvalue > t.alpha
-    assert pickle.loads(pickle.dumps(t)) == t
-    assert json.loads(t.to_json())["decision"] == t.decision
-    assert ("not evidence" in t.summary()) == (t.decision != "dependent")
+    assert pickle.loads(pickle.dumps(t)) == t and json.loads(t.to_json())["decision"] == t.decision
     assert t.plot().get_title().endswith("NOT PRIVATE")
-    for value in np.ravel(ROWS)[:40]:
-        assert repr(float(value)) not in t.to_json()
+    assert not any(repr(float(value)) in t.to_json() for value in np.ravel(ROWS)[:40])
 
 
-def test_every_method_states_claims_that_exist():
-    for method in METHODS:
-        for claim in plan_of(ROWS[: rows_for(method)], method).proofs:
-            assert dpc.explain(claim)
-
-
-def test_the_ledger_says_what_was_asked():
-    t = table()
-    dpc.ci_test(t, "x", "y", given=["z", "g"], loss=dpc.PureDP(0.5), method=dpc.methods.Gcm(blocks=2))
+def test_the_ledger_says_what_was_asked_and_only_epsilon_is_spent() -> None:
+    whole = dpc.ApproxDP(1, 1e-6)
+    t = dpc.Table(frame(ROWS), SCHEMA, dpc.Ledger.in_memory(whole), missing="impute")
+    r = dpc.ci_test(t, "x", "y", given=["z", "g"], loss=whole, method=methods.Gcm(blocks=2))
     (entry,) = t.ledger.entries()
     detail = json.loads(entry.detail)
     assert entry.task == "ci_test" and detail["columns"] == ["x", "y", "z", "g"] and detail["blocks"] == 2
+    assert r.guarantee.loss == dpc.PureDP(1)
 
 
-def test_an_approximate_loss_is_spent_as_epsilon_alone():
-    whole = dpc.ApproxDP(1, 1e-6)
-    t = dpc.Table(frame(ROWS), SCHEMA, dpc.Ledger.in_memory(whole), missing="impute")
-    r = dpc.ci_test(t, "x", "y", given=["z"], loss=whole)
-    assert r.guarantee.loss == dpc.PureDP(1) and "needs no delta" in r.guarantee.caveats[0]
-
-
-def test_rank_tests_count_their_strata_from_public_cuts():
+def test_rank_tests_count_their_strata_from_public_cuts() -> None:
     plan = plan_of(ROWS, "kendall", strata=4)
-    question: Any = replace(plan.question, given=("z", "g"))
-    kendall: Any = plan.method
+    question, kendall = replace(plan.question, given=("z", "g")), plan.method
     codes = np.clip(np.rint(ROWS[:, 3]), 0, 2)
     assert (kendall.strata_of(question.read(), question) == np.floor(ROWS[:, 2] + 2) * 3 + codes).all()
     assert kendall.strata_in(question) == 12
 
 
-def test_the_pvalue_of_a_count_sums_binomial_and_noise():
+def test_the_pvalue_of_a_count_sums_binomial_and_noise() -> None:
     k, noise = np.arange(11), np.arange(-300, 301)
-    law = np.exp(-np.abs(noise) * 0.7)
-    both = np.convolve(stats.binom.pmf(k, 10, 0.05), law / law.sum())
+    chances = np.exp(-np.abs(noise) * 0.7)
+    both = np.convolve(stats.binom.pmf(k, 10, 0.05), chances / chances.sum())
     total = np.arange(-300, 311)
     for noisy in (-3, 0, 4, 9):
         assert count_pvalue(noisy, 10, 0.7) == pytest.approx(both[total >= noisy].sum(), rel=1e-9)
-
-
-def test_a_result_names_the_options_that_were_used():
-    with dpc.simulated_noise(1):
-        t = ask(ROWS, "Spearman of Priv-PC", strata=3, given=["z"])
-        g = ask(ROWS, "gcm", resamples=39)
-    assert t.settings == {"strata": 3} and g.settings["resamples"] == 39
-    assert "Priv-PC" in t.details() and "cut in 3 parts" in t.details() and t.to_dict()["settings"]["strata"] == 3
-    assert any("still varies" in caveat for caveat in t.guarantee.caveats)
-
-
-def test_the_smallest_pvalue_is_said_to_be_a_floor():
-    assert pvalue_text(1e-12) == "p < 1e-12" and pvalue_text(0.05) == "p = 0.05"
-
-
-def test_noise_that_hides_all_blocks_is_said_from_public_numbers():
-    with dpc.simulated_noise(1):
-        drowned, fine = ask(ROWS, loss=dpc.PureDP(0.01)), ask(ROWS, loss=dpc.PureDP(20))
-    assert any("can well be missed" in caveat for caveat in drowned.guarantee.caveats)
-    assert not any("can well be missed" in caveat for caveat in fine.guarantee.caveats)
-
-
-def test_a_count_of_thousands_of_blocks_has_a_pvalue():
     assert 0 < count_pvalue(200, 5_000, 1.0) < 1
 
 
-# Many tests.
+def test_a_result_names_the_options_that_were_used() -> None:
+    with dpc.simulated_noise(1):
+        t, g = ask(ROWS, "Spearman of Priv-PC", strata=3, given=["z"]), ask(ROWS, "gcm", resamples=39)
+    assert t.settings == t.to_dict()["settings"] == {"strata": 3} and g.settings["resamples"] == 39
+    assert "cut in 3 parts" in t.details()
+    assert pvalue_text(1e-12) == "p < 1e-12" and pvalue_text(0.05) == "p = 0.05"
+
+
+def test_noise_that_hides_all_blocks_is_said_from_public_numbers() -> None:
+    with dpc.simulated_noise(1):
+        hidden, clear = (ask(ROWS, loss=dpc.PureDP(epsilon)).guarantee.caveats for epsilon in (0.01, 20))
+    assert [any("can well be missed" in caveat for caveat in caveats) for caveats in (hidden, clear)] == [True, False]
+
+
+CANCELS = "positive in some rows and negative in others cancels here"
+
+
+@pytest.mark.parametrize(("given", "method"), [(["g"], "kendall"), (["z"], "neighbours")])
+def test_associations_of_both_signs_cancel_in_sums_of_signs_and_that_is_said(given: list[str], method: str) -> None:
+    # y goes up with x in one half and down in the other: the whole shows little, each half much.
+    rng, n = np.random.default_rng(3), 3_000
+    half, x, z = rng.integers(0, 2, n), rng.normal(size=n), rng.uniform(size=n)
+    numbers = {"x": x, "y": np.where(half == 1, x, -x) + 0.5 * rng.normal(size=n), "z": z}
+    schema = dpc.Schema({"g": dpc.Levels([0, 1]), **dict.fromkeys(numbers, dpc.Bounded(-4, 4))})
+    t = dpc.Table({"g": half, **numbers}, schema, dpc.Ledger.in_memory(dpc.PureDP(9)))
+    with dpc.simulated_noise(4):
+        whole = dpc.ci_test(t, "x", "y", given=given, loss=dpc.PureDP(2))
+        part = dpc.ci_test(t.where("g", among=[1]), "x", "y", given=given[1:], loss=dpc.PureDP(2))
+    assert whole.method == method and part.pvalue < 1e-6 < whole.pvalue and CANCELS in whole.details()
+
+
+@pytest.mark.parametrize(("method", "cancels"), [
+    (methods.Gcm(), True), (methods.Crt(model_x={"mean": 0.5, "sd": 1.0}), True),
+    (methods.CrtDecision(model_x={"mean": 0.5, "sd": 1.0}), True), (methods.WeightedGcm(), False),
+])  # fmt: skip
+def test_covariances_of_residuals_cancel_too_unless_weights_change_their_sign(method: Any, cancels: bool) -> None:
+    schema = dpc.Schema(dict.fromkeys("xyz", dpc.Bounded(-4, 4)))
+    t = dpc.Table(dict.fromkeys("xyz", np.linspace(0, 1, 300)), schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    caveats = plan_call(IndependenceQuestion.of(t, "x", "y", ["z"], 0.05), method, dpc.PureDP(1)).caveats
+    assert any(CANCELS in one for one in caveats) == cancels
 
 
 @pytest.mark.parametrize("correction", ["holm", "benjamini-hochberg"])
-def test_adjusted_pvalues_reject_what_the_procedures_reject(correction):
+def test_adjusted_pvalues_reject_what_the_procedures_reject(correction: Any) -> None:
     rng = np.random.default_rng(0)
     for _ in range(200):
         pvalues = rng.uniform(size=7) ** 3
-        order = np.argsort(pvalues)
-        rejected = np.zeros(7, dtype=bool)
+        order, ranks = np.argsort(pvalues), np.arange(1, 8)
         if correction == "holm":
-            for rank, place in enumerate(order):
-                if pvalues[place] > 0.05 / (7 - rank):
-                    break
-                rejected[place] = True
+            rejections = int(np.argmin([*(pvalues[order] <= 0.05 / (8 - ranks)), False]))
         else:
-            below = [rank for rank, place in enumerate(order, start=1) if pvalues[place] <= 0.05 * rank / 7]
-            rejected[order[: max(below, default=0)]] = True
+            rejections = int(max(ranks[pvalues[order] <= 0.05 * ranks / 7], default=0))
+        rejected = np.isin(np.arange(7), order[:rejections])
         assert ((np.array(adjusted(pvalues.tolist(), correction)) <= 0.05) == rejected).all()
 
 
-def test_many_tests_are_paid_by_one_entry_and_shares_are_kept():
+def test_many_tests_are_paid_by_one_entry_and_shares_are_kept() -> None:
     t, steps = table(), []
     with dpc.simulated_noise(1):
-        found = dpc.ci_tests(
+        answers = dpc.ci_tests(
             t, [("x", "y", ["z"]), ("x", "z", [])], loss=dpc.PureDP(1), shares=[3, 1],
             progress=lambda done, all: steps.append((done, all)),
         )  # fmt: skip
     assert len(t.ledger.entries()) == 1 and t.ledger.remaining.epsilon == 0 and steps == [(1, 2), (2, 2)]
     assert json.loads(t.ledger.entries()[0].detail)["epsilons"] == [0.75, 0.25]
-    assert found.guarantee.loss == dpc.PureDP(1) and "allotment" in found.guarantee.proofs
-    assert [p <= found.alpha for p in found.adjusted] == [one == "dependent" for one in found.decisions]
-    assert all("of all together" in test.details() for test in found.tests)
-    assert "2 tests by neighbours and kendall, 130 rows" in found.details() and "of all together" not in found.details()
-    assert len(found.to_frame()) == 2 and "2 tests" in found.details() and pickle.loads(pickle.dumps(found)) == found
-    assert found.plot().get_title() == "NOT PRIVATE"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"hypotheses": []}, "hypotheses must be"),
-        ({"hypotheses": [("x", "y")]}, r"\(x, y, given\)"),
-        ({"correction": "none at all"}, "correction"),
-        ({"shares": [1, 2]}, "shares"),
-        ({"method": "crt-decision"}, "no p-value to adjust"),
-        ({"blcoks": 3}, "no argument 'blcoks'; did you mean 'blocks'"),
-        ({"progress": 3}, "progress"),
-        ({"hypotheses": [("x", "y", ["z", "g"]), ("y", "x", ["g", "z"])]}, "named twice"),
-    ],
-)
-def test_many_tests_are_refused_before_anything_is_spent(arguments, message):
-    t = table()
-    asked: dict[str, Any] = {"hypotheses": [("x", "y", ["z"])], "loss": dpc.PureDP(1), **arguments}
-    with pytest.raises(ParameterError, match=message):
-        dpc.ci_tests(t, asked.pop("hypotheses"), **asked)
-    assert not t.ledger.entries()
-
-
-def test_the_command_answers_and_spends(tmp_path, monkeypatch):
-    from typer.testing import CliRunner
-
-    from dpcausal.cli import app
-
-    monkeypatch.chdir(tmp_path)
-    lines = [",".join(map(repr, row)) for row in ROWS[:, :3].tolist()]
-    (tmp_path / "data.csv").write_text("\n".join(["x,y,z", *lines]))
-    (tmp_path / "schema.toml").write_text("".join(
-        f"[{name}]\nlower = {low}\nupper = {high}\n" for name, low, high in (("x", -1, 1), ("y", -1, 3), ("z", -2, 2))
-    ))  # fmt: skip
-    shared = ["--schema", "schema.toml", "--ledger", "l.ledger"]
-    runner = CliRunner()
-    assert runner.invoke(app, ["ledger", "create", "l.ledger", "--epsilon", "1"]).exit_code == 0
-    asked = runner.invoke(app, ["ci-test", "data.csv", "x", "y", "--given", "z", "--epsilon", "0.6", "--json", *shared])
-    answer = json.loads(asked.output)
-    assert asked.exit_code == 0 and answer["given"] == ["z"] and answer["decision"] in ("dependent", "not detected")
-    again = runner.invoke(app, ["ci-test", "data.csv", "x", "y", "--given", "z", "--epsilon", "0.6", *shared])
-    wrong = runner.invoke(app, ["ci-test", "data.csv", "x", "q", "--epsilon", "0.1", *shared])
-    assert (again.exit_code, wrong.exit_code) == (3, 2)
+    assert answers.guarantee.loss == dpc.PureDP(1) and "allotment" in answers.guarantee.proofs
+    assert [p <= answers.alpha for p in answers.adjusted] == [one == "dependent" for one in answers.decisions]
+    assert all("of all together" in test.details() for test in answers.tests)
+    assert "of all together" not in answers.details() and "2 tests" in answers.details()
+    assert len(answers.to_frame()) == 2 and pickle.loads(pickle.dumps(answers)) == answers
+    assert answers.plot().get_title() == "NOT PRIVATE"

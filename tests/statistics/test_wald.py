@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, chi2_contingency
 
+import dpcausal as dpc
 from dpcausal.discovery.pvalues import pvalue_of
 from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.counts import NoisyTable, geometric_success, geometric_variance
@@ -16,15 +17,20 @@ from dpcausal.statistics.contrasts import contrast_of
 from dpcausal.statistics.strata import contingency
 from dpcausal.statistics.wald import (
     RIDGE,
+    left_by_parts,
     upper_tail,
     usable_strata,
     wald_residuals,
     wald_test,
-    wald_test_correlated,
     wald_tests_correlated,
 )
 
-BOTH = [wald_test, lambda counts, v: wald_test_correlated(counts, np.zeros((*counts.shape, 1)), v)]
+
+def correlated(counts: Any, factor: Any, variance: float) -> Any:
+    return wald_tests_correlated(counts[None], factor[None], np.array([variance]))[0]
+
+
+BOTH = [wald_test, lambda counts, v: correlated(counts, np.zeros((*counts.shape, 1)), v)]
 
 
 @pytest.mark.parametrize("test", BOTH)
@@ -54,7 +60,7 @@ def test_both_forms_agree_on_independent_noise() -> None:
     rng = np.random.default_rng(3)
     counts = rng.multinomial(5_000, np.full(18, 1 / 18)).reshape(3, 3, 2).astype(float)
     factor = np.eye(18).reshape(3, 3, 2, 18) * 6.0
-    first, second = wald_test(counts, 36.0), wald_test_correlated(counts, factor, 36.0)
+    first, second = wald_test(counts, 36.0), correlated(counts, factor, 36.0)
     assert first is not None and second is not None
     assert first.statistic == pytest.approx(second.statistic, rel=1e-10) and first.freedom == second.freedom
 
@@ -122,7 +128,7 @@ def test_tests_of_one_shape_at_once_are_those_one_by_one() -> None:
     assert found[3] is None and {one.freedom for one in found if one} == {2 * strata for strata in (3, 4)}
     for together, table, factor, variance in zip(found, counts, factors, variances, strict=True):
         kept = usable_strata(table, variance)
-        alone = wald_test_correlated(table[:, :, kept], factor[:, :, kept], 0.0)
+        alone = correlated(table[:, :, kept], factor[:, :, kept], 0.0)
         assert (together is None) == (alone is None)
         if together is not None and alone is not None:
             assert together.freedom == alone.freedom and math.isclose(together.statistic, alone.statistic)
@@ -166,3 +172,42 @@ def test_geometric_laws_match() -> None:
         assert variance == pytest.approx(2 * a / (1 - a) ** 2)
         assert geometric_success(variance) == pytest.approx(1 - a)
     assert upper_tail(-1.0, 3) == 1
+
+
+def test_the_estimate_of_what_is_left_is_about_what_is_left() -> None:
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=400_000)
+    x, y = (z + rng.normal(size=z.size) > 0, z + rng.normal(size=z.size) > 0)
+    part = np.digitize(z, [-0.6745, 0.0, 0.6745])
+    counts = np.zeros((2, 2, 4))
+    np.add.at(counts, (x.astype(int), y.astype(int), part), 1)
+    totals = counts.sum(axis=(0, 1))
+    px, py = counts.sum(axis=1)[1] / totals, counts.sum(axis=0)[1] / totals
+    left = totals * (counts[1, 1] / totals - px * py) ** 2 / (px * (1 - px) * py * (1 - py))
+    estimate = left_by_parts(counts, [0], np.ones(4, dtype=bool), 0.0)
+    assert 0.3 < estimate / left.sum() < 6
+    assert left_by_parts(counts, [0], np.ones(4, dtype=bool), 1e4) < estimate
+    assert left_by_parts(counts[..., [0, 0, 0, 0]], [0], np.ones(4, dtype=bool), 0.0) == 0
+
+
+@pytest.mark.parametrize("law", ["normal", "exponential"])
+@pytest.mark.parametrize(("method", "loss"), [
+    ("table", dpc.PureDP(1)), ("whitened", dpc.ApproxDP(1, 1e-6)), ("parities", dpc.ApproxDP(1, 1e-6)),
+    ("table", dpc.NoPrivacy()),
+])  # fmt: skip
+def test_a_chain_of_cut_numbers_has_no_edge_between_its_ends(law: str, method: str, loss: Any) -> None:
+    rng = np.random.default_rng(3)
+    draw = rng.normal if law == "normal" else rng.exponential
+    x, u, v = draw(size=(3, 50_000))
+    z = x + 0.7 * u
+    frame = {"x": x, "z": z, "y": z + 0.7 * v}
+    low, high = (-6.0, 6.0) if law == "normal" else (0.0, 8.0)
+    free = isinstance(loss, dpc.NoPrivacy)
+    ledger = dpc.Ledger.without_privacy() if free else dpc.Ledger.in_memory(loss)
+    with dpc.simulated_noise(2):
+        table = dpc.Table(frame, dpc.Schema(dict.fromkeys(frame, dpc.Bounded(low, high))), ledger)
+        found = dpc.discover(table, loss=loss, method=method)
+    assert found.graph.skeleton == {frozenset("xz"), frozenset("yz")}
+    assert found.release is not None
+    again = dpc.Release.from_json(found.release.to_json())
+    assert again.discover().graph == found.graph

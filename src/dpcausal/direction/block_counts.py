@@ -49,7 +49,6 @@ def no_noise(t: Any) -> Any:
 
 
 def geometric_tail(epsilon: float) -> Tail:
-    """Return the tail of P(k) ∝ e^{−ε|k|}: q^t/(1 + q), q = e^{−ε}."""
     return lambda t: np.exp(-epsilon * t) / (1 + math.exp(-epsilon))
 
 
@@ -134,11 +133,9 @@ class Counts:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """What an arrow is held against."""
         return arrow_bounds(self.blocks, self.epsilon)
 
     def chance(self, slacks: tuple[float, ...]) -> float:
-        """Return how often noise of the cube leaves whole counts within so far of where they began."""
         return float(min(slacks) >= 0) if math.isinf(self.epsilon) else cube_chance(slacks, self.epsilon)
 
 

@@ -43,7 +43,6 @@ NO_NOISE = 0.01
 
 
 def kernel(values: Column) -> tuple[Column, Column]:
-    """Return a Gaussian kernel matrix, 0.7 of the median distance of some rows wide, and the same centred."""
     some = values[:WIDTH_ROWS]
     median = float(np.median(np.abs(some[:, None] - some)[_above(len(some))]))
     scaled = values / (WIDTH_SHARE * (median if median > 0 else 1.0))
@@ -117,7 +116,6 @@ def of_block(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
 
 
 def random_bits(seed: int, chances: tuple[float, ...] = THIN) -> Bits:
-    """Return the four bits of a block that has too few rows, from its public random numbers."""
     a, d, f, g = (generator_from_seed(seed).random(4) < chances).tolist()
     return a, d, f, g
 

@@ -144,7 +144,6 @@ def planned(
     shares: Mapping[Pair | str, float] | None, method: DirectionMethod | None, alpha: float,
     accept_large_epsilon: bool,
 ) -> tuple[list[PlannedCall[PairQuestion]], LossSplit]:  # fmt: skip
-    """Check every public argument and return a plan for each answer, and what each is paid; nothing is read."""
     public.check_table(table, persons=True)
     check_epsilon_consent(loss, accept_large_epsilon)
     listed = _all_pairs(table) if pairs is None else _checked_pairs(pairs)
@@ -210,7 +209,6 @@ def _weights(pairs: Sequence[Pair], scores: Sequence[str], shares: object) -> di
 
 
 def detail(plans: Sequence[PlannedCall[PairQuestion]], scores: Sequence[str]) -> dict[str, Any]:
-    """Return what the ledger's entry says of a call: public arguments, pairs as places in the list of columns."""
     names = list(dict.fromkeys(name for plan in plans for name in _named(plan)))
     places = {name: place for place, name in enumerate(names)}
     pairs = dict.fromkeys(tuple(places[name] for name in _named(plan)) for plan in plans)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -14,7 +15,7 @@ from dpcausal.core import validate as public
 from dpcausal.core.method import Method, PlannedCall, TableQuestion
 from dpcausal.core.progress import progress
 from dpcausal.data.records import Rows
-from dpcausal.data.remote_blocks import PublicTableInfo, WorkerBlocks
+from dpcausal.data.remote_blocks import Parts, PublicTableInfo, WorkerBlocks
 from dpcausal.data.schema import Bounded
 from dpcausal.data.subgroups.predicate import check_varies
 from dpcausal.data.table import Table
@@ -22,41 +23,35 @@ from dpcausal.direction.result import Direction
 from dpcausal.direction.scores import NAMES
 from dpcausal.direction.scores.anm import LEAST_ROWS, Column, Interval
 from dpcausal.errors import ParameterError, SchemaError
-from dpcausal.mechanisms.blocks import blocks_moved
+from dpcausal.mechanisms.blocks import assign_blocks, blocks_moved, equal_blocks, salt_of
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss, PureDP
+from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Unit
 
-PUBLIC = ("the number of rows", "column names and bounds", "the order of the rows", "all arguments", "the seed")
-
 FORCED = "a forced choice: pairs without association favour one side too, and a margin near 0 is no finding"
+
 
 class Columns(NamedTuple):
     """Both columns, and which rows have both: the others hold the substitute of a missing value."""
 
     x: Column
     y: Column
-    kept: npt.NDArray[np.bool_]
+    is_complete: npt.NDArray[np.bool_]
     keys: npt.NDArray[np.int64] | None = None
     """Of persons whose ids are private: blocks are assigned by it."""
 
     def of(self, places: npt.NDArray[np.int64]) -> tuple[Column, Column]:
-        """Return both columns of those rows among some that have both."""
-        whole = places[self.kept[places]]
+        whole = places[self.is_complete[places]]
         return self.x[whole], self.y[whole]
 
     def complete(self) -> tuple[Column, Column]:
-        """Return both columns of the rows that have both."""
-        return self.x[self.kept], self.y[self.kept]
+        return self.x[self.is_complete], self.y[self.is_complete]
 
 
 @dataclass(frozen=True)
 class Released:
-    """What left: the margin in its unit, and what a way besides it released or makes of it.
-
-    ``named``: the margin's sign names a cause.  ``p_sign``: the p-value of fair coin flips.  ``arrow``: that of the
-    arrow.
-    """
+    """What left: the margin in its unit, and what else a method released or makes of it."""
 
     margin: float | None
     unit: Literal["score", "records", "votes"]
@@ -71,11 +66,10 @@ class Released:
 
 @dataclass(frozen=True)
 class Pair(TableQuestion[Direction]):
-    """Which of two columns is the cause, by a score."""
-
     task: ClassVar[str] = "direction"
-
-    public: ClassVar[tuple[str, ...]] = PUBLIC
+    public: ClassVar[tuple[str, ...]] = (
+        "the number of rows", "column names and bounds", "the order of the rows", "all arguments", "the seed",
+    )  # fmt: skip
 
     first: str
     second: str
@@ -91,7 +85,6 @@ class Pair(TableQuestion[Direction]):
         cls, table: Table, first: str, second: str, score: str | None, alpha: float,
         method: DirectionMethod | None = None,
     ) -> Pair:  # fmt: skip
-        """Return the question of checked arguments."""
         public.check_table(table, persons=True)
         for name in (first, second):
             if not isinstance(public.column(table, name, "a direction"), Bounded):
@@ -123,17 +116,14 @@ class Pair(TableQuestion[Direction]):
 
     @property
     def blocks_moved(self) -> int:
-        """How many blocks one unit moves."""
         return blocks_moved(self.unit)
 
     @property
     def expected(self) -> int:
-        """A public guess of how many rows are asked."""
         return self.table.expected
 
     @property
     def ranges(self) -> tuple[Interval, Interval]:
-        """The public ranges of both columns."""
         first, second = (self.table.schema.column(name) for name in (self.first, self.second))
         if not (isinstance(first, Bounded) and isinstance(second, Bounded)):
             raise SchemaError("a direction needs two columns declared Bounded")
@@ -148,12 +138,10 @@ class Pair(TableQuestion[Direction]):
         return self.columns_of(self.table.rows([self.first, self.second]))
 
     def columns_of(self, rows: Rows) -> Columns:
-        """Return the pair's columns of rows that may have more."""
         complete = rows.kept_by([self.first, self.second])
         return Columns(rows.values[self.first], rows.values[self.second], complete, rows.keys)
 
-    def apart(self) -> Columns | WorkerBlocks:
-        """Bring the rows, or leave them with an engine's workers to be assigned to blocks there."""
+    def read_blocks(self) -> Columns | WorkerBlocks:
         if not WorkerBlocks.of(self.table.spec):
             return self.read()
         public: Pair = replace(self, table=PublicTableInfo(self.table.schema))  # type: ignore[arg-type]
@@ -171,32 +159,33 @@ class Pair(TableQuestion[Direction]):
         ordered = (self.first, self.second) if is_first else (self.second, self.first)
         cause, effect = ordered if released.named and released.margin is not None else (None, None)
         return Direction(
-            verdict=released.verdict,
-            cause=cause,
-            effect=effect,
-            favoured=None if released.margin is None else ordered[0],
-            p_sign=released.p_sign,
-            margin=released.margin,
-            margin_unit=released.unit,
-            counts=released.counts,
-            p_values=released.pvalues,
-            p_arrow=released.arrow,
-            scores=released.scores,
-            score=self.score,
-            method=planned.method.name,
-            settings=planned.method.options(),
-            columns=(self.first, self.second),
-            n=self.n,
-            seed=seed,
-            alpha=self.alpha,
-            spent=planned.spent,
-            guarantee=self.guarantee(planned, allotment, caveats),
-        )
+            verdict=released.verdict, cause=cause, effect=effect,
+            favoured=None if released.margin is None else ordered[0], p_sign=released.p_sign,
+            margin=released.margin, margin_unit=released.unit, counts=released.counts, p_values=released.pvalues,
+            p_arrow=released.arrow, scores=released.scores, score=self.score, method=planned.method.name,
+            settings=planned.method.options(), columns=(self.first, self.second), n=self.n, seed=seed,
+            alpha=self.alpha, spent=planned.spent, guarantee=self.guarantee(planned, allotment, caveats),
+        )  # fmt: skip
+
+
+def block_answers(
+    rows: Columns | WorkerBlocks, blocks: int, width: int, rng: PublicGenerator,
+    answers_of: Callable[[tuple[int, ...]], Callable[[Any, Parts], Sequence[Sequence[int]]]], size: int | None = None,
+) -> npt.NDArray[np.int64]:  # fmt: skip
+    """Return the whole numbers that blocks answer, shape (blocks, width), in memory or where workers hold the rows.
+
+    ``answers_of`` makes of the blocks' public seeds what answers for some of them; ``size`` is that of equal blocks.
+    """
+    if isinstance(rows, WorkerBlocks):
+        salt = salt_of(rng)
+        return rows.each(blocks, salt, width, answers_of(tuple(rng.integers(2**63, size=blocks).tolist())))
+    n = len(rows.x)
+    parts = assign_blocks(n, blocks, rng, rows.keys) if size is None else equal_blocks(n, blocks, size, rng, rows.keys)
+    answers = answers_of(tuple(rng.integers(2**63, size=blocks).tolist()))(rows, list(enumerate(parts)))
+    return np.asarray(answers, dtype=np.int64)
 
 
 class DirectionMethod(Method[Pair]):
-    """One way to release a direction, for a pure ε unless it says otherwise."""
-
     losses: ClassVar[tuple[type[Loss], ...]] = (PureDP,)
     least_epsilon: ClassVar[Fraction] = Fraction(1, 10**9)
     """The ledger's unit; noise for less would pass the largest scale that is drawn."""
@@ -217,5 +206,3 @@ class DirectionMethod(Method[Pair]):
                 f"score={question.score!r} does not go with method {self.name!r}: it takes {', '.join(self.scores)}"
             )
         return self
-
-

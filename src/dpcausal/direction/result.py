@@ -17,7 +17,6 @@ from dpcausal.result import Guarantee, Result
 
 
 def unprotected_half(guarantee: Guarantee) -> list[str]:
-    """Return the line that says whom a guarantee leaves out; none if every row is protected, or nobody is."""
     halves = {Unit.TEST_ROW: ("TEST", "training"), Unit.TRAINING_ROW: ("TRAINING", "test")}
     if guarantee.loss.exact or guarantee.unit not in halves:
         return []
@@ -213,7 +212,6 @@ class Direction(Result):
 
 
 def draw_counts(one: Direction, ax: Any = None) -> Any:
-    """Draw the four noisy counts of M blocks between 0 and M, with the shares that they are held against."""
     ax, (first, second), blocks = axes(ax, (6, 2.6)), one.columns, one.blocks or 1
     rows = ("linked", f"leans to {first}", f"{first} → {second} misfits", f"{second} → {first} misfits")
     fits, clear_share = arrow_bounds(blocks, _epsilon(one))
@@ -241,7 +239,6 @@ def _epsilon(one: Direction) -> float:
 
 
 def draw_margin(one: Direction, ax: Any = None) -> Any:
-    """Draw a forced choice by its p-value under fair coin flips or noise alone: 1 in the middle, 0.001 at the ends."""
     ax, (first, second) = axes(ax), one.columns
     ax.axvline(0, color="0.6", linewidth=1)
     ax.axvspan(0, 1, color="tab:blue", alpha=0.07)

@@ -125,7 +125,6 @@ class DirectionSet(Result):
 
 
 def draw_graph(many: DirectionSet, ax: Any = None) -> Any:
-    """Draw the columns on a circle: present arrows in blue, linked pairs without one grey, with their verdicts."""
     names = list(dict.fromkeys(name for pair in many.pairs for name in pair))
     ax = axes(ax, (5, 5))
     turn = 2 * math.pi / max(len(names), 1)

@@ -34,7 +34,6 @@ LEAST_PVALUE = 1e-12
 
 
 def reach_of(blocks: int) -> int:
-    """Return how far a term of that many blocks reaches on either side."""
     return WIDE_REACH if blocks < FEW_BLOCKS else REACH
 
 
@@ -151,6 +150,12 @@ def noisy_power(mean: float, deviation: float, scale: float, farthest: float) ->
     return tail if farthest >= mean else 1 - tail
 
 
+def level_power(mean: float, deviation: float, scale: float, level: float) -> float:
+    """Return the power of the two-sided test of that level whose statistic has this mean."""
+    farthest = farthest_of(lambda value: normal_laplace_pvalue(value, deviation, scale) <= level, deviation)
+    return noisy_power(mean, deviation, scale, farthest)
+
+
 def farthest_of(significant: Callable[[float], bool], step: float) -> float:
     """Return the least value from which on a rule holds, a multiple of a 2⁻²⁰ of some doubling of the step."""
     high = step
@@ -191,7 +196,6 @@ def normal_laplace_pvalue(value: float, deviation: float, scale: float) -> float
 
 BATCH = 250_000
 """Numbers permuted at a time."""
-
 
 RESOLUTION = 1e-10
 """Statistics that differ by less than this share of the largest they can be are equal: sums in another order are."""

@@ -32,28 +32,17 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sample:
-    """The rows of a question, for a test.
-
-    Attributes
-    ----------
-    x, y : float arrays, shapes (n, p) and (n, q)
-        A number is one column in its own unit; levels are one indicator for each level but the first.
-    given : Given
-        The columns that are conditioned on.
-    raw : float array, shape (n, number of given columns)
-        The same in the order they were named: numbers in their own unit, levels as codes.
-    kept : bool array, shape (n,)
-        Whether the row has all columns of the question; the others hold the substitute of a missing value.
-    keys : int64 array, shape (n,), or None
-        Of persons whose ids are private: blocks are assigned by it, not by position.
-    """
+    """The rows of a question: in x and y a number is one column, levels are one indicator each but the first."""
 
     x: Reals
     y: Reals
     given: Given
     raw: Reals
+    """The given columns in the order they were named: numbers in their own unit, levels as codes."""
     is_complete: npt.NDArray[np.bool_]
+    """Which rows have all columns; the others hold the substitute of a missing value."""
     keys: Integers | None = None
+    """Of persons whose ids are private: blocks are assigned by it, not by position."""
 
     @property
     def n(self) -> int:
@@ -66,11 +55,9 @@ class Sample:
         return self.n - min(int(np.unique(column, return_counts=True)[1].max()) for column in columns)
 
     def at(self, rows: Integers) -> Sample:
-        """Return the rows at these positions."""
         return Sample(self.x[rows], self.y[rows], self.given.at(rows), self.raw[rows], self.is_complete[rows])
 
     def complete(self) -> Sample:
-        """Return the rows that have all columns: inside a block, or without privacy."""
         return self if self.is_complete.all() else self.at(np.flatnonzero(self.is_complete))
 
 
@@ -81,33 +68,21 @@ def rows_of(
 ) -> Sample:  # fmt: skip
     """Return cleaned columns as the rows of a question; each row by itself."""
     n = len(columns[x[0]])
-    numbers = [columns[name] for name in given if isinstance(schema[name], Bounded)]
-    codes = [columns[name] for name in given if isinstance(schema[name], Levels)]
-    return Sample(
-        _numeric(columns, schema, x),
-        _numeric(columns, schema, y),
-        Given(
-            np.stack(numbers, axis=1) if numbers else np.empty((n, 0)),
-            np.stack(codes, axis=1).astype(np.int64) if codes else np.empty((n, 0), dtype=np.int64),
-            tuple(len(column) for column in map(schema.__getitem__, given) if isinstance(column, Levels)),
-        ),
-        np.stack([columns[name].astype(np.float64) for name in given], axis=1) if given else np.empty((n, 0)),
-        np.ones(n, dtype=np.bool_) if is_complete is None else is_complete,
-        keys,
-    )
+    levels = {name: len(column) for name in given if isinstance(column := schema[name], Levels)}
+    raw = np.stack([columns[name].astype(np.float64) for name in given], axis=1) if given else np.empty((n, 0))
+    is_number = np.array([name not in levels for name in given], dtype=np.bool_)
+    codes = raw.compress(~is_number, 1).astype(np.int64)
+    conditioned = Given(raw.compress(is_number, 1), codes, tuple(levels.values()))
+    complete = np.ones(n, dtype=np.bool_) if is_complete is None else is_complete
+    sides = [np.hstack([_numeric(columns[name], schema[name]) for name in side]) for side in (x, y)]
+    return Sample(sides[0], sides[1], conditioned, raw, complete, keys)
 
 
-def _numeric(columns: Mapping[str, npt.NDArray[Any]], schema: Schema, names: tuple[str, ...]) -> Reals:
-    parts = []
-    for name in names:
-        declared = schema[name]
-        if isinstance(declared, Bounded):
-            parts.append(columns[name].astype(np.float64)[:, None])
-        else:
-            # One level only: a column of zeros, which is constant as the levels are.
-            others = np.arange(1, max(2, len(declared)))
-            parts.append((columns[name][:, None] == others).astype(np.float64))
-    return np.hstack(parts)
+def _numeric(values: npt.NDArray[Any], declared: Column) -> Reals:
+    if isinstance(declared, Bounded):
+        return values.astype(np.float64)[:, None]
+    others = np.arange(1, max(2, len(declared)))  # of one level: a column of zeros
+    return np.asarray(values[:, None] == others, dtype=np.float64)
 
 
 def values_of(columns: Reals) -> Reals:
@@ -116,7 +91,6 @@ def values_of(columns: Reals) -> Reals:
 
 
 def cells_of(given: Given) -> Integers:
-    """Return each row's cell of the given levels."""
     cells = np.zeros(given.rows, dtype=np.int64)
     for codes, size in zip(given.levels.T, given.sizes, strict=True):
         cells = cells * size + codes
@@ -124,22 +98,15 @@ def cells_of(given: Given) -> Integers:
 
 
 def width_of(schema: Schema, names: tuple[str, ...]) -> int:
-    """Return how many columns of numbers these are, from the public schema."""
-    declared = [schema[name] for name in names]
-    return sum(1 if isinstance(column, Bounded) else max(1, len(column) - 1) for column in declared)
+    return sum(max(1, len(column) - 1) if isinstance(column := schema[name], Levels) else 1 for name in names)
 
-
-PUBLIC = (
-    "the number of rows", "column names, bounds and levels", "the order of the rows", "all arguments", "the seed",
-)  # fmt: skip
 
 ALONE = (
     "rows count as independent: copies of rows, several of one person in a table without person=, or people of one "
     "clinic or household who are alike can make a true null look dependent"
 )
 
-MOST_GIVEN = 200
-
+MOST_GIVEN, MOST_ROWS = 200, 10**8
 
 SIGNED = (
     "a link that is positive in some rows and negative in others cancels here, a U too: ask of each group, with where, "
@@ -150,8 +117,6 @@ SIGNED = (
 
 @dataclass(frozen=True)
 class Released:
-    """What left: a statistic, and a p-value or only a decision."""
-
     statistic: float
     pvalue: float | None
     rejected: bool | None = None
@@ -159,11 +124,10 @@ class Released:
 
 @dataclass(frozen=True)
 class IndependenceQuestion(TableQuestion[Independence]):
-    """x is independent of y given z, in a table, at a level."""
-
     task: ClassVar[str] = "ci_test"
-
-    public: ClassVar[tuple[str, ...]] = PUBLIC
+    public: ClassVar[tuple[str, ...]] = (
+        "the number of rows", "column names, bounds and levels", "the order of the rows", "all arguments", "the seed",
+    )  # fmt: skip
 
     x: tuple[str, ...]
     y: tuple[str, ...]
@@ -174,7 +138,6 @@ class IndependenceQuestion(TableQuestion[Independence]):
 
     @classmethod
     def of(cls, table: Table, x: object, y: object, given: object, alpha: object) -> IndependenceQuestion:
-        """Return the hypothesis of checked names."""
         public.check_table(table, persons=True)
         named = _names("x", x), _names("y", y), _names("given", given, some=False)
         everything = [name for part in named for name in part]
@@ -194,7 +157,6 @@ class IndependenceQuestion(TableQuestion[Independence]):
 
     @property
     def blocks_moved(self) -> int:
-        """How many blocks one unit moves."""
         return blocks_moved(self.unit)
 
     @property
@@ -203,26 +165,21 @@ class IndependenceQuestion(TableQuestion[Independence]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All columns, in the order they were named."""
         return (*self.x, *self.y, *self.given)
 
     @property
     def pairs(self) -> int:
-        """How many pairs of columns of numbers x and y make, levels counted one by one."""
         return width_of(self.schema, self.x) * width_of(self.schema, self.y)
 
     @property
     def cells(self) -> int:
-        """How many cells the levels of z make, empty ones too."""
         return math.prod(len(column) for column in self.declared(self.given) if isinstance(column, Levels))
 
     @property
     def numbers(self) -> int:
-        """How many numbers are given."""
         return sum(isinstance(column, Bounded) for column in self.declared(self.given))
 
     def declared(self, names: tuple[str, ...]) -> list[Column]:
-        """Return what is declared of columns."""
         return [self.schema[name] for name in names]
 
     def detail(self) -> dict[str, Any]:
@@ -234,33 +191,22 @@ class IndependenceQuestion(TableQuestion[Independence]):
 
     @property
     def without_table(self) -> IndependenceQuestion:
-        """The question as workers need it, without the table."""
         return replace(self, table=PublicTableInfo(self.schema))  # type: ignore[arg-type]
 
     def sample(self, rows: Rows) -> Sample:
-        """Return the rows for a test."""
         return rows_of(rows.values, self.schema, self.x, self.y, self.given, rows.kept, rows.keys)
 
     def report(
         self, planned: PlannedCall[IndependenceQuestion], released: Released, allotment: CallBudget, seed: int | None
     ) -> Independence:
         rejected = released.rejected if released.pvalue is None else released.pvalue <= self.alpha
+        caveats = (*planned.caveats, *self.besides, *((ALONE,) if self.unit is Unit.ROW else ()))
         return Independence(
-            statistic=released.statistic,
-            pvalue=released.pvalue,
-            decision="dependent" if rejected else "not detected",
-            alpha=self.alpha,
-            x=self.x,
-            y=self.y,
-            given=self.given,
-            method=planned.method.name,
-            n=self.n,
-            settings=planned.method.options(),
-            seed=seed,
-            guarantee=self.guarantee(
-                planned, allotment, (*planned.caveats, *self.besides, *((ALONE,) if self.unit is Unit.ROW else ()))
-            ),
-        )
+            statistic=released.statistic, pvalue=released.pvalue,
+            decision="dependent" if rejected else "not detected", alpha=self.alpha, x=self.x, y=self.y,
+            given=self.given, method=planned.method.name, n=self.n, settings=planned.method.options(), seed=seed,
+            guarantee=self.guarantee(planned, allotment, caveats),
+        )  # fmt: skip
 
 
 class IndependenceTest(Method[IndependenceQuestion]):
@@ -279,14 +225,15 @@ class IndependenceTest(Method[IndependenceQuestion]):
         return None
 
 
-def check_single(method: str, question: IndependenceQuestion) -> None:
-    """Refuse anything but one column x and one column y, each of numbers or of at most two levels."""
-    if len(question.x) != 1 or len(question.y) != 1 or question.pairs != 1:
-        raise ParameterError(f"method {method!r} takes one column x and one y, of numbers or of two levels")
+def check_single(method: str, question: IndependenceQuestion, least_rows: int, any_levels: bool = False) -> None:
+    """Refuse anything but one column x and one column y, each of numbers or of at most two levels, and too few rows."""
+    if len(question.x) != 1 or len(question.y) != 1 or (question.pairs != 1 and not any_levels):
+        kinds = "" if any_levels else ", of numbers or of two levels"
+        raise ParameterError(f"method {method!r} takes one column x and one y{kinds}")
+    public.whole("the number of rows", question.n, least_rows, MOST_ROWS)
 
 
 def two_valued(declared: Column) -> bool:
-    """Return whether a column has at most two values."""
     return isinstance(declared, Levels) and len(declared) <= 2
 
 

@@ -24,7 +24,6 @@ FOLDS = 5
 """A regressor predicts each fifth of a block from the others: one that can learn rows by heart has no residuals."""
 
 def checked_regression(regression: Any, question: IndependenceQuestion, blocks: int | None) -> Any:
-    """Return the regression that was asked for, a regressor as an unfitted copy that prints nothing."""
     if regression is None:
         return SHAPES[0]
     if isinstance(regression, str):
@@ -59,7 +58,6 @@ def _made_up(question: IndependenceQuestion, blocks: int | None) -> tuple[Given,
 
 
 def residuals(given: Given, sides: Sequence[Reals], regression: Any, generator: PublicGenerator) -> Smoothed:
-    """Return the residuals of all sides' responses, side by side, scaled to variance 1 before, given the columns."""
     responses = np.hstack(sides)
     if given.empty:
         return Smoothed(standardised(responses), 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -82,10 +83,13 @@ class Independence(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the released p-value beside the level."""
-
-        return draw(
-            ax, pvalue=self.pvalue, alpha=self.alpha, decision=self.decision, title=self.question(), stamp=self.stamp()
-        )
+        ax = draw_pvalues(axes(ax), [self.pvalue], self.alpha, [self.decision == "dependent"], 9)
+        ax.set_yticks([])
+        if self.pvalue is None:
+            text = "a decision only: no p-value was released"
+            ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center")
+        ax.set_xlabel(f"released p-value; shaded: below the level {self.alpha:g}")
+        return titled(ax, f"{self.question()}: {self.decision}", self.stamp())
 
     def question(self) -> str:
         """Return what was asked in short: ``"x, y | z"``, several columns of x or y in parentheses."""
@@ -158,14 +162,10 @@ class IndependenceSet(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON's types, each test by its own, and the decisions."""
         return {
-            "tests": [test.to_dict() for test in self.tests],
-            "adjusted": list(self.adjusted),
-            "decisions": list(self.decisions),
-            "correction": self.correction,
-            "alpha": self.alpha,
-            "n": self.n,
+            "tests": [test.to_dict() for test in self.tests], "adjusted": list(self.adjusted),
+            "decisions": list(self.decisions), "correction": self.correction, "alpha": self.alpha, "n": self.n,
             "guarantee": self.guarantee.to_dict(),
-        }
+        }  # fmt: skip
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the tests."""
@@ -180,43 +180,26 @@ class IndependenceSet(Result):
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the adjusted p-values beside the level."""
+        if ax is None:
+            ax = axes()
+            ax.figure.set_size_inches(6, 0.9 + 0.25 * len(self.tests))
+        draw_pvalues(ax, self.adjusted, self.alpha, [p <= self.alpha for p in self.adjusted])
+        ax.set_yticks(range(len(self.tests)), [test.question() for test in self.tests])
+        ax.invert_yaxis()
+        ax.set_xlabel(f"released p-values, adjusted; shaded: below the level {self.alpha:g}")
+        return titled(ax, self.stamp())
 
-        names = [test.question() for test in self.tests]
-        return draw_many(ax, names=names, pvalues=self.adjusted, alpha=self.alpha, stamp=self.stamp())
 
-
-LEAST = 1e-12
-
-
-def draw(ax: Any, *, pvalue: float | None, alpha: float, decision: str, title: str, stamp: str) -> Any:
-    """Draw a p-value on a logarithmic axis, left of the level if dependent, and return the axes."""
-    ax = axes(ax)
-    colour = "tab:red" if decision == "dependent" else "0.4"
+def draw_pvalues(
+    ax: Any, pvalues: Sequence[float | None], alpha: float, dependent: Sequence[bool], size: float | None = None
+) -> Any:
+    """Draw a p-value a line on a logarithmic axis, left of the level if dependent, and return the axes."""
     ax.set_xscale("log")
-    ax.axvspan(LEAST, alpha, color="tab:red", alpha=0.07)
+    ax.axvspan(LEAST_PVALUE, alpha, color="tab:red", alpha=0.07)
     ax.axvline(alpha, color="0.6", linewidth=1)
-    if pvalue is None:
-        ax.text(0.5, 0.5, "a decision only: no p-value was released", transform=ax.transAxes, ha="center", va="center")
-    else:
-        ax.plot([max(pvalue, LEAST)], [0], marker="o", color=colour, markersize=9)
-    ax.set_xlim(LEAST, 1)
-    ax.set_yticks([])
-    ax.set_xlabel(f"released p-value; shaded: below the level {alpha:g}")
-    return titled(ax, f"{title}: {decision}", stamp)
-
-
-def draw_many(ax: Any, *, names: list[str], pvalues: tuple[float, ...], alpha: float, stamp: str) -> Any:
-    """Draw a p-value a line on a logarithmic axis, and return the axes."""
-    if ax is None:
-        ax = axes()
-        ax.figure.set_size_inches(6, 0.9 + 0.25 * len(names))
-    ax.set_xscale("log")
-    ax.axvspan(LEAST, alpha, color="tab:red", alpha=0.07)
-    ax.axvline(alpha, color="0.6", linewidth=1)
-    for place, pvalue in enumerate(pvalues):
-        ax.plot([max(pvalue, LEAST)], [place], marker="o", color="tab:red" if pvalue <= alpha else "0.4")
-    ax.set_xlim(LEAST, 1)
-    ax.set_yticks(range(len(names)), names)
-    ax.invert_yaxis()
-    ax.set_xlabel(f"released p-values, adjusted; shaded: below the level {alpha:g}")
-    return titled(ax, stamp)
+    for place, (pvalue, is_dependent) in enumerate(zip(pvalues, dependent, strict=True)):
+        if pvalue is not None:
+            colour = "tab:red" if is_dependent else "0.4"
+            ax.plot([max(pvalue, LEAST_PVALUE)], [place], marker="o", color=colour, markersize=size)
+    ax.set_xlim(LEAST_PVALUE, 1)
+    return ax

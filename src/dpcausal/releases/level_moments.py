@@ -18,8 +18,7 @@ from dpcausal.releases.covariances import LEAST_LEFT, floored, of_factors, ridge
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form, cut_in, cut_written
 from dpcausal.statistics.level_moments import features, row_entries
-from dpcausal.statistics.parts import WITHIN
-from dpcausal.statistics.wald import upper_tail, upper_tails
+from dpcausal.statistics.wald import WITHIN, upper_tail, upper_tails
 
 Reals = npt.NDArray[np.float64]
 Places = npt.NDArray[np.intp]

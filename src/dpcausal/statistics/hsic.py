@@ -91,7 +91,6 @@ def root_hsic(
     x: Column, y: Column, *, kernel: Kernel = LAPLACIAN, width_x: float, width_y: float, range_x: Interval,
     range_y: Interval,
 ) -> float:  # fmt: skip
-    """Return √HSIC_V, in [0, 1/2]: the norm of the empirical cross-covariance of the two feature maps."""
     return math.sqrt(
         hsic(x, y, kernel=kernel, width_x=width_x, width_y=width_y, range_x=range_x, range_y=range_y)
     )

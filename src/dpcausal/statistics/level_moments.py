@@ -60,20 +60,16 @@ def features(shares: Reals) -> Reals:
 
 
 class Grid(NamedTuple):
-    """The length that rows are shortened to, and s of the grid 2⁻ˢ."""
-
     radius: float
     bits: int
 
 
 def grid(squared: float, n: int) -> Grid:
-    """Return both for the square of the length and n rows."""
     radius = math.sqrt(squared)
     return Grid(radius, grid_bits(n, radius))
 
 
 def row_entries(shares: Sequence[Reals]) -> int:
-    """Return D, the length of a row: the levels of each column less one, and the constant."""
     return 1 + sum(len(p) - 1 for p in shares)
 
 
@@ -90,7 +86,6 @@ def whitened_moments(
 def whitened_sums(
     codes: Sequence[Codes], places: Sequence[Sequence[int]], shares: Sequence[Reals], squared: float, n: int
 ) -> npt.NDArray[np.int64]:
-    """Return the whole numbers of ``whitened_moments``, which add over rows."""
     tables = [features(p)[np.asarray(place)] for p, place in zip(shares, places, strict=True)]
     radius, bits = grid(squared, n)
     entries = row_entries(shares)
@@ -103,7 +98,6 @@ def whitened_sums(
 
 
 def whitened_moments_sensitivity(entries: int, squared: float, n: int) -> Sensitivity:
-    """Return the l2 sensitivity of ``whitened_moments`` of rows of that many entries: that of ``second_moments``."""
     plain = second_moments_sensitivity(*grid(squared, n), entries)
     return Sensitivity(plain.bound, plain.norm, plain.relation, "whitened-moments", symmetric=True)
 
@@ -121,17 +115,14 @@ MOST_BITS = 24
 
 
 def third_entries(shares: Sequence[Reals], triples: Sequence[Triple]) -> int:
-    """Return how many products a row has, without the constant."""
     return sum(math.prod(len(shares[place]) - 1 for place in triple) for triple in triples)
 
 
 def constant(entries: int) -> float:
-    """Return the constant beside so many products."""
     return math.sqrt(CONSTANT_SHARE * max(entries, 1))
 
 
 def weight_bits(n: int) -> int:
-    """Return s such that the sum of n weights on the grid 2⁻ˢ is exact in float64."""
     return min(52 - math.ceil(math.log2(max(n, 1))), MOST_BITS)
 
 
@@ -180,7 +171,6 @@ def third_moments(
 def third_moments_sensitivity(
     shares: Sequence[Reals], triples: Sequence[Triple], length: float, n: int
 ) -> Sensitivity:
-    """Return the l2 sensitivity of ``third_moments``: 2C, plus rounding."""
     entries, levels = third_entries(shares, triples) + 1, max(len(p) for p in shares)
     rounding = math.sqrt(entries) * n * length * (3 * levels + 8) * 2.0**-52
     bound = 2 * length * (1 + 2.0**-30) + 2 * rounding

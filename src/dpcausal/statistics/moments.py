@@ -80,17 +80,14 @@ def packed(matrix: Reals) -> Reals:
 
 
 def upper_of(matrix: Reals) -> Reals:
-    """Return the diagonal, then the upper triangle."""
     return np.concatenate([np.diagonal(matrix), matrix[np.triu_indices(len(matrix), 1)]])
 
 
 def scaled(upper: npt.NDArray[np.float64 | np.int64], columns: int) -> Reals:
-    """Return the row of ``upper_of`` with √2 times the triangle."""
     return np.concatenate([upper[:columns], math.sqrt(2) * upper[columns:]])
 
 
 def unpacked(row: Reals, columns: int) -> Reals:
-    """Return the symmetric matrix that ``second_moments`` made a row of."""
     matrix = np.zeros((columns, columns))
     upper = np.triu_indices(columns, 1)
     matrix[upper] = row[columns:] / math.sqrt(2)
@@ -100,7 +97,6 @@ def unpacked(row: Reals, columns: int) -> Reals:
 
 
 def second_moments_sensitivity(radius: float, bits: int, columns: int) -> Sensitivity:
-    """Return the l2 sensitivity of ``second_moments``: √2 (2^bits · radius)², plus rounding."""
     square = math.ldexp(radius, bits) ** 2
     entries = columns * (columns + 1) // 2
     bound = math.sqrt(2) * square * (1 + 2.0**-50) + 2 * math.sqrt(entries)
@@ -158,7 +154,6 @@ class UntruncatedMoments:
 
 
 def untouched(covariance: Reals) -> UntruncatedMoments:
-    """Return the covariance of rows that were not shortened, without what it says of sampling."""
     columns = len(covariance)
     one, none = np.eye(columns), np.zeros((columns, columns))
     return UntruncatedMoments(covariance, one, 1 - one, one, none, np.zeros(columns))

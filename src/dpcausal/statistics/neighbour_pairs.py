@@ -27,8 +27,6 @@ MOST_NEIGHBOURS = 1_000
 
 
 class PairSums(NamedTuple):
-    """K and Q."""
-
     signed: int
     untied: int
 
@@ -124,7 +122,6 @@ def signed_sensitivity(k: int, unit: Unit = Unit.ROW) -> Sensitivity:
 
 
 def untied_sensitivity(k: int, unit: Unit = Unit.ROW) -> Sensitivity:
-    """Return the sensitivity of Q: 3k."""
     return Sensitivity(3 * _checked(k), Norm.ABSOLUTE, Relation.REPLACE_ONE, "untied-pairs", unit)
 
 

@@ -19,7 +19,7 @@ Column = npt.NDArray[np.float64]
 
 def kendall_numerator(x: Column, y: Column) -> int:
     """Return C − D, concordant minus discordant pairs, an exact integer in O(m log m)."""
-    m = common_length(x, y)
+    m = checked_length(x, y)
     x_codes, x_counts = codes_of(x)
     y_codes, y_counts = codes_of(y)
     both = x_codes * m + y_codes
@@ -37,13 +37,11 @@ def pairs_of(m: int) -> int:
     return m * (m - 1) // 2
 
 
-def common_length(x: Column, y: Column) -> int:
-    shapes = np.shape(x), np.shape(y)
-    if len(shapes[0]) != 1 or shapes[0] != shapes[1]:
-        raise ParameterError(f"x and y must be one-dimensional and of one length, got {shapes[0]}, {shapes[1]}")
-    if len(x) < 2:
-        raise ParameterError(f"a rank score needs at least 2 records, got {len(x)}")
-    return len(x)
+def checked_length(*columns: Column) -> int:
+    shapes = {np.shape(column) for column in columns}
+    if len(shapes) != 1 or len(np.shape(columns[0])) != 1 or len(columns[0]) < 2:
+        raise ParameterError("columns of a rank score must be one-dimensional, of one length of at least 2")
+    return len(columns[0])
 
 
 def codes_of(values: Column) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -109,15 +107,7 @@ def conditional_kendall_sensitivity(n: int, binary: bool = False, one_stratum: b
     )
 
 
-def checked_length(x: Column, y: Column, strata: Column) -> int:
-    shapes = {np.shape(x), np.shape(y), np.shape(strata)}
-    if len(shapes) != 1 or len(np.shape(x)) != 1 or len(x) < 2:
-        raise ParameterError("x, y and strata must be one-dimensional, of one length of at least 2")
-    return len(x)
-
-
 def strata_rows(strata: Column) -> list[npt.NDArray[np.int64]]:
-    """Return the positions of each stratum's records."""
     _, codes = np.unique(strata, return_inverse=True)
     order = np.argsort(codes, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)

@@ -26,8 +26,6 @@ MOST_UNITS = 2**15
 
 
 class StratumMoments(NamedTuple):
-    """S and W in units of 1/GRID."""
-
     covariance: int
     variance: int
 
@@ -58,7 +56,6 @@ def stratum_sums(x: Integers, y: Integers, strata: Integers, count: int) -> Inte
 
 
 def of_sums(sums: Integers, units: tuple[int, int]) -> StratumMoments:
-    """Return S and W of the sums of strata."""
     covariance = variance = 0
     for m, of_x, of_y, of_xy, of_xx, of_yy in sums[sums[:, 0] > 1].tolist():
         if m > 1:
@@ -88,12 +85,10 @@ def covariance_sensitivity(strata: int, unit: Unit = Unit.ROW) -> Sensitivity:
 
 
 def variance_sensitivity(unit: Unit = Unit.ROW) -> Sensitivity:
-    """Return the sensitivity of W in units: 3 GRID/8 + 1."""
     return Sensitivity(3 * GRID // 8 + 1, Norm.ABSOLUTE, Relation.REPLACE_ONE, "stratum-variance", unit, symmetric=True)
 
 
 def spread_sensitivity(unit: Unit = Unit.ROW) -> Sensitivity:
-    """Return the sensitivity of the spread in units: GRID + 1."""
     return Sensitivity(GRID + 1, Norm.ABSOLUTE, Relation.REPLACE_ONE, "stratum-spread", unit, symmetric=True)
 
 
@@ -112,17 +107,14 @@ def contingency(codes: Sequence[Codes], sizes: Sequence[int]) -> Counts:
 
 
 def contingency_sensitivity(norm: Norm = Norm.L1) -> Sensitivity:
-    """Return the sensitivity of a table of counts: 2 in l1, √2 in l2."""
     bound: int | float = 2 if norm is Norm.L1 else math.sqrt(2)  # the float of √2 lies above it
     return Sensitivity(bound, norm, Relation.REPLACE_ONE, "contingency-table", symmetric=True)
 
 
 def histograms(columns: Iterable[Codes], bins: int) -> Counts:
-    """Return the histogram of each column, shape (columns, bins)."""
     return np.stack([np.bincount(column, minlength=bins) for column in columns]).astype(np.int64, copy=False)
 
 
 def histograms_sensitivity(columns: int) -> Sensitivity:
-    """Return the l2 sensitivity of the histograms of several columns: √(2 · columns)."""
     bound = math.nextafter(math.sqrt(2 * columns), math.inf)
     return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "column-histograms", symmetric=True)

@@ -6,7 +6,7 @@ Post-processing of released counts: nothing here sees data.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +20,6 @@ the normal approximation does not hold and the residual must not count."""
 
 
 class Wald(NamedTuple):
-    """The outcome of a test: the statistic and its degrees of freedom."""
-
     statistic: float
     freedom: int
 
@@ -52,18 +50,14 @@ def chance_of(strength: Strength, alpha: float) -> float:
     return 1.0 if noncentrality > 4 * (bar + 10) else 1 - float(chndtr(bar, freedom, noncentrality))
 
 
-def upper_tail(statistic: float, freedom: int) -> float:
-    """Return P(χ² with so many degrees of freedom > statistic)."""
-    from scipy.special import chdtrc
-
-    return float(chdtrc(freedom, max(statistic, 0.0)))
-
-
 def upper_tails(statistics: Reals, freedom: int) -> Reals:
-    """Return that of each."""
     from scipy.special import chdtrc
 
     return np.asarray(chdtrc(freedom, np.maximum(statistics, 0.0)))
+
+
+def upper_tail(statistic: float, freedom: int) -> float:
+    return float(upper_tails(np.asarray(statistic), freedom))
 
 
 def usable_strata(counts: Reals, variance: float) -> npt.NDArray[np.bool_]:
@@ -79,36 +73,34 @@ def wald_test(counts: Reals, variance: float) -> Wald | None:
     Σ_s R_s' V_s⁻¹ R_s,  R = N − n p_x p_yᵀ without the last levels, V = n (D_x ⊗ D_y) + v (L_x L_xᵀ ⊗ L_y L_yᵀ) + I,  D
     = diag(p) − p pᵀ,  L = I − p 1ᵀ;  ``None`` if no stratum is usable.
     """
-    found = wald_residuals(counts, variance)
-    return None if found is None else Wald(float(found.terms().sum()), found.residual.size)
+    residuals = wald_residuals(counts, variance)
+    return None if residuals is None else Wald(float(residuals.terms().sum()), residuals.residual.size)
 
 
 class Residuals(NamedTuple):
     """Of the usable strata: which they are, R, V, and the share of V that is the rows' own and not the noise's."""
 
-    kept: npt.NDArray[np.bool_]
+    usable: npt.NDArray[np.bool_]
     residual: Reals
     covariance: Reals
     weight: Reals
 
     def terms(self) -> Reals:
-        """Return R' V⁻¹ R of each stratum, 0 of those that are not usable."""
-        terms = np.zeros(self.kept.size)
-        terms[self.kept] = quadratic(self.residual, self.covariance)
+        terms = np.zeros(self.usable.size)
+        terms[self.usable] = quadratic(self.residual, self.covariance)
         return terms
 
     def pooled(self, copies: int = 1) -> Reals:
         """Return R' V⁻¹ R of the weighted sum over the strata, one for each of the copies, which are innermost."""
-        strata, width = self.kept.size // copies, self.residual.shape[1]
+        strata, width = self.usable.size // copies, self.residual.shape[1]
         sums, spreads = np.zeros((copies, width)), np.zeros((copies, width, width))
-        place = np.tile(np.arange(copies), strata)[self.kept]
+        place = np.tile(np.arange(copies), strata)[self.usable]
         np.add.at(sums, place, self.weight[:, None] * self.residual)
         np.add.at(spreads, place, self.weight[:, None, None] ** 2 * self.covariance)
         return quadratic(sums, spreads + 1e-9 * np.eye(width))
 
 
 def wald_residuals(counts: Reals, variance: float) -> Residuals | None:
-    """Return the residuals by stratum; ``None`` if no stratum is usable."""
     usable = _usable(counts, variance)
     if usable is None:
         return None
@@ -127,23 +119,18 @@ def wald_residuals(counts: Reals, variance: float) -> Residuals | None:
 
 
 def quadratic(vectors: Reals, matrices: Reals) -> Reals:
-    """Return v' M⁻¹ v of each."""
     if vectors.shape[1] == 1:
         return np.asarray(vectors[:, 0] ** 2 / matrices[:, 0, 0])
     return np.asarray((vectors * np.linalg.solve(matrices, vectors[:, :, None])[:, :, 0]).sum(axis=1))
 
 
-def wald_test_correlated(counts: Reals, factor: Reals, variance: float) -> Wald | None:
-    """Return the same for correlated noise, covariance F Fᵀ over all cells; the factor F is (k_x, k_y, strata, r).
+def wald_tests_correlated(counts: Reals, factors: Reals, variances: Reals) -> list[Wald | None]:
+    """Return the same for correlated noise, many tests of one shape along the first axis.
 
+    The noise has covariance F Fᵀ over all cells, the factor F being (k_x, k_y, strata, r).
     V = blockdiag(n_s D_x ⊗ D_y) + A F Fᵀ Aᵀ + I,  A = blockdiag(L_x ⊗ L_y);  the variance, the mean one of a cell's
     noise, is for the choice of strata only.
     """
-    return wald_tests_correlated(counts[None], factor[None], np.array([variance]))[0]
-
-
-def wald_tests_correlated(counts: Reals, factors: Reals, variances: Reals) -> list[Wald | None]:
-    """Return it for many tests of one shape, which is the first axis of all three."""
     tests: list[Wald | None] = [None] * len(counts)
     if min(counts.shape[1:3]) < 2:
         return tests
@@ -212,3 +199,41 @@ def _factors(p: Reals) -> tuple[Reals, Reals]:
 def _kron(a: Reals, b: Reals) -> Reals:
     strata, m, k = a.shape[0], a.shape[1], b.shape[1]
     return np.asarray(np.einsum("sij,skl->sikjl", a, b).reshape(strata, m * k, m * k))
+
+
+WITHIN = 0.1
+"""κ: what is left may be two to three times as much before a test at a usual level finds it."""
+
+
+def left_by_parts(counts: Reals, cut: Sequence[int], usable: npt.NDArray[np.bool_], variance: float) -> float:
+    """Return the non-centrality that cut columns leave a test of noisy counts, shape (k_x, k_y, sizes of the given).
+
+    Two columns that depend on a number z, and on nothing else together, are still associated given the part that z lies
+    in.  In a part the covariance of their levels is about κ d_x d_yᵀ, where d is the difference of the shares of the
+    levels between a part and the next, and κ the variance of z within a part over the squared distance of their means.
+
+    λ = Σ_s n_s w_s κ² (Σ_j φ_x φ_y)²,  φ² = Σ_l d_l² / p̄_l,  w_s = n_s / (n_s + v k_x k_y),  over usable strata s and
+    the given columns j that are cut; p̄ is the mean of the two strata's shares, v the noise variance of a cell.
+    """
+    totals = np.where(usable, np.maximum(counts.sum(axis=(0, 1)), 1.0), 1.0)
+    sides = []
+    for axis in (1, 0):
+        floored = np.maximum(counts.sum(axis=axis), 1.0)
+        sides.append(floored / floored.sum(axis=0))
+    left = np.zeros(totals.shape)
+    for axis in cut:
+        left += np.sqrt(largest_step(sides[0], axis, usable) * largest_step(sides[1], axis, usable))
+    weight = totals / (totals + variance * counts.shape[0] * counts.shape[1])
+    return float((WITHIN**2 * totals * weight * left**2)[usable].sum())
+
+
+def largest_step(shares: Reals, axis: int, usable: npt.NDArray[np.bool_]) -> Reals:
+    """Return φ² of each stratum against the next on either side along an axis of the strata, the larger one."""
+    largest = np.zeros(usable.shape)
+    moved, known = np.moveaxis(shares, axis + 1, -1), np.moveaxis(usable, axis, -1)
+    both, room = known[..., 1:] & known[..., :-1], np.moveaxis(largest, axis, -1)
+    one, other = moved[..., :-1], moved[..., 1:]
+    step = np.where(both, ((one - other) ** 2 / (one + other)).sum(axis=0) * 2, 0.0)
+    room[..., :-1] = step
+    room[..., 1:] = np.maximum(room[..., 1:], step)
+    return largest

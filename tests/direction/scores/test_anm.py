@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
 import pytest
+from sklearn.kernel_ridge import KernelRidge
 
 from dpcausal.direction.scores.anm import (
     DISTANCE_ROWS,
@@ -20,6 +20,7 @@ from dpcausal.direction.scores.anm import (
     typical_distance,
 )
 from dpcausal.privacy.noise import generator_from_seed
+from dpcausal.regression.kernel_ridge import alpha_of, fit, tune
 from tests.direction.neighbours import Rows
 
 
@@ -36,13 +37,11 @@ def fitted(x: Rows, y: Rows, *, reach: float = 3.0) -> Residuals:
 
 @pytest.mark.parametrize("rows", [8, 9, 100])
 @pytest.mark.parametrize("share", [1e-9, 0.1, 0.5, 0.999999])
-def test_a_split_is_a_partition_of_known_sizes_drawn_by_public_coins_alone(rows: int, share: float) -> None:
+def test_a_split_is_a_partition_of_known_sizes_of_public_randomness_alone(rows: int, share: float) -> None:
     train, test = split_rows(rows, share, generator_from_seed(3))
-    assert sorted([*train, *test]) == list(range(rows))
+    assert sorted([*train, *test]) == list(range(rows)) and min(len(train), len(test)) >= 2
     assert (len(train), len(test)) == half_sizes(rows, share)
-    assert min(len(train), len(test)) >= 2
-    again, _ = split_rows(rows, share, generator_from_seed(3))
-    assert (again == train).all()
+    assert (split_rows(rows, share, generator_from_seed(3))[0] == train).all()
 
 
 def test_every_row_is_as_likely_to_train_as_the_share_says() -> None:
@@ -72,10 +71,6 @@ def test_the_typical_distance_is_positive_whatever_the_values() -> None:
 
 
 def test_residuals_of_the_test_half_agree_with_scikit_learn() -> None:
-    from sklearn.kernel_ridge import KernelRidge
-
-    from dpcausal.regression.kernel_ridge import alpha_of, tune
-
     x, y = pair(300)
     train, test = split_rows(300, 0.5, generator_from_seed(1))
     rest = fitted(x, y)
@@ -120,11 +115,6 @@ def test_residuals_depend_less_on_the_cause_than_on_the_effect() -> None:
         assert forward < backward
 
 
-def test_columns_that_change_places_change_the_scores() -> None:
-    x, y = pair(300)
-    assert hsic_scores(fitted(y, x)) == hsic_scores(fitted(x, y))[::-1]
-
-
 def test_inside_a_block_the_units_of_the_columns_do_not_matter() -> None:
     x, y = pair(80)
     scores = hsic_scores(fit_all(x, y, generator_from_seed(3)))
@@ -133,8 +123,6 @@ def test_inside_a_block_the_units_of_the_columns_do_not_matter() -> None:
 
 
 def test_inside_a_block_each_residual_is_from_the_fit_to_the_other_rows() -> None:
-    from dpcausal.regression.kernel_ridge import alpha_of, fit, tune
-
     x, y = pair(40)
     rest = fit_all(x, y, generator_from_seed(3))
     setting = tune(rest.x, rest.y)
@@ -146,10 +134,3 @@ def test_inside_a_block_each_residual_is_from_the_fit_to_the_other_rows() -> Non
         )  # fmt: skip
         predicted = float(predictor(rest.x[[left_out]])[0])
         assert rest.left_y[left_out] == pytest.approx(rest.y[left_out] - predicted, abs=1e-9)
-
-
-def test_residuals_are_a_frozen_record_of_as_many_rows() -> None:
-    rest = fitted(*pair(100))
-    assert rest.m == 50 == len(rest.left_y)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        rest.width_x = 2.0  # type: ignore[misc]

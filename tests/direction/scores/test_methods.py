@@ -9,16 +9,13 @@ import dpcausal as dpc
 from dpcausal.direction import scores
 from dpcausal.direction.scores import NAMES, anm, igci, of_block, rehearse
 from dpcausal.privacy.noise import generator_from_seed
+from tests.direction.neighbours import table
 
 
 def rows(n: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(2)
     x = rng.uniform(-1, 1, n)
     return x, np.clip(np.tanh(3 * x) + 0.2 * rng.laplace(size=n), -3, 3)
-
-
-def test_a_name_stands_for_one_score() -> None:
-    assert len(set(NAMES)) == len(NAMES) == 2 + len(igci.SCORES)
 
 
 def test_the_score_of_residuals_in_a_block_is_that_of_its_leave_one_out_residuals() -> None:
@@ -47,11 +44,7 @@ def test_a_missing_package_fails_before_anything_is_spent(score: str, monkeypatc
         raise ImportError("no compiler")
 
     monkeypatch.setattr(scores, "of_block", missing)
-    x, y = rows(60)
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
-    schema = dpc.Schema({"x": dpc.Bounded(-3, 3), "y": dpc.Bounded(-3, 3)})
+    asked = table(np.column_stack(rows(60)), dpc.Ledger.in_memory(dpc.PureDP(1)))
     with pytest.raises(ImportError):
-        dpc.direction(dpc.Table(
-            {"x": x, "y": y}, schema, ledger, missing="impute"
-        ), "x", "y", score=score, loss=dpc.PureDP(1))  # type: ignore[arg-type]
-    assert not ledger.entries()
+        dpc.direction(asked, "x", "y", score=score, loss=dpc.PureDP(1))
+    assert not asked.ledger.entries()

@@ -15,7 +15,7 @@ from dpcausal.independence.methods import crt
 from dpcausal.independence.methods.model_x import ModelX, rowwise
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.privacy.noise import generator_from_seed
-from tests.independence.neighbours import KINDS, MODEL, SCHEMA, WITH_MODEL, ask, audit, plan_of, replaced
+from tests.independence.neighbours import KINDS, MODEL, SCHEMA, WITH_MODEL, ask, audit, frame, plan_of, replaced
 
 N = 130
 
@@ -57,7 +57,7 @@ def test_a_model_that_fails_at_one_row_does_not_change_the_others():
 
 @pytest.mark.proves("resample-product-sum")
 def test_the_forms_of_all_rows_ask_a_model_that_mixes_rows_row_by_row():
-    def mean(Z: Any) -> Any:  # single made-up rows do not show it
+    def mean(Z: Any) -> Any:  # single simulated rows do not show it
         return np.full(len(Z), 1.0) if len(Z) > 30 and (Z[:, 0] > 1.99).any() else Z[:, 0] / 4
 
     rows = some(60)
@@ -117,21 +117,17 @@ def test_a_true_null_is_decided_against_no_more_often_than_alpha():
     assert rejection_rate(200, loss=dpc.PureDP(1), method=way, effect=0.0, repetitions=150, seed=2) <= 26 / 150
 
 
-def test_a_model_that_is_fitted_serves_in_blocks_only_and_says_so():
+SAMPLER = dpc.ModelX(sample=lambda Z, generator: Z[:, 0] / 4 + 0.4 * generator.standard_normal(len(Z)))
+
+
+@pytest.mark.parametrize("model", ["fit", SAMPLER], ids=["fit", "sampler"])
+def test_a_fitted_model_and_a_sampler_serve_in_blocks_only(model):
     with dpc.simulated_noise(1):
-        t = ask(some(), "crt", model_x="fit", given=["z"])
-    assert any("approximate" in caveat for caveat in t.guarantee.caveats)
+        t = ask(some(), "crt", model_x=model, given=["z"])
+    assert 0 < t.pvalue <= 1 and any("approximate" in caveat for caveat in t.guarantee.caveats) == (model == "fit")
     for method in ("crt-decision", "PrivCRT"):
-        with pytest.raises(ParameterError, match="neither private nor exact"):
-            ask(some(), method, model_x="fit", given=["z"])
-
-
-def test_a_sampler_serves_in_blocks_only():
-    sampler = dpc.ModelX(sample=lambda Z, generator: Z[:, 0] / 4 + 0.4 * generator.standard_normal(len(Z)))
-    with dpc.simulated_noise(1):
-        assert ask(some(), "crt", model_x=sampler, given=["z"]).pvalue > 0
-    with pytest.raises(ParameterError, match="model of single rows"):
-        ask(some(), "crt-decision", model_x=sampler, given=["z"])
+        with pytest.raises(ParameterError):
+            ask(some(), method, model_x=model, given=["z"])
 
 
 def test_a_model_of_levels_draws_them_with_their_probabilities():
@@ -143,28 +139,17 @@ def test_a_model_of_levels_draws_them_with_their_probabilities():
         assert np.abs(shares - table[code]).max() < 0.025  # six standard deviations
 
 
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        ({"mean": lambda Z: Z[:, 0] - Z[:, 0].mean(), "sd": 1.0}, "each row by itself"),
-        ({"mean": lambda Z: np.zeros(3), "sd": 1.0}, "one finite number a row|each row by itself"),
-        ({"mean": lambda Z: 1 / 0, "sd": 1.0}, "ZeroDivisionError"),
-        ({"mean": lambda Z: Z[:, 0]}, "declared Levels"),
-        ({"mean": lambda Z: Z[:, 0], "on": "b"}, "between 0 and 1"),
-        ({"table": [[0.5, 0.5]]}, "declared Levels"),
-    ],
-)
-def test_a_model_that_does_not_fit_is_refused_before_anything_is_spent(model, message):
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
-    rows = some()
-    columns = {name: rows[:, place] for place, name in enumerate("xyz")} | {"g": np.zeros(N, dtype=np.int64)}
-    schema = dpc.Schema({**{name: SCHEMA[name] for name in "xyzg"}, "b": dpc.Levels([0, 1])})
-    table = dpc.Table(columns | {"b": columns["g"]}, schema, ledger)
-    with pytest.raises(ParameterError, match=message):
-        x = model.pop("on", "x")
-        way = dpc.methods.Crt(model_x=dpc.ModelX(**model))
-        dpc.ci_test(table, x, "y", given=["z"], loss=dpc.PureDP(1), method=way)
-    assert not ledger.entries()
+@pytest.mark.parametrize(("x", "model"), [
+    ("x", {"mean": lambda Z: Z[:, 0] - Z[:, 0].mean(), "sd": 1.0}), ("x", {"mean": lambda Z: np.zeros(3), "sd": 1.0}),
+    ("x", {"mean": lambda Z: 1 / 0, "sd": 1.0}), ("x", {"mean": lambda Z: Z[:, 0]}), ("a", {"mean": lambda Z: Z[:, 0]}),
+    ("x", {"table": [[0.5, 0.5]]}),
+])  # fmt: skip
+def test_a_model_that_does_not_fit_is_refused_before_anything_is_spent(x: str, model: dict[str, Any]) -> None:
+    table = dpc.Table(frame(some()), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    with pytest.raises(ParameterError):
+        method = dpc.methods.Crt(model_x=dpc.ModelX(**model))
+        dpc.ci_test(table, x, "y", given=["z"], loss=dpc.PureDP(1), method=method)
+    assert not table.ledger.entries()
 
 
 @pytest.mark.parametrize(
@@ -174,11 +159,29 @@ def test_a_model_that_does_not_fit_is_refused_before_anything_is_spent(model, me
         {"table": [[0.5, 0.6]]}, {"mean": abs, "sd": 10**400}, {"table": np.zeros((0, 2))}, {"table": [[1, 0], [1]]},
     ],
 )
-def test_a_model_is_made_of_one_law(arguments):
+def test_a_model_has_one_distribution(arguments):
     with pytest.raises(ParameterError):
         dpc.ModelX(**arguments)
 
 
-def test_blocks_are_smaller_where_the_law_of_x_is_known_as_no_level_hangs_on_what_they_learn() -> None:
-    asked = ("crt", {}), ("crt", {"model_x": "fit"}), ("gcm", {})
-    assert [plan_of(some(1_000), name, 2.0, **options).method.blocks for name, options in asked] == [12, 8, 8]
+def test_blocks_are_smaller_where_the_distribution_of_x_is_known() -> None:
+    calls = ("crt", {}), ("crt", {"model_x": "fit"}), ("gcm", {})
+    assert [plan_of(some(1_000), name, 2.0, **options).method.blocks for name, options in calls] == [12, 8, 8]
+
+
+@pytest.mark.parametrize(("x", "given", "stated", "model"), [
+    ("x", ["z", "a"], {"mean": {"a": -0.2, "intercept": 0.1, "z": 0.5}, "sd": 0.4},
+     dpc.ModelX(mean=lambda z: 0.1 + 0.5 * z[:, 0] - 0.2 * z[:, 1], sd=0.4)),
+    ("x", [], {"mean": 0, "sd": 0.5}, dpc.ModelX(mean=lambda z: np.zeros(len(z)), sd=0.5)),
+    ("a", ["g"], {"mean": 0.4}, dpc.ModelX(mean=lambda z: np.full(len(z), 0.4))),
+    ("a", ["g"], {"table": [[0.6, 0.4]] * 3}, dpc.ModelX(table=[[0.6, 0.4]] * 3)),
+])  # fmt: skip
+@pytest.mark.parametrize("kind", [dpc.methods.Crt, dpc.methods.CrtDecision])
+def test_a_stated_distribution_answers_as_the_function_does(x, given, stated, model, kind):
+    statistics = []
+    for one in (stated, model):
+        table = dpc.Table(frame(some()), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)))
+        with dpc.simulated_noise(1):
+            method = kind(model_x=one)
+            statistics.append(dpc.ci_test(table, x, "y", given=given, loss=dpc.PureDP(1), method=method).statistic)
+    assert statistics[0] == statistics[1]

@@ -11,7 +11,7 @@ import pytest
 import dpcausal as dpc
 from dpcausal.audit import compare
 from dpcausal.independence.methods import crt_decision as features
-from dpcausal.independence.methods.crt_decision import chunks_of, largest_rank, size_of
+from dpcausal.independence.methods.crt_decision import chunks_of, size_of
 from dpcausal.independence.question import rows_of
 from dpcausal.mechanisms.gate import Passage, recording_gate
 from dpcausal.papers.independence import priv_gcm
@@ -20,7 +20,7 @@ from dpcausal.papers.independence.priv_gcm import published_products_bound
 from dpcausal.papers.independence.priv_kendall import published_kendall, published_spearman
 from dpcausal.privacy.budget import UNPROVEN
 from dpcausal.privacy.noise import generator_from_seed
-from dpcausal.regression.residual_products import CHUNK_ROWS, products_sensitivity
+from dpcausal.regression.residual_products import CHUNK_ROWS, products_sensitivity, resample_sum_sensitivity
 from dpcausal.statistics.rank import conditional_kendall
 from tests.direction.neighbours import ANSWERS
 from tests.independence.neighbours import (
@@ -72,18 +72,6 @@ def test_no_replaced_row_brings_other_events_or_moves_a_value_beyond_its_bound(m
             assert found.passages and not found.violated, found.summary()
 
 
-def seen_features(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    kept: list[Any] = []
-    honest = features.chunks_of
-
-    def keep(*arguments: Any) -> Any:
-        kept.append(honest(*arguments))
-        return kept[-1]
-
-    monkeypatch.setattr(features, "chunks_of", keep)
-    return kept
-
-
 def by_hand(phi: Rows, rows: Rows, penalty: float) -> Rows:
     """Return the residual products, from the normal equations."""
     U = np.column_stack([rows[:, 0], (rows[:, 1] - 1) / 2])
@@ -93,9 +81,10 @@ def by_hand(phi: Rows, rows: Rows, penalty: float) -> Rows:
 
 @pytest.mark.parametrize("constants", ["corrected", "published"])
 def test_the_published_form_brings_every_product_at_its_constant(constants, monkeypatch):
-    kept, rows = seen_features(monkeypatch), some()
+    chunks, rows, honest = [], some(), features.chunks_of
+    monkeypatch.setattr(features, "chunks_of", lambda *given: chunks.append(honest(*given)) or chunks[-1])
     (passage,), t = passed(rows, "PrivGCM", constants=constants)
-    R = by_hand(np.vstack([part for _, part in kept[0]()]), rows, 10.0)
+    R = by_hand(np.vstack([part for _, part in chunks[0]()]), rows, 10.0)
     assert passage.value == pytest.approx(R, abs=1e-9)
     stated = {"published": published_products_bound(10.0), "corrected": float(products_sensitivity(N, 10.0).bound)}
     assert passage.bound == pytest.approx(stated[constants], rel=1e-9)
@@ -109,15 +98,9 @@ def test_the_published_randomisation_scores_ranks_by_their_distance(constants):
     assert scores.shape == (20,) and scores.max() == 0 and (np.diff(np.sign(np.diff(scores))) <= 0).all()
     assert passage.event.mechanism == "noisy-max" and t.pvalue == (1 + t.statistic) / 20
     (other,), _ = passed(some(), "PrivCRT", given=["z"])
-    ratio = published_resample_bound(10.0) / float(dpc_bound())
+    ratio = published_resample_bound(10.0) / resample_sum_sensitivity(N, 10.0).rounded_up
     if constants == "published":
         assert other.value == pytest.approx(scores * ratio, rel=1e-6)
-
-
-def dpc_bound() -> float:
-    from dpcausal.regression.residual_products import resample_sum_sensitivity
-
-    return resample_sum_sensitivity(N, 10.0).rounded_up
 
 
 def test_rank_tests_release_the_statistic_within_public_strata():
@@ -158,26 +141,22 @@ def test_tau_as_published_loses_more_than_it_claims():
     assert found.violated and found.ratio == pytest.approx(2 / (4.5 / math.sqrt(n)))
 
 
-def test_ranks_follow_from_public_numbers():
-    assert [largest_rank(a, m) for a, m in ((0.05, 19), (0.1, 499), (0.01, 99))] == [1, 50, 1]
+def arrays_of(rows: Rows) -> Any:
+    columns = plan_of(rows, "crt-decision").question.table.columns(("x", "y", "z", "g"))
+    return rows_of(columns, SCHEMA, ("x",), ("y",), ("z", "g"))
+
+
+def features_of(arrays: Any) -> Rows:
+    return np.vstack([part for _, part in chunks_of(arrays, SCHEMA, ("z", "g"), 0.1, generator_from_seed(1))()])
 
 
 def test_features_of_a_row_depend_on_that_row_alone_and_have_norm_one():
-    from dpcausal.independence.question import rows_of
-    from dpcausal.privacy.noise import generator_from_seed
-    from tests.independence.neighbours import SCHEMA, frame
-
-    given = ("z", "g")
-    tables = [some(), some()]
-    tables[1][7] = [0.0, 0.0, 2.0, 2.0]
-    found = []
-    for rows in tables:
-        table = dpc.Table(frame(rows), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
-        arrays = rows_of(table.columns(["x", "y", *given]), SCHEMA, ("x",), ("y",), given)
-        found.append(np.vstack([part for _, part in chunks_of(arrays, SCHEMA, given, 0.1, generator_from_seed(2))()]))
-    assert found[0].shape == (N, size_of(SCHEMA, given)) == (N, 203)
-    assert (np.delete(found[0], 7, 0) == np.delete(found[1], 7, 0)).all() and (found[0][7] != found[1][7]).any()
-    assert np.linalg.norm(found[0], axis=1) == pytest.approx(np.ones(N), abs=1e-11)
+    changed = some()
+    changed[7] = [0.0, 0.0, 2.0, 2.0]
+    phi, other = (features_of(arrays_of(rows)) for rows in (some(), changed))
+    assert phi.shape == (N, size_of(SCHEMA, ("z", "g"))) == (N, 203)
+    assert (np.delete(phi, 7, 0) == np.delete(other, 7, 0)).all() and (phi[7] != other[7]).any()
+    assert np.linalg.norm(phi, axis=1) == pytest.approx(np.ones(N), abs=1e-11)
 
 
 @pytest.mark.proves("residual-rounding")
@@ -186,15 +165,12 @@ def test_features_of_a_row_depend_on_that_row_alone_and_have_norm_one():
 def test_features_responses_and_copies_of_a_row_are_the_same_bits_whatever_stands_beside_it(n):
     rng = np.random.default_rng(n)
     rows = rng.uniform(LOW, HIGH, (n, 4))
-    beside, kept = rows.copy(), rng.random(n) < 0.5
-    beside[~kept] = rng.choice(np.stack([LOW, HIGH, 0 * LOW]), int((~kept).sum()))
-    made = []
-    for table_rows in (rows, beside):
-        question: Any = plan_of(table_rows, "crt-decision").question
-        arrays = rows_of(question.table.columns(("x", "y", "z", "g")), SCHEMA, ("x",), ("y",), ("z", "g"))
-        phi = np.vstack([part for _, part in chunks_of(arrays, SCHEMA, ("z", "g"), 0.1, generator_from_seed(1))()])
-        law = MODEL.at(arrays.raw, row_by_row=n < 1_000)
-        copies = law.copies(3, (-1.0, 1.0), generator_from_seed(2)).T
-        made.append(np.hstack([phi, copies, priv_gcm.responses(arrays, question)]))
-    assert made[0][kept].tobytes() == made[1][kept].tobytes()
-    assert (made[0][~kept] != made[1][~kept]).any()
+    beside, same = rows.copy(), rng.random(n) < 0.5
+    beside[~same] = rng.choice(np.stack([LOW, HIGH, 0 * LOW]), int((~same).sum()))
+    question: Any = plan_of(rows, "crt-decision").question
+    computed = []
+    for arrays in map(arrays_of, (rows, beside)):
+        copies = MODEL.at(arrays.raw, row_by_row=n < 1_000).copies(3, (-1.0, 1.0), generator_from_seed(2)).T
+        computed.append(np.hstack([features_of(arrays), copies, priv_gcm.responses(arrays, question)]))
+    assert computed[0][same].tobytes() == computed[1][same].tobytes()
+    assert (computed[0][~same] != computed[1][~same]).any()

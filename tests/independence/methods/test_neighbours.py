@@ -9,9 +9,7 @@ import pytest
 from scipy import stats
 
 import dpcausal as dpc
-from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.neighbours import default_neighbours
-from dpcausal.independence.null_laws import bounded_pvalue, normal_laplace_pvalue, upper_bound
 
 L = dpc.Levels
 BOX = dpc.Bounded(-6, 6)
@@ -22,7 +20,7 @@ SCHEMA = dpc.Schema(
 
 
 def columns(n: int, seed: int, effect: float = 0.0) -> dict[str, Any]:
-    """x and y follow z by curves, a and b follow s; ``effect`` links x to y and a to b."""
+    """Return x and y that follow z by curves, a and b that follow s; ``effect`` of x on y and of a on b."""
     rng = np.random.default_rng(seed)
     z, s = rng.standard_normal(n), rng.integers(0, 5, n)
     x = np.sin(2 * z) + rng.standard_normal(n)
@@ -58,7 +56,7 @@ def test_true_nulls_are_rejected_no_more_often_than_the_level_says(case: str) ->
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_links_are_found(case: str) -> None:
+def test_associations_are_found(case: str) -> None:
     x, y, given = CASES[case]
     frame = columns(3_000, 1, effect=0.4)
     frame["y"] = frame["y"] + (0.6 * frame["a"] if x == "a" else 0.0)
@@ -109,11 +107,11 @@ def test_what_fails_is_not_said_where_the_noise_hides_it() -> None:
 
 
 def test_means_that_rise_in_steps_keep_the_level_at_a_thousand_rows() -> None:
-    """Seen to fail: with 7 neighbours .17 of these were rejected, with 4 .1; no public number tells of such steps."""
+    # With 7 neighbours .17 of these are rejected, with 4 .1; no public number tells of such steps.
     rejected = 0
     for seed in range(200):
-        coins = np.random.default_rng(seed)
-        z, first, second = coins.uniform(-6, 6, 1_000), *coins.standard_normal((2, 1_000))
+        draws = np.random.default_rng(seed)
+        z, first, second = draws.uniform(-6, 6, 1_000), *draws.standard_normal((2, 1_000))
         saw = 5 * (z / 2 - np.floor(z / 2) - 0.5)
         frame = {**columns(1_000, seed), "x": saw + first, "y": saw + second, "z": z}
         rejected += asked(frame, "x", "y", ["z"], seed).decision == "dependent"
@@ -130,7 +128,6 @@ def test_copies_of_rows_are_named_where_no_person_is_declared() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 5.0])
 def test_an_exclusive_or_of_two_columns_is_seen_or_what_cancels_is_told(epsilon: float) -> None:
-    """Seen to fail: with more ε the table was left for a covariance in which the two strata cancel."""
     rng = np.random.default_rng(5)
     a, b, flip = rng.integers(0, 2, (3, 4_000))
     ill = np.where(rng.random(4_000) < 0.2, flip, a ^ b)
@@ -150,60 +147,19 @@ def test_auto_runs_without_privacy() -> None:
         assert 0 < found.pvalue <= 1 and not found.guarantee.private
 
 
-@pytest.mark.parametrize(
-    ("method", "x", "y", "given", "words"),
-    [
-        ("neighbours", "x", "y", ["z", "w"], "one number among"), ("neighbours", "x", "y", ["s"], "one number among"),
-        ("neighbours", "c", "y", ["z"], "of two levels"), ("strata-covariance", "a", "b", ["z"], "only levels"),
-        ("strata-covariance", "c", "b", ["s"], "of two levels"), ("counts", "x", "b", ["s"], "levels only"),
-    ],
-)  # fmt: skip
-def test_questions_that_a_test_has_no_answer_to_are_refused_before_the_spend(
-    method: str, x: str, y: str, given: list[str], words: str
-) -> None:
-    table = dpc.Table(columns(100, 1), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)))
-    with pytest.raises(ParameterError, match=words):
-        dpc.ci_test(table, x, y, given=given, loss=dpc.PureDP(1), method=method)
-    assert not table.ledger.entries()
-
-
-def test_fewer_neighbours_may_be_asked_for_and_too_many_are_refused() -> None:
+def test_fewer_neighbours_may_be_asked_for() -> None:
     found = asked(columns(500, 1), "x", "y", ["z"], method=dpc.methods.Neighbours(neighbours=2))
     assert found.settings == {"neighbours": 2, "ends": 8} and "2 neighbours on either side" in found.details()
-    with pytest.raises(ParameterError, match="neighbours must be a whole number between 1 and 50"):
-        asked(columns(500, 1), "x", "y", ["z"], method=dpc.methods.Neighbours(neighbours=51))
     assert [default_neighbours(n, 1) for n in (100, 500, 1_000, 2_000, 10**4, 10**6)] == [2, 2, 4, 6, 9, 16]
 
 
 def test_sorted_rows_and_many_equal_z_say_nothing() -> None:
-    """Ties of z are broken by public coins: not by the order of the rows, which x and y may follow."""
     frame = columns(3_000, 5)
     frame["z"] = np.rint(frame["z"])
     frame["x"], frame["y"] = (frame["z"] + np.random.default_rng(seed).standard_normal(3_000) for seed in (6, 7))
     order = np.argsort(frame["x"])
     in_order = {name: column[order] for name, column in frame.items()}
     assert min(asked(in_order, "x", "y", ["z"], seed, epsilon=10.0).pvalue for seed in range(5)) > 1e-4
-
-
-def test_a_noisy_bound_covers_a_whole_number_as_often_as_it_says() -> None:
-    rng = np.random.default_rng(1)
-    scale, miss = 7.0, 0.01
-    success = -np.expm1(-1 / scale)
-    noise = rng.geometric(success, 40_000) - rng.geometric(success, 40_000)
-    below = np.mean([upper_bound(1_000 + one, scale, miss) < 1_000 for one in noise])
-    # Five standard errors of a share of .01 of 40,000.
-    assert 0.005 < below <= miss + 5 * (miss / 40_000) ** 0.5
-
-
-def test_the_pvalue_under_a_bounded_deviation_is_the_least_level_that_rejects() -> None:
-    def deviation(miss: float) -> float:
-        return 10.0 + float(np.log(1 / miss))
-
-    p = bounded_pvalue(60.0, 5.0, deviation)
-    assert normal_laplace_pvalue(60.0, deviation(0.04 * p), 5.0) == pytest.approx(0.96 * p, rel=1e-6)
-    assert bounded_pvalue(0.0, 5.0, deviation) == 1.0 and bounded_pvalue(1e9, 5.0, deviation) <= 1e-11
-    rising = [bounded_pvalue(value, 5.0, deviation) for value in np.linspace(0, 100, 30)]
-    assert rising == sorted(rising, reverse=True)
 
 
 def test_counts_agree_with_a_chi_square_test_without_privacy() -> None:

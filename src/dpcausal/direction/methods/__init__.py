@@ -18,20 +18,17 @@ METHODS: dict[str, type[DirectionMethod]] = {kind.name: kind for kind in ALL}
 
 
 def resolved(method: object) -> DirectionMethod | None:
-    """Return the method that was named or given; ``None`` for ``"auto"``."""
     is_auto = isinstance(method, str) and method == "auto"
     return None if is_auto else public.chosen(method, DirectionMethod, {"auto": Verdict, **METHODS})
 
 
 def usual(question: Pair) -> DirectionMethod:
-    """Return what ``"auto"`` is: a verdict by its score, votes by another or of few rows."""
     return Verdict() if question.score in Verdict.scores and question.n >= LEAST_ROWS else MajorityVote()
 
 
 def chosen(
     named: DirectionMethod | None, question: Pair, loss: Loss
 ) -> tuple[DirectionMethod, tuple[str, ...]]:
-    """Return the method that will answer, and a caveat if the one that was named has no form without privacy."""
     method = named or usual(question)
     if not loss.exact or method.supports_no_privacy:
         return method, ()

@@ -21,17 +21,14 @@ TRAINING_SHARE = 0.5
 
 
 def exact_scores(run: Run[Pair], scores: Callable[[Columns], tuple[float, float]]) -> Released:
-    """Return the exact scores of the rows that have both columns."""
     book_exact("scores", run.budget)
     columns: Columns = run.data
-    forward, backward = scores(Columns(*columns.complete(), columns.kept[columns.kept]))
+    forward, backward = scores(Columns(*columns.complete(), columns.is_complete[columns.is_complete]))
     return Released(backward - forward, "score", (forward, backward))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Exact(DirectionMethod):
-    """The scores themselves: of all rows, or by ``hsic`` of a half whose regressions are fitted on the other half."""
-
     name: ClassVar[str] = "exact"
     about: ClassVar[str] = "the exact scores, without privacy"
     losses: ClassVar[tuple[type[Loss], ...]] = ()

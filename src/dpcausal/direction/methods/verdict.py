@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import ClassVar, Self
 
 import numpy as np
@@ -21,11 +21,11 @@ from dpcausal.core.progress import report_share
 from dpcausal.data.remote_blocks import Parts, WorkerBlocks
 from dpcausal.direction.block_counts import AT_LEAST, AT_MOST, CLEAR, MOSTLY, Counts, cube_tail, least, no_noise
 from dpcausal.direction.block_decisions import ADDITIVE, MODELS, Bits, failed, of_block, random_bits
-from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released
+from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, block_answers
 from dpcausal.direction.scores.anm import Column
 from dpcausal.errors import ParameterError, Setting
 from dpcausal.mechanisms.additive import cube, laplace_scale
-from dpcausal.mechanisms.blocks import bit_counts, equal_blocks, salt_of
+from dpcausal.mechanisms.blocks import bit_counts
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator, add_cube
 from dpcausal.privacy.sandbox import isolated_or_default
@@ -83,7 +83,6 @@ def default_blocks(rows: float, epsilon: float) -> int:
 
 
 def claims_of(counts: Counts, counted: tuple[int, int, int, int], names: tuple[str, str]) -> dict[str, float]:
-    """Return the p-value of each claim from the noisy counts; that of the favoured side is two-sided."""
     (x, y), (fits, _) = names, counts.bounds
     linked, favouring, misfits, misfits_back = counted
     return {
@@ -100,7 +99,6 @@ def claims_of(counts: Counts, counted: tuple[int, int, int, int], names: tuple[s
 
 
 def arrow_pvalue(pvalues: dict[str, float], cause: str, effect: str) -> float:
-    """Return the p-value of an arrow, the largest of what it needs: claim ``verdict-level``."""
     needs = "linked", f"{cause} -> {effect} fits", f"{effect} -> {cause} misfits", "clear lean"
     return max(pvalues[claim] for claim in needs)
 
@@ -121,7 +119,6 @@ def outlook(counts: Counts, alpha: float) -> dict[str, float]:
 
 @lru_cache(maxsize=64)
 def enough_rows(n: int, epsilon: float, alpha: float) -> int | None:
-    """Return how many rows, n doubled and doubled again, leave a clear arrow its chance; ``None`` if no number does."""
     while n < MOST_ROWS:
         n *= 2
         if outlook(Counts(default_blocks(n, epsilon), cube_tail(epsilon), epsilon), alpha)["arrow"] >= LEAST_CHANCE:
@@ -130,7 +127,6 @@ def enough_rows(n: int, epsilon: float, alpha: float) -> int | None:
 
 
 def verdict_of(pvalues: dict[str, float], favoured: str, names: tuple[str, str], alpha: float) -> str:
-    """Return which of the six verdicts the claims of level α carry."""
     x, y = names
     supported = {claim for claim, pvalue in pvalues.items() if pvalue <= alpha}
     other = y if favoured == x else x
@@ -213,12 +209,14 @@ class Verdict(DirectionMethod):
         return replace(self, blocks=blocks, rows_per_block=size, share=share)
 
     def read(self, question: Pair) -> Columns | WorkerBlocks:
-        return question.apart()
+        return question.read_blocks()
 
     def release(self, run: Run[Pair]) -> Released:
         """Return the four noisy counts, what they show at which p-value, and the verdict."""
-        question = run.question
-        query = bit_counts(self._bits(run.data, run.rng), "linked, leaning and misfitting blocks", question.unit)
+        question, size = run.question, self.rows_per_block or 1
+        answers_of = partial(partial, _bits, size, self.model)
+        bits = block_answers(run.data, self.blocks or 1, 4, run.rng, answers_of, size).astype(np.bool_).tolist()
+        query = bit_counts(bits, "associated, favouring and misfitting blocks", question.unit)
         counts: tuple[int, int, int, int] = tuple(cube(query, run.budget, run.loss).tolist())
         names, blocks = (question.first, question.second), self.blocks or 1
         pvalues, lead = claims_of(self._counts(question, run.loss), counts, names), 2 * counts[1] - blocks
@@ -250,34 +248,17 @@ class Verdict(DirectionMethod):
         epsilon = loss.epsilon / question.blocks_moved
         return Counts(self.blocks or 1, cube_tail(epsilon), epsilon)
 
-    def _bits(self, private: Columns | WorkerBlocks, rng: PublicGenerator) -> list[Bits]:
-        blocks, size = self.blocks or 1, self.rows_per_block or 1
-        if isinstance(private, WorkerBlocks):
-            salt, seeds = salt_of(rng), tuple(rng.integers(2**63, size=blocks).tolist())
-            return private.each(blocks, salt, 4, BlockBits(size, seeds, self.model)).astype(np.bool_).tolist()  # type: ignore[no-any-return]
-        parts = list(enumerate(equal_blocks(len(private.x), blocks, size, rng, private.keys)))
-        return BlockBits(size, tuple(rng.integers(2**63, size=blocks).tolist()), self.model)(private, parts)
 
-
-@dataclass(frozen=True)
-class BlockBits:
-    """The bits of blocks, each of at most so many rows, with a public seed each."""
-
-    size: int
-    seeds: tuple[int, ...]
-    model: str
-
-    def __call__(self, private: Columns, parts: Parts) -> list[Bits]:
-        decisions = []
-        with one_thread():
-            for block, part in parts:
-                decisions.append(decisions_of_blocks(*private.of(part[: self.size]), self.seeds[block], self.model))
-                report_share(len(decisions) / len(parts))
-        return decisions
+def _bits(size: int, model: str, seeds: tuple[int, ...], private: Columns, parts: Parts) -> list[Bits]:
+    decisions = []
+    with one_thread():
+        for block, part in parts:
+            decisions.append(decisions_of_blocks(*private.of(part[:size]), seeds[block], model))
+            report_share(len(decisions) / len(parts))
+    return decisions
 
 
 def decisions_of_blocks(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
-    """Return the four bits of a block from its complete rows; total."""
     if len(x) < LEAST_COMPLETE:
         return random_bits(seed)
     return isolated_or_default(lambda: of_block(x, y, seed, model), failed(seed))  # a failure would depend on the rows

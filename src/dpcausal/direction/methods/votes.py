@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
@@ -15,13 +16,13 @@ import numpy as np
 from dpcausal.core.method import Run
 from dpcausal.data.remote_blocks import Parts, WorkerBlocks
 from dpcausal.direction.block_counts import Counts, geometric_tail
-from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released
+from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, block_answers
 from dpcausal.direction.scores import NAMES, of_block
 from dpcausal.direction.scores.anm import LEAST_ROWS as LEAST_BLOCK
 from dpcausal.direction.scores.anm import Column
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import geometric
-from dpcausal.mechanisms.blocks import assign_blocks, salt_of, vote_count
+from dpcausal.mechanisms.blocks import vote_count
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.sandbox import isolated_or_default
 from dpcausal.statistics.hsic import LAPLACIAN
@@ -70,15 +71,8 @@ def vote(x: Column, y: Column, score: str, seed: int) -> bool:
     return seed % 2 == 0  # equal, or not a number
 
 
-@dataclass(frozen=True)
-class BlockVotes:
-    """The votes of blocks, a public seed each."""
-
-    score: str
-    seeds: tuple[int, ...]
-
-    def __call__(self, private: Columns, parts: Parts) -> list[list[bool]]:
-        return [[vote(*private.of(part), self.score, self.seeds[block])] for block, part in parts]
+def _votes(score: str, seeds: tuple[int, ...], private: Columns, parts: Parts) -> list[list[bool]]:
+    return [[vote(*private.of(part), score, seeds[block])] for block, part in parts]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +111,7 @@ class MajorityVote(DirectionMethod):
         return replace(self, blocks=blocks)
 
     def read(self, question: Pair) -> Columns | WorkerBlocks:
-        return question.apart()
+        return question.read_blocks()
 
     def release(self, run: Run[Pair]) -> Released:
         """Return the noisy lead of "x causes y" over the blocks, in votes.
@@ -126,17 +120,10 @@ class MajorityVote(DirectionMethod):
 
         where M is the public number of blocks, odd; e^{−ε|k|/2} for persons of private ids.
         """
-        private: Columns | WorkerBlocks = run.data
-        question, rng = run.question, run.rng
-        blocks = self.blocks or 1
-        # All rows are dealt; one that lacks a column is left out inside its block.
-        if isinstance(private, WorkerBlocks):
-            salt, seeds = salt_of(rng), tuple(rng.integers(2**63, size=blocks).tolist())
-            votes = private.each(blocks, salt, 1, BlockVotes(question.score, seeds))[:, 0].astype(np.bool_).tolist()
-        else:
-            parts = list(enumerate(assign_blocks(len(private.x), blocks, rng, private.keys)))
-            block_votes = BlockVotes(question.score, tuple(rng.integers(2**63, size=blocks).tolist()))
-            votes = [ballot[0] for ballot in block_votes(private, parts)]
+        question, blocks = run.question, self.blocks or 1
+        # All rows are assigned; one with a missing value is left out inside its block.
+        answers = block_answers(run.data, blocks, 1, run.rng, partial(partial, _votes, question.score))
+        votes = answers[:, 0].astype(np.bool_).tolist()
         count = geometric(vote_count(votes, "votes for the first as cause", question.unit), run.budget, run.loss)
         pvalue = Counts(blocks, geometric_tail(run.loss.epsilon / question.blocks_moved)).sign_pvalue(count)
         return Released(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,8 +35,6 @@ TABLE_PLACES = 2**14 + 1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Residuals:
-    """The scored rows and their residuals, the ranges they lie in, and the kernel widths of the scores."""
-
     x: Column
     y: Column
     left_y: Column
@@ -51,19 +50,23 @@ class Residuals:
 
     @property
     def m(self) -> int:
-        """Number of scored rows."""
         return len(self.x)
 
     def forward(self) -> tuple[Column, Column]:
-        """Return x and the residuals of y: their score is that of "x causes y"."""
         return self.x, self.left_y
 
     def backward(self) -> tuple[Column, Column]:
         return self.y, self.left_x
 
+    def widths_and_ranges(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return what HSIC takes beside the columns of ``forward`` and of ``backward``."""
+        forward = self.width_x, self.width_left_y, self.range_x, self.range_left_y
+        backward = self.width_y, self.width_left_x, self.range_y, self.range_left_x
+        names = "width_x", "width_y", "range_x", "range_y"
+        return dict(zip(names, forward, strict=True)), dict(zip(names, backward, strict=True))
+
 
 def half_sizes(rows: int, training_share: float) -> tuple[int, int]:
-    """Return the public numbers of training and test rows, at least 2 each, of at least 4 rows."""
     train = min(max(2, round(rows * training_share)), rows - 2)
     return train, rows - train
 
@@ -71,7 +74,6 @@ def half_sizes(rows: int, training_share: float) -> tuple[int, int]:
 def split_rows(
     rows: int, training_share: float, generator: PublicGenerator
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the positions of training and test rows: a public random split, at least 2 rows in each."""
     train, _ = half_sizes(rows, training_share)
     order = generator.permutation(rows).astype(np.int64)
     return np.sort(order[:train]), np.sort(order[train:])
@@ -82,10 +84,9 @@ def typical_distance(values: Column, fallback: float) -> float:
 
     For unprotected or block-internal rows only: a bandwidth from protected rows would be a release.
     """
-    step = max(1, len(values) // DISTANCE_ROWS)
-    some = values[::step][:DISTANCE_ROWS]
-    above = np.triu_indices(len(some), 1)
-    distance = float(np.median(np.abs(some[:, None] - some)[above])) if len(some) > 1 else 0.0
+    some = values[:: max(1, len(values) // DISTANCE_ROWS)][:DISTANCE_ROWS]
+    distances = np.abs(some[:, None] - some)[np.triu_indices(len(some), 1)]
+    distance = float(np.median(distances)) if len(some) > 1 else 0.0
     # Columns with many ties have a median distance of 0: a tenth of the spread keeps the kernel informative.
     distance = distance if distance > 0 else float(np.std(values)) / 10
     return distance if math.isfinite(distance) and distance > 0 else fallback
@@ -110,18 +111,12 @@ def _table(predictor: Callable[[Column], Column], by: Column, interval: Interval
 
 
 def fit_halves(
-    x: Column,
-    y: Column,
-    train: npt.NDArray[np.int64],
-    test: npt.NDArray[np.int64],
-    range_x: Interval,
-    range_y: Interval,
-    generator: PublicGenerator,
-) -> Residuals:
-    """Regress each column on the other on the training rows and return the residuals of the test rows.
+    x: Column, y: Column, train: npt.NDArray[np.int64], test: npt.NDArray[np.int64], range_x: Interval,
+    range_y: Interval, generator: PublicGenerator,
+) -> Residuals:  # fmt: skip
+    """Return the residuals of the test rows, each column regressed on the other on the training rows.
 
-    Kernel widths and ridge are tuned on the training rows, which are not protected; the widths of the scores'
-    kernels are ``WIDTH_SHARE`` of the median distance there.
+    Kernel widths and ridge are tuned on the training rows, which are not protected.
     """
     from dpcausal.regression.kernel_ridge import fit, tune
 
@@ -131,15 +126,10 @@ def fit_halves(
         # Centred by the training mean: there is no intercept.
         centre = float(np.mean(effect[train]))
         clip = range_effect[0] - centre, range_effect[1] - centre
+        response = effect[train] - centre
         predictor = fit(
-            regressor,
-            effect[train] - centre,
-            penalty=setting.penalty,
-            width=setting.width,
-            clip=clip,
-            generator=generator,
+            regressor, response, penalty=setting.penalty, width=setting.width, clip=clip, generator=generator
         )
-
         table = _table(predictor, cause[train], range_cause)
 
         def residuals(rows: npt.NDArray[np.int64]) -> Column:
@@ -149,29 +139,18 @@ def fit_halves(
 
     training_left_y, left_y = regress(x, y, range_x, range_y)
     training_left_x, left_x = regress(y, x, range_y, range_x)
-    half_x, half_y = (range_x[1] - range_x[0]) / 2, (range_y[1] - range_y[0]) / 2
-    width_y, width_x = range_y[1] - range_y[0], range_x[1] - range_x[0]
+    width_x, width_y = range_x[1] - range_x[0], range_y[1] - range_y[0]
+    training = (
+        (x[train], width_x), (y[train], width_y), (training_left_y, width_y), (training_left_x, width_x),
+    )  # fmt: skip
     return Residuals(
-        x=x[test],
-        y=y[test],
-        left_y=left_y,
-        left_x=left_x,
-        range_x=range_x,
-        range_y=range_y,
-        range_left_y=(-width_y, width_y),
-        range_left_x=(-width_x, width_x),
-        width_x=WIDTH_SHARE * typical_distance(x[train], half_x),
-        width_y=WIDTH_SHARE * typical_distance(y[train], half_y),
-        width_left_y=WIDTH_SHARE * typical_distance(training_left_y, half_y),
-        width_left_x=WIDTH_SHARE * typical_distance(training_left_x, half_x),
-    )
+        x[test], y[test], left_y, left_x, range_x, range_y, (-width_y, width_y), (-width_x, width_x),
+        *(WIDTH_SHARE * typical_distance(values, width / 2) for values, width in training),
+    )  # fmt: skip
 
 
 def fit_all(x: Column, y: Column, generator: PublicGenerator) -> Residuals:
-    """Regress each column on the other and return leave-one-out residuals of all rows: for use inside a block.
-
-    Everything is taken from the rows themselves: scale, tuning, ranges and kernel widths.
-    """
+    """Return leave-one-out residuals of all rows, for use inside a block; scale, ranges and widths are their own."""
     from dpcausal.regression.kernel_ridge import leave_one_out, tune
 
     def residuals(regressor: Column, response: Column) -> Column:
@@ -181,42 +160,12 @@ def fit_all(x: Column, y: Column, generator: PublicGenerator) -> Residuals:
         )
 
     x, y = _standardised(x, x), _standardised(y, y)
-    left_y, left_x = residuals(x, y), residuals(y, x)
-
-    def interval(values: Column) -> Interval:
-        lower, upper = float(np.min(values)), float(np.max(values))
-        return lower - 1e-6, upper + 1e-6
-
-    return Residuals(
-        x=x,
-        y=y,
-        left_y=left_y,
-        left_x=left_x,
-        range_x=interval(x),
-        range_y=interval(y),
-        range_left_y=interval(left_y),
-        range_left_x=interval(left_x),
-        width_x=WIDTH_SHARE * typical_distance(x, 1.0),
-        width_y=WIDTH_SHARE * typical_distance(y, 1.0),
-        width_left_y=WIDTH_SHARE * typical_distance(left_y, 1.0),
-        width_left_x=WIDTH_SHARE * typical_distance(left_x, 1.0),
-    )
+    columns = x, y, residuals(x, y), residuals(y, x)
+    ranges: Any = [(float(np.min(values)) - 1e-6, float(np.max(values)) + 1e-6) for values in columns]
+    return Residuals(*columns, *ranges, *(WIDTH_SHARE * typical_distance(values, 1.0) for values in columns))
 
 
-def hsic_scores(rest: Residuals) -> tuple[float, float]:
-    """Return the roots of HSIC of ("x causes y", "y causes x") from residuals; the smaller wins."""
-    forward = root_hsic(
-        *rest.forward(),
-        width_x=rest.width_x,
-        width_y=rest.width_left_y,
-        range_x=rest.range_x,
-        range_y=rest.range_left_y,
-    )
-    backward = root_hsic(
-        *rest.backward(),
-        width_x=rest.width_y,
-        width_y=rest.width_left_x,
-        range_x=rest.range_y,
-        range_y=rest.range_left_x,
-    )
-    return forward, backward
+def hsic_scores(rest: Residuals, statistic: Callable[..., float] = root_hsic) -> tuple[float, float]:
+    """Return HSIC's root, or HSIC itself, of ("x causes y", "y causes x"): the smaller wins."""
+    of_forward, of_backward = rest.widths_and_ranges()
+    return statistic(*rest.forward(), **of_forward), statistic(*rest.backward(), **of_backward)

@@ -22,17 +22,10 @@ LEAST_GAP = 2.0**-1022
 """A column of one value counts as two values this far apart."""
 
 
-def _gaps(values: Column) -> Column:
-    return np.diff(np.unique(values))
-
-
 def entropy(values: Column) -> float:
     """Return the differential entropy of a sample by its spacings, in natural units.
 
-    S = Σ_{k=1}^{m−1} 1/k + 1/(m − 1) Σ_i log(v_{i+1} − v_i)
-
-    where v₁ < … < v_m are the distinct values, m ≥ 2 of them; the sum of 1/k is ψ(m) − ψ(1) and takes the bias of
-    exponential spacings away.  A single value counts as two that are ``LEAST_GAP`` apart.
+    S = Σ_{k=1}^{m−1} 1/k + 1/(m − 1) Σ_i log(v_{i+1} − v_i),  v₁ < … < v_m the distinct values, two of them at least
 
     *Source*: Daniušis et al. (2010), equation 12.  There a repeated value keeps its place in m and adds 0 to the sum;
     here it counts once, since what it adds would depend on the unit.
@@ -40,7 +33,7 @@ def entropy(values: Column) -> float:
     >>> entropy(np.array([0.0, 1.0]))
     1.0
     """
-    gaps = _gaps(values)
+    gaps = np.diff(np.unique(values))
     logs = np.log(np.maximum(gaps, LEAST_GAP)) if len(gaps) else np.array([math.log(LEAST_GAP)])
     m = len(logs) + 1
     return float(np.mean(logs) + np.sum(1 / np.arange(1, m)))
@@ -51,23 +44,16 @@ def _to_unit(values: Column) -> Column:
     return (values - np.min(values)) / (width if width > 0 else 1.0)
 
 
-def _to_unit_variance(values: Column) -> Column:
-    spread = float(np.std(values))
-    return (values - np.mean(values)) / (spread if spread > 0 else 1.0)
-
-
 def from_uniform(values: Column) -> float:
-    """Return the relative entropy of a column to the uniform distribution between its least and largest value: −S ≥ "
-    "0."""
+    """Return the relative entropy of a column to the uniform distribution of its range: −S ≥ 0."""
     return -entropy(_to_unit(values))
 
 
 def from_gaussian(values: Column) -> float:
-    """Return the relative entropy of a column to the normal distribution of its mean and variance.
-
-    ½ log(2πe) − S ≥ 0.
-    """
-    return 0.5 * math.log(2 * math.pi * math.e) - entropy(_to_unit_variance(values))
+    """Return the relative entropy of a column to the normal distribution of its moments: ½ log(2πe) − S ≥ 0."""
+    spread = float(np.std(values))
+    scaled = (values - np.mean(values)) / (spread if spread > 0 else 1.0)
+    return 0.5 * math.log(2 * math.pi * math.e) - entropy(scaled)
 
 
 def slope(x: Column, y: Column) -> float:

@@ -32,8 +32,6 @@ Choice = tuple[IndependenceTest, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Auto(IndependenceTest):
-    """Whichever test the schema, n and ε speak for; the result names it, and says why."""
-
     name: ClassVar[str] = "auto"
     about: ClassVar[str] = "by schema, rows and epsilon"
     supports_no_privacy: ClassVar[bool] = True
@@ -45,7 +43,6 @@ class Auto(IndependenceTest):
         return spent, f"{note + '; ' if note else ''}auto took {test.name}: {why}"
 
     def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Any:
-        """Return the test that was chosen, planned: nothing of this object is left in the plan."""
         return choice(question, loss)[0].plan(question, loss)
 
     CLAIMS: ClassVar[tuple[str, ...]] = (
@@ -63,7 +60,6 @@ class Auto(IndependenceTest):
 
 
 def choice(question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Choice:
-    """Return the test, and why in words."""
     test, why = _by_columns(question, loss)
     if question.unit is Unit.PERSON and not test.allows_private_ids:
         return Gcm(), "persons whose ids are private"

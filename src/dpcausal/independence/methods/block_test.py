@@ -12,21 +12,19 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol, Self
-
-import numpy as np
-import numpy.typing as npt
+from functools import partial
+from typing import Any, ClassVar, Self
 
 from dpcausal.core.method import Run
 from dpcausal.core.validate import whole
-from dpcausal.data.records import Rows
 from dpcausal.data.remote_blocks import Parts, WorkerBlocks
 from dpcausal.errors import ParameterError
 from dpcausal.independence.null_laws import STEPS_PER_UNIT, block_pvalue, reach_of, term
-from dpcausal.independence.question import SIGNED, IndependenceQuestion, IndependenceTest, Released, Sample
+from dpcausal.independence.question import SIGNED, IndependenceQuestion, IndependenceTest, Integers, Released, Sample
 from dpcausal.independence.residuals import checked_regression
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.blocks import assign_blocks, block_sum, salt_of
+from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
 from dpcausal.privacy.sandbox import isolated_or_default
@@ -47,8 +45,6 @@ LEAST_VARYING = 20
 """Fewest rows of a block off the most frequent value of x, or of y, where others are given.
 
 Of fewer on both sides neither regression is learnt, and what is left of both goes together."""
-
-PROOFS = ("block-sum", "geometric")
 
 RESAMPLES = 99
 """Permuted or resampled copies in a block: the rank's distribution is exact for every number."""
@@ -80,7 +76,7 @@ def default_blocks(rows: int, epsilon: float, learns: bool = True, least: int = 
 
 @dataclass(frozen=True, kw_only=True)
 class BlockTest(IndependenceTest):
-    """A test that scores disjoint blocks; of these options a method declares, beside ``blocks``, those that it uses.
+    """A test that scores disjoint blocks.
 
     Parameters
     ----------
@@ -95,16 +91,24 @@ class BlockTest(IndependenceTest):
         Threads over the blocks, with the library's own regressions.
     """
 
-    proofs: ClassVar[tuple[str, ...]] = PROOFS
+    proofs: ClassVar[tuple[str, ...]] = ("block-sum", "geometric")
     supports_missing: ClassVar[bool] = True
+    supports_no_privacy: ClassVar[bool] = True
     allows_private_ids: ClassVar[bool] = True
     adds_signs: ClassVar[bool] = True
 
     blocks: int | None = None
+    regression: Any = None
+    resamples: int | None = None
+    workers: int | None = None
 
     @abstractmethod
     def score(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> float:
         """Return a block's standard score, large or of large size against the null; it may fail or be no number."""
+
+    @abstractmethod
+    def exact(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> Released:
+        """Return the answer without privacy, from all complete rows."""
 
     def two_sided(self, question: IndependenceQuestion) -> bool:
         """Return whether sums far below 0 speak against the null, too."""
@@ -118,7 +122,7 @@ class BlockTest(IndependenceTest):
     @property
     def external_code(self) -> bool:
         """Whether code of the caller's runs inside blocks."""
-        return uses_external_code(getattr(self, "regression", None))
+        return uses_external_code(self.regression)
 
     def caveats(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
         signed = (SIGNED,) if self.adds_signs else ()
@@ -129,44 +133,40 @@ class BlockTest(IndependenceTest):
         return (*signed, *((BELOW_NOISE,) if farthest > question.alpha else ()))
 
     def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
-        """Check the options that it has, or choose them; without privacy there are neither blocks nor copies."""
-        options = vars(self)
-        counts: dict[str, Any] = {
-            name: options[name] for name in ("blocks", "resamples", "workers") if name in options
-        }
+        """Check the options, or choose them; without privacy there are neither blocks nor copies."""
         if loss.exact:
-            for name, count in counts.items():
-                whole(name, 1 if count is None else count, 1, 10**9)
-            counts = dict.fromkeys(counts)
-        else:
-            learns = "regression" in options and bool(question.given)
-            epsilon = loss.epsilon / question.blocks_moved
-            default = default_blocks(question.table.expected, epsilon, learns, self.least_rows)
-            counts["blocks"] = planned_blocks(self.name, self.blocks, max(2, default), question.n)
-            limits = {"resamples": (RESAMPLES, 19, MOST_RESAMPLES), "workers": (1, 1, MOST_WORKERS)}
-            for name, (usual, least, most) in limits.items():
-                if name in counts:
-                    counts[name] = whole(name, usual if counts[name] is None else counts[name], least, most)
-            if counts.get("workers", 1) > 1 and self.external_code:
-                raise ParameterError(
-                    "workers go with the library's own regressions: a regressor or sampler runs with one"
-                )
-        if "regression" in options:
-            counts["regression"] = checked_regression(options["regression"], question, counts["blocks"])
-        return replace(self, **counts)
+            for name in ("blocks", "resamples", "workers"):
+                whole(name, 1 if getattr(self, name) is None else getattr(self, name), 1, 10**9)
+            regression = checked_regression(self.regression, question, None)
+            return replace(self, blocks=None, resamples=None, workers=None, regression=regression)
+        epsilon = loss.epsilon / question.blocks_moved
+        default = default_blocks(question.table.expected, epsilon, bool(question.given), self.least_rows)
+        blocks = planned_blocks(self.name, self.blocks, max(2, default), question.n)
+        resamples = whole("resamples", RESAMPLES if self.resamples is None else self.resamples, 19, MOST_RESAMPLES)
+        workers = whole("workers", 1 if self.workers is None else self.workers, 1, MOST_WORKERS)
+        if workers > 1 and self.external_code:
+            raise ParameterError("workers go with the library's own regressions: a regressor or sampler runs with one")
+        regression = checked_regression(self.regression, question, blocks)
+        return replace(self, blocks=blocks, resamples=resamples, workers=workers, regression=regression)
 
     def read(self, question: IndependenceQuestion) -> Sample | WorkerBlocks:
         if not WorkerBlocks.of(question.table.spec):
             return question.read()
-        return WorkerBlocks(question.table.spec, question.names, Blocks(self, question.without_table).made)
+        return WorkerBlocks(question.table.spec, question.names, question.without_table.sample)
 
     def release(self, run: Run[IndependenceQuestion]) -> Released:
         """Return the noisy sum of the blocks' terms over √M, and its p-value under the exact null distribution."""
         private: Sample | WorkerBlocks = run.data
         question = run.question
+        if isinstance(private, Sample) and run.loss.exact:
+            book_exact(f"{self.name} of all rows", run.budget)
+            complete = private.complete()
+            return Released(0.0, 1.0) if complete.n < LEAST_COMPLETE else self.exact(complete, question, run.rng)
         reach = reach_of(self.blocks or 1)
         if isinstance(private, WorkerBlocks):
-            terms = block_terms(self, private, question, run.rng)
+            salt, seeds = salt_of(run.rng), tuple(run.rng.integers(2**63, size=self.blocks or 1).tolist())
+            each = partial(_terms, self, question.without_table, seeds)
+            terms = [int(term) for term in private.each(len(seeds), salt, 1, each)[:, 0]]
         else:
             terms = [term(score, reach) for score in block_scores(self, private, question, run.rng)]
         noisy = geometric(block_sum(terms, reach, "sum of block scores", question.unit), run.budget, run.loss)
@@ -175,73 +175,38 @@ class BlockTest(IndependenceTest):
 
 
 def planned_blocks(method: str, blocks: int | None, default: int, rows: int) -> int:
-    """Check a number of blocks, or take the default."""
     if rows < LEAST_ROWS:
         raise ParameterError(f"method {method!r} needs at least {LEAST_ROWS} rows, the table has {rows}")
     most = min(rows // LEAST_BLOCK, MOST_BLOCKS)
     return whole("blocks", default if blocks is None else blocks, 2, most, f"n/{LEAST_BLOCK}, {most}")
 
 
-class Scorer(Protocol):
-    """What scores a block."""
-
-    @property
-    def blocks(self) -> int | None: ...
-
-    def score(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> float: ...
-
-
 def block_scores(
-    scorer: Scorer, rows: Sample, question: IndependenceQuestion, generator: PublicGenerator
+    scorer: Any, rows: Sample, question: IndependenceQuestion, generator: PublicGenerator
 ) -> list[float]:
     """Return each block's score, from its own rows and its own public seed; 0 where it fails or is no number.
 
-    All n rows are assigned to blocks, then rows with a missing value are dropped inside their block. A block with fewer
-    than ``LEAST_COMPLETE``, or in which x and y both hardly vary, gets a standard normal draw, the score's null
-    distribution. Failures are not reported: they would depend on the rows. Workers are threads of this process.
+    Rows with a missing value are dropped inside their block.  A block of fewer than ``LEAST_COMPLETE``, or in which x
+    and y both hardly vary, gets a standard normal draw, the score's null distribution.
     """
     parts = assign_blocks(rows.n, scorer.blocks or 1, generator, rows.keys)
     seeds = [int(seed) for seed in generator.integers(2**63, size=len(parts))]
     return _scores(scorer, question, rows, parts, seeds)
 
 
-@dataclass(frozen=True)
-class Blocks:
-    """Compute the terms of a worker's blocks."""
-
-    scorer: Scorer
-    question: IndependenceQuestion
-    seeds: tuple[int, ...] = ()
-
-    def made(self, rows: Rows) -> Sample:
-        """Return records as rows of a test."""
-        return self.question.sample(rows)
-
-    def __call__(self, rows: Sample, parts: Parts) -> list[list[int]]:
-        seeds, reach = [self.seeds[block] for block, _ in parts], reach_of(len(self.seeds))
-        scores = _scores(self.scorer, self.question, rows, [part for _, part in parts], seeds)
-        return [[term(score, reach)] for score in scores]
-
-
-def block_terms(
-    scorer: Scorer, rows: WorkerBlocks, question: IndependenceQuestion, generator: PublicGenerator
-) -> list[int]:
-    """Return the terms of the same scores, computed on the workers that hold the rows."""
-    blocks, salt = scorer.blocks or 1, salt_of(generator)
-    seeds = tuple(generator.integers(2**63, size=blocks).tolist())
-    return [int(term) for term in rows.each(blocks, salt, 1, Blocks(scorer, question.without_table, seeds))[:, 0]]
+def _terms(
+    scorer: BlockTest, question: IndependenceQuestion, seeds: tuple[int, ...], rows: Sample, parts: Parts
+) -> list[list[int]]:
+    scores = _scores(scorer, question, rows, [part for _, part in parts], [seeds[block] for block, _ in parts])
+    return [[term(score, reach_of(len(seeds)))] for score in scores]
 
 
 def _scores(
-    scorer: Scorer,
-    question: IndependenceQuestion,
-    rows: Sample,
-    parts: Sequence[npt.NDArray[np.int64]],
-    seeds: Sequence[int],
+    scorer: Any, question: IndependenceQuestion, rows: Sample, parts: Sequence[Integers], seeds: Sequence[int]
 ) -> list[float]:
     workers = getattr(scorer, "workers", None) or 1
 
-    def one(part: npt.NDArray[np.int64], seed: int) -> float:
+    def one(part: Integers, seed: int) -> float:
         block, rng = rows.at(part).complete(), generator_from_seed(seed)
         if block.n < LEAST_COMPLETE or (not block.given.empty and block.varying < LEAST_VARYING):
             return float(rng.standard_normal())

@@ -10,25 +10,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpcausal.core import validate as public
 from dpcausal.core.method import Run
 from dpcausal.data.reader import Records
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Levels
 from dpcausal.errors import ParameterError
-from dpcausal.independence.methods.strata import MOST_SUMMED
+from dpcausal.independence.methods.strata import StratumSums
 from dpcausal.independence.null_laws import LEAST_PVALUE
 from dpcausal.independence.question import (
     IndependenceQuestion,
-    IndependenceTest,
-    Integers,
     Released,
     Sample,
     cells_of,
+    check_single,
     values_of,
 )
 from dpcausal.mechanisms.additive import geometric, laplace_scale
@@ -58,24 +57,19 @@ With fewer the distribution is χ².  How many there are is bounded by cells · 
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContingencyTest(IndependenceTest):
+class ContingencyTest(StratumSums):
     """A noisy table of counts, and in each stratum of it what x and y share beyond their margins."""
 
     name: ClassVar[str] = "counts"
     about: ClassVar[str] = "a noisy table of counts of levels"
     proofs: ClassVar[tuple[str, ...]] = ("contingency-table", "geometric")
-    supports_no_privacy: ClassVar[bool] = True
-    supports_missing: ClassVar[bool] = True
-    allows_private_ids: ClassVar[bool] = True
 
     def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
-        if len(question.x) != 1 or len(question.y) != 1 or not all(
-            isinstance(column, Levels) for column in question.declared(question.names)
-        ):
-            raise ParameterError(f"method {self.name!r} takes one column x and one y, and levels only")
-        if math.prod(self.shape(question)) > MOST_CELLS:
+        check_single(self.name, question, LEAST_ROWS, any_levels=True)
+        if not all(isinstance(column, Levels) for column in question.declared(question.names)):
+            raise ParameterError(f"method {self.name!r} takes columns of levels only")
+        if self.sums(question) > MOST_CELLS:
             raise ParameterError(f"method {self.name!r} takes at most {MOST_CELLS} cells")
-        public.whole("the number of rows", question.n, LEAST_ROWS, 10**8)
         return self
 
     def caveats(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
@@ -89,16 +83,15 @@ class ContingencyTest(IndependenceTest):
         x, y = (len(column) for column in question.declared((*question.x, *question.y)) if isinstance(column, Levels))
         return x, y, question.cells
 
-    def needs_all_rows(self, question: IndependenceQuestion) -> bool:
-        return math.prod(self.shape(question)) > MOST_SUMMED
-
-    def read(self, question: IndependenceQuestion) -> Sample | Records:
-        return question.read() if self.needs_all_rows(question) else question.table.records(question.names)
+    def sums(self, question: IndependenceQuestion) -> int:
+        return math.prod(self.shape(question))
 
     def table(self, rows: Sample | Records, question: IndependenceQuestion) -> Counts:
         """Return the counts of the rows kept."""
         shape = self.shape(question)
-        return rows.sum(Tabled(question.without_table, shape)) if isinstance(rows, Records) else _tabled(rows, shape)
+        if isinstance(rows, Records):
+            return rows.sum(partial(_worker_table, question.without_table, shape))
+        return _tabled(rows, shape)
 
     def approximate_power(self, question: IndependenceQuestion, loss: PureDP, correlation: float) -> float | None:
         """Return it from the non-central distribution of one table's statistic."""
@@ -114,15 +107,8 @@ class ContingencyTest(IndependenceTest):
         return _decision(noisy, laplace_scale(bound.bound, run.loss), run.rng)
 
 
-@dataclass(frozen=True)
-class Tabled:
-    """The counts of some rows, in an engine's workers too."""
-
-    question: IndependenceQuestion
-    shape: tuple[int, int, int]
-
-    def __call__(self, rows: Rows) -> Integers:
-        return _tabled(self.question.sample(rows), self.shape)
+def _worker_table(question: IndependenceQuestion, shape: tuple[int, int, int], rows: Rows) -> Counts:
+    return _tabled(question.sample(rows), shape)
 
 
 def _tabled(rows: Sample, shape: tuple[int, int, int]) -> Counts:
@@ -131,13 +117,11 @@ def _tabled(rows: Sample, shape: tuple[int, int, int]) -> Counts:
 
 
 def reaches(n: int, shape: tuple[int, int, int], epsilon: float) -> bool:
-    """Return whether strata of n/strata rows are large enough for their noise, as the test has it."""
     cells = shape[0] * shape[1]
     return n / shape[2] >= max(5 * cells, 3 * math.sqrt(8 / epsilon**2 * cells))
 
 
 def copies_of(shape: tuple[int, int, int]) -> int:
-    """Return how many tables are simulated for the distribution; none where that would take too long."""
     copies = min(MOST_COPIES, WORK // max(1, math.prod(shape) * (shape[0] - 1) * (shape[1] - 1)))
     return copies if copies >= FEWEST_COPIES else 0
 
@@ -150,11 +134,11 @@ def _decision(counts: Any, scale: float, rng: PublicGenerator) -> Released:
     each, together = float(residuals.terms().sum()), float(residuals.pooled()[0])
     if not math.isfinite(each + together):
         return Released(0.0, 1.0)
-    width, made_up = residuals.residual.shape[1], _null_statistics(noisy, scale, variance, rng)
-    if made_up is None:
-        p = upper_tail(each, residuals.residual.size), upper_tail(together, width)
+    null_samples = _null_statistics(noisy, scale, variance, rng)
+    if null_samples is None:
+        p = upper_tail(each, residuals.residual.size), upper_tail(together, residuals.residual.shape[1])
     else:
-        p = gamma_tail(each, made_up[0]), gamma_tail(together, made_up[1])
+        p = gamma_tail(each, null_samples[0]), gamma_tail(together, null_samples[1])
     best = p[0] if noisy.shape[2] == 1 else cauchy_combination(*p)
     return Released(each, min(1.0, max(LEAST_PVALUE, best)))
 

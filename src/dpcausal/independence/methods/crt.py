@@ -14,15 +14,13 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from dpcausal.core.method import Run
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
-from dpcausal.independence.methods.block_test import LEAST_BLOCK, LEAST_COMPLETE, BlockTest
+from dpcausal.independence.methods.block_test import LEAST_BLOCK, BlockTest
 from dpcausal.independence.methods.model_x import ModelX, stated
 from dpcausal.independence.null_laws import score_of_rank
 from dpcausal.independence.question import IndependenceQuestion, Reals, Released, Sample, values_of, width_of
 from dpcausal.independence.residuals import residuals
-from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.regression.external import uses_external_code
@@ -38,7 +36,6 @@ CELLS = 4_000_000
 
 
 def bounds_of(schema: Schema, x: str) -> tuple[float, float]:
-    """Return the public range of ``values_of``."""
     declared = schema[x]
     if isinstance(declared, Bounded):
         return declared.lower, declared.upper
@@ -65,7 +62,6 @@ def _ranked(
 
 
 def checked_model(method: str, model: Any, question: IndependenceQuestion, fitted: bool) -> Any:
-    """Return a model of x, stated ones as what they state; it fits the columns, and is tried on simulated rows."""
     model = stated(model, question.given)
     if len(question.x) != 1 or width_of(question.schema, question.y) != 1:
         raise ParameterError(f"method {method!r} takes one column x and one column y of numbers or of two levels")
@@ -102,11 +98,7 @@ class Crt(BlockTest):
 
     name: ClassVar[str] = "crt"
     about: ClassVar[str] = "ranks among copies of x, in blocks"
-    supports_no_privacy: ClassVar[bool] = True
 
-    regression: Any = None
-    resamples: int | None = None
-    workers: int | None = None
     model_x: ModelX | Mapping[str, Any] | Literal["fit"] | None = None
 
     @property
@@ -144,16 +136,8 @@ class Crt(BlockTest):
         fitted = (FITTED,) if self.model_x == "fit" else ()
         return (*fitted, *super().caveats(question, loss))
 
-    def release(self, run: Run[IndependenceQuestion]) -> Released:
-        return self._of_all_rows(run) if run.loss.exact else super().release(run)
-
-    def _of_all_rows(self, run: Run[IndependenceQuestion]) -> Released:
-        private = run.data
+    def exact(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> Released:
         from scipy.special import ndtr
 
-        book_exact("rank among copies", run.budget)
-        private = private.complete()
-        if private.n < LEAST_COMPLETE:
-            return Released(0.0, 1.0)
-        score = self.ranked(private, run.question, EXACT_RESAMPLES, run.rng)
+        score = self.ranked(rows, question, EXACT_RESAMPLES, rng)
         return Released(score, float(2 * ndtr(-abs(score))))

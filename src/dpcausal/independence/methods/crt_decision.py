@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from dpcausal.core import validate as public
 from dpcausal.core.method import Run
-from dpcausal.data.schema import Bounded, Schema
+from dpcausal.data.schema import Bounded, Levels, Schema
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.crt import bounds_of, checked_model
 from dpcausal.independence.methods.model_x import ModelX
@@ -26,8 +26,8 @@ from dpcausal.independence.question import (
     Reals,
     Released,
     Sample,
+    check_single,
     values_of,
-    width_of,
 )
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.selection import margin_sensitivity, rank_margin
@@ -60,20 +60,10 @@ _BELOW_ONE = 1 - 1e-12
 
 
 def size_of(schema: Schema, given: tuple[str, ...]) -> int:
-    """Return the number of features."""
-    numbers = sum(isinstance(schema[name], Bounded) for name in given)
-    return 2 * _pairs(numbers) * numbers + sum(
-        len(column) for column in map(schema.__getitem__, given) if not isinstance(column, Bounded)
-    )
-
-
-def check_size(schema: Schema, given: tuple[str, ...]) -> None:
-    """Refuse more features than the bounds are proved for."""
-    if size_of(schema, given) > MOST_FEATURES:
-        raise ParameterError(
-            f"the global forms take at most {MOST_FEATURES} features: {2 * LEAST_PAIRS} for a number of many, one for "
-            "each level"
-        )
+    """Return the number of features of the given columns."""
+    levels = [len(column) for name in given if isinstance(column := schema[name], Levels)]
+    numbers = len(given) - len(levels)
+    return 2 * _pairs(numbers) * numbers + sum(levels)
 
 
 def _pairs(numbers: int) -> int:
@@ -122,18 +112,18 @@ def unit_column(values: Reals, schema: Schema, name: str) -> Reals:
 
 
 def features(rows: Sample, question: IndependenceQuestion, width: float | None, rng: PublicGenerator) -> Chunks:
-    """Return the public features of the given columns."""
     return chunks_of(rows, question.schema, question.given, width or WIDTH, rng)
 
 
 def planned_ridge(
     method: str, question: IndependenceQuestion, penalty: float | None, width: float | None, default: float
 ) -> tuple[float, float]:
-    """Check the columns, the penalty and the width of a method of all rows, or choose the last two."""
-    if len(question.x) != 1 or len(question.y) != 1 or width_of(question.schema, (*question.x, *question.y)) != 2:
-        raise ParameterError(f"method {method!r} takes one column x and one y, of numbers or of two levels")
-    public.whole("the number of rows", question.n, LEAST_ROWS, 10**8)
-    check_size(question.schema, question.given)
+    check_single(method, question, LEAST_ROWS)
+    if size_of(question.schema, question.given) > MOST_FEATURES:
+        raise ParameterError(
+            f"method {method!r} takes at most {MOST_FEATURES} features: {2 * LEAST_PAIRS} for a number of many, one "
+            "for each level"
+        )
     chosen = default if penalty is None else penalty
     if not (public.is_number(chosen) and LEAST_PENALTY <= chosen <= LARGEST_PENALTY):
         raise ParameterError(f"penalty must be between {LEAST_PENALTY:g} and {LARGEST_PENALTY:g} for method {method!r}")
@@ -159,7 +149,6 @@ def largest_rank(alpha: float, resamples: int) -> int:
 
 
 def planned_copies(resamples: int | None, default: int, alpha: float) -> int:
-    """Check the number of copies, or choose it: enough for the level."""
     count = public.whole("resamples", default if resamples is None else resamples, 1, MOST_RESAMPLES)
     if not 1 <= largest_rank(alpha, count) <= count:
         raise ParameterError(f"at alpha = {alpha:g} resamples must be at least 1/alpha - 1")
@@ -192,7 +181,7 @@ class GlobalCrt(IndependenceTest):
         if isinstance(self.model_x, ModelX) and self.model_x.kind == "sampler":
             raise ParameterError(
                 f"method {self.name!r} needs a model of single rows: a ModelX with mean and sd, or a table; a "
-                "sampler's coins could carry one row's value to another's copy"
+                "sampler's random numbers could carry one row's value to another's copy"
             )
         penalty, width = planned_ridge(self.name, question, self.penalty, self.width, PENALTY)
         resamples = planned_copies(self.resamples, self.default_resamples, question.alpha)
@@ -211,23 +200,23 @@ class GlobalCrt(IndependenceTest):
         The random numbers of the copies are drawn without a look at the rows and the model is asked row by row, so a
         replaced row changes its own copies only.
         """
-        if not isinstance(self.model_x, ModelX):
-            raise ParameterError("statistics need a model of x")
+        model = cast(ModelX, self.model_x)
         bounds = bounds_of(question.schema, question.x[0])
         half = (bounds[1] - bounds[0]) / 2
-        law = self.model_x.at(rows.raw, row_by_row=True)
+        distribution = model.at(rows.raw, row_by_row=True)
         left = unit_column(rows.y[:, 0], question.schema, question.y[0])[:, None]
         left[~rows.is_complete] = 0.0
         if question.given:
             chunks = features(rows, question, self.width, rng)
             left = fitted_residuals(chunks, left, fit_weights(chunks, left, self.penalty or 0))
         statistics = np.zeros(1 + (self.resamples or 0))
-        statistics[0] = _summed(np.clip((values_of(rows.x) - law.centre) / half, -1, 1)[None, :], left[:, 0])[0]
+        own = np.clip((values_of(rows.x) - distribution.centre) / half, -1, 1)
+        statistics[0] = _summed(own[None, :], left[:, 0])[0]
         at_once = max(1, CELLS // rows.n)
         for start in range(1, statistics.size, at_once):
             size = min(at_once, statistics.size - start)
-            copies = law.copies(size, bounds, rng)
-            statistics[start : start + size] = _summed(np.clip((copies - law.centre) / half, -1, 1), left[:, 0])
+            copies = np.clip((distribution.copies(size, bounds, rng) - distribution.centre) / half, -1, 1)
+            statistics[start : start + size] = _summed(copies, left[:, 0])
         return statistics
 
 
@@ -242,15 +231,21 @@ class CrtDecision(GlobalCrt):
     releases_pvalue: ClassVar[bool] = False
 
     def release(self, run: Run[IndependenceQuestion]) -> Released:
-        question, spent = run.question, run.loss
-        each = self.sensitivity(question)
-        claim = margin_sensitivity(each, each, spent.epsilon)
-        statistics = np.abs(self.statistics(run.data, question, run.rng))
-        rank = largest_rank(question.alpha, self.resamples or 0)
-        scale = laplace_scale(claim.bound, spent)
-        query = rank_margin(statistics, rank, scale, claim, run.rng, "margin over the copies")
-        margin = laplace(query, run.budget, spent)
-        return Released(margin, None, margin > 0)
+        statistics = np.abs(self.statistics(run.data, run.question, run.rng))
+        return released_decision(run, statistics, (self.sensitivity(run.question),) * 2, "margin over the copies")
+
+
+def released_decision(
+    run: Run[IndependenceQuestion], statistics: Reals, moved: tuple[Sensitivity, Sensitivity], label: str
+) -> Released:
+    """Release whether the first statistic is among the largest of all.
+
+    ``moved`` says how far one row moves the first and each other.
+    """
+    claim = margin_sensitivity(*moved, run.loss.epsilon)
+    rank, scale = largest_rank(run.question.alpha, len(statistics) - 1), laplace_scale(claim.bound, run.loss)
+    margin = laplace(rank_margin(statistics, rank, scale, claim, run.rng, label), run.budget, run.loss)
+    return Released(margin, None, margin > 0)
 
 
 def _summed(left: Reals, right: Reals) -> Reals:

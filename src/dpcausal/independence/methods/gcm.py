@@ -9,26 +9,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
-from dpcausal.core.method import Run
 from dpcausal.errors import ParameterError
-from dpcausal.independence.methods.block_test import BELOW_NOISE, LEAST_COMPLETE, BlockTest
-from dpcausal.independence.null_laws import (
-    LEAST_PVALUE,
-    STEPS_PER_UNIT,
-    block_pvalue,
-    farthest_of,
-    noisy_power,
-    permutation_score,
-    reach_of,
-    studentised,
-)
+from dpcausal.independence import null_laws as null
+from dpcausal.independence.methods.block_test import BELOW_NOISE, BlockTest
 from dpcausal.independence.question import IndependenceQuestion, Reals, Released, Sample
 from dpcausal.independence.residuals import residuals
-from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
 
@@ -78,15 +67,10 @@ class Gcm(BlockTest):
 
     name: ClassVar[str] = "gcm"
     about: ClassVar[str] = "the covariance of residuals in blocks"
-    supports_no_privacy: ClassVar[bool] = True
-
-    regression: Any = None
-    resamples: int | None = None
-    workers: int | None = None
 
     def score(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> float:
         left, right, spread = self.residuals(rows, rng)
-        return permutation_score(left, right, self.resamples or 0, spread, rng)
+        return null.permutation_score(left, right, self.resamples or 0, spread, rng)
 
     def residuals(self, rows: Sample, rng: PublicGenerator) -> tuple[Reals, Reals, float]:
         """Return what is correlated, shapes (n, p) and (n, q), and the spread that smoothing leaves it."""
@@ -111,15 +95,15 @@ class Gcm(BlockTest):
         rows = max(question.n / blocks - len(question.given) - 2, 1.0)
         beyond = ndtr(-(math.sqrt(rows) * math.atanh(abs(correlation)) + rng.standard_normal(DRAWN)))
         ranks = (rng.binomial(copies, beyond) + rng.random(DRAWN)) / (copies + 1)
-        reach, epsilon = reach_of(blocks), loss.epsilon / question.blocks_moved
-        terms = np.clip(-ndtri(ranks) * STEPS_PER_UNIT, -reach, reach)
+        reach, epsilon = null.reach_of(blocks), loss.epsilon / question.blocks_moved
+        terms = np.clip(-ndtri(ranks) * null.STEPS_PER_UNIT, -reach, reach)
 
         def significant(total: float) -> bool:
-            return block_pvalue(math.floor(total), blocks, epsilon, True) <= question.alpha
+            return null.block_pvalue(math.floor(total), blocks, epsilon, True) <= question.alpha
 
-        farthest = farthest_of(significant, float(reach))
+        farthest = null.farthest_of(significant, float(reach))
         mean, spread = blocks * float(terms.mean()), math.sqrt(blocks) * float(terms.std())
-        return noisy_power(mean, spread, 2 * reach / epsilon, farthest)
+        return null.noisy_power(mean, spread, 2 * reach / epsilon, farthest)
 
     def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
         if question.pairs > MOST_COLUMNS:
@@ -138,23 +122,15 @@ class Gcm(BlockTest):
         unlearnt = ((JUMPS if question.numbers > 1 else CURVES),) if learns else ()
         return (*caveats, *unlearnt)
 
-    def release(self, run: Run[IndependenceQuestion]) -> Released:
-        return self._of_all_rows(run) if run.loss.exact else super().release(run)
-
-    def _of_all_rows(self, run: Run[IndependenceQuestion]) -> Released:
-        private = run.data
-        book_exact("covariance of residuals", run.budget)
-        private = private.complete()
-        if private.n < LEAST_COMPLETE:
-            return Released(0.0, 1.0)
-        left, right, spread = self.residuals(private, run.rng)
-        observed = float(np.abs(studentised(left, right)).max()) / math.sqrt(spread)
+    def exact(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> Released:
+        left, right, spread = self.residuals(rows, rng)
+        observed = float(np.abs(null.studentised(left, right)).max()) / math.sqrt(spread)
         if left.shape[1] == right.shape[1] == 1:
-            signed = float(studentised(left, right)[0, 0]) / math.sqrt(spread)
-            return Released(signed, max(LEAST_PVALUE, 2 * NormalDist().cdf(-observed)))
+            signed = float(null.studentised(left, right)[0, 0]) / math.sqrt(spread)
+            return Released(signed, max(null.LEAST_PVALUE, 2 * NormalDist().cdf(-observed)))
         above = 0
         for _ in range(EXACT_PERMUTATIONS):
-            above += float(np.abs(studentised(left[run.rng.permutation(private.n)], right)).max()) >= observed
+            above += float(np.abs(null.studentised(left[rng.permutation(rows.n)], right)).max()) >= observed
         return Released(observed, (1 + above) / (1 + EXACT_PERMUTATIONS))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -16,18 +16,16 @@ from dpcausal.core import validate as public
 from dpcausal.core.method import Run
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.crt import bounds_of
-from dpcausal.independence.methods.crt_decision import largest_rank, planned_copies
+from dpcausal.independence.methods.crt_decision import planned_copies, released_decision
 from dpcausal.independence.question import (
     IndependenceQuestion,
     IndependenceTest,
     Integers,
     Released,
     Sample,
+    check_single,
     values_of,
-    width_of,
 )
-from dpcausal.mechanisms.additive import laplace, laplace_scale
-from dpcausal.mechanisms.selection import margin_sensitivity, rank_margin
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Sensitivity
 from dpcausal.statistics.hsic import LAPLACIAN, permuted_root_hsic_sensitivity, root_hsic, root_hsic_sensitivity
@@ -37,11 +35,10 @@ WIDTH = 0.4
 """Default width of both Laplacian kernels: public, in units of half a column's range."""
 
 _ROUNDING = Fraction(1, 2**50)
-"""Sums of a statistic below 1 and a coin are rounded to floats."""
+"""Sums of a statistic below 1 and a tie breaker are rounded to floats."""
 
 
 def sensitivities(n: int) -> tuple[Sensitivity, Sensitivity]:
-    """Return how far the observed statistic and each permuted one move, rounding of sums included."""
     own, copies = root_hsic_sensitivity(n), permuted_root_hsic_sensitivity(n)
     return replace(own, bound=own.bound + _ROUNDING), replace(copies, bound=copies.bound + _ROUNDING)
 
@@ -83,29 +80,23 @@ class Hsic(IndependenceTest):
             raise ParameterError(
                 "method 'hsic' is for given=[]: permuting x is right only where nothing is conditioned on"
             )
-        both = (*question.x, *question.y)
-        if len(question.x) != 1 or len(question.y) != 1 or width_of(question.schema, both) < 2:
-            raise ParameterError("method 'hsic' takes one column x and one column y")
-        if not 2 <= question.n <= LAPLACIAN.most_records:
+        check_single(self.name, question, 2, any_levels=True)
+        if question.n > LAPLACIAN.most_records:
             raise ParameterError(f"method 'hsic' takes 2 to {LAPLACIAN.most_records} rows")
-        width = WIDTH if self.width is None else self.width
         in_halves = ", in units of half a column's range"
-        return replace(
-            self,
-            width=public.number("width", width, 1e-3, 1000, in_halves),
-            resamples=planned_copies(self.resamples, RESAMPLES, question.alpha),
-        )
+        width = public.number("width", WIDTH if self.width is None else self.width, 1e-3, 1000, in_halves)
+        return replace(self, width=width, resamples=planned_copies(self.resamples, RESAMPLES, question.alpha))
 
     def load(self) -> None:
         root_hsic(np.arange(4.0), np.arange(4.0), width_x=1.0, width_y=1.0, range_x=(0.0, 4.0), range_y=(0.0, 4.0))
 
     def release(self, run: Run[IndependenceQuestion]) -> Released:
         private: Sample = run.data
-        question, spent = run.question, run.loss
-        claim = margin_sensitivity(*sensitivities(question.n), spent.epsilon)
+        question = run.question
         x, y = values_of(private.x), values_of(private.y)
         range_x, range_y = bounds_of(question.schema, question.x[0]), bounds_of(question.schema, question.y[0])
-        widths = [(self.width or WIDTH) * (high - low) / 2 for low, high in (range_x, range_y)]
+        width_x, width_y = ((self.width or WIDTH) * (high - low) / 2 for low, high in (range_x, range_y))
+        box: dict[str, Any] = {"width_x": width_x, "width_y": width_y, "range_x": range_x, "range_y": range_y}
         orders = [np.arange(private.n), *(run.rng.permutation(private.n) for _ in range(self.resamples or 0))]
         complete = np.flatnonzero(private.is_complete)
 
@@ -113,14 +104,7 @@ class Hsic(IndependenceTest):
             if complete.size < 2:
                 return 0.0
             partners = y[first_returns(order, private.is_complete)]
-            root = root_hsic(
-                x[complete], partners, width_x=widths[0], width_y=widths[1], range_x=range_x, range_y=range_y
-            )
-            return root * (complete.size / private.n)
+            return root_hsic(x[complete], partners, **box) * (complete.size / private.n)
 
         statistics = np.array([scaled(order) for order in orders])
-        rank = largest_rank(question.alpha, self.resamples or 0)
-        scale = laplace_scale(claim.bound, spent)
-        query = rank_margin(statistics, rank, scale, claim, run.rng, "margin over permutations")
-        margin = laplace(query, run.budget, spent)
-        return Released(margin, None, margin > 0)
+        return released_decision(run, statistics, sensitivities(question.n), "margin over permutations")

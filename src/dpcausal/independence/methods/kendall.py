@@ -16,16 +16,9 @@ import numpy as np
 
 from dpcausal.core import validate as public
 from dpcausal.core.method import Run
-from dpcausal.data.schema import Bounded, Levels
+from dpcausal.data.schema import Bounded, Column, Levels
 from dpcausal.errors import ParameterError
-from dpcausal.independence.null_laws import (
-    MISSED,
-    bounded_pvalue,
-    farthest_of,
-    noisy_power,
-    normal_laplace_pvalue,
-    upper_bound,
-)
+from dpcausal.independence import null_laws as null
 from dpcausal.independence.question import (
     SIGNED,
     IndependenceQuestion,
@@ -34,6 +27,7 @@ from dpcausal.independence.question import (
     Reals,
     Released,
     Sample,
+    check_single,
     two_valued,
     values_of,
 )
@@ -78,12 +72,10 @@ class RankTest(IndependenceTest):
     strata: int | None = None
 
     @abstractmethod
-    def statistic(self, x: Reals, y: Reals, strata: Any) -> float:
-        """Return the coefficient."""
+    def statistic(self, x: Reals, y: Reals, strata: Any) -> float: ...
 
     @abstractmethod
-    def sensitivity(self, rows: int, strata: int) -> Sensitivity:
-        """Return how far one row moves it."""
+    def sensitivity(self, rows: int, strata: int) -> Sensitivity: ...
 
     @abstractmethod
     def deviation(self, rows: int, strata: int) -> float:
@@ -93,9 +85,7 @@ class RankTest(IndependenceTest):
         return self.sensitivity(question.n, self.strata_in(question)).proof, "laplace"
 
     def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
-        if len(question.x) != 1 or len(question.y) != 1:
-            raise ParameterError(f"method {self.name!r} takes one column x and one column y")
-        public.whole("the number of rows", question.n, LEAST_ROWS, 10**8)
+        check_single(self.name, question, LEAST_ROWS, any_levels=True)
         strata = public.whole("strata", STRATA if self.strata is None else self.strata, 1, MOST_STRATA)
         ready = replace(self, strata=strata if _numbers(question) else None)
         parts = ready.strata_in(question)
@@ -114,41 +104,33 @@ class RankTest(IndependenceTest):
     def strata_of(self, rows: Sample, question: IndependenceQuestion) -> Integers:
         """Return each row's stratum, a public function of its z; a row that has a missing value has one to itself."""
         code = np.zeros(rows.n, dtype=np.int64)
-        for place, name in enumerate(question.given):
-            declared, values = question.schema[name], rows.raw[:, place]
-            if isinstance(declared, Bounded):
-                equal = np.linspace(declared.lower, declared.upper, (self.strata or 1) + 1)[1:-1]
-                cuts = np.asarray(declared.cuts or tuple(equal))
-                part, parts = np.searchsorted(cuts, values, side="right"), len(cuts) + 1
-            else:
-                part, parts = values.astype(np.int64), len(declared)
-            code = code * parts + part
+        for values, declared in zip(rows.raw.T, question.declared(question.given), strict=True):
+            edges = self._edges(declared)
+            code = code * (len(edges) + 1) + np.searchsorted(edges, values, side="right")
         return np.where(rows.is_complete, code, -1 - np.arange(rows.n))
 
     def strata_in(self, question: IndependenceQuestion) -> int:
         """Return how many strata the public cuts and levels of z make, empty ones too."""
-        parts = 1
-        for name in question.given:
-            declared = question.schema[name]
-            if isinstance(declared, Bounded):
-                parts *= len(declared.cuts) + 1 if declared.cuts else self.strata or 1
-            else:
-                parts *= len(declared)
-        return parts
+        return math.prod(len(self._edges(column)) + 1 for column in question.declared(question.given))
+
+    def _edges(self, declared: Column) -> Reals:
+        """Return where a column is cut: between the codes of levels, at declared cuts, or at equal parts."""
+        if isinstance(declared, Levels):
+            return np.arange(1.0, len(declared))
+        equal = np.linspace(declared.lower, declared.upper, (self.strata or 1) + 1)[1:-1]
+        return np.asarray(declared.cuts or equal, dtype=np.float64)
 
     def release(self, run: Run[IndependenceQuestion]) -> Released:
-        question = run.question
-        strata = self.strata_in(question)
-        claim, deviation = self.sensitivity(question.n, strata), self.deviation(question.n, strata)
-        query = Query(self.value(run.data, question), claim, f"{self.name} within strata")
-        noisy = laplace(query, run.budget, run.loss)
-        return Released(
-            noisy / deviation, normal_laplace_pvalue(noisy, deviation, laplace_scale(claim.bound, run.loss))
-        )
+        noisy, scale = self.noisy(run, run.loss)
+        deviation = self.deviation(run.question.n, self.strata_in(run.question))
+        return Released(noisy / deviation, null.normal_laplace_pvalue(noisy, deviation, scale))
 
-    def value(self, rows: Sample, question: IndependenceQuestion) -> float:
-        """Return the coefficient of the rows."""
-        return self.statistic(values_of(rows.x), values_of(rows.y), self.strata_of(rows, question))
+    def noisy(self, run: Run[IndependenceQuestion], loss: Any) -> tuple[float, float]:
+        """Return the coefficient with noise for a part of the loss, and the noise's scale."""
+        rows, claim = run.data, self.sensitivity(run.question.n, self.strata_in(run.question))
+        value = self.statistic(values_of(rows.x), values_of(rows.y), self.strata_of(rows, run.question))
+        query = Query(value, claim, f"{self.name} within strata")
+        return laplace(query, run.budget, loss), laplace_scale(claim.bound, loss)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,16 +159,13 @@ class Kendall(RankTest):
         return (*proofs, "contingency-table", "geometric") if question.drops_missing else proofs
 
     def approximate_power(self, question: IndependenceQuestion, loss: PureDP, correlation: float) -> float | None:
-        """Return it from the normal distribution, tau being (2/π) asin r, where one stratum holds all and nothing "
-        "is tied."""
+        """Return it from the normal distribution, tau being (2/π) asin r, for one stratum without ties."""
         if self.tied(question) is not None or self.strata_in(question) > 1:
             return None
-        paid, sure = (loss.part(COUNTED_SHARE), 1 - MISSED) if question.drops_missing else (loss, 1.0)
-        deviation = self.deviation(question.n, 1)
-        scale = laplace_scale(self.sensitivity(question.n, 1).bound, paid)
-        level = sure * question.alpha
-        farthest = farthest_of(lambda tau: normal_laplace_pvalue(tau, deviation, scale) <= level, deviation)
-        return noisy_power(2 / math.pi * math.asin(abs(correlation)), deviation, scale, farthest)
+        paid, sure = (loss.part(COUNTED_SHARE), 1 - null.MISSED) if question.drops_missing else (loss, 1.0)
+        deviation, scale = self.deviation(question.n, 1), laplace_scale(self.sensitivity(question.n, 1).bound, paid)
+        mean = 2 / math.pi * math.asin(abs(correlation))
+        return null.level_power(mean, deviation, scale, sure * question.alpha)
 
     def tied(self, question: IndependenceQuestion) -> str | None:
         """Return the first of x and y that the schema gives two levels."""
@@ -217,30 +196,27 @@ class Kendall(RankTest):
         return self.deviation(rows, self.strata_in(question)) * rows / question.n
 
     def release(self, run: Run[IndependenceQuestion]) -> Released:
-        private, question, allotment = run.data, run.question, run.budget
+        private, question = run.data, run.question
         tied = self.tied(question) is not None
         if not tied and not question.drops_missing:
             return super().release(run)
         share = TAU_SHARE if tied else COUNTED_SHARE
-        rest, first = run.loss.part(1 - share), run.loss.part(share)
+        rest = run.loss.part(1 - share)
         bounding: Callable[[float, IndependenceQuestion], float]
         if tied:
             bound, bounding = spread_sensitivity(), self.tied_deviation
             query = Query(self.spread(private, question), bound, "spread within strata")
-            noisy = float(geometric(query, allotment, rest))
+            count = float(geometric(query, run.budget, rest))
         else:
             bound, bounding = contingency_sensitivity(), self.complete_deviation
             query = Query(contingency([private.is_complete.astype(np.int64)], [2]), bound, "rows left out and kept")
-            noisy = float(geometric(query, allotment, rest)[1])
-        scale = laplace_scale(bound.bound, rest)
-        claim = self.sensitivity(question.n, self.strata_in(question))
-        tau = laplace(Query(self.value(private, question), claim, "kendall within strata"), allotment, first)
+            count = float(geometric(query, run.budget, rest)[1])
+        tau, scale = self.noisy(run, run.loss.part(share))
 
         def at_most(miss: float) -> float:
-            return bounding(upper_bound(noisy, scale, miss), question)
+            return bounding(null.upper_bound(count, laplace_scale(bound.bound, rest), miss), question)
 
-        p = bounded_pvalue(tau, laplace_scale(claim.bound, first), at_most)
-        return Released(tau / at_most(MISSED * question.alpha), p)
+        return Released(tau / at_most(null.MISSED * question.alpha), null.bounded_pvalue(tau, scale, at_most))
 
 
 def _numbers(question: IndependenceQuestion) -> list[str]:

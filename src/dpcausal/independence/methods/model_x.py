@@ -194,7 +194,6 @@ class BlockNullLaw:
 
 
 def probes(schema: Schema, given: tuple[str, ...]) -> Reals:
-    """Return simulated rows of z: corners and random places of the public domain."""
     generator = generator_from_seed(1)
     columns = []
     for name in given:
@@ -263,8 +262,6 @@ class Linear:
 
 @dataclass(frozen=True, eq=False)
 class StatedLaw(ModelX):
-    """A distribution with the mapping that states it."""
-
     mapping: Any = None
 
 

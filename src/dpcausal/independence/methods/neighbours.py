@@ -11,14 +11,7 @@ from dpcausal.core import validate as public
 from dpcausal.core.method import Run
 from dpcausal.data.schema import Bounded
 from dpcausal.errors import ParameterError
-from dpcausal.independence.null_laws import (
-    MISSED,
-    bounded_pvalue,
-    farthest_of,
-    noisy_power,
-    normal_laplace_pvalue,
-    upper_bound,
-)
+from dpcausal.independence import null_laws as null
 from dpcausal.independence.question import (
     SIGNED,
     IndependenceQuestion,
@@ -35,16 +28,7 @@ from dpcausal.mechanisms.blocks import block_order
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
-from dpcausal.statistics.neighbour_pairs import (
-    ENDS,
-    MOST_NEIGHBOURS,
-    PairSums,
-    null_variance,
-    pair_counts,
-    pair_sums,
-    signed_sensitivity,
-    untied_sensitivity,
-)
+from dpcausal.statistics import neighbour_pairs as pairs
 
 SIGNED_SHARE = Fraction(17, 20)
 """Share of ε for the signed sum where x or y has two levels; the rest counts the untied pairs."""
@@ -88,8 +72,8 @@ def default_ends(rows: int, k: int, scale: float) -> int:
     >>> default_ends(2_000, 6, 36.0), default_ends(2_000, 6, 144.0), default_ends(4_300, 7, 420.0)
     (8, 4, 2)
     """
-    hidden = 2 * scale**2 / max(1.0, null_variance(rows, k))
-    return max(LEAST_ENDS, ENDS // math.floor(1.5 + min(hidden, ENDS)))
+    hidden = 2 * scale**2 / max(1.0, pairs.null_variance(rows, k))
+    return max(LEAST_ENDS, pairs.ENDS // math.floor(1.5 + min(hidden, pairs.ENDS)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,63 +107,63 @@ class Neighbours(IndependenceTest):
         return any(map(two_valued, question.declared((*question.x, *question.y))))
 
     def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
-        check_single(self.name, question)
+        check_single(self.name, question, LEAST_ROWS)
         if question.numbers != 1 or question.cells > MOST_CELLS:
             raise ParameterError(f"method {self.name!r} takes one number among the columns given, beside levels")
-        public.whole("the number of rows", question.n, LEAST_ROWS, 10**8)
         default = default_neighbours(question.n, question.cells)
         wanted = default if self.neighbours is None else self.neighbours
-        k = public.whole("neighbours", wanted, 1, min(MOST_NEIGHBOURS, question.n // 10))
-        scale = laplace_scale(signed_sensitivity(k, question.unit).bound, loss)
+        k = public.whole("neighbours", wanted, 1, min(pairs.MOST_NEIGHBOURS, question.n // 10))
+        scale = laplace_scale(pairs.signed_sensitivity(k, question.unit).bound, loss)
         ends = default_ends(question.n, k, scale) if self.ends is None else self.ends
-        return replace(self, neighbours=k, ends=public.whole("ends", ends, 1, MOST_NEIGHBOURS))
+        return replace(self, neighbours=k, ends=public.whole("ends", ends, 1, pairs.MOST_NEIGHBOURS))
 
     def caveats(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
         if not loss.exact:
-            scale = laplace_scale(signed_sensitivity(self.neighbours or 1, question.unit).bound, loss)
+            scale = laplace_scale(pairs.signed_sensitivity(self.neighbours or 1, question.unit).bound, loss)
             if math.sqrt(2) * scale >= DROWNING * self.deviation(question):
                 return (SIGNED,)
         return (SIGNED, FAR_NEIGHBOURS)
 
-    def sums(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> PairSums:
+    def sums(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> pairs.PairSums:
         """Return the sums.
 
         Ties of z are broken by a public random generator, one a position, or by a hash of the person's own.
         """
         place = next(i for i, one in enumerate(question.declared(question.given)) if isinstance(one, Bounded))
-        return pair_sums(
+        return pairs.pair_sums(
             values_of(rows.x), values_of(rows.y), rows.raw[:, place], cells_of(rows.given),
-            block_order(rows.n, rng, rows.keys), rows.is_complete, self.neighbours or 1, self.ends or ENDS,
+            block_order(rows.n, rng, rows.keys), rows.is_complete, self.neighbours or 1, self.ends or pairs.ENDS,
         )  # fmt: skip
 
     def release(self, run: Run[IndependenceQuestion]) -> Released:
         question, spent = run.question, run.loss
         sums, k = self.sums(run.data, question, run.rng), self.neighbours or 1
-        signed, untied = signed_sensitivity(k, question.unit), untied_sensitivity(k, question.unit)
+        signed, untied = pairs.signed_sensitivity(k, question.unit), pairs.untied_sensitivity(k, question.unit)
         first = spent.part(SIGNED_SHARE) if self.tied(question) else spent
         noisy = geometric(Query(sums.signed, signed, "sign products"), run.budget, first)
         scale = laplace_scale(signed.bound, first)
         if not self.tied(question):
             deviation = self.deviation(question)
-            return Released(noisy / deviation, normal_laplace_pvalue(noisy, deviation, scale))
+            return Released(noisy / deviation, null.normal_laplace_pvalue(noisy, deviation, scale))
         rest = spent.part(1 - SIGNED_SHARE)
         count = geometric(Query(sums.untied, untied, "untied pairs"), run.budget, rest)
 
         def at_most(miss: float) -> float:
-            return self.deviation(question, upper_bound(count, laplace_scale(untied.bound, rest), miss))
+            return self.deviation(question, null.upper_bound(count, laplace_scale(untied.bound, rest), miss))
 
-        return Released(noisy / at_most(MISSED * question.alpha), bounded_pvalue(noisy, scale, at_most))
+        return Released(noisy / at_most(null.MISSED * question.alpha), null.bounded_pvalue(noisy, scale, at_most))
 
     def approximate_power(self, question: IndependenceQuestion, loss: PureDP, correlation: float) -> float | None:
         """Return it from the normal distribution: each pair's signs agree as those of a pair of normal numbers do."""
         if self.tied(question):
             return None
         k, deviation = self.neighbours or 1, self.deviation(question)
-        pairs = question.cells * pair_counts(max(question.n // question.cells, k + 1), k, self.ends or ENDS)[0]
-        scale = laplace_scale(signed_sensitivity(k, question.unit).bound, loss)
-        farthest = farthest_of(lambda sum: normal_laplace_pvalue(sum, deviation, scale) <= question.alpha, deviation)
-        return noisy_power(pairs * 2 / math.pi * math.asin(abs(correlation)), deviation, scale, farthest)
+        in_a_cell = pairs.pair_counts(max(question.n // question.cells, k + 1), k, self.ends or pairs.ENDS)[0]
+        mean = question.cells * in_a_cell * 2 / math.pi * math.asin(abs(correlation))
+        scale = laplace_scale(pairs.signed_sensitivity(k, question.unit).bound, loss)
+        return null.level_power(mean, deviation, scale, question.alpha)
 
     def deviation(self, question: IndependenceQuestion, untied: float | None = None) -> float:
         """Return the deviation of the signed sum under independence, at most."""
-        return math.sqrt(max(1.0, null_variance(question.n, self.neighbours or 1, untied, self.ends or ENDS)))
+        variance = pairs.null_variance(question.n, self.neighbours or 1, untied, self.ends or pairs.ENDS)
+        return math.sqrt(max(1.0, variance))

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from dpcausal.core.method import Run
 from dpcausal.direction.question import Pair, Released
-from dpcausal.direction.scores.anm import Residuals
+from dpcausal.direction.scores.anm import Residuals, hsic_scores
 from dpcausal.papers.direction.half import released_scores
 from dpcausal.papers.direction.holdout import Halving
 from dpcausal.papers.statistics import rank
@@ -39,14 +39,7 @@ CLAIMS = {
 
 
 def _hsic_pair(rest: Residuals) -> tuple[float, float]:
-    forward = hsic(
-        *rest.forward(), width_x=rest.width_x, width_y=rest.width_left_y,
-        range_x=rest.range_x, range_y=rest.range_left_y,
-    )  # fmt: skip
-    backward = hsic(
-        *rest.backward(), width_x=rest.width_y, width_y=rest.width_left_x,
-        range_x=rest.range_y, range_y=rest.range_left_x,
-    )  # fmt: skip
+    forward, backward = hsic_scores(rest, hsic)
     # The paper divides by (m − 1)² where HSIC_V divides by m².
     factor = (rest.m / (rest.m - 1)) ** 2
     return factor * forward, factor * backward

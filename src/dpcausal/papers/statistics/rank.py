@@ -22,7 +22,6 @@ from dpcausal.statistics.rank import (
     Column,
     checked_length,
     codes_of,
-    common_length,
     kendall_numerator,
     pairs_of,
     strata_rows,
@@ -62,7 +61,7 @@ def spearman_numerator(x: Column, y: Column) -> int:
 
     Doubled centred midranks are integers: R_i = 2(r_i − r̄) = #{x_j < x_i} − #{x_j > x_i}.
     """
-    m = common_length(x, y)
+    m = checked_length(x, y)
     R, S = _doubled_centred_ranks(x), _doubled_centred_ranks(y)
     # |R_i S_i| ≤ (m−1)²: a slice of this length sums within int64, and Python adds the slices exactly.
     slice_length = max(1, (2**63 - 1) // (m - 1) ** 2)
