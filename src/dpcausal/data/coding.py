@@ -42,6 +42,7 @@ _NEEDS_LEVELS = {
     "boolean": "a column of booleans, or numbers 0 and 1",
 }
 
+
 def check_declared(name: str, column: Column, declared: Declared) -> None:
     """Raise a SchemaError unless the declared type of a column fits its declaration in the schema."""
     if isinstance(column, Bounded):
@@ -186,6 +187,11 @@ def size_of(column: Column) -> int:
 def bin_codes(values: NDArray[np.float64], column: Bounded) -> Codes:
     """Return the codes of cleaned values."""
     return np.searchsorted(cuts_of(column), values, side="right").astype(np.int64)
+
+
+def column_codes(values: NDArray[Any], column: Column) -> Codes:
+    """Return the codes of cleaned values: of their levels, or of the parts that a number is cut into."""
+    return bin_codes(values, column) if isinstance(column, Bounded) else values
 
 
 def level_codes(collected: Collected, name: str, column: Levels, *, fields: bool, rest: int = MISSING) -> Codes:

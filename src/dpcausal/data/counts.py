@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.coding import bin_codes, size_of
+from dpcausal.data.coding import column_codes, size_of
 from dpcausal.data.reader import CHANGED
 from dpcausal.data.records import Rows
-from dpcausal.data.schema import Bounded, Column
+from dpcausal.data.schema import Column
 from dpcausal.data.sources.fingerprint import was_modified
 from dpcausal.data.sources.frame import FrameSource
 from dpcausal.data.table import Table
@@ -34,7 +34,7 @@ def codes_of(table: Table, names: Sequence[str]) -> Rows:
     """Return the records with codes for values.  *Private*: after the ledger allotted."""
     rows = table.rows(names)
     for name, values in rows.values.items():
-        rows.values[name] = _codes(values, table.schema.column(name))
+        rows.values[name] = column_codes(values, table.schema.column(name))
     return rows
 
 
@@ -93,7 +93,7 @@ class JointCounts:
 
         def codes(values: NDArray[Any], name: str, column: Column) -> NDArray[np.int64]:
             own = cuts.get(name)
-            return _codes(values, column) if own is None else np.searchsorted(own, values, side="right")
+            return column_codes(values, column) if own is None else np.searchsorted(own, values, side="right")
 
         return self._records.sum(
             lambda rows: kernel([codes(rows.values[name], name, column)[rows.kept] for name, column in columns])
@@ -106,10 +106,6 @@ def margins_of(joint: NDArray[np.int64], sets: Sequence[Sequence[int]]) -> list[
         joint.sum(axis=tuple(set(range(joint.ndim)) - set(members))).transpose(np.argsort(np.argsort(members))).ravel()
         for members in sets
     ]
-
-
-def _codes(values: NDArray[Any], column: Column) -> NDArray[np.int64]:
-    return bin_codes(values, column) if isinstance(column, Bounded) else values
 
 
 def _joint(

@@ -15,7 +15,7 @@ from dpcausal.data.recoded import as_levels, counting
 from dpcausal.data.schema import Bounded
 from dpcausal.data.subgroups.predicate import check_varies, codes_left
 from dpcausal.data.table import Table
-from dpcausal.effects.cells.corner_counts import arms_of, level_text, levels_of, value_of
+from dpcausal.effects.cells.corner_counts import Value, arms_of, level_text, levels_of, value_of
 from dpcausal.effects.result import Effect
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.budget import CallBudget
@@ -82,6 +82,11 @@ class EffectQuestion(TableQuestion[Effect]):
         return {name: getattr(self, name) for name in names}
 
     @property
+    def value(self) -> Value:
+        """The outcome's range, and how its sums are released."""
+        return value_of(self.outcome, self.column(self.outcome))
+
+    @property
     def event(self) -> str | None:
         """The level of the outcome whose frequency is its mean; ``None`` of a number."""
         column = self.column(self.outcome)
@@ -97,19 +102,16 @@ class EffectQuestion(TableQuestion[Effect]):
 
     @property
     def strata(self) -> tuple[str, ...]:
-        """What is adjusted for, the groups first."""
         grouped = () if self.groups is None else (self.groups,)
         return (*grouped, *(name for name in self.adjust if name not in grouped))
 
     @property
     def pair(self) -> tuple[int, int]:
-        """The codes of control and treated."""
         levels = levels_of(self.column(self.treatment))
         return arms_of(levels, self.treatment, self.treated, self.control)
 
     @property
     def arms(self) -> tuple[str, str]:
-        """The names of control and treated."""
         levels = levels_of(self.column(self.treatment))
         control, treated = self.pair
         return levels[control], levels[treated]
@@ -117,6 +119,15 @@ class EffectQuestion(TableQuestion[Effect]):
     @property
     def cells(self) -> int:
         return math.prod(len(levels_of(self.column(name))) for name in (self.treatment, *self.strata))
+
+    def effect(self, **released: Any) -> Effect:
+        """Return what a method released as an effect; ``report`` adds method and guarantee."""
+        control, treated = self.arms
+        about: dict[str, Any] = {
+            "treatment": self.treatment, "outcome": self.outcome, "treated": treated, "control": control,
+            "estimand": self.estimand, "adjusted_for": self.strata, "coverage": self.coverage, "n": self.n,
+        }  # fmt: skip
+        return Effect(**(about | released))
 
     def detail(self) -> dict[str, Any]:
         return {
@@ -177,9 +188,7 @@ class EffectMethod(Method[EffectQuestion]):
     assumptions: ClassVar[tuple[tuple[str, Any], ...]] = ()
     """Options with the value that states what no data of such a size can show, and that an interval may need."""
 
-    def rehearsal(self, n: int, strata: int, share: float, rng: PublicGenerator) -> SimulatedDesign:
+    def simulated_design(self, n: int, strata: int, share: float, rng: PublicGenerator) -> SimulatedDesign:
         """Return n simulated records as this method supposes them to be assigned: a share of them by a coin."""
         arms = (rng.random(n) < share).astype(np.int64)
-        return SimulatedDesign(
-            self, 2, arms, rng.integers(0, strata, n) if strata > 1 else np.zeros(n, dtype=np.int64)
-        )
+        return SimulatedDesign(self, 2, arms, rng.integers(0, strata, n) if strata > 1 else np.zeros(n, dtype=np.int64))

@@ -170,14 +170,6 @@ class Effect(Result):
     population: str = "complete"
     fit_check: FitCheck | None = None
 
-    @classmethod
-    def of(cls, question: Any, **released: Any) -> Effect:
-        """Return the effect of an ``EffectQuestion`` from what a method released; its report adds the guarantee."""
-        control, treated = question.arms
-        names = ("treatment", "outcome", "estimand", "coverage", "n")
-        about = {name: getattr(question, name) for name in names} | {"adjusted_for": question.strata}
-        return cls(**(about | {"treated": treated, "control": control} | released))
-
     @property
     def measured(self) -> str:
         """What the means are of: the outcome, or how often it has the level that is counted."""

@@ -222,7 +222,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
     def _simulated_effect(self, method: Any, n: int, loss: Loss, rng: PublicGenerator) -> Effect:
         half, flags, numbers = self.width / 2, Levels([0, 1]), [f"z{place}" for place in range(self.adjust)]
         columns: dict[str, Any] = {name: normal(rng, n) for name in numbers}
-        made = self.design.rehearsal(n, self.cells, self.treated_share, rng)
+        made = self.design.simulated_design(n, self.cells, self.treated_share, rng)
         columns["a"] = made.arms
         if numbers and not self.design.is_trial:
             # Bounds then do not show that a probability of treatment is far from 0 and 1: as where there are causes.

@@ -149,9 +149,7 @@ def _unexplained(U: Reals, projected: Reals, values: Reals) -> float:
     return float(np.clip(known.min(initial=1.0), LEAST_SHARE, 1.0))
 
 
-def _narrowed(
-    z: Reals, levels: Integers, width: float, shape: Shape, U: Reals, generator: PublicGenerator
-) -> float:
+def _narrowed(z: Reals, levels: Integers, width: float, shape: Shape, U: Reals, generator: PublicGenerator) -> float:
     """Return the width, a third or a ninth of it: the first unless a narrower one leaves clearly less unexplained.
 
     *Clearly*: by ``CLEARLY`` of the variance, for the ninth by 40/n more, in up to ``TRIAL_ROWS`` rows.  A kernel that

@@ -34,6 +34,7 @@ AT_BOUNDS = "donors outside the bounds count as the nearer bound: where many dri
 
 EARLY = "a placebo in time: nothing was treated yet in the periods that are called treated here"
 
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Path:
     """A released path on the scale [−1, 1], and what its placebos need (*private*: ``donors``, ``weights``).
@@ -87,9 +88,7 @@ class Treated(Question[Any]):
     early: bool = False
 
     @classmethod
-    def of(
-        cls, panel: object, target: Any, coverage: Any, inference: object, force: object, start: Any = None
-    ) -> Self:
+    def of(cls, panel: object, target: Any, coverage: Any, inference: object, force: object, start: Any = None) -> Self:
         """Return the question of checked arguments; ``target`` None means all of the panel's."""
         if not isinstance(panel, Panel):
             raise ParameterError("panel must be a dpcausal Panel")
@@ -218,5 +217,3 @@ def whole_past(panel: Panel, target: Any) -> tuple[Reals, tuple[Label, ...]]:
 def later(scaled: Reals, start: int) -> tuple[Reals, Reals]:
     """Return the donors before and after a start."""
     return scaled[:, :start], scaled[:, start:]
-
-

@@ -9,8 +9,18 @@ import pytest
 import statsmodels.api as sm
 
 import dpcausal as dpc
-from dpcausal.effects.estimators.block_mean import UNIT, CandidateWindows, aggregate_of, reach_of, share_inside
-from dpcausal.effects.estimators.block_regression import TERMS, Kinds, modifiers, series, slope
+from dpcausal.effects.estimators.block_effects import (
+    TERMS,
+    UNIT,
+    Kinds,
+    aggregate_of,
+    candidate_windows,
+    modifiers,
+    reach_of,
+    series,
+    share_inside,
+    slope,
+)
 from dpcausal.errors import InfeasibleError, LossError, ParameterError
 from dpcausal.methods import SampleAggregate
 from dpcausal.regression.smoother import Given
@@ -163,9 +173,9 @@ def test_a_window_without_answers_is_told_by_the_sums_and_no_estimate_is_given()
     assert aggregate_of(0.1, 0.2, 0.01, 0.02, 200, 0, 1000).estimate == pytest.approx(0.1 * reach * 1000 / UNIT / kept)
     assert aggregate_of(1.0, 1.0, 0.01, 0.02, 200, 0, 1000).estimate is None  # all lie beyond
     assert aggregate_of(0.0, 0.99, 0.01, 0.02, 200, 0, 1000).estimate is None  # half on either side
-    windows = CandidateWindows.of(100.0)
-    assert windows.centres.min() < -UNIT < UNIT < windows.centres.max() and len(windows.halves) < 50_000
-    assert windows.halves.max() == UNIT and windows.halves.min() < UNIT / 1_000
+    centres, halves = candidate_windows(100.0)
+    assert centres.min() < -UNIT < UNIT < centres.max() and len(halves) < 50_000
+    assert halves.max() == UNIT and halves.min() < UNIT / 1_000
 
 
 @pytest.mark.parametrize("spread", [0.7, 1.0, 1.3])

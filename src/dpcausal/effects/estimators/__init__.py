@@ -8,9 +8,9 @@ from dpcausal.core import validate as public
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.cells.corner_counts import levels_of
 from dpcausal.effects.estimators.aipw import Aipw
-from dpcausal.effects.estimators.blocks import SampleAggregate
 from dpcausal.effects.estimators.boosted_aipw import BoostedAipw
 from dpcausal.effects.estimators.partially_linear import PartiallyLinear
+from dpcausal.effects.estimators.sample_aggregate import SampleAggregate
 from dpcausal.effects.estimators.stratified import Stratified
 from dpcausal.effects.estimators.trial import RandomizedTrial
 from dpcausal.effects.question import EffectMethod, EffectQuestion
@@ -25,7 +25,6 @@ METHODS: dict[str, type[EffectMethod]] = {kind.name: kind for kind in ALL}
 
 
 def method_of(named: object, question: EffectQuestion, loss: Loss) -> EffectMethod:
-    """Return the method object that a short name or an object means."""
     known: dict[str, Callable[[], EffectMethod]] = {"auto": lambda: automatic(question, loss), **METHODS}
     method: EffectMethod = public.chosen(named, EffectMethod, known)
     return method

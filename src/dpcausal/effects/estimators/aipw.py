@@ -221,7 +221,6 @@ class _Shares:
         return 1 - self.moments - self.check - self.counts
 
     def deviation(self, share: Fraction) -> float:
-        """Return the standard deviation of a corner count's noise."""
         if self.rho is None:
             return 0.0
         return gaussian_scale(float(CORNERS.bound), self.rho.part(share)) / GRID
@@ -238,8 +237,6 @@ def moments_share(columns: int, n: int, rho: ZCDP) -> Fraction:
 
 
 class _Mean:
-    """The mean score of some groups together, with its interval."""
-
     def __init__(self, noisy: Reals, tally: Scores, groups: list[int], deviation: float, reach: float) -> None:
         cells, width = noisy[groups], 2 * tally.reach
         N, T, Q = functionals(2) @ cells.sum(axis=0)
@@ -319,8 +316,8 @@ def _answer(
         far, among = tally.farthest * tally.lines.spread, whole.unseen / whole.count
         hidden = (UNSEEN.format(cut=cut, count=whole.unseen, differ=among * cut, most=among * (far - cut)),)
     spread = math.sqrt(max(moments.residual(moments.names[0], []), 0.0))
-    return Effect.of(
-        question, estimand="ate" if cut is None else "ate-winsorized", cut=cut,
+    return question.effect(
+        estimand="ate" if cut is None else "ate-winsorized", cut=cut,
         estimate=None if none else whole.estimate, interval=ends, interval_reason=why, by_group=tuple(by_group),
         standard_error=None if none or few else whole.error, noise_error=None if none else whole.noise,
         **fit.effect_fields(whole.estimate, ends, share, spread, checked, hidden),

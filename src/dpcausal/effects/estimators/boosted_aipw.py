@@ -147,8 +147,6 @@ def _shortfall(d: int, n: int, rho: ZCDP) -> float:
 
 
 def terms_of(design: Design, n: int, rho: ZCDP | None) -> list[Pair]:
-    """Return the squares and products that are among the lines' columns: public."""
-
     def affordable(size: int) -> bool:
         return rho is None or predicted_signal(size, n, rho.part(MOMENTS)) >= SECOND_DEGREE_SIGNAL
 
@@ -156,7 +154,6 @@ def terms_of(design: Design, n: int, rho: ZCDP | None) -> list[Pair]:
 
 
 def lines(fit: Fit) -> Models:
-    """Return the models that are lines."""
     moments, names = fit.moments, fit.whole.names
     outcome, treated, *others = moments.names
     both = _line(fit, outcome, [treated, *others]), _line(fit, treated, others)
@@ -273,8 +270,8 @@ def _estimate(question: EffectQuestion, fit: Fit) -> Effect:
     error = math.sqrt(spread**2 / fit.count + noise**2 + checked.variance)
     reach, reason = float(ndtri(0.5 + question.coverage / 2)), _reason(fit, checked, share)
     ends = None if reason else (estimate - reach * error, estimate + reach * error)
-    return Effect.of(
-        question, estimand="ate-winsorized", cut=cut, estimate=estimate, interval=ends, interval_reason=reason,
+    return question.effect(
+        estimand="ate-winsorized", cut=cut, estimate=estimate, interval=ends, interval_reason=reason,
         standard_error=error, noise_error=math.hypot(noise, checked.check.error),
         **fit.effect_fields(estimate, ends, share, models.whole_spread, checked),
     )  # fmt: skip

@@ -17,7 +17,7 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.data.coding import bin_codes
+from dpcausal.data.coding import column_codes
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.effects.cells.corner_counts import levels_of
@@ -57,7 +57,6 @@ class Design:
 
     @classmethod
     def of(cls, question: EffectQuestion) -> Design:
-        """Return the columns for a question: outcome, treatment, numbers as they are, one column a further level."""
         columns: list[tuple[str, str, int | None, float, float]] = []
         treated = question.pair[1]
         for name in (question.outcome, question.treatment, *question.strata):
@@ -79,7 +78,6 @@ class Design:
 
     @property
     def numbers(self) -> list[int]:
-        """Places of the confounders that are numbers."""
         return [place for place, code in enumerate(self.codes) if code is None and place >= FIRST]
 
     @property
@@ -89,10 +87,8 @@ class Design:
         return [(one, other) for one, other in pairs if self.sources[one] != self.sources[other]]
 
     def units(self, rows: Rows) -> Reals:
-        """Return the rows on [−1, 1]."""
-        values, arm = dict(rows.values), self.sources[TREATMENT]
-        if isinstance(self.treatment, Bounded):
-            values[arm] = bin_codes(values[arm], self.treatment)
+        arm = self.sources[TREATMENT]
+        values = {**rows.values, arm: column_codes(rows.values[arm], self.treatment)}
         columns = [
             values[source].astype(np.float64) if code is None else (values[source] == code).astype(np.float64)
             for source, code in zip(self.sources, self.codes, strict=True)
@@ -172,7 +168,6 @@ class QuadraticTerms:
         return expanded
 
     def among(self, names: Sequence[str]) -> Self:
-        """Return the products whose names are among some."""
         left = [place for place, name in enumerate(self.names) if name in names]
         pairs, own = tuple(self.pairs[one] for one in left), tuple(self.names[one] for one in left)
         return replace(self, pairs=pairs, names=own)
@@ -192,7 +187,6 @@ class QuadraticTerms:
         return Shape(np.append(shape.middle, square / REACH**2), spread)
 
     def products(self, design: Design) -> tuple[Product, ...]:
-        """Return what each is, in the units of a design's columns."""
         middles, reaches = design.raw(self.middle), REACH * design.halves * self.spread
         return tuple(
             Product(name, (design.names[i], design.names[j]), (float(middles[i]), float(middles[j])),

@@ -118,7 +118,6 @@ class Fit:
 
     @property
     def whole(self) -> Design:
-        """The columns of the lines: the design's, then the terms."""
         return self.terms.design(self.design)
 
     @property
@@ -196,7 +195,6 @@ class Fit:
         return (low, high - low) if high - low > 1e-9 else (-1.0, 2.0)
 
     def sums_along(self, models: Models, functions: Sequence[PairFunction]) -> Integers:
-        """Return the sums of both residuals times functions of pairs."""
         columns = self.columns
 
         def kernel(unit: Reals, rows: Rows) -> Integers:

@@ -142,7 +142,6 @@ class Models:
         return chance, self.spread**2
 
     def sides(self, features: Sequence[int], most: int) -> tuple[int, ...]:
-        """Return how many bins one feature has, or each side of a grid."""
         return tuple(min(most if len(features) == 1 else SIDE, self.features[place].bins) for place in features)
 
     def fitted(self, raw: Reals, unit: Reals) -> tuple[Reals, Reals]:
@@ -171,7 +170,6 @@ class Models:
         return e, m
 
     def codes(self, unit: Reals, features: Sequence[int], bins: Sequence[int]) -> Integers:
-        """Return the bin of one feature, or the cell of a grid of two, of each row."""
         codes = np.zeros(len(unit), dtype=np.int64)
         for feature, size in zip(features, bins, strict=True):
             codes = codes * size + self.features[feature].codes(unit, size)

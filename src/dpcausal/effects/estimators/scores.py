@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpcausal.data.coding import bin_codes
+from dpcausal.data.coding import column_codes
 from dpcausal.data.records import Rows
-from dpcausal.data.schema import Bounded, Column
+from dpcausal.data.schema import Column
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corners, functionals, levels_of
 from dpcausal.effects.estimators.design import FIRST, OUTCOME, TREATMENT, Design
 from dpcausal.effects.moments.release import JointMoments
@@ -152,7 +152,6 @@ class Scores:
 
     @property
     def reach(self) -> float:
-        """How far from the centre scores are cut."""
         return min(float(self.cuts[self.place]), self.farthest) * self.lines.spread
 
     @property
@@ -168,7 +167,6 @@ class Scores:
 
     @property
     def near_an_end(self) -> float:
-        """The share of scores with a probability of treatment near 0 or 1."""
         return float(self.tail_counts[:, -1].sum()) / max(float(self.tail_counts.sum()), 1.0)
 
     def tails(self, groups: list[int]) -> TailCounts:
@@ -185,8 +183,7 @@ class Scores:
     def _groups(self, rows: Rows) -> Integers:
         if self.groups is None or self.column is None:
             return np.zeros(rows.n, dtype=np.int64)
-        codes = rows.values[self.groups]
-        return bin_codes(codes, self.column) if isinstance(self.column, Bounded) else codes
+        return column_codes(rows.values[self.groups], self.column)
 
 
 def noise_of_sum(deviation: float) -> float:
@@ -257,7 +254,6 @@ class TailCounts:
 
     @property
     def sides(self) -> tuple[Reals, Reals]:
-        """The counts below and above, from the nearest cut outwards."""
         k, beyond = len(self.cuts), self.cuts >= self.farthest
         return np.where(beyond, 0.0, self.far[:k][::-1]), np.where(beyond, 0.0, self.far[-k:])
 
@@ -288,7 +284,6 @@ class TailCounts:
 
     @property
     def beyond_last_threshold(self) -> bool:
-        """Whether more scores than noise would make lie beyond all cuts."""
         return max(float(side[-1]) for side in self.sides) > ESCAPED * self.deviation
 
     def taken(self, place: int, edge: int | None) -> ClippingLoss:

@@ -23,7 +23,6 @@ from dpcausal.effects.cells.api import (
     noisy_cells,
     window,
 )
-from dpcausal.effects.cells.corner_counts import value_of
 from dpcausal.effects.cells.standardise import least_count
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
@@ -182,8 +181,7 @@ def _equal(
 
 
 def _deviation(question: EffectQuestion, loss: Paid) -> float:
-    value = value_of(question.outcome, question.column(question.outcome))
-    return math.sqrt((value.degree + 1) * cell_variance(1, loss))
+    return math.sqrt((question.value.degree + 1) * cell_variance(1, loss))
 
 
 def _enough(loss: Paid, factor: float) -> str:

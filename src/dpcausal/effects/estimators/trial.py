@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core.method import Run, SumsOverRows
-from dpcausal.data.coding import bin_codes
+from dpcausal.data.coding import column_codes
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.cells.api import Paid, cell_variance, noisy_cells
-from dpcausal.effects.cells.corner_counts import GRID, levels_of, value_of
+from dpcausal.effects.cells.corner_counts import GRID, levels_of
 from dpcausal.effects.cells.effect import MOST_SKEW, SKEWED, WIDE, WIDEST
 from dpcausal.effects.cells.release import NoisyCells
 from dpcausal.effects.cells.standardise import (
@@ -189,7 +189,7 @@ class RandomizedTrial(SumsOverRows, EffectMethod):
         n, noise = centred.counted(question.n), design.noise_deviation(GRID, loss.part(share))
         return effect_of(question, cells, centred.sums, centred.estimate(total * width / n, noise * width / n, n))
 
-    def rehearsal(self, n: int, strata: int, share: float, rng: PublicGenerator) -> SimulatedDesign:
+    def simulated_design(self, n: int, strata: int, share: float, rng: PublicGenerator) -> SimulatedDesign:
         """Return n simulated records: arms in the proportions of ``sizes``, or drawn with ``probabilities``."""
         if self._sized:
             counts = _in_proportion(self.sizes, n, strata)
@@ -213,14 +213,11 @@ def row_codes(question: EffectQuestion) -> Codes:
 
     It holds public things alone: it goes to an engine's workers.
     """
-    outcome, value = question.outcome, value_of(question.outcome, question.column(question.outcome))
+    outcome, value = question.outcome, question.value
     columns = tuple((name, question.column(name)) for name in (question.treatment, *question.strata))
 
     def codes(rows: Rows) -> tuple[Integers, Integers, Reals]:
-        arm, *strata = (
-            bin_codes(rows.values[name], column) if isinstance(column, Bounded) else rows.values[name]
-            for name, column in columns
-        )
+        arm, *strata = (column_codes(rows.values[name], column) for name, column in columns)
         place = np.zeros(rows.n, dtype=np.int64)
         for (_, column), code in zip(columns[1:], strata, strict=True):
             place = place * len(levels_of(column)) + code
@@ -258,8 +255,7 @@ def effect_of(question: EffectQuestion, cells: NoisyCells, sums: Sums, one: SumE
     """Return an estimate as an effect in the outcome's unit, with the groups and the balance of the cells."""
     from scipy.special import ndtri
 
-    by_cells = cells.effect(**question.options)
-    width = value_of(question.outcome, question.column(question.outcome)).width
+    by_cells, width = cells.effect(**question.options), question.value.width
     variance, largest = one.sampling + one.noise, float(one.weights.max())
     estimate, error = float(one.estimate) * width, math.sqrt(variance)
     third = min(

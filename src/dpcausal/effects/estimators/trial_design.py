@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.effects.cells.api import Paid
-from dpcausal.effects.cells.corner_counts import GRID, functionals, levels_of, value_of
+from dpcausal.effects.cells.corner_counts import GRID, functionals, levels_of
 from dpcausal.effects.cells.release import NoisyCells
 from dpcausal.effects.cells.standardise import LEAST_COUNT, LEAST_EXACT, Sums
 from dpcausal.effects.question import EffectQuestion
@@ -171,12 +171,11 @@ class SizedArms:
         return weights
 
     def deviation(self, loss: Paid) -> float:
-        """Return the standard deviation of the noise of the difference, in widths of the range."""
         return noise_deviation(2 * GRID, loss.part(SUM_SHARE)) * float(self.weights.max()) / 2
 
     def _sums(self, cells: NoisyCells, question: EffectQuestion) -> tuple[Sums, float, float]:
         """Return the noisy sums given exact counts, the noise of a cell's Σ y², and by how much counts are off."""
-        value = value_of(question.outcome, question.column(question.outcome))
+        value = question.value
         raw, noise = cells.sums(value, _axes(question, cells))
         N, T, Q = raw[:, list(self.pair)].reshape(3, 2, -1)
         read = functionals(value.degree)
@@ -215,8 +214,6 @@ class SizedArms:
 
 @dataclass(frozen=True)
 class DrawnArms:
-    """The public probabilities of all levels by stratum, and which two levels are compared."""
-
     pair: tuple[int, int]
     table: Reals
     """Shape (levels, strata)."""
@@ -238,7 +235,6 @@ class DrawnArms:
 
     @property
     def arms(self) -> Reals:
-        """Of control and treated, by stratum."""
         probabilities: Reals = self.table[list(self.pair)]
         return probabilities
 
@@ -266,7 +262,6 @@ class DrawnArms:
         return own <= of_cells
 
     def share(self, n: int, loss: Paid) -> Fraction:
-        """Return the part of ε for the scores."""
         return self.predicted(n, loss.epsilon)[0] if isinstance(loss, PureDP) else Fraction(1, 2)
 
 
@@ -290,7 +285,7 @@ class CentredScores:
     @classmethod
     def of(cls, design: DrawnArms, cells: NoisyCells, question: EffectQuestion) -> CentredScores:
         """Return them; counts have less noise by least squares, as the arms' probabilities are known."""
-        value = value_of(question.outcome, question.column(question.outcome))
+        value = question.value
         raw, noise = cells.sums(value, _axes(question, cells))
         levels = raw.reshape(3, len(design.table), -1)
         arms = levels[:, list(design.pair)]
@@ -318,7 +313,6 @@ class CentredScores:
 
     @property
     def gaps(self) -> Reals:
-        """Treated less control by stratum."""
         control, treated = self.centres
         return np.asarray(treated - control)
 
@@ -328,7 +322,6 @@ class CentredScores:
 
     @property
     def first(self) -> float:
-        """The effect by the centres alone."""
         return float(self.weights @ self.gaps)
 
     @property
@@ -350,7 +343,6 @@ class CentredScores:
         return scores
 
     def counted(self, n: int) -> float:
-        """Return how many records count."""
         return max(float(self.totals.sum()), n / 4) if self.missing else float(n)
 
     def estimate(self, mean_score: float, noise: float, n: float) -> SumEstimate:

@@ -212,7 +212,7 @@ class FoldSplit(EffectMethod):
         mean, half = float(np.clip(noisy / count, -2.0, 2.0)), float(design.halves[OUTCOME])
         of_count = mean / far if question.drops_missing else 0.0
         noise = self._noise(question, run.loss) * n / count * math.hypot(1.0, of_count) * half
-        return Effect.of(
-            question, estimand="ate", estimate=mean * half, interval_reason=NO_INTERVAL, noise_error=noise,
+        return question.effect(
+            estimand="ate", estimate=mean * half, interval_reason=NO_INTERVAL, noise_error=noise,
             signal_to_noise=abs(mean * half) / noise if noise else math.inf,
         )  # fmt: skip

@@ -1,14 +1,14 @@
 """``"sample-aggregate"``: the effect in each of many disjoint blocks, and the noisy mean of these.
 
 A record lies in one block, so it moves one answer: bounds on what is adjusted for, penalties and stable learners are
-not needed for privacy.  A block's answer is a least squares slope beside a series of what is adjusted for
-(``block_regression.py``); their mean and how they differ are released (``block_mean.py``).
+not needed for privacy.  A block's answer is a least squares slope beside a series of what is adjusted for; their mean
+and how they differ are released.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -17,25 +17,23 @@ import numpy.typing as npt
 
 from dpcausal.core.method import Run
 from dpcausal.core.validate import check_choice, whole
-from dpcausal.data.coding import bin_codes
+from dpcausal.data.coding import column_codes
 from dpcausal.data.records import Rows
 from dpcausal.data.remote_blocks import Parts, PublicTableInfo, WorkerBlocks
 from dpcausal.data.schema import Bounded
-from dpcausal.effects.cells.corner_counts import levels_of, value_of
-from dpcausal.effects.estimators.block_mean import (
+from dpcausal.effects.cells.corner_counts import levels_of
+from dpcausal.effects.estimators.block_effects import (
     PROOFS,
     SUM,
+    TERMS,
     UNIT,
     BlockAggregate,
+    Kinds,
+    Slope,
     answer_of,
     block_mean,
     noise_share,
     reach_of,
-)
-from dpcausal.effects.estimators.block_regression import (
-    TERMS,
-    Kinds,
-    Slope,
     slope,
 )
 from dpcausal.effects.question import EffectMethod, EffectQuestion
@@ -55,12 +53,12 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sample:
-    """The rows of a question: 0 or 1, the outcome in widths of its range, what is adjusted for."""
+    """*Private*: the rows of a question, 0 or 1, the outcome in widths of its range, what is adjusted for."""
 
     treated: Reals
     outcome: Reals
     given: Given
-    kept: npt.NDArray[np.bool_]
+    complete: npt.NDArray[np.bool_]
     keys: Integers | None = None
 
     @property
@@ -68,29 +66,20 @@ class Sample:
         return len(self.treated)
 
     def at(self, rows: Integers) -> Sample:
-        """Return the rows at these positions."""
-        return Sample(self.treated[rows], self.outcome[rows], self.given.at(rows), self.kept[rows])
+        return Sample(self.treated[rows], self.outcome[rows], self.given.at(rows), self.complete[rows])
 
     @classmethod
     def of(cls, question: EffectQuestion, rows: Rows) -> Sample:
         """Return records as rows of an effect; one in another arm counts as one that has a missing value."""
-        value = value_of(question.outcome, question.column(question.outcome))
-        named = question.column(question.treatment)
-        control, treated = question.pair
-        arm = rows.values[question.treatment]
-        arm = bin_codes(arm, named) if isinstance(named, Bounded) else arm
-        numbers, codes, sizes = [], [], []
-        for name in question.adjust:
-            declared = question.column(name)
-            if isinstance(declared, Bounded):
-                numbers.append(rows.values[name].astype(np.float64))
-            else:
-                codes.append(rows.values[name])
-                sizes.append(len(levels_of(declared)))
-        given = Given(
-            np.stack(numbers, axis=1) if numbers else np.empty((rows.n, 0)),
-            np.stack(codes, axis=1).astype(np.int64) if codes else np.empty((rows.n, 0), dtype=np.int64), tuple(sizes),
-        )  # fmt: skip
+        value, (control, treated), (numbers, sizes) = question.value, question.pair, _kinds(question)
+        arm = column_codes(rows.values[question.treatment], question.column(question.treatment))
+
+        def columns(names: Iterable[str], kind: Any) -> Any:
+            return np.ascontiguousarray(
+                np.array([rows.values[name] for name in names], dtype=kind).reshape(-1, rows.n).T
+            )
+
+        given = Given(columns(numbers, np.float64), columns(sizes, np.int64), tuple(sizes.values()))
         unit = (rows.values[question.outcome].astype(np.float64) - value.lower) / value.width
         complete = rows.kept & ((arm == control) | (arm == treated))
         return cls((arm == treated).astype(np.float64), unit, given, complete, rows.keys)
@@ -158,7 +147,8 @@ class SampleAggregate(EffectMethod):
             raise ParameterError(ONLY)
         if self.terms is not None:
             check_choice("terms", self.terms, TERMS)
-        kinds = _kinds(question)
+        numbers, sizes = _kinds(question)
+        kinds = Kinds(len(numbers), tuple(sizes.values()))
         if loss.exact:
             return replace(self, terms=self._series(kinds, question.n), blocks=None)
         return self._planned(question, kinds, loss)
@@ -207,10 +197,10 @@ class SampleAggregate(EffectMethod):
         return (*caveats, *((SIZE.format(blocks=self.blocks, rows=rows),) if self.blocks else ()))
 
     def answer(self, rows: Sample) -> Slope | None:
-        """Return the effect in a block, from its own rows; nothing where it fails or has nothing to say."""
+        """Return the effect in a block, from its own rows; ``None`` where it fails."""
 
         def solve() -> Slope | None:
-            complete = rows if rows.kept.all() else rows.at(np.flatnonzero(rows.kept))
+            complete = rows if rows.complete.all() else rows.at(np.flatnonzero(rows.complete))
             return slope(complete.treated, complete.outcome, complete.given, self.terms or TERMS[0], self.overlap)
 
         return isolated_or_default(solve, None)
@@ -247,8 +237,7 @@ class SampleAggregate(EffectMethod):
     def _effect(self, question: EffectQuestion, aggregate: BlockAggregate, blocks: int) -> Effect:
         from scipy.special import ndtri, stdtrit
 
-        width = value_of(question.outcome, question.column(question.outcome)).width
-        total = aggregate.sampling + aggregate.noise**2
+        width, total = question.value.width, aggregate.sampling + aggregate.noise**2
         estimate = None if aggregate.estimate is None else aggregate.estimate * width
         error, noise = (None if estimate is None else size * width for size in (math.sqrt(total), aggregate.noise))
         upper = 0.5 + question.coverage / 2
@@ -257,8 +246,8 @@ class SampleAggregate(EffectMethod):
         tails = (aggregate.noise**2 / max(total, 1e-100)) ** 2  # Cornish & Fisher, of Laplace noise
         reach += max(normal**3 - 3 * normal, 0.0) / 8 * tails
         ends = None if estimate is None or error is None else (estimate - reach * error, estimate + reach * error)
-        return Effect.of(
-            question, estimand="overlap" if self.overlap else "ate", adjusted_for=question.adjust, estimate=estimate,
+        return question.effect(
+            estimand="overlap" if self.overlap else "ate", adjusted_for=question.adjust, estimate=estimate,
             interval=ends, interval_reason=NO_ESTIMATE if estimate is None else "", standard_error=error,
             noise_error=noise,
             signal_to_noise=abs(aggregate.estimate or 0.0) / aggregate.noise if aggregate.noise else math.inf,
@@ -271,13 +260,10 @@ NO_ANSWER = 1 << 40
 
 @dataclass(frozen=True)
 class Answers:
-    """What workers make of the blocks they have: a whole number each."""
-
     method: SampleAggregate
     question: EffectQuestion
 
     def made(self, rows: Rows) -> Sample:
-        """Return records as rows of an effect."""
         return Sample.of(self.question, rows)
 
     def __call__(self, rows: Sample, parts: Parts) -> Sequence[Sequence[int]]:
@@ -293,10 +279,10 @@ def _names(question: EffectQuestion) -> tuple[str, ...]:
     return (question.treatment, question.outcome, *question.adjust)
 
 
-def _kinds(question: EffectQuestion) -> Kinds:
-    declared = [question.column(name) for name in question.adjust]
-    levels = tuple(len(levels_of(one)) for one in declared if not isinstance(one, Bounded))
-    return Kinds(len(declared) - len(levels), levels)
+def _kinds(question: EffectQuestion) -> tuple[list[str], dict[str, int]]:
+    declared = {name: question.column(name) for name in question.adjust}
+    numbers = [name for name, column in declared.items() if isinstance(column, Bounded)]
+    return numbers, {name: len(levels_of(column)) for name, column in declared.items() if name not in numbers}
 
 
 def _without_rows(question: EffectQuestion) -> EffectQuestion:
