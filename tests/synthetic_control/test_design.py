@@ -10,7 +10,7 @@ import pytest
 import dpcausal as dpc
 from dpcausal.errors import ParameterError
 from dpcausal.papers.mechanisms.objective_perturbation import calibrate
-from dpcausal.synthetic_control.forecast import donor_free
+from dpcausal.synthetic_control.donor_rows import donor_free
 from tests.synthetic_control.neighbours import panel_of, plan_of
 
 

@@ -11,8 +11,8 @@ from scipy.stats import t as student
 
 import dpcausal as dpc
 from dpcausal.errors import InfeasibleError
-from dpcausal.synthetic_control.design import MOST_NOISE
 from dpcausal.synthetic_control.methods.factor import walked
+from dpcausal.synthetic_control.question import MOST_NOISE
 from tests.synthetic_control.neighbours import plan_of
 
 PURE, APPROXIMATE = dpc.PureDP(1), dpc.ApproxDP(1, 1e-6)

@@ -23,7 +23,6 @@ from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Unit
 
 LEAST_ROWS = 20
-
 INDEPENDENT = (
     "assumes independent {}: where treatment or outcomes are clustered (clinics, households), the interval is too "
     "narrow; set person= to the cluster"
@@ -34,14 +33,12 @@ COMPLETE = (
     "confounders"
 )
 BEFORE = "causal if all confounders of treatment and outcome are adjusted for, and nothing that the treatment changes"
-
 Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class EffectQuestion(TableQuestion[Effect]):
     task: ClassVar[str] = "effect"
-
     treatment: str
     outcome: str
     adjust: tuple[str, ...]

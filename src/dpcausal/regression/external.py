@@ -20,7 +20,6 @@ from dpcausal.privacy.noise import PublicGenerator, own_streams
 from dpcausal.privacy.sandbox import alone, isolated_or_default
 
 Result = TypeVar("Result")
-
 QUIET: dict[str, int | None] = {"verbose": False, "n_jobs": 1, "memory": None}
 """What an estimator prints, the processes it starts and the files it keeps would show rows or carry them away."""
 
@@ -66,7 +65,6 @@ def tried(action: Callable[[], Result], who: str, rule: str = "") -> Result:
 
 
 def is_estimator(value: object) -> bool:
-    """Return whether it is an instance that scikit-learn could clone and fit."""
     return not isinstance(value, type) and all(
         callable(getattr(value, name, None)) for name in ("fit", "get_params", "set_params")
     )

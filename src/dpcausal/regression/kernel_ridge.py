@@ -38,15 +38,12 @@ def solved(system: Reals, right: Reals, ridge: float) -> Reals:
 
 
 def finite(values: Reals) -> Reals:
-    """Return the values with 0 for what is not finite."""
     return np.where(np.isfinite(values), values, 0.0)
 
 
 Integers = npt.NDArray[np.int64]
-
 CHUNK_ROWS = 8192
 """Places whose features are in memory at a time: 13 MB at 100 pairs."""
-
 PLACES_PER_WIDTH = 512
 """Places of the grid on one kernel width."""
 
@@ -60,11 +57,9 @@ class FourierFeatures:
 
     @property
     def size(self) -> int:
-        """Length of φ(x), 2D."""
         return 2 * int(self.frequencies.size)
 
     def __call__(self, values: Reals) -> Reals:
-        """Return φ of each value, shape (n, 2D)."""
         return self._at(values / self.width)
 
     def places(self, values: Reals) -> tuple[Reals, Integers]:
@@ -75,7 +70,6 @@ class FourierFeatures:
         return distinct / PLACES_PER_WIDTH, index.astype(np.int64, copy=False)
 
     def chunks(self, places: Reals) -> Iterator[tuple[slice, Reals]]:
-        """Yield slices of the places and φ there, at most ``CHUNK_ROWS`` at a time."""
         for start in range(0, places.size, CHUNK_ROWS):
             part = slice(start, min(start + CHUNK_ROWS, places.size))
             yield part, self._at(places[part])
@@ -103,27 +97,20 @@ def draw_features(pairs: int, width: float, generator: PublicGenerator) -> Fouri
 
 EXACT_ROWS = 500
 """Largest number of rows solved with the n × n kernel matrix."""
-
 FEATURE_PAIRS = 100
 """Pairs of random features above that."""
-
 TUNING_ROWS = 200
 """Rows that ``tune`` looks at: α is a ratio of noise to signal and does not grow with n, nor does the width."""
-
 WIDTHS = (0.25, 0.5, 1.0, 2.0)
 """Widths that ``tune`` tries, in standard deviations of the regressor."""
-
 ALPHAS = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 """Values of α that ``tune`` tries."""
-
 LEAST_PENALTY = 2e-10
 """Below α = 1e-10 n rounding could make the system singular for some data and not for others."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Hyper-parameters of one fit: kernel width (units of the regressor) and λ."""
-
     width: float
     penalty: float
 
@@ -137,7 +124,6 @@ class Predictor(ProcessLocal):
     """
 
     confined = "a fitted regression holds data and does not leave the process"
-
     features: FourierFeatures | None
     anchors: Reals = field(repr=False)
     weights: Reals = field(repr=False)
@@ -169,7 +155,6 @@ def gaussian_kernel(left: Reals, right: Reals, width: float) -> Reals:
 
 
 def alpha_of(penalty: float, rows: int) -> float:
-    """Return α = nλ/2, the ridge of the linear system."""
     return rows * penalty / 2
 
 

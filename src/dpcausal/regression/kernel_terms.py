@@ -23,38 +23,28 @@ from dpcausal.regression.smoother import Given, Integers, Reals, standardised
 
 Landmarks = tuple[float, int]
 Pair = tuple[int, int]
-
 WIDE: Landmarks = (1.0, 9)
 NARROW: tuple[Landmarks, ...] = ((0.4, 20), (0.15, 50))
 ALONG: tuple[Landmarks, ...] = ((1.0, 9), (0.4, 20))
 BY_LEVEL: tuple[Landmarks, ...] = ((1.0, 5), *NARROW)
 """Widths of curves, in standard deviations, and their landmarks: less than a width apart over six deviations."""
-
 SURFACE_WIDTHS, SURFACE_LANDMARKS = (1.0, 0.5), 60
 """Widths of a surface, in √d standard deviations, and rows that are its landmarks."""
-
 PAIR_WIDTH = 0.7
 """Width of the surface over two numbers."""
-
 NEARLY_NORMAL = 0.98
 """Correlation of a column with its normal scores beyond which its curves are in the column itself."""
-
 MOST_CURVED, MOST_PAIRED, MOST_CROSSED = 12, 15, 30
 """Most numbers with wide curves among the first terms, most pairs of numbers, and most numbers for a crossing."""
-
 MOST_LEVELS, MOST_CLOSELY = 12, 4
 """Most levels of a column, or values of a number, by which wide curves may differ, and by which narrow ones may."""
-
 LEAST_SIDE = 5
 """Rows on either side of a jump."""
-
 EIGHTHS, CUT_MOVES = np.arange(1, 8) / 8, 2
 """Where a crossing's cuts are tried first, and how often each is moved after that."""
-
 TURNS = tuple(math.pi * k / 8 for k in (1, 2, 3, 5, 6, 7))
 NEARER = (math.pi / 8, math.pi / 16, math.pi / 32)
 """Angles between two columns at which a cut along a line is tried, and by which the best is turned to each column."""
-
 FLAT = 1e-6
 """Directions of the landmarks' kernel with less than this share of the largest eigenvalue are left out."""
 
@@ -74,7 +64,6 @@ class Columns:
 
     @classmethod
     def of(cls, given: Given) -> Self:
-        """Return them from what is given."""
         z, scores = standardised(given.numbers), standardised(normal_scores(given.numbers))
         codes = [np.unique(column, return_inverse=True)[1].ravel() for column in given.numbers.T]
         few = [of_one for of_one in codes if 0 < of_one.max(initial=0) < MOST_LEVELS]
@@ -83,12 +72,10 @@ class Columns:
 
     @property
     def count(self) -> int:
-        """How many numbers there are."""
         return int(self.z.shape[1])
 
 
 def first_terms(columns: Columns) -> list[Reals]:
-    """Return slopes, the levels, and wide curves of few numbers."""
     terms = [np.column_stack([z, u]) for z, u in zip(columns.z.T, columns.scores.T, strict=True)]
     terms += [indicators(codes) for codes in columns.levels.T]
     if columns.count <= MOST_CURVED:
@@ -119,7 +106,6 @@ def cut_terms(columns: Columns, left: Reals, *, along_pairs: bool = False) -> li
 
 
 def lines_of(columns: Columns) -> int:
-    """Return along how many lines a cut is looked for where pairs are asked: each column, and each turn of a pair."""
     return columns.count + len(TURNS) * min(math.comb(columns.count, 2), MOST_PAIRED)
 
 
@@ -131,7 +117,6 @@ def scaled(term: Reals) -> Reals:
 
 
 def curve(column: Reals, landmarks: Landmarks) -> Reals:
-    """Return features of a Gaussian kernel of that width on that many landmarks."""
     from scipy.special import ndtr, ndtri
 
     width, count = landmarks
@@ -142,7 +127,6 @@ def curve(column: Reals, landmarks: Landmarks) -> Reals:
 
 
 def indicators(codes: Integers) -> Reals:
-    """Return a column for each level that occurs."""
     return np.asarray(codes[:, None] == np.unique(codes), dtype=np.float64)
 
 

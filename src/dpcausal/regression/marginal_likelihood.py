@@ -33,24 +33,18 @@ from dpcausal.regression.smoother import NEGLIGIBLE, Given, Reals, Smoothed, sta
 
 MOST_ROWS = 20_000
 """Beyond it random features take less memory (``smoother.py``)."""
-
 FIRST_ROUNDS, ROUNDS = 8, 12
 """Updates of the weights of the first terms, and of those and the chosen others."""
-
 MOST_ADDED, LEAST_SCORE = 10, 2.0
 """Most further terms, and the least score statistic of one, in standard deviations."""
-
 SURE_FIRST, SURE = 1.5, 1.2
 """Least sum of the scores of x and y of a cut, beside slopes and wide curves and beside all that was learnt, over the
 logarithm of the number of places that are looked at: the best of noise alone has less in nineteen blocks of twenty
 (blocks of 125 and 500 rows, two to five numbers)."""
-
 LEAST_FREEDOM, SETTLING = 0.05, 2
 """Degrees of freedom below which a term is dropped, and updates before any is."""
-
 ALPHAS = np.logspace(-3, 4, 36)
 UNDERSMOOTHING = 0.6
-
 SideFit = tuple[Reals, Reals]
 """Orthonormal directions, shape (n, r), and how much of each response (I − H)² leaves there, shape (r, q)."""
 
@@ -94,7 +88,6 @@ class Learnt:
 
     @classmethod
     def of(cls, terms: list[Reals], U: Reals) -> Self:
-        """Return terms weighed from equal weights."""
         start = np.full(len(terms), 0.5 / max(len(terms), 1))
         return cls(U, terms, *_weighed(terms, U, start, FIRST_ROUNDS))
 
@@ -110,7 +103,6 @@ class Learnt:
         return gains
 
     def beside(self, added: list[Reals]) -> Self:
-        """Return it with further terms, all weighed again."""
         if not added:
             return self
         terms = [*self.terms, *added]
@@ -125,7 +117,6 @@ class Learnt:
         return lambda rows: np.asarray(rows - B @ (inner @ (B.T @ rows)))
 
     def evidence(self) -> float:
-        """Return the log marginal likelihood of the responses, but for a constant."""
         B = _together(self.terms, self.weights, len(self.U))
         inner = B.T @ B + self.noise * np.eye(B.shape[1])
         explained = B.T @ self.U
@@ -134,7 +125,6 @@ class Learnt:
         return float(-0.5 * (self.U.shape[1] * spread + misfit))
 
     def side(self) -> SideFit:
-        """Return the kernel's directions and what is left there."""
         return _smoothed(_together(self.terms, self.weights, len(self.U)), self.U)
 
 
@@ -165,7 +155,6 @@ def with_cuts(columns: Columns, sides: list[Learnt], sure: float) -> list[Learnt
 
 
 def places(columns: Columns, rows: int) -> float:
-    """Return the logarithm of the number of places where a cut is looked for."""
     return math.log(max(2, rows * lines_of(columns)))
 
 

@@ -29,12 +29,10 @@ from dpcausal.regression.kernel_ridge import solved
 Reals = npt.NDArray[np.float64]
 Chunks = Callable[[], Iterator[tuple[slice, Reals]]]
 """Yields slices of the rows and φ there; may be asked several times, and gives the same each time."""
-
 LEAST_PENALTY, LARGEST_PENALTY = 1e-3, 1e4
 CHUNK_ROWS = 8192
 MOST_FEATURES = 512
 MOST_ROWS = 10**8
-
 _UP = 1 + 1e-9
 _UNIT = 2.0**-53
 
@@ -122,7 +120,6 @@ def fit_weights(chunks: Chunks, responses: Reals, penalty: float) -> Reals:
 
 
 def fitted_residuals(chunks: Chunks, responses: Reals, weights: Reals) -> Reals:
-    """Return the residuals of each response, shape (n, q)."""
     left = responses.copy()
     with one_thread():
         for part, rows in chunks():

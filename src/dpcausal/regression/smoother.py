@@ -34,30 +34,21 @@ from dpcausal.privacy.noise import PublicGenerator
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Shape = Literal["additive", "isotropic"]
-
 EXACT_ROWS = 250
 """Largest number of rows whose kernel matrix is decomposed."""
-
 PAIRS = 60
 """Pairs of random features for one number; in all, for an isotropic kernel, three times as many."""
-
 LEAST_PAIRS, MOST_PAIRS = 40, 1000
 """Pairs for each number of an additive kernel of many; in all, so that hundreds of numbers have fewer each."""
-
 WIDTH = 0.25
 """Width of a Gaussian kernel, in standard deviations of its column; √d times as much for d columns multiplied."""
-
 LINEAR = 10.0
 """Weight of the linear kernel beside Gaussian kernels of weight 1."""
-
 TRIAL_ROWS, CLEARLY = 2_000, 0.04
 """Rows on which narrower kernels are tried, and the share of variance that one must explain more."""
-
 CHUNK_ROWS = 8192
-
 UNDERSMOOTHING, LEAST_SHARE = 0.5, 1e-3
 """α over the unexplained share, and the least α."""
-
 NEGLIGIBLE = 1e-10
 """Residuals of less than this share of a column's standard deviation are rounding: they count as 0."""
 
@@ -79,7 +70,6 @@ class Given:
         return bool(self.numbers.shape[1] + self.levels.shape[1] == 0)
 
     def at(self, rows: Integers) -> Given:
-        """Return the rows at these positions."""
         return Given(self.numbers[rows], self.levels[rows], self.sizes)
 
 
@@ -211,8 +201,6 @@ def _decomposed(matrix: Reals) -> tuple[Reals, Reals]:
 
 
 class _Features:
-    """Random features of the kernel: cosines and sines of the numbers, indicators of the levels."""
-
     def __init__(self, z: Reals, levels: Integers, width: float, shape: Shape, generator: PublicGenerator) -> None:
         self.z, self.levels = z, levels
         d = z.shape[1]
@@ -225,7 +213,6 @@ class _Features:
         self.size = 2 * self.pairs * len(groups) + d + sum(codes.size for codes in self.codes)
 
     def chunks(self) -> Iterator[tuple[slice, Reals]]:
-        """Yield slices of the rows and their features, at most ``CHUNK_ROWS`` at a time."""
         for start in range(0, len(self.z), CHUNK_ROWS):
             part = slice(start, min(start + CHUNK_ROWS, len(self.z)))
             rows, place = np.empty((part.stop - part.start, self.size)), 0

@@ -15,41 +15,29 @@ from dpcausal.core.method import Method, Run
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, Setting
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, affordable_zcdp
 from dpcausal.synthetic_control import placebo
-from dpcausal.synthetic_control.design import MOST_NOISE, Base, Plan
-from dpcausal.synthetic_control.donor_rows import Reals
-from dpcausal.synthetic_control.forecast import NO_ERROR, TargetOnlyForecast, donor_free
-from dpcausal.synthetic_control.placebo import Law, release_best, release_pvalue, release_reach, release_slope
-from dpcausal.synthetic_control.question import Answer, Path, Treated, past_of
+from dpcausal.synthetic_control.donor_rows import NO_ERROR, Reals, TargetOnlyForecast, donor_free
+from dpcausal.synthetic_control.placebo import Base, Law, release_best, release_pvalue, release_reach, release_slope
+from dpcausal.synthetic_control.question import MOST_NOISE, Answer, Path, Plan, Treated, past_of
 
 MIXING, INTERVAL, PLACEBO_TEST = Fraction(2, 25), Fraction(1, 5), Fraction(1, 10)
 """Shares of the budget for the mixing weight, the interval and the placebo test, where they can say anything."""
-
 FIRST_COUNT = Fraction(2, 5)
 """The share of the interval's budget that its first count has."""
-
 MIXTURES = (0.0, 0.5, 1.0)
 """How much of the forecast may be the control; the rest is the target's own rule."""
-
 LEAST_PAST = 3
 """Periods before the start from which on a unit's own volatility can be estimated."""
-
 EXPECTED_WEIGHT = 0.85
 """The share of the donors' full weight that a count is expected to rely on."""
-
 MOST_INTERVAL_NOISE, MOST_COUNT_NOISE = 0.15 * EXPECTED_WEIGHT, 1 / 8
 """No interval, no placebo test where the noise on its count passes this share of the donors."""
-
-
 STILL = "the target's own past does not vary, so it has no scale"
-
 UNLIKE = 1.25
 """No interval of a target whose past lies further from the released model, in its standard deviations: measured."""
-
 FAR = (
     "the target is unlike its donors: its past lies {distance:.2g} standard deviations from the released model, above "
     f"{UNLIKE:g}"
 )
-
 OPEN = "nearly all donors, as released, lie further off than counts were taken, so no width is known"
 
 
@@ -69,11 +57,9 @@ class SyntheticMethod(Method[Treated]):
     takes_covariates: ClassVar[bool] = False
     shared: ClassVar[bool] = False
     """Whether one release serves all targets."""
-
     has_placebos: ClassVar[bool] = False
     proofs: ClassVar[tuple[str, ...]] = ()
     """The claims of its own statistics."""
-
     positive: ClassVar[tuple[str, ...]] = ()
     """Its options that are positive numbers, or none."""
 
@@ -123,7 +109,6 @@ class SyntheticMethod(Method[Treated]):
         return self
 
     def plans(self, question: Treated, loss: Loss) -> list[Plan]:
-        """Return a plan for each target."""
         base = self.currency(loss)
         each = base if self.shared else base.part(Fraction(1, len(question.targets)))
         try:
@@ -133,10 +118,8 @@ class SyntheticMethod(Method[Treated]):
         raise LossError("this budget is too small: the noise would pass the largest scale that is drawn")
 
     def _plan(self, question: Treated, target: Any, loss: Loss, base: Base) -> Plan:
-        panel = question.panel
-        half, start = panel.bounds.width / 2, panel.start(target)
+        panel, start, past = question.panel, question.panel.start(target), past_of(question.panel, target)
         after = question.periods - start
-        past = past_of(panel, target)
         free = donor_free(past, after, question.places)
         reasons = self._reasons(question, base)
         if still(past):
@@ -145,14 +128,12 @@ class SyntheticMethod(Method[Treated]):
         mixing = MIXING * (len(self.mixtures(free)) > 1 and self.has_placebos)
         rest = 1 - mixing - interval - test
         noise = self.expected_noise(question, target, free, base.part(rest))
-        att = None if noise is None else noise / math.sqrt(after)
-        ratio = None if att is None or free.error is None else att / free.error
         return Plan(
-            target=target, method=self.name, spent=loss, base=base, path=rest, mixing=mixing, interval=interval,
-            pvalue=test, interval_reason=reasons[0], pvalue_reason=reasons[1], start=start, after=after, donors=panel.n,
-            periods=question.periods, free=free, att_noise=None if att is None else att * half,
-            path_noise=None if noise is None else noise * half, noise_ratio=ratio,
-            scale=half, constants=self.constants(question, target, free),
+            target=target, spent=loss, base=base, path=rest, mixing=mixing, interval=interval, pvalue=test,
+            interval_reason=reasons[0], pvalue_reason=reasons[1], start=start, after=after, donors=panel.n, free=free,
+            path_noise=None if noise is None else noise * panel.bounds.width / 2,
+            noise_ratio=None if noise is None or free.error is None else noise / math.sqrt(after) / free.error,
+            constants=self.constants(question, target, free),
         )  # fmt: skip
 
     def mixtures(self, free: TargetOnlyForecast) -> tuple[float, ...]:

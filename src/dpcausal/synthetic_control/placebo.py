@@ -19,21 +19,28 @@ from dpcausal.mechanisms.additive import cube, gaussian, gaussian_scale, geometr
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
-from dpcausal.synthetic_control.design import deviation_of
-from dpcausal.synthetic_control.donor_rows import FULL, Integers, Reals, summed
-from dpcausal.synthetic_control.forecast import own_means
+from dpcausal.synthetic_control.donor_rows import FULL, Integers, Reals, own_means, summed
 
+Base = PureDP | ZCDP | NoPrivacy
+"""What the releases of a call share."""
 FIRST_RATIO, TABLE_RATIO, FURTHEST = 1.5, 1.2, 6.0
 """Where the first count, or the table in its place, is taken, and how far the second may be from there, as a factor."""
-
 SLOPE_EXPECTED, MOST_SLOPE, SLOPE_STEPS = 0.5, 0.9, 256
 """The expected size of a volatility slope, the largest that is used, and its steps in 1."""
-
 LEAST_HELD = 0.05
 """No interval where fewer of the donors, as released, lie within the ratio of the second count."""
-
 SOFT = 4.0
 """The squared ratio at which a residual counts half of the most it can in a mixing score."""
+
+
+def deviation_of(bound: Any, loss: Base, numbers: int = 1) -> float:
+    """Return the standard deviation of noise on each number of a vector with an l2 bound; 0 without privacy.
+
+    The ball in dimension d has E‖z‖² = d(d + 1)s², hence √(d + 1)·s a coordinate; s = Δ/ε.
+    """
+    if isinstance(loss, PureDP):
+        return math.sqrt(numbers + 1) * laplace_scale(bound, loss)
+    return gaussian_scale(bound, loss)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,12 +68,10 @@ class Missed:
 
     @classmethod
     def joined(cls, parts: Iterable[Missed]) -> Missed:
-        """Return those of all units, which have swings."""
         fields = [(part.control, part.own, part.scales, part.swings) for part in parts]
         return cls(*(np.concatenate(some) for some in zip(*fields, strict=True)))
 
     def mixed(self, mixing: float, weights: Integers) -> Placebos:
-        """Return the placebos where the forecast is so much the control and for the rest a unit's own."""
         residuals = self.control if mixing == 1 else mixing * self.control + (1 - mixing) * self.own
         return Placebos(residuals, self.scales, weights, self.swings)
 
@@ -114,13 +119,13 @@ def table_sensitivity() -> Sensitivity:
 
 def losses(candidates: list[Placebos]) -> Integers:
     """Return Σ ⌊K_i e_i²/(e_i² + 4 s_i²)⌋ for each way to predict: small where donors are predicted well."""
-    losses_of_candidates = []
+    sums = []
     for placebos in candidates:
         squared = placebos.residuals * placebos.residuals
         whole = squared + SOFT * (placebos.scales * placebos.scales)
         part = np.divide(squared, whole, out=np.zeros_like(whole), where=whole > 0)
-        losses_of_candidates.append(int(np.floor(placebos.weights * np.minimum(part, 1.0)).astype(np.int64).sum()))
-    return np.array(losses_of_candidates, dtype=np.int64)
+        sums.append(int(np.floor(placebos.weights * np.minimum(part, 1.0)).astype(np.int64).sum()))
+    return np.array(sums, dtype=np.int64)
 
 
 def losses_sensitivity(ways: int, norm: Norm) -> Sensitivity:
@@ -129,7 +134,7 @@ def losses_sensitivity(ways: int, norm: Norm) -> Sensitivity:
     return Sensitivity(bound, norm, Relation.REPLACE_ONE, "mixing-scores", Unit.DONOR)
 
 
-def release_best(candidates: list[Placebos], allotment: CallBudget, loss: PureDP | ZCDP | NoPrivacy) -> int:
+def release_best(candidates: list[Placebos], allotment: CallBudget, loss: Base) -> int:
     """Release the noisy losses of some ways to predict, and return the place of the least."""
     pure = isinstance(loss, PureDP)
     claim = losses_sensitivity(len(candidates), Norm.LINF if pure else Norm.L2)
@@ -137,12 +142,11 @@ def release_best(candidates: list[Placebos], allotment: CallBudget, loss: PureDP
     return int(np.argmin(cube(query, allotment, loss) if pure else gaussian(query, allotment, loss)))  # type: ignore[arg-type]
 
 
-def _mechanism(loss: PureDP | ZCDP | NoPrivacy) -> Callable[[Query, CallBudget, Any], Any]:
+def _mechanism(loss: Base) -> Callable[[Query, CallBudget, Any], Any]:
     return geometric if isinstance(loss, PureDP) else gaussian
 
 
-def noise_deviation(loss: PureDP | ZCDP | NoPrivacy) -> float:
-    """Return the standard deviation of the noise on a count, in donors of full weight."""
+def noise_deviation(loss: Base) -> float:
     if isinstance(loss, PureDP):
         return math.sqrt(2) * laplace_scale(FULL, loss) / FULL
     return gaussian_scale(FULL, loss) / FULL
@@ -151,18 +155,16 @@ def noise_deviation(loss: PureDP | ZCDP | NoPrivacy) -> float:
 @storable("Law")
 @dataclass(frozen=True)
 class Law:
-    """The distribution G of a ratio's size that is reckoned with: Student's t with these degrees of freedom."""
+    """The distribution G that is assumed of a ratio's size: Student's t with these degrees of freedom."""
 
     freedom: float
 
     def within(self, ratio: float) -> float:
-        """Return G(ratio)."""
         from scipy.special import stdtr
 
         return float(2 * stdtr(self.freedom, ratio) - 1)
 
     def ratio(self, share: float) -> float:
-        """Return G⁻¹(share)."""
         from scipy.special import stdtrit
 
         return float(stdtrit(self.freedom, (1 + share) / 2))
@@ -211,7 +213,7 @@ def release_slope(
 
 def release_reach(
     placebos: Placebos, law: Law, total: float, coverage: float, allotment: CallBudget,
-    losses: tuple[PureDP | ZCDP | NoPrivacy, PureDP | ZCDP | NoPrivacy], within: tuple[float, float] | None = None,
+    losses: tuple[Base, Base], within: tuple[float, float] | None = None,
 ) -> float | None:  # fmt: skip
     """Return how many of its own scales a unit's interval reaches; ``None`` where the counts leave it open.
 
@@ -221,7 +223,6 @@ def release_reach(
     """
     if total <= 0:
         return None
-
     deviation = noise_deviation(losses[1]) / total
     share = max(0.6, min(coverage, 1 - 3 * deviation))
     if within is None:
@@ -238,17 +239,13 @@ def release_reach(
 
 def release_pvalue(
     placebos: Placebos, residual: float, scale: float, total: float, allotment: CallBudget,
-    loss: PureDP | ZCDP | NoPrivacy,
+    loss: Base,
 ) -> float:  # fmt: skip
     """Return the placebo p-value by the exact distribution of the noisy count: P(C + Z ≤ N).
 
-    where:
-
-    * N: the released count of donors whose ratio is at least the target's
-    * C: uniform on 0, …, M, its distribution if nothing happened and the target is one of M + 1 exchangeable units; M
-    is the
-      weight, at least 1 and at most the number of donors
-    * Z: the noise
+    N is the released count of donors whose ratio is at least the target's, Z the noise.  C is uniform on 0, …, M, its
+    distribution if nothing happened and the target is one of M + 1 exchangeable units; M is the weight, at least 1 and
+    at most the number of donors.
     """
     query = Query(count_beyond(placebos, residual, scale), count_sensitivity(), "placebo count")
     noisy = int(_mechanism(loss)(query, allotment, loss))
@@ -256,7 +253,7 @@ def release_pvalue(
     return float(np.mean(_below(noisy - counts, loss)))
 
 
-def _below(values: Integers, loss: PureDP | ZCDP | NoPrivacy) -> Reals:
+def _below(values: Integers, loss: Base) -> Reals:
     """Return P(Z ≤ value); for P(k) ∝ a^|k|, a = e^{−1/b}: 1 − a^{v+1}/(1 + a) for v ≥ 0, a^{−v}/(1 + a) below."""
     from scipy.special import ndtr
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,23 +17,76 @@ from dpcausal.data.panels.treated_units import VALUES
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.ledger import Ledger
+from dpcausal.privacy.loss import ZCDP, Loss
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.result import Guarantee
-from dpcausal.synthetic_control.design import MUCH_NOISE, Plan
-from dpcausal.synthetic_control.donor_rows import Integers, Reals, from_scale, to_scale
-from dpcausal.synthetic_control.placebo import Law, Missed
+from dpcausal.synthetic_control.donor_rows import Integers, Reals, TargetOnlyForecast, from_scale, to_scale
+from dpcausal.synthetic_control.placebo import Base, Law, Missed
 from dpcausal.synthetic_control.result import SyntheticControl
 
 PUBLIC = (
     "the number of donors", "the targets with their series, which are NOT protected", "that this ledger answers for no "
     "other targets", "the periods", "the bounds", "all arguments",
 )  # fmt: skip
-
-LEAST_COVERAGE = 0.5
-
 AT_BOUNDS = "donors outside the bounds count as the nearer bound: where many drift to one, the answer falls behind them"
-
 EARLY = "a placebo in time: nothing was treated yet in the periods that are called treated here"
+MOST_NOISE, MUCH_NOISE = 2.4, 0.5
+"""A panel is refused where the noise in the mean effect is expected to pass so many errors of the own forecast.
+
+``matched`` weighs donors and own forecast by noise r and prior 1.5: it is expected to err by r/√(r² + 1.5²) of that,
+0.85 at r = 2.4.  From the second on an answer says how much noise there is."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The call for one target after its public arguments were checked."""
+
+    target: Any
+    spent: Loss
+    """What the call costs, all targets together."""
+    base: Base
+    """What this target's releases share, in the currency of the method."""
+    path: Fraction
+    mixing: Fraction
+    interval: Fraction
+    pvalue: Fraction
+    """Shares of ``base``; 0 for what is not released, the reasons say why."""
+    interval_reason: str
+    pvalue_reason: str
+    start: int
+    after: int
+    """T0 and m."""
+    donors: int
+    free: TargetOnlyForecast
+    path_noise: float | None
+    """Expected standard deviation of the noise in each period, in the outcome's unit; ``None`` if it is not known."""
+    noise_ratio: float | None
+    """That of the mean effect, over the error of the donor-free forecast."""
+    constants: dict[str, float] = field(default_factory=dict, hash=False)
+    """Public constants of the method, in the outcome's unit."""
+
+    @property
+    def verdict(self) -> str:
+        """Whether the panel is large enough for the budget, in a sentence."""
+        if self.path_noise is None:
+            return "No forecast of the noise is made for this method."
+        if self.noise_ratio is None:
+            return "Whether the donors add more than noise is unknown: the target's own past shows no error to compare."
+        size = f"the noise in the mean effect is expected to be {self.noise_ratio:.2g} times"
+        yard = f"the error of the target's own {self.free.rule} forecast"
+        if self.noise_ratio <= MOST_NOISE:
+            return f"Feasible: {size} {yard}."
+        # Of (ε, δ) the noise is about inverse to ε.
+        times, amount = self.noise_ratio / MOST_NOISE, "epsilon"
+        if isinstance(self.spent, ZCDP):
+            times, amount = times * times, "rho"
+        more = f"{math.ceil(10 * times) / 10:g} times the {amount}"
+        return f"Too small: {size} {yard}, more than {MOST_NOISE:g}. Use about {self.enough_donors} donors, or {more}."
+
+    @property
+    def enough_donors(self) -> int | None:
+        """How many donors, at this loss, bring the noise down to what is not refused; ``None`` if that is not known."""
+        return None if self.noise_ratio is None else math.ceil(self.noise_ratio / MOST_NOISE * self.donors)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,7 +133,6 @@ class Treated(Question[Any]):
     """What would have happened to the targets of a panel, with an interval and a placebo test or without."""
 
     task: ClassVar[str] = "synthetic control"
-
     panel: Panel
     targets: tuple[Any, ...]
     coverage: float
@@ -89,12 +142,11 @@ class Treated(Question[Any]):
 
     @classmethod
     def of(cls, panel: object, target: Any, coverage: Any, inference: object, force: object, start: Any = None) -> Self:
-        """Return the question of checked arguments; ``target`` None means all of the panel's."""
         if not isinstance(panel, Panel):
             raise ParameterError("panel must be a dpcausal Panel")
         if target is not None and target not in panel.targets:
             raise ParameterError("target must be one of the panel's targets")
-        if not (public.is_number(coverage) and LEAST_COVERAGE <= coverage <= 0.9999):
+        if not (public.is_number(coverage) and 0.5 <= coverage <= 0.9999):
             raise ParameterError("coverage must be a number between 0.5 and 0.9999")
         for name, value in (("inference", inference), ("force", force)):
             if not isinstance(value, bool):
@@ -118,17 +170,14 @@ class Treated(Question[Any]):
 
     @property
     def before(self) -> int:
-        """Periods before the first start."""
         return min(self.panel.start(target) for target in self.targets)
 
     @property
     def periods(self) -> int:
-        """T."""
         return len(self.panel.times)
 
     @property
     def places(self) -> Reals:
-        """When the periods are, in steps from the first of the panel."""
         return self.panel.places.astype(np.float64)
 
     @property
@@ -144,7 +193,6 @@ class Treated(Question[Any]):
         }  # fmt: skip
 
     def read(self) -> Reals:
-        """Bring the donors on the scale [−1, 1]."""
         return to_scale(self.panel.donors(), self.panel.bounds)
 
     def report(
@@ -187,8 +235,6 @@ class Treated(Question[Any]):
 
 
 class OneTreated(Treated):
-    """The same of one target, whose answer comes by itself."""
-
     @classmethod
     def of(cls, *arguments: Any) -> Self:
         question = super().of(*arguments)
@@ -201,7 +247,6 @@ class OneTreated(Treated):
 
 
 def past_of(panel: Panel, target: Any) -> Reals:
-    """Return a target before its start, on the scale [−1, 1]."""
     return to_scale(panel.series(target)[: panel.start(target)], panel.bounds)
 
 
@@ -212,8 +257,3 @@ def whole_past(panel: Panel, target: Any) -> tuple[Reals, tuple[Label, ...]]:
     past = np.array([math.nan if time in lacking else next(seen) for time in times])
     past.setflags(write=False)
     return past, times
-
-
-def later(scaled: Reals, start: int) -> tuple[Reals, Reals]:
-    """Return the donors before and after a start."""
-    return scaled[:, :start], scaled[:, start:]

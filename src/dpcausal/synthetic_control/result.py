@@ -218,7 +218,6 @@ FEW = 8
 
 
 def draw_path(answer: SyntheticControl, ax: Any = None) -> Any:
-    """Draw the observed outcome, the counterfactual with its interval, and the donor-free forecast."""
     ax = axes(ax)
     start, m = len(answer.past), len(answer.observed)
     after = np.arange(start, start + m)
@@ -235,7 +234,6 @@ def draw_path(answer: SyntheticControl, ax: Any = None) -> Any:
 
 
 def draw_gap(answer: SyntheticControl, ax: Any = None) -> Any:
-    """Draw the effect in each period, the mean effect, and its interval."""
     ax = axes(ax)
     start, m = len(answer.past), len(answer.observed)
     after = np.arange(start, start + m)

@@ -13,8 +13,7 @@ from dpcausal.audit import falsify
 from dpcausal.core.method import Run
 from dpcausal.mechanisms.additive import gaussian, l2_ball
 from dpcausal.privacy.sensitivity import Norm, Unit
-from dpcausal.synthetic_control.donor_rows import FINE, FULL, Grid
-from dpcausal.synthetic_control.forecast import donor_free
+from dpcausal.synthetic_control.donor_rows import FINE, FULL, Grid, donor_free
 from dpcausal.synthetic_control.methods import matched
 from dpcausal.synthetic_control.methods.matched import Matching, matched_sensitivity, matched_sums
 from dpcausal.synthetic_control.question import Treated

@@ -18,7 +18,6 @@ from dpcausal.errors import DpCausalError
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 
 __all__ = ["Aipw", "BoostedAipw", "PartiallyLinear", "RandomizedTrial", "SampleAggregate", "Stratified"]
-
 ALL: tuple[type[EffectMethod], ...] = (Stratified, Aipw, BoostedAipw, PartiallyLinear, SampleAggregate, RandomizedTrial)
 METHODS: dict[str, type[EffectMethod]] = {kind.name: kind for kind in ALL}
 """Every method by its short name, beside ``"auto"``."""

@@ -53,7 +53,6 @@ from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zc
 from dpcausal.privacy.sensitivity import Norm
 
 Reals = npt.NDArray[np.float64]
-
 MOMENTS = tuple(Fraction(percent, 100) for percent in range(14, 51, 3))
 WITH_CHECK = MOMENTS[3]
 COUNTS, FEWER = Fraction(25, 100), Fraction(12, 100)
@@ -64,7 +63,6 @@ LEAST_SHARE, RARE_ARM = 0.95, 0.1
 LEAST_SIGNAL, ENOUGH_SIGNAL = 2.5, 3.6
 """No interval where the moments are nearer to their noise, and no answer where they would be by public numbers; what is
 enough for nearly all intervals to be shown."""
-
 MOST_CUT = 2.0
 """No interval where counts show that cut scores moved the mean by so many standard errors; where they could have moved
 it by less, it is so much wider at that end."""
@@ -74,13 +72,11 @@ many times as wide as without noise."""
 DEAR = Fraction(32, 100)
 """Squares, and products, are among the columns where moments with them have enough signal at a lesser share."""
 CORNERS = corner_counts_sensitivity(1, Norm.L2)
-
 BENT = (
     "neither the line of the outcome nor that of treatment fits, and the bias that this leaves may not be small beside "
     "the interval: method 'boosted-aipw' has models that bend"
 )
 UNCHECKED = "with so few rows at this loss no check shows whether the lines fit: curved causes bias the estimate unseen"
-
 CUT = "scores were cut at {cut:.3g} times their spread, too many for the interval: the outcome is too skewed"
 WEAK = "the moments are too near their noise (signal to noise {signal:.2g}): take more rows, more loss, fewer columns"
 BLIND = (
@@ -123,7 +119,6 @@ class Aipw(SumsOverRows, EffectMethod):
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("scale-histograms", "ellipse-moments", "corner-counts", "gaussian")
     assumptions: ClassVar[tuple[tuple[str, Any], ...]] = (("light_tails", True),)
-
     light_tails: bool = False
     lines_only: bool = False
 

@@ -43,25 +43,20 @@ from dpcausal.releases.counts import geometric_variance
 
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
 TERMS = ("lines", "curves", "products")
 """Each has the columns of those before it: numbers and levels; their squares and cubes; products of two."""
-
 LEAST_MOVED = 0.5
 """Records' worth of treatment that what is adjusted for must leave; below, a block has nothing to say."""
 MOST_LEVERAGE = 0.8
 """Of a row in the series, that its weight allows for."""
 LEAST_LEFT = 5
 """Rows that a block must have beyond its columns."""
-
 UNIT = 1 << 26
 """Steps of an answer in a width of the outcome's range."""
 FINE = 1 << 20
 """Steps of a square in the largest."""
-
 WINDOW, SUM, SQUARES = Fraction(25, 100), Fraction(55, 100), Fraction(20, 100)
 PROOFS = ("block-window", "noisy-max", "block-sum", "geometric")
-
 NARROWEST = 128
 """The narrowest window's half is the outcome's width over this and over the root of a block's rows."""
 LEAST_REACH = 2.0

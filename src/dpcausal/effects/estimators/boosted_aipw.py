@@ -56,7 +56,6 @@ from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zc
 
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
 MOMENTS, HISTOGRAMS, BOOSTING, FUNCTIONS, CHECK, CHECKED_FUNCTIONS, SQUARES, SCORES = (
     Fraction(percent, 100) for percent in (18, 5, 21, 8, 20, 6, 4, 18)
 )
@@ -84,7 +83,6 @@ GRIDS_FROM = 1_500.0
 """Grids of two features are learnt where n √(2ρ) is so many times the number of features and pairs."""
 FINEST_FUNCTION = 0.02
 """Several functions a pair where the noise of each moves the probability by less."""
-
 TAIL = "the outcome's model misses the outermost values of a confounder: cut or transform it, or take more rows"
 BENT = (
     "neither the model of treatment nor that of outcome fits, and the noise hides what bias that leaves: more rows, a "

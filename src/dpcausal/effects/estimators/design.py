@@ -31,7 +31,6 @@ from dpcausal.privacy.loss import ZCDP, Loss
 
 Reals = npt.NDArray[np.float64]
 Pair = tuple[int, int]
-
 OUTCOME, TREATMENT, FIRST = 0, 1, 2
 """Places of the outcome, the treatment and the first confounder."""
 REACH = 4.0

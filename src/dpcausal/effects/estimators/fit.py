@@ -49,7 +49,6 @@ from dpcausal.privacy.sensitivity import Query, Sensitivity
 
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
 RANGE_IN_DEVIATIONS = 5.0
 """Fine cells reach so many spreads from a column's mean, inside its bounds."""
 CHECKED_BINS = 64

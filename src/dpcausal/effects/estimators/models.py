@@ -16,7 +16,6 @@ from dpcausal.effects.estimators.residual_sums import haar, haar_levels, inverse
 
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
 FINE = 256
 """Equal cells of a column, of which its bins are made."""
 OF_TREATMENT, OF_OUTCOME = 0.8, 2.2

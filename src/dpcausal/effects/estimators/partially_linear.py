@@ -39,7 +39,6 @@ from dpcausal.errors import InfeasibleError, ParameterError
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 
 Paid = ApproxDP | ZCDP | NoPrivacy
-
 LEAST_PREDICTED, LEAST_RATIO = 1.25, 0.5
 """No answer where public numbers foresee less, or moments that were released stand nearer to their noise: above, the
 error that is reported held in 0.94 to 1.00 of 60 simulated studies, below a slope may be anything."""
@@ -47,7 +46,6 @@ FOR_SPREAD = LEAST_SIGNAL - 1
 """The spread about the line is released where so much is predicted: moments come out somewhat above that."""
 MOST_LENGTHS = 3.0
 """No answer where an arm lies farther out, in lengths that rows were shortened to: little of it counts then."""
-
 RARE = "one arm is so rare that all of it was shortened and little of it is left: more rows or a larger loss"
 ONE_LAW = (
     "the standard error supposes that the outcome's residuals have one distribution everywhere: a skew of one arm or "
@@ -88,7 +86,6 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("scale-histograms", "ellipse-moments", "gaussian")
     assumptions: ClassVar[tuple[tuple[str, Any], ...]] = tuple(("errors", stated) for stated in get_args(Errors))
-
     errors: Errors | None = None
 
     def plan(self, question: EffectQuestion, loss: Paid) -> PartiallyLinear:

@@ -91,7 +91,6 @@ LEAST_BLOCKS, MOST_BLOCKS = 20, 20_000
 MOST_REACH = math.ceil(reach_of(MOST_BLOCKS))
 LEAST_BLOCK, ROWS_A_COLUMN = 30, 2.5
 """Fewest rows of a block by the default rule, and fewest of each column."""
-
 NO_ESTIMATE = (
     "no window holds the blocks' answers: more rows or loss would be enough, fewer terms, or overlap=True where "
     "treatment is rare or nearly certain for some"
@@ -135,7 +134,6 @@ class SampleAggregate(EffectMethod):
     about: ClassVar[str] = "the mean of effects in blocks, by series"
     losses: ClassVar[tuple[type[Loss], ...]] = (PureDP,)
     proofs: ClassVar[tuple[str, ...]] = PROOFS
-
     terms: str | None = None
     overlap: bool = False
     blocks: int | None = None

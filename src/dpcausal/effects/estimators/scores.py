@@ -30,7 +30,6 @@ from dpcausal.effects.question import EffectQuestion
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-
 LEAST_PROBABILITY = 0.05
 NEAREST, INNER, OUTER, STEP = 2.5, 4, 2, 1.75
 """Multiples of the spread that scores may be cut at: so many from the nearest to the edge, and farther ones."""

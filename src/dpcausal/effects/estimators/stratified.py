@@ -40,7 +40,6 @@ QUARTERS, ROUNDS, MOST_FOR_WINDOWS = 4, 6, Fraction(3, 20)
 of the loss that this may cost at most."""
 CLEAR, LEAST_DEVIATION = 32, 0.25
 """With four parts of each number, cells that exceed their noise by that many deviations leave room for more parts."""
-
 LEARNT = (
     "{} cut into parts of one width where released counts have records; what varies within a part is not adjusted for"
 )
@@ -62,7 +61,6 @@ class Stratified(SumsOverRows, EffectMethod):
     about: ClassVar[str] = "noisy sums by strata"
     losses: ClassVar[tuple[type[Loss], ...]] = (PureDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("corner-counts",)
-
     population: str | None = None
 
     def plan(self, question: EffectQuestion, loss: Paid) -> Stratified:

@@ -45,10 +45,8 @@ from dpcausal.privacy.sensitivity import Query
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Codes = Callable[[Rows], tuple[Integers, Integers, Reals]]
-
 MOST_NOISE = 0.25
 """Refused where the noise is predicted to be a larger part of the outcome's range."""
-
 NO_GAIN = "by public numbers method 'stratified' has no wider an interval here: use it, it also estimates groups better"
 IF_SIZES = (
     "right if arms have the sizes that were given and no outcome is missing: a row without one counts as the middle "
@@ -80,7 +78,6 @@ class RandomizedTrial(SumsOverRows, EffectMethod):
     losses: ClassVar[tuple[type[Loss], ...]] = (PureDP,)
     proofs: ClassVar[tuple[str, ...]] = ("corner-counts", "geometric")
     is_trial: ClassVar[bool] = True
-
     sizes: Any = None
     probabilities: Any = None
 

@@ -37,7 +37,6 @@ from dpcausal.releases.counts import geometric_variance
 
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
 SUM_SHARE = Fraction(3, 4)
 """Part of ε for the sum of a trial of public sizes."""
 LEAST_PROBABILITY = 0.01
@@ -49,7 +48,6 @@ MOST_OFF = 5.0
 """No interval where an arm is so many deviations away from the size or the probability that was given."""
 MISSING = 4.0
 """Records count as left out where so many deviations of the noise show that they are."""
-
 WRONG_SIZES = (
     "the arms are not of the sizes that were given, or rows have a missing value, and the estimate is off: give the "
     "sizes as randomised"

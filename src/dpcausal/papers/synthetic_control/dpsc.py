@@ -30,9 +30,9 @@ from dpcausal.privacy import noise
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
-from dpcausal.synthetic_control.design import Base, Plan
 from dpcausal.synthetic_control.donor_rows import Reals
-from dpcausal.synthetic_control.question import Treated
+from dpcausal.synthetic_control.placebo import Base
+from dpcausal.synthetic_control.question import Plan, Treated
 
 
 def published_weights_bound(donors: int, periods: int, penalty: float) -> float:

@@ -27,11 +27,10 @@ from dpcausal.privacy.checks import charged_loss
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, largest_rho
 from dpcausal.privacy.noise import LARGEST_BALL
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
-from dpcausal.synthetic_control.design import Base, Plan, deviation_of
-from dpcausal.synthetic_control.donor_rows import Reals
-from dpcausal.synthetic_control.forecast import TargetOnlyForecast
+from dpcausal.synthetic_control.donor_rows import Reals, TargetOnlyForecast
 from dpcausal.synthetic_control.method import SyntheticMethod
-from dpcausal.synthetic_control.question import Path, Treated, later, past_of
+from dpcausal.synthetic_control.placebo import Base, deviation_of
+from dpcausal.synthetic_control.question import Path, Plan, Treated, past_of
 
 HALF = Fraction(1, 2)
 
@@ -145,7 +144,7 @@ class WeightedDonors(SyntheticMethod):
         check_noise(past, after, donors, penalty, loss)
 
     def path(self, scaled: Reals, plan: Plan, run: Run[Treated]) -> Path:
-        X, Y = later(scaled, plan.start)
+        X, Y = scaled[:, : plan.start], scaled[:, plan.start :]
         weights = self.weights(X, past_of(run.question.panel, plan.target), plan, run)
         return Path(self.weighted(weights, Y, run.budget, plan.base.part(HALF)), None)
 

@@ -14,18 +14,14 @@ from dpcausal.synthetic_control.methods.matched import Matched
 from dpcausal.synthetic_control.methods.simplex import Simplex
 
 __all__ = ["Factor", "Matched", "Simplex"]
-
 ALL: tuple[type[SyntheticMethod], ...] = Matched, Factor, Simplex
-
 METHODS: dict[str, type[SyntheticMethod]] = {"auto": Matched, **{kind.name: kind for kind in ALL}}
 """Every method by its short name."""
-
 MANY_DONORS = 22
 """``auto`` takes the factor model from nμ/√T of this on, μ = √(2ρ): noise of T² entries has a norm of about √T."""
 
 
 def chosen(method: object, panel: Panel, loss: Loss) -> SyntheticMethod:
-    """Return the method that will answer; ``auto`` looks at n, T, the covariates' number and the budget only."""
     if not (isinstance(method, str) and method == "auto"):
         chosen_method: SyntheticMethod = public.chosen(method, SyntheticMethod, METHODS)
         return chosen_method

@@ -19,55 +19,45 @@ from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
-from dpcausal.synthetic_control.design import Plan, deviation_of
 from dpcausal.synthetic_control.donor_rows import (
     FINE,
     FULL,
     Grid,
     Integers,
     Reals,
+    TargetOnlyForecast,
     at_length,
+    donor_free,
     squared_lengths,
     summed,
     to_scale,
     within_radius,
 )
-from dpcausal.synthetic_control.forecast import TargetOnlyForecast, donor_free
 from dpcausal.synthetic_control.method import MIXTURES, SyntheticMethod
-from dpcausal.synthetic_control.placebo import Law, Missed, missed_by_own
-from dpcausal.synthetic_control.question import Path, Treated, past_of
+from dpcausal.synthetic_control.placebo import Law, Missed, deviation_of, missed_by_own
+from dpcausal.synthetic_control.question import Path, Plan, Treated, past_of
 
 SHARES = {"radius": Fraction(1, 10), "mean": Fraction(3, 10), "directions": Fraction(3, 5)}
 """How the path's ρ is split."""
-
 WITHIN = 0.8
 """The share of donors that the radius should hold."""
-
 STEPS = 5
 """Noisy counts of the search for a radius, among 2⁵ candidates each √2 of the one before."""
-
 LENGTH = 2**14
 """The length that a donor's direction has, in whole numbers."""
-
 DIAGONAL, OFF = 5, 7
 """Weights of the entries on and off the diagonal: (7/5)² < 2, so the weighted triangle is no longer than 5 times the
 whole symmetric matrix, and its noise is spread nearly as that of an isotropic symmetric matrix."""
-
 FINENESS = 2.0**-24
 """Released slopes and loadings are rounded to it, so that another machine's solver gives the same numbers."""
-
 PRIOR = 1.5
 """Periods that the common residual variance counts for in a unit's own."""
-
 SWING = 0.35
 """The share of the squared difference expected of a unit, by what is released, from which on it counts as volatile."""
-
 GAP = 4.0
 """A factor is left out of a unit's own noise where its eigenvalue is above so many means of the smaller ones."""
-
 NEAR = 0.9
 """A target whose past lies within so many standard deviations of the released model is like its donors: measured."""
-
 PROOFS = ("row-radius", "clipped-sum", "direction-products")
 
 
@@ -94,7 +84,6 @@ def radii(periods: int, most: int) -> list[int]:
 
 
 def rows_within(squared: Integers, radius: int) -> int:
-    """Return #{rows of length at most the radius}, exactly, of their squared lengths."""
     return int((squared <= radius * radius).sum())
 
 
@@ -138,7 +127,6 @@ def products_sensitivity() -> Sensitivity:
 
 
 def symmetric(triangle: Reals, periods: int) -> Reals:
-    """Return the symmetric matrix of a weighted upper triangle."""
     matrix = np.zeros((periods, periods))
     matrix[np.triu_indices(periods)] = triangle
     matrix /= np.where(np.eye(periods, dtype=bool), DIAGONAL, OFF)
@@ -195,7 +183,6 @@ class Forecaster:
 
     @property
     def freedom(self) -> int:
-        """What the level and the factors leave free of a past."""
         return max(self.start - len(self.basis), 0)
 
     def change(self, z: Reals) -> Reals:

@@ -20,55 +20,44 @@ from dpcausal.privacy.checks import charged_loss
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, largest_rho
 from dpcausal.privacy.noise import LARGEST_BALL
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
-from dpcausal.synthetic_control.design import Plan, deviation_of
 from dpcausal.synthetic_control.donor_rows import (
     BLOCK,
     FULL,
     Grid,
     Integers,
     Reals,
+    TargetOnlyForecast,
     squared_lengths,
     summed,
     to_scale,
     within_radius,
 )
-from dpcausal.synthetic_control.forecast import TargetOnlyForecast
 from dpcausal.synthetic_control.method import SyntheticMethod
-from dpcausal.synthetic_control.placebo import Law, Missed, missed_by_own
-from dpcausal.synthetic_control.question import Path, Treated, past_of
+from dpcausal.synthetic_control.placebo import Law, Missed, deviation_of, missed_by_own
+from dpcausal.synthetic_control.question import Path, Plan, Treated, past_of
 
 CUT_IN_ERRORS = 3.0
 """Default cut of a donor's predicted change, in errors of the last-value forecast on the target's own past."""
-
 WIDTH_IN_SPREADS = 1.0
 """Default width of the kernel, in standard deviations of the target's past: a donor that explains nothing of its
 variation gets e^{−1/2} of the full weight."""
-
 OWN_IS_BETTER = 0.6
 """The own rule may replace the donors where its error on the past is below this share of the last value's."""
-
 MOST_CUT = 2**20
 """No cut has more steps: sums stay below 2⁶¹."""
-
 COVARIATE_STEPS = 4096
 """Steps in half of a covariate's range."""
-
 COVARIATE_WIDTH = 0.5
 """Width of the kernel in each covariate on the scale [−1, 1]: a quarter of its range."""
-
 ERRORS_EXPECTED = 1.5
 """Size of the effect-free surprises expected beforehand, in errors of the donor-free forecast on its own past."""
-
 MOST_SLOPE = 2.0
 """No donor's change is stretched by more."""
-
 LEAST_STRETCH = 2.0**-10
 """A placebo's scale is stretched by no less, so that its own rule's residual keeps its ratio."""
-
 _DISTANCES = -2 * np.log((np.arange(FULL, 0, -1) - 0.5) / FULL)
 """The squared distances, in widths of the kernel, up to which the weight is FULL, FULL − 1, …, 1: the nearest whole
 number to FULL·exp(−distance/2), by comparisons alone."""
-
 PROOFS = ("matched-sums",)
 
 
@@ -89,7 +78,6 @@ class Matching:
 
     @property
     def start(self) -> int:
-        """T0."""
         return self.grid.start
 
     @property
@@ -147,7 +135,6 @@ def scales_of(rows: Integers, start: int) -> Reals:
 
 
 def matched_sums(weights: Integers, changes: Reals, by: Matching) -> Integers:
-    """Return (A ΣK, Σ K Z) as whole numbers: Z the changes cut to the radius, A the weight's unit."""
     cut = within_radius(np.trunc(changes).astype(np.int64), by.radius)
     return np.concatenate([[by.weight_unit * int(weights.sum())], weights @ cut])
 
@@ -158,7 +145,6 @@ def matched_sensitivity(by: Matching) -> Sensitivity:
 
 
 def noise_deviation(by: Matching, loss: PureDP | ZCDP | NoPrivacy) -> float:
-    """Return the standard deviation of the noise on each released number, in whole-number units."""
     return deviation_of(matched_sensitivity(by).bound, loss, by.after + 1)
 
 
@@ -229,7 +215,6 @@ class Matched(SyntheticMethod):
     has_placebos: ClassVar[bool] = True
     proofs: ClassVar[tuple[str, ...]] = PROOFS
     positive: ClassVar[tuple[str, ...]] = ("kernel_width", "cut")
-
     kernel_width: float | None = None
     cut: float | None = None
 

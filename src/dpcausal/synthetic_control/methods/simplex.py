@@ -9,10 +9,9 @@ import numpy as np
 
 from dpcausal.core.method import Run
 from dpcausal.privacy.loss import Loss
-from dpcausal.synthetic_control.design import Plan
 from dpcausal.synthetic_control.donor_rows import Reals
 from dpcausal.synthetic_control.method import SyntheticMethod
-from dpcausal.synthetic_control.question import Path, Treated, later, past_of
+from dpcausal.synthetic_control.question import Path, Plan, Treated, past_of
 
 ROUNDS = 200
 
@@ -79,6 +78,6 @@ class Simplex(SyntheticMethod):
     takes_covariates: ClassVar[bool] = True
 
     def path(self, scaled: Reals, plan: Plan, run: Run[Treated]) -> Path:
-        panel, (X, Y) = run.question.panel, later(scaled, plan.start)
+        panel, X, Y = run.question.panel, scaled[:, : plan.start], scaled[:, plan.start :]
         past = np.concatenate([past_of(panel, plan.target), panel.target_covariates(plan.target)])
         return Path(Y.T @ simplex_weights(np.hstack([X, panel.donor_covariates()]), past), 0.0)
