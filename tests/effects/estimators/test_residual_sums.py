@@ -1,4 +1,4 @@
-"""Sums by bins and along functions: exact, of rows in any order, and within their bounds."""
+"""Sums by bins and along functions: exact, within their bounds, and their noise shrunken along wavelets."""
 
 from __future__ import annotations
 
@@ -8,77 +8,36 @@ import numpy as np
 import pytest
 
 from dpcausal.effects.cells.corner_counts import GRID
-from dpcausal.effects.estimators.residual_sums import (
-    capped_squares,
-    capped_squares_sensitivity,
-    histograms,
-    histograms_sensitivity,
-    pair_functions,
-    pair_functions_sensitivity,
-    residual_sums,
-    residual_sums_sensitivity,
-)
-from tests.conformance import check_claim
-from tests.registry.effects import (
-    IN_BINS,
-    OF_COLUMNS,
-    OF_PAIRS,
-    OF_SQUARES,
-    histograms_of,
-    pairs_of,
-    residuals_of,
-    squares_of,
-)
+from dpcausal.effects.estimators import residual_sums as sums
 
 WHOLE = np.array([GRID])
 
 
-@pytest.mark.proves("histograms")
-def test_the_bound_of_histograms_holds_is_reached_and_5_percent_less_is_caught() -> None:
-    check_claim(histograms_of, lambda m: histograms_sensitivity(2), sizes=(4, 9), **OF_COLUMNS)
+def moved(one: Any, other: Any) -> float:
+    return float(np.linalg.norm((one - other).astype(float)))
 
 
 @pytest.mark.proves("residual-sums")
-def test_the_bound_of_residual_sums_holds_is_reached_and_5_percent_less_is_caught() -> None:
-    check_claim(residuals_of, lambda m: residual_sums_sensitivity(2), sizes=(4, 9), **IN_BINS)
-
-
 @pytest.mark.proves("pair-functions")
-def test_the_bound_of_pair_functions_holds_is_reached_and_5_percent_less_is_caught() -> None:
-    check_claim(pairs_of, lambda m: pair_functions_sensitivity(2, 2), sizes=(4, 9), **OF_PAIRS)
-
-
-@pytest.mark.proves("capped-squares")
-def test_the_bound_of_capped_squares_holds_is_reached_and_5_percent_less_is_caught() -> None:
-    check_claim(squares_of, lambda m: capped_squares_sensitivity(2), sizes=(4, 9), **OF_SQUARES)
-
-
-@pytest.mark.proves("residual-sums")
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_residuals_that_go_from_end_to_end_in_one_bin_attain_the_bound(count: int) -> None:
-    low, high = (residual_sums(np.array([1]), 4, np.full((1, count), end), WHOLE) for end in (-1.0, 1.0))
-    moved = float(np.linalg.norm((high - low).astype(float)))
-    assert moved == pytest.approx(float(residual_sums_sensitivity(count).bound), rel=1e-15)
-
-
-@pytest.mark.proves("pair-functions")
-def test_functions_at_their_ends_attain_the_bound() -> None:
+def test_residuals_and_functions_at_their_ends_attain_their_bounds(count: int) -> None:
+    ends = (sums.residual_sums(np.array([1]), 4, np.full((1, count), end), WHOLE) for end in (-1.0, 1.0))
+    assert moved(*ends) == pytest.approx(float(sums.residual_sums_sensitivity(count).bound), rel=1e-15)
     functions = np.array([[1.0, -1.0, 1.0]])
-    low, high = (pair_functions(functions, np.full((1, 2), end), WHOLE) for end in (-1.0, 1.0))
-    moved = float(np.linalg.norm((high - low).astype(float)))
-    assert moved == pytest.approx(float(pair_functions_sensitivity(3, 2).bound), rel=1e-15)
+    ends = (sums.pair_functions(functions, np.full((1, count), end), WHOLE) for end in (-1.0, 1.0))
+    assert moved(*ends) == pytest.approx(float(sums.pair_functions_sensitivity(3, count).bound), rel=1e-15)
 
 
 @pytest.mark.proves("residual-sums")
 def test_a_person_of_several_rows_moves_no_sum_farther_than_one_row() -> None:
-    """Brute force over where two rows of half the mass lie, and how large their residuals are, before and after."""
-    mass, ends, bound = np.full(2, GRID // 2), (-1.0, 0.3, 1.0), float(residual_sums_sensitivity(1).bound)
-    sums = [
-        residual_sums(np.array(cells), 2, np.array(values)[:, None], mass).astype(float)
+    # Brute force over where two rows of half the mass lie, and how large their residuals are, before and after.
+    mass, ends = np.full(2, GRID // 2), (-1.0, 0.3, 1.0)
+    persons = [
+        sums.residual_sums(np.array(cells), 2, np.array(values)[:, None], mass)
         for cells in ([0, 0], [0, 1], [1, 1]) for values in ([a, b] for a in ends for b in ends)
     ]  # fmt: skip
-    moved = max(float(np.linalg.norm(one - other)) for one in sums for other in sums)
-    assert moved == pytest.approx(bound, rel=1e-15)
+    farthest = max(moved(one, other) for one in persons for other in persons)
+    assert farthest == pytest.approx(float(sums.residual_sums_sensitivity(1).bound), rel=1e-15)
 
 
 @pytest.mark.proves("histograms")
@@ -87,27 +46,48 @@ def test_sums_are_those_of_numpy_whatever_the_order() -> None:
     rng = np.random.default_rng(5)
     cells, values, mass = rng.integers(0, 8, 5_000), rng.uniform(-1, 1, (5_000, 2)), np.full(5_000, GRID)
     mass[rng.random(5_000) < 0.2] = 0
-    order = rng.permutation(5_000)
 
-    def made(places: Any) -> list[Any]:
+    def all_sums(places: Any) -> list[Any]:
         c, v, m = cells[places], values[places], mass[places]
-        return [histograms(c[:, None], 8, m), residual_sums(c, 8, v, m), pair_functions(v[:, ::-1], v, m),
-                capped_squares(v**2, m)]  # fmt: skip
+        pairs = sums.pair_functions(v[:, ::-1], v, m)
+        return [sums.histograms(c[:, None], 8, m), sums.residual_sums(c, 8, v, m), pairs, sums.capped_squares(v**2, m)]
 
-    first = made(np.arange(5_000))
-    assert all((one == other).all() for one, other in zip(first, made(order), strict=True))
-    kept = mass > 0
+    first, complete = all_sums(np.arange(5_000)), mass > 0
+    for one, other in zip(first, all_sums(rng.permutation(5_000)), strict=True):
+        assert np.array_equal(one, other)
     for cell in range(8):
-        inside = kept & (cells == cell)
+        inside = complete & (cells == cell)
         assert first[0][0, cell] == GRID * inside.sum()
         assert first[1][:, cell] / GRID == pytest.approx(values[inside].sum(axis=0), abs=1e-4)
-    assert first[2] / GRID == pytest.approx(values[kept].T @ values[kept, ::-1], abs=1e-4)
-    assert first[3] / GRID == pytest.approx((values[kept] ** 2).sum(axis=0), abs=1e-4)
+    assert first[2] / GRID == pytest.approx(values[complete].T @ values[complete, ::-1], abs=1e-4)
+    assert first[3] / GRID == pytest.approx((values[complete] ** 2).sum(axis=0), abs=1e-4)
 
 
 def test_what_is_no_number_or_outside_weighs_no_more_than_another() -> None:
-    odd = np.array([[np.nan], [np.inf], [-np.inf], [1e300]])
-    mass = np.full(4, GRID)
-    assert residual_sums(np.arange(4), 4, odd, mass).ravel().tolist() == [0, GRID, -GRID, GRID]
-    assert capped_squares(odd, mass).tolist() == [2 * GRID]
-    assert pair_functions(odd, odd, mass).tolist() == [[3 * GRID]]
+    odd, mass = np.array([[np.nan], [np.inf], [-np.inf], [1e300]]), np.full(4, GRID)
+    assert sums.residual_sums(np.arange(4), 4, odd, mass).ravel().tolist() == [0, GRID, -GRID, GRID]
+    assert sums.capped_squares(odd, mass).tolist() == [2 * GRID]
+    assert sums.pair_functions(odd, odd, mass).tolist() == [[3 * GRID]]
+
+
+@pytest.mark.parametrize("size", [1, 2, 16, 256])
+def test_the_haar_transform_is_orthonormal_and_is_inverted(size: int) -> None:
+    matrix = sums.haar(np.eye(size))
+    assert matrix @ matrix.T == pytest.approx(np.eye(size), abs=1e-12)
+    assert sums.inverse_haar(matrix) == pytest.approx(np.eye(size), abs=1e-12)
+    assert sums.haar_levels(size).tolist() == [0, *(1 + int(np.log2(one)) for one in range(1, size))]
+
+
+def test_nothing_is_lost_without_noise_and_the_mean_alone_is_left_where_noise_hides_all() -> None:
+    values = np.random.default_rng(1).normal(size=32)
+    assert sums.smoothed(values, 0.0, 1.5, 0.25) == pytest.approx(values, abs=1e-12)
+    assert sums.smoothed(values, 1e9, 1.5, 0.25) == pytest.approx(np.full(32, values.mean()), abs=1e-12)
+    grid = values.reshape(4, 8)
+    assert sums.smoothed_grid(grid, 0.0, 1.5, 0.7) == pytest.approx(grid, abs=1e-12)
+    assert not sums.smoothed_grid(grid, 1e9, 1.5, 0.7).any()
+
+
+def test_thresholding_brings_noisy_steps_nearer() -> None:
+    rng, truth = np.random.default_rng(2), np.repeat([0.0, 8.0, -4.0, 0.0], 16)
+    noisy = truth + rng.normal(size=64)
+    assert np.square(sums.smoothed(noisy, 1.0, 2.0, 0.25) - truth).sum() < np.square(noisy - truth).sum() / 2

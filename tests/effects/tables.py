@@ -1,0 +1,27 @@
+"""Tables of simulated columns, and effects of them under simulated noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import dpcausal as dpc
+from dpcausal.data.schema import Column
+
+EXACT = dpc.NoPrivacy()
+
+
+def table_of(columns: Mapping[str, Any], schema: Mapping[str, Column], loss: Any, **options: Any) -> dpc.Table:
+    """Return a table of those columns of a schema that there are; its ledger has the loss."""
+    owner = {name: options.get(name) for name in ("person", "ids") if options.get(name)}
+    private = not isinstance(loss, dpc.NoPrivacy)
+    ledger = dpc.Ledger.in_memory(loss, accept_large_epsilon=True, **owner) if private else dpc.Ledger.without_privacy()
+    declared = dpc.Schema({name: column for name, column in schema.items() if name in columns})
+    return dpc.Table(columns, declared, ledger, **options)
+
+
+def effect_of(table: dpc.Table, loss: Any, method: Any, seed: int = 1, **question: Any) -> Any:
+    """Return the effect of column a on column y, or of what the question names, with the noise of a seed."""
+    asked = {"treatment": "a", "outcome": "y", "adjust": ["x"], "loss": loss, "method": method} | question
+    with dpc.simulated_noise(seed):
+        return dpc.effect(table, accept_large_epsilon=True, **asked)
