@@ -10,8 +10,9 @@ import dpcausal as dpc
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.synthetic_control.methods import chosen
 from dpcausal.synthetic_control.question import OneTreated
+from tests.registry.rows import allotted
 
-START, PERIODS = 6, 9
+START, PERIODS, BOUNDS = 6, 9, dpc.Bounded(-1, 1)
 LINE = np.array([0.1, 0.3, -0.2, 0.2, 0.0, 0.1, 0.4, 0.5, -0.1])
 """The target."""
 
@@ -29,23 +30,35 @@ WAYS: dict[str, dict[str, Any]] = {
 
 def ledger_of(loss: Any) -> dpc.Ledger:
     """Return a ledger that holds just the loss."""
-    return dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss, unit="unit")
+    exact = isinstance(loss, dpc.NoPrivacy)
+    return dpc.Ledger.without_privacy() if exact else dpc.Ledger.in_memory(loss, unit="unit", accept_large_epsilon=True)
 
 
-def granted(loss: Any) -> Any:
-    """Return an allotment of the whole loss."""
-    return ledger_of(loss).charge(loss, task="test", unit=Unit.DONOR, unit_column="unit")
+def granted(loss: Any, times: int = 1) -> Any:
+    """Return an allotment of the loss, so many times."""
+    if isinstance(loss, dpc.NoPrivacy):
+        return ledger_of(loss).charge(loss, task="test", unit=Unit.DONOR, unit_column="unit")
+    return allotted(loss, times, Unit.DONOR)
 
 
-def panel_of(donors: Any, target: Any, loss: Any, start: int = 10) -> dpc.Panel:
-    """Return a panel within ±1 whose ledger holds just the loss."""
-    return dpc.Panel.from_arrays(donors, target, start=start, bounds=dpc.Bounded(-1, 1), ledger=ledger_of(loss))
+def panel_of(
+    donors: Any, target: Any, loss: Any, start: Any = 10, bounds: Any = BOUNDS, times: Any = None
+) -> dpc.Panel:
+    """Return a panel whose ledger holds just the loss."""
+    return dpc.Panel.from_arrays(donors, target, start=start, times=times, bounds=bounds, ledger=ledger_of(loss))
+
+
+def answer_to(panel: dpc.Panel, loss: Any, seed: int = 1, **arguments: Any) -> Any:
+    """Return the synthetic control of a panel, or of each of its targets, with the noise of a seed."""
+    call = dpc.synthetic_controls if arguments.pop("several", False) else dpc.synthetic_control
+    with dpc.simulated_noise(seed):
+        return call(panel, loss=loss, **arguments)
 
 
 def panel(donors: Any, ledger: dpc.Ledger, targets: int = 1) -> dpc.Panel:
     series: Any = LINE if targets == 1 else {"early": LINE, "late": LINE[::-1].copy()}
     start: Any = START if targets == 1 else {"early": START, "late": START + 1}
-    return dpc.Panel.from_arrays(donors.copy(), series, start=start, bounds=dpc.Bounded(-1, 1), ledger=ledger)
+    return dpc.Panel.from_arrays(donors.copy(), series, start=start, bounds=BOUNDS, ledger=ledger)
 
 
 def ask(donors: Any, **arguments: Any) -> Any:
@@ -93,9 +106,7 @@ def neighbours_of(seed: int, n: int = 300) -> tuple[Any, Any]:
     return rows, other
 
 
-def plan_of(
-    panel: dpc.Panel, loss: Any, target: Any = None, start: Any = None, method: Any = "auto"
-) -> Any:
+def plan_of(panel: dpc.Panel, loss: Any, target: Any = None, start: Any = None, method: Any = "auto") -> Any:
     """Return the plan of a call, which is not made."""
     question = OneTreated.of(panel, target, 0.9, True, True, start)
     way = chosen(method, question.panel, loss)

@@ -9,15 +9,13 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.study.report.figures import Figures
+from tests.synthetic_control.neighbours import answer_to, panel_of
 
 LACKING = [4, 5, 6, 12, 13]
 
 
 def answer(target: Any, donors: Any, loss: Any, times: Any = None, start: int = 14) -> dpc.SyntheticControl:
-    panel = dpc.Panel.from_arrays(donors, target, start=start, times=times, bounds=dpc.Bounded(0, 80),
-                                  ledger=dpc.Ledger.in_memory(loss, unit="unit"))  # fmt: skip
-    with dpc.simulated_noise(1):
-        return dpc.synthetic_control(panel, loss=loss)
+    return answer_to(panel_of(donors, target, loss, start, dpc.Bounded(0, 80), times), loss)
 
 
 @pytest.mark.parametrize("loss", [dpc.PureDP(4), dpc.ApproxDP(4, 1e-6)])

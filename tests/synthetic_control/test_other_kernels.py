@@ -31,6 +31,5 @@ def told_by(kernel: str) -> object:
 
 
 def test_another_kernel_of_products_moves_no_bit_of_an_answer() -> None:
-    """Seen to fail: the counterfactual was a matrix product.  Where no kernel can be chosen both are the same."""
     answers = [told_by(kernel) for kernel in ("Haswell", "Prescott")]
     assert answers[0] == answers[1]

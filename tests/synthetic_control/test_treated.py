@@ -10,7 +10,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.errors import LedgerError, ParameterError
-from tests.synthetic_control.neighbours import plan_of
+from tests.synthetic_control.neighbours import answer_to, panel_of, plan_of
 
 UNITS, T = 60, 12
 LOSS = dpc.ApproxDP(4, 1e-6)
@@ -40,10 +40,7 @@ def test_a_treated_unit_that_is_no_target_is_no_donor_either() -> None:
     plain = panel(ledger(), 3, frame=without)
     assert listed.n == plain.n == UNITS - 3 and listed.treated == (3, 7, 20, 99) and plain.treated == (3,)
     np.testing.assert_array_equal(listed.donors(), plain.donors())
-    with dpc.simulated_noise(1):
-        first = dpc.synthetic_control(listed, loss=LOSS, force=True)
-    with dpc.simulated_noise(1):
-        second = dpc.synthetic_control(plain, loss=LOSS, force=True)
+    first, second = (answer_to(one, LOSS, force=True) for one in (listed, plain))
     np.testing.assert_array_equal(first.counterfactual, second.counterfactual)
 
 
@@ -86,7 +83,6 @@ def test_a_replaced_donor_is_a_donor_still_whatever_its_records_say() -> None:
         assert np.flatnonzero(moved).tolist() == [30]  # units 0 to 9 are treated, the others by their names as texts
 
 
-
 @pytest.mark.parametrize("treated", [[7], [3, 3], [3, None], "3", 3])
 def test_a_list_of_treated_units_without_the_target_or_with_twins_is_refused(treated: Any) -> None:
     with pytest.raises(ParameterError, match="treated must"):
@@ -101,8 +97,7 @@ def test_a_placebo_in_time_is_the_answer_of_the_panel_that_ends_before_the_treat
     answers = []
     for part, words in ((rows, {"start": 1996}), (None, {})):
         whole = panel(ledger(), 3, start=1999 if words else 1996, frame=early if part is None else frame(part))
-        with dpc.simulated_noise(3):
-            answers.append(dpc.synthetic_control(whole, loss=LOSS, method=method, force=True, **words))
+        answers.append(answer_to(whole, LOSS, 3, method=method, force=True, **words))
     first, second = answers
     assert first.times == second.times == (1996, 1997, 1998)
     np.testing.assert_array_equal(first.counterfactual, second.counterfactual)
@@ -127,8 +122,7 @@ def test_a_factor_model_tells_an_earlier_start_free_and_as_the_normal_law_does()
     rows = np.clip(rows + 0.02 * rng.standard_normal(rows.shape), -1, 1)
     target = rows[0].copy()
     target[7:] += 0.2
-    whole = dpc.Panel.from_arrays(rows[1:], target, start=9, bounds=dpc.Bounded(-1, 1),
-                                  ledger=dpc.Ledger.without_privacy())  # fmt: skip
+    whole = panel_of(rows[1:], target, dpc.NoPrivacy(), 9)
     answer = pickle.loads(pickle.dumps(dpc.synthetic_control(whole, loss=dpc.NoPrivacy(), method="factor")))
     changes = rows[1:, :9] - rows[1:, 5:6]
     fitted = np.linalg.lstsq(np.column_stack([np.ones(3_000), changes[:, :5]]), changes[:, 6:9], rcond=None)[0]
@@ -145,10 +139,8 @@ def test_a_factor_model_tells_an_earlier_start_free_and_as_the_normal_law_does()
 def test_the_average_effect_is_that_of_the_answers_and_as_wide_as_they_are_on_average() -> None:
     made = dpc.simulate.factor_panel(2_000, effect=0.3, seed=1)
     targets = {"early": made.target, "late": made.donors[0]}
-    both = dpc.Panel.from_arrays(made.donors[1:], targets, start={"early": 10, "late": 11}, bounds=made.bounds,
-                                 ledger=dpc.Ledger.in_memory(dpc.ApproxDP(2, 1e-6), unit="unit"))  # fmt: skip
-    with dpc.simulated_noise(4):
-        answers = dpc.synthetic_controls(both, loss=dpc.ApproxDP(2, 1e-6))
+    loss = dpc.ApproxDP(2, 1e-6)
+    answers = answer_to(panel_of(made.donors[1:], targets, loss, {"early": 10, "late": 11}), loss, 4, several=True)
     found = dpc.average_effect(answers)
     assert found.att == pytest.approx((answers[0].att + answers[1].att) / 2)
     assert found.interval == pytest.approx(np.mean([answer.interval for answer in answers], axis=0))
@@ -156,12 +148,3 @@ def test_the_average_effect_is_that_of_the_answers_and_as_wide_as_they_are_on_av
     for wrong in ((), answers[0], [answers[0], answers[0]], [answers[0], 3]):
         with pytest.raises(ParameterError):
             dpc.average_effect(wrong)
-
-
-def test_an_average_effect_holds_at_any_dependence_of_elliptical_errors() -> None:
-    """Scales 1, 2, 5 and correlations from independence to one: coverage .9 or above, 20,000 draws each."""
-    rng, scales, reach = np.random.default_rng(6), np.array([1.0, 2.0, 5.0]), 1.6448536
-    for common in (0.0, 0.5, 1.0):
-        shared, own = rng.standard_normal((20_000, 1)), rng.standard_normal((20_000, 3))
-        errors = scales * (np.sqrt(common) * shared + np.sqrt(1 - common) * own)
-        assert np.mean(np.abs(errors.mean(axis=1)) <= reach * scales.mean()) >= 0.895

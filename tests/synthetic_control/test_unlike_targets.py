@@ -13,10 +13,10 @@ import dpcausal as dpc
 from dpcausal.errors import InfeasibleError
 from dpcausal.synthetic_control.methods.factor import walked
 from dpcausal.synthetic_control.question import MOST_NOISE
-from tests.synthetic_control.neighbours import plan_of
+from tests.synthetic_control.neighbours import answer_to, panel_of, plan_of
 
 PURE, APPROXIMATE = dpc.PureDP(1), dpc.ApproxDP(1, 1e-6)
-T, START, DONORS = 24, 16, 1000
+T, START, DONORS, BOUNDS = 24, 16, 1000, dpc.Bounded(-60, 140)
 
 
 def rows(kind: str, seed: int) -> Any:
@@ -30,10 +30,7 @@ def rows(kind: str, seed: int) -> Any:
 
 
 def asked(made: Any, loss: Any, seed: int = 0, start: int = START, **options: Any) -> dpc.SyntheticControl:
-    panel = dpc.Panel.from_arrays(made[1:], made[0], start=start, bounds=dpc.Bounded(-60, 140),
-                                  ledger=dpc.Ledger.in_memory(loss, unit="unit"))  # fmt: skip
-    with dpc.simulated_noise(seed):
-        return dpc.synthetic_control(panel, loss=loss, **options)
+    return answer_to(panel_of(made[1:], made[0], loss, start, BOUNDS), loss, seed, **options)
 
 
 @pytest.mark.parametrize("kind", ["larger", "of another kind", "against"])
@@ -78,9 +75,7 @@ def test_the_mean_of_a_random_walk_lies_as_far_off_as_its_covariance_says(after:
 def test_a_past_that_does_not_vary_gives_neither_interval_nor_p_value_and_pays_for_none(loss: Any, past: str) -> None:
     made = rows("like", 1)
     made[0] = 2.0 if past == "flat" else np.arange(T)
-    panel = dpc.Panel.from_arrays(made[1:], made[0], start=START, bounds=dpc.Bounded(-60, 140),
-                                  ledger=dpc.Ledger.in_memory(loss, unit="unit"))  # fmt: skip
-    plan = plan_of(panel, loss=loss)
+    plan = plan_of(panel_of(made[1:], made[0], loss, START, BOUNDS), loss=loss)
     assert (plan.interval, plan.pvalue) == (0, 0) and plan.interval_reason and plan.pvalue_reason
     found = asked(made, loss)
     assert found.interval is None and found.pvalue is None and found.pvalue_reason == plan.pvalue_reason
@@ -91,9 +86,7 @@ def test_few_donors_are_answered_where_noise_leaves_them_a_say_and_a_refusal_nam
     loss = dpc.PureDP(1)
 
     def plan(n: int) -> Any:
-        panel = dpc.Panel.from_arrays(made[1 : n + 1], made[0], start=START, bounds=dpc.Bounded(-60, 140),
-                                      ledger=dpc.Ledger.in_memory(loss, unit="unit"))  # fmt: skip
-        return plan_of(panel, loss=loss)
+        return plan_of(panel_of(made[1 : n + 1], made[0], loss, START, BOUNDS), loss=loss)
 
     small = plan(6)
     assert small.noise_ratio > MOST_NOISE and small.enough_donors > 6
