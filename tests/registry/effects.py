@@ -15,8 +15,7 @@ from dpcausal.effects.did.cohort_sums import cohort_bits, cohort_sums, cohort_su
 from dpcausal.effects.estimators import METHODS
 from dpcausal.effects.estimators import residual_sums as fits
 from dpcausal.effects.estimators import trial_design as trial
-from dpcausal.effects.estimators.block_effects import PROOFS
-from dpcausal.effects.estimators.block_effects import Slope
+from dpcausal.effects.estimators.block_effects import PROOFS, Slope
 from dpcausal.effects.estimators.sample_aggregate import SampleAggregate
 from dpcausal.effects.moments import ellipsoid
 from dpcausal.effects.moments.ellipsoid import WHOLE, ellipse_bits
