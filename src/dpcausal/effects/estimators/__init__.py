@@ -1,4 +1,4 @@
-"""The short names of the methods, above the methods themselves."""
+"""The estimators of an effect by their short names, and the rule of ``"auto"``: a new one is one more import here."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from collections.abc import Callable
 from dpcausal.core import validate as public
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.cells.corner_counts import levels_of
-from dpcausal.effects.estimators.aipw import Aipw
-from dpcausal.effects.estimators.boosted_aipw import BoostedAipw
-from dpcausal.effects.estimators.partially_linear import PartiallyLinear
-from dpcausal.effects.estimators.sample_aggregate import SampleAggregate
-from dpcausal.effects.estimators.stratified import Stratified
-from dpcausal.effects.estimators.trial import RandomizedTrial
+from dpcausal.effects.estimators.aipw import Aipw as Aipw
+from dpcausal.effects.estimators.boosted_aipw import BoostedAipw as BoostedAipw
+from dpcausal.effects.estimators.partially_linear import PartiallyLinear as PartiallyLinear
+from dpcausal.effects.estimators.sample_aggregate import SampleAggregate as SampleAggregate
+from dpcausal.effects.estimators.stratified import Stratified as Stratified
+from dpcausal.effects.estimators.trial import RandomizedTrial as RandomizedTrial
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.errors import DpCausalError
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 
-__all__ = ["Aipw", "BoostedAipw", "PartiallyLinear", "RandomizedTrial", "SampleAggregate", "Stratified"]
-ALL: tuple[type[EffectMethod], ...] = (Stratified, Aipw, BoostedAipw, PartiallyLinear, SampleAggregate, RandomizedTrial)
-METHODS: dict[str, type[EffectMethod]] = {kind.name: kind for kind in ALL}
+METHODS: dict[str, type[EffectMethod]] = {
+    kind.name: kind for kind in EffectMethod.__subclasses__() if kind.__module__.startswith(__name__)
+}
 """Every method by its short name, beside ``"auto"``."""
+__all__ = [kind.__name__ for kind in METHODS.values()]
 
 
 def method_of(named: object, question: EffectQuestion, loss: Loss) -> EffectMethod:
