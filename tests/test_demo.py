@@ -17,8 +17,8 @@ from dpcausal.errors import MissingDependencyError, ParameterError
 def test_the_study_is_planned_within_its_budget_and_protects_persons(tmp_path: Path) -> None:
     study = dpc.Study.open(demo.write(tmp_path))
     plan = study.plan(accuracy=False)
-    assert plan.n == 5912 and [one.state for one in plan.standings] == ["to ask"] * 2
-    assert sum(one.cost.epsilon for one in plan.standings) == 1.75  # type: ignore[union-attr]
+    assert plan.n == 5912 and [one.state for one in plan.questions] == ["to ask"] * 2
+    assert sum(one.cost.epsilon for one in plan.questions) == 1.75  # type: ignore[union-attr]
     assert study.file.person == "zper"
 
 

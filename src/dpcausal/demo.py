@@ -15,7 +15,7 @@ from dpcausal.datasets import load_rand
 from dpcausal.effects.result import Effect
 from dpcausal.errors import ParameterError
 from dpcausal.result import number_text
-from dpcausal.study.plan import StudyPlan
+from dpcausal.study.status import StudyPlan
 from dpcausal.study.study import Progress, Study
 
 STUDY = resources.files("dpcausal") / "demo.toml"
@@ -50,7 +50,7 @@ def run(folder: str | os.PathLike[str], progress: Progress | None = None) -> tup
 def compared(plan: StudyPlan) -> list[str]:
     """Return the effect, and beside it the effect without privacy."""
     lines = list[str]()
-    for one in plan.standings:
+    for one in plan.questions:
         if isinstance(one.answer, Effect):
             lines += one.conclusions[:1]
             lines.append(f"Without privacy: {number_text(exact_difference()[0])}, possible here because the data are "

@@ -166,29 +166,52 @@ def short_loss(loss: Loss) -> str:
     >>> short_loss(ApproxDP(1.5, 1e-6)), short_loss(ZCDP(0.1))
     ('ε = 1.50', 'ρ = 0.10')
     """
-    return "no privacy" if loss.exact else next(
-        f"{SYMBOLS[name]} = {short_amount(float(amount))}" for name, amount in loss.amounts.items()
+    return (
+        "no privacy"
+        if loss.exact
+        else next(f"{SYMBOLS[name]} = {short_amount(float(amount))}" for name, amount in loss.amounts.items())
     )
 
 
-def number_text(value: float) -> str:
-    """Return a number with two decimals, of small ones two digits, of large ones none.
+def decimals_of(interval: tuple[float, float] | None) -> int | None:
+    """Return the decimals that show half the width of an interval with two digits; ``None`` where it has no width.
 
-    >>> number_text(0.834), number_text(0.0123), number_text(1234.5), number_text(0)
-    ('0.83', '0.012', '1,234', '0.00')
+    >>> decimals_of((0.4, 1.25)), decimals_of((-14.84, 8.14)), decimals_of(None)
+    (2, 0, None)
+    """
+    half = 0.0 if interval is None else (interval[1] - interval[0]) / 2
+    return max(0, 1 - math.floor(math.log10(half))) if 0 < half < math.inf else None
+
+
+def number_text(value: float, decimals: int | None = None) -> str:
+    """Return a number; unless decimals are given with two, of small ones with two digits, of large ones with none.
+
+    >>> number_text(0.834), number_text(0.0123), number_text(1234.5), number_text(0), number_text(-0.004, 2)
+    ('0.83', '0.012', '1,234', '0.00', '0.00')
     """
     size = abs(value)
-    text = f"{value:,.0f}" if size >= 1000 else f"{value:.2f}" if size >= 0.1 or size == 0 else f"{value:.2g}"
-    return text.replace("-", "−", 1) if value < 0 else text
+    if decimals is not None:
+        text = f"{size:,.{decimals}f}"
+    else:
+        text = f"{size:,.0f}" if size >= 1000 else f"{size:.2f}" if size >= 0.1 or size == 0 else f"{size:.2g}"
+    return f"−{text}" if value < 0 and text.strip("0.") else text
 
 
-def signed_text(value: float | None) -> str:
-    """Return a difference with its sign.
+def signed_text(value: float | None, interval: tuple[float, float] | None = None) -> str:
+    """Return a difference with its sign, with as many decimals as its interval.
 
-    >>> signed_text(0.834), signed_text(-12.3)
-    ('+0.83', '−12.30')
+    >>> signed_text(0.834), signed_text(-12.3), signed_text(-3.35, (-14.84, 8.14))
+    ('+0.83', '−12.30', '−3')
     """
-    return "no result" if value is None else f"{'+' if value >= 0 else ''}{number_text(value)}"
+    if value is None:
+        return "no result"
+    text = number_text(value, decimals_of(interval))
+    return text if text.startswith("−") else f"+{text}"
+
+
+def percent_text(share: float) -> str:
+    """Return a share as ``64 %``."""
+    return f"{100 * share:.0f} %"
 
 
 def ci_text(interval: tuple[float, float] | None, coverage: float) -> str:
@@ -197,8 +220,13 @@ def ci_text(interval: tuple[float, float] | None, coverage: float) -> str:
 
 
 def interval_text(interval: tuple[float, float] | None) -> str:
-    """Return an interval as ``0.40 to 1.25``; empty where there is none."""
-    return "" if interval is None else f"{number_text(interval[0])} to {number_text(interval[1])}"
+    """Return an interval as ``0.40 to 1.25``, both ends with as many decimals; empty where there is none.
+
+    >>> interval_text((-0.028, 1.12))
+    '−0.03 to 1.12'
+    """
+    decimals = decimals_of(interval)
+    return "" if interval is None else f"{number_text(interval[0], decimals)} to {number_text(interval[1], decimals)}"
 
 
 def p_text(pvalue: float | None, name: str = "p") -> str:

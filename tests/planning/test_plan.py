@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 import dpcausal as dpc
 from dpcausal.cli import app
 from dpcausal.errors import InfeasibleError, LossError, ParameterError
-from dpcausal.planning.registry import TASK_PLANS
+from dpcausal.planning.plan import TASK_PLANS
+from tests.refusals import rule_of
 
 GAUSSIAN = dpc.ApproxDP(1, 1e-6)
 NUMBERS = {"ci_test": {"correlation": 0.07}, "effect": {}, "moments": {"columns": 3, "errors": "normal"}}
@@ -49,9 +50,10 @@ def test_more_records_and_more_loss_never_make_it_worse(task: str) -> None:
         assert (steps > -0.02 * rows["accuracy"].iloc[-1]).all() and (rows["low"] <= rows["high"]).all()
 
 
-def test_with_much_loss_the_width_is_that_of_two_means() -> None:
-    plan = dpc.plan("effect", n=10_000, loss=dpc.PureDP(20), width=4.0, spread=0.1, share=0.25)
-    expected = 1.96 * 0.4 * math.sqrt(1 / 2_500 + 1 / 7_500)
+@pytest.mark.parametrize("n", [10_000, 4_000_000])
+def test_with_much_loss_the_width_is_that_of_two_means(n: int) -> None:
+    plan = dpc.plan("effect", n=n, loss=dpc.PureDP(20), width=4.0, spread=0.1, share=0.25)
+    expected = 1.96 * 0.4 * math.sqrt(4 / n + 4 / (3 * n))
     assert abs(plan.accuracy / expected - 1) < 0.05 and plan.low < expected < plan.high
 
 
@@ -124,7 +126,7 @@ def test_a_width_goes_with_the_unit_of_the_outcome(task: str, n: int, words: dic
 
 
 def test_a_clear_curve_has_an_arrow_and_a_line_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpcausal.planning.directions.BLOCKS", 15)
+    monkeypatch.setattr("dpcausal.planning.graphs.BLOCKS", 15)
     loss = dpc.PureDP(1)
     assert dpc.plan("direction", n=6_000, loss=loss, curve="sine", noise=0.3).accuracy > 0.8
     assert dpc.plan("direction", n=6_000, loss=loss, curve="linear").accuracy < 0.05
@@ -219,7 +221,6 @@ def test_a_study_file_takes_no_assumptions_of_a_task(tmp_path: Path) -> None:
 
 
 def test_the_help_of_a_task_shows_the_options_of_that_task_alone() -> None:
-    """Seen to fail: seventy options of all tasks."""
     shown = {task: CliRunner().invoke(app, ["plan", task, "--help"]).output for task in ("effect", "ci-test")}
     assert "--treated" in shown["effect"] and "--correlation" not in shown["effect"]
     assert "--correlation" in shown["ci-test"] and "--treated" not in shown["ci-test"]
@@ -247,9 +248,18 @@ def test_a_plan_of_an_effect_foretells_what_the_run_gives(said: dict[str, float]
     assert 0.7 < np.median(halves) / plan.accuracy < 1.4
 
 
+def test_few_treated_in_some_strata_are_planned_and_make_the_interval_wider() -> None:
+    words: dict[str, Any] = {"n": 20_000, "loss": dpc.PureDP(1), "cells": 6, "share": 0.4, "spread": 0.1}
+    even, tenth, few = (dpc.plan("effect", **words, rarest=rarest).accuracy for rarest in (0.4, 0.1, 0.02))
+    assert even < tenth < few and even == pytest.approx(dpc.plan("effect", **words).accuracy, rel=0.1)
+    assert rule_of(lambda: dpc.plan("effect", **words, rarest=0.5)) == "range"
+
+
 def test_where_the_share_of_treated_is_not_stated_the_range_covers_few() -> None:
     loss = dpc.PureDP(1)
     plan = dpc.plan("effect", n=20_000, loss=loss)
+    tenth = dpc.plan("effect", n=20_000, loss=loss, share=0.1, spread=0.2)
+    assert float(plan.others.split()[0].removeprefix("±")) == pytest.approx(tenth.accuracy, rel=0.15)
     few = dpc.plan("effect", n=20_000, loss=loss, share=0.05, spread=0.25)
     assert plan.low < plan.accuracy < few.accuracy < plan.high
     stated = dpc.plan("effect", n=20_000, loss=loss, share=0.5, spread=0.2)

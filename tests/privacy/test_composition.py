@@ -215,7 +215,7 @@ def test_what_remains_is_granted_and_one_unit_more_is_not(budget: Any, steps: An
 
 def test_what_remains_is_written_so_that_it_can_be_asked_for() -> None:
     left = remaining(ApproxDP(1.234567891234, 1e-6), Totals())
-    assert str(left).startswith("ε = 1.234567891234, δ = 1e-06 (or ρ = 0.0")
+    assert str(left).startswith("ε = 1.234567891234 (or ρ = 0.0")
     assert str(remaining(PureDP(3), Totals())) == "ε = 3"
     assert str(remaining(ZCDP(0.5), Totals())) == "ε = 1 (or ρ = 0.5)"
     assert str(remaining(NoPrivacy(), Totals())) == "no limit (no privacy)"

@@ -83,7 +83,7 @@ def look(study: Path, outcome: Outcome) -> list[str]:
             outcome.problems.append("the ledger is damaged")
     if any(times > 1 for times in paid.values()):
         outcome.problems.append("a question was paid twice")
-    states = {one.asked: one.state for one in opened.plan(accuracy=False).standings}
+    states = {one.key: one.state for one in opened.plan(accuracy=False).questions}
     for asked in paid:
         if states.get(asked) != (ANSWERED if asked in kept else SPENT):
             outcome.problems.append(f"a spend is shown as {states.get(asked)}")

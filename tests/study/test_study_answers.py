@@ -56,21 +56,20 @@ def spends(folder: Path) -> int:
 
 
 def states(plan: Any) -> list[str]:
-    return [one.state for one in plan.standings]
+    return [one.state for one in plan.questions]
 
 
 def test_a_new_delivery_under_the_old_path_is_said_in_plan_run_and_report(tmp_path: Path) -> None:
-    """Seen to fail: the new file was reported to be linked by the kept answer of the old one."""
     delivery(tmp_path / "d.csv")
-    first = study(tmp_path).run(new_ledger=True).standings[0].answer
+    first = study(tmp_path).run(new_ledger=True).questions[0].answer
     assert states(study(tmp_path).plan(accuracy=False)) == [ANSWERED]
     before = study(tmp_path).report().with_suffix(".md").read_text()
     delivery(tmp_path / "d.csv", seed=2)
     for plan in (study(tmp_path).plan(accuracy=False), study(tmp_path).run(new_ledger=True)):
         assert states(plan) == [EARLIER] and not plan.done and "linked" in plan.summary()
-        assert plan.standings[0].answer.statistic == first.statistic and plan.standings[0].reason
-    assert plan.standings[0].reason in study(tmp_path).report().with_suffix(".md").read_text()
-    assert plan.standings[0].reason not in before and spends(tmp_path) == 1
+        assert plan.questions[0].answer.statistic == first.statistic and plan.questions[0].reason
+    assert plan.questions[0].reason in study(tmp_path).report().with_suffix(".md").read_text()
+    assert plan.questions[0].reason not in before and spends(tmp_path) == 1
     assert states(study(tmp_path).run(refresh=["linked"])) == [ANSWERED] == states(study(tmp_path).plan(accuracy=False))
     assert spends(tmp_path) == 2
     delivery(tmp_path / "d.csv", seed=3)
@@ -87,39 +86,36 @@ def test_a_report_of_data_that_are_gone_still_tells_their_answers(tmp_path: Path
 
 
 def test_another_spelling_a_moved_folder_and_a_column_more_are_paid_for_once(tmp_path: Path) -> None:
-    """Seen to fail: each of these, but the moved folder, was paid for a second time."""
     folder = tmp_path / "first"
     delivery(folder / "d.csv")
     study(folder).run(new_ledger=True)
     (folder / "link.csv").symlink_to("d.csv")
     for data in ("./d.csv", "../first/d.csv", "link.csv"):
-        assert study(folder, data=data).run(new_ledger=True).standings[0].answer.guarantee.cached, data
+        assert study(folder, data=data).run(new_ledger=True).questions[0].answer.guarantee.cached, data
     plan = study(folder, question(), question("second", "a", "c"), columns="abc").plan(accuracy=False)
     assert states(plan) == [ANSWERED, TO_ASK]
     folder.rename(tmp_path / "moved")
-    assert study(tmp_path / "moved").run(new_ledger=True).standings[0].answer.guarantee.cached
+    assert study(tmp_path / "moved").run(new_ledger=True).questions[0].answer.guarantee.cached
     assert spends(tmp_path / "moved") == 1
 
 
 def test_files_of_one_name_in_two_folders_are_two_questions(tmp_path: Path) -> None:
-    """Seen to fail: the second folder's data were never looked at: it was given the first one's answer."""
     for number, place in enumerate(("one", "two"), start=1):
         delivery(tmp_path / place / "d.csv", seed=number)
         found = study(tmp_path / place, ledger="../s.ledger").run(new_ledger=True)
-        assert states(found) == [ANSWERED] and found.standings[0].answer.guarantee.cached == ""
+        assert states(found) == [ANSWERED] and found.questions[0].answer.guarantee.cached == ""
         assert spends(tmp_path) == number
     (tmp_path / "one" / "d.csv").unlink()
     (tmp_path / "one" / "d.csv").symlink_to("../two/d.csv")
-    again = study(tmp_path / "one", ledger="../s.ledger").run().standings[0].answer
+    again = study(tmp_path / "one", ledger="../s.ledger").run().questions[0].answer
     assert again.guarantee.cached.startswith("spend 2")
 
 
 def test_one_question_under_two_names_is_counted_and_paid_once(tmp_path: Path) -> None:
-    """Seen to fail: plan and run counted it twice and refused the second as beyond the budget."""
     delivery(tmp_path / "d.csv")
     both = study(tmp_path, question("main"), question("appendix"), epsilon=1.0)
     plan = both.plan(accuracy=False)
-    assert states(plan) == [TO_ASK, TO_ASK] and plan.standings[1].reason and not plan.standings[0].reason
+    assert states(plan) == [TO_ASK, TO_ASK] and plan.questions[1].reason and not plan.questions[0].reason
     assert states(both.run(new_ledger=True)) == [ANSWERED, ANSWERED] and spends(tmp_path) == 1
     text = both.report().with_suffix(".md").read_text()
     assert "main, appendix" in text
@@ -149,7 +145,7 @@ def test_an_answer_that_the_ledger_cannot_take_is_no_answered_question(
     monkeypatch.setattr(dpc.Ledger, "store", full)
     with pytest.warns(NotCachedWarning):
         found = study(tmp_path).run(new_ledger=True)
-    assert states(found) == [UNKEPT] and found.standings[0].answer.decision and not found.done
+    assert states(found) == [UNKEPT] and found.questions[0].answer.decision and not found.done
 
 
 @pytest.mark.parametrize("command", ["run", "cells"])

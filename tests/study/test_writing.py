@@ -34,7 +34,6 @@ def study(tmp_path: Path) -> dpc.Study:
 
 
 def test_a_report_replaces_its_own_study_s_and_no_other_file(study: dpc.Study) -> None:
-    """Seen to fail: the second study's report stood under the first one's name, and a file of notes was gone."""
     folder = study.path.parent
     study.report()
     study.report()
@@ -71,7 +70,6 @@ def test_a_report_of_fewer_spends_replaces_none_of_more(study: dpc.Study) -> Non
 
 
 def test_a_lost_ledger_is_told_by_plan_and_refused_by_report(study: dpc.Study) -> None:
-    """Seen to fail: a report of no answers and a whole budget replaced the true one, exit code 0."""
     study.report()
     assert study.plan(accuracy=False).missing_ledger == ""
     study.ledger_path.rename(study.path.parent / "elsewhere")
@@ -124,7 +122,6 @@ def test_what_stands_in_a_title_is_no_mark_of_a_report(study: dpc.Study) -> None
 
 
 def test_a_study_of_a_frame_cannot_be_pickled_and_prints_no_row(tmp_path: Path) -> None:
-    """Seen to fail: the pickle of a study had every row of its frame."""
     secret = 4711.25
     path = tmp_path / "s.toml"
     path.write_text('title="t"\ndata="d.csv"\nledger="s.ledger"\nbudget={epsilon=1.0}\ncolumns={x={lower=0,upper=9}}\n')
@@ -156,7 +153,6 @@ DEEP = {
 
 @pytest.mark.parametrize("more", DEEP.values(), ids=DEEP)
 def test_what_no_study_needs_is_refused_in_words(tmp_path: Path, more: str) -> None:
-    """Seen to fail: RecursionError of the parser; codes that colour a terminal."""
     head = write(tmp_path, "", n=10).read_text().partition("[columns.a]")[0]
     path = tmp_path / "s.toml"
     path.write_text(f"{head}{more}\n")
@@ -175,7 +171,6 @@ def test_what_no_study_needs_is_refused_in_words(tmp_path: Path, more: str) -> N
      ('"s.ledger"', '"s\\u0000.ledger"'), ('"d.csv"', '"."'), ("epsilon=0.5", "epsilon=1e400")],
 )  # fmt: skip
 def test_a_hostile_word_of_a_study_is_refused_in_words(tmp_path: Path, old: str, new: str) -> None:
-    """Seen to fail: errors of Python for a list as a method's name and a number of records beyond machine integers."""
     path = write(tmp_path, LINKED, n=300)
     path.write_text(path.read_text().replace(old, new))
     before = contents(tmp_path)

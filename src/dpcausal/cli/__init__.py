@@ -59,7 +59,6 @@ def _program() -> Typer:
         raise MissingDependencyError(error.name or "typer", "cli") from None
     from dpcausal.cli import init as init  # each registers its commands
     from dpcausal.cli import ledger as ledger
-    from dpcausal.cli import plan as plan
     from dpcausal.cli import release as release
     from dpcausal.cli import study as study
     from dpcausal.cli import tasks as tasks

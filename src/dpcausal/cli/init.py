@@ -1,7 +1,10 @@
-"""The command ``dpcausal init``: a study file from answers about each column; no value is read."""
+"""The command ``dpcausal init``: a study file from answers about each column; no value is shown or stored."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,21 +13,26 @@ import typer
 from dpcausal.cli.program import app
 from dpcausal.cli.shared import DataArgument, echo, exit_codes
 from dpcausal.data.toml_text import shown
+from dpcausal.errors import DpCausalError, ParameterError, nearest
 
 INTRODUCTION = """\
 You will declare the allowed values of each column. They become public, so take them
 from the questionnaire or codebook, not from the data.
-  a number     lowest to highest      0..110  or  0 to 110
-  a category   all values             no, yes
+  a number     lowest to highest      0..110  or  0 to 110  or  0-110
+  a category   all values             no, yes  or  no/yes
   skip         press Enter            the column will not be used
-  missing      after the values       0..110; missing 999, -9
+  more         after the values       0..110; cuts 18, 40; missing 999, -9
+  back         type "back"            at any question
 """
-
 BUDGETS = """
 Total privacy budget for everything ever published from these data.
   ε = 0.5 strong   1 common   2 moderate   above 5 weak"""
-
 TASKS = {"1": "effect", "2": "ci_test", "3": "discover", "4": ""}
+YES = {"y": True, "yes": True, "n": False, "no": False}
+
+
+class BackError(Exception):
+    """The previous question is asked again."""
 
 
 @app.command("init")
@@ -35,10 +43,11 @@ def init_command(
         bool, typer.Option("--header", help="The first line of a text file is its header, whatever it looks like.")
     ] = False,
 ) -> None:
-    """Start a study: declare the public bounds of each column. Reads column names only."""
+    """Start a study: declare the public bounds of each column. Shows column names only."""
     with exit_codes():
+        from dpcausal.data.sources.files import TEXTS
         from dpcausal.data.sources.fingerprint import seen_from
-        from dpcausal.errors import ParameterError
+        from dpcausal.data.sources.text_file import TextFile, likely_format
         from dpcausal.study.draft import draft, names_of
         from dpcausal.study.writing import write_new
 
@@ -47,91 +56,180 @@ def init_command(
             raise ParameterError(text, argument="out", rule="exists", hint=hint)
         if not out.absolute().parent.is_dir():
             raise ParameterError(f"{str(out)!r} is not in a folder that exists", argument="out", rule="folder")
-        names, path_in_study = names_of(data, header), seen_from(out.parent, data)
-        echo(f"Reading column names only ({len(names)} columns). No values are read.\n\n{INTRODUCTION}")
-        entries: dict[str, Any] = {"title": "Untitled", "columns": {}, "person": None, "epsilon": 1.0, "delta": 1e-6}
+        is_text = data.lower().endswith(TEXTS) and Path(data).is_file()
+        source: Any = _confirmed(likely_format(data)) if is_text else data
+        names, path_in_study = names_of(source, header), seen_from(out.parent, data)
+        file = replace(source, path=path_in_study) if isinstance(source, TextFile) else path_in_study
+        echo(f"Reading the names of {len(names)} columns. No value is shown or stored.\n\n{INTRODUCTION}")
+        interview = Interview(names, lambda entries: draft(file, file=out.name, **entries))
         try:
-            _interview(names, entries)
-        except typer.Abort:  # Ctrl-C or Ctrl-D: what was answered is not lost
-            write_new(out, draft(path_in_study, file=out.name, **entries))
-            echo(f"\nStopped. Your answers so far are in {out}; complete the file in an editor.", error=True)
+            interview.run()
+        except typer.Abort:  # Ctrl-C or Ctrl-D
+            if interview.entries["title"]:
+                write_new(out, interview.text())
+                echo(f"\nStopped. Your answers so far are in {out}; complete the file in an editor.", error=True)
             raise
-        write_new(out, draft(path_in_study, file=out.name, **entries))
-        questions = "1 question" if entries.get("question") else "no question yet: add one at its end"
-        columns = f"{len(entries['columns'])} column{'s' * (len(entries['columns']) != 1)}"
+        write_new(out, interview.text())
+        questions = "1 question" if interview.entries["question"] else "no question yet: add one at its end"
+        columns = f"{len(interview.entries['columns'])} column{'s' * (len(interview.entries['columns']) != 1)}"
         echo(f"\nWrote {out} ({columns}, {questions}). The ledger does not exist yet.")
         echo(f"Next: dpcausal check {out}    looks for data problems (for you only, not private)\n"
-             f"      dpcausal plan {out}     shows the expected accuracy, free")  # fmt: skip
+             f"      dpcausal plan {out}     shows the expected accuracy, free\n"
+             f"      dpcausal run {out} --new-ledger")  # fmt: skip
 
 
-def _interview(names: list[str], entries: dict[str, Any]) -> None:
-    from dpcausal.errors import LossError, ParameterError, nearest
-    from dpcausal.privacy.checks import check_budget
-    from dpcausal.privacy.loss import ApproxDP
-    from dpcausal.study.draft import declared
+def _ask(prompt: str, default: Any = "", kind: Any = str, visible: bool = False) -> Any:
+    answer = typer.prompt(prompt, default=default, show_default=visible)
+    if str(answer).strip() in ("back", "<"):
+        raise BackError
+    try:
+        return kind(answer)
+    except ValueError:
+        echo("      Write a number, such as 0.5.")
+        return _ask(prompt, default, kind, visible)
 
-    def ask(prompt: str, default: Any = "", kind: Any = str, visible: bool = False) -> Any:
-        return typer.prompt(prompt, default=default, type=kind, show_default=visible)
 
-    entries["title"] = typer.prompt("Title of the study")
-    while person := ask("Which column identifies the person? [Enter: one row per person]"):
-        if person in names:
-            entries["person"] = person
-            echo("  Each person is protected with all their rows.")
-            break
-        echo(f"  There is no column {person!r}{nearest(person, names)}")
-    width = max((len(shown(name)) for name in names), default=0)
-    for place, name in enumerate(names, start=1):
-        while name != entries["person"]:
-            try:
-                column = declared(ask(f"[{place}/{len(names)}] {shown(name):{width}}"))
-            except ParameterError as error:
-                echo(f"      {error}. Try again.")
-                continue
-            if column is not None and not name:
-                echo("      A column without a name cannot be used: it is left out.")
-            elif column is not None:
-                entries["columns"][name] = column
-            break
-    echo(BUDGETS)
+def _confirmed(likely: Any) -> Any:
+    """Return the format of a text file: as its first lines suggest if a person agrees, otherwise as they type it."""
+    from dpcausal.data.sources.text_file import DECIMALS, SEPARATORS, TextFile
+
+    if not likely.options:
+        return likely
     while True:
-        epsilon = ask("Budget ε", 1.0, float, True)
-        delta = ask("Budget δ, much smaller than 1/number of people", 1e-6, float, True)
+        echo(f"The first lines look like this format: {likely.form}.")
+        if YES.get(typer.prompt("Is it right? [yes]", default="yes", show_default=False).lower(), False):
+            return likely
+        names = {name: mark for mark, name in SEPARATORS.items()}
+        separator = typer.prompt(f"Separator ({', '.join(names)})", default=SEPARATORS[likely.separator])
+        points = {name.removeprefix("decimal "): mark for mark, name in DECIMALS.items()}
+        decimal = typer.prompt("Decimal (point, comma)", default="point")
+        encoding = typer.prompt("Encoding", default=likely.encoding)
         try:
-            check_budget(ApproxDP(epsilon, delta))
-        except LossError as error:
+            likely = TextFile(likely.path, names.get(separator, separator), points.get(decimal, decimal), encoding)
+        except ParameterError as error:
             echo(f"      {error}")
-            continue
-        entries["epsilon"], entries["delta"] = epsilon, delta
-        break
-    task = TASKS.get(ask("\nFirst question? 1 effect  2 association test  3 graph  4 none [4]", "4"), "")
-    if task:
-        entries["question"] = _question(task, list(entries["columns"]), entries["epsilon"])
 
 
-def _question(task: str, columns: list[str], budget: float) -> dict[str, Any]:
-    from dpcausal.errors import nearest
+@dataclass
+class Interview:
+    """The questions of ``init``, each a step that may be gone back from, and their answers."""
 
-    def several(prompt: str, least: int, most: int) -> list[str]:
+    names: list[str]
+    draft: Callable[[Mapping[str, Any]], str]
+    entries: dict[str, Any] = field(default_factory=lambda: {
+        "title": "", "columns": {}, "person": None, "epsilon": 1.0, "delta": 1e-6, "question": None, "design": None,
+    })  # fmt: skip
+
+    def text(self) -> str:
+        return self.draft(self.entries)
+
+    def run(self) -> None:
+        columns = (partial(self._column, place) for place in range(len(self.names)))
+        steps: list[Callable[[], bool | None]] = [
+            self._title,
+            self._person,
+            *columns,
+            self._budget,
+            self._question,
+            self._summary,
+        ]
+        place, answered = 0, list[int]()
+        while place < len(steps):
+            try:
+                skipped = steps[place]() is False
+            except BackError:
+                place = answered.pop() if answered else 0
+            except DpCausalError as error:
+                echo(f"      {error}. Try again.")
+            else:
+                answered += [] if skipped else [place]
+                place += 1
+
+    def _title(self) -> None:
+        self.entries["title"] = typer.prompt("Title of the study")
+
+    def _person(self) -> None:
+        person = _ask("Which column identifies the person? [Enter: one row per person]")
+        if person and person not in self.names:
+            raise ParameterError(f"There is no column {person!r}{nearest(person, self.names)}", rule="column")
+        self.entries["person"] = person or None
+        echo("  Each person is protected with all their rows." if person else "  Each row is protected by itself.")
+
+    def _column(self, place: int) -> bool:
+        from dpcausal.study.draft import declared
+
+        name, columns = self.names[place], self.entries["columns"]
+        if name == self.entries["person"]:
+            return False
+        width = max(len(shown(one)) for one in self.names)
+        column = declared(_ask(f"[{place + 1}/{len(self.names)}] {shown(name):{width}}"))
+        columns.pop(name, None)
+        if column is None:
+            return True
+        if not name:
+            echo("      A column without a name cannot be used: it is left out.")
+            return True
+        columns[name] = column
+        described = _ask("      label; unit; source of these values [Enter: later]").split(";")
+        parts = zip(("label", "unit", "source"), (part.strip() for part in described), strict=False)
+        columns[name] |= {key: part for key, part in parts if part}
+        return True
+
+    def _budget(self) -> None:
+        from dpcausal.privacy.checks import check_budget
+        from dpcausal.privacy.loss import ApproxDP
+
+        echo(BUDGETS)
+        epsilon = _ask("Budget ε", 1.0, float, True)
+        delta = _ask("Budget δ, much smaller than 1/number of people", 1e-6, float, True)
+        check_budget(ApproxDP(epsilon, delta))
+        self.entries["epsilon"], self.entries["delta"] = epsilon, delta
+
+    def _question(self) -> None:
+        self.entries["question"] = self.entries["design"] = None
+        columns = list(self.entries["columns"])
+        default = "1" if len(columns) > 1 else "4"
+        number = _ask(f"\nFirst question? 1 effect  2 association test  3 graph  4 none [{default}]", default)
+        if number not in TASKS:
+            raise ParameterError("Write 1, 2, 3 or 4", rule="choice")
+        if not TASKS[number]:
+            return
+        try:
+            self.entries["question"] = self._arguments(TASKS[number], columns)
+        except BackError:
+            self._question()
+
+    def _arguments(self, task: str, columns: list[str]) -> dict[str, Any]:
+        one: dict[str, Any] = {"name": task.replace("_", "-"), "task": task}
+        if task == "effect":
+            one |= {"treatment": self._several("  Treatment", 1, 1)[0], "outcome": self._several("  Outcome", 1, 1)[0]}
+            if YES.get(_ask("  Was the treatment randomised? [no]", "no").lower(), False):
+                one["adjust"] = self._several("  Randomised within which columns, as a,b [Enter: none]", 0, 40)
+                self.entries["design"] = {"type": "randomised", "within": one["adjust"]}
+            else:
+                one["adjust"] = self._several("  Adjust for which confounders, as a,b (or none)", 0, 40, none="none")
+                self.entries["design"] = {"type": "observational"}
+            groups = self._several("  Results by group [Enter: none]", 0, 1)
+            one |= {"groups": groups[0]} if groups else {}
+        elif task == "ci_test":
+            one |= {"x": self._several("  First column", 1, 1)[0], "y": self._several("  Second column", 1, 1)[0],
+                    "given": self._several("  Given, as a,b [Enter: none]", 0, 40)}  # fmt: skip
+        else:
+            one["columns"] = self._several("  Columns, as a,b [Enter: all]", 0, 40) or columns
+        return one | {"epsilon": _ask("  ε for this question", self.entries["epsilon"] / 2, float, True)}
+
+    def _several(self, prompt: str, least: int, most: int, none: str = "") -> list[str]:
+        columns = list(self.entries["columns"])
         while True:
-            names = [name.strip() for name in typer.prompt(prompt, default="", show_default=False).split(",")]
-            names = [name for name in names if name]
+            answer = _ask(prompt).strip()
+            names = [] if answer == none else [name.strip() for name in answer.split(",")]
             wrong = next((name for name in names if name not in columns), None)
             if wrong is None and least <= len(names) <= most:
                 return names
-            missing = "" if wrong is None else f"There is no column {wrong!r}{nearest(wrong, columns)}"
+            missing = "" if not wrong else f"There is no declared column {wrong!r}{nearest(wrong, columns)}"
             echo(f"      {missing or 'Another number of columns is needed.'}")
 
-    one: dict[str, Any] = {"name": task.replace("_", "-"), "task": task}
-    if task == "effect":
-        one |= {"treatment": several("  Treatment", 1, 1)[0], "outcome": several("  Outcome", 1, 1)[0],
-                "adjust": several("  Adjust for, as a,b [Enter: randomised]", 0, 40)}  # fmt: skip
-        groups = several("  Results by group [Enter: none]", 0, 1)
-        one |= {"groups": groups[0]} if groups else {}
-    elif task == "ci_test":
-        one |= {"x": several("  First column", 1, 1)[0], "y": several("  Second column", 1, 1)[0],
-                "given": several("  Given, as a,b [Enter: none]", 0, 40)}  # fmt: skip
-    else:
-        one["columns"] = several("  Columns, as a,b [Enter: all]", 0, 40) or columns
-    share = typer.prompt("  Share of the budget, ε", type=float, default=budget / 2)
-    return one | {"epsilon": share}
+    def _summary(self) -> None:
+        echo(f"\n{self.text()}")
+        if not YES.get(_ask("Is it right? yes, or back to change the last answers [yes]", "yes").lower(), False):
+            raise BackError

@@ -20,6 +20,7 @@ from dpcausal.cli.shared import (
     exit_codes,
     loss_from,
     print_json,
+    short_fingerprint,
 )
 from dpcausal.cli.tasks import IdsOption, PersonOption
 from dpcausal.errors import LedgerDamagedError
@@ -62,11 +63,6 @@ def _opened(path: Path, head: str | None = None) -> Ledger:
     from dpcausal.privacy.ledger import Ledger
 
     return Ledger.open(path, head, read_only=True)
-
-
-def short_fingerprint(head: str) -> str:
-    """Return the first part of a fingerprint, in groups of four."""
-    return " ".join(head[place : place + 4] for place in range(0, 16, 4)) + " ..."
 
 
 @ledger_app.command("show")

@@ -37,7 +37,6 @@ def methods_of(room: str) -> Kinds:
 
 
 def parameter(name: str, kind: Any, text: str, default: Any = None, flag: str = "") -> inspect.Parameter:
-    """Return an option."""
     option = typer.Option(flag, help=text) if flag else typer.Option(help=text)
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option])
 
@@ -51,7 +50,6 @@ def with_parameters(parameters: list[inspect.Parameter], run: Callable[..., None
 
 
 def method_options(kinds: Kinds) -> list[inspect.Parameter]:
-    """Return an option for each field of the methods that a word or number can fill."""
     takers: dict[str, list[str]] = {}
     types: dict[str, Any] = {}
     helps: dict[str, str] = {}

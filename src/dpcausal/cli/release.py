@@ -67,14 +67,12 @@ def ask_command(
 
 
 def opened(path: Path) -> Release:
-    """Return the release of a file."""
     from dpcausal.api import Release  # every kind of release is registered
 
     return Release.from_json(text_of(path, "'dpcausal effect' and others write one with --save-release"))
 
 
 def knowledge_in(path: Path) -> Knowledge:
-    """Return the background knowledge of a TOML file."""
     from dpcausal.data.toml_text import toml_in
     from dpcausal.discovery.knowledge import Knowledge
 

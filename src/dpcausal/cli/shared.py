@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,7 @@ from dpcausal.errors import (
     BudgetExceededError,
     DpCausalError,
     LedgerDamagedError,
+    LedgerError,
     LossError,
     NotCachedWarning,
     ParameterError,
@@ -143,13 +145,15 @@ def names_in(what: str, texts: Iterable[str] | None) -> list[str]:
 
 
 def check_place(path: Path | None) -> None:
-    """Refuse a file that could not be written, before anything is spent."""
     if path is not None and not path.absolute().parent.is_dir():
         raise ParameterError(f"{str(path)!r} is not in a folder that exists", argument=str(path), rule="folder")
 
 
+def short_fingerprint(head: str) -> str:
+    return " ".join(head[place : place + 4] for place in range(0, 16, 4)) + " ..."
+
+
 def text_of(path: Path, hint: str = "") -> str:
-    """Return the text of a file."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -160,7 +164,6 @@ def text_of(path: Path, hint: str = "") -> str:
 
 
 def loss_from(epsilon: float | None, delta: float | None, rho: float | None) -> Loss:
-    """Return the loss of the options."""
     from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP
 
     if rho is not None:
@@ -174,17 +177,78 @@ def loss_from(epsilon: float | None, delta: float | None, rho: float | None) -> 
     return PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
 
 
-def show(result: Result, ledger: Ledger, as_json: bool, details: bool = False) -> None:
-    if as_json:
-        print_json(result.to_dict() | {"remaining": vars(ledger.remaining), "ledger_head": ledger.head})
-        return
-    printed = result.details() if details else str(result)
-    text = f"{printed}\nLeft of the budget: {ledger.remaining}."
-    if sys.stdout.isatty():
-        from rich.console import Console
-        from rich.panel import Panel
-        from rich.text import Text
+@dataclass(frozen=True)
+class Call:
+    """What every call has besides its question, on an open ledger."""
 
-        Console().print(Panel(Text(shown(text)), title=type(result).__name__.lower(), expand=False))
-    else:
-        echo(text)
+    ledger: Ledger
+    as_json: bool
+    details: bool = False
+    plot: Path | None = None
+    save_release: Path | None = None
+
+    def show(self, result: Result, graph_text: str = "") -> None:
+        """Save a result where that is asked, print it and what is left of the budget, and draw it."""
+        released = getattr(result, "release", None) is not None
+        if released:
+            self.save(result)  # first: whoever reads the lines may stop after the first
+        with self.rescued(result):
+            if graph_text and not self.as_json:
+                echo(graph_text)
+            else:
+                self._print(result)
+            sys.stdout.flush()
+        if not released:
+            self.save(result)  # says that there is nothing to save, but of an answer that was paid for and is shown
+        if self.plot is not None:
+            result.plot().figure.savefig(self.plot)
+
+    def _print(self, result: Result) -> None:
+        if self.as_json:
+            print_json(result.to_dict() | {"remaining": vars(self.ledger.remaining), "ledger_head": self.ledger.head})
+            return
+        printed = result.details() if self.details else str(result)
+        text = f"{printed}\nLeft of the budget: {self.ledger.remaining}."
+        if sys.stdout.isatty():
+            from rich.console import Console
+            from rich.panel import Panel
+            from rich.text import Text
+
+            Console().print(Panel(Text(shown(text)), title=type(result).__name__.lower(), expand=False))
+        else:
+            echo(text)
+
+    @contextmanager
+    def rescued(self, result: Result) -> Iterator[None]:
+        """Say where a result is that could not be printed; one that its ledger does not store goes to a file there."""
+        try:
+            yield
+        except BaseException:
+            with suppress(OSError):
+                echo(f"warning: {self._whereabouts(result)}", error=True)
+            raise
+
+    def _whereabouts(self, result: Result) -> str:
+        from dpcausal.study.writing import write_new
+
+        head = result.guarantee.ledger_head
+        with suppress(LedgerError):
+            if any(spend.hash == head and self.ledger.answer(spend.number) for spend in self.ledger.entries()):
+                place = repr(str(self.ledger.path))
+                return f"the result is saved in ledger {place}: the same command without --refresh prints it at no cost"
+        path = Path(f"{self.ledger.path}.answer-{head[:12]}.json")
+        try:
+            write_new(path, result.to_json())
+        except ParameterError as error:
+            return f"the result is paid for and lost: {error}"
+        return f"the result is paid for, and is in {str(path)!r}"
+
+    def save(self, result: Any) -> None:
+        from dpcausal.study.writing import replace_files
+
+        if self.save_release is None:
+            return
+        if result.release is None:
+            text = f"method {result.method} releases no statistics that can be re-used: nothing was saved"
+            raise ParameterError(text, argument="save_release", rule="no-release")
+        replace_files({self.save_release: result.release.to_json()})

@@ -1,21 +1,40 @@
-"""The commands of studies, ``check``, ``run``, ``report`` and ``schema``, and ``demo`` and ``explain``."""
+"""The commands of studies, ``check``, ``plan``, ``run``, ``report`` and ``schema``, and ``demo`` and ``explain``."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from dpcausal.cli.plan import end
-from dpcausal.cli.program import app
-from dpcausal.cli.shared import DATA, JsonOption, echo, exit_codes, print_json, printed_or
+from dpcausal.cli.options import build_method, method_options, methods_of, parameter, plain_type, with_parameters
+from dpcausal.cli.program import app, register
+from dpcausal.cli.shared import (
+    BAD_INPUT,
+    DATA,
+    REFUSED,
+    DeltaOption,
+    EpsilonOption,
+    JsonOption,
+    LargeOption,
+    RhoOption,
+    check_place,
+    echo,
+    exit_codes,
+    loss_from,
+    print_json,
+    printed_or,
+    short_fingerprint,
+)
 from dpcausal.cli.tasks import weight_of
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, nearest
 
 if TYPE_CHECKING:
-    from dpcausal.study.plan import StudyPlan
+    from dpcausal.study.status import StudyPlan
 
 StudyArgument = Annotated[Path, typer.Argument(help="The study file.")]
 
@@ -50,6 +69,96 @@ def check_command(
             raise typer.Exit(1)
 
 
+PLAN_ABOUT = "Predict accuracy or sample size. Free."
+PLANNED = ("ci-test", "direction", "discover", "effect", "moments", "did", "synthetic-control")
+"""The tasks of ``planning.plan``, known before it is loaded."""
+
+
+def _study_plan(
+    what: Annotated[str, typer.Argument(
+        metavar="STUDY|TASK", help=f"A study file; or a task: {', '.join(PLANNED)}. Its options: plan TASK --help.",
+    )],
+    accuracy: Annotated[bool, typer.Option(help="Also predict the accuracy, which takes some seconds.")] = True,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Also show delta, rho and all assumptions.")] = False,
+    as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    with exit_codes():
+        if not (Path(what).suffix or Path(what).exists()):
+            text = f"there is no task {what!r}{nearest(what, PLANNED)}"
+            raise ParameterError(text, argument="task", rule="choice", value=what)
+        from dpcausal.study.study import Study
+
+        plan = Study.open(what).plan(accuracy=accuracy)
+        echo(plan.to_json() if as_json else plan.summary(verbose=verbose, path=what))
+        _end(plan, {"answered", "to ask"})
+
+
+def _task_plan(
+    what: Annotated[str, typer.Argument(metavar="TASK", help="The task.")],
+    n: Annotated[int | None, typer.Option("--n", help="Records: rows, persons or control units.")] = None,
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    rho: RhoOption = None,
+    target: Annotated[float | None, typer.Option(
+        "--target", "--power", help="Accuracy to reach, a probability or a half-width; n or epsilon is then sought.",
+    )] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write a figure of the accuracy to this file.")] = None,
+    over: Annotated[str, typer.Option(help="Horizontal axis of the figure: n or epsilon.")] = "n",
+    accept_large_epsilon: LargeOption = False,
+    as_json: JsonOption = False,
+    **assumed: Any,
+) -> None:  # fmt: skip
+    from dpcausal.planning.plan import TASK_PLANS, plan
+
+    task, stated = what.replace("-", "_"), {name: value for name, value in assumed.items() if value is not None}
+    kind = TASK_PLANS[task]
+    if kind.methods:
+        kinds = methods_of(kind.methods)
+        own = {field.name for one in kinds.values() for field in fields(one)} - {one.name for one in fields(kind)}
+        options = {name: stated.pop(name) for name in own & stated.keys()}
+        stated["method"] = build_method(kinds, stated.pop("method", "auto"), options)
+    check_place(plot)
+    loss = None if epsilon is None and rho is None else loss_from(epsilon, delta, rho)
+    result = plan(task, n=n, loss=loss, accuracy=target, delta=delta if loss is None else None,
+                  accept_large_epsilon=accept_large_epsilon, **stated)  # fmt: skip
+    echo(result.to_json() if as_json else result.summary())
+    if plot is not None:
+        result.plot(over=over).figure.savefig(plot)
+
+
+def _end(plan: Any, well: set[str]) -> None:
+    """Leave with a code that says whether something exceeds the budget, or is otherwise than well."""
+    states = {one.state for one in plan.questions}
+    if "beyond the budget" in states:
+        raise typer.Exit(REFUSED)
+    if states - well:
+        raise typer.Exit(BAD_INPUT)
+
+
+def _plan_command(args: list[str]) -> Callable[..., None]:
+    """Return the command of a study, or of the task that the arguments name, with that task's options alone."""
+    task = next((one for one in args if one.replace("_", "-") in PLANNED), None)
+    if task is None:
+        return _study_plan
+    from dpcausal.planning.plan import TASK_PLANS
+
+    kind = TASK_PLANS[task.replace("-", "_")]
+    hints = get_type_hints(kind)
+    own = [one for one in inspect.signature(_task_plan, eval_str=True).parameters.values() if one.name != "assumed"]
+    own += [parameter(one.name, plain_type(hints[one.name]) | None, one.metadata["text"]) for one in fields(kind)]
+    taken = {one.name for one in own}  # a method's option of such a name is an assumption here
+    options = method_options(methods_of(kind.methods)) if kind.methods else []
+
+    def run(**given: Any) -> None:
+        with exit_codes():
+            _task_plan(**given)
+
+    return with_parameters([*own, *(one for one in options if one.name not in taken)], run)
+
+
+register("plan", PLAN_ABOUT, _plan_command)
+
+
 @app.command("run")
 def run_command(
     study: StudyArgument,
@@ -76,7 +185,7 @@ def run_command(
             else:
                 made = [f"Created {opened.ledger_path.name} with a budget of {opened.budget}."] if created else []
                 echo("\n".join([*made, *answers(plan), "", *accounts(plan), f"Next: dpcausal report {study}"]))
-        end(plan, {"answered"})
+        _end(plan, {"answered"})
 
 
 @app.command("schema")
@@ -163,10 +272,9 @@ def announce(done: int, many: int, text: str) -> None:
 
 
 def answers(plan: StudyPlan) -> list[str]:
-    """Return the conclusion of each question beside its name."""
-    width = max((len(one.question.name) for one in plan.standings), default=0)
+    width = max((len(one.question.name) for one in plan.questions), default=0)
     lines = []
-    for one in plan.standings:
+    for one in plan.questions:
         first, *others = one.conclusions or [f"{one.state}: {one.reason}." if one.reason else f"{one.state}."]
         lines.append(f"{one.question.name:{width}}  {first}")
         lines += [f"{'':{width}}    {other}" for other in others]
@@ -176,9 +284,8 @@ def answers(plan: StudyPlan) -> list[str]:
 
 
 def accounts(plan: StudyPlan) -> list[str]:
-    """Return what was spent of the budget."""
     lines = [f"Spent {plan.spent} of {plan.total}; {plan.rest} is left. Repeating these questions is free."]
     if plan.head:
-        short = " ".join(plan.head[place : place + 4] for place in range(0, 16, 4))
-        lines.append(f"Back up the ledger. Its fingerprint: {short} ... (full: dpcausal ledger show)")
+        short = short_fingerprint(plan.head)
+        lines.append(f"Back up the ledger. Its fingerprint: {short} (full: dpcausal ledger show)")
     return lines

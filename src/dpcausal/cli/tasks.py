@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpcausal.cli.call import Call
 from dpcausal.cli.options import build_method, described, method_parameters, methods_of, parameter, with_parameters
 from dpcausal.cli.program import register
 from dpcausal.cli.release import KnowledgeOption, knowledge_in
 from dpcausal.cli.shared import (
     DATA,
+    Call,
     DataArgument,
     DeltaOption,
     EpsilonOption,
@@ -99,7 +99,6 @@ class TaskCommand:
 
 
 def weight_of(text: str) -> tuple[str, float]:
-    """Return the column and the largest weight of a text as ``w=8``."""
     name, _, largest = text.rpartition("=")
     try:
         return name, float(largest)

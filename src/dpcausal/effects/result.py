@@ -10,7 +10,17 @@ from dpcausal.codec import storable
 from dpcausal.core.validate import check_choice
 from dpcausal.plotting import axes, titled
 from dpcausal.releases.release import UNSTATED, Release
-from dpcausal.result import Guarantee, Result, ci_text, flat, interval_text, number_text, signed_text
+from dpcausal.result import (
+    Guarantee,
+    Result,
+    ci_text,
+    decimals_of,
+    flat,
+    interval_text,
+    number_text,
+    percent_text,
+    signed_text,
+)
 
 Interval = tuple[float, float]
 
@@ -177,11 +187,13 @@ class Effect(Result):
 
     def brief(self) -> str:
         ends = ci_text(self.interval, self.coverage)
-        return f"{self.treatment} on {self.measured}: {signed_text(self.estimate)} ({ends})"
+        return f"{self.treatment} on {self.measured}: {signed_text(self.estimate, self.interval)} ({ends})"
 
     def headline(self) -> list[str]:
         who = f"all {self.n:,} {self.guarantee.records}" if not self.guarantee.subgroup else (
             f"{self.guarantee.records} with {self.guarantee.subgroup}")  # fmt: skip
+        if self.is_partly_supported:
+            who = f"about {percent_text(self.share_supported)} of {who.removeprefix('all ')}"
         whom = {
             "att": ", among the treated", "slope": ", along a line", "overlap": ", in the overlap population",
             "ate-winsorized": ", with winsorised outcomes",
@@ -197,16 +209,32 @@ class Effect(Result):
             ends = ci_text(interval, self.coverage)
             means = ""
             if arms and place == 0:
-                means = f"{number_text(self.mean_treated or 0.0):>12}  {number_text(self.mean_control or 0.0):>8}"
-            lines.append(f"{name:{width}}  {signed_text(estimate):>9}   {ends:28}{means}".rstrip())
+                means = "  ".join(f"{number_text(mean or 0.0, decimals_of(interval)):>{wide}}"
+                                  for mean, wide in ((self.mean_treated, 12), (self.mean_control, 8)))  # fmt: skip
+            lines.append(f"{name:{width}}  {signed_text(estimate, interval):>9}   {ends:28}{means}".rstrip())
         errors = "" if self.standard_error is None else f"Standard error {number_text(self.standard_error)}"
         noise = "" if self.noise_error is None else f", of which privacy noise {number_text(self.noise_error)}"
-        adjusted = ", ".join(self.adjusted_for) or "nothing (unadjusted difference)"
-        lines.append(f"{errors}{noise}{'. ' if errors else ''}Adjusted for {adjusted} ({self.method}).")
-        if self.e_value is not None:
-            lines.append(f"Sensitivity: a confounder would need risk ratios of {number_text(self.e_value)} with both "
-                         "treatment and outcome to explain the estimate (not in a randomised trial).")  # fmt: skip
-        return lines
+        lines.append(f"{errors}{noise}{'. ' if errors else ''}Adjusted for {self.adjusted_text} ({self.method}).")
+        return [*lines, *self.sensitivity()]
+
+    @property
+    def is_partly_supported(self) -> bool:
+        """Whether the estimate leaves out more than 5 % of the records, in strata without enough of both arms."""
+        return self.estimate is not None and self.share_supported < 0.95
+
+    @property
+    def adjusted_text(self) -> str:
+        """What is adjusted for, the column of the groups apart."""
+        group = self.by_group[0].group.partition(" = ")[0] if self.by_group else ""
+        others = ", ".join(name for name in self.adjusted_for if name != group) or "nothing (unadjusted difference)"
+        return f"{others}; groups of {group} are compared within each" if group in self.adjusted_for else others
+
+    def sensitivity(self) -> list[str]:
+        """Return how strong a confounder would have to be; nothing where the interval contains 0."""
+        if self.e_value is None or self.interval is None or self.interval[0] <= 0 <= self.interval[1]:
+            return []
+        return [f"Sensitivity: a confounder would need risk ratios of at least {number_text(self.e_value)} with both "
+                "treatment and outcome to explain the estimate (not in a randomised trial)."]  # fmt: skip
 
     def warnings(self) -> list[str]:
         reasons = [f"no confidence interval: {self.interval_reason}"] if self.interval is None else []
@@ -216,8 +244,8 @@ class Effect(Result):
         records = {"complete": "complete records", "observed": "all records with treatment and confounders"}
         whom = f" among {self.guarantee.subgroup}" if self.guarantee.subgroup else ""
         population = records.get(self.population, "all records") + whom
-        lines = [f"Method {self.method}; estimand {self.estimand}; {population}, {self.share_supported:.0%} of them "
-                 f"supported; signal to noise {self.signal_to_noise:.3g}."]  # fmt: skip
+        lines = [f"Method {self.method}; estimand {self.estimand}; {population}, "
+                 f"{percent_text(self.share_supported)} of them supported; signal to noise {self.signal_to_noise:.3g}."]  # fmt: skip
         for name, ratio in (("Risk ratio", self.risk_ratio), ("Odds ratio", self.odds_ratio)):
             if ratio is not None and ratio.interval is not None:
                 estimate = "without an estimate" if ratio.estimate is None else f"{ratio.estimate:.3g}"
@@ -287,7 +315,7 @@ def forest(
 def _numbers(estimate: float | None, interval: Interval | None) -> str:
     if estimate is None:
         return "no result"
-    return f"{number_text(estimate)} ({interval_text(interval) or 'no interval'})"
+    return f"{number_text(estimate, decimals_of(interval))} ({interval_text(interval) or 'no interval'})"
 
 
 DARK, LIGHT, NORMAL_95 = "#1f4e79", "#c07020", 1.96

@@ -1,21 +1,26 @@
-"""Planning a discovery: the smallest correlation that shows as an edge, from calls on simulated rows."""
+"""Planning a graph, by the smallest correlation that shows as an edge, and a direction, by the chance to find it."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from functools import lru_cache, partial
+from statistics import median
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
-from dpcausal.core import validate as public
+from dpcausal.core.run import plan_call
 from dpcausal.data.schema import Bounded, Levels, Schema
+from dpcausal.direction.block_decisions import Bits
+from dpcausal.direction.methods.verdict import Verdict, decisions_of_blocks
+from dpcausal.direction.question import Pair
 from dpcausal.discovery.api import discover
 from dpcausal.errors import ParameterError
-from dpcausal.planning.task_plan import REACH, Forecast, TablePlan, normal, simulate_runs
-from dpcausal.planning.tests import levels
+from dpcausal.planning.task_plan import REACH, Forecast, TablePlan, assumption, level_count, normal, simulate_runs
 from dpcausal.privacy.loss import Loss
-from dpcausal.privacy.noise import PublicGenerator
+from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
+from dpcausal.simulate import anm_pair
 
 CHANCE = 0.8
 """With which the smallest correlation shows."""
@@ -23,26 +28,17 @@ STEP = 0.05
 """Of the logarithm of a correlation, down after an edge; four times as much up after none: balanced at ``CHANCE``."""
 TABLES, SETTLING = 45, 20
 """Simulated tables, and those until the correlations are stable."""
-LARGEST = 0.95
-RELATIVE_ERROR = 0.2
-"""How far from the simulated rows others lie, as a share: measured."""
+LARGEST, EDGE_ERROR = 0.95, 0.2
+"""The largest correlation that is tried; how far from the simulated rows others lie, as a share: measured."""
+CURVES = ("tanh", "cubic", "exponential", "sine")
+"""What "any" goes over; what is reported is the middle, the range all of them."""
+BLOCKS, DRAWN, DIRECTION_ERROR = 60, 200, 0.3
+"""Simulated blocks of a design, verdicts that are drawn from them, and how far other rows lie: measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GraphPlan(TablePlan):
-    """What is assumed of a discovery: pairs of columns, apart from each other.
-
-    Parameters
-    ----------
-    columns : int
-        Number of columns.
-    levels : int
-        Number of levels of each column; 0 are numbers.
-    alpha : float
-        Level of the tests; 0 takes the method's.
-    method : str or method
-        As in ``discover``.
-    """
+    """What is assumed of a discovery: pairs of columns, apart from each other."""
 
     task: ClassVar[str] = "discover"
     methods: ClassVar[str] = "discovery"
@@ -53,25 +49,20 @@ class GraphPlan(TablePlan):
     quick: ClassVar[bool] = False
     close: ClassVar[float] = 1.1
 
-    columns: int = 6
-    levels: int = 0
-    alpha: float = 0.0
-    method: Any = "auto"
-
-    def __post_init__(self) -> None:
-        public.whole("columns", self.columns, 2, 40)
-        public.whole("levels", self.levels, 0, 20)
-        public.number("alpha", self.alpha, 0.0, 0.5)
+    columns: int = assumption("Number of columns.", 6, 2, 40)
+    levels: int = assumption("Number of levels of each column; 0 are numbers.", 0, 0, 20)
+    alpha: float = assumption("Level of the tests; 0 takes the method's.", 0.0, 0.0, 0.5)
+    method: Any = assumption("As in discover.", "auto")
 
     @classmethod
     def of(cls, schema: Schema, *, columns: Any = None, alpha: float | None = None, **more: Any) -> Self:
-        sizes = {levels(schema.column(name)) for name in columns or schema.names}
+        sizes = {level_count(schema.column(name)) for name in columns or schema.names}
         if len(sizes) > 1:
             raise ParameterError("a plan of discover takes columns of one kind: numbers, or as many levels each")
         return cls(columns=len(columns or schema.names), levels=sizes.pop(), alpha=alpha or 0.0, **more)
 
     def expected(self, n: int, loss: Loss) -> Forecast:
-        """Return where correlations settle that fall after each edge found and rise after each that was not."""
+        """Return the mean of correlations that fall after each edge found and rise after each that was not."""
         pairs = self.columns // 2
         seen = [np.full(pairs, math.log(0.3))]
         names = [f"v{place}" for place in range(self.columns)]
@@ -101,7 +92,7 @@ class GraphPlan(TablePlan):
         note = f"method {methods[-1]}, {TABLES} simulated tables"
         if least > 0.9:
             return Forecast(math.inf, 0.9, math.inf, note)
-        return Forecast(least, least * (1 - RELATIVE_ERROR), least * (1 + RELATIVE_ERROR), note)
+        return Forecast(least, least * (1 - EDGE_ERROR), least * (1 + EDGE_ERROR), note)
 
     def sentence(self, forecast: Forecast) -> str:
         if math.isinf(forecast.accuracy):
@@ -110,3 +101,65 @@ class GraphPlan(TablePlan):
             f"a correlation of {forecast.accuracy:.2g} ({forecast.low:.2g} to {forecast.high:.2g}) "
             f"appears as an edge with probability {CHANCE:g}"
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirectionPlan(TablePlan):
+    """What is assumed of a direction: the effect is a curve of the cause and noise on top."""
+
+    task: ClassVar[str] = "direction"
+    goal: ClassVar[str] = "probability of the right direction"
+    more_is_better: ClassVar[bool] = True
+    least: ClassVar[int] = 144
+    most: ClassVar[int] = 1_000_000
+    quick: ClassVar[bool] = False
+    close: ClassVar[float] = 1.1
+
+    curve: str = assumption(
+        "The curve, as mechanism of simulate.anm_pair; any: tanh, cubic, exponential and sine.", "any",
+    )  # fmt: skip
+    cause: str = assumption("The distribution of the cause, gaussian or uniform.", "gaussian")
+    noise: float = assumption("The noise's standard deviation beside that of the curve.", 0.5, 0.01, 100.0)
+    alpha: float = assumption("Level of the verdict.", 0.1, 1e-6, 0.5)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for curve in self._curves:
+            _pool(curve, self.cause, self.noise, 48, 1)  # refuses an unknown curve or distribution
+
+    @classmethod
+    def of(cls, schema: Schema, *, first: str, second: str, alpha: float = 0.1, **more: Any) -> Self:
+        if not all(isinstance(schema.column(name), Bounded) for name in (first, second)):
+            raise ParameterError("a direction needs two columns declared Bounded")
+        if more.pop("method", "auto") != "auto":
+            text = "direction can be planned for the default method only"
+            raise ParameterError(text, argument="method", rule="choice")
+        return cls(alpha=alpha, **more)
+
+    def expected(self, n: int, loss: Loss) -> Forecast:
+        rows = self.table({name: np.zeros(n, dtype=np.int8) for name in "xy"}, dict.fromkeys("xy", Bounded(-1, 1)))
+        question = Pair.of(rows, "x", "y", None, self.alpha)
+        planned = plan_call(question, Verdict(), loss)
+        method, chances = cast(Verdict, planned.method), []
+        for curve in self._curves:
+            pool = _pool(curve, self.cause, self.noise, method.rows_per_block or 1, BLOCKS)
+            (counts,) = simulate_runs(1, partial(method.drawn, question, planned.spent, pool, times=DRAWN))
+            chances.append(counts["x causes y"] / DRAWN)
+        low, high = min(chances) / (1 + DIRECTION_ERROR), min(1.0, max(chances) * (1 + DIRECTION_ERROR))
+        return Forecast(median(chances), low, high, f"{BLOCKS} simulated subsets of {', '.join(self._curves)}")
+
+    def sentence(self, forecast: Forecast) -> str:
+        bounds = f"({forecast.low:.2f} to {forecast.high:.2f})"
+        return f"the right direction is found with probability {forecast.accuracy:.2f} {bounds}"
+
+    @property
+    def _curves(self) -> tuple[str, ...]:
+        return CURVES if self.curve == "any" else (self.curve,)
+
+
+@lru_cache(maxsize=64)
+def _pool(curve: Any, cause: Any, noise: float, rows: int, blocks: int) -> tuple[Bits, ...]:
+    pair = anm_pair(rows * blocks, mechanism=curve, noise_scale=noise, cause=cause, seed=1).columns
+    x, y = (pair[name].reshape(blocks, rows) for name in "xy")
+    rng = generator_from_seed(2)
+    return tuple(decisions_of_blocks(a, b, int(rng.integers(2**62))) for a, b in zip(x, y, strict=True))

@@ -1,14 +1,18 @@
-"""Planning a synthetic control: half the width of its interval, from calls on simulated panels."""
+"""Planning effects over time, of persons and of one unit: half the width of an interval, from simulated panels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-from dpcausal.core import validate as public
+import numpy as np
+
 from dpcausal.data.panels.panel import Panel
-from dpcausal.planning.effects import IntervalWidthPlan
-from dpcausal.planning.task_plan import unlimited_ledger
+from dpcausal.data.schema import Bounded, Levels, Schema
+from dpcausal.data.table import Table
+from dpcausal.effects.did.api import did
+from dpcausal.errors import ParameterError
+from dpcausal.planning.task_plan import IntervalWidthPlan, assumption, level_count, normal, unlimited_ledger
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.simulate import factor_panel
@@ -16,24 +20,50 @@ from dpcausal.synthetic_control.api import synthetic_control
 
 
 @dataclass(frozen=True, kw_only=True)
-class PanelPlan(IntervalWidthPlan):
-    """What is assumed of a synthetic control: units follow common factors, as in ``simulate.factor_panel``.
+class DidPlan(IntervalWidthPlan):
+    """What is assumed of differences in differences: one cohort, treated from the middle period on, and one never."""
 
-    Parameters
-    ----------
-    before, after : int
-        Periods before and from the start of the treatment.
-    width : float
-        How far apart the bounds of the outcome are.
-    spread : float
-        The standard deviation of a unit's own noise, as a part of ``width``.
-    shock : float
-        How far all units move at the start, as a part of ``width``.
-    coverage : float
-        Of the interval.
-    method : str or method
-        As in ``synthetic_control``.
-    """
+    task: ClassVar[str] = "did"
+    records: ClassVar[str] = "persons"
+    relative_error: ClassVar[float] = 0.15
+    no_interval_note: ClassVar[str] = "; none where outcomes are skewed or have long tails"
+    quick: ClassVar[bool] = False
+    least: ClassVar[int] = 200
+    most: ClassVar[int] = 200_000
+
+    periods: int = assumption("Number of periods.", 4, 2, 30)
+    width: float = assumption("How far apart the bounds of the outcome are.", 1.0, 1e-9, 1e12)
+    spread: float = assumption(
+        "The standard deviation of a person's outcome from period to period, as a part of width.", 0.1, 1e-3, 0.3,
+    )  # fmt: skip
+    share: float = assumption("Of the persons that are treated.", 0.5, 0.01, 0.99)
+    coverage: float = assumption("Of the interval.", 0.95, 0.5, 0.999)
+
+    @classmethod
+    def of(cls, schema: Schema, *, time: str, outcome: str, cohort: str, coverage: float = 0.95, **more: Any) -> Self:
+        declared, never = schema.column(outcome), schema.column(cohort)
+        if not isinstance(declared, Bounded) or isinstance(never, Bounded):
+            raise ParameterError("a plan of did takes a bounded outcome and a cohort of levels")
+        return cls(periods=level_count(schema.column(time)), width=declared.width, coverage=coverage, **more)
+
+    def simulate_once(self, n: int, loss: Loss, rng: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
+        person, time = np.divmod(np.arange(n * self.periods), self.periods)
+        begins, half = self.periods // 2, self.width / 2
+        cohort = np.where(rng.random(n) < self.share, begins, self.periods)[person]
+        outcome = self.spread * self.width * (normal(rng, n)[person] + normal(rng, n * self.periods))
+        schema = Schema({"time": Levels(range(self.periods)), "cohort": Levels([begins, self.periods]),
+                         "outcome": Bounded(-half, half)})  # fmt: skip
+        frame = {"person": person, "time": time, "cohort": cohort, "outcome": np.clip(outcome, -half, half)}
+        result = did(
+            Table(frame, schema, unlimited_ledger(person="person"), person="person"), time="time",
+            outcome="outcome", cohort="cohort", loss=loss, coverage=self.coverage, accept_large_epsilon=True,
+        )  # fmt: skip
+        return (None if result.att is None else result.att.interval), ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PanelPlan(IntervalWidthPlan):
+    """What is assumed of a synthetic control: units follow common factors, as in ``simulate.factor_panel``."""
 
     task: ClassVar[str] = "synthetic_control"
     methods: ClassVar[str] = "synthetic_control"
@@ -44,21 +74,13 @@ class PanelPlan(IntervalWidthPlan):
     least: ClassVar[int] = 20
     most: ClassVar[int] = 100_000
 
-    before: int = 10
-    after: int = 3
-    width: float = 2.0
-    spread: float = 0.03
-    shock: float = 0.1
-    coverage: float = 0.9
-    method: Any = "auto"
-
-    def __post_init__(self) -> None:
-        for name, least in (("before", 2), ("after", 1)):
-            public.whole(name, getattr(self, name), least, 500)
-        public.number("width", self.width, 1e-9, 1e12)
-        public.number("spread", self.spread, 1e-4, 0.3)
-        public.number("shock", self.shock, 0.0, 0.3)
-        public.number("coverage", self.coverage, 0.5, 0.9999)
+    before: int = assumption("Periods before the start of the treatment.", 10, 2, 500)
+    after: int = assumption("Periods from the start of the treatment.", 3, 1, 500)
+    width: float = assumption("How far apart the bounds of the outcome are.", 2.0, 1e-9, 1e12)
+    spread: float = assumption("The standard deviation of a unit's own noise, as a part of width.", 0.03, 1e-4, 0.3)
+    shock: float = assumption("How far all units move at the start, as a part of width.", 0.1, 0.0, 0.3)
+    coverage: float = assumption("Of the interval.", 0.9, 0.5, 0.9999)
+    method: Any = assumption("As in synthetic_control.", "auto")
 
     def simulate_once(self, n: int, loss: Loss, rng: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
         made = factor_panel(

@@ -1,4 +1,4 @@
-"""``plan``: the accuracy that n records and a loss buy, or the n or the ε that an accuracy takes; no data."""
+"""``plan``: the accuracy to expect of n records and a loss, or the n or the ε that an accuracy needs; no data."""
 
 from __future__ import annotations
 
@@ -11,13 +11,21 @@ from typing import Any
 from dpcausal.core import validate as public
 from dpcausal.data.schema import Schema
 from dpcausal.errors import DpCausalError, InfeasibleError, LossError, ParameterError, nearest, with_signature_errors
-from dpcausal.planning.registry import TASK_PLANS
-from dpcausal.planning.task_plan import Forecast, TaskPlan
+from dpcausal.planning.effects import EffectPlan, MomentsPlan
+from dpcausal.planning.graphs import DirectionPlan, GraphPlan
+from dpcausal.planning.panels import DidPlan, PanelPlan
+from dpcausal.planning.task_plan import Forecast, TaskPlan, rounded_loss, scaled_loss
+from dpcausal.planning.tests import TestPlan
 from dpcausal.plotting import axes, titled
 from dpcausal.privacy.checks import check_epsilon_consent
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
+from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy
 from dpcausal.result import TextResult, data_frame, plain
 
+ALL: tuple[type[TaskPlan], ...] = (
+    TestPlan, DirectionPlan, GraphPlan, EffectPlan, MomentsPlan, DidPlan, PanelPlan,
+)  # fmt: skip
+TASK_PLANS: dict[str, type[TaskPlan]] = {kind.task: kind for kind in ALL}
+"""What a plan of a task assumes, by the task's name."""
 LEAST_EPSILON, MOST_EPSILON = 0.01, 20.0
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Of the n, or of the loss, where a plan's curve is computed."""
@@ -43,8 +51,10 @@ class Plan(TextResult):
         Which of n, loss and accuracy was sought.
     why : str
         How it was predicted.
-    assumed : Prospect
+    assumed : TaskPlan
         What was assumed.
+    others : str
+        What to expect under other assumptions.
     """
 
     task: str
@@ -57,13 +67,15 @@ class Plan(TextResult):
     solved: str
     why: str
     assumed: TaskPlan = field(repr=False)
+    others: str = ""
 
     def summary(self) -> str:
         """Return the plan in sentences."""
-        sentence = self.assumed.sentence(Forecast(self.accuracy, self.low, self.high))
+        sentence = self.assumed.sentence(Forecast(self.accuracy, self.low, self.high, others=self.others))
+        records = "persons" if getattr(self.assumed, "persons", False) else self.assumed.records
         assumed = ", ".join(f"{name} {value}" for name, value in self._assumed().items())
         return (
-            f"{self.task} of {self.n} {self.assumed.records} at {self.loss}: {sentence}.\n"
+            f"{self.task} of {self.n} {records} at {self.loss}: {sentence}.\n"
             f"Assumed: {assumed}. Predicted by: {self.why}. Nothing was read or spent."
         )
 
@@ -83,7 +95,7 @@ class Plan(TextResult):
         rows = []
         for factor in FACTORS:
             n = round(self.n * factor) if over == "n" else self.n
-            loss = self.loss if over == "n" else _times(self.loss, factor)
+            loss = self.loss if over == "n" else scaled_loss(self.loss, factor)
             forecast = _tried(self.assumed, n, loss)
             point = {"accuracy": forecast.accuracy, "low": forecast.low, "high": forecast.high}
             rows.append({"n": n, "loss": loss, **point})
@@ -95,8 +107,7 @@ class Plan(TextResult):
 
     def plot(self, ax: Any = None, over: str = "n") -> Any:
         """Draw the accuracy over n, or over ``"epsilon"``, with its range."""
-
-        return draw_plan(self, ax, over)
+        return _draw_plan(self, ax, over)
 
 
 def _named(method: Any) -> str:
@@ -181,8 +192,9 @@ def plan(
         many = _least(lambda size: (math.ceil(size), paid), task_plan, goal, *ends)
         return _solved_plan(task_plan, math.ceil(many), loss, "n")
     whole, known_delta = int(n or 0), task_plan.delta if delta is None else delta
-    epsilon = _least(lambda size: (whole, _pure(size, known_delta)), task_plan, goal, LEAST_EPSILON, MOST_EPSILON)
-    return _solved_plan(task_plan, whole, _pure(epsilon, known_delta), "loss")
+    ends = LEAST_EPSILON, MOST_EPSILON
+    epsilon = _least(lambda size: (whole, rounded_loss(size, known_delta)), task_plan, goal, *ends)
+    return _solved_plan(task_plan, whole, rounded_loss(epsilon, known_delta), "loss")
 
 
 def task_plan_of(kind: type[TaskPlan], schema: Schema | None, assumed: dict[str, Any]) -> TaskPlan:
@@ -208,15 +220,21 @@ def _tried(task_plan: TaskPlan, n: int, loss: Loss) -> Forecast:
 def _solved_plan(task_plan: TaskPlan, n: int, loss: Loss, solved: str) -> Plan:
     forecast = task_plan.expected(n, loss)
     accuracy = forecast.accuracy, forecast.low, forecast.high, task_plan.goal
-    return Plan(task_plan.task, n, loss, *accuracy, solved, forecast.why, task_plan)
+    return Plan(task_plan.task, n, loss, *accuracy, solved, forecast.why, task_plan, forecast.others)
 
 
-def _least(
-    at: Callable[[float], tuple[int, Loss]], task_plan: TaskPlan, goal: float, low: float, high: float
-) -> float:
+def _meets(task_plan: TaskPlan, n: int, loss: Loss, goal: float) -> bool:
+    try:
+        accuracy = task_plan.accuracy_at(n, loss)
+    except DpCausalError:
+        return False
+    return accuracy >= goal if task_plan.more_is_better else accuracy <= goal
+
+
+def _least(at: Callable[[float], tuple[int, Loss]], task_plan: TaskPlan, goal: float, low: float, high: float) -> float:
     """Return the least size whose accuracy meets the goal, as closely as the plan can, by bisection of its log."""
     size = low
-    while not task_plan.meets(_tried(task_plan, *at(size)), goal):
+    while not _meets(task_plan, *at(size), goal):
         if size >= high:
             n, loss = at(high)
             best = task_plan.expected(n, loss)  # raises the error that refuses the question there
@@ -225,25 +243,13 @@ def _least(
     high = size
     while high > low * task_plan.close:
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if task_plan.meets(_tried(task_plan, *at(middle)), goal) else (middle, high)
+        low, high = (low, middle) if _meets(task_plan, *at(middle), goal) else (middle, high)
     return high
 
 
-def _pure(epsilon: float, delta: float) -> Loss:
-    rounded = float(f"{epsilon:.4g}")
-    return ApproxDP(rounded, delta) if delta else PureDP(rounded)
-
-
-def _times(loss: Loss, factor: float) -> Loss:
-    if isinstance(loss, ZCDP):
-        return ZCDP(float(f"{loss.rho * factor**2:.4g}"))
-    return _pure(loss.epsilon * factor, loss.delta)  # type: ignore[union-attr]
-
-
-def draw_plan(plan: Plan, ax: Any, over: str) -> Any:
-    """Draw the curve with its range, and the plan on it; what no size reaches is left out."""
+def _draw_plan(plan: Plan, ax: Any, over: str) -> Any:
     ax = axes(ax, (6, 3.5))
-    points = [row for row in plan.curve(over) if math.isfinite(row["high"])]
+    points = [row for row in plan.curve(over) if math.isfinite(row["high"])]  # without sizes that have no accuracy
     rho = isinstance(plan.loss, ZCDP)
 
     def place(n: int, loss: Any) -> float:

@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 
-from dpcausal.data.schema import Column, Schema
+from dpcausal.core import validate as public
+from dpcausal.data.schema import Bounded, Column, Schema
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import ApproxDP, Loss
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, simulated_noise
 
 T = TypeVar("T")
 
 REACH = 4.0
 """A simulated number is moved to within so many standard deviations."""
+MOST_ROWS, MOST_SQUARES = 200_000, 3_000_000
+"""Simulated rows, and rows times squared columns; larger tables are simulated with fewer rows, see ``fewer_rows``."""
 
 
 class Forecast(NamedTuple):
-    """The accuracy to expect, a range that it should lie in, and what else must be said of it."""
+    """The accuracy to expect, a range that it should lie in, how it was predicted, and other accuracies as text."""
 
     accuracy: float
     low: float
     high: float
     why: str = ""
+    others: str = ""
+
+
+def assumption(text: str, default: Any, least: Any = None, most: Any = None) -> Any:
+    """Return a field of a plan: its text for the command's help, its default, its range, of whole numbers if ints."""
+    return field(default=default, metadata={"text": text, "range": (least, most)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,52 +63,100 @@ class TaskPlan(ABC):
     close: ClassVar[float] = 1.02
     """How closely it is sought."""
 
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            least, most = one.metadata["range"]
+            value = getattr(self, one.name)
+            if isinstance(least, int):
+                public.whole(one.name, value, least, most)
+            elif least is not None and value is not None:
+                public.number(one.name, value, least, most)
+
     @classmethod
     def of(cls, schema: Schema, *_: Any, **more: Any) -> Self:
-        """Return the plan of a call of the task with these arguments on a table of a schema."""
         raise ParameterError(f"a plan of {cls.task} takes no schema: state what it assumes")
 
     @abstractmethod
     def expected(self, n: int, loss: Loss) -> Forecast:
         """Return what to expect; raise what a call would for a public reason."""
 
-    @abstractmethod
-    def sentence(self, forecast: Forecast) -> str:
-        """Return it in words."""
+    def accuracy_at(self, n: int, loss: Loss) -> float:
+        return self.expected(n, loss).accuracy
 
-    def meets(self, forecast: Forecast, target: float) -> bool:
-        """Return whether an accuracy is as good as a target."""
-        return forecast.accuracy >= target if self.more_is_better else forecast.accuracy <= target
+    @abstractmethod
+    def sentence(self, forecast: Forecast) -> str: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class TablePlan(TaskPlan):
-    """A task that asks a table.
+    """A task that asks a table."""
 
-    Parameters
-    ----------
-    persons : bool
-        Whether records are persons, whose ids are private.
-    """
-
-    persons: bool = False
+    persons: bool = assumption(
+        "Whether n counts persons with private ids. It decides which methods are available, not their accuracy.", False,
+    )  # fmt: skip
 
     def table(self, columns: dict[str, Any], schema: Mapping[str, Column]) -> Table:
-        """Return a table of simulated rows."""
         if self.persons:
             columns = columns | {"person": np.arange(len(next(iter(columns.values()))))}
         person = "person" if self.persons else None
         return Table(columns, Schema(schema), unlimited_ledger(person=person), person=person)
 
 
+@dataclass(frozen=True, kw_only=True)
+class IntervalWidthPlan(TaskPlan):
+    """An interval of which half the width is predicted."""
+
+    goal: ClassVar[str] = "half the width of the interval"
+    more_is_better: ClassVar[bool] = False
+    delta: ClassVar[float] = 1e-6
+    relative_error: ClassVar[float]
+    """How far other rows are from the simulated ones, as a share: measured."""
+    no_interval_note: ClassVar[str] = ""
+    """Where there may be no interval, as text."""
+    simulated_tables: ClassVar[int] = 9
+    """Calls on simulated rows; the median and the range of their widths are reported."""
+
+    @abstractmethod
+    def simulate_once(self, n: int, loss: Loss, rng: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
+        """Return the interval of a call on simulated rows, or why there is none."""
+
+    def half_widths(self, times: int, n: int, loss: Loss) -> tuple[list[float], str]:
+        """Return half the widths of some calls, in order, infinite without an interval, and why there was none."""
+        results = simulate_runs(times, partial(self.simulate_once, n, loss))
+        halves = sorted(math.inf if interval is None else (interval[1] - interval[0]) / 2 for interval, _ in results)
+        return halves, next((reason for _, reason in reversed(results) if reason), "")
+
+    def accuracy_at(self, n: int, loss: Loss) -> float:
+        halves, _ = self.half_widths(self.simulated_tables, n, loss)
+        return halves[len(halves) // 2]
+
+    def expected(self, n: int, loss: Loss) -> Forecast:
+        halves, reason = self.half_widths(self.simulated_tables, n, loss)
+        middle, tenth, factor = halves[len(halves) // 2], len(halves) // 8, 1 + self.relative_error
+        low, high = min(halves[tenth], middle / factor), max(halves[-1 - tenth], middle * factor)
+        why = f"{len(halves)} simulated tables" + (f"; without an interval where {reason}" if reason else "")
+        return Forecast(middle, low, high, why)
+
+    @property
+    def condition(self) -> str:
+        """Under which assumption the accuracy is expected, as text."""
+        return ""
+
+    def sentence(self, forecast: Forecast) -> str:
+        if math.isinf(forecast.accuracy):
+            return "no confidence interval is expected" + (f": {forecast.why}" if forecast.why else "")
+        level = f"{100 * float(getattr(self, 'coverage', 0.95)):g} % CI"
+        bounds = f"from ±{forecast.low:.2g} to ±{forecast.high:.2g}"
+        if math.isinf(forecast.high):
+            bounds = f"at best ±{forecast.low:.2g}, in a bad case no interval"
+        parts = [f"{level} about ±{forecast.accuracy:.2g}{self.condition}", forecast.others,
+                 f"{bounds}{self.no_interval_note}"]  # fmt: skip
+        return "; ".join(part for part in parts if part)
+
+
 def unlimited_ledger(**unit: Any) -> Ledger:
     """Return a ledger for simulated records, which protects this unit, by default rows."""
     return Ledger.in_memory(ApproxDP(1_000_000, 0.5), **unit, accept_large_epsilon=True)
-
-
-def trials(n: int, most: int, rows: int) -> int:
-    """Return how many simulated tables of n rows are asked: fewer of long ones, at least 40."""
-    return max(40, min(most, rows // n))
 
 
 def simulate_runs(n: int, once: Callable[[PublicGenerator], T]) -> list[T]:
@@ -110,5 +169,29 @@ def simulate_runs(n: int, once: Callable[[PublicGenerator], T]) -> list[T]:
 
 
 def normal(rng: PublicGenerator, *shape: int) -> Any:
-    """Return standard normal numbers, moved to within ±4."""
     return rng.standard_normal(shape).clip(-REACH, REACH)
+
+
+def rounded_loss(epsilon: float, delta: float) -> Loss:
+    rounded = float(f"{epsilon:.4g}")
+    return ApproxDP(rounded, delta) if delta else PureDP(rounded)
+
+
+def scaled_loss(loss: Loss, factor: float) -> Loss:
+    if isinstance(loss, ZCDP):
+        return ZCDP(float(f"{loss.rho * factor**2:.4g}"))
+    return rounded_loss(loss.epsilon * factor, loss.delta)  # type: ignore[union-attr]
+
+
+def fewer_rows(n: int, loss: Loss, columns: int) -> tuple[int, Loss, float]:
+    """Return rows and a loss to simulate instead of n at a loss, and the factor between the widths of intervals.
+
+    With k times fewer rows, √k times the loss leaves noise and sampling error in the same proportion, each √k wider.
+    """
+    fewer = min(n, MOST_ROWS, MOST_SQUARES // columns**2)
+    factor = math.sqrt(fewer / n)
+    return fewer, loss if fewer == n else scaled_loss(loss, 1 / factor), factor
+
+
+def level_count(declared: Column) -> int:
+    return 0 if isinstance(declared, Bounded) else len(declared)

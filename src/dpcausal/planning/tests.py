@@ -11,46 +11,26 @@ import numpy as np
 
 from dpcausal.core import validate as public
 from dpcausal.core.run import plan_call
-from dpcausal.data.schema import Bounded, Column, Levels, Schema
+from dpcausal.data.schema import Bounded, Levels, Schema
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError
 from dpcausal.independence.api import ci_test
 from dpcausal.independence.methods import METHODS
 from dpcausal.independence.question import IndependenceQuestion, IndependenceTest
-from dpcausal.planning.task_plan import REACH, Forecast, TablePlan, normal, simulate_runs, trials
+from dpcausal.planning.task_plan import REACH, Forecast, TablePlan, assumption, level_count, normal, simulate_runs
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
 
 WORSE, BETTER = 0.4, 1.5
 """How far other shapes move the chance, in standard deviations of the statistic: measured; skewed columns show more."""
 ROWS = 300_000
-"""Simulated rows of one forecast, but for long tables."""
-
-
+"""Simulated rows of one forecast; long tables are simulated 40 times."""
 RARER = " if the second of two categories has a rate of {:g}; far less often if it is rarer"
 
 
 @dataclass(frozen=True, kw_only=True)
 class TestPlan(TablePlan):
-    """What is assumed of a test.
-
-    Parameters
-    ----------
-    correlation : float
-        Of x and y once the given columns are known; Cramér's V of levels.
-    x, y : int
-        Number of levels of x and of y; 0 is a number.
-    rate : float
-        How often the second level occurs, of x and of y where they have two.
-    given : int
-        How many numbers are given.
-    cells : int
-        How many combinations of levels are given; 1 without any.
-    alpha : float
-        Level of the test.
-    method : str or method
-        As in ``ci_test``.
-    """
+    """What is assumed of a test."""
 
     task: ClassVar[str] = "ci_test"
     methods: ClassVar[str] = "independence"
@@ -59,28 +39,23 @@ class TestPlan(TablePlan):
     least: ClassVar[int] = 130
     most: ClassVar[int] = 3_000_000
 
-    correlation: float = 0.1
-    x: int = 0
-    y: int = 0
-    rate: float = 0.5
-    given: int = 0
-    cells: int = 1
-    alpha: float = 0.05
-    method: Any = "auto"
-
-    def __post_init__(self) -> None:
-        public.number("correlation", self.correlation, 1e-3, 0.99)
-        public.number("alpha", self.alpha, 1e-6, 0.5)
-        public.number("rate", self.rate, 0.001, 0.999)
-        for name, most in (("x", 50), ("y", 50), ("given", 20), ("cells", 10_000)):
-            public.whole(name, getattr(self, name), int(name == "cells"), most)
+    correlation: float = assumption(
+        "Of x and y once the given columns are known; Cramér's V of levels.", 0.1, 1e-3, 0.99,
+    )  # fmt: skip
+    x: int = assumption("Number of levels of x and of y; 0 is a number.", 0, 0, 50)
+    y: int = assumption("Number of levels of x and of y; 0 is a number.", 0, 0, 50)
+    rate: float = assumption("How often the second level occurs, of x and of y where they have two.", 0.5, 0.001, 0.999)
+    given: int = assumption("How many numbers are given.", 0, 0, 20)
+    cells: int = assumption("How many combinations of levels are given; 1 without any.", 1, 1, 10_000)
+    alpha: float = assumption("Level of the test.", 0.05, 1e-6, 0.5)
+    method: Any = assumption("As in ci_test.", "auto")
 
     @classmethod
     def of(
         cls, schema: Schema, *, x: Any, y: Any, given: Any, alpha: float = 0.05, method: Any = "auto", **more: Any
     ) -> Self:
         known = (given,) if isinstance(given, str) else given
-        sizes = [levels(schema.column(one)) for one in (single(x), single(y), *known)]
+        sizes = [level_count(schema.column(one)) for one in (_single(x), _single(y), *known)]
         cells = math.prod(size for size in sizes[2:] if size)
         return cls(x=sizes[0], y=sizes[1], given=sizes[2:].count(0), cells=cells, alpha=alpha, method=method, **more)
 
@@ -88,17 +63,17 @@ class TestPlan(TablePlan):
         """Return it by the method's own formula, or else from simulated tables."""
         question = IndependenceQuestion.of(self._table(n), "x", "y", self._given, self.alpha)
         planned = plan_call(question, public.chosen(self.method, IndependenceTest, METHODS), loss)
-        way = cast("IndependenceTest", planned.method)
-        chance = way.approximate_power(question, planned.spent, self.correlation)
+        method = cast("IndependenceTest", planned.method)
+        chance = method.approximate_power(question, planned.spent, self.correlation)
         if chance is not None and (self.rate == 0.5 or 2 not in (self.x, self.y)):
-            return Forecast(chance, *_around(chance, chance), f"method {way.name}")
-        many = trials(n, 120, ROWS)
+            return Forecast(chance, *_around(chance, chance), f"method {method.name}")
+        many = max(40, min(120, ROWS // n))
         detected = simulate_runs(many, lambda rng: ci_test(
             self._table(n, rng), "x", "y", given=self._given, loss=loss, method=self.method, alpha=self.alpha,
             accept_large_epsilon=True,
         ).decision).count("dependent")  # fmt: skip
-        low, high = wilson(detected, many)
-        return Forecast(detected / many, *_around(low, high), f"method {way.name}, {many} simulated tables")
+        low, high = _wilson(detected, many)
+        return Forecast(detected / many, *_around(low, high), f"method {method.name}, {many} simulated tables")
 
     def sentence(self, forecast: Forecast) -> str:
         return (
@@ -137,13 +112,7 @@ class TestPlan(TablePlan):
         return (codes - (size - 1) / 2) / math.sqrt(max(size * size - 1, 1) / 12)
 
 
-def levels(declared: Column) -> int:
-    """Return how many levels a column has, 0 if it is a number."""
-    return 0 if isinstance(declared, Bounded) else len(declared)
-
-
-def single(named: Any) -> str:
-    """Return the one column that is named."""
+def _single(named: Any) -> str:
     names = [named] if isinstance(named, str) else list(named)
     if len(names) != 1:
         raise ParameterError("a plan takes one column x and one y")
@@ -155,10 +124,10 @@ def _around(low: float, high: float) -> tuple[float, float]:
     return NormalDist().cdf(below - WORSE), NormalDist().cdf(above + BETTER)
 
 
-def wilson(successes: int, trials: int) -> tuple[float, float]:
+def _wilson(successes: int, trials: int) -> tuple[float, float]:
     """Return the 95 % Wilson interval of a probability.
 
-    >>> tuple(round(end, 3) for end in wilson(5, 100))
+    >>> tuple(round(end, 3) for end in _wilson(5, 100))
     (0.022, 0.112)
     """
     normal_95 = 1.959964

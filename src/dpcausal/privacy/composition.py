@@ -195,8 +195,7 @@ class Remaining:
     def __str__(self) -> str:
         if self.epsilon is None:
             return "no limit (no privacy)"
-        pair = f"ε = {_shortest(self.epsilon)}{f', δ = {_shortest(self.delta)}' if self.delta else ''}"
-        return pair if self.rho is None else f"{pair} (or ρ = {_shortest(self.rho)})"
+        return f"ε = {_shortest(self.epsilon)}{f' (or ρ = {_shortest(self.rho)})' if self.rho else ''}"
 
 
 def _shortest(value: float) -> str:

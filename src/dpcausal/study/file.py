@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 from dpcausal.data.schema import Schema
+from dpcausal.data.sources.text_file import TextFile
 from dpcausal.data.toml_text import toml_in
 from dpcausal.errors import DpCausalError, Hint, ParameterError
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, written_amount
@@ -58,7 +59,6 @@ def lines_of(text: str) -> dict[Place, int]:
 
 
 def line_of(place: Place, lines: dict[Place, int]) -> int | None:
-    """Return the line of a key, or of the nearest table around it."""
     while place and place not in lines:
         place = place[:-1]
     return lines.get(place)
@@ -93,9 +93,7 @@ Amount = Annotated[Any, PlainValidator(_amount), WithJsonSchema({"type": ["numbe
 class Part(BaseModel):
     """A table of the file: unknown keys are refused, what was given is not printed."""
 
-    model_config = ConfigDict(
-        extra="forbid", hide_input_in_errors=True, frozen=True, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True, frozen=True, use_attribute_docstrings=True)
 
 
 class Price(Part):
@@ -115,7 +113,6 @@ class Price(Part):
         return self
 
     def loss(self) -> Loss:
-        """Return it as a loss."""
         if self.rho is not None:
             return ZCDP(self.rho)
         epsilon = self.epsilon or 0.0
@@ -150,8 +147,31 @@ class QuestionPart(Price):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The task's own arguments."""
         return dict(self.model_extra or {})
+
+
+class DataPart(Part):
+    """A text file and its format."""
+
+    file: Text
+    """Path of the data file, relative to the study file."""
+    separator: str = ","
+    """Separator of the fields: a comma, a semicolon, a tab or a bar."""
+    decimal: str = "."
+    """Decimal point or comma of numbers."""
+    encoding: str = "utf-8"
+    """Encoding of the text, such as utf-8 or cp1252."""
+
+    def text_file(self, path: str) -> TextFile:
+        return TextFile(path, self.separator, self.decimal, self.encoding)
+
+    @model_validator(mode="after")
+    def _known(self) -> DataPart:
+        try:
+            self.text_file(self.file)
+        except ParameterError as error:
+            raise ValueError(str(error)) from None
+        return self
 
 
 class Bounds(Part):
@@ -238,8 +258,8 @@ class StudyFile(Part):
 
     title: Text
     """Title of the study and of its report."""
-    data: Text
-    """Path of the data file, relative to the study file."""
+    data: Text | DataPart
+    """Path of the data file, relative to the study file; a table if the file is not comma-separated UTF-8."""
     ledger: Text
     """Path of the ledger, relative to the study file."""
     budget: Budget
@@ -267,6 +287,10 @@ class StudyFile(Part):
     approvers: Approvers = Approvers()
     """Who signs the report."""
 
+    @property
+    def data_file(self) -> str:
+        return self.data.file if isinstance(self.data, DataPart) else self.data
+
     @model_validator(mode="after")
     def _whole(self) -> StudyFile:
         if not self.columns and self.panel is None:
@@ -291,7 +315,6 @@ DESCRIPTIONS = {"label": str, "unit": str, "source": str, "meaning": str, "level
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the shape of a study file as a JSON schema."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **StudyFile.model_json_schema()}
 
 
@@ -310,20 +333,18 @@ class StudyText:
             raise ParameterError(f"{str(path)!r} cannot be read as a text file in UTF-8") from None
 
     def refusal(self, place: Place, text: str, rule: str = "study-file", hint: Hint = "") -> ParameterError:
-        """Return the error of a place in the file."""
         line = line_of(place, lines_of(self.text))
         dotted = ".".join(str(part) for part in place if not isinstance(part, int))
         where = f"{self.path.name}{'' if line is None else f', line {line}'}{f', {dotted}' if dotted else ''}"
         return ParameterError(f"{where}: {text}", argument=dotted, rule=rule, hint=hint)
 
     def read(self) -> tuple[StudyFile, Schema | None]:
-        """Return the checked file, and the schema of its columns."""
         table = toml_in(self.text, self.path.name)
         problems: list[ParameterError] = []
         try:
             study = StudyFile.model_validate(table)
         except ValidationError as error:
-            problems = [self._problem(found) for found in error.errors(include_url=False, include_input=False)]
+            problems = [self._problem(details) for details in error.errors(include_url=False, include_input=False)]
         if problems:
             raise ParameterError("\n".join(str(problem) for problem in problems))
         columns = {}

@@ -1,10 +1,11 @@
-"""The state of a question of a study: to be answered at a cost, answered, paid for without a result, or impossible."""
+"""The state of a study's questions: to be answered at a cost, answered, paid without a result, or impossible."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from textwrap import wrap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +17,13 @@ from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.sources.origin import Origin
 from dpcausal.data.table import Table
 from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerError
-from dpcausal.planning.plan import task_plan_of
-from dpcausal.planning.registry import TASK_PLANS
+from dpcausal.planning.plan import TASK_PLANS, task_plan_of
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import Loss, parse_loss
+from dpcausal.privacy.loss import ZCDP, Loss, parse_loss
 from dpcausal.privacy.sensitivity import Relation, Unit
-from dpcausal.result import plain, short_loss
+from dpcausal.result import TextResult, plain, short_amount, short_loss
 from dpcausal.study.tasks import ask, method_of
-from dpcausal.study.wording import Wording
+from dpcausal.study.wording import Wording, answers_of
 
 if TYPE_CHECKING:
     from dpcausal.study.file import QuestionPart
@@ -32,13 +32,14 @@ TO_ASK, ANSWERED, EARLIER, UNKEPT, SPENT, CANNOT, BEYOND = (
     "to ask", "answered", "answered from other data", "answered, not in the ledger", "spent, no answer",
     "cannot be asked", "beyond the budget",
 )  # fmt: skip
+WIDTH = 88
 
 
 @dataclass(frozen=True)
 class QuestionStatus:
     """One question: its state, cost, method, expected accuracy, and its result if it was saved.
 
-    ``asked`` identifies exactly this call in the ledger; ``error`` is why it cannot be answered.  ``about`` and
+    ``key`` identifies exactly this call in the ledger; ``error`` is why it cannot be answered.  ``about`` and
     ``conclusions`` are the question and its result as text.
     """
 
@@ -50,42 +51,153 @@ class QuestionStatus:
     settings: dict[str, Any] = field(default_factory=dict)
     caveats: tuple[str, ...] = ()
     forecast: str = ""
-    asked: str = ""
+    key: str = ""
     about: str = ""
     conclusions: tuple[str, ...] = ()
     answer: Any = field(default=None, repr=False)
     error: DpCausalError | None = field(default=None, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON's types, the answer as its own ``to_dict``."""
-        plainly = self.__dataclass_fields__.keys() - {"answer", "error", "about"}
-        values = {name: plain(getattr(self, name)) for name in self.__dataclass_fields__ if name in plainly}
-        each = self.answer if isinstance(self.answer, tuple) else (self.answer,)
-        answer = None if self.answer is None else [one.to_dict() for one in each]
+        names = self.__dataclass_fields__.keys() - {"answer", "error", "about"}
+        values = {name: plain(getattr(self, name)) for name in self.__dataclass_fields__ if name in names}
+        answer = None if self.answer is None else [one.to_dict() for one in answers_of(self.answer)]
         return values | {"question": self.question.name, "task": self.question.task, "answer": answer}
 
     @property
     def expected(self) -> list[str]:
-        """What to expect of it, or what became of it, as text."""
+        """What to expect of it, or its state, as text."""
         if self.state == TO_ASK:
             return [part for part in (*self.forecast.split("; "), self.reason) if part]
         return [f"{self.state}: {self.reason}" if self.reason else self.state]
 
     def line(self) -> str:
-        """Return its progress in a line."""
         cost = "" if self.cost is None else f"   {short_loss(self.cost)}"
-        reason = f": {self.reason}" if self.reason else ""
-        return f"{self.question.name}{cost}   {self.state}{reason}"
+        return f"{self.question.name}{cost}   {self.expected[0] if self.state != TO_ASK else self.state}"
 
     def worded(self, wording: Wording) -> QuestionStatus:
-        """Return it with its question and its result as text."""
-        each = self.answer if isinstance(self.answer, tuple) else (self.answer,)
-        lines = [line for one in each if one is not None for line in wording.conclusions(self.question, one)]
+        lines = [line for one in answers_of(self.answer) for line in wording.conclusions(self.question, one)]
         return replace(self, about=wording.short(self.question), conclusions=tuple(lines))
 
 
-def approximate_power(question: QuestionPart, subject: Table | Panel) -> DryRunStop | DpCausalError:
-    """Return how far a question would come: to its spend, or to an error that public things alone make."""
+@dataclass(frozen=True)
+class StudyPlan(TextResult):
+    """The state of all questions of a study, and what is left of its budget.
+
+    Attributes
+    ----------
+    title : str
+    n : int
+        Records, public.
+    questions : tuple of QuestionStatus
+        One per question, in order.
+    budget : Loss
+    left : Remaining
+        Of the budget, before the questions that are still to be answered.
+    records : str
+        What the records are: people, rows or units.
+    missing_ledger : str
+        Name of the ledger if it does not exist; empty if it does.
+    head : str
+        Fingerprint of the ledger; empty where there is none.
+    """
+
+    title: str
+    n: int
+    questions: tuple[QuestionStatus, ...]
+    budget: Loss
+    left: Any
+    records: str = "rows"
+    missing_ledger: str = ""
+    head: str = ""
+
+    @property
+    def done(self) -> bool:
+        """Whether every question is answered."""
+        return all(one.state == ANSWERED for one in self.questions)
+
+    @property
+    def remaining(self) -> str:
+        return str(self.left)
+
+    @property
+    def amounts(self) -> tuple[str, float, float]:
+        """The symbol of what is counted, the budget, and what is left of it."""
+        if isinstance(self.budget, ZCDP):
+            return "ρ", self.budget.rho, self.left.rho or 0.0
+        return "ε", getattr(self.budget, "epsilon", 0.0), self.left.epsilon or 0.0
+
+    @property
+    def total(self) -> str:
+        return short_amount(self.amounts[1])
+
+    @property
+    def rest(self) -> str:
+        return short_amount(self.amounts[2])
+
+    @property
+    def spent(self) -> str:
+        """What was spent of it, as ``ε = 1.75``."""
+        symbol, total, left = self.amounts
+        return f"{symbol} = {short_amount(round(total - left, 12))}"
+
+    def summary(self, *, verbose: bool = False, path: str = "study.toml") -> str:
+        """Return the plan as text; ``verbose`` adds δ, ρ and all that each method assumes."""
+        left = self.remaining if verbose else self.rest
+        lines = [self.title, f"{self.n:,} {self.records}. Budget {short_loss(self.budget)}: {left} left. Nothing is "
+                             "spent by this command."]  # fmt: skip
+        if self.missing_ledger:
+            lines.append(f"The ledger {self.missing_ledger} does not exist yet.")
+        if not self.questions:
+            return "\n".join([*lines, "", "No question yet: add a [[question]] to the file."])
+        lines += ["", *self._table(verbose), "", *self._closing()]
+        if verbose:
+            lines += [f"warning: {one.question.name}: {caveat}"
+                      for one in self.questions if one.state == TO_ASK for caveat in one.caveats]  # fmt: skip
+        elif any(one.caveats for one in self.questions):
+            lines.append(f"Assumptions of each method: dpcausal plan {path} --verbose")
+        new = " --new-ledger" if self.missing_ledger else ""
+        return "\n".join([*lines, f"Next: dpcausal {'report' if self.done else 'run'} {path}{new}"])
+
+    def _table(self, verbose: bool) -> list[str]:
+        name = max(8, *(len(one.question.name) for one in self.questions))
+        kind = min(36, max(4, *(len(one.about) for one in self.questions)))
+        lines = [f"{'question':{name}}  {'type':{kind}}  {'cost':>8}  expected result, if assumptions hold"]
+        room = max(28, WIDTH - name - kind - 14)
+        for one in self.questions:
+            cost = "" if one.cost is None else str(one.cost) if verbose else short_loss(one.cost)
+            expected = [part for text in one.expected for part in wrap(text, room)] or [""]
+            about = wrap(one.about, kind) or [""]
+            for place in range(max(len(expected), len(about))):
+                detail = about[place] if place < len(about) else "", expected[place] if place < len(expected) else ""
+                first = (one.question.name, cost) if place == 0 else ("", "")
+                lines.append(f"{first[0]:{name}}  {detail[0]:{kind}}  {first[1]:>8}  {detail[1]}".rstrip())
+        return lines
+
+    def _closing(self) -> list[str]:
+        named = {state: ", ".join(one.question.name for one in self.questions if one.state == state)
+                 for state in (CANNOT, BEYOND, EARLIER)}  # fmt: skip
+        lines = [f"{state[0].upper()}{state[1:]}: {names}." for state, names in named.items() if names]
+        if named[CANNOT] or named[BEYOND]:
+            return [*lines, "A run stops here; with --partial it answers the other questions."]
+        if named[EARLIER]:
+            lines.append("--refresh NAME answers a question from the data as they are now, at a new cost.")
+        costs = {one.key or one.question.name: one.cost for one in self.questions if one.state == TO_ASK}
+        if costs:
+            amounts = [getattr(cost, "epsilon", None) for cost in costs.values()]
+            whole = sum(amount or 0.0 for amount in amounts)
+            total = "" if None in amounts else f" for ε = {short_amount(round(whole, 12))} in all"
+            lines.append(f"A run answers {len(costs)} question{'s' * (len(costs) != 1)}{total}, within the budget.")
+        elif self.done:
+            lines.append("All questions are answered. Repeating them is free.")
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"title": self.title, "n": self.n, "remaining": self.remaining, "missing_ledger": self.missing_ledger,
+                "questions": [one.to_dict() for one in self.questions]}  # fmt: skip
+
+
+def call_of(question: QuestionPart, subject: Table | Panel) -> DryRunStop | DpCausalError:
+    """Return the call of a question as it is before its spend, or an error that public things alone make."""
     try:
         with dry_run():
             ask(question, subject)
@@ -96,24 +208,22 @@ def approximate_power(question: QuestionPart, subject: Table | Panel) -> DryRunS
     raise LedgerError("a task ended before its spend")
 
 
-def standing(
+def status_of(
     question: QuestionPart, subject: Table | Panel, ledger: Ledger | None, origin: Origin | None, *,
     trial: Ledger | None = None, counted: Mapping[str, str] = MappingProxyType({}), refresh: bool = False,
 ) -> QuestionStatus:  # fmt: skip
-    """Return how a question stands with a ledger, which is looked at only; nothing is spent and no row is read.
+    """Return the state of a question by a ledger, which is not changed; nothing is spent and no row is read.
 
-    What plan and run go by.  ``origin`` is what data are asked about, ``None`` if they are not there.  A ``trial`` of
-    the same budget counts what is still to ask, and says what is beyond it, but for what is ``counted`` under another
-    name; ``refresh`` asks again whatever is cached.
+    ``origin`` identifies the data, ``None`` if they are not there.  A ``trial`` ledger of the same budget counts the
+    cost, unless the same call is ``counted`` under another name; ``refresh`` ignores a cached result.
     """
-    call = approximate_power(question, subject)
+    call = call_of(question, subject)
     if isinstance(call, DpCausalError):
         return QuestionStatus(question, CANNOT, call.message("toml"), error=call)
     caveats = tuple(dict.fromkeys(caveat for plan in call.plans for caveat in plan.caveats))
     first = call.plans[0].method
     fields: dict[str, Any] = {
-        "cost": call.loss, "method": first.name, "settings": first.options(), "caveats": caveats,
-        "asked": call.key,
+        "cost": call.loss, "method": first.name, "settings": first.options(), "caveats": caveats, "key": call.key,
     }  # fmt: skip
     try:
         cached = None if ledger is None else load_cached(ledger, call.key, refresh, origin)
@@ -124,7 +234,7 @@ def standing(
         return QuestionStatus(question, state, cached.other_data, answer=cached.answer, **fields)
     if call.key in counted and not refresh:
         return QuestionStatus(question, TO_ASK, f"with {counted[call.key]}, the same question", **fields)
-    why = None if trial is None else refused(call, trial)
+    why = None if trial is None else _refusal(call, trial)
     if why is not None:
         state = BEYOND if isinstance(why, BudgetExceededError) else CANNOT
         return QuestionStatus(question, state, why.message("toml"), error=why, **fields)
@@ -132,7 +242,7 @@ def standing(
 
 
 def simulated_ledger(ledger: Ledger | None, trial: Ledger) -> Ledger:
-    """Return an empty ``trial`` ledger with the spends of another, of the same budget and unit: what does it admit?"""
+    """Return an empty ``trial`` ledger with the spends of another, of the same budget and unit."""
     for entry in [] if ledger is None else ledger.entries():
         zcdp: Any = None if entry.zcdp is None else parse_loss(entry.zcdp)
         trial.charge(parse_loss(entry.loss), task=entry.task, unit=Unit(entry.unit), unit_column=entry.column,
@@ -140,8 +250,7 @@ def simulated_ledger(ledger: Ledger | None, trial: Ledger) -> Ledger:
     return trial
 
 
-def refused(call: DryRunStop, trial: Ledger) -> DpCausalError | None:
-    """Return why a trial ledger refuses a call; ``None`` if it admits it, which counts it."""
+def _refusal(call: DryRunStop, trial: Ledger) -> DpCausalError | None:
     question = call.plans[0].question
     try:
         trial.charge(call.loss, task=call.task, unit=question.unit, unit_column=question.unit_column,
@@ -149,10 +258,6 @@ def refused(call: DryRunStop, trial: Ledger) -> DpCausalError | None:
     except (BudgetExceededError, LedgerError) as error:
         return error
     return None
-
-
-MOST_ROWS = 200_000
-"""At most this many rows are simulated: the forecast is then that of this many, on the careful side."""
 
 
 def synthetic_table(schema: Schema, n: int, ledger: Ledger, **options: Any) -> Table:
@@ -165,29 +270,27 @@ def synthetic_table(schema: Schema, n: int, ledger: Ledger, **options: Any) -> T
     return Table(frame, schema, ledger, **options)
 
 
-def forecast(question: QuestionPart, schema: Schema | None, n: int, subject: Table | Panel) -> str:
-    """Return what accuracy to expect of an answer, in words; empty where no plan is of such a question."""
+def forecast(question: QuestionPart, schema: Schema | None, subject: Table | Panel) -> str:
+    """Return what accuracy to expect of an answer, as text; empty where no plan is of such a question."""
     try:
         if question.task not in TASK_PLANS or (schema is None and not isinstance(subject, Panel)):
             return ""
         kind = TASK_PLANS[question.task]
         if not kind.quick:
-            return f"see: dpcausal plan {question.task.replace('_', '-')} --n {n}"
+            return f"see: dpcausal plan {question.task.replace('_', '-')} --n {subject.n}"
         assumptions = {"method": method_of(question), "persons": subject.unit is not Unit.ROW}
-        assumptions = question.arguments | assumptions | question.assumed
-        task_plan = task_plan_of(kind, schema, assumptions)
+        task_plan = task_plan_of(kind, schema, question.arguments | assumptions | question.assumed)
         parts: list[tuple[str, Any]] = [("", task_plan)]
         if getattr(task_plan, "groups", 0):
             grouped: Any = task_plan
             parts = [("everyone: ", replace(grouped, groups=0)), ("", grouped)]
-        texts = [f"{name}{one.sentence(one.expected(min(n, MOST_ROWS), question.loss()))}" for name, one in parts]
+        texts = [f"{name}{one.sentence(one.expected(subject.n, question.loss()))}" for name, one in parts]
     except DpCausalError as error:
         return f"no prediction: {error.message('toml')}"
     return ("of all records: " if question.where else "") + "; ".join(texts)
 
 
-def question_is_kept(ledger: Ledger, key: str) -> bool:
-    """Return whether the ledger has the answer of a question that was paid for."""
+def is_cached(ledger: Ledger, key: str) -> bool:
     try:
         return ledger.cached(key) is not None
     except LedgerError:

@@ -17,6 +17,7 @@ from dpcausal.data.records import LONGEST_NAME
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.sources.fingerprint import CLUSTER, Stamp, beside, place_from
 from dpcausal.data.sources.origin import Origin
+from dpcausal.data.sources.text_file import TextFile
 from dpcausal.data.table import Table
 from dpcausal.errors import (
     BudgetExceededError,
@@ -33,7 +34,6 @@ from dpcausal.privacy.ledger_store import check_lost, folder_of
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.process_local import Uncopyable
 from dpcausal.study import tasks
-from dpcausal.study.plan import StudyPlan
 from dpcausal.study.report.build import write_report
 from dpcausal.study.report.inputs import ReportInputs
 from dpcausal.study.status import (
@@ -45,10 +45,11 @@ from dpcausal.study.status import (
     TO_ASK,
     UNKEPT,
     QuestionStatus,
+    StudyPlan,
     forecast,
-    question_is_kept,
+    is_cached,
     simulated_ledger,
-    standing,
+    status_of,
     synthetic_table,
 )
 from dpcausal.study.wording import Wording
@@ -162,7 +163,7 @@ class Study(Uncopyable):
         if self.schema is None:
             raise ParameterError("a study of a panel declares no columns to check")
         profile = self.schema.check(self._frame())
-        return replace(profile, persons=tuple(name for name in profile.persons if name != self.file.person))
+        return replace(profile, persons={} if self.file.person else profile.persons)
 
     def plan(self, *, accuracy: bool = True) -> StudyPlan:
         """Return what each question would cost, what accuracy to expect, and what cannot work; no record is read.
@@ -175,7 +176,7 @@ class Study(Uncopyable):
         with self._looked_at() as ledger:
             subject = self._public_subject(ledger)
             statuses = [self._with_forecast(one, subject) if accuracy and one.state == TO_ASK else one
-                     for one in self._standings(subject, ledger)]  # fmt: skip
+                     for one in self._statuses(subject, ledger)]  # fmt: skip
             return self._plan_of(statuses, subject.n, ledger)
 
     def _plan_of(self, statuses: list[QuestionStatus], n: int, ledger: Ledger | None) -> StudyPlan:
@@ -242,7 +243,7 @@ class Study(Uncopyable):
             subject = self._checked(ledger, refresh, partial)
             statuses = []
             for done, question in enumerate(self.file.question, start=1):
-                statuses.append(self._asked(question, subject, ledger, question.name in refresh))
+                statuses.append(self._answer(question, subject, ledger, question.name in refresh))
                 if progress is not None:
                     progress(done, len(self.file.question), statuses[-1].line())
             return self._plan_of(statuses, subject.n, ledger)
@@ -264,17 +265,17 @@ class Study(Uncopyable):
                 self.path, self.file, self.schema, Wording.of(self.file), plan, tuple(ledger.entries()),
             )  # fmt: skip
 
-    def _standings(
+    def _statuses(
         self, subject: Table | Panel, ledger: Ledger | None, refresh: Collection[str] = ()
     ) -> list[QuestionStatus]:
         """Return how all questions stand: what plan shows, and what run goes by before it pays for the first."""
         trial, origin = simulated_ledger(ledger, self.trial()), self._origin()
         statuses, counted = list[QuestionStatus](), dict[str, str]()
         for question in self.file.question:
-            statuses.append(standing(question, subject, ledger, origin, trial=trial, counted=counted,
+            statuses.append(status_of(question, subject, ledger, origin, trial=trial, counted=counted,
                                   refresh=question.name in refresh))  # fmt: skip
-            if statuses[-1].state == TO_ASK and statuses[-1].asked:
-                counted.setdefault(statuses[-1].asked, question.name)
+            if statuses[-1].state == TO_ASK and statuses[-1].key:
+                counted.setdefault(statuses[-1].key, question.name)
         return statuses
 
     def _check_all(self, statuses: list[QuestionStatus]) -> None:
@@ -292,10 +293,10 @@ class Study(Uncopyable):
             raise ParameterError("\n".join([*problems, "nothing was spent"]), rule="questions", hint=PARTIAL)
 
     def _with_forecast(self, one: QuestionStatus, subject: Table | Panel) -> QuestionStatus:
-        return replace(one, forecast=forecast(one.question, self.schema, subject.n, subject))
+        return replace(one, forecast=forecast(one.question, self.schema, subject))
 
-    def _asked(self, question: QuestionPart, subject: Table | Panel, ledger: Ledger, refresh: bool) -> QuestionStatus:
-        before = standing(question, subject, ledger, subject.origin)
+    def _answer(self, question: QuestionPart, subject: Table | Panel, ledger: Ledger, refresh: bool) -> QuestionStatus:
+        before = status_of(question, subject, ledger, subject.origin)
         if before.state in (CANNOT, ANSWERED, EARLIER, SPENT) and not (refresh and before.state != CANNOT):
             return before
         try:
@@ -309,14 +310,18 @@ class Study(Uncopyable):
             return replace(before, state=state, reason=error.message("toml"))
         except DpCausalError as error:
             return replace(before, state=CANNOT, reason=error.message("toml"))
-        is_cached = not before.asked or question_is_kept(ledger, before.asked)
-        return replace(before, state=ANSWERED if is_cached else UNKEPT, reason="" if is_cached else SAVE, answer=answer)
+        cached = not before.key or is_cached(ledger, before.key)
+        return replace(before, state=ANSWERED if cached else UNKEPT, reason="" if cached else SAVE, answer=answer)
 
     def _path(self) -> str:
-        return beside(self.path.parent, self.file.data)
+        return beside(self.path.parent, self.file.data_file)
+
+    def _source_file(self) -> str | TextFile:
+        data, path = self.file.data, self._path()
+        return path if isinstance(data, str) else data.text_file(path)
 
     def _origin(self) -> Origin | None:
-        origin = Origin.of(self._path() if self._data is None else self._data)
+        origin = Origin.of(self._source_file() if self._data is None else self._data)
         gone = origin.stamp is not None and not origin.stamp.state and not CLUSTER.fullmatch(self._path())
         return None if gone else origin
 
@@ -325,10 +330,10 @@ class Study(Uncopyable):
             return self._data
         path = self._path()
         if not CLUSTER.fullmatch(path) and not (Path(path).exists() or Stamp.of(path).state):
-            raise self._source.refusal(("data",), f"there is no file {self.file.data!r}")
-        return path
+            raise self._source.refusal(("data",), f"there is no file {self.file.data_file!r}")
+        return self._source_file()
 
-    def _words(self) -> dict[str, Any]:
+    def _table_options(self) -> dict[str, Any]:
         return {"name": self.name, "person": self.file.person, "ids": self.file.ids, "missing": self.file.missing}
 
     def _subject(self, ledger: Ledger) -> Table | Panel:
@@ -337,7 +342,7 @@ class Study(Uncopyable):
             layout = panel.model_dump(exclude={"bounds"})
             return Panel(self._frame(), **layout, bounds=Bounded(panel.bounds.lower, panel.bounds.upper), ledger=ledger,
                          name=self.name)  # fmt: skip
-        return Table(self._frame(), self._columns(), ledger, **self._words())
+        return Table(self._frame(), self._columns(), ledger, **self._table_options())
 
     def _public_subject(self, ledger: Ledger | None) -> Table | Panel:
         """Return what is publicly the same as the data: simulated rows in the stated number, or in that of the data.
@@ -347,7 +352,7 @@ class Study(Uncopyable):
         if self.file.panel is None:
             if self.file.n is None:
                 return self._subject(self.trial())
-            return synthetic_table(self._columns(), self.file.n, self.trial(), **self._words())
+            return synthetic_table(self._columns(), self.file.n, self.trial(), **self._table_options())
         if ledger is None:
             raise LedgerError(
                 f"there is no ledger {self.file.ledger!r}: a plan shows the target's own series, public once a ledger "
@@ -367,7 +372,7 @@ class Study(Uncopyable):
         subject = self._subject(ledger)
         self._check_n(subject)
         if not partial:
-            self._check_all(self._standings(subject, ledger, refresh))
+            self._check_all(self._statuses(subject, ledger, refresh))
         return subject
 
     def _check_n(self, subject: Table | Panel) -> None:

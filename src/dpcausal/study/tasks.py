@@ -65,7 +65,6 @@ def check(question: QuestionPart) -> None:
 
 
 def ask(question: QuestionPart, subject: Table | Panel, refresh: bool = False) -> Any:
-    """Ask a question of a table or panel."""
     function, _ = TASKS[question.task]
     if (question.task in PANELS) != isinstance(subject, Panel):
         raise ParameterError(f"{question.task} is asked of {'a [panel]' if question.task in PANELS else '[columns]'}")
@@ -95,7 +94,6 @@ def _value(name: str, value: Any) -> Any:
 
 
 def method_of(question: QuestionPart) -> Any:
-    """Return the method that a question names: a short name, or the object."""
     given, kinds = question.method, TASKS[question.task][1]
     if isinstance(given, str):
         return given

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,24 +16,45 @@ from dpcausal.effects.rdd.result import Discontinuity
 from dpcausal.effects.result import Effect
 from dpcausal.independence.result import Independence
 from dpcausal.privacy.sensitivity import Unit
-from dpcausal.result import ci_text, interval_text, number_text, p_text, signed_text
+from dpcausal.result import ci_text, decimals_of, interval_text, number_text, p_text, percent_text, signed_text
+from dpcausal.study.tasks import ALSO
 from dpcausal.synthetic_control.result import SyntheticControl
 
 if TYPE_CHECKING:
     from dpcausal.study.file import QuestionPart, StudyFile
 
-CLEAR, SUGGESTIVE, INCONCLUSIVE = "Clear", "Suggestive", "Inconclusive"
 STABLE = 0.6
 """Stability below which an edge is not part of a conclusion."""
+SIGNED = ("kendall", "neighbours", "strata-covariance", "gcm")
+"""Tests whose statistic is above 0 where both columns grow together."""
+
+
+QUESTIONS = {
+    "ci_test": "Are {x} and {y} associated{given}",
+    "direction": "Which is the cause, {x} or {y}",
+    "discover": "Which of {columns} cause which",
+    "effect effect": "How large is the effect of {treatment} on {outcome}{adjust}{groups}",
+    "effect difference": "How large is the difference in {outcome} by {treatment}{adjust}{groups}",
+    "synthetic_control": "What would have happened without the treatment",
+    "synthetic_controls": "What would have happened without the treatments",
+    "did": "How did {outcome} change after treatment began",
+    "discontinuity": "By how much does {outcome} jump at {running} = {cutoff}",
+}
+SHORT = {
+    "effect": "effect of {treatment} on {outcome}", "ci_test": "association, {x} – {y}",
+    "direction": "direction, {x} – {y}", "discover": "causal graph", "did": "difference in differences",
+}  # fmt: skip
+"""What a question is, by its task, as a sentence and in a few words."""
+OPTIONAL = {"given": ", given {}", "adjust": ", adjusted for {}", "groups": ", and by {}"}
 
 
 class Finding(NamedTuple):
-    """A row of the findings: what was asked, the result, its interval, how strong the evidence is."""
+    """A row of the findings: what was asked, the result, its interval, and the evidence against no effect."""
 
     question: str
     result: str
     interval: str = "–"
-    strength: str = ""
+    evidence: str = ""
 
 
 class Estimate(NamedTuple):
@@ -44,14 +66,14 @@ class Estimate(NamedTuple):
     reason: str = ""
 
     @property
-    def strength(self) -> str:
-        """How strong the evidence is that the effect is not 0."""
-        if self.size is None or self.interval is None:
-            return INCONCLUSIVE
-        low, high = self.interval
-        if low > 0 or high < 0:
-            return CLEAR
-        return SUGGESTIVE if abs(self.size) > 0.75 * (high - low) / 2 else INCONCLUSIVE
+    def excludes_zero(self) -> bool:
+        return self.size is not None and self.interval is not None and not self.interval[0] <= 0 <= self.interval[1]
+
+    @property
+    def evidence(self) -> str:
+        if self.interval is None:
+            return "No interval"
+        return "Interval excludes 0" if self.excludes_zero else "Interval includes 0: inconclusive"
 
 
 def estimate_of(answer: Any) -> Estimate | None:
@@ -68,6 +90,10 @@ def estimate_of(answer: Any) -> Estimate | None:
     return None
 
 
+def answers_of(answer: Any) -> tuple[Any, ...]:
+    return answer if isinstance(answer, tuple) else () if answer is None else (answer,)
+
+
 @dataclass(frozen=True)
 class Wording:
     """Labels and units of columns, labels of levels, and the declared design of a study."""
@@ -80,7 +106,6 @@ class Wording:
 
     @classmethod
     def of(cls, file: StudyFile) -> Wording:
-        """Return how a study names its columns, and what its design lets it say."""
         levels = {name: {str(level): str(text) for level, text in one.items()}
                   for name, one in file.described("level_labels").items()}  # fmt: skip
         design = file.design
@@ -88,7 +113,6 @@ class Wording:
                    design.within if design else ())  # fmt: skip
 
     def label(self, name: Any) -> str:
-        """Return how a column is called in a sentence."""
         return self.labels.get(str(name), str(name))
 
     def listed(self, names: Any) -> str:
@@ -104,45 +128,31 @@ class Wording:
         """Return a question as a sentence."""
         arguments, task = question.arguments, question.task
         inside = f", among those with {question.where}" if question.where else ""
-        if task == "ci_test":
-            given = f", given {self.listed(arguments['given'])}" if arguments.get("given") else ""
-            return f"Are {self.listed(arguments['x'])} and {self.listed(arguments['y'])} associated{given}{inside}?"
-        if task == "direction":
-            first, second = (arguments.get(a) or arguments.get(b) for a, b in (("first", "x"), ("second", "y")))
-            return f"Which is the cause, {self.label(first)} or {self.label(second)}{inside}?"
-        if task == "discover":
-            return f"Which of {self.listed(arguments.get('columns')) or 'the columns'} cause which{inside}?"
-        if task == "effect":
-            adjusted = f", adjusted for {self.listed(arguments['adjust'])}" if arguments.get("adjust") else ""
-            groups = f", and by {self.label(arguments['groups'])}" if arguments.get("groups") else ""
-            what, whose = self.label(arguments["treatment"]), self.label(arguments["outcome"])
-            return f"How large is the effect of {what} on {whose}{adjusted}{groups}{inside}?"
-        if task.startswith("synthetic_control"):
-            return "What would have happened without the treatment?"
-        if task == "did":
-            return f"How did {self.label(arguments['outcome'])} change after treatment began{inside}?"
-        if task == "discontinuity":
-            where = f"{self.label(arguments['running'])} = {arguments['cutoff']}"
-            return f"By how much does {self.label(arguments['outcome'])} jump at {where}{inside}?"
-        listed = ", ".join(f"{name} {_listed(value)}" for name, value in arguments.items())
-        return f"{task.replace('_', ' ')}: {listed}{inside}"
+        kind = "effect" if self.design == "randomised" else "difference"
+        form = QUESTIONS.get(f"{task} {kind}", QUESTIONS.get(task))
+        if form is None:
+            listed = ", ".join(f"{name} {_listed(value)}" for name, value in arguments.items())
+            return f"{task.replace('_', ' ')}: {listed}{inside}"
+        named = {ALSO.get(name, name): value for name, value in arguments.items() if value}
+        values = {"columns": "the columns", "cutoff": str(arguments.get("cutoff"))}
+        values |= {name: self.listed(value) for name, value in named.items() if isinstance(value, (str, list, tuple))}
+        values |= {name: text.format(values[name]) if name in values else "" for name, text in OPTIONAL.items()}
+        return f"{form.format_map(values)}{inside}?"
 
     def short(self, question: QuestionPart) -> str:
-        """Return what a question is about, in a few words."""
-        arguments, task = question.arguments, question.task
-        if task == "effect":
-            by = f", by {arguments['groups']}" if arguments.get("groups") else ""
-            return f"effect of {arguments['treatment']} on {arguments['outcome']}{by}"
-        if task in ("ci_test", "direction"):
-            x, y = (_listed(arguments.get(a) or arguments.get(b)) for a, b in (("x", "first"), ("y", "second")))
-            return f"association, {x} – {y}" if task == "ci_test" else f"direction, {x} – {y}"
-        return {"discover": "causal graph", "did": "difference in differences"}.get(task, task.replace("_", " "))
+        """Return what a question is about, in a few words and the columns' own names."""
+        names = {ALSO.get(name, name): _listed(value) for name, value in question.arguments.items()}
+        by = f", by {names['groups']}" if names.get("groups") else ""
+        form = SHORT.get(question.task, question.task.replace("_", " "))
+        return form.format_map(names) + (by if question.task == "effect" else "")
 
     def conclusions(self, question: QuestionPart, answer: Any) -> list[str]:
         """Return what a result says, in sentences, the first alone enough."""
         estimate = estimate_of(answer)
         if estimate is not None:
-            return [self.effect_sentence(answer, estimate), *self._group_lines(answer)]
+            partly = self.outside_sentence(answer)
+            return [self.effect_sentence(answer, estimate), *self._group_lines(answer),
+                    *([f"warning: {partly}"] if partly else [])]  # fmt: skip
         if isinstance(answer, Independence):
             return [self._association(answer)]
         if isinstance(answer, Direction):
@@ -153,57 +163,72 @@ class Wording:
             return list(answer.headline())
         return [f"Noisy statistics of {', '.join(answer.names)}; they can be re-used at no cost."]
 
-    def amount(self, answer: Any, size: float) -> str:
+    def outside_sentence(self, answer: Any) -> str:
+        """Return whom an effect is not about, and what to do; empty where at most 5 % are outside it."""
+        if not isinstance(answer, Effect) or not answer.is_partly_supported:
+            return ""
+        inside, outside = percent_text(answer.share_supported), percent_text(1 - answer.share_supported)
+        return (f"The estimate is for about {inside} of the {answer.guarantee.records}, in strata where both arms are "
+                f"large enough. About {outside} are not in it: fewer columns or coarser cuts in adjust would include "
+                "more.")  # fmt: skip
+
+    def noise_sentence(self, answer: Any) -> str:
+        """Return how much narrower an interval would be without privacy; empty where noise is the smaller part."""
+        error, noise, interval = (getattr(answer, name, None) for name in ("standard_error", "noise_error", "interval"))
+        if not error or not noise or interval is None or noise < 0.7 * error:
+            return ""
+        half = (interval[1] - interval[0]) / 2
+        without = half * math.sqrt(max(1 - (noise / error) ** 2, 0.0))
+        whole, rest = (self.amount(answer, one, (-one, one)) for one in (half, without))
+        return f"Most of the interval (±{whole}) is privacy noise: without it, about ±{rest}."
+
+    def amount(self, answer: Any, size: float, interval: tuple[float, float] | None = None) -> str:
         """Return a size with the outcome's unit; of a level's frequency in percentage points."""
         if getattr(answer, "event", None) is not None:
-            return f"{number_text(100 * size)} percentage points"
+            return f"{number_text(100 * size, _in_percent(interval))} percentage points"
         unit = self.units.get(getattr(answer, "outcome", ""), "")
-        return f"{number_text(size)} {unit}".rstrip()
+        return f"{number_text(size, decimals_of(interval))} {unit}".rstrip()
 
     def measured(self, answer: Any) -> str:
-        """Return what an effect is on."""
         outcome = self.label(getattr(answer, "outcome", "the outcome"))
         event = getattr(answer, "event", None)
         return outcome if event is None else f"the share with {outcome} = {event}"
 
     def effect_sentence(self, answer: Any, estimate: Estimate) -> str:
-        """Return an effect as a sentence: without a declared design it is an association."""
         treatment = getattr(answer, "treatment", None)
         cause = self.label(treatment) if treatment else "the treatment"
         cause, what = f"{cause[:1].upper()}{cause[1:]}", self.measured(answer)
         if estimate.size is None:
             return f"{cause} and {what}: no result ({estimate.reason})."
-        size, scale = abs(estimate.size), 100 if getattr(answer, "event", None) is not None else 1
+        is_share = getattr(answer, "event", None) is not None
         if estimate.interval is None:
             amount = self.amount(answer, estimate.size)
             return f"{cause} and {what}: {amount}, no confidence interval: {estimate.reason}."
+        scale = 100 if is_share else 1
         interval = ci_text((scale * estimate.interval[0], scale * estimate.interval[1]), estimate.coverage)
-        if estimate.strength != CLEAR:
-            none = "effect" if self.is_causal(answer) else "association"
-            about = f"of {cause.lower()} on" if self.is_causal(answer) else f"of {cause.lower()} with"
-            return f"No clear {none} {about} {what} ({interval})."
-        more = estimate.size > 0
+        if not estimate.excludes_zero:
+            of = "effect of {} on" if self.is_causal(answer) else "association of {} with"
+            return f"No {of.format(cause[:1].lower() + cause[1:])} {what} was detected ({interval})."
+        more, size = estimate.size > 0, self.amount(answer, abs(estimate.size), estimate.interval)
         if self.is_causal(answer):
-            return f"{cause} {'increased' if more else 'decreased'} {what} by {self.amount(answer, size)} ({interval})."
+            return f"{cause} {'increased' if more else 'decreased'} {what} by {size} ({interval})."
         kind = "higher" if more else "lower"
-        share = getattr(answer, "event", None) is not None
-        what = f"a {kind} {what.removeprefix('the ')}" if share else f"{kind} {what}"
-        return f"{cause} is associated with {what}, by {self.amount(answer, size)} ({interval})."
+        if is_share:
+            return f"{cause} is associated with a difference in {what}: it is {size} {kind} ({interval})."
+        return f"{cause} is associated with {kind} {what}, by {size} ({interval})."
 
     def is_causal(self, answer: Any) -> bool:
-        """Whether the declared design lets an effect be called one."""
         quasi_experiment = isinstance(answer, (SyntheticControl, Discontinuity, GroupTimeEffects))
         return self.design == "randomised" or (quasi_experiment and self.design == "observational")
 
     def axis(self, answer: Effect) -> str:
-        """Return the label of an axis of effects."""
         unit = self.units.get(answer.outcome, "")
         return f"effect of {self.label(answer.treatment)} on {self.measured(answer)}{f', {unit}' if unit else ''}"
 
     def _group_lines(self, answer: Any) -> list[str]:
-        groups = getattr(answer, "by_group", ())
-        parts = [f"{self.group(one.group)} {signed_text(one.estimate)} ({interval_text(one.interval) or one.reason})"
-                 for one in groups if one.estimate is not None]  # fmt: skip
+        parts = [f"{self.group(one.group)} {signed_text(one.estimate, one.interval)} "
+                 f"({interval_text(one.interval) or one.reason})"
+                 for one in getattr(answer, "by_group", ()) if one.estimate is not None]  # fmt: skip
         return ["   ".join(parts)] if parts else []
 
     def _association(self, answer: Independence) -> str:
@@ -211,9 +236,7 @@ class Wording:
         pair = f"{self.listed(answer.x)} and {self.listed(answer.y)}"
         p = f" ({p_text(answer.pvalue)})" if answer.pvalue is not None else ""
         if answer.decision == "dependent":
-            signed_method = answer.method in SIGNED and len(answer.x) == len(answer.y) == 1
-            kind = ("negatively " if answer.statistic < 0 else "positively ") if signed_method else ""
-            return f"{pair[0].upper()}{pair[1:]} are {kind}associated{given}{p}."
+            return f"{pair[0].upper()}{pair[1:]} are {_sign(answer)}associated{given}{p}."
         return f"No association between {pair}{given} was detected{p}. This is not evidence of independence."
 
     def graph_sentence(self, answer: Discovery) -> str:
@@ -225,44 +248,45 @@ class Wording:
         return f"Stable edges of the graph: {edges}." if edges else "No edge of the graph is stable under fresh noise."
 
     def findings(self, question: QuestionPart, answer: Any) -> list[Finding]:
-        """Return the rows of the findings table for one result."""
         title, estimate = self.question(question), estimate_of(answer)
-        basis = {"randomised": ". Randomised comparison", "observational": ". Observational comparison"}
         if estimate is not None:
-            size = "no result" if estimate.size is None else signed_text(estimate.size)
             arms = arms_text(answer, " → ")
-            size += f" ({arms})" if arms and estimate.size is not None else ""
-            strength = estimate.strength + basis.get(self.design, ". No design declared")
-            rows = [Finding(title, size, interval_text(estimate.interval) or "none", strength)]
+            size = signed_text(estimate.size, estimate.interval) + (f" ({arms})" if arms else "")
+            rows = [Finding(title, size, interval_text(estimate.interval) or "none", estimate.evidence)]
             for one in getattr(answer, "by_group", ()):
                 part = Estimate(one.estimate, one.interval, estimate.coverage, one.reason)
-                size = "no result" if one.estimate is None else signed_text(one.estimate)
-                interval = interval_text(one.interval) or "none"
-                rows.append(Finding(f"  {self.group(one.group)}", size, interval, part.strength))
+                size, interval = signed_text(one.estimate, one.interval), interval_text(one.interval) or "none"
+                rows.append(Finding(f"  {self.group(one.group)}", size, interval, part.evidence))
             return rows
         if isinstance(answer, Independence):
-            is_detected = answer.decision == "dependent"
-            p = answer.pvalue
-            close = p is not None and p <= 2 * answer.alpha
-            strength = CLEAR + ". Size not estimated" if is_detected else SUGGESTIVE if close else INCONCLUSIVE
-            answer_text = "Yes" if is_detected else "Not detected"
-            return [Finding(title, f"{answer_text} ({p_text(p)})" if p is not None else answer_text, "–", strength)]
+            detected = answer.decision == "dependent"
+            text = f"Yes{f', {_sign(answer).strip()}' if _sign(answer) else ''}" if detected else "Not detected"
+            return [Finding(title, text, "–", p_text(answer.pvalue))]
         if isinstance(answer, Direction):
-            return [Finding(title, answer.answer(), "–", INCONCLUSIVE if answer.cause is None else "Weak by design")]
+            return [Finding(title, answer.answer(), "–", "Inconclusive" if answer.cause is None else "Weak by design")]
         if isinstance(answer, Discovery):
             return [Finding(title, self.graph_sentence(answer), "–", "Exploratory")]
         return [Finding(title, self.conclusions(question, answer)[0])]
 
 
+def _sign(answer: Independence) -> str:
+    if answer.method not in SIGNED or len(answer.x) != 1 or len(answer.y) != 1:
+        return ""
+    return "negatively " if answer.statistic < 0 else "positively "
+
+
+def _in_percent(interval: tuple[float, float] | None) -> int | None:
+    return None if interval is None else decimals_of((100 * interval[0], 100 * interval[1]))
+
+
 def arms_text(answer: Any, between: str) -> str:
-    """Return the mean outcomes of control and treated; empty where there are none."""
+    """Return the mean outcomes of control and treated, shares in per cent; empty where there are none."""
     if not isinstance(answer, Effect) or answer.mean_control is None or answer.mean_treated is None:
         return ""
-    return f"{number_text(answer.mean_control)}{between}{number_text(answer.mean_treated)}"
-
-
-SIGNED = ("kendall", "neighbours", "strata-covariance", "gcm")
-"""Tests whose statistic is above 0 where both columns grow together."""
+    means = answer.mean_control, answer.mean_treated
+    if answer.event is not None:
+        return between.join(map(percent_text, means))
+    return between.join(number_text(mean, decimals_of(answer.interval)) for mean in means)
 
 
 def disagreements(results: Iterable[tuple[QuestionPart, Any]], wording: Wording) -> list[str]:
@@ -273,21 +297,20 @@ def disagreements(results: Iterable[tuple[QuestionPart, Any]], wording: Wording)
         estimate = estimate_of(answer)
         if isinstance(answer, Independence) and answer.decision == "dependent" and len(answer.x) == len(answer.y) == 1:
             pair, other = (answer.x[0], answer.y[0]), "the test"
-        elif isinstance(answer, Effect) and estimate is not None and estimate.strength == CLEAR:
+        elif isinstance(answer, Effect) and estimate is not None and estimate.excludes_zero:
             pair, other = (answer.treatment, answer.outcome), "the effect estimate"
         else:
             continue
-        for graph in graphs:
-            if set(pair) <= set(graph.graph.nodes) and frozenset(pair) not in graph.graph.skeleton:
-                sentences.append(
-                    f"The graph analysis did not detect the association of {wording.label(pair[0])} and "
-                    f"{wording.label(pair[1])}. It has less power; we rely on {other}."
-                )
+        sentences += [
+            f"The graph analysis did not detect the association of {wording.listed(pair)}. It has less power; we rely "
+            f"on {other}."
+            for graph in graphs
+            if set(pair) <= set(graph.graph.nodes) and frozenset(pair) not in graph.graph.skeleton
+        ]
     return list(dict.fromkeys(sentences))
 
 
 def unit_text(unit: Unit) -> str:
-    """Return whom a guarantee protects."""
     return {
         Unit.ROW: "one row", Unit.PERSON: "one person with all of their rows",
         Unit.LISTED_PERSON: "what one person's rows say; that the person is in the data is public",

@@ -110,15 +110,15 @@ class SyntheticControl(Result):
     guarantee: Guarantee
 
     def brief(self) -> str:
-        return f"{self.target}: {signed_text(self.att)} ({ci_text(self.interval, self.coverage)})"
+        return f"{self.target}: {signed_text(self.att, self.interval)} ({ci_text(self.interval, self.coverage)})"
 
     def headline(self) -> list[str]:
         first, last = self.times[0], self.times[-1]
         ends = ci_text(self.interval, self.coverage)
         placebo = "no placebo test" if self.pvalue is None else f"placebo {p_text(self.pvalue)}"
-        own = float(np.mean(self.observed - self.donor_free_forecast))
+        own, size = float(np.mean(self.observed - self.donor_free_forecast)), signed_text(self.att, self.interval)
         lines = [
-            f"Effect on {self.target}, {first} to {last}: {signed_text(self.att)} per period ({ends}); {placebo}.",
+            f"Effect on {self.target}, {first} to {last}: {size} per period ({ends}); {placebo}.",
             f"  observed less synthetic control   {signed_text(self.att)}",
             f"  observed less own forecast        {signed_text(own)}",
         ]

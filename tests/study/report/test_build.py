@@ -15,7 +15,7 @@ import dpcausal as dpc
 from dpcausal.claims import claims
 from dpcausal.study.report.content import document
 from dpcausal.study.report.figures import Figures
-from dpcausal.study.report.html import html, levels_in_order, markdown
+from dpcausal.study.report.html import Block, html, markdown
 from dpcausal.study.report.registry import record, yaml
 from dpcausal.study.wording import disagreements, estimate_of, sources
 from tests.study.made import asked, main, write
@@ -78,40 +78,62 @@ def test_every_question_has_a_finding_an_entry_of_the_ledger_and_an_appendix(stu
     inputs = study._report_inputs()
     blocks = document(inputs)
     tables = {block.text: block.rows for block in blocks if block.kind == "table"}
-    assert len(tables["Findings"]) - 1 >= len(inputs.results) and len(tables["Analyses"]) - 1 == len(inputs.standings)
+    questions = inputs.plan.questions
+    assert len(tables["Findings"]) > len(inputs.results) and len(tables["Analyses"]) - 1 == len(questions)
     assert len(tables["Every spend of the ledger"]) - 1 == len(inputs.entries)
     assert [row[0] for row in tables["Variables"][1:]] == list(study.schema or ())
     parts = [block.text for block in blocks if block.kind == "subheading"]
-    assert parts[: len(inputs.standings)] == [one.question.name for one in inputs.standings]
-    assert levels_in_order(blocks) and [block.kind for block in blocks].count("page") == 2
-    assert {"6.00", "9.00", "3.00"} <= numbers_in(markdown(blocks)) and inputs.head in markdown(blocks)
+    assert parts[: len(questions)] == [one.question.name for one in questions]
+    assert [block.kind for block in blocks].count("page") == 2
+    assert {"6.00", "9.00", "3.00"} <= numbers_in(markdown(blocks)) and inputs.plan.head in markdown(blocks)
 
 
 def test_the_methods_paragraph_states_the_loss_that_was_spent_and_not_the_budget(study: dpc.Study) -> None:
-    """Seen to fail: the budget stood where the spent loss belongs."""
     inputs = study._report_inputs()
     (methods,) = [block.text for block in document(inputs) if block.kind == "quote" and "OpenDP" in block.text]
     assert inputs.spent == dpc.PureDP(6) and str(inputs.spent) in methods and str(inputs.plan.budget) not in methods
 
 
-def answer_box(study: dpc.Study, design: str) -> str:
-    """Return the answer of the effect alone, under a declared design or none."""
+def inputs_under(study: dpc.Study, design: str) -> Any:
     text = study.path.read_text()
     try:
         study.path.write_text(text + (f'[design]\ntype = "{design}"\n' if design else ""))
-        inputs = dpc.Study.open(study.path)._report_inputs()
-        return next(block.text for block in document(inputs) if block.kind == "answer")
+        return dpc.Study.open(study.path)._report_inputs()
     finally:
         study.path.write_text(text)
 
 
 def test_only_a_declared_design_makes_an_association_an_effect(study: dpc.Study) -> None:
-    causal = {design: "increased" in answer_box(study, design) for design in ("", "observational", "randomised")}
+    boxes = {design: next(block.text for block in document(inputs_under(study, design)) if block.kind == "answer")
+             for design in ("", "observational", "randomised")}  # fmt: skip
+    causal = {design: "increased" in text for design, text in boxes.items()}
     assert causal == {"": False, "observational": False, "randomised": True}
 
 
+def lines_of(study: dpc.Study, design: str, **changed: Any) -> str:
+    """Return the report under a declared design, fields of its effect changed."""
+    inputs = inputs_under(study, design)
+    questions = tuple(replace(one, answer=replace(one.answer, **changed)) if isinstance(one.answer, dpc.Effect) else one
+                      for one in inputs.plan.questions)  # fmt: skip
+    return markdown(document(replace(inputs, plan=replace(inputs.plan, questions=questions))))
+
+
+def test_the_first_page_says_whom_the_estimate_leaves_out_and_how_much_is_noise(study: dpc.Study) -> None:
+    first = {share: lines_of(study, "", share_supported=share).split("## Findings")[0] for share in (0.64, 0.97)}
+    assert "64 %" in first[0.64] and "36 %" in first[0.64] and "97 %" not in first[0.97]
+    wide = lines_of(study, "", interval=(-0.11, 0.12), standard_error=0.05, noise_error=0.04).split("## Findings")[0]
+    assert "±12 per" in wide and "±6.9 per" in wide and "11 percentage points to" in wide
+
+
+def test_confounding_is_assumed_and_measured_unless_the_treatment_was_randomised(study: dpc.Study) -> None:
+    for design in ("", "observational", "randomised"):
+        page = lines_of(study, design, e_value=2.5, e_value_limit=1.9)
+        assert ("No unmeasured confounding" in page) == ("2.50" in page) == (design != "randomised")
+        inconclusive = lines_of(study, design, interval=(-0.1, 0.9), e_value=2.5)
+        assert "2.50" not in inconclusive
+
+
 def test_where_a_graph_lacks_an_edge_that_a_test_found_a_sentence_says_on_which_we_rely(study: dpc.Study) -> None:
-    """Seen to fail: a significant test beside a graph without the edge, and not a word about it."""
     inputs = study._report_inputs()
     assert disagreements(inputs.results, inputs.wording) == []
     empty = [(question, replace(answer, graph=dpc.Cpdag(answer.graph.nodes, [], []))
@@ -127,7 +149,7 @@ def test_odds_are_those_of_the_loss() -> None:
 
 
 def test_a_figure_has_the_same_bytes_for_the_same_numbers_and_ids_of_its_own(study: dpc.Study) -> None:
-    effect = study._report_inputs().answer("size")
+    effect = next(one for _, one in study._report_inputs().results if isinstance(one, dpc.Effect))
     first, again = Figures().of(effect, "text"), Figures().of(effect, "text")
     assert first == again and 'aria-label="text"' in first
     figures = Figures()
@@ -187,7 +209,6 @@ def test_the_registry_record_has_the_fields_of_the_third_tier_and_no_others(stud
 
 
 def test_each_task_with_an_effect_has_its_figure() -> None:
-    """Seen to fail: differences in differences and discontinuities had none."""
     made = dpc.simulate.factor_panel(1000, effect=0.3, seed=1)
     panel = dpc.Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds,
                                   ledger=dpc.Ledger.in_memory(dpc.PureDP(1), unit="unit"))  # fmt: skip
@@ -202,14 +223,11 @@ def test_each_task_with_an_effect_has_its_figure() -> None:
 
 
 def test_html_of_hostile_text_is_text() -> None:
-    from dpcausal.study.report.inputs import Block
-
     page = html([Block("title", "<script>x</script>"), Block("text", '"><img src=x>'), Block("answer", "<b>")])
     assert "<script" not in page and "<img" not in page and "<b>" not in page
 
 
 def test_sources_begin_with_a_word() -> None:
-    """Seen to fail: a source that began with a semicolon."""
     for line in sources(tuple(claims())):
         assert line.partition(": ")[2][:1] not in ";.,", line
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 FORMS = {
-    "numbers with a decimal comma: write a decimal point": re.compile(
+    "numbers with a decimal comma: declare decimal = ',' under [data] of a study": re.compile(
         r"\s*[+-]?(\d{1,3}([. ']\d{3})+|\d*),\d+\s*|\s*[+-]?\d{1,3}(\.\d{3})*,\s*\d*\s*"
     ),
     "dates or times: write them as numbers, such as years or days since a date": re.compile(
@@ -14,7 +14,9 @@ FORMS = {
         r"([T ]\d{1,2}:\d\d.*)?\s*"
         r"|\s*\d{1,2}:\d\d(:\d\d.*)?\s*"
     ),
-    "texts in another encoding than UTF-8: save the file in UTF-8": re.compile(r"(?s).*[\udc80-\udcff].*"),
+    "texts in another encoding than UTF-8: declare encoding under [data] of a study": re.compile(
+        r"(?s).*[\udc80-\udcff].*"
+    ),
 }
 
 ENOUGH = 0.01
@@ -27,7 +29,7 @@ def likely_forms(fields: Iterable[object]) -> tuple[str, ...]:
     """Return in words what fields that cannot be read as declared look like.
 
     >>> likely_forms(["1,5", "2,25"])
-    ('some look like numbers with a decimal comma: write a decimal point',)
+    ("some look like numbers with a decimal comma: declare decimal = ',' under [data] of a study",)
     """
     texts = [field for field, _ in zip(fields, range(LOOKED_AT), strict=False) if isinstance(field, str) and field]
     return tuple(

@@ -6,8 +6,9 @@ The shares are exact: they are not protected, cost nothing, and touch no ledger.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, compress
 from os import PathLike
 from typing import Any, NoReturn
@@ -36,9 +37,17 @@ USE = (
 MUCH_MISSING, MUCH_OUTSIDE = 0.05, 0.01
 """Shares from which on a column is worth a look."""
 
-LIKE_ID = re.compile(r"(?i)(.*[_ .-])?(p?id|uu?id|person|patient|subject|participant|household)([_ .-]?(id|no|nr))?")
+LIKE_ID = re.compile(
+    r"(?i)(.*[_ .-])?(p?id|uu?id|mrn|person|patient|subject|participant|respondent|client|student|user|household)"
+    r"([_ .-]?(id|no|nr))?"
+)
 
-PERSONS = "it looks like the id of persons with several rows: say person= to protect a person and not a row"
+PERSONS = (
+    "it looks like the id of persons, with {distinct:,} values in {rows:,} rows, and no person is declared: say "
+    "person= to protect a person and not a row"
+)
+MOST_NAMED = 5
+"""Undeclared values that are named."""
 
 
 @dataclass(frozen=True)
@@ -79,19 +88,20 @@ class SchemaCheck:
     rows : int
     columns : tuple of ColumnCheck
         In the order of the schema.
-    persons : tuple of str
-        Columns that look like ids and occur more than once.
+    persons : dict
+        Columns that look like ids and repeat, with the number of their distinct values.
     """
 
     rows: int
     columns: tuple[ColumnCheck, ...]
-    persons: tuple[str, ...] = ()
+    persons: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What to look at before anything is spent, in words."""
         notes = [f"{one.name}: {note}" for one in self.columns for note in one.notes]
-        return (*notes, *(f"{name}: {PERSONS}" for name in self.persons))
+        persons = self.persons.items()
+        return (*notes, *(f"{name}: {PERSONS.format(distinct=distinct, rows=self.rows)}" for name, distinct in persons))
 
     def summary(self) -> str:
         """Return the shares as text, stamped in its first line."""
@@ -142,17 +152,19 @@ def check(frame: Any, schema: Mapping[str, Column], weight: tuple[str, float] | 
         raise SchemaError("a table needs at least one row")
     columns = tuple(_checked(source, name, column, rows) for name, column in schema.items())
     columns += () if weight is None else (_checked_weight(source, checked_weight(weight, source), rows),)
-    return SchemaCheck(rows, columns, tuple(name for name in source.names if _repeats(source, name)))
+    distinct = {name: _distinct_ids(source, name) for name in source.names}
+    return SchemaCheck(rows, columns, {name: number for name, number in distinct.items() if number})
 
 
-def _repeats(source: Source, name: str) -> bool:
+def _distinct_ids(source: Source, name: str) -> int:
+    """Return how many ids a column has that is named like one, 0 unless they repeat."""
     fields = source.declared(name).kind
     if not LIKE_ID.fullmatch(name) or fields not in (Kind.TEXT, Kind.INTEGER, Kind.OBJECT, Kind.FIELD):
-        return False
+        return 0
     persons = withheld(
         lambda: Persons.of(source.collect([name]), name, fields is Kind.FIELD), "the column of ids cannot be read"
     )
-    return 0 < persons.n < int((persons.codes >= 0).sum())
+    return persons.n if persons.n < int((persons.codes >= 0).sum()) else 0
 
 
 def _checked(source: Source, name: str, column: Column, rows: int) -> ColumnCheck:
@@ -176,6 +188,7 @@ def _checked(source: Source, name: str, column: Column, rows: int) -> ColumnChec
     )
     absent = float((codes == MISSING).mean())
     notes = (*_notes_of_levels(codes, column, absent), *suspects_of_levels(codes, column))
+    notes = (*notes, *_undeclared(source, collected, name, codes == MISSING))
     notes = (*notes, *_misread(source, collected, name, codes == MISSING))
     return ColumnCheck(name, column, 0.0, 0.0, absent, notes)
 
@@ -195,6 +208,21 @@ def _checked_weight(source: Source, weight: tuple[str, Bounded], rows: int) -> C
          one.below + one.substituted > 0),
     )  # fmt: skip
     return replace(one, notes=tuple(note for note, holds in notes if holds))
+
+
+def _undeclared(source: Source, collected: Collected, name: str, missing: NDArray[np.bool_]) -> tuple[str, ...]:
+    def counted() -> Counter[str]:
+        values = chain.from_iterable(collected.objects(name))
+        plain = (str, bytes, int, float, np.generic)  # no null of a frame
+        return Counter(str(value) for value, absent in zip(values, missing.tolist(), strict=True)
+                       if absent and isinstance(value, plain) and value == value)  # fmt: skip
+
+    if not missing.any():
+        return ()
+    counts = withheld(counted, f"the {source.backend} columns cannot be read")
+    named = [f"{value!r} in {_percent(count / len(missing))}" for value, count in counts.most_common(MOST_NAMED)]
+    more = f" and {len(counts) - MOST_NAMED} others" if len(counts) > MOST_NAMED else ""
+    return (f"values that are not declared, by share of the rows: {', '.join(named)}{more}",) if named else ()
 
 
 def _misread(source: Source, collected: Collected, name: str, missing: NDArray[np.bool_]) -> tuple[str, ...]:

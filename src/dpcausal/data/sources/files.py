@@ -4,8 +4,8 @@ A folder, or a pattern such as ``data/2024-*.parquet``, is the Parquet files in 
 or an underscore do not count.  ``duckdb:///file.db?table=t`` is a table of a DuckDB file, which counts it itself;
 ``spark://host:7077?table=t``, or ``?path=`` of Parquet files, is read by that cluster, ``spark:local[2]?path=`` here.
 
-CSV: UTF-8, commas (TSV: tabs), the first line is the header.  Types are never guessed, since a guess depends on every
-record: each field is text, and is read as the schema declares its column.
+CSV: UTF-8, commas (TSV: tabs) and decimal points, or as ``TextFile`` says; the first line is the header.  Types are
+never guessed, since a guess depends on every record: each field is text, and is read as the schema declares its column.
 
 * A number is a decimal as in ``-1.5e3``, ``.5`` or ``7``, ``inf`` or ``infinity`` with or without a sign; blanks
   around it do not count.  Any other text is a null.
@@ -23,7 +23,7 @@ import gzip
 import importlib.util
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ from dpcausal.data.sources.fingerprint import CLUSTER, DATABASE, absolute, files
 from dpcausal.data.sources.frame import frame_source
 from dpcausal.data.sources.stat_packages import READERS, PackageSource
 from dpcausal.data.sources.text_fields import FieldColumns
+from dpcausal.data.sources.text_file import TextFile, usual_format
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
 from dpcausal.privacy.sandbox import isolated_or_default
 
@@ -80,7 +81,9 @@ def file_source(path: str | PathLike[str]) -> Source:
         return FolderSource(written, files)
     if name.suffix.lower() in READERS:
         return PackageSource(name)
-    return ParquetSource(name) if name.suffix.lower() == ".parquet" else CsvSource(name)
+    if name.suffix.lower() == ".parquet":
+        return ParquetSource(name)
+    return CsvSource(name, usual_format(replace(path, path=written) if isinstance(path, TextFile) else written))
 
 
 def _database(path: str, table: str) -> Source:
@@ -233,9 +236,8 @@ class CsvSource(Streaming):
 
     backend = "csv"
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._block = path, _BLOCKS[0]
-        self._between = "\t" if ".tsv" in path.name.lower()[-7:] else ","
+    def __init__(self, path: Path, form: TextFile) -> None:
+        self._path, self._block, self._form = path, _BLOCKS[0], form
         self._unread = (
             f"file {str(path)!r} cannot be read as CSV: it needs a header line and records of as many fields"
         )
@@ -245,8 +247,9 @@ class CsvSource(Streaming):
 
     def _header(self) -> tuple[str, ...]:
         opened = gzip.open if self._path.suffix.lower() == ".gz" else open
-        with opened(self._path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-            return tuple(next(csv.reader(file, delimiter=self._between)))
+        encoding = "utf-8-sig" if self._form.encoding.lower() in ("utf-8", "utf8") else self._form.encoding
+        with opened(self._path, "rt", encoding=encoding, errors="surrogateescape", newline="") as file:
+            return tuple(next(csv.reader(file, delimiter=self._form.separator)))
 
     def declared(self, name: str) -> Declared:
         return Declared(Kind.FIELD, "csv")
@@ -260,10 +263,10 @@ class CsvSource(Streaming):
         return reader.open_csv(
             self._path,
             read_options=reader.ReadOptions(
-                column_names=places, skip_rows_after_names=1, block_size=self._block
+                column_names=places, skip_rows_after_names=1, block_size=self._block, encoding=self._form.encoding
             ),
             parse_options=reader.ParseOptions(
-                delimiter=self._between, newlines_in_values=True, ignore_empty_lines=len(self.names) > 1
+                delimiter=self._form.separator, newlines_in_values=True, ignore_empty_lines=len(self.names) > 1
             ),
             convert_options=reader.ConvertOptions(
                 include_columns=columns,
@@ -293,11 +296,11 @@ class CsvSource(Streaming):
             with self._batches(names) as batches:
                 return batches.read_all().rename_columns(list(names))
 
-        return FieldColumns(withheld(table, self._unread))
+        return FieldColumns(withheld(table, self._unread), self._form.decimal)
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
         from pyarrow import Table
 
         with self._batches(names) as batches:
             for batch in batches:
-                yield FieldColumns(Table.from_batches([batch]).rename_columns(list(names)))
+                yield FieldColumns(Table.from_batches([batch]).rename_columns(list(names)), self._form.decimal)

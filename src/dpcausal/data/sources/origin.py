@@ -27,6 +27,7 @@ import narwhals.stable.v2 as nw
 from dpcausal.data.source import Source, withheld
 from dpcausal.data.sources.engines import source_of
 from dpcausal.data.sources.fingerprint import DATABASE, Stamp, absolute
+from dpcausal.data.sources.text_file import TextFile
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,21 +38,25 @@ class Origin:
     ----------
     stamp : Stamp or None
         Of files, or a cluster's table; ``None`` of a frame in memory.
+    form : str
+        Of a ``TextFile``: how its format differs from the usual one.
     parts : dict
         Of a frame in memory: its object, or each array by name, each a call that returns it while it lives.
     """
 
     stamp: Stamp | None = None
+    form: str = ""
     parts: dict[str, Callable[[], Any]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, frame: Any) -> Origin:
         """Return what a frame, mapping or path is known by; nothing is read."""
         if isinstance(frame, (str, os.PathLike)):
-            return cls(Stamp.of(absolute(os.fspath(frame))))
+            form = "\n".join(frame.options.values()) if isinstance(frame, TextFile) else ""
+            return cls(Stamp.of(absolute(os.fspath(frame))), form)
         if isinstance(frame, Mapping):
-            return cls(None, {str(name): _held(part) for name, part in frame.items()})
-        return cls(None, {"": _held(nw.to_native(frame, pass_through=True))})
+            return cls(parts={str(name): _held(part) for name, part in frame.items()})
+        return cls(parts={"": _held(nw.to_native(frame, pass_through=True))})
 
     @property
     def mark(self) -> str:
@@ -62,7 +67,8 @@ class Origin:
         files = [f"{inode} {written}" for _, _, inode, _, written in self.stamp.state]
         database = DATABASE.fullmatch(self.stamp.path)  # a file of many tables
         table = [] if database is None else [database["table"]]
-        return sha256("\n".join([*(files or [self.stamp.path]), *table]).encode()).hexdigest()
+        form = [self.form] if self.form else []  # another reading of a file is other data
+        return sha256("\n".join([*(files or [self.stamp.path]), *table, *form]).encode()).hexdigest()
 
     def is_other(self, earlier: Origin) -> bool:
         """Return whether this frame in memory is another object than an earlier one; of mappings, any common array."""

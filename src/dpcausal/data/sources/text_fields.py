@@ -17,8 +17,8 @@ _NUMBER = r"^[ \t]*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:inf(in
 class FieldColumns:
     """Collected columns of bytes."""
 
-    def __init__(self, table: Any) -> None:
-        self._table = table
+    def __init__(self, table: Any, decimal: str = ".") -> None:
+        self._table, self._decimal = table, decimal
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
@@ -28,6 +28,9 @@ class FieldColumns:
         from pyarrow import compute
 
         fields = self._table[name]
+        if self._decimal == ",":  # a point is then no decimal point: the field is no number
+            pointless = compute.if_else(compute.match_substring(fields, "."), None, fields)
+            fields = compute.replace_substring(pointless, ",", ".")
         plain = compute.if_else(compute.match_substring_regex(fields, _NUMBER), fields, None)
         text = compute.utf8_trim_whitespace(plain.cast(pyarrow.string()))
         numbers: NDArray[np.float64] = text.cast(pyarrow.float64()).fill_null(np.nan).to_numpy()

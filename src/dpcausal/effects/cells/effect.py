@@ -18,6 +18,7 @@ from dpcausal.effects.result import Balance, Effect, GroupEffect, Ratio
 from dpcausal.effects.unmeasured import e_value, e_value_limit, robustness_value, unmeasured_fields
 from dpcausal.errors import ParameterError
 from dpcausal.releases.release import estimate_release
+from dpcausal.result import percent_text
 
 Reals = npt.NDArray[np.float64]
 
@@ -99,9 +100,10 @@ def standardized_effect(
 def notes(share: float, treated: float) -> tuple[str, ...]:
     texts = []
     if LEAST_SHARE <= share < 0.95:
-        texts.append(f"about {1 - share:.0%} of the records are in strata without both arms and do not count")
+        texts.append(f"about {percent_text(1 - share)} of the records are not in the estimate: their strata have too "
+                     "few of one arm. Fewer columns or coarser cuts in adjust would include more")  # fmt: skip
     if min(treated, 1 - treated) < RARE:
-        texts.append(f"one arm has less than {RARE:.0%} of the records")
+        texts.append(f"one arm has less than {percent_text(RARE)} of the records")
     return tuple(texts)
 
 

@@ -86,7 +86,7 @@ class GroupTimeEffects(Result):
         lines += ["no result"] if self.att is None else []
         for name, one in rows:
             ends = ci_text(one.interval, self.coverage)
-            lines.append(f"  {name:{width}}  {signed_text(one.estimate):>9}   {ends}")
+            lines.append(f"  {name:{width}}  {signed_text(one.estimate, one.interval):>9}   {ends}")
         if self.pretrend is not None:
             lines.append(f"Parallel trends before treatment: {p_text(self.pretrend)} (small: they are doubtful).")
         return lines

@@ -91,9 +91,9 @@ ALLOWS = (
     "noise, and {short:.2g} times if light_tails=True states it of the residuals"
 )
 UNSEEN = (
-    "outcomes count as if cut {cut:.3g} times the probability of their record's arm from their line; as many as "
-    "{count:.0f} records may lie beyond, unseen: did each lie twice as far, the effect on outcomes that are not cut "
-    "would differ by up to {differ:.3g}, and by up to {most:.3g} as extreme as bounds allow"
+    "extreme outcomes are winsorised, of at most {count:.0f} records. If each of these were twice as extreme, the "
+    "effect without winsorising would differ by up to {differ:.3g}; at the bounds, by up to {most:.3g}. Narrower "
+    "bounds help"
 )
 RARE = "one of the two outcomes is so rare that scores of such records are cut: method 'stratified' has limits for it"
 OVERLAP = "one arm is below 10 %, or more than 5 % of the records have a probability of treatment near 0 or 1"

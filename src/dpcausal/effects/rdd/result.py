@@ -99,7 +99,7 @@ class Discontinuity(Result):
         what = f"{self.measured} at {self.running} = {exact_number(self.cutoff)}"
         arms = f" ({self.arms[1]} vs {self.arms[0]})" if self.arms else ""
         head = f"Jump of {what}" if self.treatment is None else f"Effect of {self.treatment}{arms} on {what}"
-        lines = [f"{head}: {signed_text(self.estimate)} ({ci_text(self.interval, self.coverage)})"]
+        lines = [f"{head}: {signed_text(self.estimate, self.interval)} ({ci_text(self.interval, self.coverage)})"]
         if self.bandwidth is not None:
             near = number_text(self.bandwidth)
             lines.append(f"Records within {near} of the cutoff, {self.n:,} {self.guarantee.records} in all.")

@@ -19,7 +19,7 @@ MARK = re.compile(r"dpcausal study ([0-9a-f]{32}), (\d{1,9}) spends")
 
 def mark_of(inputs: ReportInputs) -> str:
     """Return the line by which a report is known again: its study's file and ledger, and how many spends it lists."""
-    first = inputs.entries[0].previous if inputs.entries else inputs.head
+    first = inputs.entries[0].previous if inputs.entries else inputs.plan.head
     whose = sha256(f"{inputs.path.name}\n{first}".encode()).hexdigest()[:32]
     return f"dpcausal study {whose}, {len(inputs.entries)} spends"
 
@@ -34,7 +34,7 @@ def write_report(inputs: ReportInputs, path: Path) -> Path:
         raise ParameterError(text, argument="path", rule="report-file")
     blocks, mark = document(inputs), mark_of(inputs)
     texts = {
-        path: html(blocks, mark, f"{inputs.file.title} · fingerprint {inputs.head[:16]}"),
+        path: html(blocks, mark, f"{inputs.file.title} · fingerprint {inputs.plan.head[:16]}"),
         path.with_suffix(".md"): f"<!-- {mark} -->\n\n{markdown(blocks)}",
         path.with_suffix(".registry.yaml"): f"# {mark}\n{yaml(record(inputs))}",
     }

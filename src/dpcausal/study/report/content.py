@@ -6,80 +6,94 @@ import json
 import platform
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from dpcausal.data.columns import exact_number
 from dpcausal.data.schema import Bounded, Schema
+from dpcausal.effects.question import BEFORE
 from dpcausal.effects.result import Effect
 from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP, parse_loss
-from dpcausal.result import explain_terms, number_text, short_amount, short_loss
+from dpcausal.result import explain_terms, number_text, percent_text, short_amount, short_loss, signed_text
 from dpcausal.study.report.figures import Figures, draw_budget
-from dpcausal.study.report.findings import first_page, no_answer
-from dpcausal.study.report.inputs import FILL, Block, ReportInputs
-from dpcausal.study.report.texts import MISSING
+from dpcausal.study.report.findings import MISSING, first_page, no_answer
+from dpcausal.study.report.html import Block
+from dpcausal.study.report.inputs import FILL, ReportInputs
 from dpcausal.study.status import ANSWERED, EARLIER
-from dpcausal.study.wording import (
-    estimate_of,
-    public_text,
-    sources,
-    unit_text,
-)
+from dpcausal.study.wording import answers_of, estimate_of, public_text, sources, unit_text
+
+ESTIMANDS = {
+    "ate": "the average treatment effect: the mean outcome if all were treated less that if none were",
+    "att": "the average effect on the treated",
+    "slope": "the mean change of the outcome for one unit more of the treatment, along a line",
+    "ate-winsorized": "the average treatment effect on winsorised outcomes",
+    "overlap": "the average effect in the overlap population",
+}
 
 
 def document(inputs: ReportInputs) -> list[Block]:
-    """Return the whole report."""
     figures = Figures()
     return [*first_page(inputs, figures), Block("page"), *_second_page(inputs, figures), Block("page"),
             *_appendix(inputs, figures)]  # fmt: skip
 
 
 def _second_page(inputs: ReportInputs, figures: Figures) -> list[Block]:
+    plan = inputs.plan
     rows: list[tuple[str, ...]] = [("#", "Analysis", "Method", "n", "Cost", "SE", "SE of noise", "Paid (UTC)")]
     entries = {str(json.loads(entry.detail).get("asked", "")): entry for entry in inputs.entries}
-    for number, one in enumerate((one for one in inputs.standings if one.answer is not None), start=1):
-        answer = one.answer[0] if isinstance(one.answer, tuple) else one.answer
-        entry = entries.get(one.asked)
+    for number, one in enumerate((one for one in plan.questions if one.answer is not None), start=1):
+        answer, entry = answers_of(one.answer)[0], entries.get(one.key)
         errors = (getattr(answer, name, None) for name in ("standard_error", "noise_error"))
-        rows.append((str(number), one.about, one.method, f"{getattr(answer, 'n', inputs.n):,}",
+        rows.append((str(number), one.about, one.method, f"{getattr(answer, 'n', plan.n):,}",
                      "" if one.cost is None else short_loss(one.cost),
                      *("–" if error is None else number_text(error) for error in errors),
-                     "" if entry is None else entry.at[:16].replace("T", " ")))  # fmt: skip
+                     "" if entry is None else _time(entry)))  # fmt: skip
     blocks = [
         Block("heading", "How the results were obtained"),
         Block("text", "The questions are those of the study file; the ledger records when each was answered. Noise was "
                       "added to released counts and sums. Standard errors, intervals and p-values account for it."),
-        Block("table", "Analyses", rows=tuple(rows)), Block("small", _positivity(inputs)),
+        Block("table", "Analyses", rows=tuple(rows)), Block("small", _estimands(inputs)),
     ]  # fmt: skip
     if inputs.schema is not None:
         blocks += [Block("heading", "Variables (allowed values are public)"),
                    Block("table", "Variables", rows=_variables(inputs, inputs.schema))]  # fmt: skip
-    blocks += [Block("heading", "Privacy statement"), *_statement(inputs, figures),
+    blocks += [Block("heading", "Privacy statement"), _statement(inputs, figures),
                Block("heading", "Text for a methods section"), Block("quote", _methods(inputs)),
-               *_approval(inputs)]  # fmt: skip
-    verify = f"dpcausal ledger verify {inputs.file.ledger} --fingerprint {inputs.head}"
+               Block("heading", "Responsibility and approval"),
+               Block("table", "Approval", rows=_approval(inputs))]  # fmt: skip
+    verify = f"dpcausal ledger verify {inputs.file.ledger} --fingerprint {plan.head}"
     return [*blocks, Block("small", f"Verify: {verify} · {', '.join(_versions())}")]
 
 
-def _positivity(inputs: ReportInputs) -> str:
-    parts = list[str]()
+def _time(entry: Any) -> str:
+    return str(entry.at[:16].replace("T", " "))
+
+
+def _estimands(inputs: ReportInputs) -> str:
+    """Return what each effect is, for whom, and how a person's rows count."""
+    parts, wording = list[str](), inputs.wording
     for _, answer in inputs.results:
-        if isinstance(answer, Effect):
-            parts.append(f"Positivity: {answer.share_supported:.0%} of the {inputs.plan.records} are in strata with "
-                         "enough in both groups.")  # fmt: skip
-            largest = sorted(answer.balance, key=lambda one: -abs(one.difference))[:3]
-            if largest:
-                listed = ", ".join(f"{inputs.wording.group(one.name)} {one.difference:+.2f}" for one in largest)
-                parts.append(f"Largest baseline differences, in standard deviations: {listed}.")
+        if not isinstance(answer, Effect):
+            continue
+        parts.append(f"Estimand: {ESTIMANDS[answer.estimand]}. Positivity: {percent_text(answer.share_supported)} of "
+                     f"the {inputs.plan.records} are in strata with enough in both arms.")  # fmt: skip
+        others = [one for one in answer.balance if one.name.partition(" = ")[0] not in wording.within]
+        largest = sorted(others, key=lambda one: -abs(one.difference))[:3]
+        if largest:
+            listed = ", ".join(f"{wording.group(one.name)} {signed_text(round(one.difference, 2))}" for one in largest)
+            parts.append(f"Largest baseline differences, treated minus control in standard deviations: {listed}.")
+    if inputs.file.person:
+        parts.append("Each person counts once: an effect averages all rows of a person, a test uses one of them.")
     return " ".join(dict.fromkeys(parts))
 
 
 def _variables(inputs: ReportInputs, schema: Schema) -> tuple[tuple[str, ...], ...]:
-    meanings = inputs.file.described("meaning")
-    origins = inputs.file.described("source")
+    meanings, origins = inputs.file.described("meaning"), inputs.file.described("source")
     rows = [("Column", "Meaning", "Allowed values", "Source of the bounds")]
-    for name, column in schema.items():
-        unit = inputs.wording.units.get(name, "")
+    for name in _used(inputs, schema):
+        column = schema[name]
         if isinstance(column, Bounded):
-            values = f"{exact_number(column.lower)} to {exact_number(column.upper)} {unit}".rstrip()
+            unit = inputs.wording.units.get(name, "")
+            values = f"{_rounded(column.lower)} to {_rounded(column.upper)} {unit}".rstrip()
         else:
             labels = inputs.wording.levels.get(name, {})
             named = (f"{one} = {labels[str(one)]}" if str(one) in labels else str(one) for one in column.labels)
@@ -89,43 +103,57 @@ def _variables(inputs: ReportInputs, schema: Schema) -> tuple[tuple[str, ...], .
     return tuple(rows)
 
 
-def _statement(inputs: ReportInputs, figures: Figures) -> list[Block]:
+def _used(inputs: ReportInputs, schema: Schema) -> list[str]:
+    """Return the columns that questions name; all where a question is about all."""
+    questions = [one.question for one in inputs.plan.questions]
+    named = json.dumps([(one.arguments, one.where) for one in questions], default=str, ensure_ascii=False)
+    used = [name for name in schema if name in named]
+    whole = any(one.task in ("discover", "direction_all") and len(one.arguments) == 0 for one in questions)
+    return list(schema) if whole or not used else used
+
+
+def _rounded(bound: float) -> str:
+    exact = exact_number(bound)
+    return exact if len(exact.lstrip("-")) <= 8 else f"{bound:.4g} (rounded)"
+
+
+def _statement(inputs: ReportInputs, figures: Figures) -> Block:
     plan, shares = inputs.plan, list[tuple[str, float]]()
     for entry in inputs.entries:
-        loss = parse_loss(entry.loss)
-        amount = getattr(loss, "rho" if isinstance(plan.budget, ZCDP) else "epsilon", 0.0)
-        names = (one.question.name for one in inputs.standings if one.asked and one.asked in entry.detail)
+        amount = getattr(parse_loss(entry.loss), "rho" if isinstance(plan.budget, ZCDP) else "epsilon", 0.0)
+        names = (one.question.name for one in plan.questions if one.key and one.key in entry.detail)
         shares.append((f"{next(names, entry.task)} {short_amount(amount)}", amount))
     symbol, total, _ = plan.amounts
     caption = f"Budget {symbol} = {plan.total}, of which {plan.spent} was used and {plan.rest} is left."
     bar = figures.drawn(lambda ax: draw_budget(ax, shares, total, symbol), caption, (3.4, 1.1))
     public = public_text(text for one in inputs.guarantees for text in one.public) or "the number of records"
     units = "; ".join(dict.fromkeys(f"{unit_text(one.unit)} ({one.relation.value})" for one in inputs.guarantees))
-    lines = (f"Protected: {units or inputs.person}.", f"Public: {public}.",
+    lines = (f"Protected: {units or inputs.person}.", f"Public: {public}, the order of the rows.",
              "Not covered: other publications from these data; access to the analysis computer; timing; a restored "
              "older ledger.")  # fmt: skip
-    return [Block("picture", caption, lines=(bar,), beside=(Block("list", lines=lines),))]
+    return Block("picture", caption, lines=(bar,), right=(Block("list", lines=lines),))
 
 
 def _methods(inputs: ReportInputs) -> str:
-    answered = [one for one in inputs.standings if one.state == ANSWERED]
-    questions = "; ".join(f"({number}) {one.about} ({one.method})" for number, one in enumerate(answered, 1))
+    answered = [one for one in inputs.plan.questions if one.state == ANSWERED]
+    questions = " ".join(f"({number}) {inputs.wording.question(one.question)} Method: {one.method}, {one.cost}."
+                         for number, one in enumerate(answered, 1))  # fmt: skip
     missing = "" if inputs.file.panel else f" {MISSING.get(inputs.file.missing, '')}"
     variant = {PureDP: "ε-differential privacy", ApproxDP: "(ε, δ)-differential privacy"}.get(
         type(inputs.spent), "zero-concentrated differential privacy")  # fmt: skip
     opendp = next((one.removeprefix("opendp ") for one in _versions() if one.startswith("opendp")), "")
     return (
-        f"We analysed {inputs.n:,} {inputs.plan.records}: {questions or 'nothing yet'}. All results together satisfy "
-        f"{variant} with {inputs.spent_text} for each {inputs.person}'s complete record under replace-one neighbours "
-        f"(dpcausal {version('dpcausal')}; OpenDP {opendp} samplers).{missing} Values beyond the declared bounds "
-        "count as the bound. Standard errors, intervals and p-values account for the privacy noise. The study file "
-        "lists the questions."
+        f"We analysed {inputs.plan.n:,} {inputs.plan.records}. {questions or 'No question was answered yet.'} All "
+        f"results together satisfy {variant} with {inputs.spent_text} for each {inputs.person}'s complete record under "
+        f"replace-one neighbours (dpcausal {version('dpcausal')}; OpenDP {opendp} samplers).{missing} Values beyond "
+        "the declared bounds count as the bound. Standard errors, 95 % confidence intervals and p-values account for "
+        "sampling and privacy noise. The study file lists the questions."
     )
 
 
-def _approval(inputs: ReportInputs) -> list[Block]:
+def _approval(inputs: ReportInputs) -> tuple[tuple[str, ...], ...]:
     file, disclosure = inputs.file.approvers, inputs.file.disclosure
-    rows = (
+    return (
         ("Role", "Name, institution", "Date", "Signature"),
         ("Data controller", file.controller or FILL.format("name"), "", ""),
         ("Analyst (wrote the study file)", file.analyst or FILL.format("name"), "", ""),
@@ -133,7 +161,6 @@ def _approval(inputs: ReportInputs) -> list[Block]:
         ("Reason for ε", disclosure.justification or FILL.format("reason"), "", ""),
         ("Earlier access to these data", disclosure.looked_at_before or FILL.format("any earlier access"), "", ""),
     )
-    return [Block("heading", "Responsibility and approval"), Block("table", "Approval", rows=rows)]
 
 
 def _versions() -> list[str]:
@@ -147,17 +174,21 @@ def _versions() -> list[str]:
 
 
 def _appendix(inputs: ReportInputs, figures: Figures) -> list[Block]:
+    plan = inputs.plan
     blocks = [Block("heading", "Appendix: technical details"),
               Block("small", f"Written {datetime.now(UTC):%d %b %Y} by dpcausal {version('dpcausal')}.")]  # fmt: skip
-    for one in inputs.standings:
+    for one in plan.questions:
         blocks += [Block("subheading", one.question.name), Block("text", inputs.wording.question(one.question))]
         if one.answer is None:
             blocks.append(Block("text", f"{no_answer(one)}."))
-        for answer in one.answer if isinstance(one.answer, tuple) else () if one.answer is None else (one.answer,):
-            lines = answer.headline() if hasattr(answer, "headline") else one.conclusions
+        for answer in answers_of(one.answer):
+            lines = list(answer.headline() if hasattr(answer, "headline") else one.conclusions)
+            if isinstance(answer, Effect) and inputs.randomised:
+                lines = [line for line in lines if line not in answer.sensitivity()]
             settings = ", ".join(f"{name} = {value}" for name, value in one.settings.items() if value is not None)
             method = f"Method {one.method}{f': {settings}' if settings else ''}"
-            points = [method, *one.caveats, *answer.guarantee.caveats]
+            points = [method, *(text for text in (*one.caveats, *answer.guarantee.caveats)
+                                if not (inputs.randomised and text == BEFORE))]  # fmt: skip
             blocks.append(Block("quote", "\n".join(lines)))
             if estimate_of(answer) is None and (figure := figures.of(answer, lines[0] if lines else "")):
                 blocks.append(Block("picture", one.about, lines=(figure,)))
@@ -166,12 +197,12 @@ def _appendix(inputs: ReportInputs, figures: Figures) -> list[Block]:
     rows = [("Spend", "Paid (UTC)", "Task", "Cost", "Result")]
     for entry in inputs.entries:
         key = str(json.loads(entry.detail).get("asked", ""))
-        paid = [one for one in inputs.standings if one.asked and one.asked == key]
+        paid = [one for one in plan.questions if one.key and one.key == key]
         state = "saved" if any(one.state in (ANSWERED, EARLIER) for one in paid) else "not saved" if paid else ""
         rows.append((f"{entry.number}: {', '.join(one.question.name for one in paid) or 'outside this study'}",
-                     entry.at[:16].replace("T", " "), entry.task, str(parse_loss(entry.loss)), state))  # fmt: skip
+                     _time(entry), entry.task, str(parse_loss(entry.loss)), state))  # fmt: skip
     blocks += [Block("subheading", "Ledger"), Block("table", "Every spend of the ledger", rows=tuple(rows)),
-               Block("text", f"Left: {inputs.plan.left}. Fingerprint: {inputs.head}")]  # fmt: skip
+               Block("text", f"Left: {plan.left}. Fingerprint: {plan.head}")]  # fmt: skip
     references = sources(inputs.proofs)
     if references:
         blocks += [Block("subheading", "Proofs and their sources"), Block("list", lines=(

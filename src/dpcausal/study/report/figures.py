@@ -75,12 +75,12 @@ def _references(value: str) -> list[str]:
 
 
 def draw_budget(ax: Any, shares: list[tuple[str, float]], total: float, symbol: str) -> Any:
-    """Draw the budget as one bar: what each question spent of it, and what is left."""
     place = 0.0
     shades = ("#1f4e79", "#7fa6cf", "#b9d0e8")
     for number, (name, share) in enumerate(shares):
         ax.barh([0], [share], left=place, color=shades[number % len(shades)], edgecolor="white", height=0.5)
-        ax.text(place, 0.42, name, fontsize=8, ha="left", va="bottom")
+        if share >= 0.016 * total * len(name) or number == len(shares) - 1:  # there is room for its name
+            ax.text(place, 0.42, name, fontsize=8, ha="left", va="bottom")
         place += share
     ax.barh([0], [max(total - place, 0)], left=place, color="white", edgecolor="0.4", height=0.5)
     ax.set_xlim(0, total)

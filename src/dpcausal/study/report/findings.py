@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from dpcausal.data.columns import exact_number
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.result import Effect
 from dpcausal.privacy.loss import ZCDP, Loss, zcdp_epsilon
-from dpcausal.result import number_text
+from dpcausal.result import decimals_of, number_text
 from dpcausal.study.report.figures import Figures
-from dpcausal.study.report.inputs import Block, ReportInputs
-from dpcausal.study.report.texts import ASSUMPTIONS, LIMITS, MISSING
+from dpcausal.study.report.html import Block
+from dpcausal.study.report.inputs import ReportInputs
 from dpcausal.study.status import CANNOT, SPENT, QuestionStatus
 from dpcausal.study.wording import (
-    CLEAR,
     Estimate,
     Wording,
     arms_text,
@@ -23,27 +23,51 @@ from dpcausal.study.wording import (
     unit_text,
 )
 
-MOST_RESTS, MOST_LIMITS = 5, 4
+MOST_ASSUMPTIONS, MOST_LIMITS = 5, 4
+
+CONFOUNDING = "No unmeasured confounding: every common cause of treatment and outcome is adjusted for."
+ASSUMPTIONS: dict[str, tuple[str, ...]] = {
+    "effect": (CONFOUNDING,),
+    "ci_test": ("The test models how both columns depend on the conditioning columns.",),
+    "direction": ("Additive independent noise, no common cause, no selection and no feedback.",),
+    "discover": ("No unmeasured common causes, and no independence by accident (faithfulness).",),
+    "did": ("Parallel trends: without treatment all cohorts would have changed alike.", "No anticipation."),
+    "discontinuity": ("Nothing else changes at the cutoff, and nobody chooses their side of it.",),
+    "synthetic_control": ("The treatment does not affect the control units, and the treated unit would have continued "
+                          "like them.",),
+}  # fmt: skip
+LIMITS: dict[str, tuple[str, ...]] = {
+    "effect": ("How or why the treatment works.",),
+    "ci_test": ("How large the association is. No detection is no evidence of independence.",),
+    "direction": ("A proof of the direction: observational data give weak evidence.",),
+    "discover": ("Weak associations, or those hidden by the noise. A missing edge is no evidence of independence.",),
+    "did": ("Effects on persons without an outcome in every period.",),
+    "discontinuity": ("Effects away from the cutoff.",),
+    "synthetic_control": ("Effects on other units.",),
+}
+MISSING = {
+    "drop": "Records with a missing value in a question are left out of it; their number is confidential.",
+    "level": "A missing category counts as a category; records with a missing number are left out.",
+    "impute": "A missing value counts as the midpoint of its bounds or the first category.",
+}
 
 
 def first_page(inputs: ReportInputs, figures: Figures) -> list[Block]:
-    file = inputs.file
-    about = [file.disclosure.population, f"{inputs.n:,} {inputs.plan.records}"]
+    file, plan = inputs.file, inputs.plan
+    about = [file.disclosure.population, f"{plan.n:,} {plan.records}"]
     blocks = [Block("title", file.title), Block("small", " · ".join(part for part in about if part)),
               Block("answer", *_answer_box(inputs))]  # fmt: skip
-    rows: list[tuple[str, ...]] = [("Question", "Result", "95 % CI", "Strength of evidence")]
+    rows: list[tuple[str, ...]] = [("Question", "Result", "95 % CI", "Evidence")]
     for question, answer in inputs.results:
         rows += [tuple(row) for row in inputs.wording.findings(question, answer)]
-    for one in inputs.standings:
-        if one.answer is None:
-            rows.append((inputs.wording.question(one.question), no_answer(one), "–", "–"))
+    rows += [(inputs.wording.question(one.question), no_answer(one), "–", "–")
+             for one in plan.questions if one.answer is None]  # fmt: skip
     blocks += [Block("heading", "Findings"), Block("table", "Findings", rows=tuple(rows))]
-    notes = dict.fromkeys(f"{one.question.name}: {one.state}: {one.reason}." for one in inputs.standings
+    notes = dict.fromkeys(f"{one.question.name}: {one.state}: {one.reason}." for one in plan.questions
                           if one.reason and one.answer is not None)  # fmt: skip
-    blocks += [Block("small", note) for note in notes]
-    blocks += _figures(inputs, figures)
+    blocks += [*(Block("small", note) for note in notes), *_figures(inputs, figures)]
     limits = Block("section", "What it does not show", lines=_limits(inputs))
-    blocks.append(Block("section", "What this relies on", lines=_rests_on(inputs), beside=(limits,)))
+    blocks.append(Block("section", "What this relies on", lines=_assumptions(inputs), right=(limits,)))
     return [*blocks, Block("heading", "Privacy in brief"), Block("text", _privacy_in_brief(inputs))]
 
 
@@ -53,113 +77,102 @@ def no_answer(one: QuestionStatus) -> str:
 
 
 def _answer_box(inputs: ReportInputs) -> tuple[str, tuple[str, ...]]:
+    wording = inputs.wording
     estimates = ((answer, estimate) for _, answer in inputs.results if (estimate := estimate_of(answer)) is not None)
     first = next(estimates, None)
     if first is None:
-        return _without_effect(inputs)
-    wording, (answer, estimate) = inputs.wording, first
-    sentence = wording.effect_sentence(answer, estimate)
-    if estimate.strength == CLEAR:
+        lines = [line for question, answer in inputs.results for line in wording.conclusions(question, answer)[:1]]
+        if not lines:
+            return "No question was answered yet.", ()
+        return lines[0], (*lines[1:3], *disagreements(inputs.results, wording))
+    answer, estimate = first
+    if estimate.excludes_zero:
         arms = arms_text(answer, " to ")
-        change = f", from {arms}" if arms else ""
-        yes = file_asks(inputs.file.title) and wording.is_causal(answer)
-        head = f"{'Yes. ' if yes else ''}{sentence.rstrip('.')}{change}."
+        yes = inputs.file.title.rstrip().endswith("?") and wording.is_causal(answer)
+        sentence = wording.effect_sentence(answer, estimate).rstrip(".")
+        head, noise = f"{'Yes. ' if yes else ''}{sentence}{f', from {arms}' if arms else ''}.", ""
     else:
-        head = f"No conclusion. {_compatible(wording, answer, estimate)}"
-    more = [_design_sentence(inputs, answer), _group_sentence(inputs, answer), *disagreements(inputs.results, wording)]
+        head, noise = f"No conclusion. {_compatible(wording, answer, estimate)}", wording.noise_sentence(answer)
+    more = [wording.outside_sentence(answer), noise, _design_sentence(inputs), _group_sentence(inputs, answer),
+            *disagreements(inputs.results, wording)]  # fmt: skip
     return head, tuple(part for part in more if part)
-
-
-def file_asks(title: str) -> bool:
-    return title.rstrip().endswith("?")
-
-
-def _without_effect(inputs: ReportInputs) -> tuple[str, tuple[str, ...]]:
-    lines = [line for question, answer in inputs.results for line in inputs.wording.conclusions(question, answer)[:1]]
-    if not lines:
-        return "No question was answered yet.", ()
-    return lines[0], (*lines[1:3], *disagreements(inputs.results, inputs.wording))
 
 
 def _compatible(wording: Wording, answer: Any, estimate: Estimate) -> str:
     if estimate.interval is None:
         return f"There is no confidence interval: {estimate.reason}."
-    low, high = estimate.interval
-    down = f"a decrease of {wording.amount(answer, abs(low))}" if low < 0 else f"{wording.amount(answer, low)}"
-    up = f"an increase of {wording.amount(answer, high)}"
-    return f"The data and this privacy level are compatible with {down} and {up} in {wording.measured(answer)}."
+    low, high = (wording.amount(answer, abs(end), estimate.interval) for end in estimate.interval)
+    return (f"The data and this privacy level are compatible with anything from a decrease of {low} to an increase of "
+            f"{high} in {wording.measured(answer)}.")  # fmt: skip
 
 
-def _design_sentence(inputs: ReportInputs, answer: Any) -> str:
-    design, wording = inputs.file.design, inputs.wording
+def _design_sentence(inputs: ReportInputs) -> str:
+    design = inputs.file.design
     if design is None:
         return "No design was declared, so the difference is an association and not necessarily an effect."
-    if design.type == "observational":
+    if not inputs.randomised:
         return "The comparison is observational: it is an effect only if all confounders are adjusted for."
-    within = f" within {wording.listed(design.within)}" if design.within else ""
+    within = f" within {inputs.wording.listed(design.within)}" if design.within else ""
     return f"The treatment was assigned at random{within}, so the difference can be read as an effect."
 
 
 def _group_sentence(inputs: ReportInputs, answer: Any) -> str:
-    groups = [one for one in getattr(answer, "by_group", ()) if one.interval is not None]
+    by_group, name_of = getattr(answer, "by_group", ()), inputs.wording.group
+    groups = [(name_of(one.group), one.interval) for one in by_group if one.interval is not None]
     if len(groups) < 2:
         return ""
-    wording = inputs.wording
-    names = ", ".join(wording.group(one.group) for one in groups)
-    low, high = max(one.interval[0] for one in groups), min(one.interval[1] for one in groups)
+    low, high = max(ends[0] for _, ends in groups), min(ends[1] for _, ends in groups)
     if low > high:
-        return f"The effect differs between the groups ({names})."
-    same = all(one.interval[0] > 0 for one in groups) or all(one.interval[1] < 0 for one in groups)
-    kind = "It is clear in each group" if same else "It is not clear in every group"
-    return f"{kind} ({names}); the study is too small to show whether it differs between them."
+        return f"The difference is not the same in all groups ({', '.join(name for name, _ in groups)})."
+    clear, open_ones = list[str](), list[str]()
+    for name, ends in groups:
+        (open_ones if ends[0] <= 0 <= ends[1] else clear).append(name)
+    parts = [f"The interval excludes 0 for {' and '.join(clear)}"] if clear else []
+    parts += [f"{'for' if clear else 'The interval includes 0 for'} {' and '.join(open_ones)}"
+              f"{' it includes 0' if clear else ''}"] if open_ones else []  # fmt: skip
+    return f"{'; '.join(parts)}. The study is too small to show whether the groups differ."
 
 
 def _figures(inputs: ReportInputs, figures: Figures) -> list[Block]:
-    blocks, number = list[Block](), 0
-    for question, answer in inputs.results:
-        if estimate_of(answer) is None:
-            continue
-        number += 1
+    blocks, effects = list[Block](), [pair for pair in inputs.results if estimate_of(pair[1]) is not None]
+    for number, (question, answer) in enumerate(effects, start=1):
         text = " ".join(inputs.wording.conclusions(question, answer))
         names = {one.group: inputs.wording.group(one.group) for one in getattr(answer, "by_group", ())}
         options = {"names": names, "label": inputs.wording.axis(answer)} if isinstance(answer, Effect) else {}
-        noise = getattr(answer, "noise_error", None)
-        part = f" The thin line is the privacy noise alone (±{number_text(1.96 * noise)})." if noise else ""
+        noise, decimals = getattr(answer, "noise_error", None), decimals_of(getattr(answer, "interval", None))
+        line = f" The thin line is the noise alone (±{number_text(1.96 * noise, decimals)})." if noise else ""
         caption = (f"Figure {number}. {inputs.wording.question(question)} The intervals include sampling error and the "
-                   f"noise added for privacy.{part}")  # fmt: skip
+                   f"noise added for privacy.{line}")  # fmt: skip
         blocks.append(Block("picture", caption, lines=(figures.of(answer, text, **options),)))
     return blocks
 
 
-def _rests_on(inputs: ReportInputs) -> tuple[str, ...]:
+def _assumptions(inputs: ReportInputs) -> tuple[str, ...]:
     file, wording, lines = inputs.file, inputs.wording, list[str]()
     design = file.design
-    randomised = design is not None and design.type == "randomised"
-    if design is not None and randomised:
+    if design is not None and inputs.randomised:
         within = f" within {wording.listed(design.within)}" if design.within else ""
         lines.append(f"Random assignment{within}.")
-    tasks = {question.task for question, _ in inputs.results}
-    for task in tasks:
-        lines += [text for text in ASSUMPTIONS.get(task, ()) if not (randomised and "confound" in text)]
+    for question, answer in inputs.results:
+        lines += [text for text in ASSUMPTIONS.get(question.task, ())
+                  if not (inputs.randomised and text == CONFOUNDING)]  # fmt: skip
+        if isinstance(answer, Effect) and answer.e_value and answer.sensitivity() and not inputs.randomised:
+            limit = number_text(answer.e_value_limit or 1)
+            lines.append(f"No confounder with risk ratios of {number_text(answer.e_value)} with both treatment and "
+                         f"outcome: it could explain the estimate ({limit}: the end of the interval).")  # fmt: skip
     unit = design.unit_of_assignment if design else None
     lines.append(f"Independent {inputs.plan.records}." + (
         f" Treatment was assigned by {unit}; if its members are alike, the intervals are too narrow." if unit else
         " If they are clustered (clinics, households), the intervals are too narrow."))  # fmt: skip
-    outcomes = dict.fromkeys(str(question.arguments.get("outcome")) for question, _ in inputs.results)
-    for name in outcomes:
+    for name in dict.fromkeys(str(question.arguments.get("outcome")) for question, _ in inputs.results):
         column = None if inputs.schema is None else inputs.schema.get(name)
         if isinstance(column, Bounded):
-            lower, upper = exact_number(column.lower), exact_number(column.upper)
-            lines.append(f"{wording.label(name)[:1].upper()}{wording.label(name)[1:]} counts from {lower} to {upper}: "
-                         "values beyond count as the bound.")  # fmt: skip
+            lower, upper, label = exact_number(column.lower), exact_number(column.upper), wording.label(name)
+            lines.append(f"{label[:1].upper()}{label[1:]} counts from {lower} to {upper}: values beyond count as the "
+                         "bound.")  # fmt: skip
     if not file.panel and file.missing in MISSING:
         lines.append(MISSING[file.missing])
-    for _, answer in inputs.results:
-        if isinstance(answer, Effect) and answer.e_value is not None and not randomised:
-            lines.append(f"A confounder with risk ratios of {number_text(answer.e_value)} with both treatment and "
-                         f"outcome could explain the estimate ({number_text(answer.e_value_limit or 1)} for the "
-                         "interval).")  # fmt: skip
-    return tuple(dict.fromkeys(lines))[:MOST_RESTS]
+    return tuple(dict.fromkeys(lines))[:MOST_ASSUMPTIONS]
 
 
 def _limits(inputs: ReportInputs) -> tuple[str, ...]:
@@ -167,9 +180,12 @@ def _limits(inputs: ReportInputs) -> tuple[str, ...]:
     for _, answer in inputs.results:
         groups = [one for one in getattr(answer, "by_group", ()) if one.interval is not None]
         if len(groups) >= 2:
-            half = max((one.interval[1] - one.interval[0]) / 2 for one in groups)
-            amount = inputs.wording.amount(answer, 2**0.5 * half)
-            lines.append(f"Whether the groups differ: a difference below about {amount} would go unnoticed.")
+            widest = max((one.interval for one in groups), key=lambda ends: ends[1] - ends[0])
+            sizes = [one.estimate for one in groups]
+            unnoticed = inputs.wording.amount(answer, (widest[1] - widest[0]) / 2**0.5, widest)
+            observed = inputs.wording.amount(answer, max(sizes) - min(sizes), widest)
+            lines.append(f"Whether the groups differ: they differ by {observed} here, and a difference below about "
+                         f"{unnoticed} would not be detected.")  # fmt: skip
     for question, _ in inputs.results:
         lines += LIMITS.get(question.task, ())
     lines.append("Anything about people, places or times outside these data.")
@@ -179,7 +195,7 @@ def _limits(inputs: ReportInputs) -> tuple[str, ...]:
 def _privacy_in_brief(inputs: ReportInputs) -> str:
     units = "; ".join(dict.fromkeys(unit_text(one.unit) for one in inputs.guarantees)) or f"one {inputs.person}"
     plan = inputs.plan
-    text = (f"Protected: {units}. Total budget {plan.budget}; {plan.spent} was used, {plan.rest} is left. ")
+    text = f"Protected: {units}. Total budget {plan.budget}; {plan.spent} was used, {plan.rest} is left. "
     return text + (odds(inputs.spent) or "Nothing was spent yet.")
 
 
@@ -189,10 +205,7 @@ def odds(spent: Loss | None) -> str:
         return ""
     delta = 1e-6 if isinstance(spent, ZCDP) else getattr(spent, "delta", 0.0)
     epsilon = zcdp_epsilon(spent.rho, delta) if isinstance(spent, ZCDP) else spent.epsilon
-    chance = 1 / (1 + 2.718281828459045**-epsilon)
-    but = f" (except with probability {delta:.0e})" if delta else ""
-    return ("Meaning: someone who suspects a fact about a participant at even odds can, from everything published "
-            f"here, be right with probability at most {100 * min(chance, 0.999):.0f} %{but}; without it: "
-            "50 %.")  # fmt: skip
-
-
+    chance = min(1 / (1 + math.exp(-epsilon)), 0.999)
+    but = f", except with probability {delta:.0e}" if delta else ""
+    return ("Meaning in the worst case: a guess about one participant that is right with 50 % beforehand is right "
+            f"with at most {100 * chance:.0f} % for a reader of everything published here{but}.")  # fmt: skip

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
+from typing import Literal
 
-from dpcausal.study.report.inputs import Block
+Kind = Literal[
+    "title", "heading", "subheading", "section", "text", "small", "list", "table", "picture", "answer", "page", "quote",
+]  # fmt: skip
 
 STYLE = """
 @page{size:A4;margin:13mm 17mm 15mm;@bottom-left{font:7pt sans-serif;color:#555;content:"FOOTER"}
@@ -29,13 +32,27 @@ h2{margin:.8em 0 .25em}svg{max-width:150mm;max-height:48mm}.rows{overflow:visibl
 """
 
 
+@dataclass(frozen=True)
+class Block:
+    """A piece of a document: a text, a list, rows of a table (the first its heads), or a picture with its caption.
+
+    ``right`` is a second block, set to its right where there is room.
+    """
+
+    kind: Kind
+    text: str = ""
+    lines: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    right: tuple[Block, ...] = ()
+
+
 def html(blocks: list[Block], mark: str = "", footer: str = "") -> str:
     """Return a document as an HTML page.
 
     ``mark`` identifies its study to a program, ``footer`` is on each printed page.
     """
     title = next(block.text for block in blocks if block.kind == "title")
-    body = "\n".join(_beside(block) for block in blocks)
+    body = "\n".join(_placed(block) for block in blocks)
     style = STYLE.replace("FOOTER", "".join(one for one in footer if one not in '\\"<>\n'))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -46,14 +63,14 @@ def html(blocks: list[Block], mark: str = "", footer: str = "") -> str:
     )
 
 
-def _beside(block: Block) -> str:
-    if not block.beside:
-        return _set(block)
-    parts = "".join(f'<div class="sub">{_set(one)}</div>' for one in (block, *block.beside))
+def _placed(block: Block) -> str:
+    if not block.right:
+        return _element(block)
+    parts = "".join(f'<div class="sub">{_element(one)}</div>' for one in (block, *block.right))
     return f'<div class="two">{parts}</div>'
 
 
-def _set(block: Block) -> str:
+def _element(block: Block) -> str:
     text = escape(block.text)
     tags = {"title": "h1", "heading": "h2", "subheading": "h3", "text": "p"}
     if block.kind in tags:
@@ -85,8 +102,7 @@ def _cell(text: str) -> str:
 
 
 def markdown(blocks: list[Block]) -> str:
-    """Return a document as Markdown; a picture is its caption."""
-    return "\n\n".join(filter(None, (_marked(one) for block in blocks for one in (block, *block.beside)))) + "\n"
+    return "\n\n".join(filter(None, (_marked(one) for block in blocks for one in (block, *block.right)))) + "\n"
 
 
 def _marked(block: Block) -> str:
@@ -111,10 +127,3 @@ def _marked(block: Block) -> str:
 
 def _plain(text: str) -> str:
     return text.replace("<", "&lt;").replace("](", "]\\(").replace("\n", " ")
-
-
-def levels_in_order(blocks: list[Block]) -> bool:
-    """Return whether no heading skips a level."""
-    depth = {"title": 1, "heading": 2, "section": 2, "subheading": 3}
-    levels = [depth[block.kind] for block in blocks if block.kind in depth]
-    return levels[:1] == [1] and all(after <= before + 1 for before, after in pairwise(levels))

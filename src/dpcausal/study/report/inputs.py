@@ -1,42 +1,22 @@
-"""What a report is made of: blocks of content, and the study with its results and its ledger."""
+"""What a report is made of: the study with its results and its ledger."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from dpcausal.data.schema import Schema
 from dpcausal.privacy.ledger import Entry
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, parse_loss
 from dpcausal.result import Guarantee
-from dpcausal.study.plan import StudyPlan
-from dpcausal.study.status import QuestionStatus
-from dpcausal.study.wording import (
-    Wording,
-)
+from dpcausal.study.status import StudyPlan
+from dpcausal.study.wording import Wording, answers_of
 
 if TYPE_CHECKING:
     from dpcausal.study.file import QuestionPart, StudyFile
 
 FILL = "[to be filled in: {}]"
-Kind = Literal[
-    "title", "heading", "subheading", "section", "text", "small", "list", "table", "picture", "answer", "page", "quote",
-]  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Block:
-    """A piece of a document: a text, a list, rows of a table (the first its heads), or a picture with its caption.
-
-    ``beside`` is a second block, set to its right where there is room.
-    """
-
-    kind: Kind
-    text: str = ""
-    lines: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
-    beside: tuple[Block, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,29 +31,13 @@ class ReportInputs:
     entries: tuple[Entry, ...]
 
     @property
-    def n(self) -> int:
-        return self.plan.n
-
-    @property
-    def standings(self) -> tuple[QuestionStatus, ...]:
-        return self.plan.standings
-
-    @property
-    def head(self) -> str:
-        return self.plan.head
-
-    @property
     def results(self) -> list[tuple[QuestionPart, Any]]:
         """All results with their questions, those of a tuple one by one."""
-        pairs: list[tuple[QuestionPart, Any]] = []
-        for one in self.standings:
-            each = one.answer if isinstance(one.answer, tuple) else [] if one.answer is None else [one.answer]
-            pairs += [(one.question, answer) for answer in each]
-        return pairs
+        return [(one.question, answer) for one in self.plan.questions for answer in answers_of(one.answer)]
 
-    def answer(self, name: str) -> Any:
-        """Return the result of the question of a name."""
-        return next(one.answer for one in self.standings if one.question.name == name)
+    @property
+    def randomised(self) -> bool:
+        return self.wording.design == "randomised"
 
     @property
     def guarantees(self) -> list[Guarantee]:
@@ -106,5 +70,3 @@ class ReportInputs:
         if self.spent is None:
             return "nothing"
         return f"{self.spent} (δ = 0)" if isinstance(self.spent, PureDP) else str(self.spent)
-
-

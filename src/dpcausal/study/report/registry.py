@@ -13,18 +13,17 @@ from dpcausal.study.wording import public_text, unit_text
 
 
 def record(inputs: ReportInputs) -> dict[str, Any]:
-    """Return the record."""
     file, disclosure = inputs.file, inputs.file.disclosure
     guarantees, budget = inputs.guarantees, inputs.plan.budget
     units = sorted({one.unit.value for one in guarantees}) or ["person" if file.person else "row"]
     details = dict.fromkeys(f"Protected: {unit_text(one.unit)}, under {one.relation.value}." for one in guarantees)
     public = public_text(text for one in guarantees for text in one.public)
     variants = {PureDP: "Pure DP", ApproxDP: "Approximate DP", ZCDP: "Zero-concentrated DP"}
-    questions = " ".join(inputs.wording.question(one.question) for one in inputs.standings)
+    questions = " ".join(inputs.wording.question(one.question) for one in inputs.plan.questions)
     about = disclosure.description or "Causal estimates and tests under differential privacy."
     columns = ", ".join(file.columns) or "of a panel"
     methods = "; ".join(dict.fromkeys(f"{one.question.task} by {one.method} at {one.cost}"
-                                      for one in inputs.standings if one.answer is not None))  # fmt: skip
+                                      for one in inputs.plan.questions if one.answer is not None))  # fmt: skip
     return {
         "url_slug": _slug(file.title),
         "status": "Draft",
@@ -41,7 +40,7 @@ def record(inputs: ReportInputs) -> dict[str, Any]:
             },
             "dp_variant": {
                 "variant_name": variants.get(type(budget), "Custom"),
-                "data_domain": f"Tables of {inputs.n} records with the columns {columns}, "
+                "data_domain": f"Tables of {inputs.plan.n} records with the columns {columns}, "
                                "bounds and levels declared in public.",
                 "unprotected_quantities": public or "the number of records, all arguments",
             },
@@ -65,7 +64,7 @@ def record(inputs: ReportInputs) -> dict[str, Any]:
             "accounting": {
                 "post_processing": "Intervals, p-values, graphs and pictures are computed from released numbers alone.",
                 "composition": "Adaptive composition by a privacy filter: sums of epsilon and delta, or zCDP; every "
-                               f"call is in a hash-chained ledger, head {inputs.head or 'none yet'}.",
+                               f"call is in a hash-chained ledger, head {inputs.plan.head or 'none yet'}.",
             },
             "implementation": {
                 "preprocessing_and_hyperparameter_tuning": disclosure.looked_at_before or FILL.format(
