@@ -245,7 +245,8 @@ class Effect(Result):
         whom = f" among {self.guarantee.subgroup}" if self.guarantee.subgroup else ""
         population = records.get(self.population, "all records") + whom
         lines = [f"Method {self.method}; estimand {self.estimand}; {population}, "
-                 f"{percent_text(self.share_supported)} of them supported; signal to noise {self.signal_to_noise:.3g}."]  # fmt: skip
+                 f"{percent_text(self.share_supported)} of them supported; signal to noise "
+                 f"{self.signal_to_noise:.3g}."]  # fmt: skip
         for name, ratio in (("Risk ratio", self.risk_ratio), ("Odds ratio", self.odds_ratio)):
             if ratio is not None and ratio.interval is not None:
                 estimate = "without an estimate" if ratio.estimate is None else f"{ratio.estimate:.3g}"
