@@ -243,7 +243,7 @@ class Study(Uncopyable):
             subject = self._checked(ledger, refresh, partial)
             statuses = []
             for done, question in enumerate(self.file.question, start=1):
-                statuses.append(self._answer(question, subject, ledger, question.name in refresh))
+                statuses.append(self._ask(question, subject, ledger, question.name in refresh))
                 if progress is not None:
                     progress(done, len(self.file.question), statuses[-1].line())
             return self._plan_of(statuses, subject.n, ledger)
@@ -295,7 +295,7 @@ class Study(Uncopyable):
     def _with_forecast(self, one: QuestionStatus, subject: Table | Panel) -> QuestionStatus:
         return replace(one, forecast=forecast(one.question, self.schema, subject))
 
-    def _answer(self, question: QuestionPart, subject: Table | Panel, ledger: Ledger, refresh: bool) -> QuestionStatus:
+    def _ask(self, question: QuestionPart, subject: Table | Panel, ledger: Ledger, refresh: bool) -> QuestionStatus:
         before = status_of(question, subject, ledger, subject.origin)
         if before.state in (CANNOT, ANSWERED, EARLIER, SPENT) and not (refresh and before.state != CANNOT):
             return before

@@ -148,7 +148,7 @@ class _Units:
 def check_rounds(d: int, n: int, loss: ApproxDP | ZCDP, rho: ZCDP, own: ZCDP | None, terms: int) -> None:
     """Refuse, by public numbers, moments of d columns whose noise cannot be drawn, or makes intervals far too wide.
 
-    ``own`` pays for the spread about a line of so many ``terms``, if it is released.
+    ``own`` pays for the spread about a line of that many ``terms``, if it is released.
     """
     try:
         for share in (HISTOGRAM, *SHAPING, LAST):
