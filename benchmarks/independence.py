@@ -1,6 +1,6 @@
 """Power of independence tests where another one is a natural choice, and ε for the power of a published one.
 
-    python -m benchmarks independence --runs 100 --parts levels
+python -m benchmarks independence --runs 100 --parts levels
 """
 
 from __future__ import annotations

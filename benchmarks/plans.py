@@ -68,6 +68,7 @@ def tested(draw: Callable[[int, Rng], dict[str, Any]]) -> Callable[[int, Any, Rn
 
 def linked(dist: Any, r: float, curves: int = 0) -> Callable[[int, Rng], dict[str, Any]]:
     """Errors of a distribution and correlation r, on curves of this many given numbers."""
+
     def draw(n: int, rng: Rng) -> dict[str, Any]:
         e, f = dist(rng, 2, n)
         z = rng.normal(size=(curves, n))
@@ -80,6 +81,7 @@ def linked(dist: Any, r: float, curves: int = 0) -> Callable[[int, Rng], dict[st
 
 def flags(r: float, of_x: float, of_y: float) -> Callable[[int, Rng], dict[str, Any]]:
     """Two levels of those rates whose phi is r."""
+
     def draw(n: int, rng: Rng) -> dict[str, Any]:
         x = (rng.random(n) < of_x).astype(np.int64)
         shift = r * math.sqrt(of_y * (1 - of_y) / (of_x * (1 - of_x)))
@@ -98,9 +100,7 @@ def half(interval: Any) -> float | None:
     return None if interval is None else (interval[1] - interval[0]) / 2
 
 
-def trial(
-    draw: Callable[[int, Rng], dict[str, Any]], method: Any = "auto"
-) -> Callable[[int, Any, Rng], float | None]:
+def trial(draw: Callable[[int, Rng], dict[str, Any]], method: Any = "auto") -> Callable[[int, Any, Rng], float | None]:
     def run(n: int, loss: Any, rng: Rng) -> float | None:
         columns = draw(n, rng)
         adjust = [name for name in columns if name not in "ay"]
@@ -112,6 +112,7 @@ def trial(
 
 def arms(share: float, dist: Any, confounded: int = 0, rate: float | None = None) -> Any:
     """A treatment with an effect of 0.3, confounded by numbers; a rate makes the outcome one of two levels."""
+
     def draw(n: int, rng: Rng) -> dict[str, Any]:
         z = flat(rng, confounded, n)
         push = 0.3 * z.sum(axis=0) if confounded else 0.0
@@ -130,6 +131,7 @@ def in_sites(n: int, rng: Rng) -> dict[str, Any]:
 
 def by_design(share: float, dist: Any, method: Any, drawn: bool = False) -> Callable[[int, Any, Rng], float | None]:
     """A trial with such a share of n treated, or drawn with that probability; its method is the planned one."""
+
     def run(n: int, loss: Any, rng: Rng) -> float | None:
         a = (rng.random(n) < share if drawn else np.arange(n) < round(share * n)).astype(np.int64)
         found = dpc.effect(table({"a": a, "y": 0.3 * a + dist(rng, n)}), treatment="a", outcome="y", adjust=[],
@@ -167,6 +169,7 @@ def treated_later(dist: Any, share: float, periods: int, trend: float) -> Callab
 
 def controlled(dist: Any, common: Callable[[int], Any], noise: float) -> Callable[[int, Any, Rng], float | None]:
     """Units of other factors: a stated course with loadings that differ, and noise of a distribution."""
+
     def run(n: int, loss: Any, rng: Rng) -> float | None:
         course = common(13) + np.where(np.arange(13) >= 10, 0.2, 0.0)
         rows = rng.uniform(-0.3, 0.3, (n + 1, 1)) + rng.normal(1, 0.35, (n + 1, 1)) * course
@@ -180,6 +183,7 @@ def controlled(dist: Any, common: Callable[[int], Any], noise: float) -> Callabl
 
 def edged(dist: Any, columns: int) -> Any:
     """Whether the edge of one pair shows at the correlation that the plan names; other columns beside it."""
+
     def run(n: int, loss: Any, rng: Rng, r: float = 0.0) -> float:
         rows = dist(rng, columns, n)
         if rows.dtype.kind in "iu":

@@ -80,6 +80,7 @@ def cpu() -> str:
 
 def commit() -> str:
     """The commit of the working tree, with a plus where files of the library differ from it."""
+
     def git(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=HERE, capture_output=True, text=True, check=False).stdout.strip()
 

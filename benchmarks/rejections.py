@@ -36,8 +36,12 @@ def rejection_rate(
         test = replace(test, model_x=smooth_model(complexity))
     rejected = 0
     for for_data, for_noise in generator_from_seed(seed).integers(2**62, size=(repetitions, 2)).tolist():
-        data = design(n, for_data) if design is not None else dpc.simulate.smooth_design(
-            n, effect=effect, complexity=complexity, dimensions=dimensions, bound=bound, seed=for_data
+        data = (
+            design(n, for_data)
+            if design is not None
+            else dpc.simulate.smooth_design(
+                n, effect=effect, complexity=complexity, dimensions=dimensions, bound=bound, seed=for_data
+            )
         )
         ledger = dpc.Ledger.without_privacy() if loss.exact else dpc.Ledger.in_memory(loss, accept_large_epsilon=True)
         missing: Any = "drop" if test.supports_missing else "impute"

@@ -71,9 +71,7 @@ SUMMARY = {name: mean(name) for name in ("right", "wrong", "neither", "both", "u
                                          "favoured, hsic")}  # fmt: skip
 
 
-def of_pair(
-    columns: Columns, place: int, epsilons: tuple[float, float], given: Any
-) -> dict[str, float]:
+def of_pair(columns: Columns, place: int, epsilons: tuple[float, float], given: Any) -> dict[str, float]:
     """Return the shares of ``SUMMARY`` for a pair of which x is the cause; every other one is named effect first.
 
     ``epsilons``: that the blocks are made for, and that of the noise.

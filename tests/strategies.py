@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import dpcausal as dpc
 from dpcausal.direction.methods import METHODS
-from dpcausal.papers import ASKED, AnmTestPrivacyIqr
+from dpcausal.papers import BY_TASK, AnmTestPrivacyIqr
 from tests.data.conftest import BACKENDS as BACKENDS
 
 NAMES = ("x", "y", "z")
@@ -156,7 +156,7 @@ OPTIONS: dict[str, st.SearchStrategy[Any]] = {
     "constants": often(st.sampled_from(["published", "corrected"]), junk),
     "training_share": often(st.sampled_from([None, None, 0.5, 0.01, 0.99, 1e-300]), junk),
 }
-DIRECTION_WAYS = (*METHODS.values(), *ASKED["direction"].values(), AnmTestPrivacyIqr)
+DIRECTION_WAYS = (*METHODS.values(), *BY_TASK["direction"].values(), AnmTestPrivacyIqr)
 
 
 def ways(kind: Any) -> st.SearchStrategy[Any]:
@@ -168,9 +168,7 @@ direction_arguments = st.fixed_dictionaries(
     {"loss": often(fit_loss, junk)},
     optional={
         "score": often(st.sampled_from([None, "lsnm", "hsic", "kendall", "iqr", "igci-slope"]), junk),
-        "method": often(
-            st.one_of(st.sampled_from(["auto", *METHODS]), *(ways(kind) for kind in DIRECTION_WAYS)), junk
-        ),
+        "method": often(st.one_of(st.sampled_from(["auto", *METHODS]), *(ways(kind) for kind in DIRECTION_WAYS)), junk),
         "alpha": often(st.sampled_from([0.1, 0.1, 0.25, 0.001]), junk),
         "accept_unproven": often(st.booleans(), junk),
         "accept_large_epsilon": often(st.booleans(), junk),

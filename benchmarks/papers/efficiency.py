@@ -137,9 +137,7 @@ def _printed(score: str, sensitivity: Callable[[int], Sensitivity]) -> Callable[
 
 CONTESTS = (
     Contest("HSIC, ours its root", hsic_published, _by("hsic"), 40),
-    Contest(
-        "HSIC, ours too", hsic_published, lambda rest: our_chance(hsic_margin(rest), hsic_sensitivity(rest.m))
-    ),
+    Contest("HSIC, ours too", hsic_published, lambda rest: our_chance(hsic_margin(rest), hsic_sensitivity(rest.m))),
     Contest(
         "Spearman |rho|",
         _printed("spearman", lambda m: rank.spearman_sensitivity(m, RANKS)),

@@ -30,7 +30,11 @@ EXACT_CRT: Line = ("CRT, no privacy", {"method": "crt", "loss": dpc.NoPrivacy()}
 
 
 def table(
-    report: Report, title: str, axis: str, values: Sequence[float], lines: Sequence[Line],
+    report: Report,
+    title: str,
+    axis: str,
+    values: Sequence[float],
+    lines: Sequence[Line],
     design: Callable[[float], dict[str, Any]],
 ) -> None:
     """Add the shares of rejections, one line a method."""
@@ -62,15 +66,17 @@ def figures(report: Report, chosen: set[str]) -> None:
             f"1-{d}", f"Figure 1, level, n = 10,000, epsilon = 2, d = {d}", "s", (1, 2, 4, 8, 16, 32),
             [*baselines, PUBLISHED_GCM, PUBLISHED_CRT, OURS_GCM, OURS_CRT, *([DEFAULT] if d == 1 else [])],
             lambda s, d=d: {"n": 10_000, "loss": dpc.PureDP(2), "effect": 0.0, "complexity": s, "dimensions": d},
-        )
+        )  # fmt: skip
         run(
             f"2-{d}", f"Figure 2, n = 10,000, epsilon = 7, d = {d}", "effect", (0, 0.1, 0.5, 1, 1.5),
             [EXACT, PUBLISHED_GCM, OURS_GCM],
             lambda b, d=d: {"n": 10_000, "loss": dpc.PureDP(7), "effect": b, "dimensions": d},
-        )
+        )  # fmt: skip
         for effect in (0.0, 1.0):
             run(
-                f"3-{d}-{effect:g}", f"Figure 3, epsilon = 7, d = {d}, effect {effect:g}", "n",
+                f"3-{d}-{effect:g}",
+                f"Figure 3, epsilon = 7, d = {d}, effect {effect:g}",
+                "n",
                 (300, 1_000, 3_000, 10_000),
                 [EXACT, PUBLISHED_GCM, OURS_GCM],
                 lambda n, d=d, b=effect: {"n": int(n), "loss": dpc.PureDP(7), "effect": b, "dimensions": d},

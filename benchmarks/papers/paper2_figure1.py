@@ -44,7 +44,11 @@ def reported(found: dpc.Discovery) -> float:
 
 
 def curve(
-    report: Report, network: Network, frames: list[Any], grid: Iterable[float], method: Any = "auto",
+    report: Report,
+    network: Network,
+    frames: list[Any],
+    grid: Iterable[float],
+    method: Any = "auto",
     words: str = "auto",
 ) -> list[tuple[float, ...]]:
     """(ε, mean class F1, sd, mean skeleton F1, sd, seconds) for parameters of a grid, each added to the report."""

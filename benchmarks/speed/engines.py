@@ -30,9 +30,7 @@ from benchmarks.run import Report, options
 
 FILE_ROWS = 10_000_000
 NUMBERS, LEVELS = [f"x{i}" for i in range(10)], [f"g{i}" for i in range(8)]
-SCHEMA = dpc.Schema(
-    {name: dpc.Bounded(-5, 5) for name in NUMBERS} | {name: dpc.Levels([0, 1, 2]) for name in LEVELS}
-)
+SCHEMA = dpc.Schema({name: dpc.Bounded(-5, 5) for name in NUMBERS} | {name: dpc.Levels([0, 1, 2]) for name in LEVELS})
 LOSS = dpc.ApproxDP(1, 1e-9)
 TARGETS = {"counts": 1.4, "moments": 1.3}
 

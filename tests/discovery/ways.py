@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import dpcausal as dpc
 from dpcausal.discovery.methods import METHODS, READERS
 from dpcausal.errors import LossError
-from dpcausal.papers import ASKED, EmPc, PrivPc, ReconciledTests, SubsampledGaussian, SvtPc
+from dpcausal.papers import BY_TASK, EmPc, PrivPc, ReconciledTests, SubsampledGaussian, SvtPc
 
 NUMBERS: dict[str, Any] = {kind.name: kind() for kind in READERS.values()}
 """What releases numbers; the others release decisions only."""
 
-PROVED: dict[str, Any] = {name: kind(constants="corrected") for name, kind in ASKED["discovery"].items()}
+PROVED: dict[str, Any] = {name: kind(constants="corrected") for name, kind in BY_TASK["discovery"].items()}
 SYSTEMS = PrivPc, SvtPc, EmPc, SubsampledGaussian, ReconciledTests
 PUBLISHED: dict[str, Any] = {kind.__name__: kind() for kind in SYSTEMS}
 WAYS: dict[str, Any] = NUMBERS | PROVED
 ALL: dict[str, Any] = {name: kind() for name, kind in METHODS.items()} | PROVED
 
 LOSSES = (dpc.PureDP(1), dpc.ZCDP(0.5), dpc.ApproxDP(2, 1e-6))
+
+
+def binary(names: Iterable[str]) -> dpc.Schema:
+    """Return a schema of two levels each."""
+    return dpc.Schema(dict.fromkeys(names, dpc.Levels([0, 1])))
 
 
 def loss_of(way: Any, losses: tuple[Any, ...] = LOSSES) -> Any:

@@ -16,7 +16,7 @@ from dpcausal.core.run import plan_call
 from dpcausal.independence.methods import ALL
 from dpcausal.independence.methods.model_x import ModelX
 from dpcausal.independence.question import IndependenceQuestion, IndependenceTest
-from dpcausal.papers import ASKED, PrivKendall
+from dpcausal.papers import BY_TASK, PrivKendall
 from tests.conformance import STARTS
 
 Rows = npt.NDArray[np.float64]
@@ -40,7 +40,7 @@ def way(name: str, **options: Any) -> IndependenceTest:
     return KINDS[name](**{**{key: value for key, value in few.items() if key in taken}, **FEW.get(name, {}), **options})
 
 
-PAPERS = ASKED["independence"].values()
+PAPERS = BY_TASK["independence"].values()
 KINDS: dict[str, type[IndependenceTest]] = {kind.name: kind for kind in (*ALL, *PAPERS, PrivKendall)}
 METHODS = tuple(name for name, kind in KINDS.items() if kind is not PrivKendall)
 """All with a proof."""
@@ -72,9 +72,7 @@ def ask(rows: Rows, method: str | IndependenceTest = "gcm", **arguments: Any) ->
     ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss)
     table = dpc.Table(frame(rows), arguments.pop("schema", SCHEMA), ledger, missing=arguments.pop("missing", "impute"))
     x, y, given = named(method.name)
-    return dpc.ci_test(
-        table, x, y, given=arguments.pop("given", given), loss=loss, method=method, **arguments
-    )
+    return dpc.ci_test(table, x, y, given=arguments.pop("given", given), loss=loss, method=method, **arguments)
 
 
 def plan_of(
@@ -108,6 +106,7 @@ def some_rows(rng: np.random.Generator, n: int) -> Iterator[Rows]:
 
 def new_row(rng: np.random.Generator, rows: Rows) -> Rows:
     """Return a row that is extreme, tied, not a number, infinite or anywhere, each column by itself."""
+
     def value(column: int) -> float:
         near = float(rows[int(rng.integers(len(rows))), column])
         anywhere = float(rng.uniform(LOW[column], HIGH[column]))

@@ -24,7 +24,7 @@ from dpcausal.discovery.methods.triples import Triples, noisy_triples
 from dpcausal.discovery.methods.whitened import learned_cuts, noisy_whitened
 from dpcausal.discovery.question import DiscoveryQuestion
 from dpcausal.mechanisms.additive import geometric
-from dpcausal.papers import ASKED
+from dpcausal.papers import BY_TASK
 from dpcausal.papers.discovery.pc_system import claimed_sensitivity, published_score
 from dpcausal.papers.mechanisms.replication import replicate
 from dpcausal.papers.mechanisms.sparse_vector import first_above
@@ -357,7 +357,7 @@ TASKS = (
     row("papers.PrivPc", STEPS, "sparse-vector", "geometric"),
     row("papers.SvtPc", STEPS, "sparse-vector"),
 )  # fmt: skip
-WAYS = {f"discover {name}" for name in (*METHODS, *ASKED["discovery"], "parities counted", "whitened beside numbers")}
+WAYS = {f"discover {name}" for name in (*METHODS, *BY_TASK["discovery"], "parities counted", "whitened beside numbers")}
 
 # A search that looks at what was not released, and the sparse vector.
 

@@ -19,7 +19,7 @@ from dpcausal.effects.estimators.block_effects import PROOFS, Slope
 from dpcausal.effects.estimators.sample_aggregate import SampleAggregate
 from dpcausal.effects.moments import ellipsoid
 from dpcausal.effects.moments.ellipsoid import WHOLE, ellipse_bits
-from dpcausal.papers import ASKED
+from dpcausal.papers import BY_TASK
 from dpcausal.papers.effects import fold_split as folded
 from dpcausal.papers.effects.fold_split import averages, fold_split, fold_split_sensitivity
 from dpcausal.privacy.sensitivity import Norm
@@ -374,5 +374,5 @@ TASKS = (
                method=dpc.methods.RandomizedTrial(probabilities=[0.5, 0.5])),
     effect_row("papers.FoldSplit", ("fold-split", "geometric"), adjust=["x"], method=dpc.papers.FoldSplit(folds=8)),
 )  # fmt: skip
-METHOD_WAYS = {f"effect {name}" for name in (*METHODS, *ASKED["effects"])} - {"effect trial"}
+METHOD_WAYS = {f"effect {name}" for name in (*METHODS, *BY_TASK["effects"])} - {"effect trial"}
 WAYS = {"cells", "did", "discontinuity", "moments", "effect trial, sizes", "effect trial, probabilities"} | METHOD_WAYS

@@ -47,7 +47,7 @@ def bmi_j_curve(rng: Any, n: int) -> tuple[dict[str, Any], Any, Any, Any]:
     smoker = rng.choice(["never", "former", "current"], n, p=[0.5, 0.3, 0.2])
     lowest = 23.5 + 0.05 * (age - 50.0)
     gap = bmi - lowest
-    harm = np.where(gap < 0.0, 0.11 * gap ** 2, 0.012 * gap ** 2)
+    harm = np.where(gap < 0.0, 0.11 * gap**2, 0.012 * gap**2)
     harm = np.minimum(harm, 3.0)
     logit = -1.5 + 1.5 * harm + 0.25 * (smoker == "current") + 0.012 * (age - 58.0)
     p = np.clip(1.0 / (1.0 + np.exp(-logit)), 0.05, 0.95)

@@ -100,7 +100,7 @@ CUTOFFS = {
     "moved 0": Cutoff(even, lambda x: 0.5 * x, (-2.5, 2.5), 0.3, moved=0.0),
     "bunched": Cutoff(lambda rng, n: np.where((x := even(rng, n)) > -0.05, np.where(x < 0, x + 0.05, x), x),
                       step(lambda x: 0.5 * x), (-2.5, 2.5), 0.3),
-}
+}  # fmt: skip
 LATER = {
     "a jump elsewhere": Cutoff(even, step(lambda x: 0.5 * x + 0.8 * (x > 0.45)), (-2.5, 3.5), 0.3),
     "two humps": Cutoff(lambda rng, n: np.clip(rng.choice([-0.5, 0.5], n) + 0.2 * rng.normal(size=n), -1, 1),

@@ -18,8 +18,9 @@ Answer = tuple[float | None, Any]
 
 def effect(columns: dict[str, Any], schema: dict[str, Any], loss: Any) -> Answer:
     adjust = [name for name in schema if name not in ("a", "y")]
-    found = dpc.effect(table(columns, schema, loss), treatment="a", outcome="y", adjust=adjust, loss=loss,
-                       accept_large_epsilon=True)
+    found = dpc.effect(
+        table(columns, schema, loss), treatment="a", outcome="y", adjust=adjust, loss=loss, accept_large_epsilon=True
+    )
     return found.estimate, found.interval
 
 

@@ -49,5 +49,3 @@ DESIGNS = register({
        for treated, risk, times in ((0.1, 0.01, 1.0), (0.1, 0.03, 3.0), (0.5, 0.03, 1.0), (0.1, 0.99, 1.0))},
     "four strata of risk 0.02 to 0.2": Risks(TREATED, RARE, TIMES),
 }, "rare")  # fmt: skip
-
-

@@ -165,10 +165,10 @@ LINES = {
 }  # fmt: skip
 
 UNSEEN = ("wages, robust", "visits, robust", "yields, robust")
-SEEDS, SAID = {"seeds": prefix(11), "delta": 1e-6}, "fan, said constant"
-DESIGNS = register({name: Asked(ask) for name, ask in LINES.items() if name not in UNSEEN and name != SAID},
+SEEDS, STATED = {"seeds": prefix(11), "delta": 1e-6}, "fan, said constant"
+DESIGNS = register({name: Asked(ask) for name, ask in LINES.items() if name not in UNSEEN and name != STATED},
                    "readings", **SEEDS)  # fmt: skip
-DESIGNS |= register({SAID: Asked(LINES[SAID])}, "readings", fails=True, **SEEDS)
+DESIGNS |= register({STATED: Asked(LINES[STATED])}, "readings", fails=True, **SEEDS)
 DESIGNS |= register({name: Asked(LINES[name]) for name in UNSEEN}, "readings, unseen", "2026-11-24", **SEEDS)
 
 ERRORS = {

@@ -157,11 +157,14 @@ def balanced(rng: Any, n: int) -> Any:
 
 FOURTH = {
     "one in 250 untreated have the code of a missing answer": (
-        tail(normal, lambda rng, n: np.where(rng.random(n) < 0.004, 99, normal(rng, n))), dpc.Bounded(-10, 40), X
+        tail(normal, lambda rng, n: np.where(rng.random(n) < 0.004, 99, normal(rng, n))),
+        dpc.Bounded(-10, 40),
+        X,
     ),
     "one in 200 treated fifty times as large": (
         tail(lambda rng, n: (1 + normal(rng, n)) * np.where(rng.random(n) < 0.005, 50, 1), normal),
-        dpc.Bounded(-100, 100), X,
+        dpc.Bounded(-100, 100),
+        X,
     ),
     "far where treatment is rare": (far_where_rare, dpc.Bounded(-20, 20), X),
     "t2 whose spread goes with x, treated": (both_arms(infinite_spread), dpc.Bounded(-50, 50), X),

@@ -18,12 +18,13 @@ def sig(t: Reals) -> Reals:
 
 
 def shape(drawn: Callable[[Any, int], tuple[Reals, Reals, Reals]], x: Any, y: Any, *z: Any) -> Any:
-    """A design of x, y and z drawn by a function, its columns declared; its link is its own."""
+    """A design of x, y and z drawn by a function, each column's levels or bounds declared; its link is its own."""
 
     def draw(n: int, rng: Any, link: float) -> SimulatedRows:
         first, second, given = drawn(rng, n)
         names = [f"z{place}" for place in range(len(z))]
-        declared = dict(zip(("x", "y", *names), (x, y, *z), strict=True))
+        kinds = [kind if isinstance(kind, Levels) else Bounded(*kind) for kind in (x, y, *z)]
+        declared = dict(zip(("x", "y", *names), kinds, strict=True))
         columns = dict(zip(declared, (first, second, *given.reshape(n, -1).T), strict=True))
         for name, column in declared.items():
             if isinstance(column, Levels):
@@ -183,39 +184,30 @@ def _rain_only(rng: Any, n: int, link: float = 1.0) -> tuple[Reals, Reals, Reals
 
 
 NULLS = {
-    "trips and noise by day, hour, weekday": shape(
-        _day_and_hour, Bounded(0, 400), Bounded(30, 90), Bounded(1, 365), Bounded(0, 23), Bounded(0, 1)
-    ),
+    "trips and noise by day, hour, weekday": shape(_day_and_hour, (0, 400), (30, 90), (1, 365), (0, 23), (0, 1)),
     "oxygen and plankton across a moving thermocline": shape(
-        _thermocline, Bounded(0, 16), Bounded(0, 250), Bounded(0, 30), Bounded(120, 300), Bounded(0.5, 10)
+        _thermocline, (0, 16), (0, 250), (0, 30), (120, 300), (0.5, 10)
     ),
-    "spread and late payment by debt over assets": shape(
-        _leverage, Bounded(0, 15), Bounded(0, 150), Bounded(0, 300), Bounded(0.4, 300), Bounded(1, 1500)
-    ),
+    "spread and late payment by debt over assets": shape(_leverage, (0, 15), (0, 150), (0, 300), (0.4, 300), (1, 1500)),
     "placed and hours by the best of three exams": shape(
-        _best_of_three, Levels(range(2)), Bounded(0, 40), Bounded(0, 100), Bounded(0, 100), Bounded(0, 100)
+        _best_of_three, Levels(range(2)), (0, 40), (0, 100), (0, 100), (0, 100)
     ),
     "repairs and speeding by mileage in town": shape(
-        _mileage_in_town, Bounded(0, 20), Bounded(0, 80), Bounded(18, 90), Bounded(0.1, 150), Bounded(35, 400),
-        Bounded(0, 1)
+        _mileage_in_town, (0, 20), (0, 80), (18, 90), (0.1, 150), (35, 400), (0, 1)
     ),
     "yield and nitrate by soil, water, nitrogen": shape(
-        _field_nitrate, Bounded(0, 18), Bounded(0, 150), Levels(range(4)), Bounded(0, 400), Bounded(60, 1000),
-        Bounded(0, 300), Bounded(0, 25)
+        _field_nitrate, (0, 18), (0, 150), Levels(range(4)), (0, 400), (60, 1000), (0, 300), (0, 25)
     ),
     "marathon time and injury by six habits": shape(
-        _marathon, Bounded(120, 480), Bounded(0, 90), Bounded(18, 80), Bounded(0, 50), Bounded(5, 180),
-        Bounded(5, 50), Bounded(35, 95), Bounded(16, 38)
+        _marathon, (120, 480), (0, 90), (18, 80), (0, 50), (5, 180), (5, 50), (35, 95), (16, 38)
     ),
 }
 LINKS = {
     "a dose by clearance lowers platelets": shape(
-        _dose_by_clearance, Bounded(5, 150), Bounded(10, 600), Bounded(18, 100), Bounded(35, 180), Bounded(0.3,
-        12), Bounded(1.2, 5.5)
+        _dose_by_clearance, (5, 150), (10, 600), (18, 100), (35, 180), (0.3, 12), (1.2, 5.5)
     ),
     "speed and braking, in rain only": shape(
-        _rain_only, Bounded(10, 160), Bounded(0, 50), Bounded(20, 3000), Bounded(0, 0.7), Bounded(80, 120),
-        Bounded(0, 1), Bounded(-50, 62)
+        _rain_only, (10, 160), (0, 50), (20, 3000), (0, 0.7), (80, 120), (0, 1), (-50, 62)
     ),
 }
 SETS = [(NULLS, LINKS, "2026-11-24")]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.designs.independence.practice import shape, sig
-from dpcausal.data.schema import Bounded, Levels
+from dpcausal.data.schema import Levels
 
 Reals = Any
 
@@ -232,47 +232,35 @@ def _five_clinics(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
 
 
 FIRST_NULLS = {
-    "stay and scans on a two-humped ward": shape(_ward_stay, Bounded(0, 30), Bounded(1, 60), Bounded(18, 99)),
-    "log wage and massed hours by experience": shape(_wage_floor, Bounded(1.6, 3.9), Bounded(4, 80), Bounded(0, 45)),
-    "two sensors, one reset five times": shape(
-        _recalibrated_sensors, Bounded(-20, 140), Bounded(350, 550), Bounded(0, 365)
-    ),
-    "two genes on twelve plates": shape(
-        _assay_plates, Bounded(-5, 25), Bounded(-5, 25), Levels(range(12)), Bounded(4, 13)
-    ),
-    "cough and lung function by pack-years": shape(_never_smokers, Bounded(0, 30), Bounded(15, 140), Bounded(0, 120)),
+    "stay and scans on a two-humped ward": shape(_ward_stay, (0, 30), (1, 60), (18, 99)),
+    "log wage and massed hours by experience": shape(_wage_floor, (1.6, 3.9), (4, 80), (0, 45)),
+    "two sensors, one reset five times": shape(_recalibrated_sensors, (-20, 140), (350, 550), (0, 365)),
+    "two genes on twelve plates": shape(_assay_plates, (-5, 25), (-5, 25), Levels(range(12)), (4, 13)),
+    "cough and lung function by pack-years": shape(_never_smokers, (0, 30), (15, 140), (0, 120)),
 }
 FIRST_LINKS = {
-    "a link in one of four workers": shape(_night_shift_some, Bounded(0, 12), Bounded(70, 200), Bounded(18, 67)),
-    "a link beyond 48 hours only": shape(_overtime_threshold, Bounded(20, 80), Bounded(0, 40), Bounded(0, 45)),
+    "a link in one of four workers": shape(_night_shift_some, (0, 12), (70, 200), (18, 67)),
+    "a link beyond 48 hours only": shape(_overtime_threshold, (20, 80), (0, 40), (0, 45)),
 }
 SECOND_NULLS = {
-    "rate and approval by score, with cutoffs": shape(
-        _credit_cutoffs, Bounded(2, 20), Levels(range(2)), Bounded(300, 850)
-    ),
-    "dust and prices on a map of six cities": shape(
-        _city_map, Bounded(0, 80), Bounded(9, 16), Bounded(0, 100), Bounded(0, 100)
-    ),
-    "two biomarkers at the ends of their scales": shape(
-        _detection_limit, Bounded(-1, 6), Bounded(0, 12), Bounded(5, 125)
-    ),
+    "rate and approval by score, with cutoffs": shape(_credit_cutoffs, (2, 20), Levels(range(2)), (300, 850)),
+    "dust and prices on a map of six cities": shape(_city_map, (0, 80), (9, 16), (0, 100), (0, 100)),
+    "two biomarkers at the ends of their scales": shape(_detection_limit, (-1, 6), (0, 12), (5, 125)),
     "two opinions by region and age band": shape(
         _agree_scales, Levels(range(5)), Levels(range(5)), Levels(range(9)), Levels(range(6))
     ),
-    "calls and visitors on days with spikes": shape(_holiday_calls, Bounded(0, 80), Bounded(0, 150), Bounded(1, 730)),
+    "calls and visitors on days with spikes": shape(_holiday_calls, (0, 80), (0, 150), (1, 730)),
 }
 SECOND_LINKS = {
-    "falls and pills by a hidden frailty": shape(_hidden_frailty, Bounded(0, 30), Bounded(0, 30), Bounded(65, 95)),
-    "an exposure of one in twelve": shape(_rare_exposure, Levels(range(2)), Bounded(0, 25), Bounded(40, 160)),
+    "falls and pills by a hidden frailty": shape(_hidden_frailty, (0, 30), (0, 30), (65, 95)),
+    "an exposure of one in twelve": shape(_rare_exposure, Levels(range(2)), (0, 25), (40, 160)),
 }
 THIRD_NULLS = {
-    "night noise and rent by a rail line": shape(_rail_line, Bounded(20, 90), Bounded(3, 30), Bounded(5, 5000)),
-    "salt and turbidity by 27 tides": shape(_tides, Bounded(10, 40), Bounded(0, 200), Bounded(0, 336)),
-    "income and television by age, at 65": shape(_retirement, Bounded(0, 250), Bounded(0, 16), Bounded(18, 96)),
-    "filtration and urea by creatinine": shape(_creatinine, Bounded(1, 180), Bounded(0.5, 90), Bounded(30, 1500)),
-    "pressure and pace by age in five clinics": shape(
-        _five_clinics, Bounded(70, 240), Bounded(0, 3), Levels(range(5)), Bounded(18, 100)
-    ),
+    "night noise and rent by a rail line": shape(_rail_line, (20, 90), (3, 30), (5, 5000)),
+    "salt and turbidity by 27 tides": shape(_tides, (10, 40), (0, 200), (0, 336)),
+    "income and television by age, at 65": shape(_retirement, (0, 250), (0, 16), (18, 96)),
+    "filtration and urea by creatinine": shape(_creatinine, (1, 180), (0.5, 90), (30, 1500)),
+    "pressure and pace by age in five clinics": shape(_five_clinics, (70, 240), (0, 3), Levels(range(5)), (18, 100)),
 }
 BLOCKS = ("dust and prices on a map of six cities", "two opinions by region and age band")
 SETS = [(FIRST_NULLS, FIRST_LINKS, "2026-11-23"), (SECOND_NULLS, SECOND_LINKS, "2026-11-23"),

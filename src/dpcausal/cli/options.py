@@ -31,9 +31,9 @@ MODEL_X = "model_x"
 
 def methods_of(room: str) -> Kinds:
     """Return what ``--method`` takes: a room's own methods, and those of the papers."""
-    from dpcausal.papers import ASKED
+    from dpcausal.papers import BY_TASK
 
-    return {**import_module(METHODS_OF[room]).METHODS, **ASKED.get(room, {})}
+    return {**import_module(METHODS_OF[room]).METHODS, **BY_TASK.get(room, {})}
 
 
 def parameter(name: str, kind: Any, text: str, default: Any = None, flag: str = "") -> inspect.Parameter:

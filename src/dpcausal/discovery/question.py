@@ -20,7 +20,7 @@ from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.result import Discovery
 from dpcausal.discovery.search.exact_score import SCREEN_ALPHA, Search, form_of
 from dpcausal.discovery.search.pc import Terms
-from dpcausal.discovery.search.release_search import SearchResult, support, without_noise
+from dpcausal.discovery.search.release_search import SearchResult, search, support, without_noise
 from dpcausal.discovery.support import supported, usual_redraws
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, Setting
 from dpcausal.privacy.budget import CallBudget
@@ -194,6 +194,11 @@ class GraphSearch(Method[DiscoveryQuestion]):
     def caveats(self, question: DiscoveryQuestion, loss: Any) -> tuple[str, ...]:
         notes = _cut_notes(question, self.learns_cuts) if self.cuts else ()
         return (*notes, self.feasibility_note(question, loss))
+
+    def searched(self, released: Release, question: DiscoveryQuestion) -> SearchOutcome:
+        """Return what the method's search finds in released numbers."""
+        terms = self.terms(question.alpha, question.knowledge)
+        return SearchOutcome(search(released, terms), terms, released)
 
     @abstractmethod
     def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:

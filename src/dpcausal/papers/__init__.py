@@ -28,7 +28,7 @@ from dpcausal.papers.synthetic_control.dpsc import DpscOut as DpscOut
 from dpcausal.papers.synthetic_control.perturbation import ObjectivePerturbation as ObjectivePerturbation
 from dpcausal.papers.synthetic_control.perturbation import OutputPerturbation as OutputPerturbation
 
-ASKED = {
+BY_TASK = {
     room: {f"papers.{kind.__name__}": kind for kind in kinds}
     for room, kinds in {
         "independence": (PrivGcm, PrivCrt, PrivToT, PrivSpearman),

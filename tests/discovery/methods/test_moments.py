@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.discovery.methods.moments import NARROWEST, Binned, Scales, Units, learning, noisy_moments, radius_of
+from dpcausal.discovery.methods.moments import (
+    NARROWEST,
+    Binned,
+    Scales,
+    Units,
+    learned_scales,
+    noisy_moments,
+)
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.release_search import GraphTest
 from dpcausal.privacy.loss import ZCDP, NoPrivacy
@@ -67,14 +74,6 @@ def test_the_stated_variance_is_that_of_repeated_noise() -> None:
     assert 0.7 < np.var(draws) / stated < 1.4
 
 
-def test_noise_is_scaled_to_the_columns_as_they_are_spread() -> None:
-    """z fills a two-hundredth of its bounds: its correlation survives, since its width was released first."""
-    found = released(ZCDP(0.5))
-    assert found.widths[2] < 8
-    correlation, _ = found.partial_correlation(1, 2, ())  # type: ignore[misc]
-    assert correlation == pytest.approx(residual_correlation(rows(), "y", "z", []), abs=0.05)
-
-
 def test_near_singular_and_noise_only_moments_are_not_tested() -> None:
     def moments(covariance: list[list[float]], variance: float, n: int) -> NoisyMoments:
         return NoisyMoments(("a", "b"), n, (0.0, 0.0), (1.0, 1.0), np.array(covariance), variance)
@@ -84,16 +83,6 @@ def test_near_singular_and_noise_only_moments_are_not_tested() -> None:
     noise = moments([[0.1, 0.3], [0.3, -0.2]], 0.01, 100)
     assert GraphTest(noise, Terms("pc", 0.01, 0, dpc.Knowledge()))("a", "b", ()).separated is None
     assert moments([[1, 0], [0, 1]], 0.0, 3).partial_correlation(0, 1, ()) is None
-
-
-def test_rows_are_shortened_no_more_than_noise_asks_for() -> None:
-    """Without noise hardly any; where noise is large a quarter of the mean; between, noise is as sampling's error."""
-    whole = 20.25 + 2 * math.sqrt(40)
-    assert radius_of(20, 10**9, ZCDP(1.0)) == pytest.approx(math.sqrt(whole))
-    assert radius_of(20, 100, ZCDP(1e-6)) == pytest.approx(math.sqrt(20.25 / 4))
-    squared = radius_of(20, 10_000, ZCDP(0.005)) ** 2
-    assert 20.25 / 4 < squared < whole
-    assert squared / (10_000 * math.sqrt(2 * 0.005)) == pytest.approx(1 / math.sqrt(10_000))
 
 
 def random_dag(seed: int, n: int) -> tuple[dict[str, np.ndarray], dpc.Cpdag]:
@@ -145,13 +134,6 @@ def test_true_independences_of_shortened_rows_are_rejected_no_oftener_than_nomin
         assert least <= np.mean(found) <= most
 
 
-def test_a_graph_of_shortened_rows_says_what_its_tests_take_columns_for() -> None:
-    for loss, said in ((ZCDP(1), True), (NoPrivacy(), False)):
-        ledger = dpc.Ledger.in_memory(ZCDP(1)) if said else dpc.Ledger.without_privacy()
-        found = dpc.discover(dpc.Table(rows(300), SCHEMA, ledger), loss=loss, method="moments")
-        assert ("as if columns were normal" in found.details()) == said
-
-
 N = 40_000
 
 
@@ -167,14 +149,11 @@ def counted(unit: np.ndarray, cuts: np.ndarray) -> np.ndarray:
 def scales(unit: np.ndarray, two: list[bool], deviation: float) -> Scales:
     rng = np.random.default_rng(1)
 
-    rounds = learning(np.array(two), N, deviation)
-    cuts = next(rounds)
-    while True:
+    def count(cuts: np.ndarray) -> np.ndarray:
         counts = counted(unit, cuts)
-        try:
-            cuts = rounds.send(counts + rng.normal(0, deviation, counts.shape))
-        except StopIteration as last:
-            return last.value
+        return counts + rng.normal(0, deviation, counts.shape)
+
+    return learned_scales(np.array(two), N, deviation, count)
 
 
 @pytest.mark.parametrize("deviation", [0.0, 100.0, 1_000.0])

@@ -23,10 +23,8 @@ from tests.direction.neighbours import (
     ask,
     faults,
     halves,
-    new_row,
     quick,  # noqa: F401  (a fixture)
     replaced,
-    some_rows,
 )
 from tests.direction.scores.test_anm import fitted, pair
 
@@ -125,19 +123,6 @@ def test_events_sum_to_the_loss_exactly_and_what_would_leave_without_noise_is_th
     assert r.margin == r.scores[1] - r.scores[0] and r.cause == ("x" if exact[1] >= exact[0] else "y")
     assert r.p_sign is None and r.guarantee.loss == LOSS
     assert any("the rows of the training half are NOT protected" in caveat for caveat in r.guarantee.caveats)
-
-
-@pytest.mark.usefixtures("quick")
-def test_no_replaced_test_row_brings_other_events_or_breaks_what_is_declared() -> None:
-    rng = np.random.default_rng(5)
-    _, test = halves(18)
-    answers, pairs = list(ANSWERS.values()), 0
-    for data in some_rows(rng, 18):
-        for turn in range(5):
-            neighbour = replaced(data, int(rng.choice(test)), new_row(rng, data))
-            assert not faults(data, neighbour, answers[turn % 3], **CORRECTED)
-            pairs += 1
-    assert pairs >= 40
 
 
 def test_the_default_of_this_score_is_the_flip_distance_which_gives_no_scores() -> None:

@@ -188,17 +188,6 @@ def test_rows_that_lack_a_column_are_left_out_and_their_number_is_paid_for_in_th
     assert found.noise_error > 0
 
 
-def test_persons_are_dealt_by_their_ids() -> None:
-    loss = dpc.PureDP(8)
-    found = {}
-    for ids in ("public", "private"):
-        rows = table(6_000, loss, columns={"id": np.arange(6_000) // 2}, person="id", ids=ids)
-        found[ids] = ask(rows, loss, folds=21, estimator="ipw").guarantee.caveats[1]
-    alone = (fold_split_sensitivity("ipw", 3_000, 21, 0.05, unit).bound for unit in (Unit.PERSON, Unit.LISTED_PERSON))
-    assert 1.7 < float(next(alone)) / float(next(alone)) < 2.1
-    assert found["public"] != found["private"]
-
-
 @pytest.mark.parametrize(
     ("options", "more"),
     [({"estimator": "both"}, {}), ({"folds": 1}, {}), ({"folds": 301}, {}), ({"least": 0.0}, {}), ({"least": 0.5}, {}),

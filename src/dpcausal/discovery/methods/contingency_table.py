@@ -18,7 +18,6 @@ from dpcausal.discovery.question import (
     too_few,
 )
 from dpcausal.discovery.search.exact_score import MOST_COLUMNS, form_of
-from dpcausal.discovery.search.release_search import search
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
@@ -80,5 +79,4 @@ class ContingencyTable(SumsOverRows, ScoreSearch):
         mechanism = geometric if isinstance(spent, PureDP) else gaussian
         counts = mechanism(query, run.budget, spent)
         released = NoisyTable(question.names, question.n, counts, noise.variance, noise.law, cut=question.cut)
-        terms = self.terms(question.alpha, question.knowledge)
-        return SearchOutcome(search(released, terms), terms, released)
+        return self.searched(released, question)

@@ -8,7 +8,7 @@ their second moments released.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, NamedTuple
@@ -28,7 +28,6 @@ from dpcausal.discovery.question import (
     too_few,
 )
 from dpcausal.discovery.search.exact_score import form_of
-from dpcausal.discovery.search.release_search import search
 from dpcausal.errors import SchemaError, Setting
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.budget import CallBudget
@@ -75,11 +74,13 @@ class Scales(NamedTuple):
     complete: float
 
 
-def learning(two_levels: npt.NDArray[np.bool_], n: int, deviation: float) -> Generator[Reals, Reals, Scales]:
-    """Return the scales of columns of values in [0, 1]; on the way, ask for counts.
+def learned_scales(
+    two_levels: npt.NDArray[np.bool_], n: int, deviation: float, count: Callable[[Reals], Reals]
+) -> Scales:
+    """Return the scales of columns of values in [0, 1].
 
-    It yields cuts, shape (columns, cuts), and takes how many values are up to the first, from there to the second, and
-    so on, with noise of that deviation.
+    ``count`` gets cuts, shape (columns, cuts), and returns how many values are up to the first, from there to the
+    second, and so on, with noise of that deviation.
     """
     columns = len(two_levels)
     sides = np.zeros((columns, 2))  # where the intervals around the quartiles begin
@@ -89,7 +90,7 @@ def learning(two_levels: npt.NDArray[np.bool_], n: int, deviation: float) -> Gen
         width = float(PARTS) ** -step
         inside = np.arange(PARTS + 1) if step else np.arange(1, PARTS)
         cuts = np.sort((sides[:, : 2 if step else 1, None] + inside * width / PARTS).reshape(columns, -1), axis=1)
-        counts = yield cuts
+        counts = count(cuts)
         total = np.maximum(counts.sum(axis=1), LEAST_SHARE * n)
         histograms.append((cuts, counts / total[:, None]))
         totals.append(total)
@@ -215,8 +216,7 @@ class Moments(SumsOverRows, ScoreSearch):
     def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
         question = run.question
         released = noisy_moments(run.data, question.names, run.budget, affordable_zcdp(run.loss))
-        terms = self.terms(question.alpha, question.knowledge)
-        return SearchOutcome(search(released, terms), terms, released)
+        return self.searched(released, question)
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,14 +289,12 @@ def noisy_moments(table: Table, names: tuple[str, ...], allotment: CallBudget, l
     lower, width = units.lower, units.width
 
     two = np.array([isinstance(table.schema.column(name), Levels) for name in names])
-    rounds = learning(two, n, noise.bin_deviation)
-    cuts, scales = next(rounds), None
-    while scales is None:
+
+    def count(cuts: Reals) -> Reals:
         query = Query(records.sum(Binned(units, cuts)), noise.bins, "quartiles")
-        try:
-            cuts = rounds.send(np.asarray(gaussian(query, allotment, noise.step), dtype=np.float64))
-        except StopIteration as last:
-            scales = last.value
+        return np.asarray(gaussian(query, allotment, noise.step), dtype=np.float64)
+
+    scales = learned_scales(two, n, noise.bin_deviation, count)
     products = Products(units, scales.middles, scales.widths, noise.radius, noise.bits)
     grid = scaled(records.sum(products), p + 1)
     released = gaussian(Query(grid, noise.moments, "second moments"), allotment, noise.last)

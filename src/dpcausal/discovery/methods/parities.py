@@ -28,12 +28,12 @@ from dpcausal.discovery.question import (
     SearchOutcome,
     too_few,
 )
-from dpcausal.discovery.search.pc import Rounds, Terms, Test
+from dpcausal.discovery.search.pc import Terms, Test, find_skeleton
 from dpcausal.discovery.search.release_search import by_tests
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
-from dpcausal.privacy.sensitivity import Query, Sensitivity
+from dpcausal.privacy.sensitivity import Query
 from dpcausal.releases.contrasts import Columns, NoisyContrasts
 from dpcausal.statistics.contrasts import ROUNDING, contrast_of, contrasts_sensitivity
 from dpcausal.statistics.wald import of_levels
@@ -44,13 +44,6 @@ MOST_JOINT = 2**20
 LATER_ALPHA = 0.03
 """Default level of tests given two or more columns: noise leaves those the least power, and an edge should not fall
 for want of power alone."""
-
-
-def batch_noise(
-    sizes: Sequence[int], batch: Sequence[Columns], n: int, loss: ZCDP | NoPrivacy, counted: bool = False
-) -> tuple[Sensitivity, float]:
-    sensitivity = contrasts_sensitivity(sizes, batch, n, counted)
-    return sensitivity, gaussian_scale(float(sensitivity.bound), loss)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +79,8 @@ class Parities(SumsOverRows, GraphSearch):
         pairs = [chosen for size in (1, 2) for chosen in combinations(varied, size)]
         if not pairs:
             return ""
-        _, deviation = batch_noise(sizes, pairs, question.n, rho.part(self.shares[0]))
+        bound = float(contrasts_sensitivity(sizes, pairs, question.n).bound)
+        deviation = gaussian_scale(bound, rho.part(self.shares[0]))
         levels = combinations(sorted(size for size in sizes if size > 1), 2)
         strengths = [of_levels(a, b, question.n, deviation**2, STRONG) for a, b in levels]
         return too_few(strengths, question.n, self.terms(question.alpha, question.knowledge).alpha)
@@ -105,10 +99,8 @@ class Parities(SumsOverRows, GraphSearch):
         copies = copies_of(releaser.noisy, terms)
         alone = without(terms, copies, names)
         ask = GraphTest(releaser.noisy, alone)
-        rounds = Rounds(names, ask, alone, ask.together)
-        for order, tests, _ in rounds:
-            releaser.begin(order, tests)
-        result = by_tests(names, rounds.skeleton, alone)
+        skeleton = find_skeleton(names, ask, alone, lambda order, tests, _: releaser.begin(order, tests), ask.together)
+        result = by_tests(names, skeleton, alone)
         return SearchOutcome(replace(result, graph=joined(result.graph, copies), copies=copies), terms, releaser.noisy)
 
 
@@ -136,7 +128,8 @@ class Releaser:
         if not batch:
             return
         with_count = self.counted and not self.noisy.values
-        sensitivity, deviation = batch_noise(self.sizes, batch, self.n, self.losses[order], with_count)
+        sensitivity = contrasts_sensitivity(self.sizes, batch, self.n, with_count)
+        deviation = gaussian_scale(float(sensitivity.bound), self.losses[order])
         tables = [
             counts.reshape([self.sizes[i] for i in members])
             for members, counts in zip(batch, self.joint(batch), strict=True)

@@ -20,7 +20,6 @@ from dpcausal.discovery.copies import copies_of, without
 from dpcausal.discovery.methods.whitened import Design, Whitened, loss_after_cuts, noisy_whitened, squared_length
 from dpcausal.discovery.question import DiscoveryQuestion, SearchOutcome
 from dpcausal.discovery.search.pc import Terms
-from dpcausal.discovery.search.release_search import search
 from dpcausal.discovery.search.strongest_first import candidates, needed_triples
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.budget import CallBudget
@@ -75,8 +74,7 @@ class Triples(Whitened):
     def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
         question = run.question
         terms = self.terms(question.alpha, question.knowledge)
-        released = noisy_triples(run.data, question, run.budget, affordable_zcdp(run.loss), terms)
-        return SearchOutcome(search(released, terms), terms, released)
+        return self.searched(noisy_triples(run.data, question, run.budget, affordable_zcdp(run.loss), terms), question)
 
 
 def third_part(loss: ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:

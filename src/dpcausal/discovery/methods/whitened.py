@@ -24,7 +24,6 @@ from dpcausal.data.table import Table
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, SearchOutcome, too_few
 from dpcausal.discovery.search.pc import Terms
-from dpcausal.discovery.search.release_search import search
 from dpcausal.errors import InfeasibleError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.budget import CallBudget
@@ -220,8 +219,7 @@ class Whitened(SumsOverRows, GraphSearch):
     def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
         question = run.question
         released = noisy_whitened(run.data, question, run.budget, affordable_zcdp(run.loss))
-        terms = self.terms(question.alpha, question.knowledge)
-        return SearchOutcome(search(released, terms), terms, released)
+        return self.searched(released, question)
 
 
 def declared(question: DiscoveryQuestion) -> int:

@@ -145,7 +145,7 @@ def best_dag(scores: LocalScores, without: Edge | None = None) -> tuple[float, f
     best[0] = 0.0
     sink = np.zeros(1 << d, dtype=np.int64)
     local = np.stack([_best_within(scores.sets[x], banned[x], masks) for x in range(d)])
-    size = _popcounts(masks, d)
+    size = np.bitwise_count(masks)
     for count in range(1, d + 1):
         rows = masks[size == count]
         options = np.full((d, len(rows)), -math.inf)
@@ -178,13 +178,6 @@ def _best_within(
         below = values.reshape(-1, 2, 1 << bit)  # masks without the bit, and with it
         np.maximum(below[:, 1], below[:, 0], out=below[:, 1])
     return values
-
-
-def _popcounts(masks: npt.NDArray[np.int64], d: int) -> npt.NDArray[np.int64]:
-    counts = np.zeros(len(masks), dtype=np.int64)
-    for bit in range(d):
-        counts += (masks >> bit) & 1
-    return counts
 
 
 def class_of(names: Sequence[str], dag: Iterable[Arc], knowledge: Knowledge) -> Cpdag:

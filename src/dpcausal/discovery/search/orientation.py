@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 Pair = frozenset[Any]
@@ -80,17 +81,11 @@ class Marks:
         return False
 
     def acyclic(self) -> bool:
-        waiting = {node: len(self.parents[node]) for node in self.nodes}
-        ready = [node for node, above in waiting.items() if not above]
-        done = 0
-        while ready:
-            node = ready.pop()
-            done += 1
-            for child in self.children[node]:
-                waiting[child] -= 1
-                if not waiting[child]:
-                    ready.append(child)
-        return done == len(self.nodes)
+        try:
+            TopologicalSorter(self.parents).prepare()
+        except CycleError:
+            return False
+        return True
 
 
 def point_colliders(

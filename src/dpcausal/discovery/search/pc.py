@@ -45,7 +45,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a test said: whether the pair is separated, and its p-value or noisy score where there is one.
+    """What a test answers: whether the pair is separated, and its p-value or noisy score where there is one.
 
     ``separated`` is ``None`` where no part of the data bears on the question: not tested.
     """
@@ -99,74 +99,58 @@ def starting_edges(nodes: Sequence[str], knowledge: Knowledge) -> set[Edge]:
     return {frozenset(pair) for pair in combinations(nodes, 2) if not knowledge.forbids_edge(*pair)}
 
 
-@dataclass
-class Rounds:
-    """The loop: it waits before each order with its tests and each node's neighbours; at the end, the skeleton.
+def find_skeleton(
+    nodes: Sequence[str], ask: Ask, terms: Terms, begin: Begin | None = None, together: JointRun | None = None
+) -> Skeleton:
+    """Return where the loop ends.
 
     It removes the edges whose ends some set separates, and at the end those of which no test was made; pairs that
-    knowledge excludes or joins are not tested. ``ask`` is called once for each test that is still needed, in the order
-    of ``tests_of_order``; where tests are quicker made ``together``, each pair's first of an order, then each one's
+    knowledge excludes or joins are not tested.  ``begin`` gets all tests of an order, and each node's neighbours,
+    before the first of them is made.  ``ask`` is called once for each test that is still needed, in the order of
+    ``tests_of_order``; where tests are quicker made ``together``, each pair's first of an order, then each one's
     second, and so on: with the same outcome.
     """
-
-    nodes: Sequence[str]
-    ask: Ask
-    terms: Terms
-    together: JointRun | None = None
-    skeleton: Skeleton = field(init=False)
-
-    def __iter__(self) -> Iterator[tuple[int, list[Test], dict[str, tuple[str, ...]]]]:
-        edges = starting_edges(self.nodes, self.terms.knowledge)
-        separating: dict[Edge, tuple[str, ...]] = {}
-        weakest: dict[Edge, float] = {}
-        tested: set[Edge] = set()
-        untested: set[Edge] = set()
-        count = 0
-        for order in range(self.terms.max_order + 1):
-            neighbours = neighbours_of(self.nodes, edges)
-            tests = list(tests_of_order(self.nodes, neighbours, order, self.terms.knowledge))
-            if not tests:
-                break
-            yield order, tests, neighbours
-            for x, y, given in self._needed(tests, edges):
-                pair = frozenset((x, y))
-                verdict = self.ask(x, y, given)
-                count += 1
-                if verdict.separated is not None:
-                    tested.add(pair)
-                if verdict.pvalue is not None:
-                    weakest[pair] = max(weakest.get(pair, 0.0), self.terms.at_alpha(verdict.pvalue, len(given)))
-                if verdict.separated:
-                    edges.discard(pair)
-                    separating[pair] = given
-            untested |= edges - tested
-            # What no test of an order bears on, none of a larger set does.
-            edges = {pair for pair in edges if pair in tested or self.terms.knowledge.joined(*pair)}
-        self.skeleton = Skeleton(frozenset(edges), separating, weakest, count, frozenset(untested | (edges - tested)))
-
-    def _needed(self, tests: list[Test], edges: set[Edge]) -> Iterator[Test]:
-        if self.together is None:
-            yield from (test for test in tests if frozenset(test[:2]) in edges)
-            return
-        of_pair: dict[tuple[str, str], list[Test]] = {}
-        for test in tests:
-            of_pair.setdefault(test[:2], []).append(test)
-        for wave in zip_longest(*of_pair.values()):
-            needed = [test for test in wave if test is not None and frozenset(test[:2]) in edges]
-            self.together(needed)
-            yield from needed
-
-
-def find_skeleton(
-    nodes: Sequence[str], ask: Ask, terms: Terms, begin: Begin | None = None,
-    together: JointRun | None = None,
-) -> Skeleton:  # fmt: skip
-    """Return where the loop ends; ``begin`` is called with all tests of an order before the first of them is asked."""
-    rounds = Rounds(nodes, ask, terms, together)
-    for order, tests, neighbours in rounds:
+    edges = starting_edges(nodes, terms.knowledge)
+    separating: dict[Edge, tuple[str, ...]] = {}
+    weakest: dict[Edge, float] = {}
+    tested: set[Edge] = set()
+    untested: set[Edge] = set()
+    count = 0
+    for order in range(terms.max_order + 1):
+        neighbours = neighbours_of(nodes, edges)
+        tests = list(tests_of_order(nodes, neighbours, order, terms.knowledge))
+        if not tests:
+            break
         if begin is not None:
             begin(order, tests, neighbours)
-    return rounds.skeleton
+        for x, y, given in _needed(tests, edges, together):
+            pair = frozenset((x, y))
+            verdict = ask(x, y, given)
+            count += 1
+            if verdict.separated is not None:
+                tested.add(pair)
+            if verdict.pvalue is not None:
+                weakest[pair] = max(weakest.get(pair, 0.0), terms.at_alpha(verdict.pvalue, len(given)))
+            if verdict.separated:
+                edges.discard(pair)
+                separating[pair] = given
+        untested |= edges - tested
+        # What no test of an order bears on, none of a larger set does.
+        edges.intersection_update({pair for pair in edges if pair in tested or terms.knowledge.joined(*pair)})
+    return Skeleton(frozenset(edges), separating, weakest, count, frozenset(untested | (edges - tested)))
+
+
+def _needed(tests: list[Test], edges: set[Edge], together: JointRun | None) -> Iterator[Test]:
+    if together is None:
+        yield from (test for test in tests if frozenset(test[:2]) in edges)
+        return
+    of_pair: dict[tuple[str, str], list[Test]] = {}
+    for test in tests:
+        of_pair.setdefault(test[:2], []).append(test)
+    for wave in zip_longest(*of_pair.values()):
+        needed = [test for test in wave if test is not None and frozenset(test[:2]) in edges]
+        together(needed)
+        yield from needed
 
 
 def orient(nodes: Sequence[str], skeleton: Skeleton, knowledge: Knowledge, ask: Ask | None = None) -> Cpdag:

@@ -111,11 +111,11 @@ class SubsampledGaussian(PcSystem):
         noise = math.sqrt(2 * math.log(1.25 / DELTA)) / replica.epsilon
 
         def ask(*test: Any) -> Verdict:
-            replica.asked += 1
+            replica.tests_made += 1
             score = replica.score(replica.sample(SHARE), test)
             scale = noise * replica.bound / math.sqrt(SHARE)
             return Verdict(score + float(replica.generator.normal(0, scale)) >= ALPHA)
 
         skeleton = replica.skeleton(ask)
-        total = moments_accountant(SHARE, noise, max(replica.asked, 1), DELTA)
-        return skeleton, f"({total:.4g}, {DELTA:g})-DP after {replica.asked} tests"
+        total = moments_accountant(SHARE, noise, max(replica.tests_made, 1), DELTA)
+        return skeleton, f"({total:.4g}, {DELTA:g})-DP after {replica.tests_made} tests"

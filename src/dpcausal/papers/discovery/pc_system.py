@@ -196,7 +196,7 @@ class Replica:
     """One run of a published system on exact counts, with noise from public randomness.
 
     ``epsilon`` is the paper's parameter, ε of one round; the reported loss is computed from ``rounds`` that fired and
-    tests ``asked`` afterwards.
+    ``tests_made`` afterwards.
     """
 
     names: tuple[str, ...]
@@ -205,7 +205,7 @@ class Replica:
     terms: Terms
     generator: PublicGenerator
     rounds: int = 0
-    asked: int = 0
+    tests_made: int = 0
 
     def __post_init__(self) -> None:
         self.n = int(self.counts.sum())

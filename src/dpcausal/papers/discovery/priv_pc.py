@@ -172,7 +172,7 @@ class Sieve:
     _edges: set[Edge] = field(init=False, repr=False)
     _tests: list[Test] = field(default_factory=list, repr=False)
     _order: int = 0
-    _found: Test | None = None
+    _next: Test | None = None
     """The test that the last round found, until it is asked; ``None``: a round is due, unless it is over."""
     _over: bool = False
     """Whether no further round is run."""
@@ -185,12 +185,12 @@ class Sieve:
 
     def ask(self, x: str, y: str, given: tuple[str, ...]) -> Verdict:
         test = x, y, given
-        if self._found is None and not self._over:
-            self._found = self._round(test)
-            self._over = self._found is None
-        if test != self._found:
+        if self._next is None and not self._over:
+            self._next = self._round(test)
+            self._over = self._next is None
+        if test != self._next:
             return Verdict(False)
-        self._found, self._over = None, self.rounds == 0
+        self._next, self._over = None, self.rounds == 0
         if self.examines and not self._examined(test):
             return Verdict(False)
         self._edges.discard(frozenset((x, y)))

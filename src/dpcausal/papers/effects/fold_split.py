@@ -60,11 +60,11 @@ def lines(x: Reals, a: Mask, y: Reals) -> Model:
             e = _logistic(f @ b)
             b += solved((f * (e * (1 - e))[:, None]).T @ f, f.T @ (a - e) - PENALTY * b, PENALTY)
 
-    def said(all_x: Reals) -> tuple[Reals, Reals, Reals]:
+    def predict(all_x: Reals) -> tuple[Reals, Reals, Reals]:
         one, zero, chance = (_along(all_x, slopes) for slopes in (*arms, b))
         return one, zero, _logistic(chance)
 
-    return said
+    return predict
 
 
 def _logistic(t: Reals) -> Reals:

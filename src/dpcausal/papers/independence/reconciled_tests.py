@@ -66,13 +66,13 @@ class ReconciledTests(PcSystem):
         """Run Algorithm 6 with the printed decay e^(−kε) and noise S/(ε/2); report ε times the tests made."""
 
         def ask(*test: Any) -> Verdict:
-            replica.asked += 1
+            replica.tests_made += 1
             places = [replica.names.index(name) for name in (*test[:2], *test[2])]
             middle, bound = smooth_median(pvalues(replica.counts, places, self.test), replica.epsilon)
             return Verdict(middle + bound / (replica.epsilon / 2) * replica.laplace(1.0) >= INDEPENDENT)
 
         skeleton = replica.skeleton(ask)
-        return skeleton, f"({replica.epsilon * replica.asked:.4g}, {DELTA:g})-DP after {replica.asked} tests"
+        return skeleton, f"({replica.epsilon * replica.tests_made:.4g}, {DELTA:g})-DP after {replica.tests_made} tests"
 
 
 def smooth_median(values: npt.NDArray[np.float64], beta: float) -> tuple[float, float]:
