@@ -22,13 +22,12 @@ from benchmarks.run import Report, options
 from dpcausal.direction import api as ask
 from dpcausal.direction.scores import anm
 from dpcausal.privacy.noise import simulated_noise
-from tests.registry import effort
 from tests.registry.attacks import ATTACKS, WAYS, fallen
 from tests.registry.exact import departs, departs_evenly, keeps, less_declared, less_noise
 from tests.registry.exact_rows import EXACT
-from tests.registry.hunt import hunt
 from tests.registry.index import MECHANISMS, SENSITIVITIES, TASKS, cases, mutants_of
-from tests.registry.prices import at_gate
+from tests.registry.prices import at_gate, hunt
+from tests.registry.rows import searched
 
 CLAIMS = (1.0, 2.0)
 TOO_LITTLE = 0.95
@@ -79,7 +78,7 @@ def mechanism(name: str) -> Found:
 def statistic(name: str) -> Found:
     """Return the search over neighbours of a claim about a statistic."""
     row = next(row for row in SENSITIVITIES if row.claim == name)
-    worst = max(effort.searched(row), key=lambda found: found.ratio)
+    worst = max(searched(row), key=lambda found: found.ratio)
     faults = [worst.summary()] if worst.violated or worst.ratio < row.reached else []
     return Found(f"{worst.ratio:.3f}", _shown(worst.ratio), "–", tuple(faults))
 

@@ -19,9 +19,8 @@ from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
 from tests.registry.exact import less_declared
-from tests.registry.hunt import hunt
 from tests.registry.index import TASKS
-from tests.registry.prices import at_gate, paid, share, total
+from tests.registry.prices import at_gate, hunt, paid, share, total
 from tests.registry.rows import Search, TaskRow
 
 TOO_LITTLE = 0.95

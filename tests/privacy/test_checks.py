@@ -1,19 +1,23 @@
-"""What a call may cost: consent to a large ε, the pure part of a loss, consent to the unproven."""
+"""What a call may cost: consent to a large ε and to the unproven, the pure part of a loss, and its division."""
 
 from __future__ import annotations
 
 import math
 import re
 from fractions import Fraction
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcausal.errors import BudgetExceededError, LossError, UnprovenError
-from dpcausal.privacy.checks import charged_loss, check_epsilon_consent, check_unproven_consent, divided
+import dpcausal as dpc
+from dpcausal.errors import BudgetExceededError, FenceError, LossError, UnprovenError
+from dpcausal.privacy.budget import Event
+from dpcausal.privacy.checks import LossSplit, charged_loss, check_epsilon_consent, check_unproven_consent, divided
+from dpcausal.privacy.composition import cost_of
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, PureDP, implies
+from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, PureDP, implies, largest_rho, zcdp_epsilon
 
 
 @pytest.mark.parametrize("loss", [PureDP(20), ApproxDP(20, 1e-6), ZCDP(200), PureDP(1e-12), NoPrivacy()])
@@ -76,3 +80,114 @@ def test_a_delta_above_the_half_that_a_count_has_is_refused_with_that_reason() -
     with pytest.raises(BudgetExceededError, match="half of the budget's delta"):
         ledger.charge(ApproxDP(0.5, 1e-6), task="test")
     ledger.charge(ApproxDP(0.5, 4e-7), task="test")
+
+
+shares = st.lists(st.fractions(min_value=Fraction(1, 1000), max_value=1000), min_size=1, max_size=30)
+amounts = st.floats(min_value=1e-3, max_value=20).map(lambda value: round(value, 6))  # whole units of a ledger
+losses = st.one_of(
+    amounts.map(dpc.PureDP),
+    amounts.map(dpc.ZCDP),
+    st.builds(dpc.ApproxDP, amounts, st.sampled_from([0.0, 1e-12, 1e-6, 1e-3, 0.1])),
+)
+
+
+def event(loss: Any) -> Event:
+    return Event("geometric", "votes", loss, 1.0, "l1", 1.0, "block-votes")
+
+
+def epsilons(division: LossSplit) -> list[Fraction]:
+    return [part.exact_epsilon for part in division.parts]  # type: ignore[union-attr]
+
+
+@pytest.mark.proves("divided-loss")
+@settings(max_examples=150, deadline=None)
+@given(losses, shares)
+def test_the_parts_stand_in_the_ratio_of_the_shares_and_use_the_allotment_up(loss: Any, weights: list[Any]) -> None:
+    division = divided(loss, weights)
+    parts = epsilons(division)
+    assert all(part * weights[0] == parts[0] * share for part, share in zip(parts, weights, strict=True))
+    ledger = dpc.Ledger.in_memory(loss)
+    allotment = ledger.charge(division.spent, task="parts", zcdp=division.zcdp)
+    for part in division.parts:
+        allotment.spend(event(part))
+    with pytest.raises(FenceError):  # what would cost one unit more in either account
+        allotment.spend(event(dpc.PureDP(Fraction(1, 10**4))))
+    assert ledger.verify().ok
+    if not division.by_rho:
+        assert sum(parts) == loss.exact_epsilon
+
+
+@pytest.mark.proves("divided-loss")
+@settings(max_examples=150, deadline=None)
+@given(losses, shares)
+def test_what_the_ledger_is_charged_is_what_the_parts_add_up_to(loss: Any, weights: list[Any]) -> None:
+    division = divided(loss, weights)
+    cost, parts = cost_of(division.spent, division.zcdp), epsilons(division)
+    rho = sum(part**2 for part in parts) / 2
+    if division.by_rho:
+        assert cost.rho is not None and 0 <= Fraction(cost.rho, 10**9) - rho < Fraction(1, 10**8)
+    else:
+        assert cost.epsilon is not None and 0 <= cost.epsilon - sum(parts) * 10**9 < 1
+        assert cost.rho is not None and 0 <= cost.rho - rho * 10**9 < 1
+
+
+@pytest.mark.proves("divided-loss")
+@settings(max_examples=150, deadline=None)
+@given(amounts, st.sampled_from([1e-12, 1e-6, 1e-3, 0.1]), shares)
+def test_an_approximate_loss_is_divided_by_the_account_that_gives_more(
+    epsilon: float, delta: float, weights: list[Any]
+) -> None:
+    division = divided(dpc.ApproxDP(epsilon, delta), weights)
+    by_epsilon = epsilon / float(sum(weights))
+    rho = float(largest_rho(dpc.PureDP(epsilon).exact_epsilon, dpc.ApproxDP(1, delta).exact_delta))
+    by_rho = math.sqrt(2 * rho / float(sum(weight**2 for weight in weights)))
+    assert float(epsilons(division)[0] / weights[0]) == pytest.approx(max(by_epsilon, by_rho), rel=1e-9)
+    if division.by_rho:
+        # All parts together imply (ε, δ) by the conversion that the ledger's claim names.
+        assert zcdp_epsilon(float(sum(part**2 for part in epsilons(division))) / 2, delta) <= epsilon * (1 + 1e-9)
+
+
+def test_parts_shrink_with_the_root_of_their_number_where_delta_pays() -> None:
+    loss = dpc.ApproxDP(1, 1e-6)
+    few, many = (float(epsilons(divided(loss, [Fraction(1)] * k))[0]) for k in (100, 400))
+    assert few / many == pytest.approx(2, rel=1e-9)
+    assert few > 2.2 * 0.01
+    assert divided(loss, [Fraction(1)] * 4).spent == dpc.PureDP(1)  # four by ε are more than four by ρ
+    assert "delta gives these releases no more" in divided(loss, [Fraction(1)] * 4).note
+
+
+@pytest.mark.proves("divided-loss")
+def test_dp_accounting_agrees_that_a_hundred_parts_are_within_the_loss() -> None:
+    from dp_accounting import dp_event, pld
+
+    loss = dpc.ApproxDP(1, 1e-6)
+    division = divided(loss, [Fraction(1)] * 100)
+    accountant = pld.PLDAccountant()
+    accountant.compose(dp_event.LaplaceDpEvent(1 / float(epsilons(division)[0])), 100)
+    assert accountant.get_epsilon(1e-6) <= 1
+
+
+def test_a_hundred_parts_of_a_pure_loss_cost_a_zcdp_budget_a_hundredth() -> None:
+    ledger = dpc.Ledger.in_memory(dpc.ZCDP(0.005))
+    division = divided(dpc.PureDP(1), [Fraction(1)] * 100)
+    ledger.charge(division.spent, task="parts", zcdp=division.zcdp)
+    assert ledger.remaining.rho == 0
+    with pytest.raises(BudgetExceededError):
+        dpc.Ledger.in_memory(dpc.ZCDP(0.005)).charge(dpc.PureDP(1), task="one")
+
+
+def test_without_privacy_every_part_is_exact() -> None:
+    assert divided(dpc.NoPrivacy(), [Fraction(1)] * 3).parts == (dpc.NoPrivacy(),) * 3
+
+
+@pytest.mark.parametrize("weights", [[], [Fraction(0)], [Fraction(1), Fraction(-1)]])
+def test_shares_are_above_zero(weights: list[Fraction]) -> None:
+    with pytest.raises(LossError, match="each above 0"):
+        divided(dpc.PureDP(1), weights)
+
+
+def test_what_is_no_loss_or_too_small_is_refused() -> None:
+    with pytest.raises(LossError, match="loss must be"):
+        divided(0.5, [Fraction(1)])  # type: ignore[arg-type]
+    with pytest.raises(LossError, match="too small"):
+        divided(dpc.ZCDP(1e-200), [Fraction(1)])

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcausal.errors import DpCausalError, FenceError, HiddenAnswerError, ParameterError
-from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit, conditional_change
 
 
 def bounded(bound: Any = 1.0, norm: Norm = Norm.L1, **options: Any) -> Sensitivity:
@@ -164,3 +164,20 @@ def test_shape_and_kind_are_public() -> None:
 
 def test_what_a_private_object_refuses_is_an_error_of_this_library() -> None:
     assert issubclass(HiddenAnswerError, DpCausalError) and issubclass(HiddenAnswerError, TypeError)
+
+
+ANSWERS: dict[str, tuple[Norm, Any, Any, float]] = {
+    "distances that move": (Norm.TESTED, [5, 7, 0.3], [4, 9, 0.3], 2.0),
+    "a value beside distances of at most one": (Norm.TESTED, [1, 0, 0.0], [1, 1, 9.0], 1.0),
+    "a value beside a distance of two on one side": (Norm.TESTED, [2, 0, 0.0], [1, 1, 9.0], 9.0),
+    "a value beside one distance": (Norm.TESTED, [2, 0.0], [1, 0.5], 1.0),
+    "an answer that is no number": (Norm.TESTED, [2, 2, math.nan], [2, 2, 0.0], math.inf),
+    "answers of two shapes": (Norm.TESTED, [2, 2, 0.0], [2, 0.0], math.inf),
+    "another norm": (Norm.L1, [2, 2.0], [2, 0.0], math.inf),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_the_change_is_what_the_condition_says(name: str) -> None:
+    norm, one, other, change = ANSWERS[name]
+    assert conditional_change(one, other, norm) == conditional_change(np.array(other), np.array(one), norm) == change

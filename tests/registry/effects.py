@@ -336,9 +336,9 @@ def of_paths(side: int, epsilon: float, size: int) -> list[Any]:
     return [float(followed(rows, dpc.ApproxDP(epsilon, 1e-6)).sums[0, 0]) for _ in range(min(size, 200))]
 
 
-def at_a_cutoff(rows: Rows, loss: Any = CLEAR) -> Any:
-    return dpc.discontinuity(table_of(rows, loss), running="x", outcome="y", cutoff=0.1, treatment="a", loss=loss,
-                             bins=5).release  # fmt: skip
+def at_a_cutoff(rows: Rows, loss: Any = CLEAR, treatment: str | None = "a") -> Any:
+    return dpc.discontinuity(table_of(rows, loss), running="x", outcome="y", cutoff=0.1, treatment=treatment,
+                             loss=loss, bins=5).release  # fmt: skip
 
 
 def of_bins(side: int, epsilon: float, size: int) -> list[Any]:
@@ -346,7 +346,7 @@ def of_bins(side: int, epsilon: float, size: int) -> list[Any]:
     rows = np.zeros((20_000, 4))
     rows[:, 3] = np.linspace(-1, 1, len(rows))
     rows[0, 2:] = (1, 1) if side else (-1, -1)
-    found = [at_a_cutoff(rows, dpc.PureDP(epsilon)).counts for _ in range(min(size, 200))]
+    found = [at_a_cutoff(rows, dpc.PureDP(epsilon), None).counts for _ in range(min(size, 200))]
     return [float(counts[0, -1, -1] - counts[0, 0, 0]) for counts in found]
 
 

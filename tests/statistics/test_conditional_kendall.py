@@ -50,17 +50,6 @@ def two_corners(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
 
 
 @pytest.mark.proves("conditional-kendall")
-def test_the_bound_is_reached_and_never_passed() -> None:
-    check_claim(
-        lambda rows: conditional_kendall(rows[:, 0], rows[:, 1], strata(rows[:, 2])),
-        conditional_kendall_sensitivity,
-        sizes=(5, 11),
-        starts={**STARTS, "opposed": opposed},
-        **STRATA,
-    )
-
-
-@pytest.mark.proves("conditional-kendall")
 def test_the_bound_for_two_values_is_reached_and_never_passed() -> None:
     found = search(
         lambda rows: conditional_kendall(rows[:, 0], rows[:, 1], rows[:, 2]),

@@ -16,8 +16,6 @@ from dpcausal.statistics.contrasts import (
     contrast_square,
     contrasts_sensitivity,
 )
-from dpcausal.statistics.strata import contingency
-from tests.conformance import check_claim
 
 Rows = Any
 SIZES = (2, 3, 4)
@@ -51,23 +49,6 @@ def test_the_bound_of_one_set_equals_brute_force(sizes: tuple[int, ...]) -> None
     features = [feature(r, sizes, tuple(range(len(sizes)))) for r in records]
     worst = max(float(((a - b) ** 2).sum()) for a, b in itertools.combinations(features, 2))
     assert math.isclose(contrast_square(sizes), worst, rel_tol=1e-12)
-
-
-def all_contrasts(rows: Rows) -> Any:
-    codes = list(np.rint(rows).astype(np.int64).T)
-    tables = [contingency([codes[i] for i in s], [SIZES[i] for i in s]) for s in sets(3, 2)]
-    return np.concatenate([contrast_of(counts) for counts in tables])
-
-
-@pytest.mark.proves("contrasts")
-def test_a_replaced_record_moves_all_contrasts_by_the_bound_and_no_more() -> None:
-    check_claim(
-        all_contrasts,
-        lambda m: contrasts_sensitivity(SIZES, sets(3, 2), m),
-        sizes=(3, 8),
-        columns=3,
-        high=[1.0, 2.0, 3.0],
-    )
 
 
 def many_kinds() -> list[int]:

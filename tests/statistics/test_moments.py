@@ -17,7 +17,6 @@ from dpcausal.statistics.moments import (
     unpacked,
     upper_of,
 )
-from tests.conformance import STARTS, check_claim
 
 Rows = Any
 RADIUS = 1.5
@@ -25,25 +24,6 @@ RADIUS = 1.5
 
 def moments(rows: Rows) -> Any:
     return second_moments(clip_rows(rows, RADIUS, grid_bits(len(rows), RADIUS)))
-
-
-def corner(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
-    rows = np.zeros((m, len(low)))
-    rows[:, 0] = high[0]
-    return rows
-
-
-@pytest.mark.proves("second-moments")
-def test_a_replaced_row_moves_the_moments_by_root_two_times_the_squared_radius_and_no_more() -> None:
-    check_claim(
-        moments,
-        lambda m: second_moments_sensitivity(RADIUS, grid_bits(m, RADIUS), 3),
-        sizes=(4, 9),
-        columns=3,
-        low=-3.0,
-        high=3.0,
-        starts={**STARTS, "corner": corner},
-    )
 
 
 @pytest.mark.proves("second-moments")

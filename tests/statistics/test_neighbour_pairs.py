@@ -84,27 +84,11 @@ def test_the_bound_of_the_untied_pairs_is_attained(k: int, ends: int) -> None:
 
 
 @pytest.mark.proves("neighbour-pairs")
-def test_the_bound_of_the_signed_sum_is_never_passed() -> None:
-    check_claim(
-        lambda rows: sums(rows, (len(rows) - 3) // 29).signed, lambda m: signed_sensitivity((m - 3) // 29),
-        sizes=SIZES, reached=0.3, mutant=0.25, starts={**STARTS, "worst": worst_start}, **BOX,
-    )  # fmt: skip
-
-
-@pytest.mark.proves("neighbour-pairs")
 def test_the_bound_of_the_signed_sum_is_never_passed_where_the_ends_are_graded_over_fewer_ranks() -> None:
     check_claim(
         lambda rows: sums(rows, (len(rows) - 3) // 14, 2).signed, lambda m: signed_sensitivity((m - 3) // 14),
         sizes=(17, 31), reached=0.3, mutant=0.25,
         starts={**STARTS, "worst": lambda _rng, m, low, high: worst((m - 3) // 14, m, ends=2)}, **BOX,
-    )  # fmt: skip
-
-
-@pytest.mark.proves("untied-pairs")
-def test_the_bound_of_the_untied_pairs_is_never_passed() -> None:
-    check_claim(
-        lambda rows: sums(rows, (len(rows) - 3) // 29).untied, lambda m: untied_sensitivity((m - 3) // 29),
-        sizes=SIZES, reached=0.3, mutant=0.25, starts={**STARTS, "worst": tied_start}, **BOX,
     )  # fmt: skip
 
 

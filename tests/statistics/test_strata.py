@@ -12,12 +12,10 @@ import pytest
 from dpcausal.statistics.strata import (
     GRID,
     covariance_sensitivity,
-    spread_sensitivity,
     stratum_moments,
     stratum_spread,
-    variance_sensitivity,
 )
-from tests.conformance import STARTS, check_claim
+from tests.conformance import check_claim
 
 Rows = Any
 
@@ -53,11 +51,7 @@ def corners(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
 
 
 @pytest.mark.proves("stratum-covariance")
-def test_the_bound_of_the_covariance_is_nearly_reached_and_never_passed() -> None:
-    check_claim(
-        covariance, lambda m: covariance_sensitivity(3), sizes=(9, 41), reached=0.9, mutant=0.85,
-        starts={**STARTS, "corners": corners}, **STRATA,
-    )  # fmt: skip
+def test_the_bound_of_the_covariance_is_nearly_attained_by_many_rows() -> None:
     rows = corners(None, 801, None, None)
     moved = rows.copy()
     moved[0] = 0, 1, 2
@@ -70,14 +64,6 @@ def test_the_bound_of_one_stratum_is_nearly_reached_and_never_passed() -> None:
         return covariance(np.column_stack([rows, np.zeros(len(rows))]))
 
     check_claim(one, lambda m: covariance_sensitivity(1), sizes=(5, 30), reached=0.8, mutant=0.75, columns=2)
-
-
-@pytest.mark.proves("stratum-spread")
-def test_the_bound_of_the_spread_is_nearly_reached_and_never_passed() -> None:
-    check_claim(
-        spread, lambda m: spread_sensitivity(), sizes=(9, 41), reached=0.85, mutant=0.8,
-        starts={**STARTS, "corners": corners}, **STRATA,
-    )  # fmt: skip
 
 
 def exact_variance(counts: tuple[int, int, int, int]) -> Fraction:
@@ -94,14 +80,6 @@ def test_every_row_gained_by_every_small_table_moves_the_variance_as_proved() ->
                 table = (*counts, m - sum(counts))
                 gains.add(exact_variance((table[0] + 1, *table[1:])) - exact_variance(table))
     assert max(gains) == Fraction(1, 4) and Fraction(-1, 8) <= min(gains) < Fraction(-1, 40)
-
-
-@pytest.mark.proves("stratum-variance")
-def test_the_bound_of_the_variance_is_never_passed() -> None:
-    check_claim(
-        variance, lambda m: variance_sensitivity(), sizes=(4, 9), reached=0.6, mutant=0.55,
-        starts={**STARTS, "corners": corners}, **STRATA,
-    )  # fmt: skip
 
 
 def test_the_variance_is_that_of_all_permutations() -> None:

@@ -13,15 +13,8 @@ import dpcausal as dpc
 from dpcausal.mechanisms.additive import l2_ball
 from dpcausal.papers.synthetic_control import perturbation
 from dpcausal.privacy.sensitivity import Query, Unit
-from tests.conformance import check_claim
 
 WEIGHTS = np.array([0.1, -0.7, 0.4])
-
-
-@pytest.mark.proves("panel-rows")
-def test_no_donor_moves_the_cells_past_the_bound() -> None:
-    check_claim(lambda rows: rows.ravel(), lambda m: perturbation.row_sensitivity(3), sizes=(1, 5), columns=3, low=-1.0,
-                evaluations=2_800)  # fmt: skip
 
 
 @pytest.mark.proves("weighted-donors")
