@@ -181,6 +181,7 @@ SENSITIVITIES = (
         by_falsifier("residual sums by the bound of a record added", residuals_of, 2**0.5 * GRID, **L2, **IN_BINS),
         by_falsifier("residual sums by 0.95 of their bound", residuals_of,
                      0.95 * fits.residual_sums_sensitivity(2).bound, **L2, **IN_BINS),
+        by_falsifier("residual sums in l1 by the bound of one residual", residuals_of, 2 * GRID, **L1, **IN_BINS),
     ), IN_BINS),
     SensitivityRow("pair-functions", pairs_of, lambda m: fits.pair_functions_sensitivity(2, 2), (4, 9), 0.99, (
         by_falsifier("pair functions by the bound of one model", pairs_of, 2 * 2**0.5 * GRID, **L2, **OF_PAIRS),
@@ -212,6 +213,8 @@ SENSITIVITIES = (
 MUTANTS = ()
 CONTROLS = (
     by_falsifier("two numbers by their bound", of_two_numbers, corner_counts_sensitivity(2).bound, **L1, **IN_CELLS),
+    by_falsifier("residual sums by their bound in l1", residuals_of,
+                 fits.residual_sums_sensitivity(2, Norm.L1).bound, **L1, **IN_BINS),
 )
 
 # The calls.

@@ -108,3 +108,23 @@ def test_more_cells_than_are_released_are_refused_before_the_spend(monkeypatch: 
         effect_of(table, loss, "stratified", adjust=["s"])
     assert not table.ledger.entries()
     assert 150 < effect_of(table, loss, "stratified").release.counts.size <= 200
+
+
+BENDS = {"line": lambda x: x, "step": lambda x: 2.0 * (x > 0.5) - 0.6, "wave": lambda x: np.sin(4 * x)}
+
+
+@pytest.mark.parametrize("shape", BENDS)
+def test_intervals_hold_where_confounding_bends_within_the_parts_of_numbers(shape: str) -> None:
+    held, loss = [], dpc.PureDP(1)
+    schema = {"a": dpc.Levels([0, 1]), "x": dpc.Bounded(-3, 3), "w": dpc.Bounded(-3, 3), "y": dpc.Bounded(-12, 12)}
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        x, w = np.clip(rng.normal(size=(2, 20_000)), -3, 3)
+        bend = BENDS[shape](x)
+        a = (rng.random(20_000) < 1 / (1 + np.exp(-bend))).astype(int)
+        y = np.clip(0.4 * a + bend + rng.normal(size=20_000), -12, 12)
+        table = table_of({"a": a, "x": x, "w": w, "y": y}, schema, loss)
+        found = effect_of(table, loss, "stratified", seed=seed, adjust=["x", "w"])
+        assert found.interval is not None
+        held.append(found.interval[0] <= 0.4 <= found.interval[1])
+    assert sum(held) >= 10

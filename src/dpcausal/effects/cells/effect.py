@@ -56,7 +56,7 @@ FEW_COUNT = (
 @estimate_release.register(NoisyCells)
 def standardized_effect(
     release: NoisyCells, *, treatment: str, outcome: str, adjust: Any, groups: str | None, estimand: str,
-    treated: object, control: object, coverage: Any,
+    treated: object, control: object, coverage: Any, least_left: float = 0.0,
 ) -> Effect:  # fmt: skip
     from scipy.special import ndtri
 
@@ -77,11 +77,12 @@ def standardized_effect(
     merged = [place for place, name in enumerate(names) if name in release.cut and name not in grouped]
     each = [sums, *(sums.coarser(sizes, merged, first) for first in (0, 1) if merged)]
     whole = sums.N.sum(axis=0).reshape(sizes)
-    fields, own_notes = fields_in(each, treated_only, reach, value, crowded(whole, names, merged))
+    fields, own_notes = fields_in(each, treated_only, reach, value, crowded(whole, names, merged), least_left)
     by_group = []
     for place, level in enumerate(release.levels[strata[0]] if grouped else ()):
         chosen = [one.part(np.arange(one.N.shape[1]) // (one.N.shape[1] // sizes[0]) == place) for one in each]
-        one, _ = fields_in(chosen, treated_only, reach, value, crowded(whole[[place]], names, merged))
+        crowd = crowded(whole[[place]], names, merged)
+        one, _ = fields_in(chosen, treated_only, reach, value, crowd, least_left)
         own = (one[name] for name in ("estimate", "interval", "interval_reason", "share_supported"))
         by_group.append(GroupEffect(f"{groups} = {level}", *own))
     share_treated = float(sums.N[1].sum() / max(sums.N.sum(), 1.0))
@@ -121,7 +122,7 @@ def crowded(records: Reals, names: Sequence[str], merged: Iterable[int]) -> str:
 
 
 def fields_in(
-    each: Sequence[Sums], treated_only: bool, reach: float, value: Value, crowd: str = ""
+    each: Sequence[Sums], treated_only: bool, reach: float, value: Value, crowd: str = "", least_left: float = 0.0
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the fields of an effect in some strata and its notes; ``each`` has their sums, then coarser ones."""
     sums, supported, width = each[0], each[0].supported, value.width
@@ -140,7 +141,7 @@ def fields_in(
                     for one in (adjusted.covariance, adjusted.noise))  # fmt: skip
     # Where parts are twice as wide, a smooth curve leaves four times as much, a step at least 1.5 times as much.
     coarser = [fields_in([one], treated_only, reach, value)[0]["estimate"] for one in each[1:]]
-    left = LEFT * max((abs(one - estimate) for one in coarser if one is not None), default=0.0)
+    left = max(LEFT * max((abs(one - estimate) for one in coarser if one is not None), default=0.0), least_left)
     skewed = risks is None and adjusted.skew > MOST_SKEW
     half = standardise.tail_quantile(error**2, adjusted.far * width, reach) if skewed else reach * error
     reason = SKEWED if skewed and half > WIDEST * width else crowd

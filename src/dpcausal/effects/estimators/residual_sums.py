@@ -59,15 +59,15 @@ def residual_sums(cells: Integers, size: int, residuals: Reals, mass: Integers) 
     return np.stack([np.bincount(cells, column, size) for column in whole.T]).astype(np.int64)
 
 
-def residual_sums_sensitivity(residuals: int) -> Sensitivity:
-    """Return the l2 sensitivity of ``residual_sums`` of M residuals: 2√M · ``GRID``.
+def residual_sums_sensitivity(residuals: int, norm: Norm = Norm.L2) -> Sensitivity:
+    """Return the sensitivity of ``residual_sums`` of M residuals: 2√M · ``GRID`` in l2, 2M · ``GRID`` in l1.
 
     Examples
     --------
     >>> residual_sums_sensitivity(1).bound / GRID
     2.0
     """
-    return _sensitivity(2 * math.sqrt(residuals), "residual-sums")
+    return _sensitivity(2 * (float(residuals) if norm is Norm.L1 else math.sqrt(residuals)), "residual-sums", norm)
 
 
 def pair_functions(functions: Reals, residuals: Reals, mass: Integers) -> Integers:
@@ -116,9 +116,9 @@ def _inside(values: Reals, low: float) -> Reals:
     return inside
 
 
-def _sensitivity(factor: float, proof: str) -> Sensitivity:
+def _sensitivity(factor: float, proof: str, norm: Norm = Norm.L2) -> Sensitivity:
     bound = factor * GRID if factor.is_integer() else math.nextafter(factor * GRID, math.inf)
-    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, proof, symmetric=True)
+    return Sensitivity(bound, norm, Relation.REPLACE_ONE, proof, symmetric=True)
 
 
 def haar(values: Reals) -> Reals:

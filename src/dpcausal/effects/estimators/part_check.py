@@ -1,0 +1,169 @@
+"""What ``stratified`` leaves unadjusted within the parts of numbers, from sums of residuals with fresh noise.
+
+To the second order the difference is off by E[(e − ê)(m − m̂) / (e(1 − e))], where e is the probability of treatment
+and m the mean outcome of a record, ê and m̂ those of its stratum.  Along quarters of the parts of one number this is a
+sum of products of two residual sums, whose noises are independent of each other.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.data.coding import bin_codes, cuts_of, size_of
+from dpcausal.data.records import Rows
+from dpcausal.data.schema import Bounded
+from dpcausal.effects.cells.api import Paid
+from dpcausal.effects.cells.corner_counts import GRID
+from dpcausal.effects.cells.release import NoisyCells
+from dpcausal.effects.estimators.residual_sums import residual_sums, residual_sums_sensitivity
+from dpcausal.effects.question import EffectQuestion
+from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.loss import ZCDP, PureDP
+from dpcausal.privacy.sensitivity import Norm, Query
+from dpcausal.releases.counts import geometric_variance
+
+Reals = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Cut = tuple[str, Bounded]
+
+QUARTERS = 4
+SHARES = tuple(Fraction(percent, 100) for percent in (1, 2, 3, 5, 7, 10, 15))
+SMALL_ERROR, LARGEST_ERROR = 0.025, 0.06
+"""The check has the least of these shares of the loss that is predicted to show the bias with so small an
+error, in standard deviations of the outcome; there is none where the error of the largest share is larger."""
+SPREADS, LEAST_SPREAD = 1.25, 0.01
+"""Residuals of the outcome are cut at so many of their standard deviations, which are at least a part of its range."""
+SHOWN = 2 / 3
+"""The share of the bias that the sums show: what varies within quarters, or beyond where residuals are cut, is not."""
+LEAST_FULL = 0.5
+"""A part is checked if it has such a share of the records that it would have if all had as many."""
+CLEAR = 1.5
+"""The interval is wider by a bias that is so many of its errors."""
+CHANCE, SMALL_CHANCE = 0.2, 0.05
+"""What is expected of e(1 − e), and the least that is reckoned with."""
+
+
+@dataclass(frozen=True)
+class PartBias:
+    """The bias that varies within parts, and its error, in the unit of the outcome."""
+
+    value: float
+    error: float
+
+    @property
+    def allowance(self) -> float:
+        """Return by how much the interval is wider for it."""
+        return abs(self.value) + self.error if abs(self.value) > CLEAR * self.error else 0.0
+
+
+def check_share(question: EffectQuestion, numbers: tuple[Cut, ...], loss: Paid) -> Fraction:
+    """Return the share of the loss that the check has; 0 where it would show nothing."""
+    if not numbers:
+        return Fraction(0)
+    errors = {share: _predicted_error(question.table.expected, numbers, loss.part(share)) for share in SHARES}
+    if errors[SHARES[-1]] > LARGEST_ERROR:
+        return Fraction(0)
+    return next((share for share, error in errors.items() if error <= SMALL_ERROR), SHARES[-1])
+
+
+def check_parts(
+    question: EffectQuestion, numbers: tuple[Cut, ...], cells: NoisyCells, loss: Paid, allotment: CallBudget
+) -> PartBias:
+    """Release the sums of both residuals by quarters of the parts of each number, and return the bias they show."""
+    strata, of_each = _Strata(question, numbers, cells), loss.part(Fraction(1, len(numbers)))
+    names = (question.treatment, *question.strata, question.outcome)
+    value = spread = 0.0
+    for name, column in numbers:
+        cuts = _quarters(column)
+
+        def sums(rows: Rows, name: str = name, cuts: Reals = cuts) -> Integers:
+            quarter = np.searchsorted(cuts, rows.values[name], side="right").astype(np.int64)
+            return residual_sums(quarter, len(cuts) + 1, strata.residuals(rows), rows.masses(GRID))
+
+        answer = question.table.records(names, parts=True).sum(sums).reshape(2, -1)
+        noisy, noise = _release(answer, of_each, allotment)
+        bias, variance = strata.bias(name, noisy.reshape(2, -1, QUARTERS), noise)
+        value, spread = value + bias, spread + variance
+    width = cells.values[0].width / SHOWN
+    return PartBias(value * width, math.sqrt(spread) * width)
+
+
+class _Strata:
+    """The probability of treatment and the mean outcomes by strata, and the residuals of records from them."""
+
+    def __init__(self, question: EffectQuestion, numbers: tuple[Cut, ...], cells: NoisyCells) -> None:
+        self.question, (self.outcome,) = question, cells.values
+        self.columns = {name: dict(numbers).get(name, question.column(name)) for name in question.strata}
+        sums = cells.arms(self.outcome, 0, question.pair, [cells.by.index(name) for name in self.columns])
+        N, self.supported = np.maximum(sums.N, 1.0), sums.supported
+        self.records, self.means = N.sum(axis=0), sums.T / N
+        self.probability = np.where(self.supported, N[1] / self.records, 0.5)
+        self.count = max(float(self.records[self.supported].sum()), 1.0)
+        chances = self.records * self.probability * (1 - self.probability)
+        self.chance = max(float(chances[self.supported].sum()) / self.count, SMALL_CHANCE)
+        variance = max(float((sums.Q - N * self.means**2)[:, self.supported].sum()) / self.count, 0.0)
+        error = math.sqrt(self.supported.sum() * 2 * cells.variance) / self.count
+        self.scale = min(SPREADS * math.sqrt(max(variance + error, LEAST_SPREAD**2)), 1.0)
+        self.variances = self.chance, variance / self.scale**2
+
+    def residuals(self, rows: Rows) -> Reals:
+        """Return those of treatment and outcome, 0 of a record of no supported stratum or another arm."""
+        place = np.zeros(rows.n, dtype=np.int64)
+        for name, column in self.columns.items():
+            codes = rows.values[name]
+            place = place * size_of(column) + (bin_codes(codes, column) if isinstance(column, Bounded) else codes)
+        control, treated = (rows.values[self.question.treatment] == code for code in self.question.pair)
+        unit = np.clip((rows.values[self.question.outcome] - self.outcome.lower) / self.outcome.width, 0.0, 1.0)
+        of_outcome = (unit - self.means[treated.astype(np.int64), place]) / self.scale
+        both = np.column_stack([treated - self.probability[place], of_outcome])
+        return np.asarray(both * (self.supported[place] & (treated | control))[:, None])
+
+    def bias(self, name: str, noisy: Reals, noise: float) -> tuple[float, float]:
+        """Return the sum of the products of both residuals' sums in the parts of a number, and its variance."""
+        sizes, axis = [size_of(column) for column in self.columns.values()], list(self.columns).index(name)
+        parts = np.moveaxis(self.records.reshape(sizes), axis, 0).reshape(sizes[axis], -1).sum(axis=1)
+        full = parts >= LEAST_FULL * parts.mean()
+        own = noisy[:, full] - noisy[:, full].mean(axis=2, keepdims=True)
+        size = parts[full][:, None] / QUARTERS
+        of_arm, of_outcome = ((1 - 1 / QUARTERS) * (noise**2 + size * variance) for variance in self.variances)
+        weight = self.scale / (size * self.count * self.chance)
+        least = float((weight**2 * of_arm * of_outcome).sum())
+        seen = float((weight**2 * (own[0] ** 2 * of_outcome + own[1] ** 2 * of_arm)).sum()) - least
+        return float((weight * own[0] * own[1]).sum()), max(seen, least)
+
+
+def _quarters(column: Bounded) -> Reals:
+    """Return where the parts of a column are cut into quarters, an outermost one as wide as the others."""
+    cuts = cuts_of(column)
+    width = cuts[1] - cuts[0] if len(cuts) > 1 else column.width / 2
+    return np.asarray(cuts[0] + width * (np.arange(1, QUARTERS * (len(cuts) + 1)) / QUARTERS - 1))
+
+
+def _release(answer: Integers, loss: Paid, allotment: CallBudget) -> tuple[Reals, float]:
+    pure = isinstance(loss, PureDP)
+    query = Query(answer, residual_sums_sensitivity(2, Norm.L1 if pure else Norm.L2), "residuals by parts of numbers")
+    noisy = geometric(query, allotment, loss) if isinstance(loss, PureDP) else gaussian(query, allotment, loss)
+    return np.asarray(noisy, dtype=np.float64) / GRID, _noise(loss)
+
+
+def _noise(loss: Paid) -> float:
+    """Return the deviation of the noise of an entry, in records."""
+    if isinstance(loss, PureDP):
+        return math.sqrt(geometric_variance(laplace_scale(residual_sums_sensitivity(2, Norm.L1).bound, loss))) / GRID
+    return gaussian_scale(residual_sums_sensitivity(2).bound, loss) / GRID if isinstance(loss, ZCDP) else 0.0
+
+
+def _predicted_error(n: float, numbers: tuple[Cut, ...], loss: Paid) -> float:
+    """Return the error of the bias in standard deviations of the outcome, of records that are evenly spread."""
+    noise, variance = _noise(loss.part(Fraction(1, len(numbers)))), 0.0
+    for _, column in numbers:
+        bins = QUARTERS * size_of(column)
+        products = (noise**2 + n / bins * CHANCE) * (noise**2 + n / bins / SPREADS**2)
+        variance += bins * (1 - 1 / QUARTERS) ** 2 * products * (SPREADS * bins / (n**2 * CHANCE)) ** 2
+    return math.sqrt(variance)
