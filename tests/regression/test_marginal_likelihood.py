@@ -47,19 +47,6 @@ def test_ties_and_a_constant_column_leave_finite_residuals() -> None:
     assert np.isfinite(found.residuals).all() and found.spread >= 1
 
 
-def test_a_weak_curve_beside_four_idle_columns_is_learnt_in_a_block() -> None:
-    # Four standard errors: chance alone 6e-5 at another seed.  One weight for all curves leaves -9 of them.
-    found = []
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        z, noise = rng.standard_normal((500, 5)), rng.standard_normal((500, 2))
-        mean = np.exp(-2 * z[:, 0] ** 2) * np.sin(8 * z[:, 0])
-        both = noise + np.outer(mean, [1, -1])
-        R = likely_residuals(Given(z, np.empty((500, 0), dtype=np.int64)), np.hsplit(both, 2)).residuals
-        found.append(float(np.corrcoef(R.T)[0, 1]) - float(np.corrcoef(noise.T)[0, 1]))
-    assert abs(np.mean(found)) * (500 * 20) ** 0.5 < 4
-
-
 def test_one_side_is_learnt_alike_whatever_the_other_is_but_for_the_cuts() -> None:
     rng = np.random.default_rng(3)
     z, x, first, second = rng.standard_normal((200, 2)), *rng.standard_normal((3, 200, 1))
@@ -81,17 +68,22 @@ def test_the_spread_of_two_sides_is_that_of_their_whole_matrices() -> None:
     assert spread_of(one, other, n) == pytest.approx(max(*whole, 1.0))
 
 
-def test_a_jump_across_two_columns_is_learnt_beside_a_cone() -> None:
-    # Four standard errors: chance alone 6e-5 at another seed.  Cuts looked for beside slopes alone leave -10 of them.
-    found = []
+@pytest.mark.parametrize(("columns", "mean"), [
+    # One weight for all curves leaves -9 standard errors of the first; cuts looked for beside slopes alone -10 of the
+    # second.
+    (5, lambda z: np.exp(-2 * z[:, 0] ** 2) * np.sin(8 * z[:, 0])),
+    (2, lambda z: 4 * np.hypot(*z.T) + 2 * (z[:, 1] < -0.2 - 0.3 * z[:, 0])),
+])  # fmt: skip
+def test_a_weak_curve_beside_idle_columns_and_a_jump_beside_a_cone_are_learnt(columns: int, mean: Any) -> None:
+    # Four standard errors: chance alone 6e-5 at another seed.
+    left = []
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        z, noise = rng.standard_normal((500, 2)), rng.standard_normal((500, 2))
-        mean = 4 * np.hypot(*z.T) + 2 * (z[:, 1] < -0.2 - 0.3 * z[:, 0])
-        both = noise + np.outer(mean, [1, -1])
+        z, noise = rng.standard_normal((500, columns)), rng.standard_normal((500, 2))
+        both = noise + np.outer(mean(z), [1, -1])
         R = likely_residuals(Given(z, np.empty((500, 0), dtype=np.int64)), np.hsplit(both, 2)).residuals
-        found.append(float(np.corrcoef(R.T)[0, 1]) - float(np.corrcoef(noise.T)[0, 1]))
-    assert abs(np.mean(found)) * (500 * 20) ** 0.5 < 4
+        left.append(float(np.corrcoef(R.T)[0, 1]) - float(np.corrcoef(noise.T)[0, 1]))
+    assert abs(np.mean(left)) * (500 * 20) ** 0.5 < 4
 
 
 def test_a_jump_across_the_last_two_of_eight_columns_is_found() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Any
 
@@ -29,7 +28,6 @@ from tests.regression.products import (
     STARTS,
     products,
     resample_sum,
-    split,
     weights,
 )
 
@@ -43,16 +41,25 @@ def weights_bound(m: int, penalty: float) -> float:
     return (2 + norm_bound(penalty)) / (m * penalty / 2)
 
 
-def worst(statistic: Any, bound: Any, sizes: tuple[int, ...], evaluations: int = 600, **domain: Any) -> float:
-    found = search(statistic, bound, sizes=sizes, evaluations=evaluations, **{**DOMAIN, "starts": ALL, **domain})
-    return found.ratio
+STATISTICS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+    "resample-product-sum": (resample_sum, resample_sum_bound, {}),
+    "residual-products": (products, lambda m, penalty: products_sensitivity(m, penalty).bound, {"norm": Norm.L1}),
+    "regression-weights": (lambda rows, penalty: weights(rows, penalty)[:, 0], weights_bound, {"norm": Norm.L2}),
+}
 
 
 @pytest.mark.proves("resample-product-sum")
+@pytest.mark.proves("residual-products")
+@pytest.mark.proves("regression-weights")
+@pytest.mark.parametrize("claim", STATISTICS)
 @pytest.mark.parametrize("penalty", PENALTIES)
-def test_no_neighbours_move_the_sum_with_public_residuals_past_its_bound(penalty):
-    ratio = worst(lambda rows: resample_sum(rows, penalty), lambda m: resample_sum_bound(m, penalty), (3, 12, 60))
-    assert ratio <= 1 + 1e-9
+def test_no_neighbours_move_all_products_past_their_bound_and_the_published_one_is_larger(claim, penalty):
+    statistic, bound, norm = STATISTICS[claim]
+    found = search(lambda rows: statistic(rows, penalty), lambda m: bound(m, penalty), sizes=(3, 12, 60),
+                   evaluations=600, starts=ALL, **DOMAIN, **norm)  # fmt: skip
+    assert found.ratio <= 1 + 1e-9
+    assert published_products_bound(penalty) > float(products_sensitivity(60, penalty).bound)
+    assert published_resample_bound(penalty) > resample_sum_bound(60, penalty)
 
 
 @pytest.mark.proves("resample-product-sum")
@@ -61,25 +68,6 @@ def test_without_a_regression_the_bound_is_two_and_is_reached():
         lambda rows: float(rows[:, 0] @ rows[:, 1]), lambda m: resample_sum_sensitivity(m, None), sizes=(3, 9),
         low=-1.0, high=1.0,
     )  # fmt: skip
-
-
-@pytest.mark.proves("residual-products")
-@pytest.mark.parametrize("penalty", PENALTIES)
-def test_no_neighbours_move_all_products_past_their_bound_and_the_published_one_is_larger(penalty):
-    claim = products_sensitivity(60, penalty)
-    ratio = worst(lambda rows: products(rows, penalty), lambda m: float(products_sensitivity(m, penalty).bound),
-                  (3, 12, 60), norm=Norm.L1)  # fmt: skip
-    assert ratio <= 1 + 1e-9
-    assert claim.norm is Norm.L1 and published_products_bound(penalty) > float(claim.bound)
-    assert published_resample_bound(penalty) > resample_sum_bound(60, penalty)
-
-
-@pytest.mark.proves("regression-weights")
-@pytest.mark.parametrize("penalty", PENALTIES)
-def test_no_neighbours_move_the_weights_past_their_bound(penalty):
-    ratio = worst(lambda rows: weights(rows, penalty)[:, 0], lambda m: weights_bound(m, penalty), (3, 12, 60),
-                  norm=Norm.L2)  # fmt: skip
-    assert ratio <= 1 + 1e-9
 
 
 @pytest.mark.proves("regression-weights")
@@ -139,14 +127,3 @@ def test_many_features_solve_the_normal_equations():
     found = fit_weights(chunks, U, 0.05)
     assert features.T @ (U - features @ found) == pytest.approx(700 * 0.05 / 2 * found, abs=1e-9)
     assert fitted_residuals(chunks, U, found) == pytest.approx(U - features @ found, abs=1e-12)
-
-
-def test_the_published_constants_are_those_printed():
-    assert published_products_bound(10.0) == pytest.approx(11.73, abs=0.005)
-    assert published_resample_bound(10.0) == pytest.approx(6.95, abs=0.005)
-    assert published_products_bound(0.02) == pytest.approx(97_284, abs=1)
-
-
-def test_rows_of_the_search_have_features_of_norm_one_at_most():
-    features, _, _ = split(np.random.default_rng(1).uniform(-1, 1, (50, 5)))
-    assert math.isclose(float(np.linalg.norm(features, axis=1).max()), 1)
