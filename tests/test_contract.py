@@ -31,6 +31,7 @@ from dpcausal.independence.methods import METHODS as TESTS
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.result import Result
 from dpcausal.statistics.neighbour_pairs import untied_sensitivity
+from tests.effects.tables import adjusted_by
 from tests.registry.persons import keyed, over_persons, records, rows_of_persons
 from tests.registry.rows import SensitivityRow
 
@@ -65,29 +66,15 @@ def of_graph(kind: Any) -> partial[Any]:
     return partial(dpc.discover, columns=names, method=kind(), loss=loss)
 
 
-def of_effect(method: Any, adjust: str = "b", loss: Any = PURE) -> partial[Any]:
-    return partial(dpc.effect, treatment="a", outcome="y", adjust=[adjust], method=method, loss=loss)
+def of_effect(method: Any, *adjust: str, loss: Any = PURE) -> partial[Any]:
+    return partial(dpc.effect, treatment="a", outcome="y", adjust=list(adjust), method=method, loss=loss)
 
 
 def by_list(kind: Any) -> partial[Any]:
-    gaussian = kind.name in ("aipw", "boosted-aipw", "partially-linear")
-    return of_effect(kind(), *(["x", APPROXIMATE] if gaussian else []))
+    gaussian = dpc.PureDP not in kind.losses
+    loss, first = (APPROXIMATE, "x") if gaussian else (PURE, "b")
+    return of_effect(kind(), *adjusted_by(kind(), table_of(frame(0)), loss, ([first], ["b"], ["x"], [])), loss=loss)
 
-
-EXAMPLES: dict[str, partial[Any]] = {
-    **{f"ci_test {name}": of_test(kind) for name, kind in TESTS.items()},
-    **{f"direction {name}": of_direction(kind) for name, kind in DIRECTION.items()},
-    **{f"discover {name}": of_graph(kind) for name, kind in DISCOVERY.items()},
-    **{f"effect {name}": by_list(kind) for name, kind in EFFECTS.items() if name != "trial"},
-    "effect trial, sizes": of_effect(METHODS.RandomizedTrial(sizes=[[PERSONS // 4] * 2] * 2)),
-    "effect trial, probabilities": of_effect(METHODS.RandomizedTrial(probabilities=[0.5, 0.5])),
-    "effect sample-aggregate": of_effect(METHODS.SampleAggregate(blocks=20, terms="lines"), "x"),
-    "effect papers.FoldSplit": of_effect(dpc.papers.FoldSplit()),
-    "cells": partial(dpc.cells, by=["a", "b"], values=["y", "x"], loss=PURE),
-    "moments": partial(dpc.moments, columns=["x", "y"], loss=APPROXIMATE),
-    "ci_tests": partial(dpc.ci_tests, hypotheses=[("x", "y", ["z"]), ("a", "b", [])], loss=PURE),
-    "direction_all": partial(dpc.direction_all, pairs=[("x", "y")], scores=["igci", "lsnm"], loss=PURE),
-}
 
 BY_PLACE = {"ci_test hsic", "ci_test crt-decision"}
 """Refused where ids are private: random numbers, or sums whose rounding may differ, go by a person's place."""
@@ -138,6 +125,22 @@ def lacking(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 def table_of(columns: dict[str, np.ndarray], ids: str = "public", budget: Any = BUDGET, name: str = "") -> dpc.Table:
     ledger = dpc.Ledger.in_memory(budget, person="id", ids=ids)
     return dpc.Table(columns, SCHEMA, ledger, name=name, person="id", ids=ids)
+
+
+EXAMPLES: dict[str, partial[Any]] = {
+    **{f"ci_test {name}": of_test(kind) for name, kind in TESTS.items()},
+    **{f"direction {name}": of_direction(kind) for name, kind in DIRECTION.items()},
+    **{f"discover {name}": of_graph(kind) for name, kind in DISCOVERY.items()},
+    **{f"effect {name}": by_list(kind) for name, kind in EFFECTS.items() if name != "trial"},
+    "effect trial, sizes": of_effect(METHODS.RandomizedTrial(sizes=[[PERSONS // 4] * 2] * 2), "b"),
+    "effect trial, probabilities": of_effect(METHODS.RandomizedTrial(probabilities=[0.5, 0.5]), "b"),
+    "effect sample-aggregate": of_effect(METHODS.SampleAggregate(blocks=20, terms="lines"), "x"),
+    "effect papers.FoldSplit": of_effect(dpc.papers.FoldSplit(), "b"),
+    "cells": partial(dpc.cells, by=["a", "b"], values=["y", "x"], loss=PURE),
+    "moments": partial(dpc.moments, columns=["x", "y"], loss=APPROXIMATE),
+    "ci_tests": partial(dpc.ci_tests, hypotheses=[("x", "y", ["z"]), ("a", "b", [])], loss=PURE),
+    "direction_all": partial(dpc.direction_all, pairs=[("x", "y")], scores=["igci", "lsnm"], loss=PURE),
+}
 
 
 @pytest.mark.parametrize("way", EXAMPLES)

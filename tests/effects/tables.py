@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import dpcausal as dpc
 from dpcausal.data.schema import Column
+from dpcausal.effects.question import EffectMethod, EffectQuestion
+from dpcausal.errors import DpCausalError
 
 EXACT = dpc.NoPrivacy()
 
@@ -25,3 +28,13 @@ def effect_of(table: dpc.Table, loss: Any, method: Any, seed: int = 1, **questio
     asked = {"treatment": "a", "outcome": "y", "adjust": ["x"], "loss": loss, "method": method} | question
     with dpc.simulated_noise(seed):
         return dpc.effect(table, accept_large_epsilon=True, **asked)
+
+
+def adjusted_by(method: EffectMethod, table: dpc.Table, loss: Any, lists: Iterable[list[str]]) -> list[str]:
+    """Return the first of some lists of confounders that a method answers for, by its own plan; else none."""
+    for adjust in lists:
+        question = EffectQuestion.of(table, "a", "y", adjust, None, "ate", None, None, 0.95)
+        with suppress(DpCausalError):
+            method.plan(question, method.charge(loss, question)[0])
+            return adjust
+    return []

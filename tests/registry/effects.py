@@ -19,10 +19,12 @@ from dpcausal.effects.estimators.block_effects import PROOFS, Slope
 from dpcausal.effects.estimators.sample_aggregate import SampleAggregate
 from dpcausal.effects.moments import ellipsoid
 from dpcausal.effects.moments.ellipsoid import WHOLE, ellipse_bits
+from dpcausal.effects.question import EffectQuestion
 from dpcausal.papers import BY_TASK
 from dpcausal.papers.effects import fold_split as folded
 from dpcausal.papers.effects.fold_split import averages, fold_split, fold_split_sensitivity
 from dpcausal.privacy.sensitivity import Norm
+from tests.effects.tables import adjusted_by
 from tests.registry.rows import Neighbours, Rows, Search, SensitivityRow, TaskRow, by_falsifier, replaced
 
 LOW, HIGH = np.zeros(4), np.array([1.0, 2.0, 1.0, 1.0])
@@ -353,8 +355,17 @@ def of_bins(side: int, epsilon: float, size: int) -> list[Any]:
     return [float(counts[0, -1, -1] - counts[0, 0, 0]) for counts in found]
 
 
+def by_list(kind: Any) -> TaskRow:
+    """Return the row of an estimator that is listed and needs nothing else: its own claims, of what it answers."""
+    loss, length = (APPROXIMATE, 6_000) if dpc.PureDP not in kind.losses else (PURE, ROWS)
+    table = table_of(np.zeros((ROWS, 4)), loss)
+    adjust = adjusted_by(kind(), table, loss, (["z"], ["x"], []))
+    question = EffectQuestion.of(table, "a", "y", adjust, None, "ate", None, None, 0.95)
+    return effect_row(kind.name, kind().proofs_of(question, loss), loss, length, adjust=adjust, method=kind.name)
+
+
 ELLIPSE = ("scale-histograms", "ellipse-moments")
-TASKS = (
+LISTED = (
     TaskRow("discontinuity", "discontinuity", ("corner-counts", "geometric"),
             on_neighbours(lambda rows: at_a_cutoff(rows).numbers()), of_bins),
     TaskRow("did", "did", (*ELLIPSE, "cohort-sums", "gaussian"), on_neighbours(lambda rows: followed(rows).numbers()),
@@ -369,7 +380,6 @@ TASKS = (
                                 "gaussian"), APPROXIMATE, 6_000, adjust=["x"], more=("z",), method="boosted-aipw"),
     effect_row("partially-linear", (*ELLIPSE, "gaussian"), APPROXIMATE, 6_000, adjust=["x", "z"],
                method="partially-linear"),
-    effect_row("stratified", ("corner-counts", "geometric"), adjust=["z"], method="stratified"),
     effect_row("sample-aggregate", PROOFS, draw=of_blocks, adjust=["x", "z"], method=BLOCKS),
     effect_row("trial, sizes", ("assigned-sum", "corner-counts", "geometric"),
                method=dpc.methods.RandomizedTrial(sizes=[ROWS // 2, ROWS // 2])),
@@ -378,4 +388,6 @@ TASKS = (
     effect_row("papers.FoldSplit", ("fold-split", "geometric"), adjust=["x"], method=dpc.papers.FoldSplit(folds=8)),
 )  # fmt: skip
 METHOD_WAYS = {f"effect {name}" for name in (*METHODS, *BY_TASK["effects"])} - {"effect trial"}
+TASKS = LISTED + tuple(by_list(kind) for name, kind in METHODS.items()
+                       if f"effect {name}" in METHOD_WAYS - {row.name for row in LISTED})  # fmt: skip
 WAYS = {"cells", "did", "discontinuity", "moments", "effect trial, sizes", "effect trial, probabilities"} | METHOD_WAYS
