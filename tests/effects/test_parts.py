@@ -10,8 +10,8 @@ import pytest
 import dpcausal as dpc
 from dpcausal.audit.falsifier import falsify
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
-from dpcausal.effects.moments import ellipsoid
-from dpcausal.effects.moments.ellipsoid import WHOLE, ellipse_bits, ellipse_moments, scale_histograms
+from dpcausal.effects.moments import adaptive
+from dpcausal.effects.moments.adaptive import WHOLE, ellipse_bits, ellipse_moments, scale_histograms
 from dpcausal.errors import ParameterError, SchemaError
 from dpcausal.privacy.sensitivity import Norm
 from tests import factories
@@ -68,8 +68,8 @@ def apart(_rng: Any, m: int, low: Any, high: Any) -> Any:
 @pytest.mark.parametrize(("statistic", "sensitivity", "more"), [
     (sums_of_persons, lambda m: corner_counts_sensitivity(1), {}),
     (sums_of_persons, lambda m: corner_counts_sensitivity(1, Norm.L2), {}),
-    (scales_of_persons, lambda m: ellipsoid.scale_histograms_sensitivity(2), {}),
-    (moments_of_persons, lambda m: ellipsoid.ellipse_moments_sensitivity(1.5, ellipse_bits(m, 1.5), 2),
+    (scales_of_persons, lambda m: adaptive.scale_histograms_sensitivity(2), {}),
+    (moments_of_persons, lambda m: adaptive.ellipse_moments_sensitivity(1.5, ellipse_bits(m, 1.5), 2),
      {"starts": {"apart": apart}}),
 ])  # fmt: skip
 def test_a_person_of_several_rows_moves_what_one_row_moves_and_no_more(
@@ -84,7 +84,7 @@ def test_rows_of_a_person_that_each_weigh_as_much_as_a_person_are_caught() -> No
         return ellipse_moments(2 * rows, np.ones(len(rows), bool), 1.5, 14, np.ones(len(rows)), owners)
 
     found = falsify(
-        wrong, lambda m: ellipsoid.ellipse_moments_sensitivity(1.5, 14, 2).bound, sizes=[4], columns=5, low=-1.0,
+        wrong, lambda m: adaptive.ellipse_moments_sensitivity(1.5, 14, 2).bound, sizes=[4], columns=5, low=-1.0,
         norm=Norm.L2, evaluations=300, starts={"apart": apart},
     )  # fmt: skip
     assert found.violated

@@ -11,14 +11,14 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
-from dpcausal.effects.did.cohort_sums import cohort_bits, cohort_sums, cohort_sums_sensitivity
+from dpcausal.effects.did.api import cohort_bits, cohort_sums, cohort_sums_sensitivity
 from dpcausal.effects.estimators import METHODS
 from dpcausal.effects.estimators import residual_sums as fits
 from dpcausal.effects.estimators import trial_design as trial
 from dpcausal.effects.estimators.block_effects import PROOFS, Slope
 from dpcausal.effects.estimators.sample_aggregate import SampleAggregate
-from dpcausal.effects.moments import ellipsoid
-from dpcausal.effects.moments.ellipsoid import WHOLE, ellipse_bits
+from dpcausal.effects.moments import adaptive
+from dpcausal.effects.moments.adaptive import WHOLE, ellipse_bits
 from dpcausal.effects.question import EffectQuestion
 from dpcausal.papers import BY_TASK
 from dpcausal.papers.effects import fold_split as folded
@@ -78,7 +78,7 @@ RADIUS = 1.5
 
 def moments_of(rows: Rows) -> Any:
     """Return the moments of two numbers; a row below −2 in the last column is left out."""
-    return ellipsoid.ellipse_moments(rows[:, :2].copy(), rows[:, 2] >= -2, RADIUS, ellipse_bits(len(rows), RADIUS))
+    return adaptive.ellipse_moments(rows[:, :2].copy(), rows[:, 2] >= -2, RADIUS, ellipse_bits(len(rows), RADIUS))
 
 
 def shortened_apart(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
@@ -93,7 +93,7 @@ APART: dict[str, Any] = {"low": -3.0, "high": 3.0, "starts": {"apart": shortened
 
 
 def scales_of(rows: Rows) -> Any:
-    return ellipsoid.scale_histograms(rows[:, :2].copy(), WHOLE * (rows[:, 2] >= -0.5)).ravel()
+    return adaptive.scale_histograms(rows[:, :2].copy(), WHOLE * (rows[:, 2] >= -0.5)).ravel()
 
 
 def paths_of(rows: Rows) -> Any:
@@ -191,11 +191,11 @@ SENSITIVITIES = (
     SensitivityRow("capped-squares", squares_of, lambda m: fits.capped_squares_sensitivity(2), (4, 9), 0.99, (
         by_falsifier("two squares by the bound of one", squares_of, GRID, **L2, **OF_SQUARES),
     ), OF_SQUARES),
-    SensitivityRow("scale-histograms", scales_of, lambda m: ellipsoid.scale_histograms_sensitivity(2), (4, 9), 0.99, (
+    SensitivityRow("scale-histograms", scales_of, lambda m: adaptive.scale_histograms_sensitivity(2), (4, 9), 0.99, (
         by_falsifier("several scales by the bound of one", scales_of, 2**0.5 * WHOLE, norm=Norm.L2, **OF_SCALES),
     ), OF_SCALES),
     SensitivityRow("ellipse-moments", moments_of,
-                   lambda m: ellipsoid.ellipse_moments_sensitivity(RADIUS, ellipse_bits(m, RADIUS), 2), (4, 9), 0.99, (
+                   lambda m: adaptive.ellipse_moments_sensitivity(RADIUS, ellipse_bits(m, RADIUS), 2), (4, 9), 0.99, (
         by_falsifier("moments with free counts of shortened rows", moments_of,
                      lambda m: 2**0.5 * 1.25 * (2 ** ellipse_bits(m, RADIUS) * RADIUS) ** 2, norm=Norm.L2, columns=3,
                      **APART),

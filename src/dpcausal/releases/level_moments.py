@@ -359,7 +359,7 @@ class NoisyWhitened(Release):
             **cut_written(self.cut),
         }  # fmt: skip
 
-    def told(self) -> list[str]:
+    def number_notes(self) -> list[str]:
         listed = [f"{name} at {', '.join(f'{cut:.4g}' for cut in at)}" for name, at in self.cuts.items()]
         return [f"Cut at noisy quartiles: {'; '.join(listed)}."] if listed else []
 

@@ -109,7 +109,7 @@ class Release(TextResult, ABC):
         """Return it with the guarantee under which it left."""
         return self if guarantee is self.guarantee else replace(self, guarantee=guarantee)
 
-    def told(self) -> list[str]:
+    def number_notes(self) -> list[str]:
         """Return in sentences what its numbers say of themselves."""
         return []
 
@@ -118,7 +118,7 @@ class Release(TextResult, ABC):
         head = f"Released: noisy {self.kind.replace('-', ' ')} of {', '.join(self.names)}; {self.n} " \
             f"{self.guarantee.records} in all."  # fmt: skip
         free = "Asked again free, by its methods; to_json() saves it."
-        return "\n".join([head, *self.told(), free, *self.guarantee.lines()])
+        return "\n".join([head, *self.number_notes(), free, *self.guarantee.lines()])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the released numbers and the guarantee as JSON's types; amounts of the loss are exact fractions."""

@@ -11,9 +11,8 @@ import pytest
 import statsmodels.api as sm
 
 import dpcausal as dpc
-from dpcausal.effects.moments import ellipsoid
-from dpcausal.effects.moments.adaptive import shrinkage, tail_radius
-from dpcausal.effects.moments.ellipsoid import WHOLE, ellipse_moments, scale_histograms
+from dpcausal.effects.moments import adaptive
+from dpcausal.effects.moments.adaptive import WHOLE, ellipse_moments, scale_histograms, shrinkage, tail_radius
 from dpcausal.effects.unmeasured import robustness_value
 from dpcausal.errors import InfeasibleError, LossError, ParameterError, SchemaError
 from dpcausal.privacy.noise import generator_from_seed
@@ -49,8 +48,8 @@ def released(columns: Any, loss: Any = LOSS, names: Any = NAMES, seed: int = 4, 
 
 @pytest.mark.proves("ellipse-moments")
 def test_two_shortened_rows_at_the_worst_angle_attain_the_bound_and_a_row_left_out_moves_less() -> None:
-    bits = ellipsoid.ellipse_bits(2, 1.0)
-    bound = float(ellipsoid.ellipse_moments_sensitivity(1.0, bits, 2).bound)
+    bits = adaptive.ellipse_bits(2, 1.0)
+    bound = float(adaptive.ellipse_moments_sensitivity(1.0, bits, 2).bound)
     cosine = -0.25 - 1 / 18
     one, other = np.array([[5.0, 0.0]]), 5 * np.array([[cosine, np.sqrt(1 - cosine**2)]])
     kept, out = np.array([True]), np.array([False])

@@ -100,8 +100,8 @@ class GroupTimeEffects(Result):
         lines = [f"{one.name}: {100 * self.coverage:g} % band for all periods at once {interval_text(one.band)}."
                  for one in self.event_study if one.band is not None]  # fmt: skip
         if self.trend is not None and self.trend.interval is not None:
-            apart, ends = signed_text(self.trend.estimate), ci_text(self.trend.interval, self.coverage)
-            lines.append(f"Before treatment cohorts moved apart by {apart} a period ({ends}).")
+            slope, ends = signed_text(self.trend.estimate), ci_text(self.trend.interval, self.coverage)
+            lines.append(f"Before treatment the difference of cohorts changed by {slope} a period ({ends}).")
         return [*lines, f"{self.share_counted:.0%} of the persons have an outcome in every period; only these count."]
 
     def rows(self) -> list[dict[str, Any]]:

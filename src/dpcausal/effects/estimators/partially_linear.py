@@ -18,7 +18,7 @@ from dpcausal.core.validate import check_choice
 from dpcausal.effects.cells.effect import few_count_note
 from dpcausal.effects.estimators.design import FIRST, Design, checked_design, enough
 from dpcausal.effects.moments.adaptive import TAKEN, predicted_signal
-from dpcausal.effects.moments.api import check_rounds, times_as_wide
+from dpcausal.effects.moments.api import SANDWICH_SHARE, check_rounds, release_sandwich, rows_for_step, times_as_wide
 from dpcausal.effects.moments.redundant import redundant_note, without_redundant
 from dpcausal.effects.moments.regression import (
     BLIND,
@@ -32,7 +32,6 @@ from dpcausal.effects.moments.regression import (
     has_signal,
 )
 from dpcausal.effects.moments.release import JointMoments
-from dpcausal.effects.moments.sandwich import SANDWICH_SHARE, release_sandwich, rows_for_step
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
 from dpcausal.errors import InfeasibleError, ParameterError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -187,7 +187,7 @@ class ReleasedMoments(Release):
     def of_rounds(cls, names: tuple[str, ...], n: int, ranges: tuple[Reals, Reals], rounds: Moments) -> Self:
         return cls(
             names, n, middles=ranges[0], halves=ranges[1], centre=rounds.shape.middle, spread=rounds.shape.spread,
-            sums=rounds.sums, radius=rounds.noise.radius, deviation=rounds.noise.deviation, shortened=rounds.shortened,
+            sums=rounds.sums, radius=rounds.noise.radius, deviation=rounds.noise.deviation, shortened=rounds.clipped,
             towards=rounds.towards,
         )  # fmt: skip
 
@@ -204,10 +204,10 @@ class ReleasedMoments(Release):
             radius=2 * math.sqrt(d), deviation=0.0, shortened=0.0, towards=np.zeros(d),
         )  # fmt: skip
 
-    def told(self) -> list[str]:
+    def number_notes(self) -> list[str]:
         if not self.deviation:
             return []
-        return [f"The least direction stands {self.signal_to_noise:.3g} times above the noise; about "
+        return [f"The noise is exceeded {self.signal_to_noise:.3g} times in the least direction; about "
                 f"{max(self.shortened, 0):.0f} records were shortened.",
                 *(f"{one}, cut to [-1, 1]." for one in self.products)]  # fmt: skip
 
@@ -287,26 +287,15 @@ class ReleasedMoments(Release):
         one, square = (d,), (d, d)
         arrays = form.arrays({"middles": one, "halves": one, "centre": one, "towards": one, "spread": square,
                               "sums": (d + 1, d + 1)})  # fmt: skip
-        shortened = float(form.array("shortened").reshape(-1)[0])
-        radius, deviation = form.size("radius"), form.size("deviation")
-        sandwich = Sandwich.from_payload(form.part("sandwich"), names) if form.has("sandwich") else None
-        products = (
-            tuple(Product.from_payload(one, names) for one in form.parts("products")) if form.has("products") else ()
-        )
-        levels = form.lists("levels") if form.has("levels") else ()
+        levels: Any = form.lists("levels") if form.has("levels") else ()
         if any(len(one) != 3 or one[0] not in names for one in levels):
             raise form.refuse("levels")
         return cls(
-            names,
-            n,
-            **arrays,
-            radius=radius,
-            deviation=deviation,
-            shortened=shortened,
-            sandwich=sandwich,
-            products=products,
-            levels=tuple((one[0], one[1], one[2]) for one in levels),
-        )
+            names, n, **arrays, radius=form.size("radius"), deviation=form.size("deviation"), levels=levels,
+            shortened=float(form.array("shortened").reshape(-1)[0]),
+            sandwich=Sandwich.from_payload(form.part("sandwich"), names) if form.has("sandwich") else None,
+            products=tuple(Product.from_payload(one, names) for one in form.parts("products")),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
