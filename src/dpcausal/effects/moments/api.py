@@ -1,10 +1,9 @@
 """``moments``: noisy first and second moments of columns of numbers, whose regressions are then free.
 
 For one declared regression also how its outcome spreads about its line: the middle of the sandwich, and a step to the
-slopes of rows that were not shortened.  Its slopes β, G and s² come from the released moments.  Rows
-ψ = (G/m)^(−½) x e / s
-have their moments released by claim ``ellipse-moments``: all that ψ needs was released before, and ψ is shortened at a
-public length of its own, extreme, so that β + G⁻¹ Σ x e is what least squares of the unshortened rows would be.
+slopes of rows that were not shortened.  Its slopes β, G and s² come from the released moments.  Moments of rows
+ψ = (G/m)^(−½) x e / s are released by claim ``ellipse-moments``: all that ψ needs was released before.  ψ is shortened at
+a large public length of its own, so that β + G⁻¹ Σ x e is what least squares of the unshortened rows would be.
 """
 
 from __future__ import annotations
@@ -25,21 +24,8 @@ from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Levels
 from dpcausal.data.subgroups.predicate import check_varies
 from dpcausal.data.table import Table
-from dpcausal.effects.moments.adaptive import (
-    HISTOGRAM,
-    LAST,
-    SHAPING,
-    Noise,
-    Shape,
-    StreamedRows,
-    last_radius,
-    noise_of,
-    released,
-    shrinkage,
-    tail_radius,
-    undetectable_tail,
-    whitened,
-)
+from dpcausal.effects.moments import adaptive
+from dpcausal.effects.moments.adaptive import HISTOGRAM, LAST, SHAPING, Noise, Shape, StreamedRows, noise_of
 from dpcausal.effects.moments.regression import forecast
 from dpcausal.effects.moments.release import JointMoments
 from dpcausal.effects.moments.released import ReleasedMoments, Sandwich, Step, line
@@ -181,7 +167,7 @@ def check_rounds(d: int, n: int, loss: ApproxDP | ZCDP, rho: ZCDP, own: ZCDP | N
     """
     try:
         for share in (HISTOGRAM, *SHAPING, LAST):
-            noise_of(d, n, tail_radius(d, 0.3), rho.part(share))
+            noise_of(d, n, adaptive.tail_radius(d, 0.3), rho.part(share))
         if own is not None:
             sandwich_noise(terms, n, own)
     except FenceError:
@@ -199,7 +185,7 @@ def check_rounds(d: int, n: int, loss: ApproxDP | ZCDP, rho: ZCDP, own: ZCDP | N
 
 def times_as_wide(columns: int, n: int, rho: ZCDP) -> float:
     """Return how many times as wide as without privacy intervals of slopes will be: public."""
-    radius = last_radius(columns, n, rho, undetectable_tail(columns, n, rho))
+    radius = adaptive.last_radius(columns, n, rho, adaptive.undetectable_tail(columns, n, rho))
     return forecast(columns, n, radius, math.sqrt(2 * rho.part(LAST).rho))
 
 
@@ -240,7 +226,7 @@ def release_sandwich(
     centre, shape, last, n = release.centre[places], turn[:, :-1] * widths, turn[:, -1], release.n
 
     def scores(unit: Reals, parts: Rows) -> tuple[Reals, Rows]:
-        rows = whitened(unit[:, places], centre, shape) + last
+        rows = adaptive.whitened(unit[:, places], centre, shape) + last
         mass = parts.kept if parts.weights is None else parts.kept * parts.weights
         products: Reals = rows[:, 1:] * rows[:, :1] * mass[:, None]
         if parts.owners is None:
@@ -254,12 +240,13 @@ def release_sandwich(
         return Sandwich(outcome, regressors, back @ whole @ back, 0.0)
     noise = sandwich_noise(size, n, loss)
     seen = StreamedRows(lambda kernel: summed.over(lambda unit, parts: kernel(*scores(unit, parts))), False)
-    scatter = released(seen, Shape(np.zeros(size), np.eye(size)), noise, allotment, loss, "spread about the line")
+    standard = Shape(np.zeros(size), np.eye(size))
+    scatter = adaptive.released(seen, standard, noise, allotment, loss, "spread about the line")
     eigenvalues, vectors = np.linalg.eigh(scatter.sums[:-1, :-1])
     squares = (vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T
     # The regressors' moments, what shortening took of normal rows undone.
     whole = fitted.moments[1:, 1:].copy()
-    whole[:-1, :-1] /= shrinkage(len(release.names), release.radius)
+    whole[:-1, :-1] /= adaptive.shrinkage(len(release.names), release.radius)
     turned = np.asarray(np.linalg.pinv(whole), dtype=np.float64) @ back
     lost = max(scatter.clipped - noise.count, 0.0) * TAIL * noise.radius if noise.radius >= FAR else 1e100
     step = Step(turned @ scatter.sums[:-1, -1], noise.variances(size)[-1, 0] * turned @ turned.T,
