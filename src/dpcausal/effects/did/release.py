@@ -92,10 +92,7 @@ class NoisyPaths(Release):
         """
         chosen = public.check_choice("control", control, ("never", "not-yet"))
         share = public.number("coverage", coverage, 0.5, 0.999)
-        return GroupTimeEffects(
-            **staggered(self, chosen == "never", share), outcome=self.names[1], control=chosen, coverage=share,
-            n=self.n, release=self, guarantee=self.guarantee,
-        )  # fmt: skip
+        return staggered(self, chosen, share)
 
     @property
     def count_noise(self) -> float:
@@ -131,10 +128,10 @@ class NoisyPaths(Release):
                    deviation=form.size("deviation"))  # fmt: skip
 
 
-def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> dict[str, Any]:
+def staggered(paths: NoisyPaths, control: str, coverage: float) -> GroupTimeEffects:
     from scipy.special import chdtrc, ndtri
 
-    noisy = paths.deviation > 0
+    noisy, never_only = paths.deviation > 0, control == "never"
     least = max(LEAST_COUNT, LEAST_RATIO * paths.count_noise) if noisy else 1e-9
     enough = [g for g, count in enumerate(paths.counts) if count >= least]
     # Who is treated in the first period has no period before it to compare with.
@@ -182,11 +179,12 @@ def staggered(paths: NoisyPaths, never_only: bool, coverage: float) -> dict[str,
         whole = float(chdtrc(len(before), float(values @ np.linalg.pinv(matrix, hermitian=True) @ values)))
         line = float(chdtrc(1, (trend.estimate / max(trend.standard_error, 1e-300)) ** 2))
         pretrend = min(line / LINE, whole / (1 - LINE), 1.0)
-    return {
-        "att": rows[len(pairs)] if after else None, "event_study": tuple(rows[first:]),
-        "by_cohort": tuple(rows[: len(pairs)]), "trend": trend, "pretrend": pretrend, "notes": notes,
-        "share_counted": float(np.clip(paths.counts.sum() / paths.n, 0.0, 1.0)),
-    }  # fmt: skip
+    return GroupTimeEffects(
+        outcome=paths.names[1], control=control, coverage=coverage, n=paths.n, release=paths, guarantee=paths.guarantee,
+        att=rows[len(pairs)] if after else None, event_study=tuple(rows[first:]),
+        by_cohort=tuple(rows[: len(pairs)]), trend=trend, pretrend=pretrend, notes=notes,
+        share_counted=float(np.clip(paths.counts.sum() / paths.n, 0.0, 1.0)),
+    )  # fmt: skip
 
 
 def _trend(contrasts: _CohortContrasts, since: list[int], reach: float, has_interval: bool) -> PathEffect | None:

@@ -2,8 +2,8 @@
 
 For one declared regression also how its outcome spreads about its line: the middle of the sandwich, and a step to the
 slopes of rows that were not shortened.  Its slopes β, G and s² come from the released moments.  Moments of rows
-ψ = (G/m)^(−½) x e / s are released by claim ``ellipse-moments``: all that ψ needs was released before.  ψ is shortened at
-a large public length of its own, so that β + G⁻¹ Σ x e is what least squares of the unshortened rows would be.
+ψ = (G/m)^(−½) x e / s are released by claim ``ellipse-moments``: all that ψ needs was released before.  Rows ψ are
+shortened at a large public length, so that β + G⁻¹ Σ x e is what least squares of the unshortened rows would be.
 """
 
 from __future__ import annotations

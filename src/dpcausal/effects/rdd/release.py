@@ -111,8 +111,7 @@ class NoisyBins(Release):
         width, bent = check_lines(bandwidth, LARGEST, curvature)
         moved = None if curvature_treated is None else public.number("curvature_treated", curvature_treated, 0, LARGEST)
         within = public.number("coverage", coverage, 0.5, 0.999)
-        estimate = estimate_discontinuity(self, width, (bent, moved), hole, within)
-        return Discontinuity(**estimate, n=self.n, arms=self.arms, release=self, guarantee=self.guarantee)
+        return estimate_discontinuity(self, width, (bent, moved), hole, within)
 
     @property
     def bins(self) -> Reals:
@@ -183,7 +182,7 @@ class _Cutoff:
 def estimate_discontinuity(
     release: NoisyBins, bandwidth: float | None, curvatures: tuple[float | None, float | None], hole: float,
     coverage: float,
-) -> dict[str, Any]:
+) -> Discontinuity:
     left, right = both = release.sides(hole)
     width, fuzzy = release.value.width, len(release.counts) == 2
     enough = all(len(side.near) >= 2 for side in both)
@@ -284,7 +283,7 @@ def _density(release: NoisyBins, both: tuple[SideFit, SideFit]) -> float | None:
     return float(2 * ndtr(-abs(ends[1] - ends[0]) / math.sqrt(max(variance, 1e-300))))
 
 
-def _answer(release: NoisyBins, both: tuple[SideFit, SideFit], **estimated: Any) -> dict[str, Any]:
+def _answer(release: NoisyBins, both: tuple[SideFit, SideFit], **estimated: Any) -> Discontinuity:
     read, value = release.bins, release.value
     clear = max(LEAST_STRENGTH * math.sqrt(len(read) * float(both[0].noise[0, 0])), 1.0)
     bins = tuple(
@@ -294,13 +293,9 @@ def _answer(release: NoisyBins, both: tuple[SideFit, SideFit], **estimated: Any)
         )
     )  # fmt: skip
     running, outcome, *treatment = release.names
-    empty: dict[str, Any] = dict.fromkeys(
-        ("estimate", "interval", "standard_error", "noise_error", "bias", "bandwidth", "share_moved", "anderson_rubin")
-    )
-    empty |= {"interval_reason": "", "signal_to_noise": 0.0}
-    return {
-        **empty, "running": running, "outcome": outcome, "treatment": treatment[0] if treatment else None,
-        "cutoff": release.cutoff if release.at_cutoff == "right" else math.nextafter(release.cutoff, -math.inf),
-        "at_cutoff": release.at_cutoff, "event": value.event,
-        "estimand": "ratio" if treatment else "jump", "bins": bins, **estimated,
-    }  # fmt: skip
+    return Discontinuity(
+        running=running, outcome=outcome, treatment=treatment[0] if treatment else None,
+        cutoff=release.cutoff if release.at_cutoff == "right" else math.nextafter(release.cutoff, -math.inf),
+        at_cutoff=release.at_cutoff, event=value.event, estimand="ratio" if treatment else "jump", bins=bins,
+        n=release.n, arms=release.arms, release=release, guarantee=release.guarantee, **estimated,
+    )  # fmt: skip

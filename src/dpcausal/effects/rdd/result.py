@@ -27,7 +27,7 @@ class Bin:
 
 
 @storable("Discontinuity")
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Discontinuity(Result):
     """By how much the mean outcome jumps at a cutoff of a running number, as released.
 
@@ -67,21 +67,21 @@ class Discontinuity(Result):
     treatment: str | None
     cutoff: float
     estimand: str
-    estimate: float | None
-    interval: Interval | None
-    interval_reason: str
+    estimate: float | None = None
+    interval: Interval | None = None
+    interval_reason: str = ""
     coverage: float
-    standard_error: float | None
-    noise_error: float | None
-    bias: float | None
-    bandwidth: float | None
+    standard_error: float | None = None
+    noise_error: float | None = None
+    bias: float | None = None
+    bandwidth: float | None = None
     curvature: float | None
     curvature_given: bool
-    share_moved: float | None
-    anderson_rubin: tuple[Interval, ...] | None
+    share_moved: float | None = None
+    anderson_rubin: tuple[Interval, ...] | None = None
     density: float | None
     bins: tuple[Bin, ...]
-    signal_to_noise: float
+    signal_to_noise: float = 0.0
     notes: tuple[str, ...]
     n: int
     release: Release
