@@ -11,7 +11,7 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
-from dpcausal.effects.did.api import cohort_bits, cohort_sums, cohort_sums_sensitivity
+from dpcausal.effects.did.release import cohort_bits, cohort_sums, cohort_sums_sensitivity
 from dpcausal.effects.estimators import METHODS
 from dpcausal.effects.estimators import residual_sums as fits
 from dpcausal.effects.estimators import trial_design as trial

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.effects.did.api import cohort_bits, cohort_sums, cohort_sums_sensitivity
+from dpcausal.effects.did.release import cohort_bits, cohort_sums, cohort_sums_sensitivity
 from dpcausal.errors import InfeasibleError, LossError, ParameterError, SchemaError
 from tests import factories
 from tests.refusals import rule_of

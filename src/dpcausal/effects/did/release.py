@@ -21,10 +21,14 @@ from dpcausal.effects.cells.effect import MOST_SKEW, few_count_note
 from dpcausal.effects.did.result import GroupTimeEffects, PathEffect
 from dpcausal.effects.moments.adaptive import paths_radius, shrinkage
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
+from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form
+from dpcausal.statistics.moments import clip_rows, grid_bits, scaled, second_moments
 
 Reals = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 LEAST_COUNT, LEAST_RATIO, LEAST_VARIANCE = 30.0, 6.0, 2.0
 """A cohort enters with at least so many persons, and so many deviations of the noise of their number; without noise
@@ -41,6 +45,66 @@ NOT_YET = "the release asked again with control='not-yet' compares with those tr
 CUT = "no intervals: too much of the paths was shortened, more than of normal ones, and skewed means may be off"
 ALONE = "no intervals: no cohort has two persons, of whom a variance could be taken"
 LONG = "no intervals: some persons' steps are so long that means of so few persons may be skewed"
+
+
+def entries_of(columns: int) -> int:
+    return 1 + columns + columns * (columns + 1) // 2
+
+
+def cohort_bits(n: int, radius: float) -> int:
+    return grid_bits(n, radius)
+
+
+def factors(radius: float, bits: int) -> tuple[float, float]:
+    """Return what a person counts, and what a square is multiplied by, in units of 2^(−bits)."""
+    length = math.ldexp(radius, bits)
+    return float(math.floor(length / math.sqrt(2))), 1 / (math.sqrt(2) * length)
+
+
+def cohort_sums(
+    cohorts: Integers, number: int, rows: Reals, complete: Mask, radius: float, bits: int, weights: Reals | None = None
+) -> Reals:
+    """Return count, sums and squares of each cohort and last what was lost, as in ``cohort-sums``: units of 2^(−bits).
+
+    ``cohorts`` has each person's cohort, ``rows``, shape (n, d), the person's row; only complete persons count, each
+    with its weight in [0, 1].
+
+    *Guarantee*: ``cohort_sums_sensitivity(number, d, radius, bits)``.
+    """
+    inside = clip_rows(rows, radius, bits)
+    squared = np.zeros(len(rows))
+    for column in rows.T:
+        squared += column * column
+    lost = np.trunc(math.ldexp(radius, bits) / 2 * np.clip(np.sqrt(squared) / radius - 1, 0.0, 1.0))
+    count, square = factors(radius, bits)
+    parts = []
+    for cohort in range(number):
+        here = complete & (cohorts == cohort)
+        own, part = inside[here], None if weights is None else weights[here]
+        sums = [_total(np.full(len(own), count), part), *(_total(column, part) for column in own.T)]
+        parts += [np.array(sums), square * (second_moments(own) if part is None else _squares(own, part))]
+    return np.concatenate([*parts, [_total(lost[complete], None if weights is None else weights[complete])]])
+
+
+def _total(values: Reals, parts: Reals | None) -> float:
+    return float(values.sum() if parts is None else np.rint(parts * values).sum())
+
+
+def _squares(own: Reals, parts: Reals) -> Reals:
+    upper = [(i, i) for i in range(own.shape[1])] + [*zip(*np.triu_indices(own.shape[1], 1), strict=True)]
+    return scaled(np.array([_total(own[:, i] * own[:, j], parts) for i, j in upper]), own.shape[1])
+
+
+def cohort_sums_sensitivity(number: int, columns: int, radius: float, bits: int) -> Sensitivity:
+    """Return the l2 sensitivity of ``cohort_sums``: √4.25 · 2^bits · radius; rounding is added.
+
+    Examples
+    --------
+    >>> round(float(cohort_sums_sensitivity(3, 2, 1.0, 16).bound) / 2**16, 3)
+    2.062
+    """
+    bound = math.sqrt(4.25) * math.ldexp(radius, bits) * (1 + 2.0**-50) + 2 * math.sqrt(number * entries_of(columns))
+    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "cohort-sums", symmetric=True)
 
 
 @storable("NoisyPaths")

@@ -1,7 +1,7 @@
 """The rounds that learn where the rows lie and in what shape, and the last release in that shape.
 
 Each releases second moments of rows measured from a released middle in a released shape, how many were shortened, and
-where to.  Proofs: ``ellipsoid.md``.
+where to.  Proofs: ``adaptive.md``.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ MOST_WIDTH = 10.0
 """Refused where the intervals would be so many times as wide as without privacy."""
 
 SANDWICH_SHARE = Fraction(3, 10)
-"""Its share of ρ, where it is asked for."""
+"""Its share of ρ, where ``robust_for`` is given."""
 FOR_STEP, FOR_SQUARES = 0.64, 0.1
 """The squared length is 0.64 μ² n, where the noise of a step is twice the sampling error of even spread, at most 0.1 μ
 n, where that of Σ ψψ′ is a fifth of it; at least four a column."""
