@@ -155,12 +155,6 @@ def test_a_plan_takes_a_method_with_a_model_in_a_dictionary() -> None:
     assert plan.accuracy > 0.9
 
 
-def test_a_plan_of_persons_or_donors_takes_no_word_for_what_they_are() -> None:
-    for task in ("did", "synthetic_control"):
-        with pytest.raises(ParameterError, match="assumes no persons"):
-            dpc.plan(task, n=500, loss=GAUSSIAN, persons=True)
-
-
 def test_a_plan_takes_no_table_and_says_what_it_assumed() -> None:
     assert "table" not in inspect.signature(dpc.plan).parameters
     plan = dpc.plan("ci_test", n=2_000, loss=dpc.PureDP(1), given=1)
@@ -179,6 +173,9 @@ def test_a_schema_says_what_the_columns_are() -> None:
 
 
 WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "an unknown task": ({"task": "ci_tests", "n": 100, "loss": dpc.PureDP(1)}, ParameterError, "did you mean 'ci_test'"),
+    "persons of a task of persons": ({"task": "did", "n": 500, "loss": GAUSSIAN, "persons": True}, ParameterError,
+                                     "assumes no persons"),
     "two open": ({"n": 100}, ParameterError, "two of n, loss"),
     "none open": ({"n": 100, "loss": dpc.PureDP(1), "accuracy": 0.5}, ParameterError, "two of n, loss"),
     "no such assumption": ({"n": 100, "loss": dpc.PureDP(1), "corelation": 1}, ParameterError, "mean 'correlation'"),
@@ -193,12 +190,7 @@ WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 def test_what_cannot_be_planned_is_refused_in_words(case: str) -> None:
     words, error, told = WRONG[case]
     with pytest.raises(error, match=told):
-        dpc.plan("ci_test", **words)
-
-
-def test_an_unknown_task_is_refused_with_the_nearest_one() -> None:
-    with pytest.raises(ParameterError, match="did you mean 'ci_test'"):
-        dpc.plan("ci_tests", n=100, loss=dpc.PureDP(1))
+        dpc.plan(**{"task": "ci_test"} | words)
 
 
 def test_the_command_plans_both_ways_and_draws_without_a_ledger(tmp_path: Path, monkeypatch: Any) -> None:
@@ -210,14 +202,14 @@ def test_the_command_plans_both_ways_and_draws_without_a_ledger(tmp_path: Path, 
     assert 700 < json.loads(back.output)["n"] < 1_500
     width = ["plan", "effect", "--n", "5000", "--target", "0.02", "--delta", "1e-6", "--json"]
     assert json.loads(CliRunner().invoke(app, width).output)["loss"]["kind"] == "ApproxDP"
-    for words in (["--n", "100"], ["--n", "2000", "--epsilon", "1", "--width", "3"]):
-        assert CliRunner().invoke(app, ["plan", "ci-test", *words]).exit_code == 2
+    stated = ["--share", "0.1", "--missing", "0.2", "--groups", "2", "--spread", "0.1", "--rarest", "0.05", "--json"]
+    told = CliRunner().invoke(app, ["plan", "effect", "--n", "5000", "--epsilon", "1", *stated])
+    assumed = json.loads(told.output)["assumed"]
+    assert [assumed[name] for name in ("share", "missing", "groups", "spread", "rarest")] == [0.1, 0.2, 2, 0.1, 0.05]
+    for words in (["ci-test", "--n", "100"], ["ci-test", "--n", "9", "--epsilon", "1", "--width", "3"],
+                  ["study.toml", "--n", "100"], ["ci-tset", "--n", "9"]):  # fmt: skip
+        assert CliRunner().invoke(app, ["plan", *words]).exit_code == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p.png"]
-
-
-def test_a_study_file_takes_no_assumptions_of_a_task(tmp_path: Path) -> None:
-    refused = CliRunner().invoke(app, ["plan", str(tmp_path / "study.toml"), "--n", "100"])
-    assert refused.exit_code == 2 and "--n" in refused.output
 
 
 def test_the_help_of_a_task_shows_the_options_of_that_task_alone() -> None:
@@ -264,13 +256,6 @@ def test_where_the_share_of_treated_is_not_stated_the_range_covers_few() -> None
     assert plan.low < plan.accuracy < few.accuracy < plan.high
     stated = dpc.plan("effect", n=20_000, loss=loss, share=0.5, spread=0.2)
     assert stated.accuracy == plan.accuracy and stated.high < plan.high
-
-
-def test_the_command_takes_shares_missing_outcomes_and_groups() -> None:
-    told = CliRunner().invoke(app, ["plan", "effect", "--n", "5000", "--epsilon", "1", "--share", "0.1", "--missing",
-                                    "0.2", "--groups", "2", "--spread", "0.1", "--json"])  # fmt: skip
-    assumed = json.loads(told.output)["assumed"]
-    assert (assumed["share"], assumed["missing"], assumed["groups"], assumed["spread"]) == (0.1, 0.2, 2, 0.1)
 
 
 def test_a_study_says_what_its_plan_supposes(tmp_path: Path) -> None:

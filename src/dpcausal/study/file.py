@@ -76,6 +76,8 @@ def _names(dotted: str) -> Place:
     return tuple(names)
 
 
+ONE_TEXT = "constrained-str"
+"""What pydantic calls a text among several types."""
 Text = Annotated[str, StringConstraints(min_length=1, max_length=200, strip_whitespace=True)]
 
 
@@ -103,8 +105,9 @@ class Price(Part):
     """Privacy loss ε, a number or a fraction in quotes such as "1/3"."""
     delta: Amount | None = None
     """Privacy loss δ, much smaller than 1 divided by the number of persons."""
-    rho: Amount | None = None
-    """Privacy loss ρ of zero-concentrated privacy, instead of ε and δ."""
+    rho: Amount | None = Field(
+        default=None, description="Privacy loss ρ of zero-concentrated privacy, instead of ε and δ."
+    )
 
     @model_validator(mode="after")
     def _one_kind(self) -> Price:
@@ -122,8 +125,7 @@ class Price(Part):
 class Budget(Price):
     """The budget: an amount, and consent to one above ε = 20."""
 
-    accept_large_epsilon: bool = False
-    """Whether a budget above ε = 20 is accepted."""
+    accept_large_epsilon: bool = Field(default=False, description="Whether a budget above ε = 20 is accepted.")
 
 
 class QuestionPart(Price):
@@ -153,14 +155,10 @@ class QuestionPart(Price):
 class DataPart(Part):
     """A text file and its format."""
 
-    file: Text
-    """Path of the data file, relative to the study file."""
-    separator: str = ","
-    """Separator of the fields: a comma, a semicolon, a tab or a bar."""
-    decimal: str = "."
-    """Decimal point or comma of numbers."""
-    encoding: str = "utf-8"
-    """Encoding of the text, such as utf-8 or cp1252."""
+    file: Text = Field(description="Path of the data file, relative to the study file.")
+    separator: str = Field(default=",", description="Separator of the fields: a comma, a semicolon, a tab or a bar.")
+    decimal: str = Field(default=".", description="Decimal point or comma of numbers.")
+    encoding: str = Field(default="utf-8", description="Encoding of the text, such as utf-8 or cp1252.")
 
     def text_file(self, path: str) -> TextFile:
         return TextFile(path, self.separator, self.decimal, self.encoding)
@@ -186,24 +184,18 @@ class Bounds(Part):
 class PanelPart(Part):
     """How the data are a panel: as ``dpcausal.Panel`` takes it."""
 
-    unit: Text
-    """Column with the name of the unit."""
-    time: Text
-    """Column with the period."""
-    outcome: Text
-    """Column with the outcome."""
-    target: Any
-    """Treated unit, or a list of them."""
-    start: Any
-    """First treated period."""
-    bounds: Bounds
-    """Public bounds of the outcome."""
+    unit: Text = Field(description="Column with the name of the unit.")
+    time: Text = Field(description="Column with the period.")
+    outcome: Text = Field(description="Column with the outcome.")
+    target: Any = Field(description="Treated unit, or a list of them.")
+    start: Any = Field(description="First treated period.")
+    bounds: Bounds = Field(description="Public bounds of the outcome.")
     treated: tuple[Any, ...] | str = ()
     """All treated units: a list, or a rule such as "unit in ['a', 'b']"."""
-    times: tuple[Any, ...] | None = None
-    """Periods in order, where the column does not say it."""
-    missing: str = "carry"
-    """Rule for missing periods of control units: carry or midpoint."""
+    times: tuple[Any, ...] | None = Field(
+        default=None, description="Periods in order, where the column does not say it."
+    )
+    missing: str = Field(default="carry", description="Rule for missing periods of control units: carry or midpoint.")
 
 
 class Design(Part):
@@ -211,8 +203,7 @@ class Design(Part):
 
     type: Literal["randomised", "observational"]
     """How treatment was assigned: randomised or observational."""
-    within: tuple[Text, ...] = ()
-    """Columns within which treatment was randomised."""
+    within: tuple[Text, ...] = Field(default=(), description="Columns within which treatment was randomised.")
     unit_of_assignment: Text | None = None
     """Column with the unit that was assigned, such as a clinic."""
 
@@ -220,12 +211,9 @@ class Design(Part):
 class Approvers(Part):
     """Who signs the report: name and institution."""
 
-    controller: Text | None = None
-    """Data controller, with institution."""
-    analyst: Text | None = None
-    """Analyst, with institution."""
-    privacy_officer: Text | None = None
-    """Privacy officer, with institution."""
+    controller: Text | None = Field(default=None, description="Data controller, with institution.")
+    analyst: Text | None = Field(default=None, description="Analyst, with institution.")
+    privacy_officer: Text | None = Field(default=None, description="Privacy officer, with institution.")
 
 
 class Disclosure(Part):
@@ -233,59 +221,42 @@ class Disclosure(Part):
 
     model_config = ConfigDict(extra="allow", hide_input_in_errors=True, frozen=True, use_attribute_docstrings=True)
 
-    curators: Text | None = None
-    """Who holds the data."""
-    contact: Text | None = None
-    """Whom to ask about the publication."""
-    description: str | None = None
-    """What the publication is, in a sentence."""
-    intended_use: str | None = None
-    """What the results are for."""
-    region: Text | None = None
-    """Where the persons live."""
-    population: str | None = None
-    """Who the persons are."""
-    actors: str | None = None
-    """Who has access to what."""
-    justification: str | None = None
-    """Why this budget was chosen."""
-    looked_at_before: str | None = None
-    """Who looked at the data before the questions were fixed."""
+    curators: Text | None = Field(default=None, description="Who holds the data.")
+    contact: Text | None = Field(default=None, description="Whom to ask about the publication.")
+    description: str | None = Field(default=None, description="What the publication is, in a sentence.")
+    intended_use: str | None = Field(default=None, description="What the results are for.")
+    region: Text | None = Field(default=None, description="Where the persons live.")
+    population: str | None = Field(default=None, description="Who the persons are.")
+    actors: str | None = Field(default=None, description="Who has access to what.")
+    justification: str | None = Field(default=None, description="Why this budget was chosen.")
+    looked_at_before: str | None = Field(
+        default=None, description="Who looked at the data before the questions were fixed."
+    )
 
 
 class StudyFile(Part):
     """The whole file."""
 
-    title: Text
-    """Title of the study and of its report."""
+    title: Text = Field(description="Title of the study and of its report.")
     data: Text | DataPart
     """Path of the data file, relative to the study file; a table if the file is not comma-separated UTF-8."""
-    ledger: Text
-    """Path of the ledger, relative to the study file."""
-    budget: Budget
-    """Total privacy budget of the ledger."""
+    ledger: Text = Field(description="Path of the ledger, relative to the study file.")
+    budget: Budget = Field(description="Total privacy budget of the ledger.")
     name: Annotated[str, StringConstraints(max_length=200)] = ""
     """Permanent name of the data set; repeated questions are then free."""
     n: Annotated[int, Field(ge=1, le=10**12, strict=True)] | None = None
     """Public number of rows or persons, where it is not read from the file."""
     person: Text | None = None
     """Column with the person ID: all rows of a person are protected together."""
-    ids: str = "private"
-    """Whether the IDs are private or public."""
-    missing: str = "drop"
-    """Rule for missing values: drop, level or impute."""
+    ids: str = Field(default="private", description="Whether the IDs are private or public.")
+    missing: str = Field(default="drop", description="Rule for missing values: drop, level or impute.")
     columns: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """Allowed values of each column: bounds or levels, label, unit, missing codes, source."""
-    panel: PanelPart | None = None
-    """Layout of a panel, for synthetic control."""
-    question: list[QuestionPart] = Field(default_factory=list)
-    """The questions, in order."""
-    disclosure: Disclosure = Disclosure()
-    """What only a person can say, for the report."""
-    design: Design | None = None
-    """How the treatment came about."""
-    approvers: Approvers = Approvers()
-    """Who signs the report."""
+    panel: PanelPart | None = Field(default=None, description="Layout of a panel, for synthetic control.")
+    question: list[QuestionPart] = Field(default_factory=list, description="The questions, in order.")
+    disclosure: Disclosure = Field(default=Disclosure(), description="What only a person can say, for the report.")
+    design: Design | None = Field(default=None, description="How the treatment came about.")
+    approvers: Approvers = Field(default=Approvers(), description="Who signs the report.")
 
     @property
     def data_file(self) -> str:
@@ -344,7 +315,9 @@ class StudyText:
         try:
             study = StudyFile.model_validate(table)
         except ValidationError as error:
-            problems = [self._problem(details) for details in error.errors(include_url=False, include_input=False)]
+            is_table = isinstance(table.get("data"), dict)  # of a text or a table, errors of the other are left out
+            problems = [self._problem(details) for details in error.errors(include_url=False, include_input=False)
+                        if details["loc"][:1] != ("data",) or is_table != (ONE_TEXT in details["loc"])]  # fmt: skip
         if problems:
             raise ParameterError("\n".join(str(problem) for problem in problems))
         columns = {}
@@ -364,6 +337,7 @@ class StudyText:
         return study, Schema(columns) if columns else None
 
     def _problem(self, details: Any) -> ParameterError:
-        place: Place = tuple(part for part in details["loc"] if not str(part).startswith("function-"))
+        inner = ("function-", ONE_TEXT, "DataPart")
+        place: Place = tuple(part for part in details["loc"] if not str(part).startswith(inner))
         known = {"missing": "is missing", "extra_forbidden": "is not a key of a study"}
         return self.refusal(place, known.get(details["type"], str(details["msg"]).removeprefix("Value error, ")))

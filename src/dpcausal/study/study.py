@@ -35,7 +35,7 @@ from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.process_local import Uncopyable
 from dpcausal.study import tasks
 from dpcausal.study.report.build import write_report
-from dpcausal.study.report.inputs import ReportInputs
+from dpcausal.study.report.findings import ReportInputs
 from dpcausal.study.status import (
     ANSWERED,
     BEYOND,
@@ -75,8 +75,8 @@ class Study(Uncopyable):
     Notes
     -----
     *Guarantee*: that of the ledger: ``run`` spends from it question by question, ``plan``, ``report`` and ``open``
-    spend nothing and read no record.  Answers are kept under the study's ``name``, by default the place of its data
-    as seen from the ledger.  Where the file was written to since, they stand as answers from other data.
+    spend nothing and read no record.  Results are cached under the study's ``name``, by default the place of its data
+    as seen from the ledger.  If the file was written to since, they are results of other data.
 
     Examples
     --------
@@ -173,10 +173,13 @@ class Study(Uncopyable):
         accuracy : bool
             False leaves the forecasts out, which take some seconds.
         """
-        with self._looked_at() as ledger:
+        reading = self._opened(read_only=True) if self.ledger_path.exists() else nullcontext(None)
+        with reading as ledger:
             subject = self._public_subject(ledger)
-            statuses = [self._with_forecast(one, subject) if accuracy and one.state == TO_ASK else one
-                     for one in self._statuses(subject, ledger)]  # fmt: skip
+            statuses = self._statuses(subject, ledger)
+            if accuracy:
+                statuses = [replace(one, forecast=forecast(one.question, self.schema, subject))
+                            if one.state == TO_ASK else one for one in statuses]  # fmt: skip
             return self._plan_of(statuses, subject.n, ledger)
 
     def _plan_of(self, statuses: list[QuestionStatus], n: int, ledger: Ledger | None) -> StudyPlan:
@@ -268,7 +271,6 @@ class Study(Uncopyable):
     def _statuses(
         self, subject: Table | Panel, ledger: Ledger | None, refresh: Collection[str] = ()
     ) -> list[QuestionStatus]:
-        """Return how all questions stand: what plan shows, and what run goes by before it pays for the first."""
         trial, origin = simulated_ledger(ledger, self.trial()), self._origin()
         statuses, counted = list[QuestionStatus](), dict[str, str]()
         for question in self.file.question:
@@ -279,7 +281,7 @@ class Study(Uncopyable):
         return statuses
 
     def _check_all(self, statuses: list[QuestionStatus]) -> None:
-        """Refuse a study of which a part cannot be asked, or is beyond the budget, with its line; nothing is spent."""
+        """Refuse a study with a question that is impossible or beyond the budget, with its line; nothing is spent."""
         problems = []
         for place, one in enumerate(statuses):
             if one.state == CANNOT:
@@ -291,9 +293,6 @@ class Study(Uncopyable):
                 raise BudgetExceededError(*amounts, f"{where}, after those before it", PARTIAL)
         if problems:
             raise ParameterError("\n".join([*problems, "nothing was spent"]), rule="questions", hint=PARTIAL)
-
-    def _with_forecast(self, one: QuestionStatus, subject: Table | Panel) -> QuestionStatus:
-        return replace(one, forecast=forecast(one.question, self.schema, subject))
 
     def _ask(self, question: QuestionPart, subject: Table | Panel, ledger: Ledger, refresh: bool) -> QuestionStatus:
         before = status_of(question, subject, ledger, subject.origin)
@@ -370,17 +369,11 @@ class Study(Uncopyable):
 
     def _checked(self, ledger: Ledger, refresh: Collection[str], partial: bool) -> Table | Panel:
         subject = self._subject(ledger)
-        self._check_n(subject)
+        if self.file.n is not None and self.file.panel is None and subject.n != self.file.n:
+            raise self._source.refusal(("n",), f"the data have {subject.n} records, a public number; nothing was spent")
         if not partial:
             self._check_all(self._statuses(subject, ledger, refresh))
         return subject
-
-    def _check_n(self, subject: Table | Panel) -> None:
-        if self.file.n is not None and self.file.panel is None and subject.n != self.file.n:
-            raise self._source.refusal(("n",), f"the data have {subject.n} records, a public number; nothing was spent")
-
-    def _looked_at(self) -> Any:
-        return self._opened(read_only=True) if self.ledger_path.exists() else nullcontext(None)
 
     def _opened(self, *, read_only: bool = False) -> Ledger:
         ledger = Ledger.open(self.ledger_path, read_only=read_only)
@@ -395,4 +388,4 @@ class Study(Uncopyable):
 
 
 PARTIAL = "to run the other questions set ", Setting("partial", True)
-SAVE = "the answer could not be written to the ledger and cannot be read refresh: save it now"
+SAVE = "the answer could not be written to the ledger and cannot be read again: save it now"

@@ -15,9 +15,8 @@ from dpcausal.effects.result import Effect
 from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP, parse_loss
 from dpcausal.result import explain_terms, number_text, percent_text, short_amount, short_loss, signed_text
 from dpcausal.study.report.figures import Figures, draw_budget
-from dpcausal.study.report.findings import MISSING, first_page, no_answer
+from dpcausal.study.report.findings import FILL, MISSING, ReportInputs, first_page, no_answer
 from dpcausal.study.report.html import Block
-from dpcausal.study.report.inputs import FILL, ReportInputs
 from dpcausal.study.status import ANSWERED, EARLIER
 from dpcausal.study.wording import answers_of, estimate_of, public_text, sources, unit_text
 

@@ -1,29 +1,36 @@
-"""The first page of a report: the answer, the findings, what they rely on, privacy in brief."""
+"""What a report is made of, and its first page: the answer, the findings, what they rely on, privacy in brief."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dpcausal.data.columns import exact_number
-from dpcausal.data.schema import Bounded
+from dpcausal.data.schema import Bounded, Schema
 from dpcausal.effects.result import Effect
-from dpcausal.privacy.loss import ZCDP, Loss, zcdp_epsilon
-from dpcausal.result import decimals_of, number_text
+from dpcausal.privacy.ledger import Entry
+from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, parse_loss, zcdp_epsilon
+from dpcausal.result import Guarantee, decimals_of, number_text
 from dpcausal.study.report.figures import Figures
 from dpcausal.study.report.html import Block
-from dpcausal.study.report.inputs import ReportInputs
-from dpcausal.study.status import CANNOT, SPENT, QuestionStatus
+from dpcausal.study.status import CANNOT, SPENT, QuestionStatus, StudyPlan
 from dpcausal.study.wording import (
     Estimate,
     Wording,
+    answers_of,
     arms_text,
     disagreements,
     estimate_of,
     unit_text,
 )
 
+if TYPE_CHECKING:
+    from dpcausal.study.file import QuestionPart, StudyFile
+
 MOST_ASSUMPTIONS, MOST_LIMITS = 5, 4
+FILL = "[to be filled in: {}]"
 
 CONFOUNDING = "No unmeasured confounding: every common cause of treatment and outcome is adjusted for."
 ASSUMPTIONS: dict[str, tuple[str, ...]] = {
@@ -50,6 +57,59 @@ MISSING = {
     "level": "A missing category counts as a category; records with a missing number are left out.",
     "impute": "A missing value counts as the midpoint of its bounds or the first category.",
 }
+
+
+@dataclass(frozen=True)
+class ReportInputs:
+    """What a report is made of: the study's file and schema, the state of its questions, and its ledger."""
+
+    path: Path
+    file: StudyFile
+    schema: Schema | None
+    wording: Wording
+    plan: StudyPlan
+    entries: tuple[Entry, ...]
+
+    @property
+    def results(self) -> list[tuple[QuestionPart, Any]]:
+        """All results with their questions, those of a tuple one by one."""
+        return [(one.question, answer) for one in self.plan.questions for answer in answers_of(one.answer)]
+
+    @property
+    def randomised(self) -> bool:
+        return self.wording.design == "randomised"
+
+    @property
+    def guarantees(self) -> list[Guarantee]:
+        return [answer.guarantee for _, answer in self.results]
+
+    @property
+    def proofs(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(proof for one in self.guarantees for proof in one.proofs))
+
+    @property
+    def person(self) -> str:
+        """What one protected record is called."""
+        return "control unit" if self.file.panel else "person" if self.file.person else "row"
+
+    @property
+    def spent(self) -> Loss | None:
+        """What all spends together satisfy; ``None`` where nothing was spent."""
+        if not self.entries:
+            return None
+        totals, budget = self.entries[-1].totals, self.plan.budget
+        if len(self.entries) == 1:
+            return parse_loss(self.entries[0].loss)
+        if totals.sums_open:
+            epsilon, delta = totals.epsilon / 10**9, totals.delta / 10**18
+            return ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
+        return ZCDP(totals.rho / 10**9) if totals.zcdp_open and isinstance(budget, ZCDP) else budget
+
+    @property
+    def spent_text(self) -> str:
+        if self.spent is None:
+            return "nothing"
+        return f"{self.spent} (δ = 0)" if isinstance(self.spent, PureDP) else str(self.spent)
 
 
 def first_page(inputs: ReportInputs, figures: Figures) -> list[Block]:

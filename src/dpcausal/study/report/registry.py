@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP
-from dpcausal.study.report.inputs import FILL, ReportInputs
+from dpcausal.study.report.findings import FILL, ReportInputs
 from dpcausal.study.wording import public_text, unit_text
 
 
