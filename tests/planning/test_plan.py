@@ -173,7 +173,7 @@ def test_a_schema_says_what_the_columns_are() -> None:
 
 
 WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
-    "an unknown task": ({"task": "ci_tests", "n": 100, "loss": dpc.PureDP(1)}, ParameterError, "did you mean 'ci_test'"),
+    "an unknown task": ({"task": "ci_tests", "n": 9, "loss": dpc.PureDP(1)}, ParameterError, "did you mean 'ci_test'"),
     "persons of a task of persons": ({"task": "did", "n": 500, "loss": GAUSSIAN, "persons": True}, ParameterError,
                                      "assumes no persons"),
     "two open": ({"n": 100}, ParameterError, "two of n, loss"),

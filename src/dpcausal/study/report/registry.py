@@ -59,7 +59,7 @@ def record(inputs: ReportInputs) -> dict[str, Any]:
                 "release_type_details": "All releases are paid from one budget that is never refilled.",
                 "data_source_type": "Static",
                 "access_type": "Non-interactive",
-                "access_type_details": "The questions are in a study file before the data are queried.",
+                "access_type_details": "The study file lists the questions; the ledger records when each was answered.",
             },
             "accounting": {
                 "post_processing": "Intervals, p-values, graphs and pictures are computed from released numbers alone.",
