@@ -57,7 +57,7 @@ def init_command(
         if not out.absolute().parent.is_dir():
             raise ParameterError(f"{str(out)!r} is not in a folder that exists", argument="out", rule="folder")
         is_text = data.lower().endswith(TEXTS) and Path(data).is_file()
-        source: Any = _confirmed(likely_format(data)) if is_text else data
+        source: Any = _confirmed_format(likely_format(data)) if is_text else data
         names, path_in_study = names_of(source, header), seen_from(out.parent, data)
         file = replace(source, path=path_in_study) if isinstance(source, TextFile) else path_in_study
         echo(f"Reading the names of {len(names)} columns. No value is shown or stored.\n\n{INTRODUCTION}")
@@ -89,8 +89,7 @@ def _ask(prompt: str, default: Any = "", kind: Any = str, visible: bool = False)
         return _ask(prompt, default, kind, visible)
 
 
-def _confirmed(likely: Any) -> Any:
-    """Return the format of a text file: as its first lines suggest if a person agrees, otherwise as they type it."""
+def _confirmed_format(likely: Any) -> Any:
     from dpcausal.data.sources.text_file import DECIMALS, SEPARATORS, TextFile
 
     if not likely.options:

@@ -90,7 +90,7 @@ def _study_plan(
 
         plan = Study.open(what).plan(accuracy=accuracy)
         echo(plan.to_json() if as_json else plan.summary(verbose=verbose, path=what))
-        _end(plan, {"answered", "to ask"})
+        _exit_by_states(plan, {"answered", "to ask"})
 
 
 def _task_plan(
@@ -126,8 +126,7 @@ def _task_plan(
         result.plot(over=over).figure.savefig(plot)
 
 
-def _end(plan: Any, well: set[str]) -> None:
-    """Leave with a code that says whether something exceeds the budget, or is otherwise than well."""
+def _exit_by_states(plan: Any, well: set[str]) -> None:
     states = {one.state for one in plan.questions}
     if "beyond the budget" in states:
         raise typer.Exit(REFUSED)
@@ -136,7 +135,6 @@ def _end(plan: Any, well: set[str]) -> None:
 
 
 def _plan_command(args: list[str]) -> Callable[..., None]:
-    """Return the command of a study, or of the task that the arguments name, with that task's options alone."""
     task = next((one for one in args if one.replace("_", "-") in PLANNED), None)
     if task is None:
         return _study_plan
@@ -185,7 +183,7 @@ def run_command(
             else:
                 made = [f"Created {opened.ledger_path.name} with a budget of {opened.budget}."] if created else []
                 echo("\n".join([*made, *answers(plan), "", *accounts(plan), f"Next: dpcausal report {study}"]))
-        _end(plan, {"answered"})
+        _exit_by_states(plan, {"answered"})
 
 
 @app.command("schema")

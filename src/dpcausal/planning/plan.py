@@ -189,11 +189,11 @@ def plan(
     if loss is not None:
         paid = loss
         ends = float(task_plan.least), float(task_plan.most)
-        many = _least(lambda size: (math.ceil(size), paid), task_plan, goal, *ends)
+        many = _least_size(lambda size: (math.ceil(size), paid), task_plan, goal, *ends)
         return _solved_plan(task_plan, math.ceil(many), loss, "n")
     whole, known_delta = int(n or 0), task_plan.delta if delta is None else delta
     ends = LEAST_EPSILON, MOST_EPSILON
-    epsilon = _least(lambda size: (whole, rounded_loss(size, known_delta)), task_plan, goal, *ends)
+    epsilon = _least_size(lambda size: (whole, rounded_loss(size, known_delta)), task_plan, goal, *ends)
     return _solved_plan(task_plan, whole, rounded_loss(epsilon, known_delta), "loss")
 
 
@@ -231,8 +231,9 @@ def _meets(task_plan: TaskPlan, n: int, loss: Loss, goal: float) -> bool:
     return accuracy >= goal if task_plan.more_is_better else accuracy <= goal
 
 
-def _least(at: Callable[[float], tuple[int, Loss]], task_plan: TaskPlan, goal: float, low: float, high: float) -> float:
-    """Return the least size whose accuracy meets the goal, as closely as the plan can, by bisection of its log."""
+def _least_size(
+    at: Callable[[float], tuple[int, Loss]], task_plan: TaskPlan, goal: float, low: float, high: float
+) -> float:
     size = low
     while not _meets(task_plan, *at(size), goal):
         if size >= high:

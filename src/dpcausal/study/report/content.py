@@ -68,7 +68,6 @@ def _time(entry: Any) -> str:
 
 
 def _estimands(inputs: ReportInputs) -> str:
-    """Return what each effect is, for whom, and how a person's rows count."""
     parts, wording = list[str](), inputs.wording
     for _, answer in inputs.results:
         if not isinstance(answer, Effect):
@@ -88,7 +87,7 @@ def _estimands(inputs: ReportInputs) -> str:
 def _variables(inputs: ReportInputs, schema: Schema) -> tuple[tuple[str, ...], ...]:
     meanings, origins = inputs.file.described("meaning"), inputs.file.described("source")
     rows = [("Column", "Meaning", "Allowed values", "Source of the bounds")]
-    for name in _used(inputs, schema):
+    for name in _columns_of_questions(inputs, schema):
         column = schema[name]
         if isinstance(column, Bounded):
             unit = inputs.wording.units.get(name, "")
@@ -102,8 +101,7 @@ def _variables(inputs: ReportInputs, schema: Schema) -> tuple[tuple[str, ...], .
     return tuple(rows)
 
 
-def _used(inputs: ReportInputs, schema: Schema) -> list[str]:
-    """Return the columns that questions name; all where a question is about all."""
+def _columns_of_questions(inputs: ReportInputs, schema: Schema) -> list[str]:
     questions = [one.question for one in inputs.plan.questions]
     named = json.dumps([(one.arguments, one.where) for one in questions], default=str, ensure_ascii=False)
     used = [name for name in schema if name in named]

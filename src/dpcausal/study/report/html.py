@@ -10,6 +10,8 @@ Kind = Literal[
     "title", "heading", "subheading", "section", "text", "small", "list", "table", "picture", "answer", "page", "quote",
 ]  # fmt: skip
 
+LONGEST_UNBROKEN = 16
+"""Characters of a cell that stay on one line, as an interval."""
 STYLE = """
 @page{size:A4;margin:13mm 17mm 15mm;@bottom-left{font:7pt sans-serif;color:#555;content:"FOOTER"}
 @bottom-right{font:7pt sans-serif;color:#555;content:counter(page) " / " counter(pages)}}
@@ -97,7 +99,8 @@ def _element(block: Block) -> str:
 
 
 def _cell(text: str) -> str:
-    indented = escape(text.strip()) if not text.startswith("  ") else f"&nbsp;&nbsp;{escape(text.strip())}"
+    unbroken = "&nbsp;" if len(text) <= LONGEST_UNBROKEN else " "
+    indented = "&nbsp;&nbsp;" * text.startswith("  ") + escape(text.strip()).replace(" ", unbroken)
     return f'<td class="fill">{indented}</td>' if text.startswith("[to be filled in") else f"<td>{indented}</td>"
 
 
