@@ -197,8 +197,7 @@ def test_a_tail_or_a_rare_treatment_that_may_have_moved_the_mean_has_no_interval
     assert result.interval is None and "skewed" in result.interval_reason and result.estimate is not None
     assert result.e_value is None and result.robustness_value is None
     result = ask(drawn(20_000, base=0.06), seed=2)
-    assert result.interval is None and "probability of treatment" in result.interval_reason
-    assert result.share_supported < 0.95
+    assert result.interval is None and result.share_supported < 0.95 and result.interval_reason.startswith("one arm")
 
 
 @pytest.mark.parametrize(("adjust", "loss", "expected"), [

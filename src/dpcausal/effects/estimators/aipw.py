@@ -42,7 +42,15 @@ from dpcausal.effects.estimators.design import (
     second_degree,
 )
 from dpcausal.effects.estimators.fit import Checked, Fit, check_claims, check_lines
-from dpcausal.effects.estimators.scores import Nuisances, Scores, cuts_of, lines_of, noise_of_sum, times_as_wide
+from dpcausal.effects.estimators.scores import (
+    Nuisances,
+    Scores,
+    cuts_of,
+    lines_of,
+    noise_of_sum,
+    overlap_reason,
+    times_as_wide,
+)
 from dpcausal.effects.moments.adaptive import StreamedRows, predicted_signal
 from dpcausal.effects.moments.redundant import NEARLY, nearly
 from dpcausal.effects.question import EffectMethod, EffectQuestion
@@ -96,7 +104,6 @@ UNSEEN = (
     "bounds help"
 )
 RARE = "one of the two outcomes is so rare that scores of such records are cut: method 'stratified' has limits for it"
-OVERLAP = "one arm is below 10 %, or more than 5 % of the records have a probability of treatment near 0 or 1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,8 +296,7 @@ def _answer(
         otherwise = NEARLY.format(near)
     # Where shortening moves the estimate by more than the error.
     few = deviations[0] > 0 and not RARE_ARM < moments.mean(TREATMENT) < 1 - RARE_ARM
-    if share < LEAST_SHARE or few:
-        otherwise = OVERLAP
+    otherwise = overlap_reason(moments.mean(TREATMENT) if few else 0.5, share, RARE_ARM, LEAST_SHARE) or otherwise
 
     def mean_of(groups: list[int]) -> tuple[_Mean, Interval | None, str]:
         mean = _Mean(cells, tally, groups, deviations[0], reach)

@@ -48,6 +48,7 @@ from dpcausal.effects.estimators.residual_sums import (
     residual_sums,
     residual_sums_sensitivity,
 )
+from dpcausal.effects.estimators.scores import overlap_reason
 from dpcausal.effects.moments.adaptive import predicted_signal
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
@@ -88,7 +89,6 @@ BENT = (
     "neither the model of treatment nor that of outcome fits, and the noise hides what bias that leaves: more rows, a "
     "larger loss or fewer confounders"
 )
-OVERLAP = "one arm is below 10 %, or more than 25 % of the records have a probability of treatment near 0 or 1"
 WEAK = "the moments are too near their noise (signal to noise {signal:.2g}): take more rows, more loss, fewer columns"
 
 
@@ -249,8 +249,8 @@ def _mean_score(fit: Fit, models: Models) -> tuple[float, float, float, float, f
 
 def _reason(fit: Fit, checked: Checked, share: float) -> str:
     signal = fit.moments.signal_to_noise
-    if share < LEAST_SHARE or not RARE_ARM < fit.moments.mean(TREATMENT) < 1 - RARE_ARM:
-        return OVERLAP
+    if overlap := overlap_reason(fit.moments.mean(TREATMENT), share, RARE_ARM, LEAST_SHARE):
+        return overlap
     if signal < LEAST_SIGNAL:
         return WEAK.format(signal=signal)
     if checked.check.tail > MOST_IN_TAIL:

@@ -46,6 +46,21 @@ NEAR, NET, ALLOWED = 2, 0.5, 1.5
 """Of short tails: the number of cuts, how far they go on beyond one, and how much of their skew is doubted."""
 
 
+FEW_IN_ARM = "one arm has {:.0%} of the records, and an interval needs {:.0%}: method 'stratified' needs fewer"
+NO_OVERLAP = (
+    "{:.0%} of the records have a probability of treatment near 0 or 1, and an interval allows {:.0%}: leave out "
+    "strata whose treatment is nearly certain, or take method 'partially-linear'"
+)
+
+
+def overlap_reason(treated: float, inside: float, least_in_arm: float, least_inside: float) -> str:
+    """Return why overlap is too little for an interval, from the shares of treated and of probabilities inside."""
+    smaller = min(treated, 1 - treated)
+    if smaller <= least_in_arm:
+        return FEW_IN_ARM.format(max(smaller, 0.0), least_in_arm)
+    return NO_OVERLAP.format(1 - inside, 1 - least_inside) if inside < least_inside else ""
+
+
 @dataclass(frozen=True)
 class Nuisances:
     """What the moments say, in units of the columns: lines of outcome and treatment, and where scores lie.
