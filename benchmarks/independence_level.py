@@ -24,7 +24,7 @@ from dpcausal.errors import ParameterError
 from dpcausal.independence.methods import choice
 from dpcausal.independence.methods.block_test import BlockTest, block_scores
 from dpcausal.independence.methods.neighbours import Neighbours
-from dpcausal.independence.null_laws import block_pvalue, geometric_tail, normal_laplace_pvalue, reach_of, term
+from dpcausal.independence.null_distributions import block_pvalue, geometric_tail, normal_laplace_pvalue, reach_of, term
 from dpcausal.independence.question import IndependenceQuestion
 from dpcausal.mechanisms.additive import laplace_scale
 from dpcausal.privacy.loss import PureDP
@@ -70,7 +70,7 @@ def rejected(draw: Any, n: int, runs: int, epsilons: list[float], link: float) -
                     scale = laplace_scale(bound, PureDP(epsilon))
                     least[epsilon] = critical(normal_laplace_pvalue, test.deviation(question), scale), scale
             test = tests[epsilon]
-            if isinstance(test, Neighbours) and not test.tied(question):
+            if isinstance(test, Neighbours) and not question.tied:
                 if test not in sums:
                     sums[test] = test.sums(rows, question, generator_from_seed(seed)).signed
                 found.append(share(sums[test], *least[epsilon]))

@@ -13,9 +13,9 @@ from dpcausal.data.schema import Levels as Levels
 from dpcausal.data.schema import Schema as Schema
 from dpcausal.data.table import Table as Table
 from dpcausal.direction.api import direction as direction
-from dpcausal.direction.many import direction_all as direction_all
+from dpcausal.direction.api import direction_all as direction_all
 from dpcausal.direction.result import Direction as Direction
-from dpcausal.direction.result_set import DirectionSet as DirectionSet
+from dpcausal.direction.result import DirectionSet as DirectionSet
 from dpcausal.discovery.api import discover as discover
 from dpcausal.discovery.graph import Cpdag as Cpdag
 from dpcausal.discovery.knowledge import Knowledge as Knowledge

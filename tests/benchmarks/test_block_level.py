@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.independence_level import block_level, critical, jackknifed
-from dpcausal.independence.null_laws import block_pvalue, term
+from dpcausal.independence.null_distributions import block_pvalue, term
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.3])

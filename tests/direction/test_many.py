@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.direction import many
+from dpcausal.direction import api
 from dpcausal.errors import BudgetExceededError, DpCausalError, LossError, ParameterError, SchemaError
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.papers import Holdout
@@ -230,14 +230,14 @@ def test_what_cannot_be_answered_is_refused_before_the_spend(
 
 def test_an_interrupt_after_the_spend_leaves_the_spend(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, turns = table(), itertools.count()
-    answer = many.run_many
+    answer = api.run_many
 
     def gone(*arguments: Any, **named: Any) -> Any:
         if next(turns) == 2:
             raise KeyboardInterrupt
         return answer(*arguments, **named)
 
-    monkeypatch.setattr(many, "run_many", gone)
+    monkeypatch.setattr(api, "run_many", gone)
     with pytest.raises(KeyboardInterrupt):
         all_of(asked)
     assert asked.ledger.remaining.epsilon == 0

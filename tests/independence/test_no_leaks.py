@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import dpcausal as dpc
-from tests.independence.neighbours import METHODS, WITH_MODEL, way
+from tests.independence.neighbours import KINDS, METHODS, WITH_MODEL, way
 from tests.test_leaks import TABLE, clean, holds_data, quiet, shown  # noqa: F401  (a fixture among them)
 
 PLANTED = pa.concat_tables([TABLE] * 8)
@@ -40,7 +40,8 @@ def ask(method: str, **arguments: Any) -> Any:
 def test_nothing_planted_comes_out_of_any_method(method: str, quiet: None) -> None:  # noqa: F811
     result = ask(method)
     clean(shown(result))
-    assert not holds_data(result)
+    assert not holds_data(result) and (result.pvalue is not None) == KINDS[method].releases_pvalue
+    assert result.plot().get_title().endswith("NOT PRIVATE")
 
 
 @pytest.mark.parametrize("method", ["gcm", "gcm-weighted", "crt"])

@@ -48,9 +48,7 @@ SAYS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(("says", "bound"), [("sums", 20), ("votes", 2), ("bits", 2)])
-def test_dealing_one_person_elsewhere_moves_two_blocks_and_can_move_both_to_their_ends(says: str, bound: int) -> None:
-    """The witness: what a block says is the parity of its size."""
-
+def test_another_id_moves_two_blocks_and_can_move_both_to_their_ends(says: str, bound: int) -> None:
     def query(ids: list[int]) -> Any:
         keys = np.array([hashed(str(one), "block") for one in ids])
         parts = assign_blocks(len(ids), 6, generator_from_seed(3), keys)
@@ -63,14 +61,12 @@ def test_dealing_one_person_elsewhere_moves_two_blocks_and_can_move_both_to_thei
     assert max(moved) == query(before).sensitivity.bound == bound
 
 
-def test_no_row_but_the_persons_own_decides_which_one_stands_for_the_person() -> None:
-    """Thousands of rows of one person do not outvote the others."""
-    loud = frame(6)
-    rng = np.random.default_rng(7)
+def test_thousands_of_rows_of_one_person_do_not_outvote_the_others() -> None:
+    others, rng = frame(6), np.random.default_rng(7)
     line = rng.uniform(-4, 4, 20_000)
     many = {"id": np.full(20_000, 3), "x": line, "y": line, "z": rng.uniform(-4, 4, 20_000)}
-    both = {name: np.concatenate([loud[name], many[name]]) for name in loud}
+    both = {name: np.concatenate([others[name], many[name]]) for name in others}
     table = dpc.Table(both, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(10), person="id"), person="id")
     with dpc.simulated_noise(1):
-        found = dpc.ci_test(table, "x", "y", given=["z"], loss=dpc.PureDP(5))
-    assert found.n == PERSONS and found.pvalue > 0.001
+        t = dpc.ci_test(table, "x", "y", given=["z"], loss=dpc.PureDP(5))
+    assert t.n == PERSONS and t.pvalue > 0.001

@@ -18,7 +18,7 @@ from dpcausal.errors import BudgetExceededError, LossError, ParameterError, Sche
 from dpcausal.independence.question import IndependenceQuestion
 from dpcausal.independence.result import pvalue_text
 from dpcausal.papers.independence.priv_tot import count_pvalue
-from tests.independence.neighbours import KINDS, METHODS, SCHEMA, ask, frame, plan_of, rows_for, way
+from tests.independence.neighbours import SCHEMA, ask, frame, plan_of, way
 
 ROWS = np.random.default_rng(7).uniform([-1, -1, -2, 0], [1, 3, 2, 2], (130, 4))
 methods, papers = dpc.methods, dpc.papers
@@ -73,19 +73,6 @@ def test_many_tests_are_refused_before_anything_is_spent(arguments: dict[str, An
 def test_too_few_rows_for_blocks_are_refused() -> None:
     with pytest.raises(ParameterError):
         ask(ROWS[:119])
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_result_says_what_it_cost_holds_no_rows_and_pickles(method: str) -> None:
-    with dpc.simulated_noise(2):
-        t = ask(ROWS[: rows_for(method)], method)
-    assert t.guarantee.loss == dpc.PureDP(1) and t.method == method
-    assert t.guarantee.proofs and all(dpc.explain(claim) for claim in t.guarantee.proofs)
-    assert (t.pvalue is not None) == KINDS[method].releases_pvalue
-    assert t.decision == "dependent" or t.pvalue is None or t.pvalue > t.alpha
-    assert pickle.loads(pickle.dumps(t)) == t and json.loads(t.to_json())["decision"] == t.decision
-    assert t.plot().get_title().endswith("NOT PRIVATE")
-    assert not any(repr(float(value)) in t.to_json() for value in np.ravel(ROWS)[:40])
 
 
 def test_the_ledger_says_what_was_asked_and_only_epsilon_is_spent() -> None:

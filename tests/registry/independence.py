@@ -45,10 +45,10 @@ from tests.registry.rows import (
 from tests.regression.products import COLUMNS, DOMAIN, FOUR_CORNERS, STARTS, products, resample_sum, two_groups
 from tests.regression.test_residual_products import SHAPES
 from tests.statistics.test_conditional_kendall import opposed as opposed_in_two
+from tests.statistics.test_hsic import halves_in_step, permuted
 from tests.statistics.test_neighbour_pairs import BOX as PAIRS
 from tests.statistics.test_neighbour_pairs import SIZES as PAIRED
 from tests.statistics.test_neighbour_pairs import sums, tied_start, worst, worst_start
-from tests.statistics.test_permuted_hsic import halves_in_step, permuted
 from tests.statistics.test_strata import STRATA, UNITS, corners, covariance, spread, variance, whole
 
 REACH = 4

@@ -12,7 +12,7 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.core import run as asking
-from dpcausal.direction.many import planned
+from dpcausal.direction.api import planned
 from dpcausal.direction.methods import votes as by_blocks
 from dpcausal.direction.scores.anm import split_rows
 from dpcausal.errors import DpCausalError

@@ -21,7 +21,7 @@ from dpcausal.core.run import plan_call
 from dpcausal.data.schema import Column
 from dpcausal.independence.methods import ALL, counts
 from dpcausal.independence.methods import block_test as blocks
-from dpcausal.independence.null_laws import block_law
+from dpcausal.independence.null_distributions import block_distribution
 from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, Sample, rows_of
 from dpcausal.privacy.noise import generator_from_seed
 
@@ -234,6 +234,6 @@ def _of_blocks(method: IndependenceTest, row: LawRow) -> tuple[Reals, Reals, flo
     with dpc.simulated_noise(5), patches[0], patches[1]:
         allotment = plan.question.ledger.charge(plan.spent, task="nulls")
         plan.released(rows(1), generator_from_seed(1), allotment)()
-    law = block_law(row.size)
+    law = block_distribution(row.size)
     places = np.arange(law.size) - law.size // 2
     return np.array(scored), np.array(summed) ** 2.0, float(law @ places**2.0) / row.size

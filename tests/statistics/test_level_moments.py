@@ -1,4 +1,4 @@
-"""Whitened second moments: orthonormal features, a bound over all pairs of rows, merged levels, exact sums."""
+"""Second and third moments of whitened levels: bounds over all pairs of rows, merged levels, exact sums."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ import pytest
 
 from dpcausal.statistics import level_moments as whitened
 from dpcausal.statistics.level_moments import (
+    constant,
     features,
     grid,
     merged_levels,
     row_entries,
+    third_entries,
+    third_moments,
+    third_moments_sensitivity,
+    weight_sums,
     whitened_moments,
     whitened_moments_sensitivity,
 )
@@ -21,15 +26,17 @@ from dpcausal.statistics.level_moments import (
 SHARES = [np.array([0.5, 0.5]), np.array([0.2, 0.5, 0.3]), np.array([0.9, 0.1])]
 PLACES = [(0, 1), (0, 1, 2), (0, 1)]
 SQUARED = 2.0  # .4 D
+EVEN = [np.array([0.5, 0.5])] * 3
+ALL = [(0, 1, 2)]
 
 
-def of_rows(rows: Any) -> Any:
+def seconds(rows: Any) -> Any:
     return whitened_moments(list(np.rint(rows).astype(np.int64).T), PLACES, SHARES, SQUARED, len(rows))
 
 
 @pytest.mark.proves("whitened-moments")
 def test_the_bound_holds_for_all_pairs_of_rows_of_small_schemas_whatever_shares_were_released() -> None:
-    """Also for shares that are far from those of the rows, for merged levels, and a row that is left out."""
+    # Also for shares that are far from those of the rows, for merged levels, and a row that is left out.
     rng = np.random.default_rng(1)
     for sizes in ((2,), (2, 2), (3, 2, 4), (2, 2, 2, 2)):
         for trial in range(6):
@@ -46,7 +53,7 @@ def test_the_bound_holds_for_all_pairs_of_rows_of_small_schemas_whatever_shares_
 
 @pytest.mark.proves("whitened-moments")
 def test_two_rows_alike_in_one_even_column_of_three_attain_it() -> None:
-    change = np.linalg.norm(of_rows(np.array([[0, 0, 0]])) - of_rows(np.array([[0, 1, 1]])))
+    change = np.linalg.norm(seconds(np.array([[0, 0, 0]])) - seconds(np.array([[0, 1, 1]])))
     bound = float(whitened_moments_sensitivity(5, SQUARED, 1).bound)
     assert 0.9999 * bound < change <= bound
 
@@ -66,25 +73,78 @@ def test_levels_that_are_lost_in_the_noise_count_as_the_rarest_that_is_not() -> 
     assert places == (0, 1, 1, 1, 2)
     np.testing.assert_allclose(shares, np.array([500, 72, 300]) / 872)
     assert merged_levels(np.array([-5.0, -9.0, -1.0]), 10.0) == ((0, 0, 0), np.array([1.0]))
-    kept, exact = merged_levels(np.array([3.0, 0.0, 1.0]), 0.0)
-    assert kept == (0, 1, 1) and exact.tolist() == [0.75, 0.25]
+    merged, exact = merged_levels(np.array([3.0, 0.0, 1.0]), 0.0)
+    assert merged == (0, 1, 1) and exact.tolist() == [0.75, 0.25]
 
 
 def test_sums_in_groups_are_those_of_all_rows_bit_for_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.random.default_rng(3).integers(0, [2, 3, 2], (500, 3))
-    whole = of_rows(rows)
+    whole = seconds(rows)
     monkeypatch.setattr(whitened, "CHUNK", 7)
-    assert (of_rows(rows) == whole).all()
-    assert (of_rows(rows[::-1]) == whole).all()
+    assert (seconds(rows) == whole).all()
+    assert (seconds(rows[::-1]) == whole).all()
     assert not whitened_moments(list(rows[:0].T), PLACES, SHARES, SQUARED, 500).any()
 
 
 def test_a_row_counts_as_its_shortened_features() -> None:
-    """By the textbook: one row, its outer product, up to the grid."""
     row = np.array([1, 2, 1])
     u = np.concatenate([*(features(p)[code] for p, code in zip(SHARES, row, strict=True)), [1.0]])
     v = u * min(1.0, np.sqrt(SQUARED) / np.linalg.norm(u))
     bits = grid(SQUARED, 1).bits
-    found = of_rows(row[None, :]) * 4.0**-bits
-    np.testing.assert_allclose(found[:5], v**2, atol=2.0 ** (2 - bits))
-    np.testing.assert_allclose(found[5:], np.sqrt(2) * np.outer(v, v)[np.triu_indices(5, 1)], atol=2.0 ** (2 - bits))
+    sums = seconds(row[None, :]) * 4.0**-bits
+    np.testing.assert_allclose(sums[:5], v**2, atol=2.0 ** (2 - bits))
+    np.testing.assert_allclose(sums[5:], np.sqrt(2) * np.outer(v, v)[np.triu_indices(5, 1)], atol=2.0 ** (2 - bits))
+
+
+def thirds(rows: Any, length: float, shares: Any = SHARES, places: Any = PLACES, squared: float = 2.0) -> Any:
+    return third_moments(
+        weight_sums(list(np.rint(rows).astype(np.int64).T), places, shares, squared, ALL, length, len(rows)),
+        shares, ALL, len(rows),
+    )  # fmt: skip
+
+
+@pytest.mark.proves("third-moments")
+def test_two_rows_of_three_even_columns_that_differ_in_all_attain_it() -> None:
+    low, high = (thirds(np.full((1, 3), code), 0.4, EVEN, [(0, 1)] * 3) for code in (0, 1))
+    bound = float(third_moments_sensitivity(EVEN, ALL, 0.4, 1).bound)
+    assert 0.975 * bound < np.linalg.norm(low - high) <= bound
+
+
+@pytest.mark.proves("third-moments")
+def test_the_bound_of_triples_holds_for_all_pairs_of_rows_whatever_was_released_before() -> None:
+    rng = np.random.default_rng(1)
+    for sizes in ((2, 2, 2), (3, 2, 4), (2, 2, 2, 3)):
+        every = list(itertools.combinations(range(len(sizes)), 3))
+        for trial in range(6):
+            noisy = [rng.normal(20, 40, size) for size in sizes]
+            places, shares = zip(*(merged_levels(part, 4.0 * (trial % 2)) for part in noisy), strict=True)
+            triples = every[: 1 + trial % len(every)]
+            length = float(np.exp(rng.uniform(-3, 3)))
+            rows = [np.array([row]) for row in itertools.product(*map(range, sizes))]
+            sums = [
+                third_moments(
+                    weight_sums(list(row.T), places, shares, 0.7 * row_entries(shares), triples, length, 10),
+                    shares, triples, 10,
+                ) for row in rows
+            ]  # fmt: skip
+            bound = float(third_moments_sensitivity(shares, triples, length, 10).bound)
+            assert max(float(np.linalg.norm(a - b)) for a in [*sums, 0 * sums[0]] for b in sums) <= bound
+
+
+def test_sums_add_over_groups_of_rows_bit_for_bit() -> None:
+    rows = np.random.default_rng(3).integers(0, [2, 3, 2], (500, 3))
+    whole, first, last = (
+        weight_sums(list(part.T), PLACES, SHARES, 2.0, ALL, 1.5, 500) for part in (rows, rows[:77], rows[77:])
+    )
+    assert (first + last == whole).all() and not weight_sums(list(rows[:0].T), PLACES, SHARES, 2.0, ALL, 1.5, 500).any()
+
+
+def test_a_row_counts_as_its_weighted_products() -> None:
+    row = np.array([1, 2, 1])
+    parts = [features(p)[code] for p, code in zip(SHARES, row, strict=True)]
+    product = np.einsum("a,b,c->abc", *parts).ravel()
+    phi = np.append(product, constant(third_entries(SHARES, ALL)))
+    w2 = 2.0 / (1 + sum(float(part @ part) for part in parts))
+    for length in (0.5, 50.0):
+        g = min(w2, length / float(np.linalg.norm(phi)))
+        np.testing.assert_allclose(thirds(row[None, :], length), g * phi, rtol=1e-5)

@@ -53,6 +53,10 @@ def worst(k: int, n: int, *, moved: bool = False, tied: bool = False, ends: int 
     return rows
 
 
+SIZES = (32, 61)
+"""Rows for k = 1 and 2."""
+
+
 def worst_start(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
     return worst((m - 3) // 29, m)
 
@@ -61,26 +65,15 @@ def tied_start(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
     return worst((m - 3) // 29, m, tied=True)
 
 
-SIZES = (32, 61)
-"""Rows for k = 1 and 2: (m − 2) // 11."""
-
-
 @pytest.mark.proves("neighbour-pairs")
-@pytest.mark.parametrize("k", [1, 2, 3, 5])
-@pytest.mark.parametrize("ends", [1, 2, 4, ENDS])
-def test_the_bound_of_the_signed_sum_is_attained(k: int, ends: int) -> None:
-    rows = [worst(k, 29 * k + 3, moved=moved, ends=ends) for moved in (False, True)]
-    before, after = (sums(one, k, ends).signed for one in rows)
-    assert before - after == signed_sensitivity(k).bound == 6 * k
-
-
 @pytest.mark.proves("untied-pairs")
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
 @pytest.mark.parametrize("ends", [1, 2, 4, ENDS])
-def test_the_bound_of_the_untied_pairs_is_attained(k: int, ends: int) -> None:
-    rows = [worst(k, 29 * k + 3, moved=moved, tied=True, ends=ends) for moved in (False, True)]
-    before, after = (sums(one, k, ends).untied for one in rows)
-    assert before - after == untied_sensitivity(k).bound == 3 * k
+def test_the_bounds_are_attained(k: int, ends: int) -> None:
+    for tied, claim, bound in ((False, signed_sensitivity, 6 * k), (True, untied_sensitivity, 3 * k)):
+        rows = [worst(k, 29 * k + 3, moved=moved, tied=tied, ends=ends) for moved in (False, True)]
+        before, after = (sums(one, k, ends)[tied] for one in rows)
+        assert before - after == claim(k).bound == bound
 
 
 @pytest.mark.proves("neighbour-pairs")
@@ -93,7 +86,6 @@ def test_the_bound_of_the_signed_sum_is_never_passed_where_the_ends_are_graded_o
 
 
 def by_hand(rows: Rows, k: int, ends: int) -> PairSums:
-    """The definition, pair by pair."""
     keys = np.random.default_rng(len(rows)).permutation(len(rows))
     signed = untied = 0
     for cell in (0, 1):
@@ -146,9 +138,7 @@ def test_several_cells_or_fewer_rows_have_no_more_pairs_and_no_more_that_share_a
 
 @pytest.mark.proves("neighbour-variance")
 @pytest.mark.parametrize("chances", [(0.5, 0.3, 0.2), (0.9, 0.05, 0.05), (0.5, 0.5, 0.0)])
-def test_the_null_variance_is_exact_and_below_its_bounds_over_all_columns_of_three_values(
-    chances: Any,
-) -> None:
+def test_the_null_variance_is_exact_and_below_its_bounds_over_all_columns_of_three_values(chances: Any) -> None:
     n, k, ends = 10, 1, 4
     columns = np.array(list(itertools.product(range(3), repeat=n)))
     weights = np.prod(np.asarray(chances)[columns], axis=1)
@@ -185,7 +175,6 @@ def test_how_two_rows_stand_does_not_depend_on_a_third() -> None:
 
 
 def test_ties_of_z_are_broken_by_the_keys_alone() -> None:
-    """A column of x that is already in order would otherwise stand in order among equal z, as y would."""
     rng, n = np.random.default_rng(8), 2_000
     line = np.arange(float(n))
     args = np.zeros(n), np.zeros(n, dtype=np.int64), rng.permutation(n), np.ones(n, dtype=bool), 5
@@ -195,5 +184,5 @@ def test_ties_of_z_are_broken_by_the_keys_alone() -> None:
 
 @pytest.mark.parametrize("k", [0, -1, 1_001])
 def test_too_few_or_too_many_neighbours_are_refused(k: int) -> None:
-    with pytest.raises(ParameterError, match="neighbours"):
+    with pytest.raises(ParameterError):
         signed_sensitivity(k)

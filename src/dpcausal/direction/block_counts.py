@@ -56,9 +56,6 @@ def cube_tail(epsilon: float) -> Tail:
     """Return the tail of one entry of the cube's noise in four dimensions.
 
     P(Z ≥ t) = q^t/N Σ_{i≥0} q^i [(2(t + i) + 1)³ + i(24(t + i)² + 2)],  N = 1 + Σ_{r≥1} (64r³ + 16r) q^r
-
-    >>> round(float(cube_tail(1.0)(1)), 4), round(float(cube_tail(1e-6)(2_000_000)), 4)
-    (0.4375, 0.2594)
     """
     q, p = math.exp(-epsilon), -math.expm1(-epsilon)
     sums = 1 / p, q / p**2, q * (1 + q) / p**3, q * (1 + 4 * q + q * q) / p**4  # Σ i^k q^i
@@ -78,20 +75,14 @@ SUMMED = 100_000
 
 
 def cube_chance(slacks: tuple[float, ...], epsilon: float) -> float:
-    """Return P(Z_i ≥ −s_i for all i) of the cube's noise: how often counts stay on their side of thresholds s_i away.
-
-    (1/N) Σ_r q^r [V(r) − V(r − 1)],  V(r) = Π_i max(0, r + min(r, s_i) + 1),  N alike for s = ∞
-
-    >>> round(cube_chance((0, 0, 0, math.inf), 1e-2), 3), round(cube_chance((-1,) + (math.inf,) * 3, 1.0), 4)
-    (0.125, 0.4375)
-    """
+    """Return P(Z_i ≥ −s_i for all i) = (1/N) Σ_r q^r [V(r) − V(r − 1)],  V(r) = Π_i max(0, r + min(r, s_i) + 1)."""
     r = np.arange(min(SUMMED, math.ceil(60 / epsilon)) + 1.0)
     inside, whole = (
         np.diff(np.prod([np.maximum(0, r + np.minimum(r, s) + 1) for s in bounds], axis=0), prepend=0.0)
         for bounds in (slacks, (math.inf,) * len(slacks))
     )
-    law = np.exp(-epsilon * r)
-    return float(inside @ law / (whole @ law))
+    weights = np.exp(-epsilon * r)
+    return float(inside @ weights / (whole @ weights))
 
 
 @lru_cache(maxsize=64)
@@ -127,8 +118,7 @@ class Counts:
         return min(1.0, 2 * self.at_least(max(count, self.blocks - count), 0.5))
 
     def clear(self, count: int) -> float:
-        """Return the p-value of "no more blocks favour one side than an arrow needs", under fair coin flips or that "
-        "share."""
+        """Return the p-value of "no more blocks favour one side than an arrow needs"."""
         return max(self.sign_pvalue(count), self.at_least(max(count, self.blocks - count), self.bounds[1]))
 
     @property

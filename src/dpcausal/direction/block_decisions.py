@@ -57,10 +57,7 @@ def _above(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
 
 
 def dependence_pvalue(first: tuple[Column, Column], second: tuple[Column, Column]) -> float:
-    """Return the p-value of HSIC by a gamma distribution with the moments of its null distribution.
-
-    *Source*: Gretton, Fukumizu, Teo, Song, Schölkopf & Smola (2008), section 3.
-    """
+    """Return HSIC's p-value by a gamma distribution of its null moments: Gretton et al. (2008), section 3."""
     from scipy.special import gammaincc
 
     (K, centred_K), (L, centred_L) = first, second
@@ -77,8 +74,8 @@ def dependence_pvalue(first: tuple[Column, Column], second: tuple[Column, Column
 def cancelled(response: Column, left: Column) -> bool:
     """Return whether what a regressor explains of a column and what it leaves over are skewed against each other.
 
-    Third cumulants of independent parts add, so in y = f(x) + e it would be chance that they leave y with less skewness
-    than a part of it.  They cancel by rule where x is regressed on an effect of it, and in products of common causes.
+    Third cumulants of independent parts add; they cancel by rule where x is regressed on an effect of it, and in
+    products of common causes.
     """
     parts = [values - values.mean() for values in (response - left, left)]
     scale = sum(float(np.mean(part**2)) for part in parts) ** 1.5
@@ -90,11 +87,9 @@ def cancelled(response: Column, left: Column) -> bool:
 def of_block(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
     """Return (linked, favours x as the cause, residuals dependent x → y, and y → x) of one block's rows; it may fail.
 
-    It favours by a coin where columns are coarse or heaped, or could be Gaussian but for their scales; and, of additive
-    noise, away from the cause that it would name where the skewnesses of the effect's two parts cancel: random bits
-    would be outvoted at last.  Where the spread may change, the parts depend on each other and such a balance says
-    nothing. Of two columns that say the same, as in two units, both directions fit: what is left over is rounding, or
-    what the spline misses.
+    It favours at random where columns are coarse or heaped, or could be Gaussian but for their scales; and, of additive
+    noise, away from the cause that it would name where the skewnesses of the effect's two parts cancel.  Of two columns
+    that say the same, as in two units, both directions fit.
     """
     rng = generator_from_seed(seed)
     is_fine = not any(heaped(values).any() or len(np.unique(values)) < LEAST_VALUES for values in (x, y))

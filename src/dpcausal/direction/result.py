@@ -1,10 +1,11 @@
-"""The result of a direction: the verdict on a pair, the favoured direction, and its cost."""
+"""The results of directions: verdict, favoured direction and cost of a pair, and many at one cost."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from dpcausal.codec import storable
 from dpcausal.direction.block_counts import AT_LEAST, AT_MOST, DRAWN_WIDTH, arrow_bounds
@@ -13,7 +14,7 @@ from dpcausal.mechanisms.blocks import blocks_moved
 from dpcausal.plotting import axes, titled
 from dpcausal.privacy.loss import Loss, PureDP
 from dpcausal.privacy.sensitivity import Unit
-from dpcausal.result import Guarantee, Result
+from dpcausal.result import Guarantee, Result, plain
 
 
 def unprotected_half(guarantee: Guarantee) -> list[str]:
@@ -105,12 +106,10 @@ class Direction(Result):
 
     @property
     def blocks(self) -> int | None:
-        """Number of blocks, where there are any."""
         return self.settings.get("blocks")
 
     @property
     def rows_per_block(self) -> int | None:
-        """Number of rows of a block, where there is a verdict."""
         return self.settings.get("rows_per_block")
 
     @property
@@ -140,7 +139,7 @@ class Direction(Result):
             whole = (self.rows_per_block or 1) * self.settings.get("share", 1.0)
             return MEANING[self.verdict].format(seen=min(1.0, DRAWN_WIDTH / math.sqrt(whole)))
         first, second = self.columns
-        favoured, other = (first, second) if self.favoured == first else (second, first)
+        favoured, other = self.columns if self.favoured == first else (second, first)
         needs = {
             "linked": "that they are associated", f"{favoured} -> {other} fits": f"that {favoured} -> {other} fits",
             f"{other} -> {favoured} misfits": f"that {other} -> {favoured} misfits",
@@ -176,21 +175,16 @@ class Direction(Result):
         return [line for line in lines if line]
 
     def warnings(self) -> list[str]:
-        if self.verdict is None or self.cause is not None or self.counts is None:
-            return []
-        return ["the evidence is too weak for a direction: use more subsets (blocks=), more rows or a larger ε"]
+        is_open = self.verdict is not None and self.cause is None and self.counts is not None
+        text = "the evidence is too weak for a direction: use more subsets (blocks=), more rows or a larger ε"
+        return [text] if is_open else []
 
     def technical(self) -> list[str]:
         lines = list[str]()
         first, second = self.columns
         if self.counts is not None:
-            linked, favouring, misfits, back = self.counts
             noisy = "counts" if self.spent.exact else "noisy counts"
-            lines.append(
-                f"In {self.blocks} blocks of {self._rows()} rows ({noisy}): associated {linked}, favouring {first} "
-                f"{favouring}, residuals dependent {first} -> {second} {misfits}, {second} -> {first} {back}; level "
-                f"{self.alpha:g}."
-            )
+            lines.append(f"In {self.blocks} blocks of {self._rows()} rows ({noisy}), level {self.alpha:g}.")
         if self.leaning():
             lines.append(f"It {self.leaning()}{'' if self.cause else ': no finding'}.")
         if self.counts is None and self.margin is not None:
@@ -214,13 +208,13 @@ class Direction(Result):
 def draw_counts(one: Direction, ax: Any = None) -> Any:
     ax, (first, second), blocks = axes(ax, (6, 2.6)), one.columns, one.blocks or 1
     rows = ("linked", f"leans to {first}", f"{first} → {second} misfits", f"{second} → {first} misfits")
-    fits, clear_share = arrow_bounds(blocks, _epsilon(one))
-    held = (AT_MOST, AT_LEAST), (1 - clear_share, 0.5, clear_share), (AT_MOST, fits), (AT_MOST, fits)
-    for place, (count, marks) in enumerate(zip(one.counts or (), held, strict=False)):
+    epsilon = one.spent.epsilon / blocks_moved(one.guarantee.unit) if isinstance(one.spent, PureDP) else math.inf
+    fits, clear_share = arrow_bounds(blocks, epsilon)
+    shares = (AT_MOST, AT_LEAST), (1 - clear_share, 0.5, clear_share), (AT_MOST, fits), (AT_MOST, fits)
+    for place, (count, marks) in enumerate(zip(one.counts or (), shares, strict=False)):
         ax.plot([0, blocks], [place, place], color="0.85", linewidth=6, solid_capstyle="butt", zorder=1)
         for mark in marks:
             ax.plot([mark * blocks] * 2, [place - 0.3, place + 0.3], color="0.4", linewidth=1, zorder=2)
-        # Noise may carry a count out of the picture: then it stands at its edge.
         position = min(max(count, -0.1 * blocks), 1.1 * blocks)
         colour = "0.4" if one.inconclusive else "tab:blue"
         ax.plot([position], [place], "o", color=colour, fillstyle="none" if one.inconclusive else "full", zorder=3)
@@ -228,14 +222,9 @@ def draw_counts(one: Direction, ax: Any = None) -> Any:
     ax.set_xlim(-0.12 * blocks, 1.12 * blocks)
     ax.set_ylim(3.6, -0.6)
     ax.set_yticks(range(len(rows)), list(rows))
-    shares = f"{AT_MOST:g} and {AT_LEAST:g}, of misfits {fits:.2g}, of the lean ½ and {clear_share:.2g}"
-    ax.set_xlabel(f"noisy number of {blocks} blocks; strokes: shares of {shares}")
+    marked = f"{AT_MOST:g} and {AT_LEAST:g}, of misfits {fits:.2g}, of the lean ½ and {clear_share:.2g}"
+    ax.set_xlabel(f"noisy number of {blocks} blocks; strokes: shares of {marked}")
     return titled(ax, one.answer(), one.stamp())
-
-
-def _epsilon(one: Direction) -> float:
-    spent = one.spent
-    return spent.epsilon / blocks_moved(one.guarantee.unit) if isinstance(spent, PureDP) else math.inf
 
 
 def draw_margin(one: Direction, ax: Any = None) -> Any:
@@ -255,3 +244,146 @@ def draw_margin(one: Direction, ax: Any = None) -> Any:
     ax.set_xticks([-1, -2 / 3, -1 / 3, 0, 1 / 3, 2 / 3, 1], [".001", ".01", ".1", "1", ".1", ".01", ".001"])
     ax.set_xlabel(f"p by coins or noise alone\nleft: leans to {second} as the cause,  right: to {first}")
     return titled(ax, one.answer(), one.stamp())
+
+
+@storable("DirectionSet")
+@dataclass(frozen=True)
+class DirectionSet(Result):
+    """Directions of several pairs, or by several scores, released under one loss: a sequence of ``Direction``.
+
+    Attributes
+    ----------
+    directions : tuple of Direction
+        Pair by pair, score by score within a pair.  The ``guarantee`` of each is that of the whole call; ``spent`` is
+        its own part.
+    adjusted : tuple of float or None
+        The p-value of each answer's arrow, adjusted for their number; ``None`` where a method has none.
+    correction, alpha : str, float
+        How, and the level at which an arrow stands.
+    pairs : tuple of pairs of str
+        In the order that was asked for.
+    scores : tuple of str
+        In the order that was asked for.
+    n : int
+        Rows, public.
+    seed : int
+        Seed of the public randomness that all answers share: the same splits, blocks and features.
+    guarantee : Guarantee
+        What all answers together cost.
+    """
+
+    directions: tuple[Direction, ...]
+    adjusted: tuple[float | None, ...]
+    correction: str
+    alpha: float
+    pairs: tuple[tuple[str, str], ...]
+    scores: tuple[str, ...]
+    n: int
+    seed: int
+    guarantee: Guarantee
+
+    def __len__(self) -> int:
+        return len(self.directions)
+
+    def __iter__(self) -> Iterator[Direction]:
+        return iter(self.directions)
+
+    @overload
+    def __getitem__(self, place: int) -> Direction: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Direction, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> Direction | tuple[Direction, ...]:
+        return self.directions[place]
+
+    @property
+    def arrows(self) -> tuple[tuple[str, str], ...]:
+        """(cause, effect) of every arrow that stands after the correction for their number."""
+        pairs = zip(self.directions, self.adjusted, strict=True)
+        significant = [one for one, adjusted in pairs if adjusted is not None and adjusted <= self.alpha]
+        return tuple(dict.fromkeys((one.cause, one.effect) for one in significant if one.cause and one.effect))
+
+    def headline(self) -> list[str]:
+        lines = unprotected_half(self.guarantee)
+        arrows = ", ".join(f"{cause} -> {effect}" for cause, effect in self.arrows) or "none"
+        lines.append(
+            f"{_count(len(self.pairs), 'pair')}, {_count(len(self.scores), 'score')}, {self.n} "
+            f"{self.guarantee.records}. Arrows that stand at level {self.alpha:g} "
+            f"(correction: {self.correction}): {arrows}."
+        )
+        for one, adjusted in zip(self.directions, self.adjusted, strict=True):
+            p = "" if adjusted is None else f"; arrow: adjusted p {adjusted:.3f}"
+            margin = "" if one.margin is None else f"{one.margin:+.4g} {one.margin_unit}"
+            favoured = f", {one.leaning()}" if one.leaning() else ""
+            blocks = f"; {_count(one.blocks, 'block')}" if one.blocks else ""
+            paid = "" if one.spent.exact else f"; paid {one.spent}"
+            lines.append(f"  {one.answer()}   {one.score}: {margin}{favoured}{p}{blocks}{paid}")
+        return lines + self._disagreements()
+
+    def _disagreements(self) -> list[str]:
+        lines = []
+        for pair in self.pairs:
+            named = [one for one in self.directions if one.columns == pair and one.cause]
+            if len({one.cause for one in named}) > 1:
+                opinions = ", ".join(f"{one.score} says {one.cause} -> {one.effect}" for one in named)
+                lines.append(f"Scores disagree: {opinions}. At least one is wrong, and the noise cannot say which.")
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as JSON's types."""
+        names = "adjusted", "correction", "alpha", "pairs", "scores", "n", "seed", "guarantee", "arrows"
+        parts = {name: plain(getattr(self, name)) for name in names}
+        return {"directions": [one.to_dict() for one in self.directions], **parts}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the answers, a row for each pair and score, in the order of ``directions``.
+
+        As of ``Direction``, with ``adjusted``, ``inconclusive`` and ``epsilon``: the part that the answer alone was
+        paid, where ``loss`` is what the whole call cost.
+        """
+        return [
+            one.rows()[0] | {
+                "adjusted": adjusted, "inconclusive": one.inconclusive,
+                "epsilon": one.spent.epsilon if isinstance(one.spent, PureDP) else None,
+            }
+            for one, adjusted in zip(self.directions, self.adjusted, strict=True)
+        ]  # fmt: skip
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the graph of the pairs: arrows that stand, and the verdict beside each other pair."""
+        return draw_graph(self, ax)
+
+
+def draw_graph(many: DirectionSet, ax: Any = None) -> Any:
+    names = list(dict.fromkeys(name for pair in many.pairs for name in pair))
+    ax = axes(ax, (5, 5))
+    turn = 2 * math.pi / max(len(names), 1)
+    at = {name: (math.sin(turn * place), math.cos(turn * place)) for place, name in enumerate(names)}
+    arrows = set(many.arrows)
+    for pair in many.pairs:
+        answers = [one for one in many if one.columns == pair]
+        arrow = next((directed for directed in (pair, pair[::-1]) if directed in arrows), None)
+        (x0, y0), (x1, y1) = (at[name] for name in arrow or pair)
+        open_link = all(one.verdict == "no association detected" for one in answers)
+        if arrow or not open_link:
+            style = "-|>" if arrow else "-"
+            look = {"arrowstyle": style, "shrinkA": 22, "shrinkB": 22, "color": "tab:blue" if arrow else "0.6"}
+            look["linestyle"] = "-" if arrow else ":"
+            ax.annotate("", (x1, y1), (x0, y0), arrowprops=look)
+        if not arrow and not open_link:
+            label = "/".join(dict.fromkeys(one.verdict or "no arrow" for one in answers if not one.cause)) or "no arrow"
+            ax.text((x0 + x1) / 2, (y0 + y1) / 2, label, fontsize=7, color="0.4", ha="center", va="center")
+    box = {"boxstyle": "round", "facecolor": "white", "edgecolor": "0.5"}
+    for name, (x, y) in at.items():
+        ax.text(x, y, name, ha="center", va="center", bbox=box)
+    ax.set_xlim(-1.4, 1.4)
+    ax.set_ylim(-1.3, 1.3)
+    ax.set_axis_off()
+    return titled(
+        ax, f"arrows at level {many.alpha:g} ({many.correction}); no line: no association detected", many.stamp()
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

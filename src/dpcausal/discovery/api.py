@@ -17,7 +17,7 @@ from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, SearchOu
 from dpcausal.discovery.result import Discovery
 from dpcausal.discovery.search.release_search import search as search_release
 from dpcausal.errors import InfeasibleError, ParameterError
-from dpcausal.independence.null_laws import LEAST_PVALUE
+from dpcausal.independence.null_distributions import LEAST_PVALUE
 from dpcausal.independence.result import Independence
 from dpcausal.privacy.loss import Loss
 from dpcausal.releases.release import Release, discover_release, test_release

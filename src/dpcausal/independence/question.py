@@ -54,6 +54,20 @@ class Sample:
         columns = np.hstack([self.x, self.y]).T
         return self.n - min(int(np.unique(column, return_counts=True)[1].max()) for column in columns)
 
+    @property
+    def pair(self) -> tuple[Reals, Reals]:
+        """x and y as one number a row each: itself, or the code of its level."""
+        x, y = (columns @ np.arange(1.0, columns.shape[1] + 1) for columns in (self.x, self.y))
+        return x, y
+
+    @property
+    def cells(self) -> Integers:
+        """Each row's cell of the given levels."""
+        cells = np.zeros(self.n, dtype=np.int64)
+        for codes, size in zip(self.given.levels.T, self.given.sizes, strict=True):
+            cells = cells * size + codes
+        return cells
+
     def at(self, rows: Integers) -> Sample:
         return Sample(self.x[rows], self.y[rows], self.given.at(rows), self.raw[rows], self.is_complete[rows])
 
@@ -83,18 +97,6 @@ def _numeric(values: npt.NDArray[Any], declared: Column) -> Reals:
         return values.astype(np.float64)[:, None]
     others = np.arange(1, max(2, len(declared)))  # of one level: a column of zeros
     return np.asarray(values[:, None] == others, dtype=np.float64)
-
-
-def values_of(columns: Reals) -> Reals:
-    """Return x or y as one number a row: itself, or the code of its level."""
-    return columns @ np.arange(1.0, columns.shape[1] + 1)
-
-
-def cells_of(given: Given) -> Integers:
-    cells = np.zeros(given.rows, dtype=np.int64)
-    for codes, size in zip(given.levels.T, given.sizes, strict=True):
-        cells = cells * size + codes
-    return cells
 
 
 def width_of(schema: Schema, names: tuple[str, ...]) -> int:
@@ -182,6 +184,19 @@ class IndependenceQuestion(TableQuestion[Independence]):
     def declared(self, names: tuple[str, ...]) -> list[Column]:
         return [self.schema[name] for name in names]
 
+    @property
+    def tied(self) -> str | None:
+        """The first of x and y that has at most two values, by the schema."""
+        levels = (name for name in self.related if isinstance(self.schema[name], Levels))
+        return next((name for name in levels if width_of(self.schema, (name,)) == 1), None)
+
+    def check_single(self, method: str, least_rows: int, any_levels: bool = False) -> None:
+        """Refuse too few rows, and all but one x and one y, each of numbers or of at most two levels."""
+        if len(self.x) != 1 or len(self.y) != 1 or (self.pairs != 1 and not any_levels):
+            kinds = "" if any_levels else ", of numbers or of two levels"
+            raise ParameterError(f"method {method!r} takes one column x and one y{kinds}")
+        public.whole("the number of rows", self.n, least_rows, MOST_ROWS)
+
     def detail(self) -> dict[str, Any]:
         named = {"x": list(self.x), "y": list(self.y), "given": list(self.given)}
         return {"columns": list(self.names), **named, "alpha": self.alpha, **self.table.declared}
@@ -223,18 +238,6 @@ class IndependenceTest(Method[IndependenceQuestion]):
         For a planned method, from public numbers; ``None`` where it takes simulation.
         """
         return None
-
-
-def check_single(method: str, question: IndependenceQuestion, least_rows: int, any_levels: bool = False) -> None:
-    """Refuse anything but one column x and one column y, each of numbers or of at most two levels, and too few rows."""
-    if len(question.x) != 1 or len(question.y) != 1 or (question.pairs != 1 and not any_levels):
-        kinds = "" if any_levels else ", of numbers or of two levels"
-        raise ParameterError(f"method {method!r} takes one column x and one y{kinds}")
-    public.whole("the number of rows", question.n, least_rows, MOST_ROWS)
-
-
-def two_valued(declared: Column) -> bool:
-    return isinstance(declared, Levels) and len(declared) <= 2
 
 
 def _names(role: str, names: object, some: bool = True) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from dpcausal.codec import storable
-from dpcausal.independence.null_laws import LEAST_PVALUE
+from dpcausal.independence.null_distributions import LEAST_PVALUE
 from dpcausal.plotting import axes, titled
 from dpcausal.result import Guarantee, Result, p_text
 
@@ -98,20 +98,12 @@ class Independence(Result):
 
 
 def together(names: tuple[str, ...]) -> str:
-    """Return the names of a side, in parentheses if several.
-
-    >>> together(("a",)), together(("a", "b"))
-    ('a', '(a, b)')
-    """
+    """Return the names of a side, in parentheses if several."""
     return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
 
 def pvalue_text(pvalue: float, name: str = "p") -> str:
-    """Return a p-value as text; one that is too small to compute is reported as below the least.
-
-    >>> pvalue_text(0.0123), pvalue_text(1e-12)
-    ('p = 0.0123', 'p < 1e-12')
-    """
+    """Return a p-value as text; one that is too small to compute is reported as below the least."""
     return f"{name} < {LEAST_PVALUE:g}" if pvalue <= LEAST_PVALUE else f"{name} = {pvalue:.3g}"
 
 

@@ -89,8 +89,8 @@ def contrasts_sensitivity(
 ) -> Sensitivity:
     """Return the l2 sensitivity of the contrasts of a batch of different column sets, released together.
 
-    The smaller of the sum over the batch and of the complete set up to its largest order, plus rounding; with the
-    number of kept records beside them (``counted``) at least 1 + Σ Π (1 − 1/k_i), what one that is left out moves.
+    The smaller of the sum over the batch and of the complete set; with the number of kept records beside them
+    (``counted``) at least 1 + Σ Π (1 − 1/k_i).
     """
     order = max(len(members) for members in batch)
     listed = sum(contrast_square([sizes[i] for i in members]) for members in batch)

@@ -63,13 +63,10 @@ def hsic(
     x: Column, y: Column, *, kernel: Kernel = LAPLACIAN, width_x: float, width_y: float, range_x: Interval,
     range_y: Interval,
 ) -> float:  # fmt: skip
-    """Return HSIC_V = trace(KHLH)/m², in [0, 1/4], to within η(m); the paper's score is this times m²/(m − 1)².
+    """Return HSIC_V = (1/m²) Σ_ij K_ij L_ij − (2/m³) Σ_i K_i· L_i· + K_·· L_·· / m⁴, in [0, 1/4], to within η(m).
 
-    HSIC_V = (1/m²) Σ_ij K_ij L_ij − (2/m³) Σ_i K_i· L_i· + K_·· L_·· / m⁴
-
-    Values are clipped to their range and rounded to the nearest of 2³⁰ equal places in it, NaN to the middle; widths
-    and ranges are public, never taken from these records.  50 ms at m = 1e5.
-    *Source*: Gretton et al. (2005); Kusner et al. (2016), eq. (4).
+    Values are clipped to their public range and rounded to a grid of 2³⁰ places in it, NaN to the middle.
+    *Source*: Gretton et al. (2005); Kusner et al. (2016), eq. (4), whose score is this times m²/(m − 1)².
     """
     columns = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if columns[0].ndim != 1 or columns[0].shape != columns[1].shape:
@@ -97,10 +94,7 @@ def root_hsic(
 
 
 def root_hsic_sensitivity(m: int, *, kernel: Kernel = LAPLACIAN, unit: Unit = Unit.ROW) -> Sensitivity:
-    """Return the sensitivity of ``root_hsic`` as computed: √6 (m − 1)/m² + 2 (√η(m) + 2⁻⁵²).
-
-    The rounding part is 0.0006 % of the first at m = 1e6.
-    """
+    """Return the sensitivity of ``root_hsic`` as computed: √6 (m − 1)/m² + 2 (√η(m) + 2⁻⁵²)."""
     exact = ROOT_SIX * Fraction(checked_size(m, kernel) - 1, m**2)
     return _sensitivity(exact + 2 * root_error(m, kernel), "root-hsic", unit)
 
@@ -162,10 +156,7 @@ _ROOT_SIX_BELOW = Fraction(24494897427, 10**10)
 
 
 def permuted_root_hsic_sensitivity(m: int, *, unit: Unit = Unit.ROW) -> Sensitivity:
-    """Return the sensitivity of ``root_hsic(x, y[π])`` for a fixed permutation π: 4 (m − 1)/m², and rounding.
-
-    *Source*: ``hsic.md``; Kim & Schrab (2023), Lemma 5, the same constant.
-    """
+    """Return that of ``root_hsic(x, y[π])`` for a fixed permutation π: 4 (m − 1)/m², and rounding."""
     own = Fraction(root_hsic_sensitivity(m).bound)
     # The same rounding part; √6 is taken off rounded down.
     bound = own + (4 - _ROOT_SIX_BELOW) * Fraction(m - 1, m**2)

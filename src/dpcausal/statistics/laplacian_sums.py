@@ -37,8 +37,7 @@ FLUSH = Decimal(2) ** -800
 def kernel_sums(x: Codes, y: Codes, x_rate: Fraction, y_rate: Fraction) -> list[Fraction]:
     """Return [Σ_ij K_ij L_ij, Σ_i K_i· L_i·, K_··, L_··] of up to 2³¹ records, with relative errors as proved.
 
-    K_ij = exp(−|x_i − x_j| · x_rate), L_ij = exp(−|y_i − y_j| · y_rate), K_i· = Σ_j K_ij; a rate is grid step over
-    width.
+    K_ij = exp(−|x_i − x_j| · x_rate), L_ij = exp(−|y_i − y_j| · y_rate); a rate is grid step over width.
     """
     by_x = np.sort((x << 32) | y)
     x_sorted = by_x >> 32
@@ -49,11 +48,7 @@ def kernel_sums(x: Codes, y: Codes, x_rate: Fraction, y_rate: Fraction) -> list[
 
 @lru_cache(maxsize=64)
 def _powers(rate: Fraction) -> Pairs:
-    """Return the tables exp(−rate · k · 2^(10 d)), k < 1024, d < 3, as pairs.
-
-    Kept in this process's memory only.  A rate is public, except inside a voting block, which takes it from its own
-    rows: there a kept table shows in nothing but time, which is not defended.
-    """
+    """Return the tables exp(−rate · k · 2^(10 d)), k < 1024, d < 3, as pairs, cached in this process only."""
     step = PRECISION.divide(Decimal(rate.numerator), Decimal(rate.denominator))
     binary = np.zeros((DIGITS * DIGIT_BITS, 2))
     for bit in range(DIGITS * DIGIT_BITS):

@@ -29,10 +29,7 @@ CHUNK = 1 << 16
 
 
 def merged_levels(counts: Reals, deviation: float) -> tuple[tuple[int, ...], Reals]:
-    """Return which kept level each declared one counts as, and the shares of the kept: of noisy counts.
-
-    What is lost in the noise counts as the rarest level that is not.
-    """
+    """Return which level each declared one counts as, and the shares: one lost in noise counts as the rarest other."""
     least = max(MERGED * deviation, 1.0)
     frequent = np.flatnonzero(counts >= least)
     if not frequent.size:
@@ -76,10 +73,7 @@ def row_entries(shares: Sequence[Reals]) -> int:
 def whitened_moments(
     codes: Sequence[Codes], places: Sequence[Sequence[int]], shares: Sequence[Reals], squared: float, n: int
 ) -> Reals:
-    """Return Σ v vᵀ on the grid as one row: v = (F_1(r_1), …, F_d(r_d), 1), shortened to a squared length.
-
-    Places and shares come from an earlier release, n is public.
-    """
+    """Return Σ v vᵀ on the grid as one row: v = (F_1(r_1), …, F_d(r_d), 1), shortened to a squared length."""
     return scaled(whitened_sums(codes, places, shares, squared, n), row_entries(shares))
 
 
@@ -132,8 +126,7 @@ def weight_sums(
 ) -> npt.NDArray[np.int64]:  # fmt: skip
     """Return the sums of the rows' weights on the grid over each cell of each triple, and over all rows.
 
-    A row's weight is w², as in the second moments shortened to the root of ``squared``, or less: so that weight times
-    products are no longer than ``length``.
+    A weight is w², as in the second moments, or less: weight times products are no longer than ``length``.
     """
     merged = [np.asarray(place)[column] for place, column in zip(places, codes, strict=True)]
     squares = [np.square(features(p)).sum(axis=1)[column] for p, column in zip(shares, merged, strict=True)]

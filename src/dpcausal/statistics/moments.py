@@ -25,10 +25,7 @@ ONE_THREAD = 1 << 18
 
 
 def grid_bits(n: int, radius: float) -> int:
-    """Return s such that sums over n rows of products of entries on the grid 2⁻ˢ are exact in float64.
-
-    No finer than is of use: the noise, in units of 4⁻ˢ, has a largest scale that can be drawn.
-    """
+    """Return s such that sums over n rows of products of entries on the grid 2⁻ˢ are exact in float64."""
     return min(math.floor((52 - math.log2(n)) / 2 - math.log2(radius) - 1e-9), MOST_BITS)
 
 
@@ -47,18 +44,14 @@ def clip_rows(rows: Reals, radius: float, bits: int) -> Reals:
 
 
 def second_moments(grid_rows: Reals) -> Reals:
-    """Return Σ_r x x' of rows on the grid as one row: the diagonal, then √2 times the upper triangle.
-
-    The Euclidean length of this row is the Frobenius norm of the matrix.
-    """
+    """Return Σ_r x x' of rows on the grid as one row, whose length is the Frobenius norm."""
     return packed(grid_rows.T @ grid_rows)
 
 
 def gram(grid_rows: Reals) -> Reals:
-    """Return Σ_r x x' of rows on the grid, its diagonal and what is above it: whole numbers, exact in any order.
+    """Return Σ_r x x' of rows on the grid, its diagonal and above: whole numbers, exact in any order.
 
-    Of few columns in pieces so small that BLAS shares none among threads, and without ``x.T @ x``, for which it has
-    another way that takes twice as long: the first column is left out on the right.
+    Of few columns in pieces that BLAS shares among no threads, and without ``x.T @ x``, which takes twice as long.
     """
     rows, columns = grid_rows.shape
     if columns > FEW:
@@ -160,10 +153,7 @@ def untouched(covariance: Reals) -> UntruncatedMoments:
 
 
 def untruncated_moments(covariance: Reals, squared: float) -> UntruncatedMoments:
-    """Return what a covariance of rows shortened to a squared length was before: none of its eigenvalues need be > 0.
-
-    What is below 0 is noise alone, and stays.
-    """
+    """Return what a covariance of rows shortened to a squared length was before; what is below 0 is noise and stays."""
     given, vectors = np.linalg.eigh(covariance)
     z = _points(len(given))
     positive = np.maximum(given, 1e-9 * max(float(given[-1]), 1e-300))

@@ -77,13 +77,7 @@ def _signs(values: Reals, lag: int) -> npt.NDArray[np.int8]:
 
 
 def pair_counts(n: int, k: int, ends: int = ENDS) -> tuple[int, int]:
-    """Return N, the pairs of one cell of n rows, and D = Σ_i deg_i (deg_i − 1), deg_i those of row i.
-
-    Beyond (2 ends + 4) k rows each further row adds k pairs and has 2k partners.
-
-    >>> pair_counts(1000, 2), pair_counts(7, 2)
-    ((1953, 11644), (0, 0))
-    """
+    """Return N, the pairs of one cell of n rows, and D = Σ_i deg_i (deg_i − 1), deg_i those of row i."""
     few = min(n, (2 * ends + 4) * k)
     before, after = _reaches(np.zeros(few, dtype=np.int64), k, ends)
     degrees = np.zeros(few, dtype=np.int64)
@@ -101,9 +95,6 @@ def null_variance(n: int, k: int, untied: float | None = None, ends: int = ENDS)
     V = min(N, Q) + min(D/9, (4k − 2) Q/4)
 
     where N and D are of one cell of n rows: several cells, or fewer rows, have no more.  Claim neighbour-variance.
-
-    >>> round(null_variance(1000, 2)), round(null_variance(1000, 2, untied=400.0))
-    (3247, 1000)
     """
     pairs, sharing = pair_counts(n, k, ends)
     if untied is None:
@@ -113,11 +104,7 @@ def null_variance(n: int, k: int, untied: float | None = None, ends: int = ENDS)
 
 
 def signed_sensitivity(k: int, unit: Unit = Unit.ROW) -> Sensitivity:
-    """Return the sensitivity of K: 6k.
-
-    >>> signed_sensitivity(16).bound, untied_sensitivity(16).bound
-    (96, 48)
-    """
+    """Return the sensitivity of K: 6k."""
     return Sensitivity(6 * _checked(k), Norm.ABSOLUTE, Relation.REPLACE_ONE, "neighbour-pairs", unit)
 
 

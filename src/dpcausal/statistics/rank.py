@@ -57,9 +57,7 @@ def _tied_pairs(counts: npt.NDArray[np.int64]) -> int:
 def _inversions(permutation: npt.NDArray[np.int64]) -> int:
     """Return the number of inversions of a permutation of 0, …, m−1 in O(m log m), without a loop over records.
 
-    From the highest bit down, the numbers are split stably by the bit.  Before each split those that agree in
-    all higher bits stand together, in blocks of known length, in their original order; a pair is counted at the
-    first bit where it differs, if the one stands before the zero.
+    From the highest bit down, numbers are split stably by the bit; a pair counts at the first bit where it differs.
     """
     bits = max(1, (len(permutation) - 1).bit_length())
     # Padding with the numbers m, …, 2^bits − 1 in order adds no inversion and makes every block full.
@@ -77,11 +75,10 @@ def _inversions(permutation: npt.NDArray[np.int64]) -> int:
 
 
 def conditional_kendall(x: Column, y: Column, strata: Column) -> float:
-    """Return T = (2/n) Σ_s K_s / n_s, in (−1, 1): Kendall's tau within strata, each of equal values of ``strata``.
+    """Return T = (2/n) Σ_s K_s / n_s, in (−1, 1): Kendall's tau within strata of equal values of ``strata``.
 
-    K_s is concordant minus discordant pairs of stratum s, ties 0; n_s its number of records.  Under independence
-    T · 1.5 √n is about standard normal where there are no ties.  In place of Definition 6 of Wang, Pang & Song (2020),
-    which no O(1/√n) bound holds for.
+    Under independence T · 1.5 √n is about standard normal where there are no ties.  In place of Definition 6 of Wang,
+    Pang & Song (2020), for which no O(1/√n) bound holds.
     """
     n = checked_length(x, y, strata)
     total = Fraction(0)
@@ -92,11 +89,7 @@ def conditional_kendall(x: Column, y: Column, strata: Column) -> float:
 
 
 def conditional_kendall_sensitivity(n: int, binary: bool = False, one_stratum: bool = False) -> Sensitivity:
-    """Return the sensitivity of T: max(4 − 4/n, 6 − 16/(n + 1))/n, below 6/n; for two-valued x and y below 4/n.
-
-    With one public stratum, which all rows are in or stand alone, it is (4 − 4/n)/n.
-    For all strata, their number and sizes included; 2⁻⁵² is added for rounding.
-    """
+    """Return max(4 − 4/n, 6 − 16/(n + 1))/n, below 6/n; of two-valued x and y below 4/n; of one stratum (4 − 4/n)/n."""
     if n < 2:
         raise ParameterError(f"a rank score needs at least 2 records, got {n}")
     inside = 4 - Fraction(4, n)

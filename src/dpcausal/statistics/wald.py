@@ -29,24 +29,17 @@ Strength = tuple[int, float]
 
 
 def of_levels(a: int, b: int, n: int, variance: float, link: float) -> Strength:
-    """Return it for columns of a and b levels at even margins of Cramér's V ``link``, noise ``variance`` in a cell.
-
-    λ = n² φ² / (n + v a b),  φ² = V² (min(a, b) − 1)
-    """
+    """Return λ = n² φ² / (n + v a b),  φ² = V² (min(a, b) − 1), at even margins of Cramér's V and noise v in a cell."""
     return (a - 1) * (b - 1), n**2 * link**2 * (min(a, b) - 1) / (n + variance * a * b)
 
 
 def chance_of(strength: Strength, alpha: float) -> float:
-    """Return the chance that the test finds it at a level.
-
-    >>> round(chance_of((1, 7.849), 0.05), 3)
-    0.8
-    """
+    """Return the chance that the test finds it at a level."""
     from scipy.special import chdtri, chndtr
 
     freedom, noncentrality = strength
     bar = float(chdtri(freedom, alpha))
-    # Far above the bar the series of the non-central law need not be summed.
+    # Far above the bar the series of the non-central distribution need not be summed.
     return 1.0 if noncentrality > 4 * (bar + 10) else 1 - float(chndtr(bar, freedom, noncentrality))
 
 

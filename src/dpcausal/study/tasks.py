@@ -10,8 +10,7 @@ from dpcausal.core.method import Method
 from dpcausal.data.panels.panel import Panel
 from dpcausal.data.subgroups.predicate_text import parse_predicates
 from dpcausal.data.table import Table
-from dpcausal.direction.api import direction
-from dpcausal.direction.many import direction_all
+from dpcausal.direction.api import direction, direction_all
 from dpcausal.direction.methods import METHODS as DIRECTIONS
 from dpcausal.discovery.api import discover
 from dpcausal.discovery.knowledge import Knowledge

@@ -238,7 +238,7 @@ def test_an_easy_pair_is_told_by_nearly_all_blocks() -> None:
     assert at_gate(np.column_stack([(y - 1) / 2, 1 + 2 * x]), blocks=9) <= 2
 
 
-def test_a_constant_column_votes_by_the_public_coin() -> None:
+def test_a_constant_column_votes_at_random() -> None:
     flat, other = np.full(30, 0.5), np.linspace(-1, 1, 30)
     for score in ("hsic", "igci", "igci-slope"):
         assert [vote(flat, other, score, seed) for seed in range(4)] == [True, False, True, False]

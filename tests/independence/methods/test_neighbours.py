@@ -140,13 +140,6 @@ def test_an_exclusive_or_of_two_columns_is_seen_or_what_cancels_is_told(epsilon:
     assert any("cancel" in caveat for caveat in other.guarantee.caveats)
 
 
-def test_auto_runs_without_privacy() -> None:
-    for x, y, given in (*CASES.values(), ("a", "c", ["s"])):
-        table = dpc.Table(columns(500, 3), SCHEMA, dpc.Ledger.without_privacy())
-        found = dpc.ci_test(table, x, y, given=given, loss=dpc.NoPrivacy())
-        assert 0 < found.pvalue <= 1 and not found.guarantee.private
-
-
 def test_fewer_neighbours_may_be_asked_for() -> None:
     found = asked(columns(500, 1), "x", "y", ["z"], method=dpc.methods.Neighbours(neighbours=2))
     assert found.settings == {"neighbours": 2, "ends": 8} and "2 neighbours on either side" in found.details()

@@ -73,11 +73,7 @@ ARROW, BACKWARD, NEITHER, BOTH, UNLINKED, UNDECIDED = (
 
 
 def default_blocks(rows: float, epsilon: float) -> int:
-    """Return the public number of blocks: n/200 up to 501, more where the noise asks for them and 48 rows are left.
-
-    >>> default_blocks(4_000, 1.0), default_blocks(100_000, 0.1), default_blocks(1_000_000, 0.02)
-    (30, 500, 1500)
-    """
+    """Return the public number of blocks: n/200 up to 501, more where the noise asks for them and 48 rows are left."""
     wanted = max(min(rows / USUAL_BLOCK, MOST_USUAL), min(rows / LEAST_BLOCK, BLOCKS_AT_ONE / epsilon))
     return min(max(math.floor(wanted), LEAST_BLOCKS), MOST_BLOCKS)
 

@@ -54,11 +54,7 @@ def default_blocks(rows: int, epsilon: float, score: str) -> int:
 
 
 def vote(x: Column, y: Column, score: str, seed: int) -> bool:
-    """Return whether "x causes y" wins in one block; total: a tie, or a fit that fails, votes by a public coin.
-
-    The block's random numbers come from its own public seed, so that its vote depends on its own rows alone.  The coin
-    keeps blocks that know nothing, such as constant columns or too few complete rows, from voting as one.
-    """
+    """Return whether "x causes y" wins in one block, at random on a tie or a failure, by the block's public seed."""
     if len(x) < LEAST_BLOCK:
         return seed % 2 == 0
     forward, backward = isolated_or_default(

@@ -21,10 +21,6 @@ def of_block(score: str, x: Column, y: Column, seed: int) -> tuple[float, float]
 
 
 def rehearse(score: str) -> None:
-    """Run a score once on fixed rows, so that a missing package or a broken compiler fails before anything is spent.
-
-    Inside a block such a failure would look like one of the fit, and every block would vote by its coin.  Scores that
-    a method has beside these need what ``hsic`` needs.
-    """
+    """Run a score once on fixed rows, so that a missing package or compiler fails before anything is spent."""
     x = np.linspace(-1, 1, 12)
     of_block(score if score in NAMES else "hsic", x, x**3 - x / 3, 0)

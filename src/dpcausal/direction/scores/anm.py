@@ -80,10 +80,7 @@ def split_rows(
 
 
 def typical_distance(values: Column, fallback: float) -> float:
-    """Return the median distance between values at most ``DISTANCE_ROWS`` evenly spaced rows; never 0.
-
-    For unprotected or block-internal rows only: a bandwidth from protected rows would be a release.
-    """
+    """Return the median distance of at most ``DISTANCE_ROWS`` evenly spaced rows, never 0; not of protected rows."""
     some = values[:: max(1, len(values) // DISTANCE_ROWS)][:DISTANCE_ROWS]
     distances = np.abs(some[:, None] - some)[np.triu_indices(len(some), 1)]
     distance = float(np.median(distances)) if len(some) > 1 else 0.0
@@ -98,11 +95,7 @@ def _standardised(values: Column, by: Column) -> Column:
 
 
 def _table(predictor: Callable[[Column], Column], by: Column, interval: Interval) -> Callable[[Column], Column]:
-    """Return predictions by interpolation in a table, dense where the training values ``by`` lie.
-
-    The table depends on the training rows alone, so each prediction is a function of its own row: in a matrix
-    product the last bits of one row's result can depend on the rows beside it.
-    """
+    """Return predictions by a table that the training rows alone make, so that each is a function of its own row."""
     # Over the public range alone, bounds a thousand times too wide would leave a few places where the rows are.
     wide = np.linspace(interval[0], interval[1], TABLE_PLACES)
     places = np.union1d(wide, np.linspace(np.min(by), np.max(by), TABLE_PLACES))

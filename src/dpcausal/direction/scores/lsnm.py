@@ -29,10 +29,7 @@ MOST_LEVERAGE = 0.99
 
 
 class Spline:
-    """Splines on one regressor: the basis is made once, for any response and weights.
-
-    The coefficients are values at the knots; *source*: Wood (2017), section 5.3.1.
-    """
+    """Splines on one regressor, for any response and weights: Wood (2017), section 5.3.1."""
 
     def __init__(self, v: Column) -> None:
         distinct = np.unique(v)
@@ -123,12 +120,7 @@ def _step(values: Column) -> float:
 
 
 def spread(x: Column, y: Column, rng: PublicGenerator) -> tuple[Column, Column]:
-    """Return both columns with variance 1, as coarse as the coarser one, and their ties moved apart by a public random
-    generator.
-
-    Rounded values have no density: an entropy of spacings would be −∞, the same way in every block, and a regression
-    on coarse values fits worse than one of them.  A constant column is 0.
-    """
+    """Return both columns with variance 1, as coarse as the coarser one, ties moved apart at random, constants as 0."""
     step = max(_step(x), _step(y))
     return _spread(x, step, rng), _spread(y, step, rng)
 
@@ -181,11 +173,7 @@ def half(regressor: Column, spline: Spline, response: Column) -> tuple[float, Co
 
 
 def scores(x: Column, y: Column, rng: PublicGenerator) -> tuple[float, float]:
-    """Return the scores of ("x causes y", "y causes x"), the smaller wins: the second less the first is D.
-
-    Rows on a heap are left out: as a cause it would win, as an effect lose, whatever the other rows say.  If neither
-    scale gains enough both are constant.
-    """
+    """Return the scores of ("x causes y", "y causes x") without rows on a heap; a scale of little gain is constant."""
     whole = ~(heaped(x) | heaped(y))
     x, y = spread(x[whole], y[whole], rng)
     (plain, rest, scale, gain), (back, rest_back, scale_back, gain_back) = (

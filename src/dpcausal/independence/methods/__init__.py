@@ -16,7 +16,7 @@ from dpcausal.independence.methods.hsic import Hsic
 from dpcausal.independence.methods.kendall import Kendall
 from dpcausal.independence.methods.neighbours import LEAST_ROWS, Neighbours
 from dpcausal.independence.methods.strata import StrataCovariance
-from dpcausal.independence.null_laws import MISSED
+from dpcausal.independence.null_distributions import MISSED
 from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, Released
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Unit
@@ -100,9 +100,8 @@ def _of_levels(question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Choi
 def table_wins(question: IndependenceQuestion, epsilon: float) -> bool:
     """Return whether the sum over the strata varies by hardly more in the table than the covariance does.
 
-    Where columns are like fair coin flips both sums have variance n/16; the noise is 2/ε² a stratum in the table,
-    against 2(Δ/(.8ε))² once and what the noisy variance is raised by.  A tenth more is given for what the covariance
-    never sees: links of opposite sign in different strata.
+    Of columns like fair coin flips both have variance n/16; the noise is 2/ε² a stratum in the table, against
+    2(Δ/(.8ε))² once and what the noisy variance is raised by.  A tenth more is for what the covariance never sees.
     """
     n, strata, bound = question.n, question.cells, 1 if question.cells == 1 else 2
     table = n / 16 + 2 * strata / epsilon**2

@@ -19,7 +19,7 @@ from dpcausal.core.method import Run
 from dpcausal.core.validate import whole
 from dpcausal.data.remote_blocks import Parts, WorkerBlocks
 from dpcausal.errors import ParameterError
-from dpcausal.independence.null_laws import STEPS_PER_UNIT, block_pvalue, reach_of, term
+from dpcausal.independence.null_distributions import STEPS_PER_UNIT, block_pvalue, reach_of, term
 from dpcausal.independence.question import SIGNED, IndependenceQuestion, IndependenceTest, Integers, Released, Sample
 from dpcausal.independence.residuals import checked_regression
 from dpcausal.mechanisms.additive import geometric
@@ -59,14 +59,9 @@ BELOW_NOISE = "at this epsilon and number of blocks even data that all speak aga
 
 
 def default_blocks(rows: int, epsilon: float, learns: bool = True, least: int = LEAST_LEARNING) -> int:
-    """Return the public number of blocks for n rows at ε, M = min(max(8, 24/ε, n/2000), n/125, 20000), rounded down.
+    """Return M = min(max(8, 24/ε, n/2000), n/125, 20000), at least 2; min(max(8, 24/ε), n/60, 20000) of nothing given.
 
-    It is at least 2.  More blocks outvote the noise, whose size is 2c/(√M ε), c = 0.75, and are faster; larger ones
-    learn the regressions better: n/60 is enough where the level does not depend on that.  Where nothing is given,
-    M = min(max(8, 24/ε), n/60, 20000).
-
-    >>> default_blocks(10_000, 0.25), default_blocks(10_000, 2.0), default_blocks(300, 2.0, learns=False)
-    (80, 12, 5)
+    More blocks outvote the noise, whose size is 2c/(√M ε), c = 0.75; larger ones learn the regressions better.
     """
     wanted = max(8.0, 24 / epsilon)
     if not learns:

@@ -21,15 +21,8 @@ from dpcausal.data.records import Rows
 from dpcausal.data.schema import Levels
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.strata import StratumSums
-from dpcausal.independence.null_laws import LEAST_PVALUE
-from dpcausal.independence.question import (
-    IndependenceQuestion,
-    Released,
-    Sample,
-    cells_of,
-    check_single,
-    values_of,
-)
+from dpcausal.independence.null_distributions import LEAST_PVALUE
+from dpcausal.independence.question import IndependenceQuestion, Released, Sample
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
@@ -65,7 +58,7 @@ class ContingencyTest(StratumSums):
     proofs: ClassVar[tuple[str, ...]] = ("contingency-table", "geometric")
 
     def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
-        check_single(self.name, question, LEAST_ROWS, any_levels=True)
+        question.check_single(self.name, LEAST_ROWS, any_levels=True)
         if not all(isinstance(column, Levels) for column in question.declared(question.names)):
             raise ParameterError(f"method {self.name!r} takes columns of levels only")
         if self.sums(question) > MOST_CELLS:
@@ -112,7 +105,7 @@ def _worker_table(question: IndependenceQuestion, shape: tuple[int, int, int], r
 
 
 def _tabled(rows: Sample, shape: tuple[int, int, int]) -> Counts:
-    codes = *(values_of(columns).astype(np.int64) for columns in (rows.x, rows.y)), cells_of(rows.given)
+    codes = *(values.astype(np.int64) for values in rows.pair), rows.cells
     return contingency([column[rows.is_complete] for column in codes], shape)
 
 

@@ -18,8 +18,8 @@ from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.block_test import LEAST_BLOCK, BlockTest
 from dpcausal.independence.methods.model_x import ModelX, stated
-from dpcausal.independence.null_laws import score_of_rank
-from dpcausal.independence.question import IndependenceQuestion, Reals, Released, Sample, values_of, width_of
+from dpcausal.independence.null_distributions import score_of_rank
+from dpcausal.independence.question import IndependenceQuestion, Reals, Released, Sample, width_of
 from dpcausal.independence.residuals import residuals
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
@@ -45,10 +45,7 @@ def bounds_of(schema: Schema, x: str) -> tuple[float, float]:
 def _ranked(
     x: Reals, draw: Callable[[int], Reals], count: int, centre: Reals, r: Reals, generator: PublicGenerator
 ) -> float:
-    """Return the score of Σ (x_i − c_i) r_i among those of the copies that ``draw`` makes, some at a time.
-
-    c, the centre less a constant, moves all of them alike; it keeps their rounding small.
-    """
+    """Return the score of Σ (x_i − c_i) r_i among those of copies; c, which keeps rounding small, moves all alike."""
     centre = centre + np.mean(x - centre)
     left = x - centre
     sums, squares = [float(left @ r)], [float(left @ left), ROUNDING**2 * float(x @ x)]
@@ -77,8 +74,8 @@ def checked_model(method: str, model: Any, question: IndependenceQuestion, fitte
             raise ParameterError("model_x='fit' needs a column x declared Bounded")
         return model
     if not isinstance(model, ModelX):
-        law = "the distribution of x given z: a table, or mean and sd, or a ModelX"
-        raise ParameterError(f"method {method!r} needs model_x, {law}")
+        needed = "the distribution of x given z: a table, or mean and sd, or a ModelX"
+        raise ParameterError(f"method {method!r} needs model_x, {needed}")
     model.check(question.schema, question.x[0], question.given)
     return model
 
@@ -115,7 +112,7 @@ class Crt(BlockTest):
 
     def ranked(self, rows: Sample, question: IndependenceQuestion, count: int, rng: PublicGenerator) -> float:
         """Return the score of x among so many copies."""
-        x = values_of(rows.x)
+        x = rows.pair[0]
         if not isinstance(self.model_x, ModelX):
             both = residuals(rows.given, (x[:, None], rows.y), self.regression, rng).residuals
             r_x, r_y = both[:, 0], both[:, 1]
@@ -125,8 +122,8 @@ class Crt(BlockTest):
                 r_x, lambda size: spread * rng.standard_normal((size, rows.n)), count, zeros, r_y, rng
             )
         r_y = residuals(rows.given, (rows.y,), self.regression, rng).residuals[:, 0]
-        law, bounds = self.model_x.at(rows.raw), bounds_of(question.schema, question.x[0])
-        return _ranked(x, lambda size: law.copies(size, bounds, rng), count, np.clip(law.centre, *bounds), r_y, rng)
+        model, bounds = self.model_x.at(rows.raw), bounds_of(question.schema, question.x[0])
+        return _ranked(x, lambda size: model.copies(size, bounds, rng), count, np.clip(model.centre, *bounds), r_y, rng)
 
     def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
         model = checked_model(self.name, self.model_x, question, fitted=True)

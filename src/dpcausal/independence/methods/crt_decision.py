@@ -19,16 +19,7 @@ from dpcausal.data.schema import Bounded, Levels, Schema
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.crt import bounds_of, checked_model
 from dpcausal.independence.methods.model_x import ModelX
-from dpcausal.independence.question import (
-    SIGNED,
-    IndependenceQuestion,
-    IndependenceTest,
-    Reals,
-    Released,
-    Sample,
-    check_single,
-    values_of,
-)
+from dpcausal.independence.question import SIGNED, IndependenceQuestion, IndependenceTest, Reals, Released, Sample
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.selection import margin_sensitivity, rank_margin
 from dpcausal.privacy.loss import NoPrivacy, PureDP
@@ -73,10 +64,7 @@ def _pairs(numbers: int) -> int:
 def chunks_of(
     rows: Sample, schema: Schema, given: tuple[str, ...], width: float, generator: PublicGenerator
 ) -> Chunks:
-    """Return a function that yields slices of the rows and φ there; without given columns, one feature that is 0.
-
-    φ is 0, as x and y are to be, for a row that has a missing value: it is in no sum then.
-    """
+    """Return a function that yields slices of the rows and φ there, which is 0 for an incomplete row."""
     numbers = [place for place, name in enumerate(given) if isinstance(schema[name], Bounded)]
     pairs = _pairs(len(numbers))
     drawn = {place: generator.standard_normal(pairs) / width for place in numbers}
@@ -118,7 +106,7 @@ def features(rows: Sample, question: IndependenceQuestion, width: float | None, 
 def planned_ridge(
     method: str, question: IndependenceQuestion, penalty: float | None, width: float | None, default: float
 ) -> tuple[float, float]:
-    check_single(method, question, LEAST_ROWS)
+    question.check_single(method, LEAST_ROWS)
     if size_of(question.schema, question.given) > MOST_FEATURES:
         raise ParameterError(
             f"method {method!r} takes at most {MOST_FEATURES} features: {2 * LEAST_PAIRS} for a number of many, one "
@@ -140,11 +128,7 @@ CELLS = 4_000_000
 
 
 def largest_rank(alpha: float, resamples: int) -> int:
-    """Return k = ⌊α (m + 1)⌋: among the k largest of m + 1 with probability at most α.
-
-    >>> largest_rank(0.05, 19), largest_rank(0.05, 499)
-    (1, 25)
-    """
+    """Return k = ⌊α (m + 1)⌋: among the k largest of m + 1 with probability at most α."""
     return math.floor(alpha * (resamples + 1) + 1e-9)
 
 
@@ -195,11 +179,7 @@ class GlobalCrt(IndependenceTest):
         return resample_sum_sensitivity(question.n, self.penalty if question.given else None)
 
     def statistics(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> Reals:
-        """Return T_0, …, T_m, shape (m + 1,).
-
-        The random numbers of the copies are drawn without a look at the rows and the model is asked row by row, so a
-        replaced row changes its own copies only.
-        """
+        """Return T_0, …, T_m: copies draw without a look at the rows, so a replaced row changes its own copies only."""
         model = cast(ModelX, self.model_x)
         bounds = bounds_of(question.schema, question.x[0])
         half = (bounds[1] - bounds[0]) / 2
@@ -210,7 +190,7 @@ class GlobalCrt(IndependenceTest):
             chunks = features(rows, question, self.width, rng)
             left = fitted_residuals(chunks, left, fit_weights(chunks, left, self.penalty or 0))
         statistics = np.zeros(1 + (self.resamples or 0))
-        own = np.clip((values_of(rows.x) - distribution.centre) / half, -1, 1)
+        own = np.clip((rows.pair[0] - distribution.centre) / half, -1, 1)
         statistics[0] = _summed(own[None, :], left[:, 0])[0]
         at_once = max(1, CELLS // rows.n)
         for start in range(1, statistics.size, at_once):
@@ -238,10 +218,7 @@ class CrtDecision(GlobalCrt):
 def released_decision(
     run: Run[IndependenceQuestion], statistics: Reals, moved: tuple[Sensitivity, Sensitivity], label: str
 ) -> Released:
-    """Release whether the first statistic is among the largest of all.
-
-    ``moved`` says how far one row moves the first and each other.
-    """
+    """Release whether the first statistic is among the largest; ``moved``: how far a row moves it and each other."""
     claim = margin_sensitivity(*moved, run.loss.epsilon)
     rank, scale = largest_rank(run.question.alpha, len(statistics) - 1), laplace_scale(claim.bound, run.loss)
     margin = laplace(rank_margin(statistics, rank, scale, claim, run.rng, label), run.budget, run.loss)

@@ -14,7 +14,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from dpcausal.errors import ParameterError
-from dpcausal.independence import null_laws as null
+from dpcausal.independence import null_distributions as null
 from dpcausal.independence.methods.block_test import BELOW_NOISE, BlockTest
 from dpcausal.independence.question import IndependenceQuestion, Reals, Released, Sample
 from dpcausal.independence.residuals import residuals
@@ -48,10 +48,7 @@ CURVES = (
 
 
 def weights(rows: Sample) -> Reals:
-    """Return the weights of the weighted measure, shape (n, k): 1, signs around quantiles, signs of levels.
-
-    *Source*: Scheidegger, Hörrmann & Bühlmann (2022), section 2.2, fixed weight functions.
-    """
+    """Return 1, signs around quantiles and signs of levels, shape (n, k): Scheidegger et al. (2022), section 2.2."""
     n = rows.n
     functions = [np.ones(n)]
     for column in rows.given.numbers.T:

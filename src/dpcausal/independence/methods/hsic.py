@@ -17,15 +17,7 @@ from dpcausal.core.method import Run
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.crt import bounds_of
 from dpcausal.independence.methods.crt_decision import planned_copies, released_decision
-from dpcausal.independence.question import (
-    IndependenceQuestion,
-    IndependenceTest,
-    Integers,
-    Released,
-    Sample,
-    check_single,
-    values_of,
-)
+from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, Integers, Released, Sample
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Sensitivity
 from dpcausal.statistics.hsic import LAPLACIAN, permuted_root_hsic_sensitivity, root_hsic, root_hsic_sensitivity
@@ -44,10 +36,7 @@ def sensitivities(n: int) -> tuple[Sensitivity, Sensitivity]:
 
 
 def first_returns(order: Integers, complete: npt.NDArray[np.bool_]) -> Integers:
-    """Return where a permutation first meets a complete row again, from each complete row: uniform if it is.
-
-    So a dropped row changes one partner and removes one pair; a new permutation of the complete rows would change all.
-    """
+    """Return where a permutation first meets a complete row again: a dropped row changes one partner and one pair."""
     place = order[complete]
     while not complete[place].all():
         place = np.where(complete[place], place, order[place])
@@ -80,7 +69,7 @@ class Hsic(IndependenceTest):
             raise ParameterError(
                 "method 'hsic' is for given=[]: permuting x is right only where nothing is conditioned on"
             )
-        check_single(self.name, question, 2, any_levels=True)
+        question.check_single(self.name, 2, any_levels=True)
         if question.n > LAPLACIAN.most_records:
             raise ParameterError(f"method 'hsic' takes 2 to {LAPLACIAN.most_records} rows")
         in_halves = ", in units of half a column's range"
@@ -93,7 +82,7 @@ class Hsic(IndependenceTest):
     def release(self, run: Run[IndependenceQuestion]) -> Released:
         private: Sample = run.data
         question = run.question
-        x, y = values_of(private.x), values_of(private.y)
+        x, y = private.pair
         range_x, range_y = bounds_of(question.schema, question.x[0]), bounds_of(question.schema, question.y[0])
         width_x, width_y = ((self.width or WIDTH) * (high - low) / 2 for low, high in (range_x, range_y))
         box: dict[str, Any] = {"width_x": width_x, "width_y": width_y, "range_x": range_x, "range_y": range_y}

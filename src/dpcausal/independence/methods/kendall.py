@@ -18,26 +18,12 @@ from dpcausal.core import validate as public
 from dpcausal.core.method import Run
 from dpcausal.data.schema import Bounded, Column, Levels
 from dpcausal.errors import ParameterError
-from dpcausal.independence import null_laws as null
-from dpcausal.independence.question import (
-    SIGNED,
-    IndependenceQuestion,
-    IndependenceTest,
-    Integers,
-    Reals,
-    Released,
-    Sample,
-    check_single,
-    two_valued,
-    values_of,
-)
+from dpcausal.independence import null_distributions as null
+from dpcausal.independence.question import SIGNED, IndependenceQuestion, IndependenceTest, Integers, Released, Sample
 from dpcausal.mechanisms.additive import geometric, laplace, laplace_scale
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Query, Sensitivity
-from dpcausal.statistics.rank import (
-    conditional_kendall,
-    conditional_kendall_sensitivity,
-)
+from dpcausal.statistics.rank import conditional_kendall, conditional_kendall_sensitivity
 from dpcausal.statistics.strata import GRID, contingency, contingency_sensitivity, spread_sensitivity, stratum_spread
 
 STRATA = 16
@@ -72,7 +58,7 @@ class RankTest(IndependenceTest):
     strata: int | None = None
 
     @abstractmethod
-    def statistic(self, x: Reals, y: Reals, strata: Any) -> float: ...
+    def statistic(self, x: null.Reals, y: null.Reals, strata: Any) -> float: ...
 
     @abstractmethod
     def sensitivity(self, rows: int, strata: int) -> Sensitivity: ...
@@ -85,7 +71,7 @@ class RankTest(IndependenceTest):
         return self.sensitivity(question.n, self.strata_in(question)).proof, "laplace"
 
     def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
-        check_single(self.name, question, LEAST_ROWS, any_levels=True)
+        question.check_single(self.name, LEAST_ROWS, any_levels=True)
         strata = public.whole("strata", STRATA if self.strata is None else self.strata, 1, MOST_STRATA)
         ready = replace(self, strata=strata if _numbers(question) else None)
         parts = ready.strata_in(question)
@@ -113,7 +99,7 @@ class RankTest(IndependenceTest):
         """Return how many strata the public cuts and levels of z make, empty ones too."""
         return math.prod(len(self._edges(column)) + 1 for column in question.declared(question.given))
 
-    def _edges(self, declared: Column) -> Reals:
+    def _edges(self, declared: Column) -> null.Reals:
         """Return where a column is cut: between the codes of levels, at declared cuts, or at equal parts."""
         if isinstance(declared, Levels):
             return np.arange(1.0, len(declared))
@@ -128,7 +114,8 @@ class RankTest(IndependenceTest):
     def noisy(self, run: Run[IndependenceQuestion], loss: Any) -> tuple[float, float]:
         """Return the coefficient with noise for a part of the loss, and the noise's scale."""
         rows, claim = run.data, self.sensitivity(run.question.n, self.strata_in(run.question))
-        value = self.statistic(values_of(rows.x), values_of(rows.y), self.strata_of(rows, run.question))
+        x, y = rows.pair
+        value = self.statistic(x, y, self.strata_of(rows, run.question))
         query = Query(value, claim, f"{self.name} within strata")
         return laplace(query, run.budget, loss), laplace_scale(claim.bound, loss)
 
@@ -142,7 +129,7 @@ class Kendall(RankTest):
     supports_missing: ClassVar[bool] = True
     allows_private_ids: ClassVar[bool] = True
 
-    def statistic(self, x: Reals, y: Reals, strata: Any) -> float:
+    def statistic(self, x: null.Reals, y: null.Reals, strata: Any) -> float:
         return conditional_kendall(x, y, strata)
 
     def sensitivity(self, rows: int, strata: int) -> Sensitivity:
@@ -154,28 +141,23 @@ class Kendall(RankTest):
 
     def proofs_of(self, question: IndependenceQuestion, loss: PureDP) -> tuple[str, ...]:
         proofs = super().proofs_of(question, loss)
-        if self.tied(question) is not None:
+        if question.tied is not None:
             return (*proofs, "stratum-spread", "geometric")
         return (*proofs, "contingency-table", "geometric") if question.drops_missing else proofs
 
     def approximate_power(self, question: IndependenceQuestion, loss: PureDP, correlation: float) -> float | None:
         """Return it from the normal distribution, tau being (2/π) asin r, for one stratum without ties."""
-        if self.tied(question) is not None or self.strata_in(question) > 1:
+        if question.tied is not None or self.strata_in(question) > 1:
             return None
         paid, sure = (loss.part(COUNTED_SHARE), 1 - null.MISSED) if question.drops_missing else (loss, 1.0)
         deviation, scale = self.deviation(question.n, 1), laplace_scale(self.sensitivity(question.n, 1).bound, paid)
         mean = 2 / math.pi * math.asin(abs(correlation))
         return null.level_power(mean, deviation, scale, sure * question.alpha)
 
-    def tied(self, question: IndependenceQuestion) -> str | None:
-        """Return the first of x and y that the schema gives two levels."""
-        names = *question.x, *question.y
-        return next((name for name in names if two_valued(question.schema[name])), None)
-
     def spread(self, rows: Sample, question: IndependenceQuestion) -> int:
         """Return how often either level occurs, in its strata, of the column that has two."""
-        columns = rows.x if self.tied(question) in question.x else rows.y
-        return stratum_spread(values_of(columns).astype(np.int64), self.strata_of(rows, question))
+        values = rows.pair[0 if question.tied in question.x else 1]
+        return stratum_spread(values.astype(np.int64), self.strata_of(rows, question))
 
     def tied_deviation(self, spread: float, question: IndependenceQuestion) -> float:
         """Return the deviation under independence for a spread B = Σ n₁n₀/m in units of 1/GRID, or a bound on it.
@@ -197,7 +179,7 @@ class Kendall(RankTest):
 
     def release(self, run: Run[IndependenceQuestion]) -> Released:
         private, question = run.data, run.question
-        tied = self.tied(question) is not None
+        tied = question.tied is not None
         if not tied and not question.drops_missing:
             return super().release(run)
         share = TAU_SHARE if tied else COUNTED_SHARE

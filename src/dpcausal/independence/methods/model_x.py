@@ -96,13 +96,7 @@ class ModelX:
         return "normal" if self.sd is not None else "levels"
 
     def check(self, schema: Schema, x: str, given: tuple[str, ...]) -> None:
-        """Try the model on simulated rows of the public schema: shape, finite values, each row by itself.
-
-        Raises
-        ------
-        ParameterError
-            The model does not fit the columns.
-        """
+        """Try the model on simulated rows of the public schema: shape, finite values, each row by itself."""
         declared = schema[x]
         if self.kind == "normal" and not isinstance(declared, Bounded):
             raise ParameterError("a normal model of x needs a column declared Bounded")
@@ -116,8 +110,7 @@ class ModelX:
             if not (isinstance(z, Levels) and self.table.shape == (len(z), len(declared))):  # type: ignore[arg-type]
                 raise ParameterError("table needs one given column with levels, its shape (levels of z, levels of x)")
         Z = probes(schema, given)
-        functions = [f for f in (self.mean, self.sd) if callable(f)]
-        for function in functions:
+        for function in filter(callable, (self.mean, self.sd)):
             _check_rowwise(function, Z, probability=self.kind == "levels")
         if self.sample is not None:
             sample = self.sample
@@ -125,38 +118,26 @@ class ModelX:
             if drawn.shape != (len(Z),):
                 raise ParameterError("sample must return one value a row")
 
-    def at(self, Z: Reals, row_by_row: bool = False) -> BlockNullLaw:
-        """Return the distribution of x at each row; what is not finite is 0.
+    def at(self, Z: Reals, row_by_row: bool = False) -> RowDistributions:
+        """Return the distribution of x at each row of z, shape (n, columns of ``given``); what is not finite is 0.
 
-        Parameters
-        ----------
-        Z : float array, shape (n, columns of ``given``)
-        row_by_row : bool
-            Ask ``mean`` and ``sd`` for each row alone, so that no row can bear on another's distribution.
+        ``row_by_row`` calls ``mean`` and ``sd`` for each row alone, so that no row can bear on another's distribution.
         """
-        ask = single_rows if row_by_row else rowwise
+        evaluate = single_rows if row_by_row else rowwise
         centre = spread = np.zeros(len(Z))
         if self.table is not None:
             centre = np.asarray(self.table @ np.arange(self.table.shape[1]))[Z[:, 0].astype(np.int64)]
         elif self.mean is not None:
-            centre = ask(self.mean, Z)
+            centre = evaluate(self.mean, Z)
             centre = np.clip(centre, 0.0, 1.0) if self.kind == "levels" else centre
         if self.sd is not None:
-            spread = np.abs(ask(self.sd, Z)) if callable(self.sd) else np.full(len(Z), float(self.sd))
-        return BlockNullLaw(self, Z, centre, spread)
+            spread = np.abs(evaluate(self.sd, Z)) if callable(self.sd) else np.full(len(Z), float(self.sd))
+        return RowDistributions(self, Z, centre, spread)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BlockNullLaw:
-    """The distribution of x at n rows: private, as they are.
-
-    Attributes
-    ----------
-    model : ModelX
-    Z : float array, shape (n, columns of ``given``)
-    centre, spread : float arrays, shape (n,)
-        Mean of x, codes for levels, and standard deviation of a normal distribution.
-    """
+class RowDistributions:
+    """The distribution of x at n rows, private as they are: means (codes of levels) and standard deviations."""
 
     model: ModelX
     Z: Reals
@@ -164,11 +145,7 @@ class BlockNullLaw:
     spread: Reals
 
     def copies(self, count: int, bounds: tuple[float, float], generator: PublicGenerator) -> Reals:
-        """Return copies of x, shape (count, n), clipped to x's bounds as x is.
-
-        The random numbers are drawn without a look at the rows, one a row and copy, so each copy of a row is a function
-        of it.
-        """
+        """Return copies of x, shape (count, n), within its bounds: one random number a row and copy."""
         n = len(self.Z)
         sample = self.model.sample
         if sample is not None:
@@ -192,7 +169,6 @@ class BlockNullLaw:
         return drawn
 
 
-
 def probes(schema: Schema, given: tuple[str, ...]) -> Reals:
     generator = generator_from_seed(1)
     columns = []
@@ -208,7 +184,7 @@ def probes(schema: Schema, given: tuple[str, ...]) -> Reals:
 
 
 def rowwise(function: RowFunction, Z: Reals) -> Reals:
-    """Return a function of rows, total: where it fails on all rows together it is asked row by row."""
+    """Return a function of rows, total: where it fails on all rows together it is called row by row."""
     values = external_code(
         lambda: isolated_or_default(lambda: np.array(function(Z.copy()), dtype=np.float64), np.empty(0)), 0
     )
@@ -218,7 +194,7 @@ def rowwise(function: RowFunction, Z: Reals) -> Reals:
 
 
 def single_rows(function: RowFunction, Z: Reals) -> Reals:
-    """Return a function of rows, asked for each row alone, with the same random numbers; total."""
+    """Return a function of rows, called for each row alone, with the same random numbers; total."""
 
     def single(row: Reals) -> float:
         restart_streams(0)  # where one row's draws end, the next one's must not begin
@@ -242,7 +218,7 @@ def _check_rowwise(function: RowFunction, Z: Reals, probability: bool) -> None:
         raise ParameterError("the functions of a model of x must take each row by itself")
 
 
-LAW_KEYS = ("table", "mean", "sd")
+STATED = ("table", "mean", "sd")
 INTERCEPT = "intercept"
 
 
@@ -261,29 +237,23 @@ class Linear:
 
 
 @dataclass(frozen=True, eq=False)
-class StatedLaw(ModelX):
+class StatedModel(ModelX):
     mapping: Any = None
 
 
-def stated(law: Any, given: tuple[str, ...]) -> Any:
+def stated(model: Any, given: tuple[str, ...]) -> Any:
     """Return the model that a mapping states; anything else unchanged.
 
     ``{"table": [[...], ...]}``; or ``{"mean": m, "sd": s}`` with m a number, or a slope for each given column, by its
     name, and an ``intercept``; for x of two levels m is the probability of the second, and there is no sd.
-
-    Examples
-    --------
-    >>> law = stated({"mean": {"intercept": 1, "age": 0.5}, "sd": 2}, ("sex", "age"))
-    >>> law.kind, law.mean(np.array([[1.0, 30.0]])).tolist()
-    ('normal', [16.0])
     """
-    if not isinstance(law, Mapping):
-        return law
-    unknown = next((name for name in law if name not in LAW_KEYS), None)
-    if unknown is not None or not law:
-        raise ParameterError(f"model_x takes {', '.join(LAW_KEYS)}{nearest(unknown, LAW_KEYS)}")
-    arguments = {**law, "mean": _linear(law["mean"], given)} if "mean" in law else dict(law)
-    return StatedLaw(**arguments, mapping=dict(law))
+    if not isinstance(model, Mapping):
+        return model
+    unknown = next((name for name in model if name not in STATED), None)
+    if unknown is not None or not model:
+        raise ParameterError(f"model_x takes {', '.join(STATED)}{nearest(unknown, STATED)}")
+    arguments = {**model, "mean": _linear(model["mean"], given)} if "mean" in model else dict(model)
+    return StatedModel(**arguments, mapping=dict(model))
 
 
 def _linear(mean: Any, given: tuple[str, ...]) -> Linear:

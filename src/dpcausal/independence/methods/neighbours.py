@@ -11,18 +11,8 @@ from dpcausal.core import validate as public
 from dpcausal.core.method import Run
 from dpcausal.data.schema import Bounded
 from dpcausal.errors import ParameterError
-from dpcausal.independence import null_laws as null
-from dpcausal.independence.question import (
-    SIGNED,
-    IndependenceQuestion,
-    IndependenceTest,
-    Released,
-    Sample,
-    cells_of,
-    check_single,
-    two_valued,
-    values_of,
-)
+from dpcausal.independence import null_distributions as null
+from dpcausal.independence.question import SIGNED, IndependenceQuestion, IndependenceTest, Released, Sample
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.mechanisms.blocks import block_order
 from dpcausal.privacy.loss import NoPrivacy, PureDP
@@ -52,9 +42,6 @@ def default_neighbours(rows: int, cells: int) -> int:
     """Return the public number of neighbours on either side of the m = n/cells rows of a cell.
 
     k = max(2, ⌊min(m/250, (2m/3)^{1/4}, 16)⌋)
-
-    >>> default_neighbours(10_000, 1), default_neighbours(1_000, 1), default_neighbours(10_000, 20)
-    (9, 4, 2)
     """
     root = math.isqrt(math.isqrt(2 * rows // (3 * cells)))
     return max(2, min(rows // (ROWS_PER_NEIGHBOUR * cells), root, MOST_BY_RULE))
@@ -100,14 +87,10 @@ class Neighbours(IndependenceTest):
     ends: int | None = None
 
     def proofs_of(self, question: IndependenceQuestion, loss: PureDP) -> tuple[str, ...]:
-        return "neighbour-pairs", *(("untied-pairs",) if self.tied(question) else ()), "neighbour-variance", "geometric"
-
-    def tied(self, question: IndependenceQuestion) -> bool:
-        """Return whether the schema says that many pairs are tied."""
-        return any(map(two_valued, question.declared((*question.x, *question.y))))
+        return "neighbour-pairs", *(("untied-pairs",) if question.tied else ()), "neighbour-variance", "geometric"
 
     def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
-        check_single(self.name, question, LEAST_ROWS)
+        question.check_single(self.name, LEAST_ROWS)
         if question.numbers != 1 or question.cells > MOST_CELLS:
             raise ParameterError(f"method {self.name!r} takes one number among the columns given, beside levels")
         default = default_neighbours(question.n, question.cells)
@@ -131,7 +114,7 @@ class Neighbours(IndependenceTest):
         """
         place = next(i for i, one in enumerate(question.declared(question.given)) if isinstance(one, Bounded))
         return pairs.pair_sums(
-            values_of(rows.x), values_of(rows.y), rows.raw[:, place], cells_of(rows.given),
+            *rows.pair, rows.raw[:, place], rows.cells,
             block_order(rows.n, rng, rows.keys), rows.is_complete, self.neighbours or 1, self.ends or pairs.ENDS,
         )  # fmt: skip
 
@@ -139,10 +122,10 @@ class Neighbours(IndependenceTest):
         question, spent = run.question, run.loss
         sums, k = self.sums(run.data, question, run.rng), self.neighbours or 1
         signed, untied = pairs.signed_sensitivity(k, question.unit), pairs.untied_sensitivity(k, question.unit)
-        first = spent.part(SIGNED_SHARE) if self.tied(question) else spent
+        first = spent.part(SIGNED_SHARE) if question.tied else spent
         noisy = geometric(Query(sums.signed, signed, "sign products"), run.budget, first)
         scale = laplace_scale(signed.bound, first)
-        if not self.tied(question):
+        if not question.tied:
             deviation = self.deviation(question)
             return Released(noisy / deviation, null.normal_laplace_pvalue(noisy, deviation, scale))
         rest = spent.part(1 - SIGNED_SHARE)
@@ -155,7 +138,7 @@ class Neighbours(IndependenceTest):
 
     def approximate_power(self, question: IndependenceQuestion, loss: PureDP, correlation: float) -> float | None:
         """Return it from the normal distribution: each pair's signs agree as those of a pair of normal numbers do."""
-        if self.tied(question):
+        if question.tied:
             return None
         k, deviation = self.neighbours or 1, self.deviation(question)
         in_a_cell = pairs.pair_counts(max(question.n // question.cells, k + 1), k, self.ends or pairs.ENDS)[0]

@@ -15,18 +15,8 @@ from dpcausal.data.reader import Records
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.errors import ParameterError
-from dpcausal.independence.null_laws import MISSED, bounded_pvalue, upper_bound
-from dpcausal.independence.question import (
-    IndependenceQuestion,
-    IndependenceTest,
-    Integers,
-    Reals,
-    Released,
-    Sample,
-    cells_of,
-    check_single,
-    values_of,
-)
+from dpcausal.independence.null_distributions import MISSED, bounded_pvalue, upper_bound
+from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, Integers, Reals, Released, Sample
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Query
@@ -77,7 +67,7 @@ class StrataCovariance(StratumSums):
     uses_public_randomness: ClassVar[bool] = False
 
     def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
-        check_single(self.name, question, LEAST_ROWS)
+        question.check_single(self.name, LEAST_ROWS)
         if question.numbers or question.cells > MOST_STRATA:
             raise ParameterError(f"method {self.name!r} takes only levels among the columns given")
         return self
@@ -113,17 +103,18 @@ def _sums(question: IndependenceQuestion, rows: Rows) -> Integers:
 
 
 def _complete(rows: Sample, question: IndependenceQuestion) -> tuple[Integers, Integers, Integers]:
-    x, y = (_in_units(columns[rows.is_complete], question.schema[name])
-            for columns, (name,) in ((rows.x, question.x), (rows.y, question.y)))  # fmt: skip
-    return x, y, cells_of(rows.given)[rows.is_complete]
+    x, y = (
+        _in_units(values[rows.is_complete], question.schema[name])
+        for values, name in zip(rows.pair, question.related, strict=True)
+    )
+    return x, y, rows.cells[rows.is_complete]
 
 
 def _unit(declared: Column) -> int:
     return strata.MOST_UNITS if isinstance(declared, Bounded) else 1
 
 
-def _in_units(columns: Reals, declared: Column) -> Integers:
-    values = values_of(columns)
+def _in_units(values: Reals, declared: Column) -> Integers:
     if not isinstance(declared, Bounded):
         return values.astype(np.int64)
     shares = np.clip((values - declared.lower) / declared.width, 0.0, 1.0)

@@ -16,7 +16,7 @@ import numpy as np
 from dpcausal.core import validate as public
 from dpcausal.core.method import Run
 from dpcausal.independence.methods.crt_decision import features, planned_ridge, unit_column
-from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, Reals, Released, Sample, values_of
+from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, Reals, Released, Sample
 from dpcausal.mechanisms.additive import laplace
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Query
@@ -33,7 +33,7 @@ def published_products_bound(penalty: float) -> float:
 
 
 def responses(rows: Sample, question: IndependenceQuestion) -> Reals:
-    x = unit_column(values_of(rows.x), question.schema, question.x[0])
+    x = unit_column(rows.pair[0], question.schema, question.x[0])
     both = np.column_stack([x, unit_column(rows.y[:, 0], question.schema, question.y[0])])
     both[~rows.is_complete] = 0.0
     return both

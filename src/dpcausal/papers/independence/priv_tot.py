@@ -15,7 +15,7 @@ import numpy as np
 from dpcausal.core.method import Run
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.block_test import LEAST_BLOCK, block_scores, planned_blocks
-from dpcausal.independence.null_laws import LEAST_PVALUE, geometric_tail, studentised
+from dpcausal.independence.null_distributions import LEAST_PVALUE, geometric_tail, studentised
 from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, Released, Sample
 from dpcausal.independence.residuals import checked_regression, residuals
 from dpcausal.mechanisms.additive import geometric

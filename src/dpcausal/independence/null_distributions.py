@@ -38,11 +38,7 @@ def reach_of(blocks: int) -> int:
 
 
 def term(z: float, reach: int = REACH) -> int:
-    """Return a block's integer term of a standard score; 0 if it is not a number.
-
-    >>> [term(z) for z in (0.1234, -3.0, float("inf"), float("nan"))]
-    [12, -75, 75, 0]
-    """
+    """Return a block's integer term of a standard score; 0 if it is not a number."""
     if math.isnan(z):
         return 0
     return round(min(max(z * STEPS_PER_UNIT, -reach), reach))
@@ -56,60 +52,37 @@ def _one_term(reach: int) -> Reals:
 
 
 @lru_cache(maxsize=8)
-def block_law(blocks: int) -> Reals:
-    """Return P(K = k), k = −M·reach, …, M·reach, of the sum of M independent block terms under the null.
-
-    >>> law = block_law(3)
-    >>> law.size, round(float(law.sum()), 12)
-    (901, 1.0)
-    """
+def block_distribution(blocks: int) -> Reals:
+    """Return P(K = k), k = −M·reach, …, M·reach, of the sum of M independent block terms under the null."""
     reach = reach_of(blocks)
     size = 2 * reach * blocks + 1
     length = 1 << (size - 1).bit_length()
-    law = np.fft.irfft(np.fft.rfft(_one_term(reach), length) ** blocks, length)[:size]
-    law = np.maximum(law, 0)
-    law = (law + law[::-1]) / 2
-    return np.asarray(law / law.sum())
+    chances = np.maximum(np.fft.irfft(np.fft.rfft(_one_term(reach), length) ** blocks, length)[:size], 0)
+    chances = (chances + chances[::-1]) / 2
+    return np.asarray(chances / chances.sum())
 
 
 def geometric_tail(least: Reals, scale: float) -> Reals:
-    """Return P(N ≥ least) for integers and P(N = k) ∝ exp(−|k|/scale).
-
-    >>> geometric_tail(np.array([-1.0, 0.0, 1.0]), 1.0).round(4)
-    array([0.9011, 0.7311, 0.2689])
-    """
+    """Return P(N ≥ least) for integers and P(N = k) ∝ exp(−|k|/scale)."""
     ratio = math.exp(-1 / scale)
     up = np.exp(-np.abs(np.where(least > 0, least, 1 - least)) / scale) / (1 + ratio)
     return np.where(least > 0, up, 1 - up)
 
 
 def block_pvalue(released: int, blocks: int, epsilon: float, two_sided: bool) -> float:
-    """Return the probability, under the null, of a released sum at least as extreme.
-
-    p = P(|K + N| ≥ |s|), or P(K + N ≥ s) if only large sums speak against the null.
-
-    >>> block_pvalue(0, 8, 1.0, True), block_pvalue(1500, 8, 1.0, True) < 0.001
-    (1.0, True)
-    """
+    """Return P(|K + N| ≥ |s|), or P(K + N ≥ s) if only large sums speak against the null."""
     if two_sided and released == 0:
         return 1.0
     least = abs(released) if two_sided else released
     most = reach_of(blocks) * blocks
     k = np.arange(-most, most + 1, dtype=np.float64)
     tails = geometric_tail(least - k, 2 * reach_of(blocks) / epsilon)
-    p = float(block_law(blocks) @ tails) * (2 if two_sided else 1)
+    p = float(block_distribution(blocks) @ tails) * (2 if two_sided else 1)
     return min(1.0, max(LEAST_PVALUE, p))
 
 
 def upper_bound(noisy: float, scale: float, miss: float) -> float:
-    """Return a number that a hidden whole one is above with probability at most ``miss``, from its noisy value.
-
-    noisy + ⌈b ln(1/(2 miss))⌉ + 1, at least 0, for two-sided geometric noise of scale b: its tail beyond t + 1 is at
-    most e^{−t/b}/2.
-
-    >>> upper_bound(100.0, 10.0, 0.005), upper_bound(-500.0, 10.0, 0.005)
-    (148.0, 0.0)
-    """
+    """Return noisy + ⌈b ln(1/(2 miss))⌉ + 1, at least 0: the hidden count is above it with chance ``miss`` at most."""
     return max(0.0, noisy + math.ceil(scale * math.log(1 / (2 * miss))) + 1) if scale else noisy
 
 
@@ -120,9 +93,6 @@ def bounded_pvalue(value: float, scale: float, deviation: Callable[[float], floa
 
     where σ(m) is a bound that fails with probability m at most: at each a the test has level a, and as σ falls with m
     the regions of rejection are nested.
-
-    >>> round(bounded_pvalue(1.959964, 1e-6, lambda miss: 1.0), 4)
-    0.0521
     """
     if not scale:  # without privacy the bound is the deviation
         return normal_laplace_pvalue(value, deviation(MISSED), scale)
@@ -141,11 +111,7 @@ def bounded_pvalue(value: float, scale: float, deviation: Callable[[float], floa
 
 
 def noisy_power(mean: float, deviation: float, scale: float, farthest: float) -> float:
-    """Return P(mean + N + L ≥ farthest) for independent N ~ N(0, deviation²) and L ~ Laplace(scale).
-
-    >>> round(noisy_power(2.8, 1.0, 1e-6, 1.959964), 3), round(noisy_power(0.0, 1.0, 1.0, 0.0), 3)
-    (0.8, 0.5)
-    """
+    """Return P(mean + N + L ≥ farthest) for independent N ~ N(0, deviation²) and L ~ Laplace(scale)."""
     tail = normal_laplace_pvalue(farthest - mean, deviation, scale) / 2
     return tail if farthest >= mean else 1 - tail
 
@@ -174,9 +140,6 @@ def normal_laplace_pvalue(value: float, deviation: float, scale: float) -> float
     P(N + L ≥ s) = Φ(−s/σ) + ½ e^{σ²/(2b²)} (e^{−s/b} Φ(s/σ − σ/b) − e^{s/b} Φ(−s/σ − σ/b))
 
     where σ is ``deviation`` > 0 and b is ``scale``, 0 without noise; evaluated in logarithms: nothing overflows.
-
-    >>> round(normal_laplace_pvalue(1.959964, 1.0, 1e-6), 6), round(normal_laplace_pvalue(3.0, 1e-6, 1.0), 6)
-    (0.05, 0.049787)
     """
     from scipy.special import log_ndtr
 
@@ -204,12 +167,7 @@ RESOLUTION = 1e-10
 def score_of_rank(observed: float, copies: Reals, largest: float, generator: PublicGenerator) -> float:
     """Return Φ⁻¹(1 − u), u = (#{copies above} + U (#{copies equal} + 1)) / (number of copies + 1), U uniform.
 
-    Ties are found on a grid of 1e-10 of ``largest``, which none is above, whichever of them was observed: rounding may
-    not break them, as it treats the rows as they stand and their copies unlike.
-
-    >>> from dpcausal.privacy.noise import generator_from_seed
-    >>> score_of_rank(5.0, np.arange(4.0), 5.0, generator_from_seed(1)) > 0.8
-    True
+    Ties are found on a grid of 1e-10 of ``largest``: rounding may not break them, as it treats rows and copies unlike.
     """
     places = np.rint(np.append(copies, observed) / (largest * RESOLUTION)) if largest > 0 else np.zeros(copies.size + 1)
     if not np.isfinite(places).all():
@@ -231,8 +189,7 @@ def permutation_score(
 ) -> float:
     """Return the score of the studentised covariance of residuals among those of permuted rows of ``left``.
 
-    With one column on either side the covariance counts with its sign; with more, the largest absolute one counts.
-    ``spread`` is the covariance's variance over that which permutations show, at least 1.
+    Of several columns the largest absolute one counts.  ``spread``: its variance over that of permutations.
     """
     one = left.shape[1] == right.shape[1] == 1
 

@@ -14,7 +14,7 @@ from scipy import stats
 from scipy.integrate import quad
 
 import dpcausal as dpc
-from dpcausal.independence import null_laws as law
+from dpcausal.independence import null_distributions as null
 from dpcausal.independence.methods import ALL, METHODS
 from dpcausal.independence.methods import block_test as blocks
 from dpcausal.independence.methods.gcm import Gcm, WeightedGcm
@@ -62,24 +62,24 @@ def test_scores_of_another_distribution_are_caught(kind: type[Gcm]) -> None:
 
 
 def test_a_distribution_of_blocks_that_is_too_narrow_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    narrow = law._one_term(law.REACH).copy()
+    narrow = null._one_term(null.REACH).copy()
     places = np.abs(np.arange(narrow.size) - narrow.size // 2)
     narrow[places == 0] += 0.125
-    narrow[places == law.REACH] -= 0.0625
-    monkeypatch.setattr(law, "_one_term", lambda reach: narrow)
-    law.block_law.cache_clear()
+    narrow[places == null.REACH] -= 0.0625
+    monkeypatch.setattr(null, "_one_term", lambda reach: narrow)
+    null.block_distribution.cache_clear()
     try:
         _, squares, expected = found_on(Gcm(), LAWS["gcm"][1])
     finally:
-        law.block_law.cache_clear()
+        null.block_distribution.cache_clear()
     assert excess(squares, expected) > FALSE_ALARM
 
 
 def one_term(reach: int) -> Any:
     """Return the distribution of one term from scipy's normal."""
     k = np.arange(-reach, reach + 1)
-    chances = stats.norm.cdf((k + 0.5) / law.STEPS_PER_UNIT) - stats.norm.cdf((k - 0.5) / law.STEPS_PER_UNIT)
-    chances[[0, -1]] = stats.norm.cdf((-reach + 0.5) / law.STEPS_PER_UNIT)
+    chances = stats.norm.cdf((k + 0.5) / null.STEPS_PER_UNIT) - stats.norm.cdf((k - 0.5) / null.STEPS_PER_UNIT)
+    chances[[0, -1]] = stats.norm.cdf((-reach + 0.5) / null.STEPS_PER_UNIT)
     return chances
 
 
@@ -89,19 +89,19 @@ def test_the_distribution_of_the_sum_is_the_convolution_of_its_terms(count: int)
     direct = one_term(reach)
     for _ in range(count - 1):
         direct = np.convolve(direct, one_term(reach))
-    assert law.block_law(count) == pytest.approx(direct, abs=1e-15)
-    spread = math.sqrt(float(law.block_law(count) @ np.arange(-reach * count, reach * count + 1) ** 2.0))
-    assert spread / law.STEPS_PER_UNIT == pytest.approx(math.sqrt(variance * count), rel=4e-3)
+    assert null.block_distribution(count) == pytest.approx(direct, abs=1e-15)
+    spread = math.sqrt(float(null.block_distribution(count) @ np.arange(-reach * count, reach * count + 1) ** 2.0))
+    assert spread / null.STEPS_PER_UNIT == pytest.approx(math.sqrt(variance * count), rel=4e-3)
 
 
 def test_terms_round_and_clip_standard_normal_scores() -> None:
     # 200,000 scores; sums of 301 and 151 squared standardised deviations below 460 and 274: false alarms of 1e-8.
     scores = np.random.default_rng(4).standard_normal(200_000)
-    for reach, most in ((law.WIDE_REACH, 460), (law.REACH, 274)):
-        counts = np.bincount([law.term(z, reach) + reach for z in scores], minlength=2 * reach + 1)
+    for reach, most in ((null.WIDE_REACH, 460), (null.REACH, 274)):
+        counts = np.bincount([null.term(z, reach) + reach for z in scores], minlength=2 * reach + 1)
         expected = one_term(reach) * scores.size
         assert float(((counts - expected) ** 2 / expected).sum()) < most
-    assert [law.term(z) for z in (math.nan, math.inf, -math.inf, 0.004)] == [0, law.REACH, -law.REACH, 0]
+    assert [null.term(z) for z in (math.nan, math.inf, -math.inf, 0.004)] == [0, null.REACH, -null.REACH, 0]
 
 
 def test_the_tail_of_the_noise_sums_its_probabilities() -> None:
@@ -111,28 +111,28 @@ def test_the_tail_of_the_noise_sums_its_probabilities() -> None:
         chances /= chances.sum()
         least = np.array([-7.0, 0.0, 1.0, 12.0])
         tails = [chances[k >= edge].sum() for edge in least]
-        assert law.geometric_tail(least, scale) == pytest.approx(tails, abs=1e-12)
+        assert null.geometric_tail(least, scale) == pytest.approx(tails, abs=1e-12)
 
 
 @pytest.mark.parametrize("two_sided", [True, False])
 def test_the_pvalue_sums_over_all_terms_and_noises(two_sided: bool) -> None:
-    reach, epsilon = law.WIDE_REACH, 1.5
+    reach, epsilon = null.WIDE_REACH, 1.5
     k, noise = np.arange(-2 * reach, 2 * reach + 1), np.arange(-9_000, 9_001)
     chances = np.exp(-np.abs(noise) * epsilon / (2 * reach))
     both = np.convolve(np.convolve(one_term(reach), one_term(reach)), chances / chances.sum())
     total = np.arange(k[0] + noise[0], k[-1] + noise[-1] + 1)
     for released in (-700, -1, 0, 350, 2_000):
         extreme = np.abs(total) >= abs(released) if two_sided else total >= released
-        assert law.block_pvalue(released, 2, epsilon, two_sided) == pytest.approx(both[extreme].sum(), rel=1e-6)
+        assert null.block_pvalue(released, 2, epsilon, two_sided) == pytest.approx(both[extreme].sum(), rel=1e-6)
 
 
 def test_pvalues_of_true_nulls_are_uniform() -> None:
     # 40,000 sums; Kolmogorov's distance above .0161 has a probability below 2e-9 at a new seed.
     rng, size, count, epsilon = np.random.default_rng(5), 40_000, 8, 0.5
     sums = np.rint(np.clip(rng.standard_normal((size, count)) * 100, -75, 75)).sum(axis=1)
-    success = -math.expm1(-epsilon / (2 * law.REACH))
+    success = -math.expm1(-epsilon / (2 * null.REACH))
     sums += rng.geometric(success, size) - rng.geometric(success, size)
-    known = {s: law.block_pvalue(int(s), count, epsilon, True) for s in np.unique(np.abs(sums))}
+    known = {s: null.block_pvalue(int(s), count, epsilon, True) for s in np.unique(np.abs(sums))}
     assert stats.kstest([known[abs(s)] for s in sums], "uniform").statistic < 0.0161
 
 
@@ -143,22 +143,22 @@ def test_the_closed_form_of_normal_and_laplace_is_the_integral(deviation: float,
             return float(stats.norm.pdf(z) * stats.laplace.sf(s - deviation * z, scale=scale))
 
         tail, _ = quad(beyond, -12, 12, points=sorted({min(max(s / deviation, -12), 12), 0.0}), limit=400)
-        pvalue = law.normal_laplace_pvalue(s, deviation, scale)
+        pvalue = null.normal_laplace_pvalue(s, deviation, scale)
         assert pvalue == pytest.approx(min(1, 2 * tail), rel=1e-6, abs=1e-10)
 
 
 def test_no_pvalue_is_zero_or_above_one() -> None:
-    assert law.normal_laplace_pvalue(1e300, 1.0, 1.0) == law.normal_laplace_pvalue(math.inf, 1.0, 1.0) == 1e-12
-    assert law.normal_laplace_pvalue(0.0, 1e9, 1e-9) == 1.0
-    assert law.block_pvalue(10**6, 4, 1.0, True) == law.LEAST_PVALUE
-    assert law.block_pvalue(-(10**6), 4, 1.0, False) == 1.0
+    assert null.normal_laplace_pvalue(1e300, 1.0, 1.0) == null.normal_laplace_pvalue(math.inf, 1.0, 1.0) == 1e-12
+    assert null.normal_laplace_pvalue(0.0, 1e9, 1e-9) == 1.0
+    assert null.block_pvalue(10**6, 4, 1.0, True) == null.LEAST_PVALUE
+    assert null.block_pvalue(-(10**6), 4, 1.0, False) == 1.0
 
 
 def test_a_noisy_bound_covers_a_whole_number_as_often_as_it_says() -> None:
     rng, scale, miss = np.random.default_rng(1), 7.0, 0.01
     success = -np.expm1(-1 / scale)
     noise = rng.geometric(success, 40_000) - rng.geometric(success, 40_000)
-    below = np.mean([law.upper_bound(1_000 + one, scale, miss) < 1_000 for one in noise])
+    below = np.mean([null.upper_bound(1_000 + one, scale, miss) < 1_000 for one in noise])
     # Five standard errors of a share of .01 of 40,000.
     assert 0.005 < below <= miss + 5 * (miss / 40_000) ** 0.5
 
@@ -167,10 +167,10 @@ def test_the_pvalue_under_a_bounded_deviation_is_the_least_level_that_rejects() 
     def deviation(miss: float) -> float:
         return 10.0 + float(np.log(1 / miss))
 
-    p = law.bounded_pvalue(60.0, 5.0, deviation)
-    assert law.normal_laplace_pvalue(60.0, deviation(0.04 * p), 5.0) == pytest.approx(0.96 * p, rel=1e-6)
-    assert law.bounded_pvalue(0.0, 5.0, deviation) == 1.0 and law.bounded_pvalue(1e9, 5.0, deviation) <= 1e-11
-    pvalues = [law.bounded_pvalue(value, 5.0, deviation) for value in np.linspace(0, 100, 30)]
+    p = null.bounded_pvalue(60.0, 5.0, deviation)
+    assert null.normal_laplace_pvalue(60.0, deviation(0.04 * p), 5.0) == pytest.approx(0.96 * p, rel=1e-6)
+    assert null.bounded_pvalue(0.0, 5.0, deviation) == 1.0 and null.bounded_pvalue(1e9, 5.0, deviation) <= 1e-11
+    pvalues = [null.bounded_pvalue(value, 5.0, deviation) for value in np.linspace(0, 100, 30)]
     assert pvalues == sorted(pvalues, reverse=True)
 
 
@@ -180,7 +180,7 @@ def test_the_rank_of_a_score_is_uniform_under_exchange() -> None:
     scores = []
     for _ in range(6_000):
         values = rng.integers(4, size=20).astype(np.float64)
-        scores.append(law.score_of_rank(float(values[0]), values[1:], float(np.abs(values).max()), generator))
+        scores.append(null.score_of_rank(float(values[0]), values[1:], float(np.abs(values).max()), generator))
     assert stats.kstest(scores, "norm").statistic < 0.041
 
 
@@ -190,7 +190,7 @@ def test_a_rank_does_not_depend_on_the_order_in_which_terms_are_added() -> None:
     left, right = (rng.random((2, 60, 1)) < 0.05) - 0.05
     orders = [np.random.default_rng(seed).permutation(60) for seed in range(1_000)]
     scores, moved = (
-        [law.term(law.permutation_score(left[order], right[order], 99, 1.0, generator_from_seed(seed)))
+        [null.term(null.permutation_score(left[order], right[order], 99, 1.0, generator_from_seed(seed)))
          for seed, order in enumerate(some)] for some in ([np.arange(60)] * 1_000, orders)
     )  # fmt: skip
     # The same data, so the same distribution: two-sample Kolmogorov, a false alarm below 1e-8.
@@ -201,9 +201,9 @@ def test_the_studentised_covariance_of_several_columns_is_that_of_each_pair() ->
     rng = np.random.default_rng(0)
     left, right = rng.normal(size=(50, 2)), rng.normal(size=(50, 3))
     products = left[:, :, None] * right[:, None, :]
-    assert law.studentised(left, right) == pytest.approx(products.sum(axis=0) / np.sqrt((products**2).sum(axis=0)))
-    assert law.studentised(np.zeros((5, 1)), np.ones((5, 1)))[0, 0] == 0
-    assert law.permutation_score(left[:, :1], left[:, :1], 99, 1.0, generator_from_seed(2)) > 2
+    assert null.studentised(left, right) == pytest.approx(products.sum(axis=0) / np.sqrt((products**2).sum(axis=0)))
+    assert null.studentised(np.zeros((5, 1)), np.ones((5, 1)))[0, 0] == 0
+    assert null.permutation_score(left[:, :1], left[:, :1], 99, 1.0, generator_from_seed(2)) > 2
 
 
 def block_sums(monkeypatch: pytest.MonkeyPatch) -> list[int]:
