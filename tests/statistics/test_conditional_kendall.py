@@ -18,7 +18,7 @@ from dpcausal.papers.statistics.rank import (
     table_kendall_steps,
 )
 from dpcausal.statistics.rank import conditional_kendall, conditional_kendall_sensitivity
-from tests.conformance import exhaustive
+from tests.conformance import STARTS, exhaustive, search
 
 Rows = Any
 
@@ -42,6 +42,25 @@ def two_corners(m: int) -> Rows:
     rows[half : 2 * half] = 1, 0, 1
     rows[2 * half :] = 0, 0, 0
     return rows
+
+
+SPECIAL: dict[str, Any] = {
+    "binary": {"levels": [0, 1], "columns": 3, "sizes": (5, 9),
+               "starts": {**STARTS, "two corners": lambda _rng, m, low, high: two_corners(m)}},
+    "one_stratum": {"columns": 2, "sizes": (5, 11)},
+}  # fmt: skip
+
+
+@pytest.mark.proves("conditional-kendall")
+@pytest.mark.parametrize("case", SPECIAL)
+def test_the_bounds_of_two_values_and_of_one_stratum_are_reached_and_never_passed(case: str) -> None:
+    def coefficient(rows: Rows) -> float:
+        return conditional_kendall(rows[:, 0], rows[:, 1], rows[:, 2] if case == "binary" else np.zeros(len(rows)))
+
+    def bound(m: int) -> Any:
+        return conditional_kendall_sensitivity(m, **{case: True}).bound
+
+    assert 0.99 < search(coefficient, bound, evaluations=3_000, **SPECIAL[case]).ratio <= 1 + 1e-12
 
 
 @pytest.mark.proves("conditional-kendall")

@@ -20,7 +20,7 @@ from dpcausal.statistics.strata import (
     stratum_moments,
     stratum_spread,
 )
-from tests.conformance import exhaustive
+from tests.conformance import check_claim
 
 Rows = Any
 
@@ -51,12 +51,6 @@ def spread(rows: Rows) -> int:
     return stratum_spread(np.rint(rows[:, 0]).astype(np.int64), whole(rows)[1])
 
 
-@pytest.mark.proves("stratum-covariance")
-def test_the_bound_of_one_stratum_is_attained_and_holds_for_all_small_tables_of_two_values() -> None:
-    worst, _ = exhaustive(lambda rows: covariance(np.column_stack([rows, np.zeros(len(rows))])), (0, 1), 5, columns=2)
-    assert 0.75 * covariance_sensitivity(1).bound < worst <= covariance_sensitivity(1).bound
-
-
 def corners(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
     """All others at (1, 1) in one stratum and at (1, 0) in the other, a row at (0, 0) of the first."""
     rows = np.ones((m, 3))
@@ -64,6 +58,19 @@ def corners(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
     rows[m // 2 :, 1:] = 0, 2
     rows[0] = 0
     return rows
+
+
+@pytest.mark.proves("stratum-covariance")
+@pytest.mark.proves("contingency-table")
+def test_the_bounds_of_one_stratum_and_of_a_table_in_l2_are_reached_and_never_passed() -> None:
+    def one(rows: Rows) -> int:
+        return covariance(np.column_stack([rows, np.zeros(len(rows))]))
+
+    def table(rows: Rows) -> Any:
+        return contingency(list(np.rint(rows).astype(np.int64).T), [2, 3, 2]).ravel()
+
+    check_claim(one, lambda m: covariance_sensitivity(1), sizes=(5, 30), reached=0.8, mutant=0.75, columns=2)
+    check_claim(table, lambda m: contingency_sensitivity(Norm.L2), sizes=(3, 9), columns=3, high=[1.0, 2.0, 1.0])
 
 
 @pytest.mark.proves("stratum-covariance")
