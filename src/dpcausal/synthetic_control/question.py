@@ -220,12 +220,9 @@ class Treated(Question[Any]):
             interval=None if answer.reach is None else (att - answer.reach * half, att + answer.reach * half),
             pvalue=answer.pvalue, donor_free_forecast=free, donor_free_rule=plan.free.rule, observed=observed,
             past=past, past_times=past_times,
-            mixing=answer.mixing, fit=None if path.fit is None else path.fit * half,
-            own_fit=None if plan.free.error is None else plan.free.error * half,
-            path_noise=None if path.noise is None else path.noise * half, donor_weight=path.weight,
-            loadings=None if path.loadings is None else path.loadings * half,
-            level=None if path.level is None else path.level * half,
-            covariance=None if path.covariance is None else path.covariance * half**2,
+            mixing=answer.mixing, fit=times(path.fit, half), own_fit=times(plan.free.error, half),
+            path_noise=times(path.noise, half), donor_weight=path.weight, loadings=times(path.loadings, half),
+            level=times(path.level, half), covariance=times(path.covariance, half**2),
             interval_reason=answer.interval_reason, pvalue_reason=answer.pvalue_reason, coverage=self.coverage,
             method=planned.method.name,
             settings=planned.method.options(), n=panel.n,
@@ -244,6 +241,11 @@ class OneTreated(Treated):
 
     def finalize(self, answer: tuple[SyntheticControl, ...]) -> SyntheticControl:
         return answer[0]
+
+
+def times(value: Any, factor: float) -> Any:
+    """Return a number or an array in another unit; ``None`` stays."""
+    return None if value is None else value * factor
 
 
 def past_of(panel: Panel, target: Any) -> Reals:

@@ -10,12 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.codec import storable
+from dpcausal.core.validate import check_choice
 from dpcausal.data.panels.periods import Label, period_label, unit_name
 from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.plotting import axes, titled
 from dpcausal.result import Guarantee, Result, ci_text, number_text, p_text, signed_text
 
 Reals = npt.NDArray[np.float64]
+
+FEW = 8
+"""Most labels on the time axis."""
 
 
 @storable("SyntheticControl")
@@ -206,59 +210,36 @@ class SyntheticControl(Result):
 
     def plot(self, ax: Any = None, *, what: str = "path") -> Any:
         """Draw the path (observed and counterfactual) or, with ``what="gap"``, the effect with its interval."""
-
-        pictures = {"path": draw_path, "gap": draw_gap}
-        if not (isinstance(what, str) and what in pictures):
-            raise ParameterError("what must be 'path' or 'gap'")
-        return pictures[what](self, ax)
-
-
-FEW = 8
-"""Most labels on the time axis."""
-
-
-def draw_path(answer: SyntheticControl, ax: Any = None) -> Any:
-    ax = axes(ax)
-    start, m = len(answer.past), len(answer.observed)
-    after = np.arange(start, start + m)
-    seen = np.concatenate([answer.past, answer.observed])
-    ax.plot(np.arange(start + m), seen, color="black", label="observed (public)")
-    _path(ax, after, answer.counterfactual, "tab:blue", "-", "without the treatment (released)")
-    _path(ax, after, answer.donor_free_forecast, "0.6", ":", f"own {answer.donor_free_rule} forecast (public)")
-    if answer.interval is not None:
-        half = (answer.interval[1] - answer.interval[0]) / 2
-        low, high = answer.counterfactual - half, answer.counterfactual + half
-        ax.fill_between(after, low, high, color="tab:blue", alpha=0.12, linewidth=0,
-                        label=f"± the {answer.coverage:.0%} interval of the mean, not of each period")  # fmt: skip
-    return _finish(ax, answer, "outcome")
-
-
-def draw_gap(answer: SyntheticControl, ax: Any = None) -> Any:
-    ax = axes(ax)
-    start, m = len(answer.past), len(answer.observed)
-    after = np.arange(start, start + m)
-    ax.axhline(0, color="0.6", linewidth=1)
-    _path(ax, after, answer.effect, "tab:blue", "-", "effect (released)")
-    ax.plot([after[0], after[-1]], [answer.att, answer.att], color="black", linewidth=1, label="mean effect (released)")
-    if answer.interval is not None:
-        ax.axhspan(*answer.interval, color="0.6", alpha=0.15, linewidth=0,
-                   label=f"{answer.coverage:.0%} interval of the mean effect")  # fmt: skip
-    return _finish(ax, answer, "effect")
-
-
-def _path(ax: Any, places: Any, values: Any, colour: str, line: str, label: str) -> None:
-    ax.plot(places, values, line, color=colour, marker="o" if len(places) == 1 else None, label=label)
-
-
-def _finish(ax: Any, answer: SyntheticControl, label: str) -> Any:
-    times = (*answer.past_times, *answer.times)
-    ax.axvline(len(answer.past) - 0.5, color="0.4", linestyle="--", linewidth=1)
-    places = np.unique(np.linspace(0, len(times) - 1, min(FEW, len(times))).round().astype(int))
-    ax.set_xticks(places, [str(times[place]) for place in places])
-    ax.set_ylabel(label)
-    sure = "" if answer.pvalue is None else f", placebo p = {answer.pvalue:.3g}"
-    ax.legend(fontsize="small")
-    return titled(ax, f"{answer.target}: mean effect {answer.att:+.4g}{sure}", answer.stamp())
+        gap, ax, start = check_choice("what", what, ("path", "gap")) == "gap", axes(ax), len(self.past)
+        times = (*self.past_times, *self.times)
+        after = np.arange(start, len(times))
+        marker, level = "o" if len(after) == 1 else None, f"the {self.coverage:.0%} interval of the mean"
+        if gap:
+            ax.axhline(0, color="0.6", linewidth=1)
+            ax.plot(after, self.effect, color="tab:blue", marker=marker, label="effect (released)")
+            ends = [after[0], after[-1]]
+            ax.plot(ends, [self.att, self.att], color="black", linewidth=1, label="mean effect (released)")
+            if self.interval is not None:
+                ax.axhspan(*self.interval, color="0.6", alpha=0.15, linewidth=0, label=f"{level} effect")
+        else:
+            observed, own = np.concatenate([self.past, self.observed]), f"own {self.donor_free_rule} forecast (public)"
+            ax.plot(np.arange(len(times)), observed, color="black", label="observed (public)")
+            ax.plot(
+                after, self.counterfactual, color="tab:blue", marker=marker, label="without the treatment (released)"
+            )
+            ax.plot(after, self.donor_free_forecast, ":", color="0.6", marker=marker, label=own)
+            if self.interval is not None:
+                half = (self.interval[1] - self.interval[0]) / 2
+                low, high = self.counterfactual - half, self.counterfactual + half
+                ax.fill_between(after, low, high, color="tab:blue", alpha=0.12, linewidth=0,
+                                label=f"± {level}, not of each period")  # fmt: skip
+        ax.axvline(start - 0.5, color="0.4", linestyle="--", linewidth=1)
+        places = np.unique(np.linspace(0, len(times) - 1, min(FEW, len(times))).round().astype(int))
+        ax.set_xticks(places, [str(times[place]) for place in places])
+        ax.set_ylabel("effect" if gap else "outcome")
+        sure = "" if self.pvalue is None else f", placebo p = {self.pvalue:.3g}"
+        ax.legend(fontsize="small")
+        return titled(ax, f"{self.target}: mean effect {self.att:+.4g}{sure}", self.stamp())
 
 
 @storable("AverageEffect")
@@ -337,14 +318,11 @@ def average_effect(answers: Sequence[SyntheticControl]) -> AverageEffect:
     calls = {(answer.guarantee.ledger_head, answer.guarantee.loss, answer.coverage) for answer in listed}
     if len(calls) > 1 or len({unit_name(answer.target) for answer in listed}) < len(listed):
         raise ParameterError("answers must be of different targets, and of one call, which shared one budget")
-    halves, effects = [], tuple(float(answer.att) for answer in listed)
-    reason = ""
-    for answer in listed:
-        if answer.interval is None:
-            reason = reason or f"{answer.target} has none, {answer.interval_reason}"
-        else:
-            halves.append((answer.interval[1] - answer.interval[0]) / 2)
-    att, half = float(np.mean(effects)), float(np.mean(halves)) if not reason else None
+    effects, intervals = tuple(float(answer.att) for answer in listed), [answer.interval for answer in listed]
+    halves = [(one[1] - one[0]) / 2 for one in intervals if one is not None]
+    reasons = (f"{answer.target} has none, {answer.interval_reason}" for answer in listed if answer.interval is None)
+    att, reason = float(np.mean(effects)), next(reasons, "")
+    half = None if reason else float(np.mean(halves))
     caveats = dict.fromkeys(caveat for answer in listed for caveat in answer.guarantee.caveats)
     return AverageEffect(
         targets=tuple(answer.target for answer in listed), effects=effects, att=att,

@@ -20,16 +20,7 @@ Integers = npt.NDArray[np.int64]
 def histograms(cells: Integers, size: int, mass: Integers) -> Integers:
     """Return the masses by bins of each column, shape (columns, size): exact.
 
-    Parameters
-    ----------
-    cells : int64 array, shape (n, columns)
-        The bin of each row in each column, from 0 to ``size`` − 1.
-    mass : int64 array, shape (n,)
-        Of each row, at least 0; those of a unit sum to at most ``GRID``.
-
-    Notes
-    -----
-    *Guarantee*: ``histograms_sensitivity(columns)``.
+    The masses of a unit's rows sum to at most ``GRID``.  *Guarantee*: ``histograms_sensitivity(columns)``.
     """
     return np.stack([np.bincount(column, mass, size) for column in cells.T]).astype(np.int64)
 
@@ -42,18 +33,8 @@ def histograms_sensitivity(columns: int) -> Sensitivity:
 def residual_sums(cells: Integers, size: int, residuals: Reals, mass: Integers) -> Integers:
     """Return the sum of each residual by bins, shape (residuals, size), in units of 1 / ``GRID``: exact.
 
-    Parameters
-    ----------
-    cells : int64 array, shape (n,)
-        The bin of each row.
-    residuals : float array, shape (n, M)
-        What lies outside [−1, 1] counts as the nearer end, what is no number as 0.
-    mass : int64 array, shape (n,)
-        As for ``histograms``.
-
-    Notes
-    -----
-    *Guarantee*: ``residual_sums_sensitivity(M)``.
+    What lies outside [−1, 1] counts as the nearer end, what is no number as 0.
+    *Guarantee*: ``residual_sums_sensitivity(residuals)``.
     """
     whole = np.rint(_inside(residuals, -1.0) * mass[:, None])
     return np.stack([np.bincount(cells, column, size) for column in whole.T]).astype(np.int64)
@@ -73,14 +54,7 @@ def residual_sums_sensitivity(residuals: int, norm: Norm = Norm.L2) -> Sensitivi
 def pair_functions(functions: Reals, residuals: Reals, mass: Integers) -> Integers:
     """Return the sum of each residual times each function, shape (M, K), in units of 1 / ``GRID``: exact.
 
-    Parameters
-    ----------
-    functions : float array, shape (n, K)
-        In [−1, 1], as the residuals, shape (n, M).
-
-    Notes
-    -----
-    *Guarantee*: ``pair_functions_sensitivity(K, M)``.
+    Both are cut to [−1, 1].  *Guarantee*: ``pair_functions_sensitivity(K, M)``.
     """
     functions, residuals = _inside(functions, -1.0), _inside(residuals, -1.0)
     sums = [[np.rint(r * f * mass).sum() for f in functions.T] for r in residuals.T]
@@ -95,11 +69,7 @@ def pair_functions_sensitivity(functions: int, residuals: int) -> Sensitivity:
 def capped_squares(numbers: Reals, mass: Integers) -> Integers:
     """Return the sum of each number of [0, 1], shape (M,), in units of 1 / ``GRID``: exact.
 
-    What lies outside counts as the nearer end, what is no number as 0.
-
-    Notes
-    -----
-    *Guarantee*: ``capped_squares_sensitivity(M)``.
+    What lies outside counts as the nearer end, what is no number as 0.  *Guarantee*: ``capped_squares_sensitivity(M)``.
     """
     whole = np.rint(_inside(numbers, 0.0) * mass[:, None])
     sums: Integers = whole.sum(axis=0).astype(np.int64)
@@ -147,21 +117,10 @@ def haar_levels(size: int) -> Integers:
 
 
 def smoothed(sums: Reals, deviation: float, threshold: float, rise: float) -> Reals:
-    """Return sums by bins in order, with the noise shrunken by translation-invariant hard thresholding.
+    """Return sums by bins in order, a power of 2 of them, with the noise shrunken by hard thresholding.
 
-    The sums are mirrored at their ends, and the thresholded transforms of all circular shifts are averaged.
-
-    Parameters
-    ----------
-    sums : float array, shape (a power of 2,)
-    deviation : float
-        Of each sum.
-    threshold, rise : float
-        In deviations: of the coarse details, and so much more a level from the third on.
-
-    Notes
-    -----
-    *Source*: Coifman & Donoho (1995), translation-invariant de-noising.
+    The sums are mirrored at their ends, and the thresholded transforms of all circular shifts are averaged.  The
+    threshold, in deviations, rises from the third level on.  *Source*: Coifman & Donoho (1995).
     """
 
     def averaged(values: Reals) -> Reals:

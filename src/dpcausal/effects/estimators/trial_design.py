@@ -279,6 +279,13 @@ class CentredScores:
     """Whether the counts say clearly that some records are left out."""
     off: float
     """By how many deviations the arms' shares differ from the probabilities."""
+    centres: Reals
+    weights: Reals
+    """Of the strata."""
+    first: float
+    """The effect by the centres alone."""
+    beyond: Reals
+    """The effect by the centres in each stratum, less ``first``."""
 
     @classmethod
     def of(cls, design: DrawnArms, cells: NoisyCells, question: EffectQuestion) -> CentredScores:
@@ -299,33 +306,20 @@ class CentredScores:
         )
         deviations = float((np.abs(off) / np.sqrt(variance)).max())
         least = LEAST_COUNT if noise.any() else LEAST_EXACT
-        return cls(design, np.maximum(N, least), T, Q, rest, np.maximum(total, 0.0), missing, deviations)
+        N, totals = np.maximum(N, least), np.maximum(total, 0.0)
+        centres, weights = np.clip(T / N, 0.0, 1.0), totals / max(float(totals.sum()), 1e-9)
+        gaps = np.asarray(centres[1] - centres[0])
+        first = float(weights @ gaps)
+        return cls(design, N, T, Q, rest, totals, missing, deviations, centres, weights, first, gaps - first)
 
     @property
     def sums(self) -> Sums:
         return Sums(self.N, self.T, self.Q, self.noise[:2, :2].max(axis=(2, 3)))
 
     @property
-    def centres(self) -> Reals:
-        return np.clip(self.T / self.N, 0.0, 1.0)
-
-    @property
-    def gaps(self) -> Reals:
-        control, treated = self.centres
-        return np.asarray(treated - control)
-
-    @property
-    def weights(self) -> Reals:
-        return self.totals / max(float(self.totals.sum()), 1e-9)
-
-    @property
-    def first(self) -> float:
-        return float(self.weights @ self.gaps)
-
-    @property
     def ends(self) -> tuple[float, float]:
         """The least and the largest score less ``first``; 0 lies within."""
-        (c0, c1), (p0, p1), d = self.centres, self.design.arms, self.gaps - self.first
+        (c0, c1), (p0, p1), d = self.centres, self.design.arms, self.beyond
         low = np.concatenate([d - c1 / p1, d - (1 - c0) / p0])
         high = np.concatenate([d + (1 - c1) / p1, d + c0 / p0])
         return min(float(low.min()), 0.0), max(float(high.max()), 0.0)
@@ -335,7 +329,7 @@ class CentredScores:
         weight, centre = np.zeros(self.design.table.shape), np.zeros(self.design.table.shape)
         for sign, code, c, p in zip((-1, 1), self.design.pair, self.centres, self.design.arms, strict=True):
             weight[code], centre[code] = sign / p, c
-        scores: Reals = (self.gaps - self.first)[place] + weight[arm, place] * (
+        scores: Reals = self.beyond[place] + weight[arm, place] * (
             np.clip(np.nan_to_num(unit, nan=0.5), 0.0, 1.0) - centre[arm, place]
         )
         return scores
@@ -358,7 +352,7 @@ class CentredScores:
         ends = self.totals * p * np.maximum(c, 1 - c) ** 2
         most = np.minimum(self.N * c * (1 - c) + np.sqrt(of_mean) + 2 * of_mean / self.N, ends)
         of_gaps = (of_mean / self.N**2).sum(axis=0)
-        between = max(float(W @ ((self.gaps - self.first) ** 2 - (1 - W) * of_gaps)), 0.0) / n
+        between = max(float(W @ (self.beyond**2 - (1 - W) * of_gaps)), 0.0) / n
         return SumEstimate(
             estimate=self.first + part * mean_score, noise=(part * noise) ** 2 + (1 - part) ** 2 * of_first,
             sampling=between + min(max(sampling, 0.0), float((weights**2 * most).sum())), weights=weights, means=c,
