@@ -102,7 +102,7 @@ class Learnt:
             gains[place] = (grown - chance) / (2 * spread / self.U.shape[1] + 1e-12) ** 0.5
         return gains
 
-    def beside(self, added: list[Reals]) -> Self:
+    def with_terms(self, added: list[Reals]) -> Self:
         if not added:
             return self
         terms = [*self.terms, *added]
@@ -137,11 +137,11 @@ def max_likelihood_kernel(columns: Columns, slopes: list[Learnt], together: Real
     more, cuts = more_terms(columns, together), cut_terms(columns, together)
     all_scores = [one.scores([*more, *cuts]) for one in slopes]
     sides = {
-        0: [one.beside(_chosen(more, scores[: len(more)])) for one, scores in zip(slopes, all_scores, strict=True)],
-        1: [one.beside(_chosen([*more, *cuts], scores)) for one, scores in zip(slopes, all_scores, strict=True)],
+        0: [one.with_terms(_chosen(more, scores[: len(more)])) for one, scores in zip(slopes, all_scores, strict=True)],
+        1: [one.with_terms(_chosen([*more, *cuts], scores)) for one, scores in zip(slopes, all_scores, strict=True)],
     }
     if first := with_cuts(columns, slopes, SURE_FIRST):
-        sides[2] = [one.beside(_chosen([*more, *cuts], one.scores([*more, *cuts]))) for one in first]
+        sides[2] = [one.with_terms(_chosen([*more, *cuts], one.scores([*more, *cuts]))) for one in first]
     each = places(columns, len(together))
     return sides[max(sides, key=lambda looks: sum(one.evidence() for one in sides[looks]) - looks * each)]
 
@@ -151,7 +151,7 @@ def with_cuts(columns: Columns, sides: list[Learnt], sure: float) -> list[Learnt
     cuts = cut_terms(columns, np.hstack([one.leaving()(one.U) for one in sides]), along_pairs=True)
     scores = sum((one.scores(cuts) for one in sides), np.zeros(len(cuts)))
     taken = _chosen(cuts, scores, sure * places(columns, len(sides[0].U)))
-    return [one.beside(taken) for one in sides if taken]
+    return [one.with_terms(taken) for one in sides if taken]
 
 
 def places(columns: Columns, rows: int) -> float:

@@ -39,7 +39,7 @@ SMALL_ERROR, LARGEST_ERROR = 0.025, 0.06
 error, in standard deviations of the outcome; there is none where the error of the largest share is larger."""
 SPREADS, LEAST_SPREAD = 1.25, 0.01
 """Residuals of the outcome are cut at so many of their standard deviations, which are at least a part of its range."""
-SHOWN = 2 / 3
+MEASURED_SHARE = 2 / 3
 """The share of the bias that the sums show: what varies within quarters, or beyond where residuals are cut, is not."""
 LEAST_FULL = 0.5
 """A part is checked if it has such a share of the records that it would have if all had as many."""
@@ -90,7 +90,7 @@ def check_parts(
         noisy, noise = _release(answer, of_each, allotment)
         bias, variance = strata.bias(name, noisy.reshape(2, -1, QUARTERS), noise)
         value, spread = value + bias, spread + variance
-    width = cells.values[0].width / SHOWN
+    width = cells.values[0].width / MEASURED_SHARE
     return PartBias(value * width, math.sqrt(spread) * width)
 
 

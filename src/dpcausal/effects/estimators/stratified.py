@@ -42,7 +42,7 @@ QUARTERS, ROUNDS, MOST_FOR_WINDOWS = 4, 6, Fraction(3, 20)
 of the loss that this may cost at most."""
 CLEAR, LEAST_DEVIATION = 32, 0.25
 """With four parts of each number, cells that exceed their noise by that many deviations leave room for more parts."""
-SHOWN = 1.25
+SPARE = 1.25
 """Cells that are alike and so many times the least that is shown give an interval in 0.8 of all draws or more."""
 
 LEARNT = (
@@ -82,7 +82,7 @@ class Stratified(SumsOverRows, EffectMethod):
             raise InfeasibleError(
                 f"{question.n} rows in {question.cells} cells of treatment and strata are {mean:.3g} a cell, and at "
                 f"{loss} a cell needs {least:.3g} to be distinguished from the noise: if all cells are alike, at least "
-                f"{_enough(loss, SHOWN * least / mean)} or {math.ceil(SHOWN * least * question.cells)} rows give an "
+                f"{_enough(loss, SPARE * least / mean)} or {math.ceil(SPARE * least * question.cells)} rows give an "
                 "interval, and more where arms or strata are unequal; or adjust for fewer or coarser columns"
             )
         return self
