@@ -95,7 +95,7 @@ def test_the_worst_person_that_a_search_finds_is_within_the_bound_of_a_record(ro
 
 
 def frame(seed: int) -> dict[str, np.ndarray]:
-    """Return 1 to 4 rows a person, some of which lack x."""
+    """Return 1 to 4 rows a person, some of which have no x."""
     rng = np.random.default_rng(seed)
     ids = np.repeat(np.arange(PERSONS), rng.integers(1, 5, PERSONS))
     n = len(ids)
@@ -158,9 +158,9 @@ def test_what_is_paid_for_is_told_in_every_form_and_comes_back_free(way: str) ->
     table = table_of(frame(0), name="contract")
     answer = EXAMPLES[way](table)
     (entry,) = table.ledger.entries()
-    told = answer.to_json()
-    assert json.loads(told)["guarantee"]["ledger_head"] == answer.guarantee.ledger_head == entry.hash
-    assert pickle.loads(pickle.dumps(answer)).to_json() == told
+    text = answer.to_json()
+    assert json.loads(text)["guarantee"]["ledger_head"] == answer.guarantee.ledger_head == entry.hash
+    assert pickle.loads(pickle.dumps(answer)).to_json() == text
     assert answer.guarantee.private and all(dpc.explain(claim) for claim in answer.guarantee.proofs)
     if isinstance(answer, Result):
         assert "\n" not in repr(answer) and set(answer.summary().splitlines()[:1]) <= set(answer.details().splitlines())
@@ -194,22 +194,22 @@ def test_a_whole_person_moves_no_answer_past_its_bound_or_the_question_is_refuse
     result = EXAMPLES[way](table)
     unit = table.unit.value
     assert result.guarantee.unit.value == unit == table.ledger.entries()[0].unit and unit.startswith("person")
-    told = result.details() if hasattr(result, "details") else "\n".join(result.guarantee.lines())
-    assert f"unit: {unit}." in told and "the number of persons" in told and result.n == PERSONS
+    text = result.details() if hasattr(result, "details") else "\n".join(result.guarantee.lines())
+    assert f"unit: {unit}." in text and "the number of persons" in text and result.n == PERSONS
     for seed in range(3):
         before = lacking(frame(seed)) if seed == 1 else frame(seed)
         after = replaced(before, seed, ids)
 
-        def asked(columns: dict[str, np.ndarray]) -> Any:
+        def ask(columns: dict[str, np.ndarray]) -> Any:
             found = table_of(columns, ids)
-            EXAMPLES[way](found.where("z", at_least=0.99) if seed == 2 else found)  # noqa: B023
+            return EXAMPLES[way](found.where("z", at_least=0.99) if seed == 2 else found)  # noqa: B023
 
         if seed == 2 and way in OF_ALL_ROWS:
             for columns in (before, after):
                 with pytest.raises(ParameterError, match="of a subgroup"):
-                    asked(columns)
+                    ask(columns)
             continue
-        audit = compare(lambda: asked(before), lambda: asked(after), answers="high" if seed == 1 else "low", seed=seed)  # noqa: B023
+        audit = compare(lambda: ask(before), lambda: ask(after), answers="high" if seed == 1 else "low", seed=seed)  # noqa: B023
         assert not audit.violated, audit.summary()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = '''
+PROGRAM = """
 import pickle, sys
 from pathlib import Path
 import numpy as np
@@ -72,7 +72,7 @@ try:
     raise SystemExit("a changed ledger was opened")
 except errors.LedgerDamagedError:
     print(len(refusals), "refusals stand")
-'''
+"""
 
 
 @pytest.mark.parametrize("optimised", [True, False])

@@ -75,10 +75,7 @@ def test_a_saved_release_is_read_by_a_program_that_asked_nothing_else(tmp_path: 
     schema = dpc.Schema({name: dpc.Bounded(0, 1) for name in frame})
     table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.ZCDP(1)))
     (tmp_path / "r.json").write_text(dpc.moments(table, ["x", "y"], loss=dpc.ZCDP(1)).to_json())
-    program = (
-        "import sys, dpcausal; "
-        "print(dpcausal.Release.from_json(open(sys.argv[1]).read()).kind)"
-    )
+    program = "import sys, dpcausal; print(dpcausal.Release.from_json(open(sys.argv[1]).read()).kind)"
     told = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path / "r.json")], capture_output=True, text=True, check=True
     )

@@ -46,6 +46,4 @@ def load_rand() -> Any:
     # The loader of statsmodels drops the persons; its raw file has them.
     raw = pandas.read_csv(Path(randhie.__file__).parent / "src" / "randhie.csv")
     frame = raw.rename(columns={"mdvis": "visits", "xage": "age"})
-    return frame.assign(
-        coinsurance=np.log1p(raw["coins"].to_numpy()), free=np.where(raw["coins"] == 0, "yes", "no")
-    )
+    return frame.assign(coinsurance=np.log1p(raw["coins"].to_numpy()), free=np.where(raw["coins"] == 0, "yes", "no"))

@@ -191,16 +191,16 @@ def test_the_sparse_vector_is_that_of_a_sum_over_all_noise() -> None:
 
 def test_the_sparse_vector_asks_for_both_of_its_scales(monkeypatch: pytest.MonkeyPatch) -> None:
     """Too little noise on the bar alone, or on the answers alone, hardly shows in its outputs."""
-    asked: list[float] = []
+    scales: list[float] = []
 
     def sampler(values: Any, scale: float, **claims: Any) -> Any:
-        asked.append(scale)
+        scales.append(scale)
         return values
 
     monkeypatch.setattr(noise, "add_geometric", sampler)
     row = next(row for row in EXACT if row.name == "sparse-vector")
     row.draw((0, 0, 0), 1.0, 1, 1.0)
-    assert asked == pytest.approx([2.0, 4.0], rel=1e-9)
+    assert scales == pytest.approx([2.0, 4.0], rel=1e-9)
 
 
 def test_propose_test_release_and_stable_values_are_those_of_many_runs_of_the_definition() -> None:

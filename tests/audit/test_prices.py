@@ -84,5 +84,5 @@ def test_a_hunt_comes_to_the_bound_and_past_a_wrong_one() -> None:
     assert hunt(of_sum(1.0), pairs=60) == right
     assert hunt(of_sum(0.95), pairs=60).violated
     assert hunt(of_sum(1.0, high=math.inf), pairs=60).violated
-    told = hunt(of_sum(1.0, label=lambda rows: f"sum of {np.count_nonzero(rows)}"), pairs=60)
-    assert told.violated and told.share == math.inf
+    by_label = hunt(of_sum(1.0, label=lambda rows: f"sum of {np.count_nonzero(rows)}"), pairs=60)
+    assert by_label.violated and by_label.share == math.inf

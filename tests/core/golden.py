@@ -22,9 +22,7 @@ SCHEMA = dpc.Schema({
     "a": dpc.Levels([0, 1]), "b": dpc.Levels(["no", "yes"], other="no"), "u": dpc.Bounded(-4, 4),
     "v": dpc.Bounded(-4, 4, cuts=[-1, 1]),
 })  # fmt: skip
-PERIODS = dpc.Schema(
-    {"t": dpc.Levels([1, 2, 3]), "g": dpc.Levels(["2", "never"]), "y": dpc.Bounded(0, 1)}
-)
+PERIODS = dpc.Schema({"t": dpc.Levels([1, 2, 3]), "g": dpc.Levels(["2", "never"]), "y": dpc.Bounded(0, 1)})
 PURE, GAUSSIAN = dpc.PureDP(0.5), dpc.ApproxDP(2, 1e-6)
 methods = dpc.methods
 

@@ -225,9 +225,7 @@ def test_a_run_that_ends_between_spend_and_answer_is_not_paid_again_unasked(
     assert rule_of(lambda: other()(ledger), LedgerError) == "spent-without-answer"
     assert (ledger.remaining, ledger.head) == (left, head)
     CALLS["direction"](ledger)  # other questions go on
-    assert not dpc.ci_test(
-        table(ledger), "a", "b", given=["u"], loss=LOSS, method="gcm", refresh=True
-    ).guarantee.cached
+    assert not dpc.ci_test(table(ledger), "a", "b", given=["u"], loss=LOSS, method="gcm", refresh=True).guarantee.cached
     assert other()(ledger).guarantee.cached.startswith("spend 3")
 
 

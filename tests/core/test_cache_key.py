@@ -148,9 +148,7 @@ ORDERS: dict[str, Callable[..., Any]] = {
 def test_an_order_that_an_option_or_an_answer_follows_makes_another_question(ask: Callable[..., Any]) -> None:
     """Seen to fail: an effect whose sizes stood in the other order was given the first one's cached result."""
     columns = {name: np.zeros(2500) for name in "uv"} | {name: np.zeros(2500, dtype=int) for name in "abc"}
-    schema = dpc.Schema(
-        {name: dpc.Bounded(-4, 4) for name in "uv"} | {name: dpc.Levels([0, 1]) for name in "abc"}
-    )
+    schema = dpc.Schema({name: dpc.Bounded(-4, 4) for name in "uv"} | {name: dpc.Levels([0, 1]) for name in "abc"})
     t = dpc.Table(columns, schema, LEDGER, name="orders")
     assert form(lambda: ask(t, lambda names: names)) != form(lambda: ask(t, lambda names: names[::-1]))
 

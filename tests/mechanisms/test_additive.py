@@ -123,7 +123,6 @@ def test_the_declared_scale_is_that_of_the_claim(
     assert np.asarray(noisy).dtype == question._answer.dtype
 
 
-
 @pytest.mark.proves("gaussian")
 @pytest.mark.parametrize("order", [1.01, 2.0, 30.0])
 @pytest.mark.parametrize("bound", [1, 2, 5])

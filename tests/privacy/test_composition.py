@@ -347,9 +347,7 @@ def coarse_gaussian(rho: float, cuts: Iterable[float]) -> Step:
     return Step(ZCDP(rho), None, tuple(laws))
 
 
-def worst(
-    steps: list[Step], epsilon: float, rounds: int, admits: Callable[[Totals, Cost], Totals | None]
-) -> float:
+def worst(steps: list[Step], epsilon: float, rounds: int, admits: Callable[[Totals, Cost], Totals | None]) -> float:
     """The largest max over events S of P(S) − e^ε Q(S) that an adaptive analyst can reach in some rounds."""
 
     def value(p: float, q: float, totals: Totals, left: int) -> float:

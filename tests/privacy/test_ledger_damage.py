@@ -261,5 +261,3 @@ def test_a_file_cut_short_is_an_older_copy_which_a_noted_head_tells(path: Path, 
         assert Ledger.open(path).verify().ok
         with pytest.raises(LedgerDamagedError, match="noted head"):
             Ledger.open(path, head)
-
-

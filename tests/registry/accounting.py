@@ -238,7 +238,7 @@ MUTANTS = (
     Case("a pure ε charged as ε²/4", "ledger", lambda: too_cheap(lambda epsilon: epsilon**2 / 4)),
     Case("a pure ε charged as ε²/8", "ledger", lambda: too_cheap(lambda epsilon: epsilon**2 / 8)),
     Case("costs rounded down to units", "ledger", lambda: overspent(lambda loss: math.floor(loss.epsilon * 1e9))),
-)
+)  # fmt: skip
 
 CONTROLS = (
     by_grey_box("a clipped sum", right, (EMPTY, [7.0, *EMPTY[1:]])),

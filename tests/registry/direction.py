@@ -376,12 +376,12 @@ def on_neighbours(ask: Callable[[Rows], Any], protect: str, size: int) -> Neighb
     return Neighbours(pair, Search(ask, size, LOW, HIGH, places))
 
 
-def half_on_neighbours(protect: str, **asked: Any) -> Neighbours:
-    return on_neighbours(lambda rows: ask(rows, protect=protect, **asked), protect, ROWS)
+def half_on_neighbours(protect: str, **options: Any) -> Neighbours:
+    return on_neighbours(lambda rows: ask(rows, protect=protect, **options), protect, ROWS)
 
 
-def of_everyone(size: int, **asked: Any) -> Neighbours:
-    return on_neighbours(lambda rows: ask(rows, protect="everyone", **asked), "everyone", size)
+def of_everyone(size: int, **options: Any) -> Neighbours:
+    return on_neighbours(lambda rows: ask(rows, protect="everyone", **options), "everyone", size)
 
 
 def fitted(x: Any, left_y: Any, y: Any, left_x: Any) -> Residuals:
@@ -462,8 +462,8 @@ def of_votes(side: int, epsilon: float, size: int) -> list[Any]:
 WORST = {"hsic": grouped(), "spearman": ONE_DOWN_ONE_UP, "kendall": ONE_DOWN_ONE_UP, "iqr": TIE_AND_BESIDE}
 
 
-def half_row(kind: str, claims: Any, score: str, release: Any, attained: float, **asked: Any) -> TaskRow:
-    return TaskRow(f"direction {kind}", "direction", claims, half_on_neighbours("test", score=score, **asked),
+def half_row(kind: str, claims: Any, score: str, release: Any, attained: float, **options: Any) -> TaskRow:
+    return TaskRow(f"direction {kind}", "direction", claims, half_on_neighbours("test", score=score, **options),
                    of_rule(release, WORST[score]), attained)  # fmt: skip
 
 

@@ -300,8 +300,8 @@ def of_whitened(side: int, epsilon: float, size: int, triples: bool = False, sch
     terms = Triples(max_order=2).terms(None, dpc.Knowledge())
     for _ in range(size):
         table = table_of({"a": a, "b": a}, schema, loss)
-        asked = table, DiscoveryQuestion.of(table, None, None, None), allotted(loss), affordable_zcdp(loss)
-        released = noisy_triples(*asked, terms) if triples else noisy_whitened(*asked)
+        parts = table, DiscoveryQuestion.of(table, None, None, None), allotted(loss), affordable_zcdp(loss)
+        released = noisy_triples(*parts, terms) if triples else noisy_whitened(*parts)
         outputs.append(float(released.matrix.sum()))
     return outputs
 

@@ -272,9 +272,9 @@ def of_effect(call: Callable[[dpc.Table, Any], Any], loss_of: Callable[[float], 
 
 
 def effect_row(name: str, claims: tuple[str, ...], loss: Any = PURE, length: int = ROWS, draw: Any = None,
-               more: tuple[str, ...] = (), **asked: Any) -> TaskRow:  # fmt: skip
+               more: tuple[str, ...] = (), **options: Any) -> TaskRow:  # fmt: skip
     """Return the row of a way of ``effect``; ``more`` columns are adjusted for on neighbours only."""
-    question = {"treatment": "a", "outcome": "y", "adjust": [], **asked}
+    question = {"treatment": "a", "outcome": "y", "adjust": [], **options}
 
     def call(table: dpc.Table, loss: Any) -> Any:
         return dpc.effect(table, loss=loss, **question)

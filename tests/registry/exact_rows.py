@@ -112,7 +112,7 @@ def donor_moves(epsilon: float) -> Pairs:
 
 
 RANK, COPIES = 2, 9
-COINS = generator_from_seed(7).laplace(size=COPIES)
+COPY_NOISE = generator_from_seed(7).laplace(size=COPIES)
 
 
 def rank_decision(answer: Any, epsilon: float, size: int, share: float) -> list[int]:
@@ -206,16 +206,14 @@ def objective() -> ExactRow:
 
 
 def decision() -> ExactRow:
-    law, copies = laws.noisy_rank(RANK, COINS), np.random.default_rng(1).uniform(-1, 1, COPIES)
-    bar = float(np.sort(copies + COINS)[-RANK])
+    law, copies = laws.noisy_rank(RANK, COPY_NOISE), np.random.default_rng(1).uniform(-1, 1, COPIES)
+    bar = float(np.sort(copies + COPY_NOISE)[-RANK])
 
     def below(by: float) -> Fit:
         answer = (bar - by, *copies)
         return Fit(lambda size: rank_decision(answer, 1.0, size, 1.0), at(law, answer), cut_at(0.5), 4_000)
 
-    return ExactRow(
-        "noisy-rank", rank_decision, law, cut_at(0.5), statistic_moves, (below(2.0),), (below(1.0),)
-    )
+    return ExactRow("noisy-rank", rank_decision, law, cut_at(0.5), statistic_moves, (below(2.0),), (below(1.0),))
 
 
 def tested() -> ExactRow:

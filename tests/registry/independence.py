@@ -52,7 +52,7 @@ from tests.statistics.test_neighbour_pairs import sums, tied_start, worst, worst
 from tests.statistics.test_strata import STRATA, UNITS, corners, covariance, spread, variance, whole
 
 REACH = 4
-COINS = generator_from_seed(9).uniform(-1, 1, 200)
+UNIFORM = generator_from_seed(9).uniform(-1, 1, 200)
 
 
 def blocks_of(rows: Rows) -> list[Rows]:
@@ -99,7 +99,7 @@ def own_scale(rows: Rows) -> Rows:
 
 def coins_by_rank(rows: Rows) -> float:
     """Copies of x whose random numbers follow the order of x: a replaced row gives the others new ones."""
-    return float(COINS[np.argsort(np.argsort(rows[:, 3]))] @ rows[:, 4])
+    return float(UNIFORM[np.argsort(np.argsort(rows[:, 3]))] @ rows[:, 4])
 
 
 def unhalved_scores(rows: Rows) -> Rows:

@@ -192,11 +192,11 @@ def objective_perturbation(quadratic: float) -> Law:
     return law
 
 
-def noisy_rank(rank: int, coins: Reals) -> Law:
-    """Return the law of "T_0 + z_0 is above the k-th largest T_j + z_j", 1 or 0, for known coins z_1, …, z_m."""
+def noisy_rank(rank: int, noise: Reals) -> Law:
+    """Return the law of "T_0 + z_0 is above the k-th largest T_j + z_j", 1 or 0, for known noise z_1, …, z_m."""
 
     def law(answer: Any, event: Event, cuts: Reals, drawn: float = 1.0) -> Reals:
-        own, copies = float(answer[0]), np.asarray(answer[1:]) + coins
+        own, copies = float(answer[0]), np.asarray(answer[1:]) + noise
         gap = np.array([own - np.partition(copies, -rank)[-rank]])
         scale = drawn * event.scale
         return np.array([0.0, float(laplace_below(-gap, scale)[0]), float(laplace_below(gap, scale)[0])])

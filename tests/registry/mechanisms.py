@@ -54,13 +54,13 @@ ball_vectors = one_by_one(l2_ball, np.float64, Norm.L2)
 cube_vectors = one_by_one(cube, np.int64, Norm.LINF)
 
 
-def _ball(*asked: Any) -> Any:
-    return ball_vectors(*asked)[:, 0]  # type: ignore[call-overload]
+def _ball(*parts: Any) -> Any:
+    return ball_vectors(*parts)[:, 0]  # type: ignore[call-overload]
 
 
-def _cube(*asked: Any) -> Any:
+def _cube(*parts: Any) -> Any:
     # All entries move up: above the larger answer, the least of them shows the whole loss.
-    return cube_vectors(*asked).min(axis=1)  # type: ignore[union-attr]
+    return cube_vectors(*parts).min(axis=1)  # type: ignore[union-attr]
 
 
 def gaussian_delta(epsilon: float) -> float:

@@ -37,7 +37,6 @@ TOO_NARROW = 0.75
 PER_BLOCK = 60
 
 
-
 @dataclass(frozen=True)
 class Null:
     """x and y that are independent given z: columns that begin with x and y are asked about, the others given."""
@@ -183,8 +182,8 @@ def excess(squares: Reals, expected: float) -> float:
     return float((squares.mean() - expected) / (squares.std() / len(squares) ** 0.5))
 
 
-def _settled(method: IndependenceTest, row: LawRow, n: int) -> tuple[Any, Callable[[int], Sample]]:
-    """Return the settled question, and a function that draws rows from a seed."""
+def _planned(method: IndependenceTest, row: LawRow, n: int) -> tuple[Any, Callable[[int], Sample]]:
+    """Return the planned call, and a function that draws rows from a seed."""
     null = NULLS[row.null]
     loss, schema, (x, y, given) = dpc.PureDP(row.epsilon), dpc.Schema(null.schema), null.names
     columns = {name: np.zeros(n, dtype=np.int64) for name in null.schema}
@@ -206,7 +205,7 @@ def _settled(method: IndependenceTest, row: LawRow, n: int) -> tuple[Any, Callab
 
 def _of_tables(method: IndependenceTest, row: LawRow) -> Reals:
     """Return Φ⁻¹(p/2) of many tables."""
-    plan, rows = _settled(method, row, row.rows)
+    plan, rows = _planned(method, row, row.rows)
     pvalues = []
     with dpc.simulated_noise(5), mock.patch.object(counts, "MOST_COPIES", 250):
         allotment = plan.question.ledger.charge(dpc.PureDP(row.epsilon * row.size), task="nulls")
@@ -218,7 +217,7 @@ def _of_tables(method: IndependenceTest, row: LawRow) -> Reals:
 def _of_blocks(method: IndependenceTest, row: LawRow) -> tuple[Reals, Reals, float]:
     """Return the scores and the squares of the terms of many blocks of one table."""
     options: dict[str, Any] = {"blocks": row.size, "resamples": 19, "regression": "additive"}
-    plan, rows = _settled(replace(method, **options), row, row.size * PER_BLOCK)
+    plan, rows = _planned(replace(method, **options), row, row.size * PER_BLOCK)
     scored, summed = [], []
     scores, total = blocks.block_scores, blocks.block_sum
 

@@ -35,11 +35,11 @@ def records(persons: Rows, private: bool) -> tuple[Rows, Any]:
 CLAIMS = {
     "block-votes", "block-bits", "block-sum", "block-window", "conditional-kendall", "contingency-table",
     "column-histograms", "contrasts", "second-moments", "scale-histograms", "ellipse-moments", "corner-counts",
-    "resample-product-sum",
-    "permuted-root-hsic", "noisy-rank", "rank-scores", "neighbour-pairs", "untied-pairs",
+    "resample-product-sum", "permuted-root-hsic", "noisy-rank", "rank-scores", "neighbour-pairs", "untied-pairs",
     "stratum-covariance", "stratum-variance", "stratum-spread",
-}
+}  # fmt: skip
 """What answers for persons rest on."""
+
 
 def keyed(rows: Rows, keys: Any) -> PairSums:
     """Return the sums over neighbours with ties broken by the keys of ids, as ``Neighbours`` does."""
@@ -54,7 +54,7 @@ KEYED: dict[str, tuple[Any, Any]] = {
     "untied-pairs": (lambda rows, keys: keyed(rows, keys).untied,
                      lambda m: untied_sensitivity((m - 3) // 29, Unit.PERSON)),
 }  # fmt: skip
-"""Claims with a bound of their own for persons of private ids: their coins go by the id, not by the place."""
+"""Claims with a bound of their own for persons of private ids: their random numbers go by the id, not by the place."""
 
 
 def rows_of_persons() -> list[SensitivityRow]:

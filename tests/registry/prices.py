@@ -63,12 +63,12 @@ def _objective(event: Event, donors: int, periods: int) -> float:
     return high
 
 
-def share(asked: Loss, charged: Loss) -> float:
+def share(loss: Loss, charged: Loss) -> float:
     """Return one loss as a share of another of its kind, as a multiple of the noise: ρ by its root."""
-    if isinstance(asked, ZCDP) and isinstance(charged, ZCDP):
-        return math.sqrt(asked.rho / charged.rho)
-    if isinstance(asked, (PureDP, ApproxDP)) and isinstance(charged, (PureDP, ApproxDP)):
-        return float(asked.exact_epsilon / charged.exact_epsilon)
+    if isinstance(loss, ZCDP) and isinstance(charged, ZCDP):
+        return math.sqrt(loss.rho / charged.rho)
+    if isinstance(loss, (PureDP, ApproxDP)) and isinstance(charged, (PureDP, ApproxDP)):
+        return float(loss.exact_epsilon / charged.exact_epsilon)
     raise ValueError("two losses of different kinds are no share of each other")
 
 

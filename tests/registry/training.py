@@ -235,8 +235,8 @@ def of_rank_scores(side: int, epsilon: float, size: int) -> list[Any]:
     return [stable_value(query, budget, loss) is None for _ in range(size)]
 
 
-def row(name: str, claims: tuple[str, ...], draw: Any, attained: float = 0.6, **asked: Any) -> TaskRow:
-    return TaskRow(f"direction training {name}", "direction", claims, half_on_neighbours("training", **asked), draw,
+def row(name: str, claims: tuple[str, ...], draw: Any, attained: float = 0.6, **options: Any) -> TaskRow:
+    return TaskRow(f"direction training {name}", "direction", claims, half_on_neighbours("training", **options), draw,
                    attained)  # fmt: skip
 
 
