@@ -146,7 +146,7 @@ EXAMPLES: dict[str, partial[Any]] = {
 @pytest.mark.parametrize("way", EXAMPLES)
 def test_a_budget_that_is_too_small_is_refused_before_a_row_is_read(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = table_of(frame(0), budget=dpc.PureDP(0.5))
-    for owner, reads in ((dpc.Table, "rows"), (type(table._source), "collect")):
+    for owner, reads in ((dpc.Table, "rows"), (type(table.spec.source), "collect")):
         monkeypatch.setattr(owner, reads, lambda *_: pytest.fail("a row was read"))
     with pytest.raises(BudgetExceededError):
         EXAMPLES[way](table)

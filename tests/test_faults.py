@@ -102,7 +102,7 @@ def test_a_budget_too_small_is_refused_before_the_data_are_read(monkeypatch: pyt
     table = table_of(dpc.Ledger.in_memory(dpc.PureDP(0.3)))
     ask(table)
     monkeypatch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data were read"))
-    monkeypatch.setattr(type(table._source), "collect", lambda *_: pytest.fail("the data were read"))
+    monkeypatch.setattr(type(table.spec.source), "collect", lambda *_: pytest.fail("the data were read"))
     refused(BudgetExceededError, lambda: ask(table), table.ledger)
 
 

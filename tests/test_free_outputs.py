@@ -221,7 +221,7 @@ def test_the_search_finds_planted_leaks(tmp_path: Path, monkeypatch: pytest.Monk
         patched.setattr(dpc.Ledger, "declare", lambda *_, **__: None)
         assert search_of_panels(pairs=0)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(Table, "__repr__", lambda self: f"Table({self.rows(['u']).kept.sum()} rows with u)")
+    monkeypatch.setattr(Table, "__repr__", lambda self: f"Table({self.rows(['u']).included.sum()} rows with u)")
     assert search_of_files(pairs=0, folder=tmp_path)
 
 

@@ -160,7 +160,7 @@ def test_a_replaced_field_does_not_show_in_a_text_file(tmp_path: Path) -> None:
 
 def test_a_difference_would_be_seen() -> None:
     def leaky(table: dpc.Table) -> Any:
-        if np.isnan(table._source.collect(["x"]).numbers("x")).any():
+        if np.isnan(table.spec.source.collect(["x"]).numbers("x")).any():
             raise dpc.errors.SchemaError("column 'x' has missing values")
         return table.columns(["x"])
 

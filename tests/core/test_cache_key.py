@@ -18,7 +18,7 @@ import dpcausal as dpc
 from dpcausal.codec import decode, encode
 from dpcausal.core.cache import ARGUMENTS, DryRunStop, cache_key_text, dry_run
 from dpcausal.core.method import Method, PlannedCall, Question
-from dpcausal.data.reader import Reading
+from dpcausal.data.records import Reading
 from dpcausal.independence.question import IndependenceQuestion
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.result import Guarantee

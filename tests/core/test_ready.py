@@ -19,7 +19,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.core import run
-from dpcausal.data.source import Streaming
+from dpcausal.data.source import Source
 from dpcausal.errors import BudgetExceededError, MissingDependencyError, SchemaError
 from dpcausal.privacy.ledger import Ledger
 from tests.data.every_task import TASKS, outcome
@@ -100,9 +100,9 @@ def test_a_source_that_goes_at_the_spend_is_not_missed(
         allotment = charge(self, *given, **named)
         for file in tmp_path.glob("*"):
             file.unlink()
-        for source in (*Streaming.__subclasses__(), Streaming):
+        for source in (*Source.__subclasses__(), Source):
             if source.__name__ != "HeldSource":
-                for word in ("collect", "stream", "summed", "count", "tally"):
+                for word in ("collect", "stream", "summed", "count", "repeated"):
                     if word in vars(source):
                         monkeypatch.setattr(source, word, gone)
         return allotment
@@ -114,7 +114,7 @@ def test_a_source_that_goes_at_the_spend_is_not_missed(
 def test_no_row_is_read_for_a_spend_that_the_ledger_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
     table = dpc.Table({"x": np.arange(9.0)}, dpc.Schema({"x": dpc.Bounded(0, 9)}), ledger)
-    monkeypatch.setattr(type(table._source), "collect", lambda *_: pytest.fail("a row was read"))
+    monkeypatch.setattr(type(table.spec.source), "collect", lambda *_: pytest.fail("a row was read"))
     with pytest.raises(BudgetExceededError):
         dpc.cells(table, by=["x"], loss=dpc.PureDP(2))
     assert not ledger.entries()

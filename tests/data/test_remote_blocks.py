@@ -14,11 +14,10 @@ import pytest
 import dpcausal as dpc
 from dpcausal.data import remote_blocks as apart
 from dpcausal.data import source
-from dpcausal.data.reader import Reading
-from dpcausal.data.records import Rows
+from dpcausal.data.records import Reading, Rows
 from dpcausal.data.remote_blocks import BlockAssigner, BlockReducer, WorkerBlocks
-from dpcausal.data.sources.engines import source_of
-from dpcausal.data.sources.spark import Dealer, Gatherer, _unpacked
+from dpcausal.data.sources.origin import source_of
+from dpcausal.data.sources.pyspark import Assigner, Gatherer, _unpacked
 from dpcausal.errors import SchemaError
 from dpcausal.mechanisms.blocks import assign_blocks
 
@@ -90,7 +89,7 @@ def by_workers(table: dpc.Table, rows: pa.Table, blocks: int, each: Any, groups:
     """Deal and gather as Spark's workers do, in pieces of 70 rows that come in any order."""
     deal = BlockAssigner(Reading.of(table.spec, ("z",)), "id", False, blocks, 17, groups)
     gather = BlockReducer(deal, True, 2, same, each)
-    dealer, gatherer = (pickle.loads(pickle.dumps(one)) for one in (Dealer(("z", "id"), deal), Gatherer(gather)))
+    dealer, gatherer = (pickle.loads(pickle.dumps(one)) for one in (Assigner(("z", "id"), deal), Gatherer(gather)))
     parts = rows.select(["z", "id"]).rename_columns(["c0", "c1"]).to_batches(max_chunksize=70)
     sent = [batch for part in reversed(parts) for batch in dealer(iter([part]))]
     total = sum(_unpacked(row["total"]) for batch in gatherer(iter(sent)) for row in batch.to_pylist())
@@ -159,8 +158,8 @@ def test_what_cannot_be_dealt_gives_no_figure_and_other_rows_are_refused_unpaid(
             if fault is not None:
                 patch.setattr(BlockAssigner, "__call__", fault)
             else:
-                patch.setattr(table._source, "frame", source_of(moved(people(N - 1))).frame)
+                patch.setattr(table.spec.source, "frame", source_of(moved(people(N - 1))).frame)
             with pytest.raises(SchemaError) as caught:
                 dpc.ci_test(table, "x", "y", given=["z"], loss=dpc.PureDP(1), method="gcm")
         assert "canary" not in str(caught.value) and len(table.ledger.entries()) == spends
-    assert next(iter(Dealer(("id",), broken)(iter(people().select(["id"]).to_batches())))).to_pydict()["part"] == [-1]
+    assert next(iter(Assigner(("id",), broken)(iter(people().select(["id"]).to_batches())))).to_pydict()["part"] == [-1]

@@ -48,7 +48,7 @@ def seen(frame: Any) -> list[Any]:
         grown = table if table.missing == "impute" else table.where("x", at_least=30).where("g", among=["a", "b"])
         for one in (table, grown):
             for rows in (one.rows(["x", "g", "y"]), one.parts(["x", "g", "y"])):
-                arrays = [rows.kept, *rows.values.values(), rows.keys, rows.weights, rows.owners]
+                arrays = [rows.included, *rows.values.values(), rows.keys, rows.weights, rows.owners]
                 found.append([None if array is None else array.tolist() for array in arrays])
             with dpc.simulated_noise(3):
                 found.append(dpc.cells(one, by=["g"], values=["x"], loss=dpc.PureDP(1)).counts.tolist())

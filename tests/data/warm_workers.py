@@ -13,7 +13,7 @@ import pyspark.sql.pandas.serializers
 import pyspark.worker
 
 import dpcausal.data.remote_blocks
-import dpcausal.data.sources.spark  # noqa: F401
+import dpcausal.data.sources.pyspark  # noqa: F401
 
 if __name__ == "__main__":
     gc.freeze()

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpcausal.audit.falsifier import STARTS, Falsification, falsify
 from dpcausal.data.persons import Persons
-from dpcausal.data.sources.engines import source_of
+from dpcausal.data.sources.origin import source_of
 from dpcausal.mechanisms.blocks import block_order
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Unit

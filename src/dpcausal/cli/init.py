@@ -1,4 +1,4 @@
-"""The command ``dpcausal init``: a study file from answers about each column; no value is shown or stored."""
+"""The command ``dpcausal init``: a study file from answers about each column; no value is escaped or stored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 
 from dpcausal.cli.program import app
 from dpcausal.cli.shared import DataArgument, echo, exit_codes
-from dpcausal.data.toml_text import shown
+from dpcausal.data.toml_text import escaped
 from dpcausal.errors import DpCausalError, ParameterError, nearest
 
 INTRODUCTION = """\
@@ -60,7 +60,7 @@ def init_command(
         source: Any = _confirmed_format(likely_format(data)) if is_text else data
         names, path_in_study = names_of(source, header), seen_from(out.parent, data)
         file = replace(source, path=path_in_study) if isinstance(source, TextFile) else path_in_study
-        echo(f"Reading the names of {len(names)} columns. No value is shown or stored.\n\n{INTRODUCTION}")
+        echo(f"Reading the names of {len(names)} columns. No value is escaped or stored.\n\n{INTRODUCTION}")
         interview = Interview(names, lambda entries: draft(file, file=out.name, **entries))
         try:
             interview.run()
@@ -160,8 +160,8 @@ class Interview:
         name, columns = self.names[place], self.entries["columns"]
         if name == self.entries["person"]:
             return False
-        width = max(len(shown(one)) for one in self.names)
-        column = declared(_ask(f"[{place + 1}/{len(self.names)}] {shown(name):{width}}"))
+        width = max(len(escaped(one)) for one in self.names)
+        column = declared(_ask(f"[{place + 1}/{len(self.names)}] {escaped(name):{width}}"))
         columns.pop(name, None)
         if column is None:
             return True

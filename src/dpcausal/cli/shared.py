@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpcausal.data.toml_text import shown
+from dpcausal.data.toml_text import escaped
 from dpcausal.errors import (
     BudgetExceededError,
     DpCausalError,
@@ -62,7 +62,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.
 
 def echo(text: object, *, error: bool = False) -> None:
     """Print a text with its control characters escaped: names and saved files are written by others."""
-    print(shown(str(text)), file=sys.stderr if error else sys.stdout, flush=error)
+    print(escaped(str(text)), file=sys.stderr if error else sys.stdout, flush=error)
 
 
 def print_json(value: Any) -> None:
@@ -71,9 +71,9 @@ def print_json(value: Any) -> None:
 
 @contextmanager
 def exit_codes() -> Iterator[None]:
-    """Turn the library's errors into one line on standard error and an exit code; nothing else is shown.
+    """Turn the library's errors into one line on standard error and an exit code; nothing else is escaped.
 
-    An answer that is not in its ledger is shown, and the code is not 0: nobody can read it again.
+    An answer that is not in its ledger is escaped, and the code is not 0: nobody can read it again.
     """
     with _unsaved_warnings() as lost:
         try:
@@ -199,7 +199,7 @@ class Call:
                 self._print(result)
             sys.stdout.flush()
         if not released:
-            self.save(result)  # says that there is nothing to save, but of an answer that was paid for and is shown
+            self.save(result)  # says that there is nothing to save, but of an answer that was paid for and is escaped
         if self.plot is not None:
             result.plot().figure.savefig(self.plot)
 
@@ -214,7 +214,7 @@ class Call:
             from rich.panel import Panel
             from rich.text import Text
 
-            Console().print(Panel(Text(shown(text)), title=type(result).__name__.lower(), expand=False))
+            Console().print(Panel(Text(escaped(text)), title=type(result).__name__.lower(), expand=False))
         else:
             echo(text)
 

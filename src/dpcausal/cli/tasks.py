@@ -109,7 +109,7 @@ def weight_of(text: str) -> tuple[str, float]:
 
 def _table(given: dict[str, Any], ledger: Ledger, name: str) -> Any:
     from dpcausal.data.schema import Schema
-    from dpcausal.data.subgroups.predicate_text import parse_predicates
+    from dpcausal.data.subgroups.predicate import parse_predicates
     from dpcausal.data.table import Table
 
     data, options = given.pop("data"), {one: given.pop(one) for one, *_ in RECORDS}
@@ -139,8 +139,7 @@ PANEL = (
 def _panel(given: dict[str, Any], ledger: Ledger, name: str) -> Any:
     from dpcausal.data.panels.panel import Panel
     from dpcausal.data.schema import Bounded
-    from dpcausal.data.sources.files import TEXTS
-    from dpcausal.data.sources.stat_packages import READERS
+    from dpcausal.data.sources.files import READERS, TEXTS
 
     data, target, times = given.pop("data"), given.pop("target"), given.pop("times")
     is_text = data.lower().endswith((*TEXTS, *READERS)) or not target.lstrip("+-").isdigit()  # CSV holds texts only

@@ -315,5 +315,5 @@ class TableQuestion(Question[Answer]):
         caveats: tuple[str, ...] = (),
         more: tuple[str, ...] = (),
     ) -> Guarantee:
-        public = self.table.told(self.public + more)
+        public = self.table.public_facts(self.public + more)
         return Guarantee.of(allotment, proofs=planned.proofs, caveats=caveats or planned.caveats, public=public)

@@ -247,7 +247,7 @@ class JointRun:
         return Guarantee.of(
             self.allotment, proofs=(*own, *claims) if own else (),
             caveats=tuple(caveat for caveat in caveats if caveat not in (*self.allotment.caveats, *but)),
-            public=question.table.told(question.public),
+            public=question.table.public_facts(question.public),
         )  # fmt: skip
 
     def store(self, answer: Answer) -> Answer:

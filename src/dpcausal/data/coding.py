@@ -6,20 +6,15 @@
 | Levels | the place of the level that equals the value, text by bytes, booleans by number; ``other``'s or missing |
 
 What is missing is distinguished here and nowhere else; whether it is left out or counts as a substitute is the table's
-rule.  A code depends on its own record alone.  So an engine's own equality must not decide it: a collation takes YES
-for yes, a comparison with a float takes 2^53 + 1 for 2^53.  An engine is given ``Matches`` or ``Cuts``, whose keys have
-the column's own type; it compares text as bytes and numbers within that type.
+rule.  A code depends on its own record alone.  So an engine's own equality never decides it: a collation takes YES for
+yes, a comparison with a float takes 2^53 + 1 for 2^53.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 from unicodedata import category
 
@@ -44,7 +39,6 @@ _NEEDS_LEVELS = {
 
 
 def check_declared(name: str, column: Column, declared: Declared) -> None:
-    """Raise a SchemaError unless the declared type of a column fits its declaration in the schema."""
     if isinstance(column, Bounded):
         fits, needs, kind = _FITS_BOUNDED, "a numeric column", "Bounded"
     else:
@@ -59,12 +53,10 @@ def check_declared(name: str, column: Column, declared: Declared) -> None:
 
 
 def is_writable(name: str) -> bool:
-    """Return whether a name can be written on one line of UTF-8: no lone surrogates, line breaks or control codes."""
     return not any(category(letter) in ("Cc", "Cs", "Zl", "Zp") for letter in name)
 
 
 def check_name(name: object) -> str:
-    """Return the name of a declared column, which answers, ledgers and files are going to hold."""
     if not isinstance(name, str) or not name:
         raise SchemaError("a column's name must be a text that is not empty")
     if not is_writable(name):
@@ -76,7 +68,6 @@ def check_name(name: object) -> str:
 
 
 def check_texts(names: Sequence[object]) -> tuple[str, ...]:
-    """Return the names of a frame's columns; a SchemaError that names the place of one that is no text."""
     texts = tuple(name for name in names if isinstance(name, str))
     if len(texts) < len(names):
         place = next(place for place, name in enumerate(names, 1) if not isinstance(name, str))
@@ -111,7 +102,6 @@ def without_codes(raw: NDArray[np.float64], column: Bounded) -> NDArray[np.float
 
 
 def clean_numbers(raw: NDArray[np.float64], column: Bounded) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return a new array of values in [lower, upper], NaN as the midpoint and -0.0 as 0.0, and which were no NaN."""
     with np.errstate(all="ignore"):
         clean = np.clip(without_codes(raw, column), column.lower, column.upper)
         present = ~np.isnan(clean)
@@ -150,7 +140,6 @@ def scalar(value: Any) -> str | bool | int | float | Decimal | None:
 
 
 def number_of(value: object) -> float:
-    """Return a Python integer, decimal or float as the nearest float64, beyond them ±inf; anything else as NaN."""
     plain = scalar(value)
     try:
         return float(plain) if isinstance(plain, (int, float, Decimal)) else np.nan
@@ -162,7 +151,6 @@ def number_of(value: object) -> float:
 
 Codes = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-Key = str | bool | int | float | Decimal
 
 MISSING = -1
 """The code of what is missing."""
@@ -180,12 +168,10 @@ def cuts_of(column: Bounded) -> NDArray[np.float64]:
 
 
 def size_of(column: Column) -> int:
-    """Return how many codes a column has: public."""
     return len(column) if isinstance(column, Levels) else len(cuts_of(column)) + 1
 
 
 def bin_codes(values: NDArray[np.float64], column: Bounded) -> Codes:
-    """Return the codes of cleaned values."""
     return np.searchsorted(cuts_of(column), values, side="right").astype(np.int64)
 
 
@@ -195,7 +181,6 @@ def column_codes(values: NDArray[Any], column: Column) -> Codes:
 
 
 def level_codes(collected: Collected, name: str, column: Levels, *, fields: bool, rest: int = MISSING) -> Codes:
-    """Return the codes of a column of levels, ``rest`` for whatever is none; ``fields``: of a text file."""
     integers = collected.integers(name) if column.kind != "text" else None
     if integers is not None:
         return _integer_codes(integers, column, rest)
@@ -253,91 +238,3 @@ def _integer_codes(values: Codes, column: Levels, rest: int) -> Codes:
     ascending, codes = (np.array(side, dtype=np.int64) for side in zip(*known, strict=True))
     place = np.minimum(np.searchsorted(ascending, values), len(known) - 1)
     return np.where(ascending[place] == values, codes[place], rest)
-
-
-@dataclass(frozen=True)
-class Grid:
-    """What a column of integers or decimals can hold: u / 10^digits for whole u from ``least`` to ``most``."""
-
-    least: int
-    most: int
-    digits: int = 0
-
-    def number(self, units: int) -> int | Decimal:
-        """Return u / 10^digits, exactly."""
-        return Decimal(f"{units}E-{self.digits}") if self.digits else units
-
-
-@dataclass(frozen=True)
-class Matches:
-    """The code of a value that equals a key; ``rest`` for any other, and for a null.  Keys ascend."""
-
-    keys: tuple[Key, ...]
-    codes: tuple[int, ...]
-    rest: int
-
-    @property
-    def offset(self) -> int | None:
-        """What added to each key gives its code, if the keys are successive integers; ``None`` otherwise."""
-        if not self.keys or not all(type(key) is int for key in self.keys):
-            return None
-        first, offset = int(self.keys[0]), self.codes[0] - int(self.keys[0])
-        run = tuple(range(first, first + len(self.keys)))
-        return offset if self.keys == run and self.codes == tuple(key + offset for key in run) else None
-
-
-@dataclass(frozen=True)
-class Cuts:
-    """``first`` plus the number of keys at or below a value; ``rest`` for a null or NaN.  Keys ascend."""
-
-    keys: tuple[Key, ...]
-    first: int
-    rest: int
-
-
-Rule = Matches | Cuts
-
-
-def rule_of(column: Column, kind: Kind, grid: Grid | None, rest: int | None = None) -> Rule | None:
-    """Return the rule by which an engine codes a column of a declared kind; ``None`` if only Python can read it.
-
-    ``grid`` is that of a column of integers or decimals, ``rest`` the code of what is missing: the substitute's if not
-    given.
-    """
-    if kind is Kind.OBJECT or (isinstance(column, Bounded) and column.missing_numbers):
-        return None
-    if isinstance(column, Levels):
-        keys = {} if kind is Kind.EMPTY else _level_keys(column, kind, grid)
-        ascending = sorted(keys.items())
-        other = column.substitute if rest is None or column.other is not None else rest
-        return Matches(tuple(key for key, _ in ascending), tuple(code for _, code in ascending), other)
-    cuts: list[float] = cuts_of(column).tolist()
-    rest = bisect_right(cuts, column.midpoint) if rest is None else rest
-    if kind is Kind.EMPTY:
-        return Matches((), (), rest)
-    if grid is None:
-        return Cuts(tuple(cuts), 0, rest)
-    units = [_least_units(cut, grid.digits) for cut in cuts]
-    inside = [unit for unit in units if grid.least < unit <= grid.most]
-    return Cuts(tuple(map(grid.number, inside)), bisect_right(units, grid.least), rest)
-
-
-def _level_keys(column: Levels, kind: Kind, grid: Grid | None) -> Mapping[Any, int]:
-    codes = dict(zip(column.labels, range(len(column)), strict=True))
-    if column.kind == "text":
-        return {label: code for label, code in codes.items() if isinstance(label, str)}
-    whole = {int(label): code for label, code in codes.items() if not isinstance(label, str)}
-    if kind is Kind.BOOLEAN:
-        return {bool(label): code for label, code in whole.items() if label in (0, 1)}
-    if grid is not None:
-        return {label: code for label, code in whole.items() if grid.least <= label <= grid.most}
-    return {float(label): code for label, code in whole.items() if int(float(label)) == label}
-
-
-def _least_units(cut: float, digits: int) -> int:
-    least: int = math.floor(Fraction(math.nextafter(cut, -math.inf)) * 10**digits)
-    most: int = math.ceil(Fraction(cut) * 10**digits)
-    while least < most:  # Python's division of whole numbers is rounded once
-        middle = (least + most) // 2
-        least, most = (least, middle) if middle / 10**digits >= cut else (middle + 1, most)
-    return least

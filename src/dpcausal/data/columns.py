@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
+from itertools import pairwise
 from numbers import Real
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
-from pydantic_core import PydanticCustomError
 
 from dpcausal.errors import SchemaError
 
@@ -25,14 +24,110 @@ def exact_number(number: float) -> str:
     return repr(int(number)) if number == int(number) and abs(number) < 1e16 else repr(number)
 
 
-def _in_order(codes: list[float | str] | None) -> tuple[float | str, ...] | None:
-    return tuple(sorted(set(codes), key=lambda code: (isinstance(code, str), code))) if codes else None
-
-
 def _written(codes: tuple[float | str, ...] | None) -> str:
     if codes is None:
         return ""
     return f", missing=[{', '.join(repr(code) if isinstance(code, str) else exact_number(code) for code in codes)}]"
+
+
+OPTIONAL = ("cuts", "other", "missing")
+
+SMALLEST_WIDTH = sys.float_info.min
+"""Least upper − lower: below it 1/(upper − lower) would overflow."""
+
+
+class _RuleError(ValueError):
+    """A field breaks a rule, as its text says."""
+
+
+def _number(value: object) -> float:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise _RuleError("must be a number")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise _RuleError("must be finite in float64")
+    return number + 0.0  # -0.0 becomes 0.0
+
+
+def _listed(value: object) -> list[object]:
+    if isinstance(value, (str, bytes, Set, Mapping)) or not isinstance(value, Iterable):
+        raise _RuleError("must be a list")
+    try:
+        return list(value)
+    except TypeError:  # a numpy array without dimensions says that it can be iterated over
+        raise _RuleError("must be a list") from None
+
+
+def _level(value: object) -> str | int | bool:
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        value = int(value)  # a float column holds the level 1 as 1.0
+    if isinstance(value, (int, np.integer)):
+        if not -(2**63) <= value < 2**64:
+            raise _RuleError("an integer level must fit in 64 bits")
+        return int(value)
+    if isinstance(value, str):
+        text = str(value)
+        if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise _RuleError("a text level must be valid Unicode")
+        return text
+    raise _RuleError("a level must be text, an integer or a boolean; a number of many values is Bounded(lower, upper)")
+
+
+def _code(value: object) -> float | str:
+    if not isinstance(value, str):
+        return _number(value)
+    try:
+        return _number(float(value))
+    except ValueError:
+        return str(_level(value))
+
+
+def _codes(value: object) -> tuple[float | str, ...] | None:
+    """Return codes of a missing answer, numbers first."""
+    codes = {_code(code) for code in _listed(value)}
+    return tuple(sorted(codes, key=lambda code: (isinstance(code, str), code))) or None
+
+
+def _numbers(value: object) -> tuple[float, ...]:
+    return tuple(map(_number, _listed(value)))
+
+
+def _levels(value: object) -> tuple[str | int | bool, ...]:
+    return tuple(map(_level, _listed(value)))
+
+
+def _plain(code: float | str) -> str:
+    return str(int(code)) if isinstance(code, float) and code.is_integer() else str(code)
+
+
+def _checked(rules: Mapping[str, tuple[Callable[[Any], Any], object]]) -> dict[str, Any]:
+    """Return what the rules make of the values given, or raise a SchemaError that names every rule broken."""
+    fields: dict[str, Any] = {}
+    broken: list[str] = []
+    for name, (rule, value) in rules.items():
+        try:
+            fields[name] = None if value is None and name in OPTIONAL else rule(value)
+        except _RuleError as error:
+            broken.append(f"{name} {error}")
+    if broken:
+        raise SchemaError("; ".join(dict.fromkeys(broken)))
+    return fields
+
+
+def _set_fields(declared: object, **fields: Any) -> None:
+    for name, value in fields.items():
+        object.__setattr__(declared, name, value)
+
+
+def _check(rules: Iterable[tuple[str, bool]]) -> None:
+    for text, is_broken in rules:
+        if is_broken:
+            raise SchemaError(text)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -71,12 +166,19 @@ class Bounded:
         self, lower: float, upper: float, cuts: Iterable[float] | None = None,
         missing: Iterable[float | str] | None = None,
     ) -> None:  # fmt: skip
-
-        shape = checked(BoundedShape, {"lower": lower, "upper": upper, "cuts": cuts, "missing": missing})
-        object.__setattr__(self, "lower", shape.lower)
-        object.__setattr__(self, "upper", shape.upper)
-        object.__setattr__(self, "cuts", None if shape.cuts is None else tuple(shape.cuts))
-        object.__setattr__(self, "missing", _in_order(shape.missing))
+        fields = _checked({
+            "lower": (_number, lower), "upper": (_number, upper), "cuts": (_numbers, cuts), "missing": (_codes, missing)
+        })  # fmt: skip
+        _set_fields(self, **fields)
+        lower, upper, points = self.lower, self.upper, self.cuts or ()
+        _check((
+            (f"lower must be below upper, got {self.lower!r} and {self.upper!r}", not self.width > 0),
+            ("upper - lower must be finite in float64", not math.isfinite(self.width)),
+            (f"upper - lower must be at least {SMALLEST_WIDTH!r}", self.width < SMALLEST_WIDTH),
+            ("cuts must hold at least one number, or be left out", self.cuts == ()),
+            ("cuts must increase strictly", any(not left < right for left, right in pairwise(points))),
+            ("cuts must lie strictly between lower and upper", any(not lower < point < upper for point in points)),
+        ))  # fmt: skip
 
     @property
     def missing_numbers(self) -> tuple[float, ...]:
@@ -147,13 +249,24 @@ class Levels:
         self, values: Iterable[str | int | bool], other: str | int | bool | None = None,
         missing: Iterable[float | str] | None = None,
     ) -> None:  # fmt: skip
-
-        shape = checked(LevelsShape, {"levels": values, "other": other, "missing": missing})
-        object.__setattr__(self, "values", tuple(shape.levels))
-        object.__setattr__(self, "other", shape.other)
-        object.__setattr__(self, "missing", _in_order(shape.missing))
-        names = {str: "text", bool: "boolean", int: "integer"}
-        object.__setattr__(self, "kind", names[type(shape.levels[0])])
+        fields = _checked({
+            "levels": (_levels, values), "other": (_level, other), "missing": (_codes, missing)
+        })  # fmt: skip
+        _set_fields(self, values=fields.pop("levels"), **fields)
+        if not self.values:
+            raise SchemaError("levels must hold at least one level")
+        kind, texts = type(self.values[0]), [str(level) for level in self.values]
+        of_another = self.other is not None and type(self.other) is not kind
+        _check((
+            ("levels must be of one type: all text, all integers or all booleans",
+             any(type(level) is not kind for level in self.values)),
+            ("levels must differ from each other", len(set(self.values)) < len(self.values)),
+            ("missing must name no level: a code of a missing answer is not a level",
+             not {_plain(code) for code in self.missing or ()}.isdisjoint(texts)),
+            ("other must be a name, or of the type of the levels", of_another and type(self.other) is not str),
+            ("other must not be the text of a level of another type", of_another and self.other in texts),
+        ))  # fmt: skip
+        _set_fields(self, kind={str: "text", bool: "boolean", int: "integer"}[kind])
 
     @property
     def labels(self) -> tuple[str | int | bool, ...]:
@@ -197,140 +310,3 @@ class Levels:
 
 
 Column: TypeAlias = Bounded | Levels
-
-
-SMALLEST_WIDTH = sys.float_info.min
-"""Least upper − lower: below it 1/(upper − lower) would overflow."""
-
-Level = str | int | bool
-Shape = TypeVar("Shape", bound=BaseModel)
-
-
-def _broken(rule: str) -> PydanticCustomError:
-    return PydanticCustomError("rule", "{rule}", {"rule": rule})
-
-
-def _number(value: object) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise _broken("must be a number")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise _broken("must be finite in float64")
-    return number + 0.0  # -0.0 becomes 0.0
-
-
-def _listed(value: object) -> list[object]:
-    if isinstance(value, (str, bytes, Set, Mapping)) or not isinstance(value, Iterable):
-        raise _broken("must be a list")
-    try:
-        return list(value)
-    except TypeError:  # a numpy array without dimensions says that it can be iterated over
-        raise _broken("must be a list") from None
-
-
-def _level(value: object) -> Level:
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        value = int(value)  # a float column holds the level 1 as 1.0
-    if isinstance(value, (int, np.integer)):
-        if not -(2**63) <= value < 2**64:
-            raise _broken("an integer level must fit in 64 bits")
-        return int(value)
-    if isinstance(value, str):
-        text = str(value)
-        if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-            raise _broken("a text level must be valid Unicode")
-        return text
-    raise _broken("a level must be text, an integer or a boolean; a number of many values is Bounded(lower, upper)")
-
-
-def _code(value: object) -> float | str:
-    if not isinstance(value, str):
-        return _number(value)
-    try:
-        return _number(float(value))
-    except (ValueError, PydanticCustomError):
-        return str(_level(value))
-
-
-Codes = Annotated[list[Annotated[Any, BeforeValidator(_code)]], BeforeValidator(_listed)]
-"""Codes of a missing answer."""
-
-
-class BoundedShape(BaseModel):
-    """``lower``, ``upper`` and perhaps ``cuts`` and ``missing``."""
-
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-
-    lower: Annotated[float, BeforeValidator(_number)]
-    upper: Annotated[float, BeforeValidator(_number)]
-    cuts: Annotated[list[Annotated[float, BeforeValidator(_number)]], BeforeValidator(_listed)] | None = None
-    missing: Codes | None = None
-
-    @model_validator(mode="after")
-    def _in_order(self) -> BoundedShape:
-        width = self.upper - self.lower
-        if not width > 0:
-            raise _broken(f"lower must be below upper, got {self.lower!r} and {self.upper!r}")
-        if not math.isfinite(width):
-            raise _broken("upper - lower must be finite in float64")
-        if width < SMALLEST_WIDTH:
-            raise _broken(f"upper - lower must be at least {SMALLEST_WIDTH!r}")
-        if self.cuts is not None:
-            if not self.cuts:
-                raise _broken("cuts must hold at least one number, or be left out")
-            if any(not left < right for left, right in zip(self.cuts, self.cuts[1:], strict=False)):
-                raise _broken("cuts must increase strictly")
-            if not (self.lower < self.cuts[0] and self.cuts[-1] < self.upper):
-                raise _broken("cuts must lie strictly between lower and upper")
-        return self
-
-
-class LevelsShape(BaseModel):
-    """``levels`` and perhaps ``other`` and ``missing``."""
-
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True, arbitrary_types_allowed=True)
-
-    levels: Annotated[list[Annotated[Any, BeforeValidator(_level)]], BeforeValidator(_listed)]
-    other: Annotated[Any, BeforeValidator(lambda value: None if value is None else _level(value))] = None
-    missing: Codes | None = None
-
-    @model_validator(mode="after")
-    def _of_one_kind(self) -> LevelsShape:
-        if not self.levels:
-            raise _broken("levels must hold at least one level")
-        kind = type(self.levels[0])
-        if any(type(level) is not kind for level in self.levels):
-            raise _broken("levels must be of one type: all text, all integers or all booleans")
-        if len(set(self.levels)) < len(self.levels):
-            raise _broken("levels must differ from each other")
-        if {_plain(code) for code in self.missing or ()} & {str(level) for level in self.levels}:
-            raise _broken("missing must name no level: a code of a missing answer is not a level")
-        if self.other is None or type(self.other) is kind:
-            return self
-        if type(self.other) is not str:
-            raise _broken("other must be a name, or of the type of the levels")
-        if self.other in [str(level) for level in self.levels]:
-            raise _broken("other must not be the text of a level of another type")
-        return self
-
-
-def _plain(code: float | str) -> str:
-    return str(int(code)) if isinstance(code, float) and code.is_integer() else str(code)
-
-
-def checked(shape: type[Shape], fields: Mapping[str, object]) -> Shape:
-    """Return ``fields`` in the given shape, or raise a SchemaError that names every rule broken."""
-    rules: list[str] = []
-    try:
-        return shape.model_validate(dict(fields))
-    except ValidationError as error:
-        for problem in error.errors(include_url=False, include_input=False):
-            where = str(problem["loc"][0]) if problem["loc"] else ""
-            known = {"missing": "is missing", "extra_forbidden": "is not a key of this kind of column"}
-            rules.append(f"{where} {known.get(problem['type'], problem['msg'])}".strip())
-    raise SchemaError("; ".join(dict.fromkeys(rules)))

@@ -1,4 +1,4 @@
-"""Discrete codes of a table's columns, and tables of their counts; a lazy frame counts where its rows are."""
+"""Discrete codes of a table's columns, and tables of their counts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.coding import column_codes, size_of
-from dpcausal.data.reader import CHANGED
-from dpcausal.data.records import Rows
-from dpcausal.data.schema import Column
-from dpcausal.data.sources.fingerprint import was_modified
+from dpcausal.data.records import CHANGED, Reading, Rows
+from dpcausal.data.schema import Column, Levels
+from dpcausal.data.source import guarded
 from dpcausal.data.sources.frame import FrameSource
 from dpcausal.data.table import Table
 from dpcausal.errors import SchemaError
+from dpcausal.privacy.sensitivity import Unit
 
 Codes = list[NDArray[np.int64]]
 
@@ -26,12 +26,10 @@ FEW_CELLS = 16
 
 
 def sizes_of(table: Table, names: Sequence[str]) -> tuple[int, ...]:
-    """Return how many codes each column has: public."""
     return tuple(size_of(table.schema.column(name)) for name in names)
 
 
 def codes_of(table: Table, names: Sequence[str]) -> Rows:
-    """Return the records with codes for values.  *Private*: after the ledger allotted."""
     rows = table.rows(names)
     for name, values in rows.values.items():
         rows.values[name] = column_codes(values, table.schema.column(name))
@@ -41,21 +39,31 @@ def codes_of(table: Table, names: Sequence[str]) -> Rows:
 def counts_of(table: Table, names: Sequence[str]) -> NDArray[np.int64]:
     """Return how many kept records each cell has, one axis a column.  *Private*: after the ledger allotted.
 
-    A lazy polars frame or a DuckDB relation codes and counts in its own engine; only the cells come here.  What they
-    miss of ``table.n`` is left out.
+    A lazy frame counts its different rows in its own engine, where all columns have levels.
     """
-    sizes, source = sizes_of(table, names), table._source
-    if isinstance(source, FrameSource) and source.lazy and not table.declared:
-        columns = [table.schema.column(name) for name in names]
-        cells = source.tally(names, columns, sizes, apart=table.missing != "impute")
-        if cells is not None:
-            if int(cells[1].sum()) != table.n or was_modified(table.origin.stamp):
-                raise SchemaError(CHANGED)
-            counts = np.zeros(math.prod(sizes), dtype=np.int64)
-            inside = cells[0] >= 0
-            np.add.at(counts, cells[0][inside], cells[1][inside])
-            return counts.reshape(sizes)
-    return JointCounts(table, names)([tuple(range(len(names)))])[0].reshape(sizes)
+    source, reading = table.spec.source, Reading.of(table.spec, tuple(names))
+    plain = table.unit is Unit.ROW and not table.weighed
+    levels = all(isinstance(column, Levels) for column in reading.columns.values())
+    if plain and levels and isinstance(source, FrameSource) and source.groupable(reading.needed):
+        return _counts_of_repeated(table, source, reading)
+    return JointCounts(table, names)([tuple(range(len(names)))])[0].reshape(sizes_of(table, names))
+
+
+def _counts_of_repeated(table: Table, source: FrameSource, reading: Reading) -> NDArray[np.int64]:
+    sizes = sizes_of(table, reading.names)
+
+    def counted() -> tuple[int, NDArray[np.int64]]:
+        total, counts = 0, np.zeros(sizes, dtype=np.int64)
+        for distinct, repeats in source.repeated(reading.needed):
+            rows = reading.rows(distinct)
+            np.add.at(counts, tuple(codes[rows.included] for codes in rows.values.values()), repeats[rows.included])
+            total += int(repeats.sum())
+        return total, counts
+
+    total, counts = guarded(lambda: source.in_turn(counted), table.spec.unread)
+    if total != table.n or table.spec.modified:
+        raise SchemaError(CHANGED)
+    return counts
 
 
 class JointCounts:
@@ -67,7 +75,6 @@ class JointCounts:
         self._cuts: Mapping[str, NDArray[np.float64]] = {}
 
     def recut(self, cuts: Mapping[str, NDArray[np.float64]]) -> JointCounts:
-        """Return the joint counts of the same records, some bounded columns cut elsewhere: at ascending points."""
         view = copy(self)
         view._cuts = cuts
         return view
@@ -88,7 +95,6 @@ class JointCounts:
         return np.split(self.over(counted), np.cumsum(lengths)[:-1])
 
     def over(self, kernel: Callable[[Codes], NDArray[np.int64]]) -> NDArray[np.int64]:
-        """Return the sum of a function of the codes of records that have all columns."""
         columns, cuts = self._columns, self._cuts
 
         def codes(values: NDArray[Any], name: str, column: Column) -> NDArray[np.int64]:
@@ -96,7 +102,7 @@ class JointCounts:
             return column_codes(values, column) if own is None else np.searchsorted(own, values, side="right")
 
         return self._records.sum(
-            lambda rows: kernel([codes(rows.values[name], name, column)[rows.kept] for name, column in columns])
+            lambda rows: kernel([codes(rows.values[name], name, column)[rows.included] for name, column in columns])
         )
 
 
@@ -108,9 +114,7 @@ def margins_of(joint: NDArray[np.int64], sets: Sequence[Sequence[int]]) -> list[
     ]
 
 
-def _joint(
-    codes: Sequence[NDArray[Any]], sizes: Sequence[int], members: Sequence[int], size: int
-) -> NDArray[np.int64]:
+def _joint(codes: Sequence[NDArray[Any]], sizes: Sequence[int], members: Sequence[int], size: int) -> NDArray[np.int64]:
     place = np.zeros_like(codes[0])
     for member in members:
         place *= sizes[member]

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.coding import scalar
-from dpcausal.data.source import Collected, Declared, Kind, Source, withheld
+from dpcausal.data.coding import check_declared, check_name, scalar
+from dpcausal.data.columns import Bounded
+from dpcausal.data.source import Collected, Declared, Kind, Source, guarded
 from dpcausal.errors import ParameterError, RowLimitError, SchemaError, Setting
 from dpcausal.privacy.process_local import hashed, mixed
 
@@ -31,7 +32,6 @@ _FITS = {Kind.TEXT, Kind.INTEGER, Kind.OBJECT, Kind.FIELD}
 
 
 def check_id(name: str, declared: Declared, ids: str) -> None:
-    """Refuse a column that cannot name persons, or an unknown word for what is known of their names."""
     if ids not in IDS:
         raise ParameterError(f"ids must be one of {', '.join(IDS)}")
     if declared.kind not in _FITS:
@@ -42,13 +42,25 @@ def check_id(name: str, declared: Declared, ids: str) -> None:
 
 
 def check_max_rows_per_person(limit: object) -> None:
-    """Refuse what is no number of rows."""
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST_ROWS):
         raise ParameterError(f"max_rows_per_person must be a whole number of rows of a person, 1 to {MOST_ROWS}")
 
 
+def checked_weight(weight: object, source: Source) -> tuple[str, Bounded]:
+    if not isinstance(weight, (tuple, list)) or len(weight) != 2 or not isinstance(weight[0], str):
+        raise ParameterError('weight must be the name of a column and the largest weight, as ("w", 8.0)')
+    name, largest = weight
+    if name not in source.names:
+        raise SchemaError("weight must name a column of the frame")
+    check_name(name)
+    if isinstance(largest, bool) or not isinstance(largest, (int, float)) or not 1e-9 <= largest <= 1e9:
+        raise ParameterError("the largest weight must be a number between 1e-9 and 1e9")
+    column = Bounded(0, largest)
+    check_declared(name, column, source.declared(name))
+    return name, column
+
+
 def check_number(n: int, most: int | None) -> None:
-    """Refuse no records at all, or more than the limit: by their public number, never by the rows a person has."""
     if n < 1:
         raise SchemaError("a table needs at least one row, of at least one person if persons are protected")
     if most is not None and n > most:
@@ -80,22 +92,17 @@ class Persons:
 
     @classmethod
     def of(cls, collected: Collected, name: str, fields: bool) -> Persons:
-        """Return the persons of a column of ids: texts, or whole numbers as they are written; others name nobody."""
         return cls.named(texts_of(collected, name, fields))
 
     @classmethod
     def named(cls, texts: Sequence[str | None]) -> Persons:
-        """Return the persons of ids as they are written; ``None`` is nobody's."""
         known = sorted({text for text in texts if text is not None}, key=lambda text: (hashed(text, "order"), text))
         places = {text: place for place, text in enumerate(known)}
         codes = np.fromiter((-1 if text is None else places[text] for text in texts), np.int64, len(texts))
         return cls(codes, np.array([hashed(text, "block") for text in known], dtype=np.int64))
 
     def chosen(self, complete: NDArray[np.bool_]) -> tuple[Integers, NDArray[np.bool_]]:
-        """Return the row that represents each person, and whether it is kept.
-
-        It is one that is kept if the person has any, the one of least hash.
-        """
+        """Return the row of least hash that represents each person, a kept one if any is, and whether it is kept."""
         rows, _, starts = self._by_hash(complete)
         return rows[starts], complete[rows[starts]]
 
@@ -111,7 +118,7 @@ class Persons:
         return rows[counts], codes[counts], 1.0 / (held if most is None else np.full(len(held), most))
 
     def _by_hash(self, complete: NDArray[np.bool_]) -> tuple[Integers, Integers, Integers]:
-        """Return the rows of persons, by person, kept ones first, by hash; whose they are; where each person begins.
+        """Return the rows of persons, kept ones first, by hash; whose they are; where each person begins.
 
         The hash is of the person's key and the row's place among the person's own rows: no other person's rows matter.
         """
@@ -127,13 +134,12 @@ class Persons:
 
 
 def many(source: Source, name: str) -> int:
-    """Return how many persons a column of ids names, a batch of rows at a time."""
     fields = source.declared(name).kind is Kind.FIELD
 
     def known() -> set[str | None]:
         return {text for part in source.stream([name]) for text in texts_of(part, name, fields)}
 
-    return len(withheld(lambda: source.in_turn(known), f"the {source.backend} ids cannot be read") - {None})
+    return len(guarded(lambda: source.in_turn(known), f"the {source.backend} ids cannot be read") - {None})
 
 
 def texts_of(collected: Collected, name: str, fields: bool) -> list[str | None]:

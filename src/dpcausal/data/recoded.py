@@ -5,6 +5,8 @@ Nothing is read, and no row changes: a declaration is public, and the frame's ty
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dpcausal.data.coding import check_declared
 from dpcausal.data.columns import Bounded, Column, Levels
 from dpcausal.data.schema import Schema
@@ -14,15 +16,11 @@ from dpcausal.errors import ParameterError, Setting
 
 
 def recoded(table: Table, name: str, column: Column) -> Table:
-    """Return the table with another declaration of one column; its subgroup keeps the records that it names."""
-    check_declared(name, column, table._source.declared(name))
+    check_declared(name, column, table.spec.source.declared(name))
     schema = Schema({**table.schema, name: column})
     inside = tuple(_renamed(one, column) if one.name == name else one for one in table.inside)
     check_some(inside)
-    view = object.__new__(Table)
-    own = {slot[1:]: getattr(table, slot) for slot in Table.__slots__}
-    view._set_fields(**own | {"schema": schema, "inside": inside})
-    return view
+    return table.with_spec(replace(table.spec, schema=schema, inside=inside))
 
 
 def counting(table: Table, name: str, event: object) -> Table:

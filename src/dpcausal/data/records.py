@@ -1,55 +1,55 @@
-"""The records of some columns, and which of them count."""
+"""The records of a table: which of them count, read whole or summed over in batches that are never all in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcausal.data.coding import cleaned
 from dpcausal.data.persons import Persons
-from dpcausal.data.schema import Levels, Schema
-from dpcausal.errors import ParameterError
+from dpcausal.data.schema import Bounded, Column, Levels, Schema
+from dpcausal.data.source import Collected, Kind, Source, guarded
+from dpcausal.data.sources.fingerprint import was_modified
+from dpcausal.data.sources.origin import Origin
+from dpcausal.data.subgroups.predicate import Predicate
+from dpcausal.errors import ParameterError, SchemaError
+from dpcausal.privacy.process_local import Uncopyable
+from dpcausal.privacy.sensitivity import Unit
 
 LONGEST_NAME = 200
 
-RULES = ("drop", "impute", "level")
-"""What ``missing=`` takes."""
-
-NAME = "missing"
+MISSING_LEVEL = "missing"
 """The level that ``missing="level"`` adds."""
 
+HELD = 1 << 20
+"""So many records are held between passes; more are read again, a batch at a time."""
+
+CHANGED = (
+    "the frame no longer has the number of rows counted when the table was made, or a file of it was written to; what "
+    "a call was charged stays spent"
+)
+WRITTEN = "a row was written to between two passes over the frame; what a call was charged stays spent"
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Rows:
-    """All n records, cleaned, in the order of the table; each decides by itself whether it is kept.
+    """All n records, cleaned, in the order of the table; each decides by itself whether it is included.
 
     A statistic assigns positions and random numbers over all n, and leaves records out inside its own block, cell or
-    pair only.
-
-    Attributes
-    ----------
-    values : dict
-        New arrays of length n: numbers in [lower, upper], or codes of levels; the substitute where one is missing.
-    kept : bool array, shape (n,)
-        Whether the record has all of the columns.
-    present : dict
-        Whether it has each of them.
-    keys : int64 array, shape (n,), or None
-        Of persons whose ids are private: blocks are assigned by it, not by position.
-    weights : float64 array, shape (n,), or None
-        What part of its unit a record is, those of a unit at most 1 in all; ``None`` where each is one.
-    owners : int64 array, shape (n,), or None
-        Whose each is, counted from 0; ``None`` where each is its own.
+    pair only.  ``values``: numbers in [lower, upper] or codes of levels, the substitute where one is missing;
+    ``present``: where it is not; ``included``: whether the record has all of the columns; ``keys``: of persons whose
+    ids are private, by which blocks are assigned and not by position; ``weights``: what part of its unit a record is,
+    those of a unit at most 1 in all, ``None`` where each is one; ``owners``: whose each is, counted from 0.
     """
 
     values: dict[str, NDArray[Any]]
-    kept: NDArray[np.bool_]
+    included: NDArray[np.bool_]
     present: dict[str, NDArray[np.bool_]]
     keys: NDArray[np.int64] | None = None
     weights: NDArray[np.float64] | None = None
@@ -57,7 +57,7 @@ class Rows:
 
     @property
     def n(self) -> int:
-        return len(self.kept)
+        return len(self.included)
 
     @property
     def mark(self) -> int:
@@ -79,59 +79,49 @@ class Rows:
     def masses(self, whole: int) -> NDArray[np.int64]:
         """Return each record's part of a whole, cut to whole numbers: those of a unit sum to at most the whole."""
         parts = np.ones(self.n) if self.weights is None else self.weights
-        return np.floor(whole * parts * self.kept).astype(np.int64)
-
-    def weighed(self, weights: NDArray[np.float64]) -> Rows:
-        """Return the records with a weight each."""
-        return replace(self, weights=weights)
+        return np.floor(whole * parts * self.included).astype(np.int64)
 
     def by_value(self, persons: Persons) -> tuple[Rows, Persons]:
         """Return rows that come in no order, and whose they are, by their values: nobody moves another's own rows."""
         weights = [] if self.weights is None else [self.weights]
-        order = np.lexsort([self.kept, *self.values.values(), *self.present.values(), *weights])
+        order = np.lexsort([self.included, *self.values.values(), *self.present.values(), *weights])
         return self.at(order), replace(persons, codes=persons.codes[order])
 
     def at(self, places: NDArray[np.int64]) -> Rows:
-        """Return the records at these places, whosever they are."""
         values = {name: column[places] for name, column in self.values.items()}
         present = {name: mask[places] for name, mask in self.present.items()}
         return Rows(
-            values, self.kept[places], present, weights=None if self.weights is None else self.weights[places]
+            values, self.included[places], present, weights=None if self.weights is None else self.weights[places]
         )
 
-    def kept_by(self, names: Iterable[str]) -> NDArray[np.bool_]:
-        """Return which records count in a question about some of the columns alone."""
+    def included_by(self, names: Iterable[str]) -> NDArray[np.bool_]:
         return _every((self.present[name] for name in names), self.n)
 
     @classmethod
     def joined(cls, several: Sequence[Rows]) -> Rows:
-        """Return the records of some, one after the other."""
         values, present = (
             {name: np.concatenate([getattr(one, what)[name] for one in several]) for name in getattr(several[0], what)}
             for what in ("values", "present")
         )
         weights = [one.weights for one in several if one.weights is not None]
-        mask = np.concatenate([one.kept for one in several])
+        mask = np.concatenate([one.included for one in several])
         return cls(values, mask, present, weights=np.concatenate(weights) if weights else None)
 
     @classmethod
     def of(
         cls, columns: Mapping[str, tuple[NDArray[Any], NDArray[np.bool_]]], inside: NDArray[np.bool_], missing: str
     ) -> Rows:
-        """Return the records of columns with their masks, under a rule for what is missing; others are outside."""
         impute, n = missing == "impute", len(inside)
         present = {name: inside if impute else mask & inside for name, (_, mask) in columns.items()}
         values = {name: column for name, (column, _) in columns.items()}
         return cls(values, _every((inside, *present.values()), n), present)
 
     def one_each(self, persons: Persons, by_key: bool) -> Rows:
-        """Return one record a person."""
-        places, _ = persons.chosen(self.kept)
+        places, _ = persons.chosen(self.included)
         return replace(self.at(places), keys=persons.keys if by_key else None, weights=None)
 
     def parts_of(self, persons: Persons, most: int | None) -> Rows:
-        """Return the kept rows of persons, each as a part of its person."""
-        places, owners, parts = persons.parts(self.kept, most)
+        places, owners, parts = persons.parts(self.included, most)
         chosen = self.at(places)
         return replace(chosen, weights=parts if chosen.weights is None else parts * chosen.weights, owners=owners)
 
@@ -143,11 +133,159 @@ def _every(masks: Iterable[NDArray[np.bool_]], n: int) -> NDArray[np.bool_]:
     return every
 
 
-def checked_rule(missing: object) -> str:
-    """Return a rule for what is missing."""
-    if not isinstance(missing, str) or missing not in RULES:
-        raise ParameterError(f"missing must be one of {', '.join(RULES)}")
-    return missing
+Integers = NDArray[np.int64]
+Kernel = Callable[[Rows], Integers]
+"""Whole numbers, an array of one shape whatever the records, each record's share of it from that record alone."""
+
+
+@dataclass(frozen=True)
+class TableSpec(Uncopyable):
+    """What a table reads its rows by: its source, which is private, and the public rules that make records of rows."""
+
+    confined = "what reads private records cannot be pickled"
+
+    source: Source = field(repr=False)
+    origin: Origin
+    rows: int
+    n: int
+    max_rows: int
+    schema: Schema
+    name: str
+    missing: str
+    person: str | None
+    ids: str
+    max_rows_per_person: int | None
+    weight: tuple[str, Bounded] | None
+    inside: tuple[Predicate, ...] = ()
+    share: float = 1.0
+
+    @property
+    def unit(self) -> Unit:
+        if self.person is None:
+            return Unit.ROW
+        return Unit.PERSON if self.ids == "private" else Unit.LISTED_PERSON
+
+    @property
+    def modified(self) -> bool:
+        return was_modified(self.origin.stamp)
+
+    @property
+    def held(self) -> bool:
+        """Whether a sum keeps all records in memory: of persons, or of few rows."""
+        return self.unit is not Unit.ROW or (self.n <= HELD and not self.source.afar)
+
+    @property
+    def unread(self) -> str:
+        return f"the {self.source.backend} columns cannot be read"
+
+    def needed(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        person = () if self.person is None else (self.person,)
+        return tuple(dict.fromkeys((*Reading.of(self, names).needed, *person)))
+
+    def read(self, names: tuple[str, ...], parts: bool) -> Rows | None:
+        """Bring records into memory, with ``parts`` all rows of persons; ``None`` if others than those counted."""
+        if not (needed := self.needed(names)):
+            return Rows.of({}, np.ones(self.n, dtype=np.bool_), self.missing)
+        collected = self.source.collect(needed)
+        if len(collected) != self.rows or self.modified:
+            return None
+
+        def records() -> Rows | None:
+            rows = Reading.of(self, names).rows(collected)
+            if self.person is None:
+                return rows
+            persons = Persons.of(collected, self.person, self.source.declared(self.person).kind is Kind.FIELD)
+            if persons.n != self.n:
+                return None
+            if not self.source.ordered:
+                rows, persons = rows.by_value(persons)
+            limit = self.max_rows_per_person
+            return rows.parts_of(persons, limit) if parts else rows.one_each(persons, self.ids == "private")
+
+        return guarded(records, self.unread)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What makes records of collected columns: public, so an engine's workers may have it."""
+
+    names: tuple[str, ...]
+    columns: dict[str, Column]
+    fields: frozenset[str]
+    """Columns that are fields of a text file."""
+    inside: tuple[Predicate, ...]
+    missing: str
+    weight: tuple[str, Bounded] | None
+
+    @classmethod
+    def of(cls, table: TableSpec, names: tuple[str, ...]) -> Reading:
+        both = dict.fromkeys([*names, *(one.name for one in table.inside)])
+        read = both if table.weight is None else [*both, table.weight[0]]
+        fields = frozenset(name for name in read if table.source.declared(name).kind is Kind.FIELD)
+        columns = {name: table.schema[name] for name in both}
+        return cls(names, columns, fields, table.inside, table.missing, table.weight)
+
+    def none(self) -> Rows:
+        values = {
+            name: np.empty(0, np.float64 if isinstance(self.columns[name], Bounded) else np.int64)
+            for name in self.names
+        }
+        nowhere = np.empty(0, dtype=np.bool_)
+        return Rows(values, nowhere, dict.fromkeys(values, nowhere), np.empty(0, dtype=np.int64))
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys([*self.columns, *([] if self.weight is None else [self.weight[0]])]))
+
+    def rows(self, collected: Collected) -> Rows:
+        """Return the records of the rows collected, each from its own row alone."""
+        both = {
+            name: cleaned(collected, name, column, fields=name in self.fields) for name, column in self.columns.items()
+        }
+        inside = np.ones(len(collected), dtype=np.bool_)
+        for one in self.inside:
+            inside &= one.holds(*both[one.name])
+        rows = Rows.of({name: both[name] for name in self.names}, inside, self.missing)
+        if self.weight is None:
+            return rows
+        name, column = self.weight
+        weights, known = cleaned(collected, name, column, fields=name in self.fields)
+        return replace(rows, weights=np.where(known, weights / column.upper, 0.0))
+
+
+@dataclass(frozen=True)
+class RowSum:
+    """What an engine sums: collected columns in, whole numbers out, and a last one that identifies the rows."""
+
+    reading: Reading
+    kernel: Kernel
+
+    def __call__(self, collected: Collected) -> Integers:
+        rows = self.reading.rows(collected)
+        return np.append(self.kernel(rows), rows.mark)
+
+
+class Records:
+    """The records of a question, summed over as often as it asks; each sum is exact, so no order or batch shows."""
+
+    def __init__(self, table: TableSpec, names: tuple[str, ...], rows: Rows | None) -> None:
+        self._table, self._names, self._rows = table, names, rows
+        self._mark: int | None = None
+
+    def sum(self, kernel: Kernel) -> Integers:
+        if self._rows is not None:
+            return kernel(self._rows)
+        table, reading = self._table, Reading.of(self._table, self._names)
+        rows, total = guarded(lambda: table.source.summed(reading.needed, RowSum(reading, kernel)), table.unread)
+        if rows < 0:
+            raise SchemaError(table.unread)
+        if rows != table.rows or total is None or table.modified:
+            raise SchemaError(CHANGED)
+        mark = int(total[-1])
+        if self._mark not in (None, mark):
+            raise SchemaError(WRITTEN)
+        self._mark = mark
+        return total[:-1].reshape(kernel(reading.none()).shape)
 
 
 def checked_name(name: object) -> str:
@@ -159,9 +297,8 @@ def checked_name(name: object) -> str:
 
 def levelled(schema: Schema) -> Schema:
     """Return the schema in which what is missing from a column of levels is a level of its own."""
-    return Schema(
-        {
-            name: Levels(one.values, NAME, one.missing) if isinstance(one, Levels) and one.other is None else one
-            for name, one in schema.items()
-        }
-    )
+    columns = dict(schema)
+    for name, column in schema.items():
+        if isinstance(column, Levels) and column.other is None:
+            columns[name] = Levels(column.values, MISSING_LEVEL, column.missing)
+    return Schema(columns)

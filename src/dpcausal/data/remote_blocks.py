@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.persons import Persons, texts_of
-from dpcausal.data.reader import CHANGED, HELD, Reading, TableSpec
-from dpcausal.data.records import Rows
+from dpcausal.data.records import CHANGED, HELD, Reading, Rows, TableSpec
 from dpcausal.data.schema import Schema
-from dpcausal.data.source import Collected, Kind, Sums, withheld
+from dpcausal.data.source import Collected, Kind, Sums, guarded
 from dpcausal.errors import SchemaError
 from dpcausal.privacy.process_local import hashed, mixed
 from dpcausal.privacy.sensitivity import Unit
@@ -35,7 +34,6 @@ GROUP = 1 << 18
 
 @dataclass(frozen=True)
 class PublicTableInfo:
-    """What is public of a table and goes with a question to workers."""
 
     schema: Schema
 
@@ -68,7 +66,7 @@ class BlockAssigner:
 class BlockReducer:
     """What a worker makes of all pieces of a group: how many persons, and for each block 1 and what it says."""
 
-    deal: BlockAssigner
+    assigner: BlockAssigner
     by_value: bool
     width: int
     made: Callable[[Rows], Any]
@@ -79,9 +77,9 @@ class BlockReducer:
         persons, rows = Persons.named(texts), Rows.joined([rows for rows, _ in pieces])
         if self.by_value:
             rows, persons = rows.by_value(persons)
-        table = np.zeros((self.deal.blocks, 1 + self.width), dtype=np.int64)
+        table = np.zeros((self.assigner.blocks, 1 + self.width), dtype=np.int64)
         if persons.n and self.width:
-            group_rows = blocks_of(persons.keys, self.deal.salt, self.deal.blocks)
+            group_rows = blocks_of(persons.keys, self.assigner.salt, self.assigner.blocks)
             order = np.argsort(group_rows, kind="stable")
             numbers, starts = np.unique(group_rows[order], return_index=True)
             parts = list(zip(numbers.tolist(), np.split(order, starts[1:]), strict=True))
@@ -91,7 +89,6 @@ class BlockReducer:
 
 
 def blocks_of(keys: Integers, salt: int, blocks: int) -> Integers:
-    """Return the block of each key, by the key and a public salt alone."""
     return (mixed(keys, salt) % np.uint64(blocks)).astype(np.int64)
 
 
@@ -116,7 +113,7 @@ class WorkerBlocks:
         if total[0] != table.n or (sums[:, 0] > 1).any():
             raise SchemaError(CHANGED)
         empty = np.flatnonzero(sums[:, 0] == 0)
-        if len(empty):  # nobody was dealt there, so no worker spoke for them
+        if len(empty):  # nobody is there, so no worker answered for them
             nobody = self._made(reading.none())
             parts = [(block, np.empty(0, dtype=np.int64)) for block in empty.tolist()]
             sums[empty, 1:] = np.asarray(each(nobody, parts))
@@ -124,7 +121,6 @@ class WorkerBlocks:
 
 
 def persons_in(table: TableSpec) -> int:
-    """Return how many persons there are: groups of ids are counted where they are."""
     reading = Reading((), {}, frozenset(), (), "drop", None)
     return int(_gathered(table, reading, table.rows, 0, 0, _same, _nothing)[0])
 
@@ -136,19 +132,17 @@ def _gathered(
     groups = max(1, min(blocks, -(-table.rows // GROUP)))
     assigner = BlockAssigner(reading, person, source.declared(person).kind is Kind.FIELD, blocks, salt, groups)
     gather = BlockReducer(assigner, not source.ordered, width, made, each) if width else Count()
-    names = tuple(dict.fromkeys([*reading.needed, person]))
-    unread = f"the {source.backend} columns cannot be read"
-    rows, total = withheld(lambda: source.grouped(names, assigner, gather, groups), unread)
+    names = tuple(dict.fromkeys((*reading.needed, person)))
+    rows, total = guarded(lambda: source.grouped(names, assigner, gather, groups), table.unread)
     if rows < 0:
-        raise SchemaError(unread)
-    if rows != table.rows or total is None or table.changed:
+        raise SchemaError(table.unread)
+    if rows != table.rows or total is None or table.modified:
         raise SchemaError(CHANGED)
     return total
 
 
 @dataclass(frozen=True)
 class Count:
-    """How many persons a group has."""
 
     def __call__(self, pieces: Sequence[Piece]) -> Sums:
         texts = [text for _, some in pieces for text in some]

@@ -31,20 +31,25 @@ def _column(name: object, declared: object) -> Column:
         return declared
     if not isinstance(declared, Mapping):
         raise SchemaError(f"column {name!r}: must be Bounded(lower, upper) or Levels([...]), {_instead(declared)}")
-    from dpcausal.data.columns import BoundedShape, LevelsShape, checked
-
     rule = ""
     try:
         if "levels" in declared:
-            levels = checked(LevelsShape, declared)
-            return Levels(levels.levels, levels.other, levels.missing)
+            return Levels(*_fields(declared, ("levels",), ("other", "missing")))
         if "lower" in declared or "upper" in declared:
-            bounded = checked(BoundedShape, declared)
-            return Bounded(bounded.lower, bounded.upper, bounded.cuts, bounded.missing)
+            return Bounded(*_fields(declared, ("lower", "upper"), ("cuts", "missing")))
         rule = "needs lower and upper, or levels"
     except SchemaError as error:
         rule = str(error)
     raise SchemaError(f"column {name!r}: {rule}")
+
+
+def _fields(declared: Mapping[str, Any], needed: tuple[str, ...], optional: tuple[str, ...]) -> list[Any]:
+    known = (*needed, *optional)
+    absent = [f"{name} is missing" for name in needed if name not in declared]
+    strange = [f"{name} is not a key of this kind of column" for name in declared if name not in known]
+    if absent or strange:
+        raise SchemaError("; ".join([*absent, *strange]))
+    return [declared.get(name) for name in known]
 
 
 class Schema(Mapping[str, Column]):

@@ -1,7 +1,7 @@
 """A source of rows: what its columns are declared to hold, how many rows there are, and the columns on request.
 
 Nothing that a back end says about the values leaves through here: its errors and warnings may quote records, so
-``withheld`` replaces them by a rule and drops the chain of exceptions.
+``guarded`` replaces them by a rule and drops the chain of exceptions.
 """
 
 from __future__ import annotations
@@ -26,13 +26,11 @@ _FAILED: Any = object()
 CHUNK = 1 << 18
 """Rows turned into Python objects at a time, so that a long column of text does not exist twice."""
 
-
 BATCH = 1 << 15
 """Rows summed over at a time: their columns stay in a processor's cache."""
 
 
 class Kind(Enum):
-    """What a column's declared type says it holds.  Values are never looked at to find it."""
 
     INTEGER = "integers"
     FLOAT = "floats"
@@ -47,14 +45,9 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Declared:
-    """A column's declared type.
+    """A column's declared type: of a categorical the kind of its categories.
 
-    Attributes
-    ----------
-    kind : Kind
-        For a categorical, the kind of its categories.
-    dtype : str
-        The bare name of the type, without its parameters: the categories of an enum may be values.
+    ``dtype`` is the bare name of the type, without its parameters: the categories of an enum may be values.
     """
 
     kind: Kind
@@ -65,7 +58,6 @@ Distinct = tuple[NDArray[np.int64], Sequence[object]]
 
 
 class Collected(Protocol):
-    """Some columns, in memory, in the order of the rows."""
 
     def __len__(self) -> int: ...
 
@@ -83,67 +75,6 @@ class Collected(Protocol):
 
 
 StreamedRows = Callable[[Collected], NDArray[np.int64]]
-
-
-Dealing = Callable[[Collected], Sequence[Any]]
-"""Makes a piece for each group, ``None`` of no rows, of a batch."""
-
-Gathering = Callable[[Sequence[Any]], "Sums"]
-"""Sums over all pieces of one group."""
-
-WAVE = 64
-"""Groups that one process holds at a time."""
-
-
-class Streaming(ABC):
-    """A source whose rows can be summed over, as they come, a batch at a time."""
-
-    lazy = False
-    """Whether the rows are elsewhere, in an engine that counts them when it reads them."""
-
-    afar = False
-    """Whether the rows stay where they are, however few."""
-
-    has_workers = False
-    """Whether several workers of an engine share the rows."""
-
-    ordered = True
-    """Whether the rows come in one order each time, which no record decides."""
-
-    def categories(self, name: str) -> Sequence[object]:
-        """Return the categories of a column that is declared an ordered categorical, in its order; else none."""
-        del name
-        return ()
-
-    def in_turn(self, action: Callable[[], Result]) -> Result:
-        """Return ``action()``, which reads all rows once; a connection that is busy is waited for."""
-        return action()
-
-    def evaluate(self, names: Sequence[str]) -> None:
-        """Compute every value of some columns once, and keep none: a cast that fails, or a damaged page, fails here."""
-        del names  # what is in memory is there
-
-    @abstractmethod
-    def stream(self, names: Sequence[str]) -> Iterator[Collected]:
-        """Yield these columns in batches of at most about ``BATCH`` rows, in any order, each row once."""
-
-    def summed(self, names: Sequence[str], function: StreamedRows) -> Sums:
-        """Return how many rows there were, and the sum of a function of their batches."""
-        return self.in_turn(lambda: added((len(one), function(one)) for one in self.stream(names)))
-
-    def grouped(self, names: Sequence[str], deal: Dealing, gather: Gathering, groups: int) -> Sums:
-        """Return the sums of what is made of each group's pieces together: some groups a pass, in bounded memory."""
-
-        def gathered(first: int) -> list[Sums]:
-            wave: list[list[Any]] = [[] for _ in range(min(WAVE, groups - first))]
-            for collected in self.stream(names):
-                for pieces, piece in zip(wave, deal(collected)[first : first + WAVE], strict=True):
-                    pieces += [] if piece is None else [piece]
-            return [gather(pieces) for pieces in wave if pieces]
-
-        waves = (self.in_turn(partial(gathered, first)) for first in range(0, groups, WAVE))
-        return added(part for wave in waves for part in wave)
-
 
 Sums = tuple[int, NDArray[np.int64] | None]
 """How many rows there were, −1 if they cannot be read, and the sum of a function of them, None of no rows."""
@@ -168,40 +99,80 @@ def nothing(collected: Collected) -> NDArray[np.int64]:
     return np.zeros(1, dtype=np.int64)
 
 
-class Source(Protocol):
-    """Where the rows are."""
+Assigning = Callable[[Collected], Sequence[Any]]
+"""Makes a piece for each group, ``None`` of no rows, of a batch."""
+
+Gathering = Callable[[Sequence[Any]], Sums]
+"""Sums over all pieces of one group."""
+
+WAVE = 64
+"""Groups that one process holds at a time."""
+
+
+class Source(ABC):
+    """Where the rows are: they can be collected, or summed over, as they come, a batch at a time."""
 
     backend: str
     names: tuple[str, ...]
-    lazy: bool
-    afar: bool
-    has_workers: bool
-    ordered: bool
 
-    def in_turn(self, action: Callable[[], Result]) -> Result: ...
+    lazy = False
+    """Whether the rows are elsewhere, in an engine that counts them when it reads them."""
 
-    def evaluate(self, names: Sequence[str]) -> None: ...
+    afar = False
+    """Whether the rows stay where they are, however few."""
 
+    has_workers = False
+    """Whether several workers of an engine share the rows."""
+
+    ordered = True
+    """Whether the rows come in one order each time, which no record decides."""
+
+    @abstractmethod
     def declared(self, name: str) -> Declared: ...
 
-    def categories(self, name: str) -> Sequence[object]: ...
-
+    @abstractmethod
     def count(self) -> int: ...
 
+    @abstractmethod
     def collect(self, names: Sequence[str]) -> Collected:
         """Bring these columns, and no others, into memory."""
 
+    @abstractmethod
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
-        """Yield these columns in batches."""
+        """Yield these columns in batches of at most about ``BATCH`` rows, in any order, each row once."""
+
+    def categories(self, name: str) -> Sequence[object]:
+        """Return the categories of a column that is declared an ordered categorical, in its order; else none."""
+        del name
+        return ()
+
+    def in_turn(self, action: Callable[[], Result]) -> Result:
+        """Return ``action()``, which reads all rows once; a connection that is busy is waited for."""
+        return action()
+
+    def evaluate(self, names: Sequence[str]) -> None:
+        """Compute every value of some columns once, and keep none: a cast that fails, or a damaged page, fails here."""
+        del names  # what is in memory is there
 
     def summed(self, names: Sequence[str], function: StreamedRows) -> Sums:
         """Return how many rows there were, and the sum of a function of their batches."""
+        return self.in_turn(lambda: added((len(one), function(one)) for one in self.stream(names)))
 
-    def grouped(self, names: Sequence[str], deal: Dealing, gather: Gathering, groups: int) -> Sums:
-        """Return the sums of what is made of each group's pieces together."""
+    def grouped(self, names: Sequence[str], assign: Assigning, gather: Gathering, groups: int) -> Sums:
+        """Return the sums of what is made of each group's pieces together: some groups a pass, in bounded memory."""
+
+        def gathered(first: int) -> list[Sums]:
+            wave: list[list[Any]] = [[] for _ in range(min(WAVE, groups - first))]
+            for collected in self.stream(names):
+                for pieces, piece in zip(wave, assign(collected)[first : first + WAVE], strict=True):
+                    pieces += [] if piece is None else [piece]
+            return [gather(pieces) for pieces in wave if pieces]
+
+        waves = (self.in_turn(partial(gathered, first)) for first in range(0, groups, WAVE))
+        return added(part for wave in waves for part in wave)
 
 
-def withheld(action: Callable[[], Result], rule: str) -> Result:
+def guarded(action: Callable[[], Result], rule: str) -> Result:
     """Return ``action()``, with output suppressed; whatever it raises becomes a SchemaError stating ``rule``.
 
     *Guarantee*: the error carries neither the text nor the chain nor the traceback of the first one.

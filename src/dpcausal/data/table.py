@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields, replace
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.coding import check_declared, check_name, check_named
-from dpcausal.data.persons import Persons, check_id, check_max_rows_per_person, check_number, check_order, many
-from dpcausal.data.reader import CHANGED, Reading, Records, TableSpec
-from dpcausal.data.records import Rows, checked_name, checked_rule, levelled
+from dpcausal.data.persons import check_id, check_max_rows_per_person, check_number, check_order, checked_weight, many
+from dpcausal.data.records import CHANGED, Records, Rows, TableSpec, checked_name, levelled
 from dpcausal.data.remote_blocks import WorkerBlocks, persons_in
-from dpcausal.data.schema import Bounded, Schema
-from dpcausal.data.source import Collected, Kind, Source, withheld
-from dpcausal.data.sources.fingerprint import confirm, was_modified
+from dpcausal.data.schema import Schema
+from dpcausal.data.sources.fingerprint import confirm
 from dpcausal.data.sources.origin import Origin, opened
 from dpcausal.data.subgroups.predicate import Predicate, check_some, predicate
-from dpcausal.data.weights import checked_weight
 from dpcausal.errors import ParameterError, RowLimitError, SchemaError, Setting, with_signature_errors
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.process_local import Uncopyable
 from dpcausal.privacy.sensitivity import Unit
 
+MISSING_RULES = ("drop", "impute", "level")
+
 DEFAULT_MAX_ROWS = 20_000_000
 """Most rows a table brings into memory by default: 160 MB a column."""
+
 
 class Table(Uncopyable):
     """Rows of people: a frame, its public schema, and the ledger.
@@ -107,26 +108,9 @@ class Table(Uncopyable):
 
     confined = "a table holds private records: it cannot be pickled"
 
-    __slots__ = (
-        "_ids", "_inside", "_ledger", "_max_rows", "_max_rows_per_person", "_missing", "_n", "_name", "_origin",
-        "_person", "_rows", "_schema", "_share", "_source", "_weight",
-    )  # fmt: skip
-
-    _source: Source
-    _schema: Schema
+    __slots__ = ("_ledger", "_spec")
     _ledger: Ledger
-    _missing: str
-    _name: str
-    _origin: Origin
-    _person: str | None
-    _ids: str
-    _max_rows_per_person: int | None
-    _weight: tuple[str, Bounded] | None
-    _inside: tuple[Predicate, ...]
-    _share: float
-    _n: int
-    _rows: int
-    _max_rows: int
+    _spec: TableSpec
 
     @with_signature_errors
     def __init__(
@@ -142,7 +126,9 @@ class Table(Uncopyable):
         if isinstance(limit, bool) or not isinstance(limit, (int, np.integer)) or limit < 1:
             raise ParameterError("max_rows must be an integer of at least 1")
         known_as = checked_name(name)
-        if checked_rule(missing) == "level":
+        if missing not in MISSING_RULES:
+            raise ParameterError(f"missing must be one of {', '.join(MISSING_RULES)}")
+        if missing == "level":
             schema = levelled(schema)
         source, origin = opened(frame)
         check_named(schema, source.names)
@@ -158,73 +144,74 @@ class Table(Uncopyable):
         weighed = None if weight is None else checked_weight(weight, source)
         rows = source.count()
         check_number(rows, max_rows if person is None else None)
-        besides = [*([] if person is None else [person]), *([] if weighed is None else [weighed[0]])]
-        source.evaluate(list(dict.fromkeys([*schema.names, *besides])))
-        self._set_fields(
-            source=source, schema=schema, ledger=ledger, name=known_as, missing=missing, person=person, ids=ids,
-            max_rows_per_person=max_rows_per_person, weight=weighed, inside=(), share=1.0, rows=rows, n=rows,
-            origin=origin, max_rows=int(limit),
-        )  # fmt: skip
+        spec = TableSpec(
+            source, origin, rows, rows, int(limit), schema, known_as, missing, person, ids, max_rows_per_person, weighed
+        )
+        source.evaluate(spec.needed(schema.names))
         if person is not None:
-            self._set_fields(n=persons_in(self.spec) if WorkerBlocks.of(self.spec) else many(source, person))
-            check_number(self._n, int(limit))
+            spec = replace(spec, n=persons_in(spec) if WorkerBlocks.of(spec) else many(source, person))
+            check_number(spec.n, int(limit))
+        object.__setattr__(self, "_ledger", ledger)
+        object.__setattr__(self, "_spec", spec)
 
-    def _set_fields(self, **fields: Any) -> None:
-        for name, value in fields.items():
-            object.__setattr__(self, f"_{name}", value)
+    def with_spec(self, spec: TableSpec) -> Table:
+        """Return the table that reads its rows otherwise."""
+        view = object.__new__(Table)
+        object.__setattr__(view, "_ledger", self._ledger)
+        object.__setattr__(view, "_spec", spec)
+        return view
 
     @property
     def n(self) -> int:
         """The number of rows, or of persons: public under replace-one, those that are left out included."""
-        return self._n
+        return self._spec.n
 
     @property
     def name(self) -> str:
         """The name under which answers are kept; empty: none are."""
-        return self._name
+        return self._spec.name
 
     @property
     def origin(self) -> Origin:
         """Which data it was made of."""
-        return self._origin
+        return self._spec.origin
 
     @property
     def identity(self) -> dict[str, Any]:
         """All that is public of it: what distinguishes it from another table, and never a row."""
-        hidden = ("_source", "_ledger", "_origin", "_rows", "_max_rows")
-        return {slot: getattr(self, slot) for slot in Table.__slots__ if slot not in hidden}
+        hidden = ("source", "origin", "rows", "max_rows")
+        return {one.name: getattr(self._spec, one.name) for one in fields(TableSpec) if one.name not in hidden}
 
     @property
     def expected(self) -> int:
         """A public guess of how many records are in the subgroup: n, unless ``where`` was given a share."""
-        return max(1, int(self._n * self._share))
+        return max(1, int(self.n * self._spec.share))
 
     @property
     def unit(self) -> Unit:
         """Whose record one is."""
-        if self._person is None:
-            return Unit.ROW
-        return Unit.PERSON if self._ids == "private" else Unit.LISTED_PERSON
+        return self._spec.unit
 
     @property
     def declared(self) -> dict[str, Any]:
         """What is public about whose the records are and which of them are asked: empty for all rows."""
-        declared: dict[str, Any] = {"table": self._name} if self._name else {}
-        declared |= {} if self._person is None else {"person": self._person, "ids": self._ids}
-        declared |= {} if self._max_rows_per_person is None else {"max_rows_per_person": self._max_rows_per_person}
-        declared |= {} if self._weight is None else {"weight": [self._weight[0], self._weight[1].upper]}
-        return declared | ({"where": [str(one) for one in self._inside]} if self._inside else {})
+        spec = self._spec
+        declared: dict[str, Any] = {"table": spec.name} if spec.name else {}
+        declared |= {} if spec.person is None else {"person": spec.person, "ids": spec.ids}
+        declared |= {} if spec.max_rows_per_person is None else {"max_rows_per_person": spec.max_rows_per_person}
+        declared |= {} if spec.weight is None else {"weight": [spec.weight[0], spec.weight[1].upper]}
+        return declared | ({"where": [str(one) for one in spec.inside]} if spec.inside else {})
 
-    def told(self, public: tuple[str, ...]) -> tuple[str, ...]:
+    def public_facts(self, public: tuple[str, ...]) -> tuple[str, ...]:
         """Return what is public in an answer, in words: whose the records are and which are asked, too."""
-        if self._person is not None:
-            listed = () if self._ids == "private" else ("who is in the data",)
+        if self._spec.person is not None:
+            listed = () if self._spec.ids == "private" else ("who is in the data",)
             left = (text for text in public if text not in ("the number of rows", "the order of the rows"))
-            most = () if self._max_rows_per_person is None else ("the most rows of a person",)
+            most = () if self._spec.max_rows_per_person is None else ("the most rows of a person",)
             public = ("the number of persons", *listed, *left, *most)
-        if self._weight is not None:
+        if self._spec.weight is not None:
             public = (*public, "the largest weight")
-        return (*public, *(f"the subgroup: {one}" for one in self._inside))
+        return (*public, *(f"the subgroup: {one}" for one in self._spec.inside))
 
     @with_signature_errors
     def where(
@@ -250,36 +237,34 @@ class Table(Uncopyable):
         *Guarantee*: a record is inside or outside by itself, and one without a value is outside; so every
         bound for n records stays.  How many are inside is private.  Two subgroups, disjoint ones too, pay twice.
         """
-        if self._missing == "impute":
+        if self.missing == "impute":
             raise ParameterError("a subgroup leaves records out", rule="missing", hint=Setting("missing", "drop"))
         if share is not None and (isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1):
             raise ParameterError("share must be a number above 0 and at most 1")
-        added = predicate(name, self._schema.column(name), at_least, at_most, among)
-        check_some((*self._inside, added))
-        view = object.__new__(Table)
-        view._set_fields(**{slot[1:]: getattr(self, slot) for slot in Table.__slots__})
-        view._set_fields(inside=(*self._inside, added), share=self._share if share is None else float(share))
-        return view
+        added = predicate(name, self.schema.column(name), at_least, at_most, among)
+        check_some((*self._spec.inside, added))
+        share = self._spec.share if share is None else float(share)
+        return self.with_spec(replace(self._spec, inside=(*self._spec.inside, added), share=share))
 
     @property
     def inside(self) -> tuple[Predicate, ...]:
         """The predicates of the subgroup."""
-        return self._inside
+        return self._spec.inside
 
     @property
     def weighed(self) -> bool:
         """Whether rows have survey weights."""
-        return self._weight is not None
+        return self._spec.weight is not None
 
     @property
     def missing(self) -> str:
         """What becomes of records that have a missing value of a question: ``"drop"``, ``"level"`` or ``"impute"``."""
-        return self._missing
+        return self._spec.missing
 
     @property
     def schema(self) -> Schema:
         """The public schema."""
-        return self._schema
+        return self._spec.schema
 
     @property
     def ledger(self) -> Ledger:
@@ -288,19 +273,14 @@ class Table(Uncopyable):
         A question asks for it just before it spends, so it is given only while the frame is what was declared: a
         SchemaError otherwise, before anything is spent.
         """
-        confirm(self._source, self._schema, self._rows, self._origin.stamp, self._besides)
+        spec = self._spec
+        confirm(spec.source, spec.schema, spec.rows, spec.origin.stamp, spec.needed(()))
         return self._ledger
 
     @property
     def spec(self) -> TableSpec:
         """What its rows are read by.  *Private*, as it has the source."""
-        return TableSpec(self._source, self._schema, self._missing, self._person, self._weight, self._inside,
-                         self.unit, self._n, self._rows, self._origin.stamp)  # fmt: skip
-
-    @property
-    def _besides(self) -> list[str]:
-        weight = [] if self._weight is None else [self._weight[0]]
-        return [*([] if self._person is None else [self._person]), *weight]
+        return self._spec
 
     def columns(self, names: Iterable[str]) -> dict[str, NDArray[Any]]:
         """Bring columns into memory, cleaned and filled: the ``values`` of ``rows``.  *Private.*"""
@@ -325,7 +305,7 @@ class Table(Uncopyable):
         SchemaError
             A name is not in the schema; the frame no longer has ``n`` rows; or the back end failed.
         """
-        check_order(self._source, self._person)
+        check_order(self._spec.source, self._spec.person)
         return self.to_sum(names, parts=False)
 
     def parts(self, names: Iterable[str]) -> Rows:
@@ -333,7 +313,7 @@ class Table(Uncopyable):
 
         How many rows come is private too.  Without persons they are the records, with their weights.
         """
-        check_order(self._source, self._person)
+        check_order(self._spec.source, self._spec.person)
         return self.to_sum(names, parts=True)
 
     def to_sum(self, names: Iterable[str], parts: bool) -> Rows:
@@ -342,56 +322,29 @@ class Table(Uncopyable):
             raise ParameterError("names must be a list of column names, not one text")
         listed = tuple(names)
         for name in listed:
-            self._schema.column(name)
-        if (table := self._read(tuple(dict.fromkeys(listed)), parts)) is None:
+            self.schema.column(name)
+        if (rows := self._spec.read(tuple(dict.fromkeys(listed)), parts)) is None:
             raise SchemaError(CHANGED)
-        return table
-
-    def _read(self, names: tuple[str, ...], parts: bool) -> Rows | None:
-        reading = Reading.of(self.spec, names)
-        needed = (*reading.needed, *([] if self._person is None or self._person in reading.needed else [self._person]))
-        if not needed:
-            return Rows.of({}, np.ones(self._n, dtype=np.bool_), self._missing)
-        collected = self._source.collect(needed)
-        if len(collected) != self._rows or was_modified(self._origin.stamp):
-            return None
-
-        def read() -> Rows | None:
-            rows = reading.rows(collected)
-            if self._person is None:
-                return rows
-            persons = self._persons_in(collected)
-            if persons.n != self._n:
-                return None
-            if not self._source.ordered:
-                rows, persons = rows.by_value(persons)
-            limit = self._max_rows_per_person
-            return rows.parts_of(persons, limit) if parts else rows.one_each(persons, self._ids == "private")
-
-        return withheld(read, f"the {self._source.backend} columns cannot be read")
+        return rows
 
     def records(self, names: Iterable[str], *, parts: bool = False) -> Records:
         """Return the ``rows``, or ``parts``, to be summed over: many are read a batch at a time.  *Private.*"""
-        spec, listed = self.spec, tuple(dict.fromkeys(names))
-        return Records(spec, listed, self.to_sum(listed, parts) if spec.held else None)
+        listed = tuple(dict.fromkeys(names))
+        return Records(self._spec, listed, self.to_sum(listed, parts) if self._spec.held else None)
 
     def check_memory(self) -> None:
         """Refuse, before a spend, a question that needs all rows at once of a table that cannot bring them."""
-        check_order(self._source, self._person)
-        if self._n > self._max_rows:
+        check_order(self._spec.source, self._spec.person)
+        if self.n > self._spec.max_rows:
             raise RowLimitError(
-                f"this question needs all rows in memory at once, at most max_rows = {self._max_rows}: raise it if "
-                "memory allows, or ask for moments, cells or contrasts, which are summed where the rows are"
+                f"this question needs all rows in memory at once, at most max_rows = {self._spec.max_rows}: raise "
+                "it if memory allows, or ask for moments, cells or contrasts, which are summed where the rows are"
             )
-
-    def _persons_in(self, collected: Collected) -> Persons:
-        name = str(self._person)
-        fields = self._source.declared(name).kind is Kind.FIELD
-        return withheld(lambda: Persons.of(collected, name, fields), f"the {self._source.backend} ids cannot be read")
 
     def __repr__(self) -> str:
         declared = "".join(f", {name}={value!r}" for name, value in self.declared.items())
-        return f"Table(n={self._n}{declared}, columns={self._schema.names!r}, backend={self._source.backend!r})"
+        backend = self._spec.source.backend
+        return f"Table(n={self.n}{declared}, columns={self.schema.names!r}, backend={backend!r})"
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError("a table is frozen")

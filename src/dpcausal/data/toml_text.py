@@ -60,10 +60,10 @@ def _rule_broken(read: dict[str, Any]) -> str:
     return _DEEP if level else ""
 
 
-def shown(text: str) -> str:
+def escaped(text: str) -> str:
     r"""Return a text as a terminal can show it: control characters as their numbers, which JSON reads back.
 
-    >>> shown("\x1b[31mred")
+    >>> escaped("\x1b[31mred")
     '\\u001b[31mred'
     """
     return CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -209,7 +209,7 @@ class IndependenceQuestion(TableQuestion[Independence]):
         return replace(self, table=PublicTableInfo(self.schema))  # type: ignore[arg-type]
 
     def sample(self, rows: Rows) -> Sample:
-        return rows_of(rows.values, self.schema, self.x, self.y, self.given, rows.kept, rows.keys)
+        return rows_of(rows.values, self.schema, self.x, self.y, self.given, rows.included, rows.keys)
 
     def report(
         self, planned: PlannedCall[IndependenceQuestion], released: Released, allotment: CallBudget, seed: int | None

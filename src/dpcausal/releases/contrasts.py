@@ -41,11 +41,9 @@ class NoisyContrasts(Release):
 
     @property
     def is_exact(self) -> bool:
-        """Whether there is no noise."""
         return not any(self.deviations.values())
 
     def knows(self, columns: Columns) -> bool:
-        """Return whether the joint table of some columns was released."""
         return all(
             members in self.values for size in range(1, len(columns) + 1) for members in combinations(columns, size)
         )

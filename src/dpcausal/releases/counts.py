@@ -44,16 +44,13 @@ class NoisyTable(Release):
 
     @property
     def is_exact(self) -> bool:
-        """Whether there is no noise."""
         return self.law == "exact" or self.variance == 0
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Levels of each column."""
         return tuple(int(size) for size in self.counts.shape)
 
     def margin(self, columns: tuple[int, ...]) -> Reals:
-        """Return the noisy counts of some columns, given in increasing order, as floats."""
         known = self._margins.get(columns)
         if known is None:
             others = tuple(axis for axis in range(self.counts.ndim) if axis not in columns)
@@ -62,7 +59,6 @@ class NoisyTable(Release):
         return known
 
     def margin_variance(self, columns: tuple[int, ...]) -> float:
-        """Return the variance of a cell of that margin."""
         return self.variance * self.counts.size / math.prod(self.sizes[i] for i in columns)
 
     def strata(self, x: int, y: int, given: tuple[int, ...]) -> Reals:
@@ -107,7 +103,7 @@ class NoisyTable(Release):
         counts = form.array("counts", integral=True)
         if counts.ndim != len(names):
             raise form.refuse("counts")
-        law: Any = form.word("law", ("geometric", "discrete-gaussian", "exact"))
+        law: Any = form.text("law", ("geometric", "discrete-gaussian", "exact"))
         return cls(names, n, counts, form.size("variance"), law, cut=cut_in(form, names))
 
 

@@ -12,7 +12,6 @@ LEAST_LEFT = 0.05
 
 
 def of_factors(a: Reals, b: Reals) -> Reals:
-    """Return a_ac b_bd, indexed a, b, c, d."""
     return np.asarray(a[:, None, :, None] * b[None, :, None, :])
 
 

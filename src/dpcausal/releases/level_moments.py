@@ -84,21 +84,17 @@ class NoisyWhitened(Release):
 
     @property
     def is_exact(self) -> bool:
-        """Whether there is no noise."""
         return self.deviation == 0
 
     @property
     def pairs(self) -> NoisyWhitened:
-        """Itself, without what was released beside it."""
         return self
 
     @cached_property
     def ends(self) -> tuple[int, ...]:
-        """Where each column's block ends."""
         return tuple(np.cumsum([len(shares) - 1 for shares in self.shares]).tolist())
 
     def block(self, column: int) -> slice:
-        """Return the entries of a column."""
         return self._blocks[column]
 
     @cached_property
@@ -107,7 +103,6 @@ class NoisyWhitened(Release):
 
     @cached_property
     def count(self) -> float:
-        """The noisy Σ w²."""
         return max(float(self.matrix[-1, -1]), LEAST_SHARE * self.n)
 
     @cached_property
@@ -330,7 +325,6 @@ class NoisyWhitened(Release):
         return np.asarray(joint / joint.sum())
 
     def by_name(self) -> Self:
-        """Return it with its columns in the order of their names."""
         order = sorted(range(len(self.names)), key=self.names.__getitem__)
         if order == list(range(len(order))):
             return self
@@ -342,7 +336,6 @@ class NoisyWhitened(Release):
         )  # fmt: skip
 
     def with_extra_noise(self, generator: PublicGenerator, part: float = 1.0) -> Self:
-        """Return it with fresh noise on top, of so large a part of the variance of its own."""
         noise = np.triu(generator.normal(0, self.deviation * math.sqrt(part), self.matrix.shape))
         noise[np.diag_indices_from(noise)] *= math.sqrt(2)
         fresh = noise + np.triu(noise, 1).T

@@ -41,7 +41,6 @@ class NoisyMoments(Release):
 
     @property
     def is_exact(self) -> bool:
-        """Whether there is no noise."""
         return self.variance == 0
 
     def graph_notes(self) -> str:
@@ -54,7 +53,6 @@ class NoisyMoments(Release):
 
     @property
     def rows(self) -> float:
-        """The number of rows that are counted."""
         return self.n if self.count is None else self.count
 
     @cached_property

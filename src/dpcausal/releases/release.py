@@ -144,8 +144,8 @@ class Release(TextResult, ABC):
         if form.whole("format", 1) > FORMAT:
             raise ParameterError(f"this release has a newer format than {FORMAT}: read it with a newer dpcausal")
         kinds = {one.kind: one for kind in Release.__subclasses__() for one in (kind, *kind.__subclasses__())}
-        kind = kinds[form.word("kind", tuple(kinds))]
-        release = kind.from_payload(form, form.words("names", different=True), form.whole("n", 0))
+        kind = kinds[form.text("kind", tuple(kinds))]
+        release = kind.from_payload(form, form.texts("names", different=True), form.whole("n", 0))
         return release.under(guarantee_from_json(form.part("guarantee")))
 
     @with_signature_errors

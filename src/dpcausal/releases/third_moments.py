@@ -131,7 +131,6 @@ class NoisyTriples(NoisyWhitened):
         return h - bx @ by.T, sampling, noise + variance * more
 
     def by_name(self) -> Self:
-        """Return it with its columns in the order of their names."""
         ordered = super().by_name()
         if ordered is self:
             return self
@@ -147,7 +146,6 @@ class NoisyTriples(NoisyWhitened):
         return replace(ordered, triples=triples, thirds=np.concatenate([*parts, self.thirds[-1:]]))
 
     def with_extra_noise(self, generator: PublicGenerator, part: float = 1.0) -> Self:
-        """Return it with fresh noise on top, of so large a part of the variance of its own."""
         noisier = super().with_extra_noise(generator, part)
         noise = generator.normal(0, self.thirds_deviation * part**0.5, self.thirds.shape)
         return replace(noisier, thirds=self.thirds + noise, thirds_deviation=self.thirds_deviation * (1 + part) ** 0.5)

@@ -15,7 +15,7 @@ from dpcausal.data.curator.profile import SchemaCheck
 from dpcausal.data.panels.panel import Panel
 from dpcausal.data.records import LONGEST_NAME
 from dpcausal.data.schema import Bounded, Schema
-from dpcausal.data.sources.fingerprint import CLUSTER, Stamp, beside, place_from
+from dpcausal.data.sources.fingerprint import CLUSTER, Stamp, place_from, resolved
 from dpcausal.data.sources.origin import Origin
 from dpcausal.data.sources.text_file import TextFile
 from dpcausal.data.table import Table
@@ -313,7 +313,7 @@ class Study(Uncopyable):
         return replace(before, state=ANSWERED if cached else UNKEPT, reason="" if cached else SAVE, answer=answer)
 
     def _path(self) -> str:
-        return beside(self.path.parent, self.file.data_file)
+        return resolved(self.path.parent, self.file.data_file)
 
     def _source_file(self) -> str | TextFile:
         data, path = self.file.data, self._path()

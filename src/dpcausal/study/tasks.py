@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpcausal.core.method import Method
 from dpcausal.data.panels.panel import Panel
-from dpcausal.data.subgroups.predicate_text import parse_predicates
+from dpcausal.data.subgroups.predicate import parse_predicates
 from dpcausal.data.table import Table
 from dpcausal.direction.api import direction, direction_all
 from dpcausal.direction.methods import METHODS as DIRECTIONS

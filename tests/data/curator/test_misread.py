@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import dpcausal as dpc
-from dpcausal.data.curator.misread import FORMS, likely_forms
+from dpcausal.data.curator.suspects import FORMS, likely_forms
 
 COMMA, DATE, ENCODING = FORMS
 LIKE = {

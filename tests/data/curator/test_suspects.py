@@ -26,7 +26,7 @@ def test_a_declared_code_is_a_null_in_every_kind_of_frame(as_frame: Callable[[pa
     schema = dpc.Schema({"x": dpc.Bounded(0, 50, cuts=[10, 30], missing=[999, "-9", -99.9, "."])})
     frame = as_frame(pa.table({"x": pa.array(values, pa.float64())}))
     table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
-    assert table.rows(["x"]).kept.tolist() == [False, True, False, False, True, False]
+    assert table.rows(["x"]).included.tolist() == [False, True, False, False, True, False]
     assert counts_of(table, ["x"]).tolist() == [0, 1, 1]
     assert schema.check(frame).columns[0].substituted == pytest.approx(4 / 6)
 
@@ -36,7 +36,7 @@ def test_a_code_is_found_as_its_type_holds_it(dtype: str) -> None:
     values = np.array([-9.1, 3, 8] if dtype == "float32" else [-9, 3, 8]).astype(dtype)
     schema = dpc.Schema({"x": dpc.Bounded(0, 10, missing=[-9.1, -9])})
     table = dpc.Table({"x": values}, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
-    assert table.rows(["x"]).kept.tolist() == [False, True, True]
+    assert table.rows(["x"]).included.tolist() == [False, True, True]
 
 
 def test_a_panel_takes_a_code_for_no_value() -> None:

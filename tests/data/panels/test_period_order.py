@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import dpcausal as dpc
-from dpcausal.data.panels.period_order import in_order
+from dpcausal.data.panels.periods import labels_in_order
 from dpcausal.errors import DpCausalError, ParameterError, SchemaError
 from tests.synthetic_control.neighbours import plan_of
 
@@ -29,7 +29,7 @@ MONTHS = ["January", "February", "March", "April", "May", "June", "July", "Augus
 )  # fmt: skip
 def test_numbers_dates_and_texts_of_one_form_are_ordered_by_meaning(made: list[Any]) -> None:
     shuffled = [made[place] for place in np.random.default_rng(1).permutation(len(made))]
-    assert in_order(shuffled) == tuple(made)
+    assert labels_in_order(shuffled) == tuple(made)
 
 
 @pytest.mark.parametrize(
@@ -42,8 +42,8 @@ def test_numbers_dates_and_texts_of_one_form_are_ordered_by_meaning(made: list[A
 )  # fmt: skip
 def test_texts_whose_order_is_not_plain_have_none(made: list[str]) -> None:
     with pytest.raises(SchemaError):
-        in_order(made)
-    assert in_order(made[::-1], made) == tuple(made)
+        labels_in_order(made)
+    assert labels_in_order(made[::-1], made) == tuple(made)
 
 
 def fresh() -> dpc.Ledger:

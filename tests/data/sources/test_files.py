@@ -96,7 +96,8 @@ def test_the_layout_of_a_csv_file_is_read_as_stated(
     assert table.columns(["x"])["x"].tolist() == values
 
 
-@pytest.mark.parametrize("text", ["", "\n", "x,y\n1,2\ncanary\n", "x,y\n1,2,canary\n"])
+@pytest.mark.parametrize("text", ["", "\n", "x,y\n1,2\ncanary\n", "x,y\n1,2,canary\n", "x\n", "x,y\n", "x",
+                                  "x,x\n2,3\n", "x,y\n" + "1,2\n" * 9 + "3\n"])  # fmt: skip
 def test_a_file_that_is_no_table_is_refused_when_the_table_is_made(
     tmp_path: Path, ledger: Ledger, text: str
 ) -> None:
@@ -105,12 +106,6 @@ def test_a_file_that_is_no_table_is_refused_when_the_table_is_made(
     assert "canary" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
-
-
-@pytest.mark.parametrize("text", ["x\n", "x,y\n", "x", "x,y"])
-def test_a_file_without_records_is_refused(tmp_path: Path, ledger: Ledger, text: str) -> None:
-    with pytest.raises(SchemaError):
-        Table(written(tmp_path, text), X, ledger)
 
 
 @pytest.mark.parametrize("record", ["canary,1", "x,canary", "x;canary", "q\tcanary|x", "X ,canary", '" x ",canary'])
@@ -124,23 +119,6 @@ def test_a_file_without_a_header_has_no_field_of_its_first_record_quoted(
     assert "canary" not in "".join(traceback.format_exception(caught.value))
 
 
-def test_an_absent_column_is_told_with_the_declared_names_that_are_there(tmp_path: Path, ledger: Ledger) -> None:
-    schema = Schema({"x": Bounded(0, 1), "q": Bounded(0, 1)})
-    for text, words in (
-        ("x,y\n2,3\n", r"column 'q'.* 2 columns.*: 'x'\."),
-        ("y,X,q\n2,3,4\n", r"column 'x'.* 3 columns.*: 'q'\."),
-        ("x;y\n2;3\n", r"column 'x'.* 1 columns.*: none\."),
-    ):
-        with pytest.raises(SchemaError, match=words) as caught:
-            Table(written(tmp_path, text), schema, ledger)
-        assert "'y'" not in str(caught.value) and "'X'" not in str(caught.value)
-
-
-def test_a_header_with_one_name_twice_is_refused(tmp_path: Path, ledger: Ledger) -> None:
-    with pytest.raises(SchemaError):
-        Table(written(tmp_path, "x,x\n2,3\n"), X, ledger)
-
-
 def test_a_long_csv_file_is_read_across_its_blocks_in_order(
     tmp_path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,14 +129,6 @@ def test_a_long_csv_file_is_read_across_its_blocks_in_order(
     columns = Table(written(tmp_path, text), schema, ledger).columns(["x", "t"])
     assert columns["x"].tobytes() == values.tobytes()
     assert columns["t"].tolist() == [0, 1] * 10_000
-
-
-def test_a_csv_file_that_grew_is_refused(tmp_path: Path, ledger: Ledger) -> None:
-    path = written(tmp_path, "x\n1\n2\n")
-    table = Table(path, X, ledger)
-    path.write_text("x\n1\n2\n3\n")
-    with pytest.raises(SchemaError, match="no longer has the number of rows"):
-        table.columns(["x"])
 
 
 def test_a_file_that_went_away_is_refused(tmp_path: Path, ledger: Ledger) -> None:
@@ -237,7 +207,7 @@ def test_a_folder_whose_files_keep_the_same_values_in_other_types_is_one_table(t
     pyarrow.parquet.write_table(rows, tmp_path / "one.parquet")
     whole = Table(tmp_path / "one.parquet", declared, ledger).rows(["t", "x", "i"])
     found = Table(home, declared, ledger).rows(["t", "x", "i"])
-    assert found.n == 12 and found.kept.tolist() == whole.kept.tolist() * 3
+    assert found.n == 12 and found.included.tolist() == whole.included.tolist() * 3
     for name, values in found.values.items():
         assert values.tolist() == whole.values[name].tolist() * 3
     assert Table(home, declared, ledger, person="t").n == 2
@@ -255,15 +225,10 @@ def test_a_path_that_is_no_table_file_is_refused_by_name(tmp_path: Path, ledger:
         (tmp_path / "folder.csv", "there is no file"),
         ("table.xlsx", "ends otherwise"),
         ("table", "ends otherwise"),
+        ("sc://host:15002?table=visits", "Spark Connect"),
     ):
         with pytest.raises(ParameterError, match=rule):
             Table(path, X, ledger)
-
-
-def test_the_ending_of_a_path_may_be_in_capitals(tmp_path: Path, ledger: Ledger) -> None:
-    path = tmp_path / "TABLE.CSV"
-    path.write_text("x\n1\n")
-    assert Table(path, X, ledger).n == 1
 
 
 @pytest.mark.parametrize("name", ["d.tsv", "d.TSV.gz", "d.csv.gz"])
@@ -284,17 +249,12 @@ def test_tabs_and_gzip_read_as_the_plain_file_does(tmp_path: Path, name: str) ->
     assert np.array_equal(ours.numbers("a"), theirs.numbers("a"), equal_nan=True)
 
 
-def test_a_session_of_spark_connect_is_refused_with_what_to_do() -> None:
-    with pytest.raises(ParameterError, match=r"does not show whether a table draws .* spark://host:7077, spark:yarn"):
-        file_source("sc://host:15002?table=visits")
-
-
-@pytest.mark.parametrize(("packed", "letter"), [(False, "x"), (False, "7"), (True, "x")])
+@pytest.mark.parametrize(("packed", "letter"), [(False, "7"), (True, "x")])
 def test_one_giant_field_of_any_column_decides_nothing(tmp_path: Path, packed: bool, letter: str) -> None:
     schema = Schema({"a": Levels([0, 1]), "b": Bounded(0, 9), "note": Levels(["no", "yes"])})
     told = set()
-    for size in (10, 40_000_000):
-        for place in (3,) if packed else range(4):
+    for size in (10, 20_000_000):
+        for place in (3,) if packed else (0, 3):
             rows = [[str(k), str(k % 2), "5", "no"] for k in range(500)]
             rows[250][place] = letter * size
             text = "id,a,b,note\n" + "\n".join(map(",".join, rows))
@@ -306,12 +266,6 @@ def test_one_giant_field_of_any_column_decides_nothing(tmp_path: Path, packed: b
                 columns = table.columns(schema.names)
                 told.add((table.n, *(len(column) for column in columns.values())))
     assert told == {(500, 500, 500, 500)}
-
-
-def test_a_file_of_records_of_other_lengths_is_refused_at_once(tmp_path: Path, ledger: Ledger) -> None:
-    path = written(tmp_path, "x,y\n" + "1,2\n" * 9 + "3\n")
-    with pytest.raises(SchemaError):
-        Table(path, X, ledger)
 
 
 @pytest.mark.parametrize("person", [None, "id"])

@@ -86,26 +86,6 @@ def test_the_arrays_are_the_callers_own(as_frame: Callable, ledger: Ledger) -> N
     assert again["k"].tolist() == [0, 1]
 
 
-def test_integers_as_levels_are_alike_whether_a_null_made_them_floats_or_not(
-    as_frame: Callable, ledger: Ledger
-) -> None:
-    frame = as_frame(pa.table({"k": pa.array([3, None, 5, 4, 3, -5])}))
-    codes = Table(frame, Schema({"k": Levels([5, 3], other="rest")}), ledger).columns(["k"])["k"]
-    assert codes.tolist() == [1, 2, 0, 2, 1, 2]
-
-
-def test_a_declared_other_takes_nulls_and_unseen_values(as_frame: Callable, ledger: Ledger) -> None:
-    frame = as_frame(pa.table({"t": pa.array(["a", "?", None, "b", "z"])}))
-    codes = Table(frame, Schema({"t": Levels(["a", "b"], other="z")}), ledger).columns(["t"])["t"]
-    assert codes.tolist() == [0, 2, 2, 1, 2]
-
-
-@pytest.mark.parametrize("value", [math.nan, None])
-def test_a_column_of_nothing_but_nulls_is_the_midpoint(as_frame: Callable, ledger: Ledger, value: Any) -> None:
-    frame = as_frame(pa.table({"x": pa.array([value] * 3, pa.float64())}))
-    assert Table(frame, Schema({"x": Bounded(0, 3)}), ledger).columns(["x"])["x"].tolist() == [1.5] * 3
-
-
 @pytest.mark.parametrize(
     "frame",
     [
@@ -165,16 +145,6 @@ def test_wide_integers_are_rounded_once(frame: Any, ledger: Ledger) -> None:
     assert Table(frame, Schema({"x": Bounded(0, 1e30)}), ledger).columns(["x"])["x"].tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("kind", ["hugeint", "uhugeint", "ubigint"])
-def test_the_largest_integers_of_duckdb_are_no_error(kind: str, ledger: Ledger) -> None:
-    top = {"hugeint": 2**127 - 1, "uhugeint": 2**128 - 1, "ubigint": 2**64 - 1}[kind]
-    relation = duckdb.connect().sql(f"select unnest(['{top}', null, '9007199254740993', '7'])::{kind} x")
-    columns = Table(relation, Schema({"x": Bounded(0, 1e39)}), ledger).columns(["x"])
-    assert columns["x"].tolist() == [float(top), 5e38, float(2**53), 7.0]
-    codes = Table(relation, Schema({"x": Levels([1, 7, 2**53 + 1], other="no")}), ledger).columns(["x"])
-    assert codes["x"].tolist() == [3, 3, 2, 1]
-
-
 def test_decimals_are_rounded_once(ledger: Ledger) -> None:
     digits = ["0.1", "0.30000000000000004441", "12345678901234567.89012345678901234567", None]
     values = [None if text is None else Decimal(text) for text in digits]
@@ -199,30 +169,6 @@ def test_numpy_numbers_of_every_width_are_taken(dtype: str, ledger: Ledger) -> N
 def test_a_long_double_beyond_float64_is_clipped_in_silence(ledger: Ledger) -> None:
     huge = np.array([np.finfo(np.longdouble).max, -np.finfo(np.longdouble).max])
     assert Table({"x": huge}, Schema({"x": Bounded(0, 10)}), ledger).columns(["x"])["x"].tolist() == [10.0, 0.0]
-
-
-@pytest.mark.parametrize(
-    "frame",
-    [
-        pd.DataFrame({"t": pd.Categorical(["b", "z", None, "a"])}),
-        pd.DataFrame({"t": pd.Categorical(np.array(["b", "z", None, "a"], dtype=object))}),
-        pl.DataFrame({"t": pl.Series(["b", "z", None, "a"], dtype=pl.Categorical)}),
-        pl.LazyFrame({"t": pl.Series(["b", "z", None, "a"], dtype=pl.Enum(["a", "z", "b"]))}),
-        pa.table({"t": pa.array(["b", "z", None, "a"]).dictionary_encode()}),
-        pa.table({"t": pa.array(["b", "z", None, "a"], pa.large_string())}),
-        pa.table({"t": pa.array(["b", "z", None, "a"]).dictionary_encode()}).to_pandas(types_mapper=pd.ArrowDtype),
-        pd.DataFrame({"t": np.array(["b", 3, None, "a"], dtype=object)}),
-        {"t": np.array(["b", "z", "", "a"])},
-    ],
-    ids=lambda frame: type(frame).__module__,
-)
-def test_categories_and_text_of_every_kind_match_by_their_text(frame: Any, ledger: Ledger) -> None:
-    assert Table(frame, Schema({"t": Levels(["a", "b"])}), ledger).columns(["t"])["t"].tolist() == [1, 0, 0, 0]
-
-
-def test_duckdb_enums_match_by_their_text(ledger: Ledger) -> None:
-    relation = duckdb.connect().sql("select unnest(['b', 'z', null, 'a'])::enum('z', 'b', 'a') t")
-    assert Table(relation, Schema({"t": Levels(["a", "b"])}), ledger).columns(["t"])["t"].tolist() == [1, 0, 0, 0]
 
 
 def test_objects_match_by_value_numbers_and_booleans_alike_and_text_apart(ledger: Ledger) -> None:
@@ -300,23 +246,6 @@ def test_levels_refuse_a_declared_type_that_is_not_theirs(levels: list, values: 
             continue  # polars has categories of text only
         with pytest.raises(SchemaError, match=f"column 'v': Levels of {Levels(levels).kind} values needs"):
             Table(kind, Schema({"v": Levels(levels)}), ledger)
-
-
-@pytest.mark.parametrize(
-    ("levels", "values"),
-    [
-        ([0, 1], pa.array([False, True])),
-        ([False, True], pa.array([0, 1])),
-        ([False, True], pa.array([0.0, 1.0])),
-        ([0, 1], pa.array([0.0, 1.0])),
-    ],
-)
-def test_numbers_and_booleans_match_by_number_whichever_is_declared(
-    levels: list, values: pa.Array, ledger: Ledger
-) -> None:
-    frame = pa.table({"v": values})
-    for kind in (frame, frame.to_pandas(types_mapper=pd.ArrowDtype), pl.from_arrow(frame)):
-        assert Table(kind, Schema({"v": Levels(levels)}), ledger).columns(["v"])["v"].tolist() == [0, 1]
 
 
 def test_the_words_of_a_type_error_quote_no_category(ledger: Ledger) -> None:

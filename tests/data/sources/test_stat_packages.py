@@ -67,7 +67,7 @@ def test_one_missing_value_changes_nothing_that_a_column_is_taken_for(tmp_path: 
         rows = table.rows(["smoker"])
         assert table.n == 3 and rows.values["smoker"][:2].tolist() == [0, 1]
         assert file_source(tmp_path / name).declared("smoker").kind is Kind.FIELD
-        assert rows.kept.tolist() == [True, True, name == "whole.dta"]
+        assert rows.included.tolist() == [True, True, name == "whole.dta"]
 
 
 def test_a_sas_file_is_read_with_its_dates_as_numbers(tmp_path: Path) -> None:
@@ -82,9 +82,9 @@ def test_a_sas_file_is_read_with_its_dates_as_numbers(tmp_path: Path) -> None:
 
 def test_a_batch_at_a_time_is_each_row_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pd.DataFrame({"x": np.arange(10)}).to_stata(tmp_path / "d.dta", write_index=False)
-    monkeypatch.setattr("dpcausal.data.sources.stat_packages.BATCH", 4)
+    monkeypatch.setattr("dpcausal.data.sources.files.BATCH", 4)
     for most in (10, 4, 3):
-        monkeypatch.setattr("dpcausal.data.sources.stat_packages.BATCH", most)
+        monkeypatch.setattr("dpcausal.data.sources.files.BATCH", most)
         batches = [part.numbers("x").tolist() for part in file_source(tmp_path / "d.dta").stream(["x"])]
         assert sum(batches, []) == list(range(10))  # noqa: RUF017 - ten numbers
 

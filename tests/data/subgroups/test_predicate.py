@@ -33,10 +33,10 @@ def test_a_subgroup_is_the_same_in_every_back_end(backend: str, tmp_path: Path) 
     table = table_of(BACKENDS[backend](arrow(), tmp_path))
     grown = table.where("age", at_least=20)
     women = grown.where("sex", among=["f"])
-    assert table.rows(["x"]).kept.tolist() == [True] * 7 + [False]
-    assert grown.rows([]).kept.tolist() == [False, False, True, True, True, True, False, True]
-    assert women.rows(["x"]).kept.tolist() == [False, False, True, False, False, True, False, False]
-    assert table.where("age", at_least=20, at_most=30).rows([]).kept.sum() == 3
+    assert table.rows(["x"]).included.tolist() == [True] * 7 + [False]
+    assert grown.rows([]).included.tolist() == [False, False, True, True, True, True, False, True]
+    assert women.rows(["x"]).included.tolist() == [False, False, True, False, False, True, False, False]
+    assert table.where("age", at_least=20, at_most=30).rows([]).included.sum() == 3
     assert counts_of(women, ["sex"]).tolist() == [3, 0] and counts_of(table, ["sex"]).tolist() == [5, 2]
     assert women.n == table.n == 8 and women.ledger is table.ledger and not table.declared
     assert women.declared == {"where": ["age >= 20", "sex in ['f']"]} and "where=['age >= 20'" in repr(women)
@@ -45,10 +45,10 @@ def test_a_subgroup_is_the_same_in_every_back_end(backend: str, tmp_path: Path) 
 def test_a_missing_value_is_outside_whatever_stands_in_for_it() -> None:
     """The first row's age counts as 55 elsewhere, the fifth row's sex as the first level."""
     table = table_of(arrow())
-    assert not table.where("age", at_least=50, at_most=60).rows([]).kept.any()
-    assert table.where("sex", among=["f", "m"]).rows([]).kept.tolist() == [sex is not None for sex in SEXES]
+    assert not table.where("age", at_least=50, at_most=60).rows([]).included.any()
+    assert table.where("sex", among=["f", "m"]).rows([]).included.tolist() == [sex is not None for sex in SEXES]
     named = table_of(arrow(), missing="level").where("sex", among=["missing"])
-    assert named.rows([]).kept.tolist() == [sex is None for sex in SEXES]
+    assert named.rows([]).included.tolist() == [sex is None for sex in SEXES]
 
 
 def test_a_subgroup_is_paid_for_from_the_same_ledger_and_told() -> None:
@@ -113,7 +113,7 @@ def test_whether_a_person_is_in_a_subgroup_is_asked_of_each_row() -> None:
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1), person="id")
     table = dpc.Table(frame, dpc.Schema({"age": SCHEMA["age"]}), ledger, person="id")
     rows = table.where("age", at_least=20).rows(["age"])
-    assert rows.n == 4 and rows.kept.sum() == 3 and (rows.values["age"][rows.kept] >= 20).all()
+    assert rows.n == 4 and rows.included.sum() == 3 and (rows.values["age"][rows.included] >= 20).all()
 
 
 @pytest.mark.parametrize("low, high", [

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.data.subgroups.predicate_text import literal, parse_predicates
+from dpcausal.data.subgroups.predicate import literal, parse_predicates
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import generator_from_seed
 
@@ -37,7 +37,7 @@ def test_a_micro_sign_is_no_greek_letter() -> None:
     schema = dpc.Schema({name: dpc.Bounded(0, 10) for name in frame})
     table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
     ((name, words),) = parse_predicates("\u00b5g >= 5")
-    assert table.where(name, **words).rows([]).kept.tolist() == [False, True]
+    assert table.where(name, **words).rows([]).included.tolist() == [False, True]
 
 
 def test_two_texts_of_one_predicate_are_one() -> None:

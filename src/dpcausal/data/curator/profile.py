@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, compress
-from os import PathLike
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,12 +17,10 @@ from numpy.typing import NDArray
 
 from dpcausal.data.coding import MISSING, check_declared, check_named, level_codes, without_codes
 from dpcausal.data.columns import Bounded, Column, Levels
-from dpcausal.data.curator.misread import likely_forms
-from dpcausal.data.curator.suspects import suspects_of_levels, suspects_of_numbers, suspects_of_texts
-from dpcausal.data.persons import Persons
-from dpcausal.data.source import Collected, Kind, Source, withheld
-from dpcausal.data.sources.engines import source_of
-from dpcausal.data.weights import checked_weight
+from dpcausal.data.curator.suspects import likely_forms, suspects_of_levels, suspects_of_numbers, suspects_of_texts
+from dpcausal.data.persons import Persons, checked_weight
+from dpcausal.data.source import Collected, Kind, Source, guarded
+from dpcausal.data.sources.origin import opened
 from dpcausal.errors import HiddenAnswerError, SchemaError
 
 STAMP = "NOT PRIVATE, NOT FOR PUBLICATION: exact shares of the data, for your eyes only"
@@ -52,18 +49,9 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True)
 class ColumnCheck:
-    """What the schema does to one column.
+    """What the schema does to one column, as shares of the rows, and in ``notes`` what to look at.
 
-    Attributes
-    ----------
-    name : str
-    declared : Bounded or Levels
-    below, above : float
-        Share of the rows below ``lower`` and above ``upper``, ±inf included, which count as the bound; 0 for levels.
-    substituted : float
-        Share that is missing: a null, NaN or no number; a null or what is no declared level, ``other`` or not.
-    notes : tuple of str
-        What to look at, in words.
+    ``below``, ``above``: outside the bounds, ±inf included, counted as the bound; ``substituted``: missing or no level.
     """
 
     name: str
@@ -75,7 +63,6 @@ class ColumnCheck:
 
     @property
     def changed(self) -> float:
-        """Share of the rows whose value is not taken as it is."""
         return self.below + self.above + self.substituted
 
 
@@ -83,13 +70,7 @@ class ColumnCheck:
 class SchemaCheck:
     """What a schema does to a frame, column by column.  NOT PRIVATE: see ``Schema.check``.
 
-    Attributes
-    ----------
-    rows : int
-    columns : tuple of ColumnCheck
-        In the order of the schema.
-    persons : dict
-        Columns that look like ids and repeat, with the number of their distinct values.
+    ``persons``: columns that look like ids and repeat, with the number of their distinct values.
     """
 
     rows: int
@@ -98,7 +79,6 @@ class SchemaCheck:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to look at before anything is spent, in words."""
         notes = [f"{one.name}: {note}" for one in self.columns for note in one.notes]
         persons = self.persons.items()
         return (*notes, *(f"{name}: {PERSONS.format(distinct=distinct, rows=self.rows)}" for name, distinct in persons))
@@ -137,13 +117,7 @@ class SchemaCheck:
 
 
 def check(frame: Any, schema: Mapping[str, Column], weight: tuple[str, float] | None = None) -> SchemaCheck:
-    """Return what a schema does to a frame; see ``Schema.check``."""
-    if isinstance(frame, (str, PathLike)):
-        from dpcausal.data.sources.files import file_source
-
-        source: Source = file_source(frame)
-    else:
-        source = source_of(frame)
+    source, _ = opened(frame)
     check_named(schema, source.names)
     for name, column in schema.items():
         check_declared(name, column, source.declared(name))
@@ -161,7 +135,7 @@ def _distinct_ids(source: Source, name: str) -> int:
     fields = source.declared(name).kind
     if not LIKE_ID.fullmatch(name) or fields not in (Kind.TEXT, Kind.INTEGER, Kind.OBJECT, Kind.FIELD):
         return 0
-    persons = withheld(
+    persons = guarded(
         lambda: Persons.of(source.collect([name]), name, fields is Kind.FIELD), "the column of ids cannot be read"
     )
     return persons.n if persons.n < int((persons.codes >= 0).sum()) else 0
@@ -173,8 +147,8 @@ def _checked(source: Source, name: str, column: Column, rows: int) -> ColumnChec
         raise SchemaError("the frame no longer has the rows that were counted")
     if isinstance(column, Bounded):
         unread = f"the {source.backend} columns cannot be read"
-        raw = without_codes(withheld(lambda: collected.numbers(name), unread), column)
-        texts = withheld(lambda: _texts(collected, name), unread) if source.declared(name).kind is Kind.FIELD else ()
+        raw = without_codes(guarded(lambda: collected.numbers(name), unread), column)
+        texts = guarded(lambda: _texts(collected, name), unread) if source.declared(name).kind is Kind.FIELD else ()
         outside = float((raw < column.lower).mean()), float((raw > column.upper).mean())
         absent = float(np.isnan(raw).mean())
         notes = (*_notes_of_numbers(raw, column, sum(outside), absent), *suspects_of_numbers(raw, column))
@@ -182,7 +156,7 @@ def _checked(source: Source, name: str, column: Column, rows: int) -> ColumnChec
         notes = (*notes, *_misread(source, collected, name, np.isnan(raw)))
         return ColumnCheck(name, column, *outside, absent, notes)
     fields = source.declared(name).kind is Kind.FIELD
-    codes = withheld(
+    codes = guarded(
         lambda: level_codes(collected, name, column, fields=fields),
         f"the {source.backend} columns cannot be read",
     )
@@ -219,7 +193,7 @@ def _undeclared(source: Source, collected: Collected, name: str, missing: NDArra
 
     if not missing.any():
         return ()
-    counts = withheld(counted, f"the {source.backend} columns cannot be read")
+    counts = guarded(counted, f"the {source.backend} columns cannot be read")
     named = [f"{value!r} in {_percent(count / len(missing))}" for value, count in counts.most_common(MOST_NAMED)]
     more = f" and {len(counts) - MOST_NAMED} others" if len(counts) > MOST_NAMED else ""
     return (f"values that are not declared, by share of the rows: {', '.join(named)}{more}",) if named else ()
@@ -233,7 +207,7 @@ def _misread(source: Source, collected: Collected, name: str, missing: NDArray[n
         fields = chain.from_iterable(collected.objects(name))
         return likely_forms(compress(fields, missing.tolist()))
 
-    return withheld(unread, f"the {source.backend} columns cannot be read")
+    return guarded(unread, f"the {source.backend} columns cannot be read")
 
 
 def _notes_of_numbers(raw: NDArray[np.float64], column: Bounded, outside: float, absent: float) -> tuple[str, ...]:

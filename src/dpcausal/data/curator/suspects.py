@@ -1,4 +1,4 @@
-"""Values that look like codes of a missing answer, for the curator's check.  *NOT PRIVATE*: it reads exact counts."""
+"""Values that look like codes of a missing answer, or were read wrongly, for the curator's check.  *NOT PRIVATE.*"""
 
 from __future__ import annotations
 
@@ -65,7 +65,6 @@ def _is_isolated(values: NDArray[np.float64], place: int) -> bool:
 
 
 def suspects_of_texts(texts: Iterable[str], rows: int, column: Bounded) -> tuple[str, ...]:
-    """Return in words the texts that are no number and occur in many rows, as "." or "NA"."""
     counts = Counter(texts)
     often = [(text, count) for text, count in counts.most_common(5)
              if count >= max(LEAST, OFTEN * rows) and text not in (column.missing or ())]  # fmt: skip
@@ -90,3 +89,36 @@ def suspects_of_levels(codes: NDArray[np.int64], column: Levels) -> tuple[str, .
         share = f"{count / len(codes):.1%} of the rows"
         notes.append(f"level {label!r} in {share}: {DECLARE.format(repr(label))}, not as a level")
     return tuple(notes)
+
+
+FORMS = {
+    "numbers with a decimal comma: declare decimal = ',' under [data] of a study": re.compile(
+        r"\s*[+-]?(\d{1,3}([. ']\d{3})+|\d*),\d+\s*|\s*[+-]?\d{1,3}(\.\d{3})*,\s*\d*\s*"
+    ),
+    "dates or times: write them as numbers, such as years or days since a date": re.compile(
+        r"\s*(\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})"
+        r"([T ]\d{1,2}:\d\d.*)?\s*"
+        r"|\s*\d{1,2}:\d\d(:\d\d.*)?\s*"
+    ),
+    "texts in another encoding than UTF-8: declare encoding under [data] of a study": re.compile(
+        r"(?s).*[\udc80-\udcff].*"
+    ),
+}
+
+ENOUGH = 0.01
+"""A form is named where so many of the fields that cannot be read have it."""
+
+LOOKED_AT = 10_000
+
+
+def likely_forms(fields: Iterable[object]) -> tuple[str, ...]:
+    """Return in words what fields that cannot be read as declared look like.
+
+    >>> likely_forms(["1,5", "2,25"])
+    ("some look like numbers with a decimal comma: declare decimal = ',' under [data] of a study",)
+    """
+    texts = [field for field, _ in zip(fields, range(LOOKED_AT), strict=False) if isinstance(field, str) and field]
+    return tuple(
+        f"some look like {form_name}" for form_name, form in FORMS.items()
+        if texts and sum(form.fullmatch(text) is not None for text in texts) >= max(1.0, ENOUGH * len(texts))
+    )  # fmt: skip

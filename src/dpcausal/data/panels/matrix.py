@@ -13,10 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.coding import check_declared, check_name, without_codes
-from dpcausal.data.panels.period_order import declared_times, in_order
-from dpcausal.data.panels.periods import Label, called, coded, period_label, unit_name
-from dpcausal.data.schema import Bounded
-from dpcausal.data.source import Collected, Kind, withheld
+from dpcausal.data.columns import Bounded, exact_number
+from dpcausal.data.panels.periods import (
+    Label,
+    called,
+    coded,
+    declared_times,
+    labels_in_order,
+    period_label,
+    unit_name,
+)  # fmt: skip
+from dpcausal.data.source import Collected, Kind, guarded
 from dpcausal.data.sources.fingerprint import confirm
 from dpcausal.data.sources.origin import Origin, opened
 from dpcausal.errors import ParameterError, SchemaError
@@ -27,25 +34,10 @@ Reals = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cells:
-    """Where a panel's cells come from.
+    """Where a panel's cells come from: public but for ``donor_rows``, which brings one column of all donors in.
 
-    Attributes
-    ----------
-    times : tuple
-        The targets' periods, in order.  Public.
-    targets : tuple
-        Names.  Public.
-    donors : int
-        Their number.  Public.
-    target_rows : dict
-        For each target its columns, shape (1 + p, T), as they are; where several records of a cell are not all within
-        the bounds, infinity.  Public.
-    donor_rows : callable of a column's place
-        Brings one column of all donors into memory, shape (n, T).  *Private.*
-    confirm : callable
-        Raises a SchemaError if the frame no longer is what was declared, by public facts.
-    origin : Origin
-        Which data they come from.
+    ``target_rows`` has each target's columns, shape (1 + p, T), as they are: infinity where several records of a cell
+    are not all within the bounds.  ``confirm`` raises a SchemaError if the frame no longer is what was declared.
     """
 
     times: tuple[Label, ...]
@@ -60,8 +52,7 @@ class Cells:
 def public_values(cells: Cells, outcome: str | None) -> dict[str, Any]:
     """Return the targets' values as a ledger records them: what is a target's for good, whatever panel it is in.
 
-    Of a frame each value under outcome, unit and time; of arrays (``outcome`` None), whose times the caller names, each
-    whole series.
+    Of a frame each value under outcome, unit and time; of arrays (``outcome`` None) each whole series.
     """
     if outcome is None:
         return {
@@ -95,7 +86,6 @@ def filled(rows: Reals, bounds: Bounded, missing: str) -> Reals:
 
 
 def array_cells(donors: Any, targets: Mapping[Any, Any], times: Sequence[Any] | None) -> Cells:
-    """Return the cells of wide arrays."""
     rows = _real(donors, "donors", 2)
     series = {name: _real(values, "each target", 1) for name, values in targets.items()}
     if not series or any(len(values) != rows.shape[1] for values in series.values()):
@@ -129,8 +119,7 @@ def frame_cells(
 ) -> Cells:  # fmt: skip
     """Return the cells of a long frame; reads the columns of units and times, and the targets' records.
 
-    ``treated``, given whether names are all texts, returns for a name whether its unit is treated: then it is no donor,
-    also where it is no target.  ``listed_times`` are all periods, in order; by default they are the targets'.
+    ``treated``, given whether names are all texts, tells of a name whether its unit is treated: then it is no donor.
     ``declare`` is called before anything of a target but its name is looked at: what follows may show it.
     """
     declared = () if listed_times is None else declared_times(listed_times)
@@ -156,8 +145,8 @@ def frame_cells(
     if len(collected) != rows:
         raise SchemaError("the frame does not keep its number of rows")
     unread = f"the {source.backend} columns of units and times cannot be read"
-    units, unit_names = withheld(lambda: coded(collected.objects(unit), rows, unit_name), unread)
-    moments, labels = withheld(lambda: coded(collected.objects(time), rows, period_label), unread)
+    units, unit_names = guarded(lambda: coded(collected.objects(unit), rows, unit_name), unread)
+    moments, labels = guarded(lambda: coded(collected.objects(time), rows, period_label), unread)
 
     codes = {name: code for code, name in enumerate(unit_names)}
     absent = [target for target, name in zip(targets, names, strict=True) if name not in codes]
@@ -173,7 +162,7 @@ def frame_cells(
     if declared and (strange := sorted(present - set(declared), key=str)):
         raise ParameterError(f"times lacks {strange[0]!r}, in which a target has a record")
     categories = [period_label(value) for value in source.categories(time)]
-    times = declared or in_order(present, [label for label in categories if label is not None])
+    times = declared or labels_in_order(present, [label for label in categories if label is not None])
     is_treated, own = treated(as_text), set(names)
     donors = (name for name in unit_names if name not in own and not is_treated(name))
     order = sorted(donors, key=lambda name: (str(name), repr(name)))
@@ -182,7 +171,7 @@ def frame_cells(
     cells = _cells(units[of_targets], moments[of_targets], unit_names, labels, ranks, times)
     blocks = []
     for name in listed:  # only the targets' values are kept
-        raw = withheld(lambda name=name: collected.numbers(name)[of_targets], unread)  # type: ignore[misc]
+        raw = guarded(lambda name=name: collected.numbers(name)[of_targets], unread)  # type: ignore[misc]
         values = without_codes(raw, columns[name])
         within = _pivoted(values, cells, len(names), len(times), columns[name])
         plain = _pivoted(values, cells, len(names), len(times))
@@ -194,10 +183,10 @@ def frame_cells(
         collected = source.collect((unit, time, name))
         if len(collected) != rows:
             raise SchemaError("the frame no longer has the number of rows counted when the panel was made")
-        flat = withheld(lambda: _cells_of(collected, unit, time, ranks, times), unread)
+        flat = guarded(lambda: _cells_of(collected, unit, time, ranks, times), unread)
         if flat is None:
             raise SchemaError("the frame no longer has the units it had when the panel was made")
-        raw = withheld(lambda: collected.numbers(name), f"the {source.backend} columns cannot be read")
+        raw = guarded(lambda: collected.numbers(name), f"the {source.backend} columns cannot be read")
         return _pivoted(without_codes(raw, columns[name]), flat, width, len(times), columns[name])
 
     return Cells(
@@ -238,9 +227,7 @@ def _cells(
     return cells
 
 
-def _pivoted(
-    values: Reals, flat: NDArray[np.int64], units: int, periods: int, bounds: Bounded | None = None
-) -> Reals:
+def _pivoted(values: Reals, flat: NDArray[np.int64], units: int, periods: int, bounds: Bounded | None = None) -> Reals:
     """Return (units, periods): the mean of a cell's values, each within bounds if given; NaN where there is none."""
     with np.errstate(all="ignore"):
         clean = values if bounds is None else np.clip(values, bounds.lower, bounds.upper)
@@ -261,3 +248,65 @@ def _position(times: tuple[Label, ...], label: Any) -> int:
         return times.index(label)
     except ValueError:
         return -1
+
+
+def place_of(times: tuple[Label, ...], target: Any, start: Any) -> int:
+    label = period_label(start)
+    if label not in times:
+        raise ParameterError(
+            f"start of {target!r} must be one of the periods {times[0]} … {times[-1]} that the targets have"
+        )
+    place = times.index(label)
+    if place < 1:
+        raise ParameterError(f"start of {target!r} leaves no period before it: the first is {times[0]}")
+    return place
+
+
+def check_target(name: Any, series: Reals, start: int, times: tuple[Label, ...], bounds: Bounded) -> None:
+    outside = np.flatnonzero((series < bounds.lower) | (series > bounds.upper))
+    if len(outside):
+        raise ParameterError(
+            f"target {name!r} lies outside the bounds {exact_number(bounds.lower)} to {exact_number(bounds.upper)} in "
+            f"{times[outside[0]]}: declare wider bounds"
+        )
+    absent = np.isnan(series)
+    if absent[start:].any():
+        first = times[start + int(np.argmax(absent[start:]))]
+        raise ParameterError(f"target {name!r} has no value in {first}, which is treated: its effect is unknown there")
+    if (left := int((~absent[:start]).sum())) < min(start, 3):
+        raise ParameterError(f"target {name!r} has {left} values before its start in {times[start]}, fewer than 3")
+
+
+def observed_places(
+    series: dict[Any, Reals], starts: dict[Any, int], times: tuple[Label, ...]
+) -> NDArray[np.int64]:  # fmt: skip
+    """Return the places of the periods that count: those that no target misses."""
+    absent = {name: np.isnan(values) for name, values in series.items()}
+    lacks = np.logical_or.reduce(list(absent.values()))
+    for name, start in starts.items():
+        if lacks[start:].any():  # then another target lacks it, before its own start
+            place = start + int(np.argmax(lacks[start:]))
+            other = next(one for one, missing in absent.items() if missing[place])
+            raise ParameterError(
+                f"target {other!r} has no value in {times[place]}, when {name!r} is treated: ask about {other!r} in a "
+                "panel of its own"
+            )
+    return np.flatnonzero(~lacks)
+
+
+def own_covariates(name: Any, before: Reals, columns: dict[str, Bounded]) -> Reals:
+    means = []
+    for values, (covariate, column) in zip(before, columns.items(), strict=True):
+        seen = np.clip(values[~np.isnan(values)], column.lower, column.upper)
+        if not len(seen):
+            raise ParameterError(f"target {name!r} has no value of {covariate!r} before its start")
+        means.append((seen.mean() - column.midpoint) / (column.width / 2))
+    return np.clip(np.array(means, dtype=np.float64), -1, 1)
+
+
+def covariate_means(blocks: Reals, columns: list[Bounded], before: int, missing: str) -> Reals:
+    means = np.empty((len(blocks), len(columns)))
+    for place, column in enumerate(columns):
+        clean = filled(blocks[:, place, :before], column, missing)
+        means[:, place] = (clean.mean(axis=1) - column.midpoint) / (column.width / 2)
+    return np.clip(means, -1, 1)

@@ -10,9 +10,19 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.panels.matrix import Cells, array_cells, filled, frame_cells, public_values
+from dpcausal.data.panels.matrix import (
+    Cells,
+    array_cells,
+    check_target,
+    covariate_means,
+    filled,
+    frame_cells,
+    observed_places,
+    own_covariates,
+    place_of,
+    public_values,
+)  # fmt: skip
 from dpcausal.data.panels.periods import Label
-from dpcausal.data.panels.series import check_target, covariate_means, observed_places, own_covariates, place_of
 from dpcausal.data.panels.treated_units import MADE_OF, TARGETS, VALUES, checked, declare, membership, recorded
 from dpcausal.data.records import checked_name
 from dpcausal.data.schema import Bounded
@@ -139,22 +149,10 @@ class Panel(Uncopyable):
 
     @with_signature_errors
     def __init__(
-        self,
-        frame: Any,
-        *,
-        unit: str,
-        time: str,
-        outcome: str,
-        target: Any,
-        start: Any,
-        bounds: Bounded,
-        ledger: Ledger,
-        name: str = "",
-        treated: Sequence[Any] | str = (),
-        times: Sequence[Any] | None = None,
-        missing: str = "carry",
-        covariates: Mapping[str, Bounded] | None = None,
-    ) -> None:
+        self, frame: Any, *, unit: str, time: str, outcome: str, target: Any, start: Any, bounds: Bounded,
+        ledger: Ledger, name: str = "", treated: Sequence[Any] | str = (), times: Sequence[Any] | None = None,
+        missing: str = "carry", covariates: Mapping[str, Bounded] | None = None,
+    ) -> None:  # fmt: skip
         columns = dict(covariates or {})
         _check_public(bounds, ledger, missing, columns)
         listed = list(target) if isinstance(target, (list, tuple)) else [target]
@@ -167,18 +165,9 @@ class Panel(Uncopyable):
 
     @classmethod
     def from_arrays(
-        cls,
-        donors: Any,
-        target: Any,
-        *,
-        start: Any,
-        bounds: Bounded,
-        ledger: Ledger,
-        unit: str = "unit",
-        times: Sequence[Any] | None = None,
-        treated: Sequence[Any] | str = (),
-        missing: str = "carry",
-    ) -> Panel:
+        cls, donors: Any, target: Any, *, start: Any, bounds: Bounded, ledger: Ledger, unit: str = "unit",
+        times: Sequence[Any] | None = None, treated: Sequence[Any] | str = (), missing: str = "carry",
+    ) -> Panel:  # fmt: skip
         """Return a panel from wide arrays.
 
         Parameters

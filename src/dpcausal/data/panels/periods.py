@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.coding import scalar
+from dpcausal.errors import ParameterError, SchemaError
 
 Label = int | float | str
 
@@ -163,3 +164,127 @@ def coded(
 
     coded_rows = np.fromiter((code(value) for chunk in chunks for value in chunk), dtype=np.int64, count=rows)
     return coded_rows, list(codes)
+
+
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(T.*)?")
+_DIGITS = re.compile(r"([0-9]+)")
+
+UNKNOWN_ORDER = (
+    "the order of the times is not known: they are texts, as {first!r}. List them in order, times=[...], make the "
+    "column an ordered categorical, or use numbers or dates"
+)
+
+
+def labels_in_order(labels: Collection[Label], declared: Sequence[Label] = ()) -> tuple[Label, ...]:
+    """Return different labels in the order of time; a SchemaError, which names the first, if they have none.
+
+    Numbers by size, dates by the calendar, and texts by a declared order.  Texts without one are ordered if they
+    differ in one whole number only, as ``p2`` and ``p10``, or if they begin with the year, as ``2019-W2``.
+
+    >>> labels_in_order({"p10", "p2"}), labels_in_order({"late", "early"}, ["early", "late"])
+    (('p2', 'p10'), ('early', 'late'))
+    """
+    different = set(labels)
+    if len({isinstance(label, str) for label in different}) > 1:
+        raise SchemaError("the targets' times must be all numbers, or all dates or texts")
+    if different <= set(declared):
+        return tuple(label for label in declared if label in different)
+    texts = [label for label in different if isinstance(label, str)]
+    if not texts or all(_DATE.fullmatch(text) for text in texts):
+        return tuple(sorted(different))
+    keys = _numbered(texts)
+    if keys is None:
+        raise SchemaError(UNKNOWN_ORDER.format(first=min(texts)))
+    return tuple(sorted(texts, key=keys.__getitem__))
+
+
+def declared_times(values: object) -> tuple[Label, ...]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise ParameterError("times must list the periods in order")
+    labels = [period_label(value) for value in values]
+    named = [label for label in labels if label is not None]
+    if not named or len(set(named)) < len(labels):
+        raise ParameterError("times must list different periods: numbers, dates or texts")
+    texts = [label for label in named if isinstance(label, str) and not _DATE.fullmatch(label)]
+    try:
+        known = labels_in_order(named, texts)
+    except SchemaError as error:
+        raise ParameterError(str(error)) from None
+    if list(known) != labels:
+        raise ParameterError("times must increase strictly")
+    return known
+
+
+def _numbered(texts: Sequence[str]) -> dict[str, tuple[int, ...]] | None:
+    """Return by which whole numbers texts are ordered; ``None`` if that is not plain from the texts.
+
+    Of ``1/2/2019`` the month is not known, of ``1.10`` the second number may be a fraction.
+    """
+    parts = {text: _DIGITS.split(text) for text in texts}
+    if len({tuple(part[::2]) for part in parts.values()}) > 1:
+        return None
+    between = next(iter(parts.values()))[::2]
+    columns = list(zip(*(part[1::2] for part in parts.values()), strict=True))
+    varying = [place for place, column in enumerate(columns) if len({int(digits) for digits in column}) > 1]
+    fractions = any(place and between[place] in (".", ",") for place in varying)
+    by_year = bool(varying) and varying[0] == 0 and all(len(digits) == 4 for digits in columns[0])
+    keys = {text: tuple(int(part[1::2][place]) for place in varying) for text, part in parts.items()}
+    if fractions or not (len(varying) == 1 or by_year) or len(set(keys.values())) < len(texts):
+        return None
+    return keys
+
+
+Place = tuple[str, float | str]
+"""The scale of a period and where on it the period lies."""
+
+_PART = re.compile(r"(\d{4})[-/. ]?(?:([mMqQhHwW])[-/. ]?)?(\d{1,2})")
+_SCALES = {"m": ("month", 12), "q": ("quarter", 4), "h": ("half year", 2), "w": ("week", 53)}
+_DECIMAL = re.compile(r"[+-]?\d{1,18}\.\d{1,18}")
+_ISO = re.compile(r"\d{4}-\d\d-\d\d.*")
+_DAY_FIRST = re.compile(r"\d{1,4}[-/. ]\d{1,2}[-/. ]\d{1,4}")
+
+
+def scale_of(label: object) -> Place | None:
+    """Return the scale of a period and where on it the period lies; ``None`` for a name, which lies nowhere by itself.
+
+    >>> scale_of(2001) == scale_of("2001"), scale_of("2001Q2"), scale_of("2001-02-01"), scale_of("wave 2")
+    (True, ('quarter', 8005.0), ('date', '2001-02-01'), None)
+    """
+    if isinstance(label, bool):
+        return "number", float(label)
+    text = label.strip() if isinstance(label, str) else ""
+    part = _PART.fullmatch(text)
+    if part is not None and not text.isdigit():
+        scale, size = _SCALES[(part[2] or "m").lower()]
+        if 1 <= int(part[3]) <= size:
+            return scale, float(int(part[1]) * size + int(part[3]) - 1)
+    if _DECIMAL.fullmatch(text):
+        return "number", float(text)
+    known = period_label(label)
+    if isinstance(known, (int, float)):
+        return "number", float(known)
+    return ("date", known) if known is not None and _ISO.fullmatch(known) else None
+
+
+def levels_in_order(name: str, labels: Sequence[object]) -> tuple[tuple[int, ...], str]:
+    """Return the places of labels in order of time, and the scale; declared order and no scale where all are names.
+
+    A SchemaError where names or scales are mixed, two are one period, or days and months may be swapped.
+    """
+    places = [scale_of(label) for label in labels]
+    unplaced = [str(label).strip() for place, label in zip(places, labels, strict=True) if place is None]
+    if any(map(_DAY_FIRST.fullmatch, unplaced)):
+        raise SchemaError(f"the levels of {name!r} have dates whose order is not certain: write them as 2019-01-31")
+    known = [place for place in places if place is not None]
+    scales = sorted({scale for scale, _ in known})
+    if not known:
+        return tuple(range(len(labels))), ""
+    if len(scales) > 1 or len(known) < len(places):
+        kinds = [*(f"{scale}s" for scale in scales), *(["names"] if len(known) < len(places) else [])]
+        raise SchemaError(
+            f"the levels of {name!r} are {' and '.join(kinds)}, which have no common order: declare all of them as "
+            "numbers or as dates, or all as names in order of time"
+        )
+    if len(set(known)) < len(known):
+        raise SchemaError(f"two levels of {name!r} are the same period: declare each period once")
+    return tuple(sorted(range(len(known)), key=known.__getitem__)), scales[0]

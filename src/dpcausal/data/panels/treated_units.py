@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dpcausal.data.panels.periods import called, unit_name
-from dpcausal.data.subgroups.predicate_text import literal, parse_predicates
+from dpcausal.data.subgroups.predicate import literal, parse_predicates
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.sensitivity import Unit
@@ -46,20 +46,17 @@ def checked(treated: object, targets: Sequence[Any], unit: str = "unit") -> tupl
 
 
 def recorded(treated: tuple[Any, ...] | str) -> list[Any] | str:
-    """Return the names of all treated units, or the rule, as a ledger records them."""
     if isinstance(treated, str):
         return treated
     return sorted((unit_name(name) for name in treated), key=lambda name: (str(name), repr(name)))
 
 
 def declare(ledger: Ledger, once: Mapping[str, Any], unit: str) -> None:
-    """Have the ledger say whose series are public, before any of them is looked at."""
     if ledger.private:
         ledger.declare(once, unit=Unit.DONOR, unit_column=unit)
 
 
 def membership(treated: tuple[Any, ...] | str, as_text: bool) -> Callable[[Any], bool]:
-    """Return whether a unit of a name is treated; ``as_text`` where the frame's names are all texts."""
     if isinstance(treated, str):
         return _holds(treated)
     return {called(one, as_text) for one in treated}.__contains__

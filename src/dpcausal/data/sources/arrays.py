@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.coding import check_texts
-from dpcausal.data.source import BATCH, CHUNK, Collected, Declared, Kind, Streaming
+from dpcausal.data.source import BATCH, CHUNK, Collected, Declared, Kind, Source
 from dpcausal.errors import ParameterError, SchemaError
 
 ACCEPTED = (
@@ -19,7 +19,7 @@ ACCEPTED = (
 )
 
 
-class ArraySource(Streaming):
+class ArraySource(Source):
     """A mapping from names to one-dimensional numpy arrays of one length; a masked entry is a null."""
 
     backend = "numpy"
@@ -55,7 +55,6 @@ class ArraySource(Streaming):
 
 
 class ArrayColumns:
-    """Some of the arrays."""
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
         self._arrays, self._rows = arrays, rows
@@ -71,7 +70,6 @@ class ArrayColumns:
         return numbers
 
     def integers(self, name: str) -> NDArray[np.int64] | None:
-        """Return a column of integers without nulls as int64, ``None`` for any other."""
         array = self._arrays[name]
         if array.dtype.kind not in "iu" or array.dtype == np.uint64 or np.ma.isMaskedArray(array):
             return None

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dpcausal.data.source import (
     FAILED,
+    Assigning,
     Collected,
-    Dealing,
     Declared,
     Gathering,
+    Source,
     StreamedRows,
-    Streaming,
     Sums,
     added,
+    guarded,
     nothing,
-    withheld,
 )
 from dpcausal.data.sources.frame import frame_source
 from dpcausal.errors import ParameterError, SchemaError
@@ -26,8 +26,7 @@ from dpcausal.privacy.sandbox import isolated_or_default, isolated_process_wide
 _UNREAD = "the dask frame cannot be read"
 
 
-class DaskSource(Streaming):
-    """A Dask frame, its partitions in their order."""
+class DaskSource(Source):
 
     backend = "dask"
     lazy = has_workers = True
@@ -44,11 +43,10 @@ class DaskSource(Streaming):
         return self._typed.declared(name)
 
     def count(self) -> int:
-        return int(withheld(lambda: isolated_process_wide(lambda: len(self._frame)), _UNREAD))
+        return int(guarded(lambda: isolated_process_wide(lambda: len(self._frame)), _UNREAD))
 
     def evaluate(self, names: Sequence[str]) -> None:
-        """Compute every value of some columns once, and keep none."""
-        if withheld(lambda: any(type(one).__name__.startswith("Sample") for one in self._frame.expr.walk()), _UNREAD):
+        if guarded(lambda: any(type(one).__name__.startswith("Sample") for one in self._frame.expr.walk()), _UNREAD):
             raise SchemaError(
                 "the dask query samples, so its rows would not be the same each time they are read: make the table "
                 "from a copy that was written"
@@ -59,7 +57,7 @@ class DaskSource(Streaming):
             )
 
     def collect(self, names: Sequence[str]) -> Collected:
-        frame = withheld(lambda: isolated_process_wide(self._frame[list(names)].compute), _UNREAD)
+        frame = guarded(lambda: isolated_process_wide(self._frame[list(names)].compute), _UNREAD)
         return frame_source(frame).collect(names)
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
@@ -67,26 +65,24 @@ class DaskSource(Streaming):
             yield frame_source(part.compute()).collect(names)
 
     def summed(self, names: Sequence[str], function: StreamedRows) -> Sums:
-        """Return how many rows there were, and the sum of a function of their batches: each where its rows are."""
         from dask.delayed import delayed
 
         def parts() -> Any:
-            kernel = delayed(Partition(tuple(names), function, tuple(map(self.declared, names))), pure=False)
-            return delayed([kernel(part) for part in self._frame[list(names)].to_delayed()]).compute()
+            kernel = delayed(Partition(tuple(names), tuple(map(self.declared, names))).summed, pure=False)
+            return delayed([kernel(part, function) for part in self._frame[list(names)].to_delayed()]).compute()
 
-        return added(withheld(lambda: isolated_process_wide(parts), _UNREAD))
+        return added(guarded(lambda: isolated_process_wide(parts), _UNREAD))
 
-    def grouped(self, names: Sequence[str], deal: Dealing, gather: Gathering, groups: int) -> Sums:
-        """Return the sums of what is made of each group's pieces together: a task a partition, then one a group."""
+    def grouped(self, names: Sequence[str], assign: Assigning, gather: Gathering, groups: int) -> Sums:
         from dask.delayed import delayed
 
         def computed() -> Any:
-            kernel = Partition(tuple(names), nothing, tuple(map(self.declared, names)))
-            pieces = [delayed(kernel.dealt, pure=False)(part, deal) for part in self._frame[list(names)].to_delayed()]
+            kernel = delayed(Partition(tuple(names), tuple(map(self.declared, names))).assigned, pure=False)
+            pieces = [kernel(part, assign) for part in self._frame[list(names)].to_delayed()]
             gathered = delayed(_gathered, pure=False)
             return delayed([gathered([piece[one] for piece in pieces], gather) for one in range(groups)]).compute()
 
-        return added(withheld(lambda: isolated_process_wide(computed), _UNREAD))
+        return added(guarded(lambda: isolated_process_wide(computed), _UNREAD))
 
 
 def _ordered(frame: Any) -> bool:
@@ -99,30 +95,26 @@ def _ordered(frame: Any) -> bool:
 
 @dataclass(frozen=True)
 class Partition:
-    """What a worker does with a partition: the number of its rows, −1 for a failure, and its sums.  It never raises."""
+    """What a worker does with a partition of the types declared; it never raises."""
 
     names: tuple[str, ...]
-    function: StreamedRows
     types: tuple[Declared, ...]
 
-    def __call__(self, frame: Any) -> Sums:
-        def summed() -> Sums:
+    def summed(self, frame: Any, function: StreamedRows) -> Sums:
+        sums: Sums = self._result(frame, lambda source: source.summed(self.names, function), FAILED)
+        return sums
+
+    def assigned(self, frame: Any, assign: Assigning) -> Any:
+        """Return a partition's piece for each group, or a failure in all of them."""
+        return self._result(frame, lambda source: assign(source.collect(self.names)), _Failed())
+
+    def _result(self, frame: Any, action: Callable[[Source], Any], failed: Any) -> Any:
+        def acted() -> Any:
             source = frame_source(frame)
             # One null makes floats of a partition's integers, if nobody holds it to its declaration: others change.
-            same = tuple(map(source.declared, self.names)) == self.types
-            return source.summed(self.names, self.function) if same else FAILED
+            return action(source) if tuple(map(source.declared, self.names)) == self.types else failed
 
-        return isolated_or_default(summed, FAILED)
-
-    def dealt(self, frame: Any, assigner: Dealing) -> Any:
-        """Return a partition's piece for each group, or a failure in all of them."""
-
-        def pieces() -> Any:
-            source = frame_source(frame)
-            same = tuple(map(source.declared, self.names)) == self.types
-            return assigner(source.collect(self.names)) if same else _Failed()
-
-        return isolated_or_default(pieces, _Failed())
+        return isolated_or_default(acted, failed)
 
 
 class _Failed:

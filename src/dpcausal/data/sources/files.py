@@ -12,6 +12,9 @@ never guessed, since a guess depends on every record: each field is text, and is
 * A level: see ``Levels``.  An empty field is the text "", a level only if declared.
 * A blank line is no record, except in a file of one column, where it is an empty field.
 
+Files of Stata, SAS and SPSS are read by pyreadstat as a file of text is: what is missing is an empty field, a whole
+number is written without a point, a level is the code and not its label, a date the number that the file holds.
+
 A file whose records do not all have as many fields as the header is no table: it is refused when the table is made,
 before any budget is spent, by an error for the curator that quotes neither a record nor its place.
 """
@@ -23,7 +26,7 @@ import gzip
 import importlib.util
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -31,12 +34,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.source import BATCH, Collected, Declared, Distinct, Kind, Source, Streaming, withheld
+from dpcausal.data.source import BATCH, Collected, Declared, Distinct, Kind, Source, guarded
 from dpcausal.data.sources.arrays import ACCEPTED
 from dpcausal.data.sources.fingerprint import CLUSTER, DATABASE, absolute, files_of
-from dpcausal.data.sources.frame import frame_source
-from dpcausal.data.sources.stat_packages import READERS, PackageSource
-from dpcausal.data.sources.text_fields import FieldColumns
+from dpcausal.data.sources.frame import distinct, frame_source
 from dpcausal.data.sources.text_file import TextFile, usual_format
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
 from dpcausal.privacy.sandbox import isolated_or_default
@@ -50,9 +51,12 @@ LONGEST_PATH = 4096
 TEXTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 """How the names of files of text end."""
 
+READERS = {".dta": "read_dta", ".sas7bdat": "read_sas7bdat", ".xpt": "read_xport", ".sav": "read_sav"}
+
+_NUMBER = r"^[ \t]*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:inf(inity)?))[ \t]*$"
+
 
 def file_source(path: str | PathLike[str]) -> Source:
-    """Return the source behind the path of a CSV or Parquet file, a folder or pattern, or a DuckDB table."""
     written = fspath(path)
     if not isinstance(written, str) or len(written) > LONGEST_PATH or "\n" in written:
         raise ParameterError(f"{ACCEPTED}; this is no path, but perhaps the text of a file")
@@ -77,12 +81,10 @@ def file_source(path: str | PathLike[str]) -> Source:
         raise MissingDependencyError("pyarrow", "files")
     if url is not None:
         return _database(url["path"], url["table"])
-    if several:
-        return FolderSource(written, files)
+    if several or name.suffix.lower() == ".parquet":
+        return ParquetSource(written, files)
     if name.suffix.lower() in READERS:
         return PackageSource(name)
-    if name.suffix.lower() == ".parquet":
-        return ParquetSource(name)
     return CsvSource(name, usual_format(replace(path, path=written) if isinstance(path, TextFile) else written))
 
 
@@ -98,7 +100,7 @@ def _database(path: str, table: str) -> Source:
         return relation, reads_elsewhere(relation)
 
     named = f"table {table!r} of the DuckDB file {path!r}"
-    relation, elsewhere = withheld(opened, f"{named} cannot be opened to be read")
+    relation, elsewhere = guarded(opened, f"{named} cannot be opened to be read")
     if elsewhere:
         raise SchemaError(
             f"{named} is a view that reads other files, of which a change would not be seen: give the path of those "
@@ -115,133 +117,76 @@ def _cluster(master: str, what: str, name: str) -> Source:
         )
     if importlib.util.find_spec("pyspark") is None:
         raise MissingDependencyError("pyspark", "spark")
-    from dpcausal.data.sources.spark import opened, source
+    from dpcausal.data.sources.pyspark import opened, source
 
     rule = f"Spark cannot read the {what} {name!r} by {master!r} (it needs a Java, by JAVA_HOME)"
-    return source(withheld(lambda: opened(master, what, name), rule))
+    return source(guarded(lambda: opened(master, what, name), rule))
 
 
-class ParquetSource(Streaming):
-    """A Parquet file; its row count comes from the footer."""
+class ParquetSource(Source):
+    """Parquet files of one schema, one after the other; their row counts come from the footers."""
 
     backend = "parquet"
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._unread = f"file {str(path)!r} cannot be read as Parquet"
-        empty = withheld(lambda: self._read(lambda file: file.schema_arrow.empty_table()), self._unread)
-        self._typed = frame_source(empty)
-        self.names = self._typed.names
+    def __init__(self, path: str, files: Sequence[Path]) -> None:
+        from pyarrow import ArrowInvalid, ArrowTypeError, unify_schemas
 
-    def _read(self, part: Callable[[Any], Any]) -> Any:
+        self._files, self._unread = files, f"file {path!r} cannot be read as Parquet"
+        schemas = guarded(lambda: list(self._each(lambda file: file.schema_arrow)), self._unread)
+        typed = [frame_source(schema.empty_table()) for schema in schemas]
+        self._typed, self.names = typed[0], typed[0].names
+        try:  # files may keep the same values in types of other widths
+            unify_schemas(schemas, promote_options="permissive")
+            alike = all(one.names == self.names for one in typed)
+        except (ArrowInvalid, ArrowTypeError):
+            alike = False
+        if not alike or any(one.declared(name) != self.declared(name) for one in typed[1:] for name in self.names):
+            raise SchemaError(f"the Parquet files of {path!r} must have the same columns, of the same types")
+
+    def _each(self, part: Callable[[Any], Any]) -> Iterator[Any]:
         from pyarrow.parquet import ParquetFile
 
-        with ParquetFile(self._path) as file:
-            return part(file)
+        for path in self._files:
+            with ParquetFile(path) as file:
+                yield part(file)
 
     def declared(self, name: str) -> Declared:
         return self._typed.declared(name)
 
     def count(self) -> int:
-        return int(withheld(lambda: self._read(lambda file: file.metadata.num_rows), self._unread))
-
-    def table(self, names: Sequence[str]) -> Any:
-        """Return the columns as an Arrow table."""
-        # Asking for "a.b" also brings a field b nested under a; the second selection drops it.
-        read = self._read
-        return withheld(lambda: read(lambda file: file.read(columns=list(names)).select(list(names))), self._unread)
+        return int(guarded(lambda: sum(self._each(lambda file: file.metadata.num_rows)), self._unread))
 
     def evaluate(self, names: Sequence[str]) -> None:
-        """Read every page of some columns once, and keep none: a footer may be sound where a page is damaged."""
-        withheld(lambda: deque(self.stream(names), maxlen=0), self._unread)
+        guarded(lambda: deque(self.stream(names), maxlen=0), self._unread)
 
     def collect(self, names: Sequence[str]) -> Collected:
-        return frame_source(self.table(names)).collect(names)
+        from pyarrow import concat_tables
+
+        def table() -> Any:
+            # Asking for "a.b" also brings a field b nested under a; the second selection drops it.
+            tables = self._each(lambda file: file.read(columns=list(names)).select(list(names)))
+            return concat_tables(tables, promote_options="permissive")
+
+        return frame_source(guarded(table, self._unread)).collect(names)
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
         from pyarrow import Table
         from pyarrow.parquet import ParquetFile
 
-        with ParquetFile(self._path) as file:
-            for batch in file.iter_batches(BATCH, columns=list(names)):
-                yield frame_source(Table.from_batches([batch]).select(list(names))).collect(names)
+        for path in self._files:
+            with ParquetFile(path) as file:
+                for batch in file.iter_batches(BATCH, columns=list(names)):
+                    yield frame_source(Table.from_batches([batch]).select(list(names))).collect(names)
 
 
-class FolderSource(Streaming):
-    """Parquet files of one schema, one after the other in the order of their names."""
-
-    backend = "parquet"
-
-    def __init__(self, path: str, files: Sequence[Path]) -> None:
-        self._files = [ParquetSource(file) for file in files]
-        first = self._files[0]
-        self.names = first.names
-        if any(file.names != first.names for file in self._files) or any(
-            file.declared(name) != first.declared(name) for name in self.names for file in self._files[1:]
-        ):
-            raise SchemaError(f"the Parquet files of {path!r} must have the same columns, of the same types")
-
-    def declared(self, name: str) -> Declared:
-        return self._files[0].declared(name)
-
-    def count(self) -> int:
-        return sum(file.count() for file in self._files)
-
-    def evaluate(self, names: Sequence[str]) -> None:
-        for file in self._files:
-            file.evaluate(names)
-
-    def collect(self, names: Sequence[str]) -> Collected:
-        return Joined([file.collect(names) for file in self._files])
-
-    def stream(self, names: Sequence[str]) -> Iterator[Collected]:
-        for file in self._files:
-            yield from file.stream(names)
-
-
-@dataclass(frozen=True)
-class Joined:
-    """Collected columns of several files, which may keep the same values in types of other widths."""
-
-    parts: Sequence[Collected]
-
-    def __len__(self) -> int:
-        return sum(map(len, self.parts))
-
-    def numbers(self, name: str) -> NDArray[np.float64]:
-        return np.concatenate([part.numbers(name) for part in self.parts])
-
-    def integers(self, name: str) -> NDArray[np.int64] | None:
-        columns = [values for part in self.parts if (values := part.integers(name)) is not None]
-        return np.concatenate(columns) if len(columns) == len(self.parts) else None
-
-    def distinct(self, name: str) -> Distinct | None:
-        """Return the distinct values of each file, one after the other."""
-        places: list[NDArray[np.int64]] = []
-        values: list[object] = []
-        for part in self.parts:
-            if (own := part.distinct(name)) is None:
-                return None
-            places.append(np.where(own[0] < 0, -1, own[0] + len(values)))
-            values += own[1]
-        return np.concatenate(places), values
-
-    def objects(self, name: str) -> Iterator[Sequence[object]]:
-        for part in self.parts:
-            yield from part.objects(name)
-
-
-class CsvSource(Streaming):
-    """A CSV file with a header."""
+class CsvSource(Source):
 
     backend = "csv"
 
     def __init__(self, path: Path, form: TextFile) -> None:
         self._path, self._block, self._form = path, _BLOCKS[0], form
-        self._unread = (
-            f"file {str(path)!r} cannot be read as CSV: it needs a header line and records of as many fields"
-        )
-        self.names = withheld(self._header, self._unread)
+        self._unread = f"file {str(path)!r} cannot be read as CSV: it needs a header line and records of as many fields"
+        self.names = guarded(self._header, self._unread)
         if len(set(self.names)) < len(self.names):
             raise SchemaError(f"file {str(path)!r}: its first line must be a header, whose names differ")
 
@@ -281,7 +226,7 @@ class CsvSource(Streaming):
             with self._batches(self.names[:1]) as batches:
                 return sum(batch.num_rows for batch in batches)
 
-        size = withheld(lambda: self._path.stat().st_size, self._unread)
+        size = guarded(lambda: self._path.stat().st_size, self._unread)
         whole = self._path.suffix.lower() != ".gz"
         for block in _BLOCKS:
             self._block = block
@@ -289,14 +234,14 @@ class CsvSource(Streaming):
                 return number
             if whole and size <= block:
                 break
-        return withheld(rows, self._unread)
+        return guarded(rows, self._unread)
 
     def collect(self, names: Sequence[str]) -> Collected:
         def table() -> Any:
             with self._batches(names) as batches:
                 return batches.read_all().rename_columns(list(names))
 
-        return FieldColumns(withheld(table, self._unread), self._form.decimal)
+        return FieldColumns(guarded(table, self._unread), self._form.decimal)
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
         from pyarrow import Table
@@ -304,3 +249,89 @@ class CsvSource(Streaming):
         with self._batches(names) as batches:
             for batch in batches:
                 yield FieldColumns(Table.from_batches([batch]).rename_columns(list(names)), self._form.decimal)
+
+
+class PackageSource(Source):
+    """A file of a statistics package; it is read whole once, to be counted and to be sure that it can be read."""
+
+    def __init__(self, path: Path) -> None:
+        if importlib.util.find_spec("pyreadstat") is None:
+            raise MissingDependencyError("pyreadstat", "packages")
+        self._path, self.backend = path, path.suffix.lower().removeprefix(".")
+        self._unread = f"file {str(path)!r} cannot be read as one of {', '.join(READERS)}"
+        self.names = tuple(guarded(lambda: self._read(metadataonly=True)[1].column_names, self._unread))
+        if len(set(self.names)) < len(self.names):
+            raise SchemaError(f"file {str(path)!r}: the names of the columns must differ from each other")
+
+    def _read(self, **how: Any) -> Any:
+        import pyreadstat
+
+        reader = getattr(pyreadstat, READERS[self._path.suffix.lower()])
+        return reader(self._path, output_format="dict", disable_datetime_conversion=True, **how)
+
+    def declared(self, name: str) -> Declared:
+        return Declared(Kind.FIELD, self.backend)
+
+    def count(self) -> int:
+        def rows() -> int:
+            columns, _ = self._read()
+            return len(next(iter(columns.values()))) if columns else 0
+
+        return guarded(rows, self._unread)
+
+    def collect(self, names: Sequence[str]) -> Collected:
+        return guarded(lambda: self._columns(names), self._unread)
+
+    def _columns(self, names: Sequence[str], **how: int) -> FieldColumns:
+        import pyarrow
+
+        columns, _ = self._read(usecols=list(dict.fromkeys(names)), **how)
+        arrays = {name: pyarrow.array([_field(value) for value in columns[name]], pyarrow.binary()) for name in names}
+        return FieldColumns(pyarrow.table(arrays))
+
+    def stream(self, names: Sequence[str]) -> Iterator[Collected]:
+        start, rows = 0, BATCH
+        while rows == BATCH:
+            batch = self._columns(names, row_offset=start, row_limit=BATCH)
+            start, rows = start + len(batch), len(batch)
+            yield batch
+
+
+def _field(value: Any) -> bytes:
+    if value is None or value != value:
+        return b""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return str(value).encode("utf-8", "surrogateescape")
+
+
+class FieldColumns:
+
+    def __init__(self, table: Any, decimal: str = ".") -> None:
+        self._table, self._decimal = table, decimal
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        import pyarrow
+        from pyarrow import compute
+
+        fields = self._table[name]
+        if self._decimal == ",":  # a point is then no decimal point: the field is no number
+            pointless = compute.if_else(compute.match_substring(fields, "."), None, fields)
+            fields = compute.replace_substring(pointless, ",", ".")
+        plain = compute.if_else(compute.match_substring_regex(fields, _NUMBER), fields, None)
+        text = compute.utf8_trim_whitespace(plain.cast(pyarrow.string()))
+        numbers: NDArray[np.float64] = text.cast(pyarrow.float64()).fill_null(np.nan).to_numpy()
+        return numbers
+
+    def integers(self, name: str) -> None:
+        """Return ``None``: each field is text."""
+
+    def distinct(self, name: str) -> Distinct | None:
+        return distinct(self._table[name])
+
+    def objects(self, name: str) -> Iterator[Sequence[object]]:
+        for chunk in self._table[name].chunks:
+            yield [field.decode("utf-8", "surrogateescape") for field in chunk.to_pylist()]

@@ -21,7 +21,7 @@ import narwhals.stable.v2 as nw
 
 from dpcausal.data.coding import check_declared
 from dpcausal.data.columns import Column
-from dpcausal.data.source import Source, withheld
+from dpcausal.data.source import Source, guarded
 from dpcausal.data.sources.frame import FrameSource
 from dpcausal.errors import SchemaError
 
@@ -53,7 +53,6 @@ class Stamp:
 
 
 def was_modified(stamp: Stamp | None) -> bool:
-    """Whether a file was written to since, or replaced, or there is another one."""
     return stamp is not None and Stamp.of(stamp.path) != stamp
 
 
@@ -83,21 +82,20 @@ def _moved(data: str, path: Callable[[str], str]) -> str:
     return path(data)
 
 
-def beside(folder: Path, data: str) -> str:
+def resolved(folder: Path, data: str) -> str:
     """Return what the words for data mean in a file of a folder: a relative path begins there, but of a cluster."""
     return _moved(data, lambda path: os.fspath(folder / path))
 
 
 def absolute(data: str) -> str:
-    """Return words for data that mean the same wherever the process goes."""
     try:
-        return beside(Path.cwd(), data)
+        return resolved(Path.cwd(), data)
     except OSError:  # the working directory is gone
         return data
 
 
 def seen_from(folder: Path, data: str) -> str:
-    """Return the words by which a file of a folder writes data that are named here: what ``beside`` undoes."""
+    """Return the words by which a file of a folder writes data that are named here: what ``resolved`` undoes."""
     return _moved(data, lambda path: path if os.path.isabs(path) else os.path.relpath(path, folder))
 
 
@@ -135,7 +133,7 @@ def _without_rows(source: Source) -> Source:
     if not isinstance(source, FrameSource):
         return source
     frame = source.frame
-    return withheld(
+    return guarded(
         lambda: FrameSource(frame if isinstance(frame, nw.LazyFrame) else frame.head(0)),
         f"the {source.backend} frame cannot be read: {NOTHING_SPENT}",
     )

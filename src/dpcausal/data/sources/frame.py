@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,9 +21,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.coding import check_texts, number_of, rule_of
-from dpcausal.data.columns import Column
-from dpcausal.data.source import BATCH, CHUNK, Collected, Declared, Distinct, Kind, Result, Source, Streaming, withheld
+from dpcausal.data.coding import check_texts, number_of
+from dpcausal.data.source import BATCH, CHUNK, Collected, Declared, Distinct, Kind, Result, Source, guarded
 from dpcausal.data.sources.arrays import ACCEPTED, ArraySource
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
 from dpcausal.privacy.sandbox import isolated_or_default
@@ -38,13 +36,11 @@ _BACKENDS = {
 _HELPERS = {"polars": "dpcausal.data.sources.polars", "duckdb": "dpcausal.data.sources.duckdb"}
 """What lazy frames of an engine need beside narwhals."""
 
-Cells = NDArray[np.int64]
-
 _WIDE = {"Int128", "UInt128"}
 """Integers that numpy has no type for."""
 
+
 def frame_source(frame: object) -> Source:
-    """Return the source behind a frame that is in memory or lazy."""
     if isinstance(frame, Mapping):
         return ArraySource(frame)
     reason = ""
@@ -59,12 +55,11 @@ def frame_source(frame: object) -> Source:
     raise SchemaError("the names of a frame's columns must differ from each other")
 
 
-class FrameSource(Streaming):
-    """A frame that narwhals knows."""
+class FrameSource(Source):
 
     def __init__(self, frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> None:
         if frame.implementation not in _BACKENDS:
-            # Blocks are dealt by place: an engine that may answer in any order could let one record move the others.
+            # Rows are assigned to blocks by place: of an engine without an order one record could move the others.
             fix = "; an engine's rows have no order of their own: hand over an Arrow table made from it"
             hint = fix if isinstance(frame, nw.LazyFrame) else ""
             raise ParameterError(f"{ACCEPTED}, got one of {frame.implementation.value}{hint}")
@@ -73,10 +68,10 @@ class FrameSource(Streaming):
         if self.backend == "duckdb":
             if importlib.util.find_spec("pyarrow") is None:
                 raise MissingDependencyError("pyarrow", "duckdb")
-            _require_order(self._withheld, nw.to_native(frame))
-        names = self._withheld(self._column_names, self._unread)
+            _require_order(self._guarded, nw.to_native(frame))
+        names = self._guarded(self._column_names, self._unread)
         self.names = check_texts(names)
-        self.ordered = not self.lazy or self._withheld(lambda: self._engine.ordered(nw.to_native(frame)), self._unread)
+        self.ordered = not self.lazy or self._guarded(lambda: self._engine.ordered(nw.to_native(frame)), self._unread)
 
     def _column_names(self) -> list[str]:
         lazy = isinstance(self.frame, nw.LazyFrame)  # the schema of an eager pandas frame would look at values
@@ -88,8 +83,8 @@ class FrameSource(Streaming):
         result: Result = self._engine.in_turn(action)
         return result
 
-    def _withheld(self, action: Callable[[], Result], rule: str) -> Result:
-        return withheld(lambda: self.in_turn(action), rule)
+    def _guarded(self, action: Callable[[], Result], rule: str) -> Result:
+        return guarded(lambda: self.in_turn(action), rule)
 
     @property
     def _unread(self) -> str:
@@ -102,14 +97,14 @@ class FrameSource(Streaming):
     def declared(self, name: str) -> Declared:
         if self.backend in {"polars", "duckdb"} and (name == "*" or (name.startswith("^") and name.endswith("$"))):
             raise SchemaError(f"column {name!r}: {self.backend} reads this name as a pattern of names; rename it")
-        return self._withheld(lambda: _declared(self.frame, name), f"column {name!r}: its declared type cannot be read")
+        return self._guarded(lambda: _declared(self.frame, name), f"column {name!r}: its declared type cannot be read")
 
     def categories(self, name: str) -> Sequence[object]:
         def listed() -> Sequence[object]:
             dtype = self.frame.select(name).collect_schema()[name]  # an ordered pandas categorical is an Enum here
             return dtype.categories if isinstance(dtype, nw.Enum) else ()
 
-        return self._withheld(listed, f"column {name!r}: its categories cannot be read")
+        return self._guarded(listed, f"column {name!r}: its categories cannot be read")
 
     def count(self) -> int:
         def rows() -> int:
@@ -117,18 +112,18 @@ class FrameSource(Streaming):
                 return len(self.frame)
             return int(self.frame.select(nw.len()).collect().item())
 
-        return self._withheld(rows, self._unread)
+        return self._guarded(rows, self._unread)
 
     def _chosen(self, names: Sequence[str]) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], set[str]]:
         # DuckDB hands 128-bit integers to Arrow as decimals of 38 digits, too few for the largest.
         wide = {name for name in names if self.backend == "duckdb" and self.declared(name).dtype in _WIDE}
         cast = (nw.col(name).cast(nw.String()) if name in wide else nw.col(name) for name in names)
-        return self._withheld(lambda: self.frame.select(*cast), self._unread), wide
+        return self._guarded(lambda: self.frame.select(*cast), self._unread), wide
 
     def collect(self, names: Sequence[str]) -> Collected:
         chosen, wide = self._chosen(names)
         return FrameColumns(
-            self._withheld(lambda: chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen, self._unread), wide
+            self._guarded(lambda: chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen, self._unread), wide
         )
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
@@ -141,42 +136,33 @@ class FrameSource(Streaming):
         for start in range(0, len(chosen), BATCH):
             yield FrameColumns(chosen[start : start + BATCH], wide, plain)
 
+    def groupable(self, names: Sequence[str]) -> bool:
+        """Whether the engine can count different rows of these columns: it holds them, as no Python objects."""
+        declared = [self.declared(name) for name in names]
+        return self.lazy and not any(one.kind is Kind.OBJECT or one.dtype in _WIDE for one in declared)
+
+    def repeated(self, names: Sequence[str]) -> Iterator[tuple[Collected, NDArray[np.int64]]]:
+        """Yield the different rows of a lazy frame in batches, text compared as bytes, and how often each occurs."""
+        chosen = self._guarded(lambda: self.frame.select(*names), self._unread)
+        rows = nw.from_native(self._engine.bytewise(nw.to_native(chosen)))
+        counted = rows.rename({name: f"c{place}" for place, name in enumerate(names)})
+        groups = counted.group_by(list(counted.collect_schema().names())).agg(nw.len().alias("rows"))
+        for batch in self._engine.batches(nw.to_native(groups)):
+            table = nw.from_native(batch, eager_only=True)
+            distinct = table.drop("rows").rename({f"c{place}": name for place, name in enumerate(names)})
+            yield FrameColumns(distinct, set()), table["rows"].to_numpy().astype(np.int64)
+
     def evaluate(self, names: Sequence[str]) -> None:
         failing = f"the {self.backend} frame cannot compute its columns for every row"
         if not self.lazy:
             return
-        if self._withheld(lambda: self._engine.changes(nw.to_native(self.frame)), self._unread):
+        if self._guarded(lambda: self._engine.changes(nw.to_native(self.frame)), self._unread):
             raise SchemaError(
                 f"the {self.backend} query draws, samples or asks the clock, so its rows would not be the same each "
                 "time they are read: make the table from a copy"
             )
         if names:
-            self._withheld(lambda: self._engine.evaluate(nw.to_native(self.frame), names), failing)
-
-    def tally(
-        self, names: Sequence[str], columns: Sequence[Column], sizes: Sequence[int], *, apart: bool
-    ) -> tuple[Cells, Cells] | None:
-        """Code and count the rows of a lazy frame where they are: the cells that occur and how many rows each has.
-
-        With ``apart`` a row that has a missing value is in a cell below 0; otherwise it counts as the substitute.
-        ``None`` where a column holds Python objects, which no engine can compare.
-        """
-        native: Any = nw.to_native(self.frame)
-        kinds = [self.declared(name).kind for name in names]
-
-        def counted() -> tuple[Cells, Cells] | None:
-            engine = self._engine
-            rules = []
-            for place, (name, column) in enumerate(zip(names, columns, strict=True)):
-                # Times its stride this is minus the number of all cells, which no other columns can make up.
-                below = -math.prod(sizes[: place + 1]) if apart else None
-                rules.append(rule_of(column, kinds[place], engine.grid_of(native, name), below))
-            if None in rules:
-                return None
-            cells, rows = engine.counted(native, list(names), rules, list(sizes))
-            return cells, rows
-
-        return self._withheld(counted, self._unread)
+            self._guarded(lambda: self._engine.evaluate(nw.to_native(self.frame), names), failing)
 
 
 class FrameColumns:
@@ -212,7 +198,6 @@ class FrameColumns:
         return np.fromiter(values, dtype=np.float64, count=len(self))
 
     def integers(self, name: str) -> NDArray[np.int64] | None:
-        """Return a column of integers without nulls as int64, ``None`` for any other."""
         series = self._frame.get_column(name)
         dtype = series.dtype
         if name in self._wide or not dtype.is_integer() or str(dtype) in {*_WIDE, "UInt64"} or series.null_count():
@@ -236,7 +221,6 @@ class FrameColumns:
 
 
 def distinct(native: Any) -> Distinct | None:
-    """Return the distinct values of an Arrow column of text, booleans or numbers, text compared as bytes."""
     from pyarrow import ChunkedArray, large_binary, types
 
     held = native.type
@@ -272,10 +256,7 @@ def _listed(series: nw.Series[Any]) -> Sequence[object]:
 
 
 def _salvaged(series: nw.Series[Any]) -> Sequence[object]:
-    """Return a series as Python objects, None for what Python has no object for, such as a date in the year 20000.
-
-    A back end refuses the whole column then: one record would decide whether a frame can be read.
-    """
+    """Return a series as Python objects, None where Python has none: one record must not refuse a column."""
     values: list[object] | None = isolated_or_default(series.to_list, None)
     if values is not None:
         return values
@@ -291,11 +272,7 @@ def _require_order(guarded: Callable[[Callable[[], Any], str], Any], relation: A
 
 
 def _declared(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> Declared:
-    """Return a column's declared type.
-
-    narwhals calls a pandas column of objects text after a look at its values, and says nothing of what the
-    categories of a categorical are; so those two are read from the back end's own type.
-    """
+    """Return a column's declared type: of objects and categories the back end's, as narwhals looks at values."""
     native: Any = nw.to_native(frame)
     if frame.implementation is nw.Implementation.PANDAS and native[name].dtype == object:
         return Declared(Kind.OBJECT, "object")

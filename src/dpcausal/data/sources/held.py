@@ -15,11 +15,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from dpcausal.data import reader as reading
+from dpcausal.data import records
 from dpcausal.data.persons import many
 from dpcausal.data.remote_blocks import WorkerBlocks
-from dpcausal.data.source import Collected, Declared, Source, Streaming
-from dpcausal.data.sources.fingerprint import NOTHING_SPENT, was_modified
+from dpcausal.data.source import Collected, Declared, Source
+from dpcausal.data.sources.fingerprint import NOTHING_SPENT
 from dpcausal.data.sources.origin import Origin
 from dpcausal.errors import SchemaError
 from dpcausal.privacy.sensitivity import Unit
@@ -33,7 +33,7 @@ One = TypeVar("One", bound="Table | Panel")
 OTHER_ROWS = f"the frame no longer has the rows that were counted: {NOTHING_SPENT}"
 
 
-class HeldSource(Streaming):
+class HeldSource(Source):
     """Some columns of a source, in memory; any other column is still read from the source."""
 
     def __init__(self, source: Source, names: Sequence[str], collected: Collected) -> None:
@@ -57,32 +57,26 @@ class HeldSource(Streaming):
 def held_table(table: Table, names: Sequence[str], in_memory: bool) -> Table:
     """Return the table with the rows of some columns in memory, or as it is where they stay with their engine.
 
-    ``in_memory``: the question needs all of them in memory.  A SchemaError where they are no longer those that were
-    counted.
+    ``in_memory``: the question needs all of them in memory.
     """
-    source, spec = table._source, table.spec
-    stays = (
-        source.afar or WorkerBlocks.of(spec) or (table.unit is Unit.ROW and table.n > reading.HELD and not in_memory)
-    )
-    if stays:
-        if source.lazy and source.count() != table._rows:
+    spec, source = table.spec, table.spec.source
+    many_rows = spec.unit is Unit.ROW and spec.n > records.HELD and not in_memory
+    if source.afar or WorkerBlocks.of(spec) or many_rows:
+        if source.lazy and source.count() != spec.rows:
             raise SchemaError(OTHER_ROWS)
         return table
-    person = [] if table._person is None else [table._person]
-    needed = tuple(dict.fromkeys([*reading.Reading.of(spec, tuple(names)).needed, *person]))
-    if not needed:
+    if not (needed := spec.needed(tuple(names))):
         return table
     collected = source.collect(needed)
-    if len(collected) != table._rows or was_modified(table.origin.stamp):
+    if len(collected) != spec.rows or spec.modified:
         raise SchemaError(OTHER_ROWS)
     rows = HeldSource(source, needed, collected)
-    if person and many(rows, *person) != table.n:
+    if spec.person is not None and many(rows, spec.person) != table.n:
         raise SchemaError(OTHER_ROWS)
-    return _with(table, _source=rows, _origin=Origin())
+    return table.with_spec(replace(spec, source=rows, origin=Origin()))
 
 
 def held_panel(panel: Panel) -> Panel:
-    """Return the panel with its donors' columns in memory."""
     columns = [panel._cells.donor_rows(place) for place in range(1 + len(panel.covariates))]
     panel._cells.confirm()  # the file may have changed while it was read
     return _with(panel, _cells=replace(panel._cells, donor_rows=columns.__getitem__, confirm=_nothing))

@@ -17,31 +17,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 from weakref import ref
 
 import narwhals.stable.v2 as nw
 
-from dpcausal.data.source import Source, withheld
-from dpcausal.data.sources.engines import source_of
+from dpcausal.data.source import Source, guarded
+from dpcausal.data.sources.arrays import ACCEPTED
 from dpcausal.data.sources.fingerprint import DATABASE, Stamp, absolute
+from dpcausal.data.sources.frame import frame_source
 from dpcausal.data.sources.text_file import TextFile
+from dpcausal.errors import ParameterError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Origin:
-    """What data are known by.
+    """What data are known by: the stamp of files or a cluster's table, and for a ``TextFile`` its unusual format.
 
-    Attributes
-    ----------
-    stamp : Stamp or None
-        Of files, or a cluster's table; ``None`` of a frame in memory.
-    form : str
-        Of a ``TextFile``: how its format differs from the usual one.
-    parts : dict
-        Of a frame in memory: its object, or each array by name, each a call that returns it while it lives.
+    Of a frame in memory: its object, or each array by name, each a call that returns it while it lives.
     """
 
     stamp: Stamp | None = None
@@ -76,15 +74,27 @@ class Origin:
         return not common or any(self.parts[name]() is not earlier.parts[name]() for name in common)
 
 
+def source_of(frame: object) -> Source:
+    """Return the source behind a frame: ``source`` of the module here named like its package, else one of narwhals."""
+    native: Any = nw.to_native(frame, pass_through=True)
+    module = f"{__package__}.{type(native).__module__.partition('.')[0]}"
+    engine = getattr(import_module(module), "source", None) if find_spec(module) else None
+    if engine is None:
+        return frame_source(frame)
+    with suppress(TypeError):
+        opened: Source = engine(native)
+        return opened
+    raise ParameterError(f"{ACCEPTED}, got {type(frame).__name__}")
+
+
 def opened(frame: Any) -> tuple[Source, Origin]:
-    """Return the source behind a frame or path, and which data it is."""
     if isinstance(frame, (str, os.PathLike)):
         from dpcausal.data.sources.files import file_source
 
         return file_source(frame), Origin.of(frame)
     if isinstance(frame, Mapping) and type(frame) is not dict:  # one that reads its arrays as they are asked for
         given = frame
-        frame = withheld(lambda: {name: given[name] for name in given}, "the mapping of arrays cannot be read")
+        frame = guarded(lambda: {name: given[name] for name in given}, "the mapping of arrays cannot be read")
     return source_of(frame), Origin.of(frame)
 
 

@@ -239,7 +239,7 @@ class Units:
 
         In [0, 1] as they come: both steps round monotonely, and take a column's ends to 0 and 1.
         """
-        complete, whole = rows.kept[part], rows.values
+        complete, whole = rows.included[part], rows.values
         many = int(np.count_nonzero(complete))
         columns = np.empty((len(self.names) + extra_rows, many))
         for name, column, lower, width in zip(self.names, columns, self.lower, self.width, strict=False):

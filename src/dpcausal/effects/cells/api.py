@@ -192,7 +192,7 @@ def noisy_cells(question: CellSums, loss: Paid, allotment: CallBudget) -> NoisyC
             )
             for one in values
         ]
-        return corner.corner_counts(place, number, rows.kept, masses).ravel()
+        return corner.corner_counts(place, number, rows.included, masses).ravel()
 
     counts = table.records((*question.by, *names), parts=True).sum(counted).reshape(number, entries)
     norm = Norm.L1 if isinstance(loss, PureDP) else Norm.L2

@@ -51,10 +51,10 @@ class Value:
     @classmethod
     def from_payload(cls, form: Form, least: int) -> Value:
         degree = min(form.whole("degree", least), 2)
-        levels = form.words("levels") if form.has("levels") else ()
+        levels = form.texts("levels") if form.has("levels") else ()
         if levels and (degree != 1 or len(set(levels)) != 2 or len(levels) != 2):
             raise form.refuse("levels")
-        return cls(form.word("name"), float(form.array("lower")), form.size("width"), degree, levels)
+        return cls(form.text("name"), float(form.array("lower")), form.size("width"), degree, levels)
 
 
 COUNTS_ONLY = Value("records", 0.0, 1.0, 0)

@@ -141,7 +141,7 @@ class NoisyCells(Release):
 
     @classmethod
     def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
-        by = form.words("by", different=True)
+        by = form.texts("by", different=True)
         levels = form.lists("levels", different=True)
         values = tuple(Value.from_payload(one, 0) for one in form.parts("values"))
         counts = form.array("counts")
@@ -149,7 +149,7 @@ class NoisyCells(Release):
             raise form.refuse("counts")
         if len(by) != len(levels) or names != (*by, *(one.name for one in values if one.degree)):
             raise form.refuse("names")
-        cut = form.words("cut") if form.has("cut") else ()
+        cut = form.texts("cut") if form.has("cut") else ()
         if not set(cut) <= set(by):
             raise form.refuse("cut")
         observed = form.array("observed").astype(np.float64) if form.has("observed") else None

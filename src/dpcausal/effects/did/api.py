@@ -119,7 +119,7 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
         book_exact("did", run.budget)
         steps, cohorts, rows = question.steps()
         d, number = steps.shape[1], len(question.design.cohorts)
-        masses = rows.kept * (np.ones(len(steps)) if rows.weights is None else rows.weights)
+        masses = rows.included * (np.ones(len(steps)) if rows.weights is None else rows.weights)
         parts = [(steps[cohorts == cohort], masses[cohorts == cohort]) for cohort in range(number)]
         return _paths(
             question, Shape(np.zeros((number, d)), np.eye(d)), np.array([float(mass.sum()) for _, mass in parts]),
@@ -136,7 +136,7 @@ def _summed(
     bits = cohort_bits(n, radius)
     seen = _seen(shape, steps, cohorts)
     claim = cohort_sums_sensitivity(number, d, radius, bits)
-    sums = cohort_sums(cohorts, number, seen, rows.kept, radius, bits, rows.weights)
+    sums = cohort_sums(cohorts, number, seen, rows.included, radius, bits, rows.weights)
     noisy = np.asarray(gaussian(Query(sums, claim, "sums of paths by cohort"), allotment, loss), dtype=np.float64)
     count, square = factors(radius, bits)
     by_cohort = noisy[:-1].reshape(number, -1)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dpcausal.core import validate as public
 from dpcausal.core.method import PlannedCall, TableQuestion
 from dpcausal.data.coding import size_of
-from dpcausal.data.panels.period_scale import in_order, place_of
+from dpcausal.data.panels.periods import levels_in_order, scale_of
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column, Levels
 from dpcausal.data.subgroups.predicate import codes_within
@@ -55,14 +55,14 @@ def cohorts_of(
     cohort_codes: tuple[int, ...], never: Iterable[Label] | None,
 ) -> Cohorts:  # fmt: skip
     labels = [periods.labels[code] for code in time_codes]
-    order, scale = in_order(time, labels)
+    order, scale = levels_in_order(time, labels)
     labels = [labels[place] for place in order]
     untreated = None if never is None else never_levels(never, cohort, groups)
     named = [groups.labels[code] for code in cohort_codes]
     start_of = {one: _start(one, labels, scale, one in (untreated or ())) for one in named}
     strange = [one for one in named if start_of[one] is None]
     spelled = [
-        one for one in strange if place_of(one) is not None or _spelling(one) in map(_spelling, labels)
+        one for one in strange if scale_of(one) is not None or _spelling(one) in map(_spelling, labels)
     ]
     if spelled or (strange and untreated is not None) or len(strange) > 1:
         wrong = ", ".join(map(repr, spelled or strange))
@@ -85,7 +85,7 @@ def _start(one: Label, labels: list[Label], scale: str, untreated: bool) -> int 
         return labels.index(one) if one in labels else next(
             (place for place, label in enumerate(labels) if str(label) == str(one)), None
         )  # fmt: skip
-    own, places = place_of(one), [place_of(label) for label in labels]
+    own, places = scale_of(one), [scale_of(label) for label in labels]
     if own is None or own[0] != scale:
         return None
     return next((place for place, other in enumerate(places) if other is not None and other >= own), -1)
@@ -97,7 +97,7 @@ def _notes(
     by = f"in order of their {scale}s" if scale else "in the declared order of their names"
     notes = [f"periods {by}: {labels[0]} to {labels[-1]}"]
     for one, start in zip(named, starts, strict=True):
-        exact = start >= 0 and (str(labels[start]) == str(one) or place_of(labels[start]) == place_of(one) is not None)
+        exact = start >= 0 and (str(labels[start]) == str(one) or scale_of(labels[start]) == scale_of(one) is not None)
         if start == -1:
             notes.append(f"{cohort} = {one} counts as never treated within these periods")
         elif start == 0:
@@ -202,11 +202,11 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
             _places(self.column(name), codes)
             for name, codes in ((self.time, self.design.time_codes), (self.cohort, self.design.cohort_codes))
         )
-        at = (owners * T + of_time[rows.values[self.time]])[rows.kept]
+        at = (owners * T + of_time[rows.values[self.time]])[rows.included]
         counts = np.bincount(at, minlength=n * T).reshape(n, T)
-        levels = np.bincount(at, rows.values[self.outcome][rows.kept], n * T).reshape(n, T) / np.maximum(counts, 1)
-        codes = of_cohort[rows.values[self.cohort]][rows.kept]
-        own, squares = (np.bincount(owners[rows.kept], codes**power, n) for power in (1, 2))
+        levels = np.bincount(at, rows.values[self.outcome][rows.included], n * T).reshape(n, T) / np.maximum(counts, 1)
+        codes = of_cohort[rows.values[self.cohort]][rows.included]
+        own, squares = (np.bincount(owners[rows.included], codes**power, n) for power in (1, 2))
         number = np.maximum(counts.sum(axis=1), 1)
         # All codes of a person are one: (Σ g)² = m Σ g² in whole numbers, and only then.
         complete = (counts > 0).all(axis=1) & (own**2 == number * squares)
@@ -215,7 +215,7 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
         weights = None
         if self.table.weighed and rows.weights is not None:
             part = self.table.declared.get("max_rows_per_person", number) / number
-            weights = np.minimum(np.bincount(owners[rows.kept], rows.weights[rows.kept], n) * part, 1.0)
+            weights = np.minimum(np.bincount(owners[rows.included], rows.weights[rows.included], n) * part, 1.0)
         return np.where(complete[:, None], steps, 0.0), cohorts, Rows({}, complete, {}, weights=weights)
 
     def report(

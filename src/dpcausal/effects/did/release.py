@@ -179,7 +179,7 @@ class NoisyPaths(Release):
 
     @classmethod
     def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
-        times, cohorts = (form.words(name, different=True) for name in ("times", "cohorts"))
+        times, cohorts = (form.texts(name, different=True) for name in ("times", "cohorts"))
         starts = form.wholes("starts", -1, len(cohorts))
         g, d = len(cohorts), len(times) - 1
         arrays = form.arrays(

@@ -81,7 +81,7 @@ class Sample:
 
         given = Given(columns(numbers, np.float64), columns(sizes, np.int64), tuple(sizes.values()))
         unit = (rows.values[question.outcome].astype(np.float64) - value.lower) / value.width
-        complete = rows.kept & ((arm == control) | (arm == treated))
+        complete = rows.included & ((arm == control) | (arm == treated))
         return cls((arm == treated).astype(np.float64), unit, given, complete, rows.keys)
 
 

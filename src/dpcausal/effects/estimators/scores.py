@@ -155,7 +155,7 @@ class Scores:
         places = np.searchsorted(ends, scores - self.lines.centre)
         places = np.where(outside & (places == len(self.cuts)), len(ends) + 1, places)
         size, whole = len(ends) + 2, corners(np.zeros(rows.n), 0, rows.masses(GRID))
-        return corner_counts(self._groups(rows) * size + places, size * self.size, rows.kept, [whole]).ravel()
+        return corner_counts(self._groups(rows) * size + places, size * self.size, rows.included, [whole]).ravel()
 
     def cut(self, far: Reals, deviations: tuple[float, float], short: bool) -> Scores:
         counted = replace(self, tail_counts=far.reshape(self.size, -1), deviation=deviations[1])
@@ -192,7 +192,7 @@ class Scores:
         scores, _ = self.lines.scores(self.design.raw(unit))
         place = np.clip((scores - self.lines.centre) / (2 * self.reach) + 0.5, 0.0, 1.0)
         masses = corners(place, 2, rows.masses(GRID))
-        return corner_counts(self._groups(rows), self.size, rows.kept, [masses])
+        return corner_counts(self._groups(rows), self.size, rows.included, [masses])
 
     def _groups(self, rows: Rows) -> Integers:
         if self.groups is None or self.column is None:

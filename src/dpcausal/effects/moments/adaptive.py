@@ -339,7 +339,7 @@ def released(
     inverse = np.asarray(np.linalg.inv(shape.spread), dtype=np.float64)
     sums = summed.over(
         lambda unit, rows: ellipse_sums(
-            whitened(unit, middle, inverse), rows.kept, radius, bits, rows.weights, rows.owners
+            whitened(unit, middle, inverse), rows.included, radius, bits, rows.weights, rows.owners
         )
     )
     answer = ellipse_answer(sums, d, radius, bits, summed.weighted)

@@ -227,12 +227,12 @@ def release_sandwich(
 
     def scores(unit: Reals, parts: Rows) -> tuple[Reals, Rows]:
         rows = adaptive.whitened(unit[:, places], centre, shape) + last
-        mass = parts.kept if parts.weights is None else parts.kept * parts.weights
+        mass = parts.included if parts.weights is None else parts.included * parts.weights
         products: Reals = rows[:, 1:] * rows[:, :1] * mass[:, None]
         if parts.owners is None:
-            return products, Rows({}, parts.kept, {})
+            return products, Rows({}, parts.included, {})
         by_unit = np.stack([np.bincount(parts.owners, column, n).astype(np.float64) for column in products.T], axis=1)
-        return by_unit, Rows({}, np.bincount(parts.owners, parts.kept, n) > 0, {})
+        return by_unit, Rows({}, np.bincount(parts.owners, parts.included, n) > 0, {})
 
     back = spread * (vectors * roots) @ vectors.T
     if loss.exact:

@@ -68,7 +68,7 @@ class Sandwich:
 
     @classmethod
     def from_payload(cls, form: Form, names: tuple[str, ...]) -> Sandwich:
-        outcome, regressors = form.word("outcome", names), form.words("regressors", different=True)
+        outcome, regressors = form.text("outcome", names), form.texts("regressors", different=True)
         size = len(regressors) + 1
 
         def array(part: Form, name: str, shape: tuple[int, ...]) -> Reals:
@@ -114,13 +114,13 @@ class Product:
 
     @classmethod
     def from_payload(cls, form: Form, names: tuple[str, ...]) -> Self:
-        of, middles, reaches = form.words("of"), form.array("middles"), form.array("reaches")
+        of, middles, reaches = form.texts("of"), form.array("middles"), form.array("reaches")
         if len(of) != 2 or not set(of) <= set(names) or middles.shape != (2,) or reaches.shape != (2,):
             raise form.refuse("of")
         if (reaches <= 0).any():
             raise form.refuse("reaches")
         pairs = ((float(one), float(other)) for one, other in (middles, reaches))
-        return cls(form.word("name", names), (of[0], of[1]), *pairs)
+        return cls(form.text("name", names), (of[0], of[1]), *pairs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +195,7 @@ class ReleasedMoments(Release):
     def without_noise(
         cls, names: tuple[str, ...], n: int, ranges: tuple[Reals, Reals], unit: Reals, parts: Rows
     ) -> Self:
-        d, weights = len(names), (np.ones(parts.n) if parts.weights is None else parts.weights) * parts.kept
+        d, weights = len(names), (np.ones(parts.n) if parts.weights is None else parts.weights) * parts.included
         centre = weights @ unit / max(float(weights.sum()), 1e-300)
         rows = np.column_stack([unit - centre, np.ones(len(unit))])
         return cls(

@@ -135,8 +135,8 @@ class NoisyBins(Release):
             raise form.refuse("lower")
         if counts.shape != (len(names) - 1, len(lower), value.degree + 1) or len(names) not in (2, 3):
             raise form.refuse("counts")
-        side = form.word("at_cutoff", ("right", "left")) if form.has("at_cutoff") else "right"
-        arms = form.words("arms") if form.has("arms") else ()
+        side = form.text("at_cutoff", ("right", "left")) if form.has("at_cutoff") else "right"
+        arms = form.texts("arms") if form.has("arms") else ()
         if arms and (len(arms) != 2 or len(names) != 3):
             raise form.refuse("arms")
         return cls(names, n, cutoff, lower, upper, value, counts, form.size("variance"), side, arms)

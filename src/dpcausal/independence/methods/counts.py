@@ -16,8 +16,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpcausal.core.method import Run
-from dpcausal.data.reader import Records
-from dpcausal.data.records import Rows
+from dpcausal.data.records import Records, Rows
 from dpcausal.data.schema import Levels
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.strata import StratumSums

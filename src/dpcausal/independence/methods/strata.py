@@ -11,8 +11,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from dpcausal.core.method import Run
-from dpcausal.data.reader import Records
-from dpcausal.data.records import Rows
+from dpcausal.data.records import Records, Rows
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.errors import ParameterError
 from dpcausal.independence.null_distributions import MISSED, bounded_pvalue, upper_bound

@@ -203,9 +203,9 @@ class FoldSplit(EffectMethod):
         unit = design.units(rows)
         y, a, x = unit[:, OUTCOME], unit[:, TREATMENT] > 0, unit[:, TREATMENT + 1 :]
         parts = assign_blocks(n, folds, run.rng, rows.keys)
-        means = averages(x, a, y, rows.kept, parts, self.least)
+        means = averages(x, a, y, rows.included, parts, self.least)
         bound = fold_split_sensitivity(self.estimator, n, folds, self.least, question.unit)
-        total = fold_split(self.estimator, means, a, y, rows.kept, self.least)
+        total = fold_split(self.estimator, means, a, y, rows.included, self.least)
         noisy, counted = np.asarray(geometric(Query(total, bound, "the mean of scores"), run.budget, run.loss)) / GRID
         far = reach(self.estimator, self.least)
         count = min(max(float(counted) / far, 1.0), float(n)) if question.drops_missing else float(n)

@@ -26,17 +26,17 @@ from dpcausal.data import source as border
 from dpcausal.data.coding import check_texts
 from dpcausal.data.source import (
     FAILED,
+    Assigning,
     Collected,
-    Dealing,
     Declared,
     Gathering,
     Kind,
+    Source,
     StreamedRows,
-    Streaming,
     Sums,
     added,
+    guarded,
     nothing,
-    withheld,
 )
 from dpcausal.data.sources.frame import frame_source
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
@@ -67,7 +67,7 @@ _SUMS = "rows bigint, total binary"
 _one_pass = threading.Lock()
 
 
-class SparkSource(Streaming):
+class SparkSource(Source):
     """A Spark frame, whose rows come in no order."""
 
     backend = "spark"
@@ -84,7 +84,7 @@ class SparkSource(Streaming):
                 "frame.to_spark(); a session of Spark Connect does not show whether a query draws"
             )
         self._frame = frame
-        fields = withheld(lambda: frame.schema.fields, _UNREAD)
+        fields = guarded(lambda: frame.schema.fields, _UNREAD)
         self.names = check_texts([field.name for field in fields])
         if len(set(self.names)) < len(self.names):
             raise SchemaError("the names of a frame's columns must differ from each other")
@@ -95,23 +95,21 @@ class SparkSource(Streaming):
         return Declared(_KINDS.get(type(dtype).__name__, Kind.UNFIT), dtype.typeName())
 
     def count(self) -> int:
-        return int(withheld(lambda: self._quietly(self._frame.count), _UNREAD))
+        return int(guarded(lambda: self._quietly(self._frame.count), _UNREAD))
 
     def evaluate(self, names: Sequence[str]) -> None:
-        """Compute every value of some columns once, and keep none."""
-        if withheld(lambda: self._frame.isStreaming or _changes(self._frame), _UNREAD):
+        if guarded(lambda: self._frame.isStreaming or _changes(self._frame), _UNREAD):
             raise SchemaError(
                 "the spark query draws, samples, limits, drops duplicates, asks the clock or depends on the order of "
                 "rows, as a sum of floats does, so its rows would not be the same each time they are read: make the "
                 "table from a copy that was written"
             )
-        if not withheld(lambda: self._quietly(lambda: _workers_have_this(self._frame.sparkSession)), _NO_WORKERS):
+        if not guarded(lambda: self._quietly(lambda: _workers_have_this(self._frame.sparkSession)), _NO_WORKERS):
             raise SchemaError(_NO_WORKERS)
         if self.summed(names, nothing) == FAILED:
             raise SchemaError("the spark frame cannot compute its columns for every row")
 
     def collect(self, names: Sequence[str]) -> Collected:
-        """Bring these columns into memory, in no order."""
         from pyarrow import Table
 
         def table() -> Any:
@@ -124,30 +122,28 @@ class SparkSource(Streaming):
                 batches = Table.from_batches(chosen._collect_as_arrow(), to_arrow_schema(chosen.schema))
             return batches.rename_columns(list(names))
 
-        return frame_source(withheld(lambda: self._quietly(table), _UNREAD)).collect(names)
+        return frame_source(guarded(lambda: self._quietly(table), _UNREAD)).collect(names)
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
-        """Yield all at once: a sum never asks for it."""
         yield self.collect(names)
 
     def summed(self, names: Sequence[str], function: StreamedRows) -> Sums:
-        """Return how many rows there were, and the sum of a function of their batches: each where its rows are."""
         part = Partition(tuple(names), function)
 
         def collected() -> list[Any]:
             return list(self._chosen(names).mapInArrow(part, _SUMS).collect())
 
-        return added((one.rows, _unpacked(one.total)) for one in withheld(lambda: self._quietly(collected), _UNREAD))
+        return added((one.rows, _unpacked(one.total)) for one in guarded(lambda: self._quietly(collected), _UNREAD))
 
-    def grouped(self, names: Sequence[str], deal: Dealing, gather: Gathering, groups: int) -> Sums:
+    def grouped(self, names: Sequence[str], assign: Assigning, gather: Gathering, groups: int) -> Sums:
         """Return the sums of what is made of each group's pieces together, at one worker."""
-        dealer, gatherer = Dealer(tuple(names), deal), Gatherer(gather)
+        assigner, gatherer = Assigner(tuple(names), assign), Gatherer(gather)
 
         def collected() -> list[Any]:
-            assigned = self._chosen(names).mapInArrow(dealer, "part int, piece binary").repartition(groups, "part")
+            assigned = self._chosen(names).mapInArrow(assigner, "part int, piece binary").repartition(groups, "part")
             return list(assigned.mapInArrow(gatherer, _SUMS).collect())
 
-        return added((one.rows, _unpacked(one.total)) for one in withheld(lambda: self._quietly(collected), _UNREAD))
+        return added((one.rows, _unpacked(one.total)) for one in guarded(lambda: self._quietly(collected), _UNREAD))
 
     def _chosen(self, names: Sequence[str]) -> Any:
         from pyspark.sql import functions
@@ -161,7 +157,6 @@ class SparkSource(Streaming):
 
 
 def opened(master: str, what: str, name: str) -> Any:
-    """Return a table, or Parquet files, of a session at a master that keeps no log and has no pages."""
     from pyspark.sql import SparkSession
 
     place = master if master.startswith("spark://") else master.removeprefix("spark:")
@@ -176,7 +171,6 @@ def opened(master: str, what: str, name: str) -> Any:
 
 @dataclass(frozen=True)
 class Partition:
-    """What a worker does with a partition: one row comes back, of ``Sums``."""
 
     names: tuple[str, ...]
     function: StreamedRows
@@ -190,11 +184,11 @@ class Partition:
 
 
 @dataclass(frozen=True)
-class Dealer:
+class Assigner:
     """What a worker does with a partition: the pieces of each batch by their groups, or −1 for a failure."""
 
     names: tuple[str, ...]
-    deal: Dealing
+    assign: Assigning
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
         from pyarrow import RecordBatch, array, binary, int32
@@ -212,13 +206,12 @@ class Dealer:
         collected = frame_source(table.rename_columns(list(self.names))).collect(self.names)
         return [
             (group, pickle.dumps(piece, protocol=5))
-            for group, piece in enumerate(self.deal(collected)) if piece is not None
+            for group, piece in enumerate(self.assign(collected)) if piece is not None
         ]  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Gatherer:
-    """What a worker does with the groups that came to it: one row of ``Sums``."""
 
     gather: Gathering
 
@@ -233,7 +226,7 @@ class Gatherer:
         yield _row(isolated_or_default(sums, FAILED))
 
     def _of(self, pieces: list[bytes]) -> Sums:
-        return self.gather([pickle.loads(piece) for piece in pieces])  # of ``Dealer``, out of Spark's own files
+        return self.gather([pickle.loads(piece) for piece in pieces])  # of ``Assigner``, out of Spark's own files
 
 
 _BROKEN = -1
