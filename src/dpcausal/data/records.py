@@ -178,9 +178,10 @@ class TableSpec(Uncopyable):
     def unread(self) -> str:
         return f"the {self.source.backend} columns cannot be read"
 
-    def needed(self, names: tuple[str, ...]) -> tuple[str, ...]:
+    def needed(self, names: Iterable[str]) -> tuple[str, ...]:
+        weight = () if self.weight is None else (self.weight[0],)
         person = () if self.person is None else (self.person,)
-        return tuple(dict.fromkeys((*Reading.of(self, names).needed, *person)))
+        return tuple(dict.fromkeys((*names, *(one.name for one in self.inside), *weight, *person)))
 
     def read(self, names: tuple[str, ...], parts: bool) -> Rows | None:
         """Bring records into memory, with ``parts`` all rows of persons; ``None`` if others than those counted."""

@@ -137,10 +137,10 @@ class ParquetSource(Source):
         self._typed, self.names = typed[0], typed[0].names
         try:  # files may keep the same values in types of other widths
             unify_schemas(schemas, promote_options="permissive")
-            alike = all(one.names == self.names for one in typed)
+            same = all(one.names == self.names for one in typed)
         except (ArrowInvalid, ArrowTypeError):
-            alike = False
-        if not alike or any(one.declared(name) != self.declared(name) for one in typed[1:] for name in self.names):
+            same = False
+        if not same or any(one.declared(name) != self.declared(name) for one in typed[1:] for name in self.names):
             raise SchemaError(f"the Parquet files of {path!r} must have the same columns, of the same types")
 
     def _each(self, part: Callable[[Any], Any]) -> Iterator[Any]:

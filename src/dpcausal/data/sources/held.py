@@ -65,7 +65,7 @@ def held_table(table: Table, names: Sequence[str], in_memory: bool) -> Table:
         if source.lazy and source.count() != spec.rows:
             raise SchemaError(OTHER_ROWS)
         return table
-    if not (needed := spec.needed(tuple(names))):
+    if not (needed := spec.needed(names)):
         return table
     collected = source.collect(needed)
     if len(collected) != spec.rows or spec.modified:
