@@ -44,9 +44,9 @@ def direction(
 ) -> Task[Direction]:
     """Release what the rows say of which of two columns causes the other: an arrow, or why there is none.
 
-    In disjoint blocks each column is regressed on the other.  The verdict is an arrow if the columns are linked, what
-    one direction leaves over is independent of the cause, what the other leaves is not, and a score favours the same
-    way.
+    In disjoint blocks each column is regressed on the other.  The verdict is an arrow if the columns are associated,
+    what one direction leaves over is independent of the cause, what the other leaves is not, and a score favours the
+    same way.
 
     Parameters
     ----------

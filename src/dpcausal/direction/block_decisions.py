@@ -1,4 +1,4 @@
-"""What one block says of a pair, in four bits: linked, which way it favours, and in which directions the residuals
+"""What one block says of a pair, in four bits: associated, which way it favours, and in which directions the residuals
 depend on the cause.
 
 A bit is a function of the block's own rows and public random numbers, so a row moves each of the four counts by at most
@@ -85,7 +85,7 @@ def cancelled(response: Column, left: Column) -> bool:
 
 
 def of_block(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
-    """Return (linked, favours x as the cause, residuals dependent x → y, and y → x) of one block's rows; it may fail.
+    """Return (associated, favours x as the cause, residuals dependent x → y, and y → x) of a block's rows; it may fail.
 
     It favours at random where columns are coarse or heaped, or could be Gaussian but for their scales; and, of additive
     noise, away from the cause that it would name where the skewnesses of the effect's two parts cancel.  Of two columns

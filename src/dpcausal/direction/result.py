@@ -57,7 +57,7 @@ class Direction(Result):
         ``"score"`` (difference of the two scores), ``"records"`` (how many records would have to change for the
         other direction to win) or ``"votes"`` (first minus second, over the blocks).
     counts : tuple of four int, or None
-        The noisy numbers of blocks: linked, leaning to the first column, first → second misfits, and the reverse.
+        The noisy numbers of blocks: associated, favouring the first column, first → second misfits, and the reverse.
     p_values : dict or None
         Of each claim that a verdict is made of; that of the favoured direction is two-sided.
     p_arrow : float or None

@@ -184,9 +184,7 @@ def studentised(left: Reals, right: Reals) -> Reals:
     return np.where(squares > 0, sums / np.sqrt(np.maximum(squares, 1e-300)), 0.0)
 
 
-def permutation_score(
-    left: Reals, right: Reals, permutations: int, spread: float, generator: PublicGenerator
-) -> float:
+def permutation_score(left: Reals, right: Reals, permutations: int, spread: float, generator: PublicGenerator) -> float:
     """Return the score of the studentised covariance of residuals among those of permuted rows of ``left``.
 
     Of several columns the largest absolute one counts.  ``spread``: its variance over that of permutations.

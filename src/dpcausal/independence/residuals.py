@@ -21,7 +21,8 @@ MOST_TRIAL_ROWS = 20_000
 """Simulated rows, no more than a block has, on which a regressor is tried before anything is spent."""
 
 FOLDS = 5
-"""A regressor predicts each fifth of a block from the others: one that can learn rows by heart has no residuals."""
+"""A regressor predicts each fifth of a block from the others: one that memorises rows has no residuals."""
+
 
 def checked_regression(regression: Any, question: IndependenceQuestion, blocks: int | None) -> Any:
     if regression is None:
@@ -43,11 +44,11 @@ def checked_regression(regression: Any, question: IndependenceQuestion, blocks: 
 def _quiet_copy(regression: Any, question: IndependenceQuestion, blocks: int | None) -> Any:
     copy = quiet_copy(regression)
     if question.given:
-        _cross_fitted(*_made_up(question, blocks), copy, generator_from_seed(0))
+        _cross_fitted(*_simulated(question, blocks), copy, generator_from_seed(0))
     return copy
 
 
-def _made_up(question: IndependenceQuestion, blocks: int | None) -> tuple[Given, Reals]:
+def _simulated(question: IndependenceQuestion, blocks: int | None) -> tuple[Given, Reals]:
     generator = generator_from_seed(0)
     n = min(question.n // (blocks or 1), MOST_TRIAL_ROWS)
     declared = [question.schema[name] for name in question.given]
@@ -86,7 +87,7 @@ def _cross_residuals(given: Given, responses: Reals, regressor: Any, generator: 
     fold = generator.permutation(n) % FOLDS
     R = np.zeros_like(U)
     for column in range(U.shape[1]):
-        for held in range(FOLDS):
-            model = with_seed(regressor, generator).fit(Z[fold != held], U[fold != held, column])
-            R[fold == held, column] = U[fold == held, column] - np.ravel(model.predict(Z[fold == held]))
+        for part in range(FOLDS):
+            model = with_seed(regressor, generator).fit(Z[fold != part], U[fold != part, column])
+            R[fold == part, column] = U[fold == part, column] - np.ravel(model.predict(Z[fold == part]))
     return R

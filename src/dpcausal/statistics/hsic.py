@@ -88,9 +88,7 @@ def root_hsic(
     x: Column, y: Column, *, kernel: Kernel = LAPLACIAN, width_x: float, width_y: float, range_x: Interval,
     range_y: Interval,
 ) -> float:  # fmt: skip
-    return math.sqrt(
-        hsic(x, y, kernel=kernel, width_x=width_x, width_y=width_y, range_x=range_x, range_y=range_y)
-    )
+    return math.sqrt(hsic(x, y, kernel=kernel, width_x=width_x, width_y=width_y, range_x=range_x, range_y=range_y))
 
 
 def root_hsic_sensitivity(m: int, *, kernel: Kernel = LAPLACIAN, unit: Unit = Unit.ROW) -> Sensitivity:

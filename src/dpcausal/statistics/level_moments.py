@@ -145,9 +145,7 @@ def weight_sums(
     return np.concatenate([*sums[1:], sums[0]]).astype(np.int64)
 
 
-def third_moments(
-    sums: npt.NDArray[np.int64], shares: Sequence[Reals], triples: Sequence[Triple], n: int
-) -> Reals:
+def third_moments(sums: npt.NDArray[np.int64], shares: Sequence[Reals], triples: Sequence[Triple], n: int) -> Reals:
     """Return Σ g F_a ⊗ F_b ⊗ F_c of each triple, and Σ g times the constant, as one row, of ``weight_sums``."""
     tables, start, moments = [features(p) for p in shares], 0, []
     weights = sums * 2.0 ** -weight_bits(n)
@@ -161,9 +159,7 @@ def third_moments(
     return np.concatenate([*moments, constant(third_entries(shares, triples)) * weights[-1:]])
 
 
-def third_moments_sensitivity(
-    shares: Sequence[Reals], triples: Sequence[Triple], length: float, n: int
-) -> Sensitivity:
+def third_moments_sensitivity(shares: Sequence[Reals], triples: Sequence[Triple], length: float, n: int) -> Sensitivity:
     entries, levels = third_entries(shares, triples) + 1, max(len(p) for p in shares)
     rounding = math.sqrt(entries) * n * length * (3 * levels + 8) * 2.0**-52
     bound = 2 * length * (1 + 2.0**-30) + 2 * rounding

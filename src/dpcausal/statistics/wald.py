@@ -25,7 +25,7 @@ class Wald(NamedTuple):
 
 
 Strength = tuple[int, float]
-"""Degrees of freedom and non-centrality λ of the test of a pair that is linked."""
+"""Degrees of freedom and non-centrality λ of the test of a pair that is associated."""
 
 
 def of_levels(a: int, b: int, n: int, variance: float, link: float) -> Strength:
@@ -161,9 +161,7 @@ def _correlated(counts: Reals, factors: Reals) -> Iterator[Wald]:
     return (Wald(float(statistic), residual.shape[1]) for statistic in statistics.flat)
 
 
-def _usable(
-    counts: Reals, variance: float
-) -> tuple[npt.NDArray[np.bool_], Reals, Reals, Reals, Reals] | None:
+def _usable(counts: Reals, variance: float) -> tuple[npt.NDArray[np.bool_], Reals, Reals, Reals, Reals] | None:
     """Return which strata are usable, and of those n, p_x, p_y and R; ``None`` if none is, or a column is constant."""
     usable = usable_strata(counts, variance)
     if counts.shape[0] < 2 or counts.shape[1] < 2 or not usable.any():

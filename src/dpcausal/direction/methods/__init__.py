@@ -26,9 +26,7 @@ def usual(question: Pair) -> DirectionMethod:
     return Verdict() if question.score in Verdict.scores and question.n >= LEAST_ROWS else MajorityVote()
 
 
-def chosen(
-    named: DirectionMethod | None, question: Pair, loss: Loss
-) -> tuple[DirectionMethod, tuple[str, ...]]:
+def chosen(named: DirectionMethod | None, question: Pair, loss: Loss) -> tuple[DirectionMethod, tuple[str, ...]]:
     method = named or usual(question)
     if not loss.exact or method.supports_no_privacy:
         return method, ()

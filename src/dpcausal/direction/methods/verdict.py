@@ -1,4 +1,4 @@
-"""The verdict on a pair: an arrow only where blocks are linked, one direction fits and the other does not.
+"""The verdict on a pair: an arrow only where blocks are associated, one direction fits and the other does not.
 
 Four bits a block (``bits``), one draw of noise for their four counts, tests of each claim from the noisy counts.
 Proofs: ``verdict.md`` and ``mechanisms/blocks.md``.
@@ -169,7 +169,7 @@ class Verdict(DirectionMethod):
 
     def caveats(self, question: Pair, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
         blocks, rows = self.blocks or 1, self.rows_per_block or 1
-        most = "at most " if question.blocks_moved > 1 else ""  # blocks that are dealt by hash differ in size
+        most = "at most " if question.blocks_moved > 1 else ""  # blocks that are assigned by hash differ in size
         counts = self._counts(question, loss)
         chances = outlook(counts, question.alpha)
         chance_note = ""

@@ -75,7 +75,7 @@ def _votes(score: str, seeds: tuple[int, ...], private: Columns, parts: Parts) -
 class MajorityVote(DirectionMethod):
     """A forced choice: a noisy count of the votes of disjoint blocks, for everyone; any score.
 
-    It favours one way for every pair, linked or not, and names a cause where fair coin flips would hardly be as uneven.
+    It favours one way for every pair, associated or not, and names a cause where fair coin flips are seldom so uneven.
 
     Parameters
     ----------
@@ -101,9 +101,7 @@ class MajorityVote(DirectionMethod):
         if isinstance(blocks, bool) or not isinstance(blocks, int) or not 1 <= blocks <= most or blocks % 2 == 0:
             raise ParameterError(f"blocks must be an odd number between 1 and n/{LEAST_BLOCK} = {most}")
         if question.score == "hsic" and -(-question.n // blocks) > LAPLACIAN.most_records:
-            raise ParameterError(
-                f"the hsic score takes at most {LAPLACIAN.most_records} rows in a block"
-            )
+            raise ParameterError(f"the hsic score takes at most {LAPLACIAN.most_records} rows in a block")
         return replace(self, blocks=blocks)
 
     def read(self, question: Pair) -> Columns | WorkerBlocks:
@@ -122,6 +120,4 @@ class MajorityVote(DirectionMethod):
         votes = answers[:, 0].astype(np.bool_).tolist()
         count = geometric(vote_count(votes, "votes for the first as cause", question.unit), run.budget, run.loss)
         pvalue = Counts(blocks, geometric_tail(run.loss.epsilon / question.blocks_moved)).sign_pvalue(count)
-        return Released(
-            float(2 * count - blocks), "votes", p_sign=pvalue, named=pvalue <= question.alpha, arrow=pvalue
-        )
+        return Released(float(2 * count - blocks), "votes", p_sign=pvalue, named=pvalue <= question.alpha, arrow=pvalue)

@@ -148,9 +148,7 @@ def fit_all(x: Column, y: Column, generator: PublicGenerator) -> Residuals:
 
     def residuals(regressor: Column, response: Column) -> Column:
         setting = tune(regressor, response)
-        return leave_one_out(
-            regressor, response, penalty=setting.penalty, width=setting.width, generator=generator
-        )
+        return leave_one_out(regressor, response, penalty=setting.penalty, width=setting.width, generator=generator)
 
     x, y = _standardised(x, x), _standardised(y, y)
     columns = x, y, residuals(x, y), residuals(y, x)

@@ -176,9 +176,7 @@ def planned_blocks(method: str, blocks: int | None, default: int, rows: int) -> 
     return whole("blocks", default if blocks is None else blocks, 2, most, f"n/{LEAST_BLOCK}, {most}")
 
 
-def block_scores(
-    scorer: Any, rows: Sample, question: IndependenceQuestion, generator: PublicGenerator
-) -> list[float]:
+def block_scores(scorer: Any, rows: Sample, question: IndependenceQuestion, generator: PublicGenerator) -> list[float]:
     """Return each block's score, from its own rows and its own public seed; 0 where it fails or is no number.
 
     Rows with a missing value are dropped inside their block.  A block of fewer than ``LEAST_COMPLETE``, or in which x

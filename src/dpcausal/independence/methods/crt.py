@@ -118,9 +118,7 @@ class Crt(BlockTest):
             r_x, r_y = both[:, 0], both[:, 1]
             spread = r_x.std()
             zeros = np.zeros(rows.n)
-            return _ranked(
-                r_x, lambda size: spread * rng.standard_normal((size, rows.n)), count, zeros, r_y, rng
-            )
+            return _ranked(r_x, lambda size: spread * rng.standard_normal((size, rows.n)), count, zeros, r_y, rng)
         r_y = residuals(rows.given, (rows.y,), self.regression, rng).residuals[:, 0]
         model, bounds = self.model_x.at(rows.raw), bounds_of(question.schema, question.x[0])
         return _ranked(x, lambda size: model.copies(size, bounds, rng), count, np.clip(model.centre, *bounds), r_y, rng)

@@ -61,9 +61,7 @@ def _pairs(numbers: int) -> int:
     return max(LEAST_PAIRS, PAIRS // max(numbers, 1))
 
 
-def chunks_of(
-    rows: Sample, schema: Schema, given: tuple[str, ...], width: float, generator: PublicGenerator
-) -> Chunks:
+def chunks_of(rows: Sample, schema: Schema, given: tuple[str, ...], width: float, generator: PublicGenerator) -> Chunks:
     """Return a function that yields slices of the rows and φ there, which is 0 for an incomplete row."""
     numbers = [place for place, name in enumerate(given) if isinstance(schema[name], Bounded)]
     pairs = _pairs(len(numbers))

@@ -112,8 +112,10 @@ class Gcm(BlockTest):
         # Where not even all M terms at ±r are significant, the level is at most α cosh(Mε/2), whatever they are, and
         # α exp(Mε/2) on one side: the noise's tail is exponential.
         raised = math.cosh if self.two_sided(question) else math.exp
-        held = BELOW_NOISE in caveats and not loss.exact and (
-            raised(min(50.0, (self.blocks or 1) * loss.epsilon / 2)) <= MOST_RAISED
+        held = (
+            BELOW_NOISE in caveats
+            and not loss.exact
+            and (raised(min(50.0, (self.blocks or 1) * loss.epsilon / 2)) <= MOST_RAISED)
         )
         learns = question.numbers > 0 and self.regression == "likely" and not held
         unlearnt = ((JUMPS if question.numbers > 1 else CURVES),) if learns else ()
