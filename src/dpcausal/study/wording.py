@@ -23,8 +23,8 @@ from dpcausal.synthetic_control.result import SyntheticControl
 if TYPE_CHECKING:
     from dpcausal.study.file import QuestionPart, StudyFile
 
-STABLE = 0.6
-"""Stability below which an edge is not part of a conclusion."""
+STABLE, LEAST_SAMPLING = 0.6, 0.3
+"""Stability below which an edge is not part of a conclusion; part of an error by sampling that is stated."""
 SIGNED = ("kendall", "neighbours", "strata-covariance", "gcm")
 """Tests whose statistic is above 0 where both columns grow together."""
 
@@ -177,10 +177,12 @@ class Wording:
         error, noise, interval = (getattr(answer, name, None) for name in ("standard_error", "noise_error", "interval"))
         if not error or not noise or interval is None or noise < 0.7 * error:
             return ""
-        half = (interval[1] - interval[0]) / 2
-        without = half * math.sqrt(max(1 - (noise / error) ** 2, 0.0))
-        whole, rest = (self.amount(answer, one, (-one, one)) for one in (half, without))
-        return f"Most of the interval (±{whole}) is privacy noise: without it, about ±{rest}."
+        half, ratio = (interval[1] - interval[0]) / 2, math.sqrt(max(1 - (noise / error) ** 2, 0.0))
+        whole, rest = (self.amount(answer, one, (-one, one)) for one in (half, ratio * half))
+        how = "A larger ε or fewer strata make it narrower."
+        if ratio < LEAST_SAMPLING:
+            return f"Almost all of the interval (±{whole}) is privacy noise. {how}"
+        return f"Most of the interval (±{whole}) is privacy noise: without it, about ±{rest}. {how}"
 
     def amount(self, answer: Any, size: float, interval: tuple[float, float] | None = None) -> str:
         """Return a size with the outcome's unit; of a level's frequency in percentage points."""
