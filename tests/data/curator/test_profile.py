@@ -292,3 +292,12 @@ def test_the_check_of_a_file_in_another_encoding_names_it(tmp_path: Path) -> Non
     (tmp_path / "d.csv").write_text("town\n" + "M\u00fcnchen\nBonn\n" * 50, encoding="cp1252")
     found = dpc.Schema({"town": dpc.Levels(["M\u00fcnchen", "Bonn"])}).check(tmp_path / "d.csv")
     assert any(ENCODING in note for note in found.notes)
+
+
+def test_undeclared_categories_are_named_with_their_share_and_ids_with_their_number() -> None:
+    schema = dpc.Schema({"sex": dpc.Levels(["m", "f"])})
+    sexes = np.array(["m"] * 50 + ["f"] * 30 + ["M"] * 15 + [" "] * 5)
+    found = schema.check({"sex": sexes, "patient_id": np.arange(100) // 4})
+    assert any("'M' in 15.00 %" in note and "' ' in 5.00 %" in note for note in found.columns[0].notes)
+    assert dict(found.persons) == {"patient_id": 25} and any("25 values in 100 rows" in note for note in found.notes)
+    assert not schema.check({"sex": sexes, "patient_id": np.arange(100)}).persons

@@ -5,6 +5,7 @@ import gzip
 import io
 import traceback
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -16,10 +17,13 @@ import pytest
 
 from dpcausal.data.schema import Bounded, Levels, Schema
 from dpcausal.data.sources.files import file_source
+from dpcausal.data.sources.origin import Origin
+from dpcausal.data.sources.text_file import TextFile, likely_format
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError, SchemaError
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
+from tests.refusals import rule_of
 
 X = Schema({"x": Bounded(-10, 10)})
 
@@ -307,3 +311,16 @@ def test_a_relative_path_is_the_same_file_wherever_the_process_goes(
     table = Table(paths[kind], X, ledger)
     monkeypatch.chdir("/")
     assert table.ledger is ledger and sorted(table.columns(["x"])["x"]) == [1.0, 2.0]
+
+
+def test_a_declared_format_is_read_as_declared_and_is_other_data(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    fields = ["1,5", "1.5", "1.234,5", "-0,25", "", "7", "1,2,3"]
+    path.write_bytes("\n".join(["Größe;b", *(f"{field};x" for field in fields)]).encode("cp1252"))
+    form = TextFile(str(path), ";", ",", "cp1252")
+    numbers = file_source(form).collect(["Größe"]).numbers("Größe").tolist()
+    assert [None if number != number else number for number in numbers] == [1.5, None, None, -0.25, None, 7.0, None]
+    assert likely_format(str(path)) == form and form.options == {"separator": ";", "decimal": ",", "encoding": "cp1252"}
+    assert Origin.of(form).mark != Origin.of(str(path)).mark == Origin.of(TextFile(str(path))).mark
+    for wrong in (("x", ".", "utf-8"), (";", ";", "utf-8"), (",", ",", "utf-8"), (",", ".", "none")):
+        assert rule_of(partial(TextFile, "d.csv", *wrong)) == "choice"
