@@ -287,6 +287,21 @@ def test_init_asks_again_for_what_was_mistyped_and_keeps_what_was_answered(tmp_p
     assert dpc.Study.open(out).file.title == "Title"
 
 
+def test_init_goes_back_and_leaves_no_file_without_an_answer(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("id,age,sick\n1,30,no\n")
+    out = tmp_path / "s.toml"
+    words = ["init", str(tmp_path / "d.csv"), "--out", str(out)]
+    assert CliRunner().invoke(app, words, input="").exit_code != 0 and not out.exists()
+    columns = "0..99\nyears\nback\n0-110; cuts 18, 65\nage; years; form\nno/yes\n\n"
+    typed = f"Title\nid\n{columns}1\n1e-6\n1\nage\nback\n4\nno\n2\nage\nsick\n\n\nyes\n"
+    done = CliRunner().invoke(app, words, input=typed)
+    assert done.exit_code == 0, done.output
+    file = dpc.Study.open(out).file
+    assert file.columns["age"] == {"lower": 0, "upper": 110, "cuts": [18, 65], "label": "age", "unit": "years",
+                                   "source": "form"}  # fmt: skip
+    assert [one.task for one in file.question] == ["ci_test"] and file.columns["sick"] == {"levels": ["no", "yes"]}
+
+
 @pytest.mark.parametrize("data", ["visits", "visits/2024-*.parquet", "duckdb:///visits.db?table=people"])
 def test_a_study_of_many_files_or_of_a_database_begins_and_runs(
     data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from textwrap import wrap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -165,12 +166,10 @@ class StudyPlan(TextResult):
         room = max(28, WIDTH - name - kind - 14)
         for one in self.questions:
             cost = "" if one.cost is None else str(one.cost) if verbose else short_loss(one.cost)
-            expected = [part for text in one.expected for part in wrap(text, room)] or [""]
-            about = wrap(one.about, kind) or [""]
-            for place in range(max(len(expected), len(about))):
-                detail = about[place] if place < len(about) else "", expected[place] if place < len(expected) else ""
-                first = (one.question.name, cost) if place == 0 else ("", "")
-                lines.append(f"{first[0]:{name}}  {detail[0]:{kind}}  {first[1]:>8}  {detail[1]}".rstrip())
+            expected = [part for text in one.expected for part in wrap(text, room)]
+            columns = [one.question.name], wrap(one.about, kind) or [""], [cost], expected
+            lines += [f"{first:{name}}  {about:{kind}}  {paid:>8}  {text}".rstrip()
+                      for first, about, paid, text in zip_longest(*columns, fillvalue="")]  # fmt: skip
         return lines
 
     def _closing(self) -> list[str]:
