@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields, replace
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from dpcausal.data.sources.origin import Origin, opened
 from dpcausal.data.subgroups.predicate import Predicate, check_some, predicate
 from dpcausal.errors import ParameterError, RowLimitError, SchemaError, Setting, with_signature_errors
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.process_local import Uncopyable
+from dpcausal.privacy.process_local import Frozen
 from dpcausal.privacy.sensitivity import Unit
 
 MISSING_RULES = ("drop", "impute", "level")
@@ -28,7 +28,7 @@ DEFAULT_MAX_ROWS = 20_000_000
 """Most rows a table brings into memory by default: 160 MB a column."""
 
 
-class Table(Uncopyable):
+class Table(Frozen):
     """Rows of people: a frame, its public schema, and the ledger.
 
     Making a table reads the frame's column names, declared types and number of rows, and keeps nothing else.  It costs
@@ -345,9 +345,3 @@ class Table(Uncopyable):
         declared = "".join(f", {name}={value!r}" for name, value in self.declared.items())
         backend = self._spec.source.backend
         return f"Table(n={self.n}{declared}, columns={self.schema.names!r}, backend={backend!r})"
-
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError("a table is frozen")
-
-    def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError("a table is frozen")

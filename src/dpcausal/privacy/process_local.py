@@ -38,6 +38,18 @@ class Uncopyable(ProcessLocal):
         return self
 
 
+class Frozen(Uncopyable):
+    """The same, whose fields are set once."""
+
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a {type(self).__name__} is frozen")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a {type(self).__name__} is frozen")
+
+
 def hashed(text: str, use: str) -> int:
     """Return the first 60 bits of the sha256 of a use, the byte 31 and a text in UTF-8.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from dpcausal.data.schema import Bounded
 from dpcausal.data.sources.origin import Origin
 from dpcausal.errors import ParameterError, SchemaError, with_signature_errors
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.process_local import Uncopyable
+from dpcausal.privacy.process_local import Frozen
 
 Reals = NDArray[np.float64]
 
@@ -41,7 +41,7 @@ MISSING = ("carry", "midpoint")
 FRAME, ARRAYS = "a frame", "arrays"
 
 
-class Panel(Uncopyable):
+class Panel(Frozen):
     """Donors and targets over time: a long frame, its public bounds, and the ledger.
 
     Parameters
@@ -368,11 +368,6 @@ class Panel(Uncopyable):
         named = ", ".join(f"target {name} from {self._times[place]}" for name, place in self._starts.items())
         return f"Panel(n={self._n} donors, {len(self._times)} periods, {named})"
 
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError("a panel is frozen")
-
-    def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError("a panel is frozen")
 
 
 def _check_public(bounds: Bounded, ledger: Ledger, missing: str, covariates: dict[str, Bounded]) -> None:
