@@ -129,29 +129,18 @@ def test_the_published_variant_without_proof_is_stamped_and_refused_by_a_durable
         assert not ledger.entries()
 
 
+ROWS, OWN = np.split(np.random.default_rng(1).uniform(-1, 1, (13, 6)), [12])
+ODD: dict[str, tuple[Any, Any, int]] = {
+    "one donor": (ROWS[:1], OWN[0], 4), "one period before": (ROWS, OWN[0], 1), "one period after": (ROWS, OWN[0], 5),
+    "constant": (np.full((12, 6), 0.3), np.zeros(6), 4), "all missing": (np.full((12, 6), np.nan), OWN[0], 4),
+    "at the bounds": (1e9 * np.sign(ROWS), -np.ones(6), 4), "target too": (np.vstack([OWN, ROWS]), OWN[0], 4),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("name", [name for name in WAYS if name != "DPSC_out"])
-@pytest.mark.parametrize(
-    "shape",
-    ["one donor", "one period before", "one period after", "constant", "all missing", "at the bounds", "target too"],
-)
+@pytest.mark.parametrize("shape", ODD)
 def test_odd_panels_have_an_answer(name: str, shape: str) -> None:
-    rng = np.random.default_rng(1)
-    donors, target, start = rng.uniform(-1, 1, (12, 6)), rng.uniform(-1, 1, 6), 4
-    if shape == "one donor":
-        donors = donors[:1]
-    elif shape == "one period before":
-        start = 1
-    elif shape == "one period after":
-        start = 5
-    elif shape == "constant":
-        donors, target = np.full_like(donors, 0.3), np.zeros(6)
-    elif shape == "all missing":
-        donors = np.full_like(donors, np.nan)
-    elif shape == "at the bounds":
-        donors, target = 1e9 * np.sign(donors), -np.ones(6)
-    else:
-        donors[0] = target
-    arguments = WAYS[name]
+    (donors, target, start), arguments = ODD[shape], WAYS[name]
     panel = panel_of(donors, target, arguments["loss"], start)
     if start == 1 and arguments["method"] in ("matched", "factor"):
         with pytest.raises(ParameterError, match=r"1 period\(s\) before its start in 1: method .* at least 3"):
