@@ -2,20 +2,15 @@
 
     R = (I − H)² U,  H = K (K + 0.6 α I)⁻¹,  K = Σ_t w_t F_t F_t'
 
-The terms F_t are those of ``kernel_terms.py``.  Their weights w_t maximise the marginal likelihood (MacKay 1992, Neural
-Computation 4(3); the update is also that of Wood & Fasiolo 2017, Biometrics 73(4)): a weak curve in one column is
-learnt at its own strength, however many idle columns are beside it, and what the block does not speak for gets weight
-0.  First slopes and wide curves are weighed; then of all others those whose score statistic is above 2, at most ten,
-are weighed with them.  That is done without cuts, with cuts of one column, and with cuts across a line of several
-columns where x and y together are sure of one; the largest marginal likelihood decides, less what was looked for.
-After that cuts are looked for once more.  Those of noise cost power, and those of what is no jump agree with the noise
-of both sides.  That (I − H) is applied twice, at less than the likeliest α, lessens what both may have missed.
+The terms F_t are those of ``kernel_terms.py``.  Their weights w_t maximise the marginal likelihood (MacKay 1992,
+Neural Computation 4(3); Wood & Fasiolo 2017, Biometrics 73(4)), so that idle columns get weight 0.  First slopes and
+wide curves are weighed, then at most ten further terms with the largest score statistics.  That is done without cuts,
+with cuts of one column, and with cuts across a line of several; the largest marginal likelihood decides, with a
+penalty for the search.
 
-*x and y are weighed apart*: given z each side's bias then depends on its own noise alone, so the mean of Σ r_x r_y
-under independence is the product of two biases; one kernel for both takes out directions in which their noises agree.
-Only where cuts lie is found for both together: a cut of one side's alone lies farther off, and leaves more than that.
-
-Nothing here is private: it belongs inside a block whose answer is bounded and paid for.  It is total.
+*x and y are weighed apart*: the mean of Σ r_x r_y under independence is then the product of two biases.  Only where
+cuts lie is found for both together.  Nothing here is private: it belongs inside a block whose answer is bounded.  It is
+total.
 """
 
 from __future__ import annotations

@@ -2,21 +2,15 @@
 
     R = (I − H) U,  H = K (K + αI)⁻¹
 
-where:
-
-* U holds the responses, centred and of variance 1;
-* K_ij is the kernel of the given columns at rows i and j: Gaussian in a number, equality in a level; ``"additive"``
-  adds the columns' kernels, ``"isotropic"`` multiplies them; and LINEAR z_i·z_j is added, so that a slope is hardly
-  shrunk: where values are rare a Gaussian kernel alone falls back to the mean, for x and for y alike, and a true null
-  is then rejected;
-* α is half the share of variance that a first fit with α = 1 leaves unexplained, the least over the responses: a
-  sharper signal is smoothed less, and all a little less than predicts best, since a bias that x and y share counts.
+* U holds the responses, centred and of variance 1.
+* K_ij is the kernel of the given columns at rows i and j: Gaussian in a number, equality in a level.  ``"additive"``
+  adds the columns' kernels, ``"isotropic"`` multiplies them.  LINEAR z_i·z_j is added, so that slopes are hardly shrunk: a
+  Gaussian kernel alone falls back to the mean where values are rare, and a true null is then rejected.
+* α is half the share of variance that a first fit with α = 1 leaves unexplained: a bias that x and y share counts more
+  than prediction.
 
 Up to ``EXACT_ROWS`` rows, and where rows are fewer than pairs of features, K itself is decomposed; above, random
-Fourier features replace the Gaussian kernels, whose width may then be narrowed.
-
-Nothing here is private: scales, α and features' scales come from the rows.  It belongs inside a block whose answer is
-bounded and paid for.  It is total: what has no finite answer is 0.
+Fourier features replace the Gaussian kernels.  Nothing here is private.  It is total: what has no finite answer is 0.
 """
 
 from __future__ import annotations

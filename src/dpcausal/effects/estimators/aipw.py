@@ -1,19 +1,14 @@
-"""``"aipw"``: an effect with numbers adjusted for, by a score whose models come from noisy moments.
+"""``"aipw"``: an effect adjusted for numbers, by a doubly robust score whose models come from noisy moments.
 
-Three releases.  Moments of outcome, treatment, what is adjusted for and, where they cost little by public numbers, its
-squares and products give a line for the outcome and one for the probability of treatment.  With
-these fixed each row has the score
+1. Moments of outcome, treatment, confounders and, where they cost little, squares and products give two lines.
+2. Each row then has a score, whose mean is the effect if either line is right:
 
-    ψ = m(1) − m(0) + a (y − m(1)) / e − (1 − a) (y − m(0)) / (1 − e)
+       ψ = m(1) − m(0) + a (y − m(1)) / e − (1 − a) (y − m(0)) / (1 − e)
 
-whose mean is the effect if either line is right; errors of the lines, noise among them, enter as a product.  How many
-scores lie beyond each of six public multiples of their spread, and how many probabilities lie near 0 or 1, is counted
-next, by groups, and the scores are cut at the multiple whose interval these counts predict as the shortest.  They are
-summed by groups as ``stratified`` are (claim ``corner-counts``: lines and cut are functions of what was released).
-What the counts say that the cut may have taken widens the interval, which is one for the mean of scores
-that are cut at the edge of what noise would not hide.  A score lies as far from its centre as the outcome lies from its
-line, over the probability of the record's arm: so that is the effect on outcomes that are cut so far from their line,
-times that probability.
+3. Noisy counts of extreme scores choose where scores are cut; the mean of the cut scores is released.
+
+A cut widens the interval by what the counts show that it may have taken.  Where noise would hide what lies beyond, the
+effect is that on winsorised outcomes: cut so far from their line, times the probability of the record's arm.
 """
 
 from __future__ import annotations

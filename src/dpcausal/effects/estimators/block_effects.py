@@ -1,24 +1,17 @@
 """The effect in one block of rows, and the noisy mean of many blocks' effects: three releases, pure ε.
 
-In a block, residuals of treatment and outcome are swept by a series of what is adjusted for:
+A block's effect is θ = Σ r_i y_i / Σ r_i², where r is the treatment less its projection on 1, a series of the
+confounders and, for everybody's effect, products of treatment and centred columns: a slope of least squares.  For the
+effect weighed by e(1 − e) rows count by 1/(1 − h_i), h_i their leverage in the series.  The series is not penalised:
+a penalty leaves a part of the confounding in the residuals of both.
 
-    θ = Σ r_i y_i / Σ r_i²
-
-where r is the treatment less its projection on 1, the columns of the series and, for everybody's effect, the products
-of treatment and centred columns; so θ is the slope of the treatment in a least squares line of the outcome on them all.
-For the effect weighed by e(1 − e) rows count by 1/(1 − h_i), h_i their leverage in the series: what a series of many
-columns takes of a row's treatment would else be missing in its weight.  The series is not penalised: a penalty leaves a
-part of the confounding in the residuals of both.  Nothing of a block is private: its answer is bounded and paid for.
-
-Of the blocks, a window that holds most of the answers is chosen (claim ``block-window``); the answers, cut at a public
-multiple of its half, are summed about its centre, and so are their squares (claim ``block-sum``).  With s the share of
-normal answers that lie within, which the squares give, the mean is the centre and Σ u / M s: else an off centre would
-draw it.  Blocks are alike by their random assignment, so
+Of the M blocks, a window that holds most effects is chosen (claim ``block-window``).  Effects, cut at a public
+multiple of its half, are summed about its centre, and so are their squares (claim ``block-sum``).  With s the share
+of normal effects that lie within, the mean is the centre and Σ u / M s, and
 
     V = Σ u² / M − (Σ u / M)²,   error² = (V / (M − 1) + noise²) / s²
 
-counts what sampling does to the mean of the cut answers, whatever the blocks compute: what the answers have in common,
-a bias, it does not.
+counts sampling, whatever the blocks compute; a bias that all blocks share is not counted.
 """
 
 from __future__ import annotations
@@ -46,7 +39,7 @@ Integers = npt.NDArray[np.int64]
 TERMS = ("lines", "curves", "products")
 """Each has the columns of those before it: numbers and levels; their squares and cubes; products of two."""
 LEAST_MOVED = 0.5
-"""Records' worth of treatment that what is adjusted for must leave; below, a block has nothing to say."""
+"""Records' worth of treatment that what is adjusted for must leave; below, a block has no effect."""
 MOST_LEVERAGE = 0.8
 """Of a row in the series, that its weight allows for."""
 LEAST_LEFT = 5

@@ -1,9 +1,8 @@
-"""``"partially-linear"``: the slope of the treatment in one line for the outcome, read off noisy moments alone.
+"""``"partially-linear"``: the slope of the treatment in one line for the outcome, from noisy moments alone.
 
-y = θ·a + β′x + e with one β for both arms.  All of the loss pays for the moments (of outcome, treatment and what is
-adjusted for, side by side), none for scores, so it answers where ``aipw`` would be drowned: many columns, few rows.
-θ is everybody's mean effect if the effect is the same for all; otherwise records whose treatment varies more, given x,
-weigh more (weights e(x)(1 − e(x)) where the probability is a line), and that is what the answer is about.
+y = θ·a + β′x + e with one β for both arms.  All of the loss pays for the moments, so it answers where ``aipw`` has
+too little signal: many columns, few rows.  θ is everybody's mean effect if the effect is the same for all.  Otherwise
+it is a weighted mean, with weights e(x)(1 − e(x)) where the probability of treatment is linear.
 """
 
 from __future__ import annotations

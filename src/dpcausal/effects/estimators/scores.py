@@ -1,12 +1,10 @@
 """The scores of rows, how many are extreme, where they are cut, and what the cut may have taken.
 
-A sum of scores that are cut costs noise as far as they reach, and loses what lies beyond.  What is lost is reported by
-noisy counts between cuts: their skew, above less below, times how far beyond the cut it lies.  Up to an edge, the
-fourth root of n spreads, which is farther where more scores are extreme, the interval allows for all of it that noise
-and chance may hide, whatever its shape; beyond the edge for what the counts show.  Few records that lie there are
-hidden by the noise of any such count, so the interval is one for the mean of scores that are cut at the edge, unless
-bounds of the columns show that none can lie beyond it.  Where it is said that tails are short, only what plainly
-favours is allowed for.
+A sum of cut scores has less noise, and loses what lies beyond the cut.  Noisy counts between cuts estimate the loss:
+their skew, above less below, times how far beyond the cut they lie.  Up to an edge, about the fourth root of n
+spreads, the interval allows for all that noise and chance may hide; beyond it for what counts show.  So it is an
+interval for the mean of scores that are cut at the edge, unless the bounds of the columns show that none can lie
+beyond.
 """
 
 from __future__ import annotations
@@ -222,9 +220,6 @@ def detection_threshold(n: int) -> float:
     """Return how many spreads out tails of any shape are allowed for: public.
 
     A tail with a third moment has taken n/cut² there, no more than chance, √n, hides.
-
-    >>> detection_threshold(10_000)
-    10.0
     """
     return float(max(n**0.25, 1.3 * NEAREST))
 
@@ -242,8 +237,7 @@ def cuts_of(n: int) -> Reals:
 def times_as_wide(n: int, noise: float, short: bool, farthest: float = math.inf) -> float:
     """Return how many times as wide as without noise an interval about n scores is predicted: public.
 
-    ``noise`` is the deviation of that of a sum of scores cut at 1; ``short``, whether it is said that tails are short;
-    ``farthest``, how many spreads out a score can lie, if that is known.
+    ``noise`` is the deviation of that of a sum of scores cut at 1; ``short``, whether tails are declared short.
     """
     return math.hypot(1.0, WIDER * min(NEAREST if short else detection_threshold(n), farthest) * noise / math.sqrt(n))
 

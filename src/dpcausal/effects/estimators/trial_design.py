@@ -1,17 +1,8 @@
 """Designs of a trial whose effect is one sum over rows: arms of public sizes, or public assignment probabilities.
 
-*Sizes.*  With n_az rows of arm a in stratum z, W_z their share and c the middle of the outcome's range,
-
-    Σ_z W_z (ȳ_1z − ȳ_0z) = Σ_i ± W_z / n_az (y_i − c)
-
-Three quarters of ε pay for that sum (claim ``assigned-sum``), the rest for noisy cells: variances, groups, balance.
-
-*Probabilities.*  With π_az public, c_az middles of the outcome by arm and stratum and d_z = c_1z − c_0z, the mean of
-
-    φ = d_z + (y − c_1z)/π_1z of a treated row,  d_z − (y − c_0z)/π_0z of a control,  d_z of another
-
-is the effect whatever the c are.  Noisy cells come first, and their means are the c; the rest of ε pays for the sum of
-φ − r, r = Σ W_z d_z, whose range follows from the c (claim ``centred-score``).
+*Sizes*: Σ_z W_z (ȳ_1z − ȳ_0z) = Σ_i ± W_z / n_az (y_i − c), with c the middle of the outcome's range.  Three quarters
+of ε pay for that sum, the rest for noisy cells.  *Probabilities*: cells come first, and their means are the centres of
+a score whose mean is the effect whatever the centres are.  Proofs and uses: ``trial_design.md``.
 """
 
 from __future__ import annotations
