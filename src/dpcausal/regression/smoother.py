@@ -4,8 +4,8 @@
 
 * U holds the responses, centred and of variance 1.
 * K_ij is the kernel of the given columns at rows i and j: Gaussian in a number, equality in a level.  ``"additive"``
-  adds the columns' kernels, ``"isotropic"`` multiplies them.  LINEAR z_i·z_j is added, so that slopes are hardly shrunk:
-  a Gaussian kernel alone falls back to the mean where values are rare, and a true null is then rejected.
+  adds the columns' kernels, ``"isotropic"`` multiplies them.  LINEAR z_i·z_j is added, so that slopes hardly shrink: a
+  Gaussian kernel alone falls back to the mean where values are rare, and a true null is then rejected.
 * α is half the share of variance that a first fit with α = 1 leaves unexplained: a bias that x and y share counts more
   than prediction.
 
