@@ -48,7 +48,7 @@ def ask(rows: dpc.Table, loss: Any, **options: Any) -> Any:
 
 
 @pytest.mark.proves("fold-split")
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", ["g-formula", "ipw"])  # the third is a row of the registry
 def test_the_bound_is_reached_by_models_that_memorise_and_never_passed(estimator: str) -> None:
     check_claim(
         of_folds(estimator), lambda m: fold_split_sensitivity(estimator, m, m, LEAST), sizes=(4, 9), reached=0.999,

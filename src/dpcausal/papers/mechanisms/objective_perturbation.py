@@ -92,16 +92,19 @@ def calibrate(donors: int, periods: int, loss: ApproxDP, quadratic: float | None
     return Calibration(quadratic, G, log_volume_bound(periods, quadratic), beta, steps, error, solver_scale)
 
 
-def l1_ball(v: Reals) -> Reals:
-    """Return the point of the l1 ball of radius 1 nearest to v.  *Source*: Duchi et al. (2008), Figure 1."""
-    size = np.abs(v)
-    if size.sum() <= 1:
-        return v
-    size = size - size.max()  # the same point: those that stay are at most 1 below, so 1 is not lost beside them
-    order = np.sort(size)[::-1]
+def simplex(v: Reals) -> Reals:
+    """Return the point of the simplex nearest to v.  *Source*: Duchi et al. (2008), Figure 1."""
+    v = v - v.max()  # the same nearest point: those that stay are at most 1 below, so 1 is not lost beside them
+    order = np.sort(v)[::-1]
     excess = (np.cumsum(order) - 1) / np.arange(1, len(v) + 1)
     level = excess[np.flatnonzero(order > excess)[-1]]
-    return np.asarray(np.sign(v) * np.maximum(size - level, 0))
+    return np.asarray(np.maximum(v - level, 0))
+
+
+def l1_ball(v: Reals) -> Reals:
+    """Return the point of the l1 ball of radius 1 nearest to v."""
+    size = np.abs(v)
+    return v if size.sum() <= 1 else np.asarray(np.sign(v) * simplex(size))
 
 
 def minimiser(X: Reals, y: Reals, b: Reals, quadratic: float, steps: int) -> Reals:

@@ -20,7 +20,7 @@ from dpcausal.core.method import Run
 from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.additive import gaussian, l2_ball
 from dpcausal.papers.mechanisms import objective_perturbation as objective
-from dpcausal.papers.mechanisms.objective_perturbation import checked_term, l1_ball, objective_perturbation
+from dpcausal.papers.mechanisms.objective_perturbation import checked_term, l1_ball, objective_perturbation, simplex
 from dpcausal.papers.statistics.ridge_weights import ridge_weight_sensitivity, ridge_weights
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.checks import charged_loss
@@ -36,15 +36,6 @@ HALF = Fraction(1, 2)
 
 LEAST_WEIGHT = 1e-9
 """Weights smaller than this count as this large in the second step: a bound must be above 0."""
-
-
-def simplex(v: Reals) -> Reals:
-    """Return the point of the simplex nearest to v.  *Source*: Duchi et al. (2008), Figure 1."""
-    v = v - v.max()  # the same nearest point; and 1 is not lost beside noise of any size
-    order = np.sort(v)[::-1]
-    excess = (np.cumsum(order) - 1) / np.arange(1, len(v) + 1)
-    level = excess[np.flatnonzero(order > excess)[-1]]
-    return np.asarray(np.maximum(v - level, 0))
 
 
 LARGEST_WEIGHT = 1e6
