@@ -161,7 +161,7 @@ def test_the_check_says_what_to_look_at() -> None:
 ROWS = 2_000
 RNG = np.random.default_rng(3)
 GONE = RNG.random(ROWS) < 0.08
-AGES, SCORES = RNG.integers(18, 90, ROWS).astype(float), RNG.normal(15, 5, ROWS).round(1)
+YEARS, SCORES = RNG.integers(18, 90, ROWS).astype(float), RNG.normal(15, 5, ROWS).round(1)
 
 
 def test_a_declared_code_is_a_null_in_every_kind_of_frame(as_frame: Callable[[pa.Table], Any]) -> None:
@@ -213,8 +213,8 @@ def test_codes_are_part_of_the_declaration_and_come_back_from_a_file(tmp_path: P
 
 
 @pytest.mark.parametrize(("values", "code", "column"), [
-    (AGES, 999, (0, 1000)), (AGES, 99, (0, 110)), (AGES, 9999, (0, 110)), (AGES, -9, (0, 110)), (SCORES, -9, (-30, 50)),
-    (SCORES, 17, (-30, 16)), (SCORES, 7.0, (-30, 50)), (AGES, -1, (-5, 110)), (AGES, 0.5, (1, 110)),
+    (YEARS, 999, (0, 1000)), (YEARS, 99, (0, 110)), (YEARS, 9999, (0, 110)), (YEARS, -9, (0, 110)),
+    (SCORES, -9, (-30, 50)), (SCORES, 17, (-30, 16)), (SCORES, 7.0, (-30, 50)), (YEARS, -1, (-5, 110)), (YEARS, 0.5, (1, 110)),
 ])  # fmt: skip
 def test_a_heap_of_numbers_that_looks_like_a_code_is_remarked_until_it_is_declared(
     values: Any, code: float, column: tuple[float, float]
@@ -227,7 +227,7 @@ def test_a_heap_of_numbers_that_looks_like_a_code_is_remarked_until_it_is_declar
 
 
 @pytest.mark.parametrize("values", [
-    AGES, SCORES, RNG.integers(0, 10, ROWS).astype(float), RNG.integers(-1, 2, ROWS).astype(float),
+    YEARS, SCORES, RNG.integers(0, 10, ROWS).astype(float), RNG.integers(-1, 2, ROWS).astype(float),
     RNG.poisson(2, ROWS), RNG.integers(0, 100, ROWS),
     np.clip(RNG.normal(50, 30, ROWS).round(), 0, 100), np.repeat([1.0, 5.0], ROWS // 2),
 ])  # fmt: skip
@@ -247,21 +247,21 @@ def test_levels_that_look_like_codes_are_remarked(levels: list[Any], codes: int)
 
 def test_texts_among_the_numbers_of_a_file_are_remarked_until_they_are_declared(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
-    path.write_text("x\n" + "\n".join("." if gone else str(age) for gone, age in zip(GONE, AGES, strict=True)) + "\n")
+    path.write_text("x\n" + "\n".join("." if gone else str(age) for gone, age in zip(GONE, YEARS, strict=True)) + "\n")
     for missing, many in ((None, 1), (["."], 0)):
         notes = dpc.Schema({"x": dpc.Bounded(0, 110, missing=missing)}).check(path).notes
         assert sum("missing=[" in note for note in notes) == many
 
 
 def test_weights_above_their_largest_are_told_by_the_check() -> None:
-    frame, schema = {"x": AGES, "w": np.where(GONE, 20.0, 1.0)}, dpc.Schema({"x": dpc.Bounded(0, 110)})
+    frame, schema = {"x": YEARS, "w": np.where(GONE, 20.0, 1.0)}, dpc.Schema({"x": dpc.Bounded(0, 110)})
     assert schema.check(frame).notes == schema.check(frame, weight=("w", 20)).notes == ()
     weight = schema.check(frame, weight=("w", 5)).columns[-1]
     assert weight.above == pytest.approx(GONE.mean()) and len(weight.notes) == 1
 
 
 def test_levels_declared_for_a_number_are_remarked() -> None:
-    assert any("Bounded" in note for note in dpc.Schema({"x": dpc.Levels([18, 19])}).check({"x": AGES}).notes)
+    assert any("Bounded" in note for note in dpc.Schema({"x": dpc.Levels([18, 19])}).check({"x": YEARS}).notes)
 
 
 COMMA, DATE, ENCODING = FORMS
