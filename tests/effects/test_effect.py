@@ -10,7 +10,7 @@ import pytest
 import statsmodels.api as sm
 
 import dpcausal as dpc
-from dpcausal.effects.unmeasured import e_value, e_value_limit, robustness_value
+from dpcausal.effects.cells.effect import e_value, e_value_limit, robustness_value
 from dpcausal.errors import BudgetExceededError, InfeasibleError, ParameterError
 from tests import factories
 from tests.refusals import rule_of

@@ -11,9 +11,9 @@ import pytest
 import statsmodels.api as sm
 
 import dpcausal as dpc
+from dpcausal.effects.cells.effect import robustness_value
 from dpcausal.effects.moments import adaptive
 from dpcausal.effects.moments.adaptive import WHOLE, ellipse_moments, scale_histograms, shrinkage, tail_radius
-from dpcausal.effects.unmeasured import robustness_value
 from dpcausal.errors import InfeasibleError, LossError, ParameterError, SchemaError
 from dpcausal.privacy.noise import generator_from_seed
 from tests import factories

@@ -10,7 +10,7 @@ import statsmodels.api as sm
 from linearmodels.iv import IV2SLS
 
 import dpcausal as dpc
-from dpcausal.effects.unmeasured import benchmark
+from dpcausal.effects.cells.effect import benchmark
 from tests import factories
 
 LOSS, EXACT = dpc.ApproxDP(1, 1e-6), dpc.NoPrivacy()

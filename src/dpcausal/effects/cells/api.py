@@ -18,8 +18,7 @@ from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.data.table import Table
 from dpcausal.effects.cells import corner_counts as corner
-from dpcausal.effects.cells.corner_counts import GRID, Value, levels_of, value_of
-from dpcausal.effects.cells.release import NoisyCells
+from dpcausal.effects.cells.corner_counts import GRID, NoisyCells, Value, levels_of, value_of
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
 from dpcausal.privacy.budget import CallBudget

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from dpcausal.data.records import Rows
 from dpcausal.effects.cells.corner_counts import GRID
-from dpcausal.effects.cells.effect import few_count_note, notes
+from dpcausal.effects.cells.effect import few_count_note, notes, unmeasured_fields
 from dpcausal.effects.estimators.design import FIRST, TREATMENT, Design, Pair, QuadraticTerms, drop_weak_terms
 from dpcausal.effects.estimators.models import FINE, Feature, Models, PairFunction, density, fine_cells, quantile_bins
 from dpcausal.effects.estimators.residual_sums import (
@@ -40,7 +40,6 @@ from dpcausal.effects.moments.regression import balance_of
 from dpcausal.effects.moments.release import JointMoments
 from dpcausal.effects.question import EffectQuestion
 from dpcausal.effects.result import FitCheck, Interval
-from dpcausal.effects.unmeasured import unmeasured_fields
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.budget import CallBudget

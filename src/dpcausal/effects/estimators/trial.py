@@ -18,9 +18,16 @@ from dpcausal.data.coding import column_codes
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.cells.api import Paid, cell_variance, noisy_cells
-from dpcausal.effects.cells.corner_counts import GRID, levels_of
-from dpcausal.effects.cells.effect import MOST_SKEW, SKEWED, WIDE, WIDEST
-from dpcausal.effects.cells.release import NoisyCells
+from dpcausal.effects.cells.corner_counts import GRID, NoisyCells, levels_of
+from dpcausal.effects.cells.effect import (
+    MOST_SKEW,
+    SKEWED,
+    UNMEASURED,
+    WIDE,
+    WIDEST,
+    robustness_value,
+    unmeasured_fields,
+)
 from dpcausal.effects.cells.standardise import (
     LEAST_COUNT,
     LEAST_EXACT,
@@ -35,7 +42,6 @@ from dpcausal.effects.estimators.stratified import sums_of
 from dpcausal.effects.estimators.trial_design import CentredScores, DrawnArms, SizedArms, SumEstimate
 from dpcausal.effects.question import EffectMethod, EffectQuestion, SimulatedDesign
 from dpcausal.effects.result import Effect
-from dpcausal.effects.unmeasured import UNMEASURED, robustness_value, unmeasured_fields
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, Setting
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP

@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.effects.cells.api import Paid
-from dpcausal.effects.cells.corner_counts import GRID, functionals, levels_of
-from dpcausal.effects.cells.release import NoisyCells
+from dpcausal.effects.cells.corner_counts import GRID, NoisyCells, functionals, levels_of
 from dpcausal.effects.cells.standardise import LEAST_COUNT, LEAST_EXACT, Sums
 from dpcausal.effects.question import EffectQuestion
 from dpcausal.errors import ParameterError

@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.codec import storable
+from dpcausal.effects.cells.effect import benchmark, robustness_value
 from dpcausal.effects.moments import regression
 from dpcausal.effects.moments.regression import LEAST_SIGNAL, Coefficient, Regression, Terms, coefficient
 from dpcausal.effects.moments.released import MARGIN, ReleasedMoments
 from dpcausal.effects.result import Interval
-from dpcausal.effects.unmeasured import benchmark, robustness_value
 from dpcausal.privacy.noise import generator_from_seed
 
 Reals = npt.NDArray[np.float64]

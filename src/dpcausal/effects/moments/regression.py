@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.codec import storable
+from dpcausal.effects.cells.effect import robustness_limit, robustness_value
 from dpcausal.effects.moments.adaptive import LEAST_SEEN, detectable_skew, shrinkage
 from dpcausal.effects.moments.redundant import COLLINEAR, redundant_note, without_redundant
 from dpcausal.effects.moments.released import MARGIN, ReleasedMoments, line
 from dpcausal.effects.result import Balance, Effect, Interval, forest
-from dpcausal.effects.unmeasured import robustness_limit, robustness_value
 from dpcausal.result import Guarantee, Result, ci_text, flat, signed_text
 
 Reals = npt.NDArray[np.float64]
