@@ -5,8 +5,8 @@ record weighs in the noise what a record of a plain table weighs, and
 
     Σ 1 = c₀ + c₁ + c₂,  Σ u = c₁/2 + c₂,  Σ u² = c₂
 
-A column of two levels needs the two ends only, and no number one corner.  Proof: ``corner_counts.md``.  ``NoisyCells`` are
-such sums with noise, of which effects are read off.
+A column of two levels needs the two ends only, and no number one corner.  Proof: ``corner_counts.md``.  ``NoisyCells``
+are such sums with noise, of which effects are read off.
 """
 
 from __future__ import annotations
