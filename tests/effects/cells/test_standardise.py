@@ -33,16 +33,6 @@ def sums_of(a: Any, z: Any, y: Any, noise: Any = None) -> Sums:
 
 
 @pytest.mark.parametrize("treated_only", [False, True])
-def test_without_noise_it_is_the_g_formula_of_a_saturated_regression(treated_only: bool) -> None:
-    a, z, y = made(1)
-    levels = (z[:, None] == np.arange(4)).astype(float)
-    fit = sm.OLS(y, np.hstack([levels, levels * a[:, None]])).fit()
-    whom = a == 1 if treated_only else np.ones(len(a), dtype=bool)
-    expected = [float(fit.predict(np.hstack([levels, levels * arm]))[whom].mean()) for arm in (0, 1)]
-    assert means(sums_of(a, z, y), treated_only).values == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.parametrize("treated_only", [False, True])
 def test_the_covariance_is_that_of_the_bootstrap(treated_only: bool) -> None:
     # 2,000 resamples: a variance is off by 3.2 % (one deviation); 16 % is five.
     a, z, y = made(2)
