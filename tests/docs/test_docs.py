@@ -15,7 +15,7 @@ from benchmarks.peers import validation
 from tests.docs.pages import DOCS, EVIDENCE, ROOT, blocks, prose, run_page, run_python, run_shell
 
 PAGES = [*DOCS, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"))]
-NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(test_\w+))?`")
+NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(test_\w+)(?:\[[^\]`]+\])?)?`")
 
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
