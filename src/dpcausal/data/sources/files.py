@@ -171,12 +171,10 @@ class ParquetSource(Source):
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
         from pyarrow import Table
-        from pyarrow.parquet import ParquetFile
 
-        for path in self._files:
-            with ParquetFile(path) as file:
-                for batch in file.iter_batches(BATCH, columns=list(names)):
-                    yield frame_source(Table.from_batches([batch]).select(list(names))).collect(names)
+        for batches in self._each(lambda file: file.iter_batches(BATCH, columns=list(names))):
+            for batch in batches:
+                yield frame_source(Table.from_batches([batch]).select(list(names))).collect(names)
 
 
 class CsvSource(Source):
