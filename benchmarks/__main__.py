@@ -10,8 +10,6 @@ A name is a module of this folder or of one below it, or a study: an entry of ``
 other defaults.
 """
 
-from __future__ import annotations
-
 import ast
 import shlex
 import subprocess

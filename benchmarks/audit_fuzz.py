@@ -5,8 +5,6 @@
 So many random cases over all properties; seeds are fresh at each run.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

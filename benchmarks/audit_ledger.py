@@ -11,8 +11,6 @@ possible, since a kill loses nothing that the kernel holds.  Power that fails is
 Targets: no spend is under-recorded, no budget overdrawn, and the control is caught.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

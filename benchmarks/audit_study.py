@@ -6,8 +6,6 @@ After each kill every spend of the ledger must be shown as answered or as spent 
 been paid twice, and the rest must go on..
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -9,8 +9,6 @@ share.  *5 % less*: whether a mechanism is caught that declares, or draws, 5 % t
 each run; the real noise of each mechanism is compared with its law besides, with a false alarm of at most 1e-6 for all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass

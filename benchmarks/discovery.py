@@ -6,8 +6,6 @@
 A default that falls below the skeleton F1 that its design asks for at 100,000 rows is a missed target.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from functools import lru_cache

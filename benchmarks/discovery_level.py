@@ -5,8 +5,6 @@ columns, so that what depends on both together is rejected there, also without n
 chi-squared test that takes noisy counts at their word.
 """
 
-from __future__ import annotations
-
 from itertools import combinations, product
 from typing import Any
 

@@ -6,8 +6,6 @@ triples, where these are the default.  ``--named``: seeds of alarm, insurance an
 networks from 80000 to 80118, and on seeds 200 to 205 and 600 of the named ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 from typing import Any

@@ -8,8 +8,6 @@ below 0.93 less three Monte-Carlo errors; the exit code is 1 then, but for desig
 in brackets are of another truth than the answer states.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import dpcausal as dpc

@@ -3,8 +3,6 @@
 python -m benchmarks independence --runs 100 --parts levels
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from benchmarks.designs.independence.shapes import agreeing, sign_changing

@@ -9,8 +9,6 @@ sum is that of as many terms drawn from all tables' blocks: computed, with the j
 0.07 by more than two standard errors is HIGH; the exit code is 1 if more than three designs are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any

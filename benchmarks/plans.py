@@ -3,8 +3,6 @@
 A plan is given the public facts of a design (n, a correlation, a spread, numbers of columns) and not its shape.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from statistics import median

@@ -3,8 +3,6 @@
 One file a benchmark, ``results/<task>/<name>.json``; one row a cell of its grid.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json

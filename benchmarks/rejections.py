@@ -1,7 +1,5 @@
 """How often a test rejects on tables of a design: its power, or its level where the effect is 0."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -7,8 +7,6 @@ Nothing happens to the targets unless a design names an effect.  Coverage is of 
 in the fifths of targets whose past moves most and least.  Widths are over the root mean square error of the effect.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -7,8 +7,6 @@ counts cost time and the noise does not.  Half of the pairs are named effect fir
 each is wrong.  ``favoured``: the forced choice of ``majority-vote``, the whole ε on one count.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import product
 from typing import Any

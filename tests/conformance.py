@@ -4,8 +4,6 @@
 times 0.95 is caught, on each of three seeds.  ``exhaustive`` visits every neighbour pair over a few values.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any

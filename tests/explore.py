@@ -3,8 +3,6 @@
 No part of the suite, which runs the same searches from seeds of its own; ``make fuzz`` runs this page.
 """
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """What tests build alike: a table on a ledger of its own, and what is refused before anything is spent."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ Each round takes a new seed and runs, from it, every Hypothesis test and the sea
 printed with the command that repeats it: what a test draws follows from the seed and its own name.
 """
 
-from __future__ import annotations
-
 import secrets
 import sys
 import time

@@ -4,8 +4,6 @@ The wheel is installed with its dependencies in a fresh environment; the sdist a
 files.  From an empty folder the import, the command, a question with noise, its proofs and the types' marker are tried.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What tests of refusals share: the rule that an error names, whatever its text says."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ The strategies lean towards what breaks programs: NaN, infinities, subnormal and
 wrong types, surrogates.  ``observe`` runs a call and says how it ended, what it warned and what it printed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import warnings

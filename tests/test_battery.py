@@ -8,8 +8,6 @@ under ``changed`` with its reason.  A change that is meant:
     python -m tests.test_battery "why the answers that differ are right"
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import platform

@@ -11,8 +11,6 @@ Of persons, one pair is of usual rows, one of a table in which everybody else ha
 subgroup that is empty but for that person: nothing but the answers may differ.
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 from functools import partial

@@ -1,7 +1,5 @@
 """The demonstration: a study of real data, whose public bounds hold it and whose answers are known."""
 
-from __future__ import annotations
-
 import math
 import sys
 from pathlib import Path

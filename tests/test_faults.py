@@ -7,8 +7,6 @@ and ``privacy/test_ledger_faults.py``; pickles and copies, ``privacy/test_ledger
 ``test_optimised.py``.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from pathlib import Path
 from typing import Any

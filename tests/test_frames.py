@@ -1,7 +1,5 @@
 """Tidy frames: a row for each group, period, coefficient, edge and test, of the same columns, whoever answered."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ What is free must be one text for two data sets that differ in one record, howev
 leaks show that the search can fail.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path

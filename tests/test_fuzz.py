@@ -4,8 +4,6 @@
 ``python -m benchmarks audit_fuzz`` runs as many as asked.  The faults that are known by name are built one by one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pickle

@@ -1,7 +1,5 @@
 """What holds rows inside a task shows none of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

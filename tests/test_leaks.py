@@ -5,8 +5,6 @@ results, messages, logs, warnings, pictures, pickles, ledger files and the comma
 on planted leaks.
 """
 
-from __future__ import annotations
-
 import gc
 import logging
 import os

@@ -1,7 +1,5 @@
 """Every mutant is killed by its audit, no right mechanism is flagged; false alarm of the file at most 1e-6."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.registry.index import cases

@@ -3,8 +3,6 @@
 Over every back end and every refusal; each way of every call is compared in ``test_registry.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

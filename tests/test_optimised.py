@@ -1,7 +1,5 @@
 """``python -O`` drops assert statements, of which the sources have none; no check of privacy may go with them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

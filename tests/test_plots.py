@@ -1,7 +1,5 @@
 """Pictures: of released values, on axes that are given or new, and never on the caller's current figure."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

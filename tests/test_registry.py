@@ -7,8 +7,6 @@ row and mutants; for a claim of composition, or a lemma, a marked test.
 False alarms: the black-box audits here share 1e-6 equally; falsifier and grey box compare exact numbers.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """Guarantees and results in words, JSON and frames."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import sys

@@ -1,7 +1,5 @@
 """A run answers what the run before it answered: what is drawn follows from sources and names alone."""
 
-from __future__ import annotations
-
 import random
 import sys
 from pathlib import Path

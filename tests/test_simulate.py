@@ -1,7 +1,5 @@
 """Simulated data: the stated distributions, the same data for the same seed, bounds that follow from the design."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

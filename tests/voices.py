@@ -1,7 +1,5 @@
 """What the process says and how it is set, for tests in which code of others speaks; threads that take turns."""
 
-from __future__ import annotations
-
 import logging
 import random
 import signal

@@ -1,7 +1,5 @@
 """Real data, read from ``../shared/data`` beside the repository or from ``$DPCAUSAL_DATA``; not part of the project."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Published Bayesian networks: a reader of their BIF files, samples of them, and their true classes."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

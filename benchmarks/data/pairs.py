@@ -1,7 +1,5 @@
 """Cause-effect pairs whose truth is known."""
 
-from __future__ import annotations
-
 import csv
 import zipfile
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Real panels: wide tables, a row for each unit."""
 
-from __future__ import annotations
-
 import csv
 import re
 from dataclasses import dataclass

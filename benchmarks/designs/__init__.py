@@ -1,7 +1,5 @@
 """Designs as data: how rows are drawn, what is true of them, and since when they have been left as they are."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache

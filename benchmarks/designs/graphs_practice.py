@@ -3,8 +3,6 @@
 Each draw of a kind has its own edges and its own distributions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 

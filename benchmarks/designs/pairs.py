@@ -1,7 +1,5 @@
 """Pairs of columns whose direction is known: whether x causes y, and a draw of n rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

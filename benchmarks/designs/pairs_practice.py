@@ -3,8 +3,6 @@
 Of each: whether x causes y, and a draw of n rows.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """Panels: units of families of shapes, simulated designs, real counties; a design draws donors and one target."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple

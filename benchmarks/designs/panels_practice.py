@@ -3,8 +3,6 @@
 Each gives donors, twenty targets that nothing happens to, the first period that counts as treated, and bounds.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -6,8 +6,6 @@ from the training half, the ranges from the whole sample, public as in the paper
 direction as it is has a closed form (``papers/direction/calculators.py``), so no noise is drawn.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

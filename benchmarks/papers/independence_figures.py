@@ -5,8 +5,6 @@
 With f_s(z) = exp(−z²/2) sin(sz); as printed, with exp(−s²/2), Figure 1 could not come out.  Figure 7 is on concrete.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -13,8 +13,6 @@ the total that the release costs, on both sides; the paper's own table gives ε 
 interquartile ranges.  The published IQR is not private as printed.  No noise is drawn: the chances have closed forms.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import product

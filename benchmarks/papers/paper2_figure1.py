@@ -4,8 +4,6 @@
 that it reports of itself (δ = 1e-3); the others with their whole charge.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

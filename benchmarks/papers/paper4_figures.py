@@ -1,7 +1,5 @@
 """Figures 3 and 5 to 8 of the private synthetic control: published and ours, on its design, its data and a shock."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -4,8 +4,6 @@ The data come with causaldata, linearmodels, statsmodels and rdrobust, or lie in
 whose package or data are absent is left out, with a line that says so.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable

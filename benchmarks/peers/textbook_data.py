@@ -1,7 +1,5 @@
 """Textbook data as other packages ship them, and tables of them with public bounds made for a comparison."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The private questions of the textbook benchmark: each returns its number and its interval, or ``None``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

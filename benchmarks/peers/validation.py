@@ -6,8 +6,6 @@ Each line computes one thing twice, by this library without noise and by another
 What is not installed is left out of the run, and keeps its line in the page.  ``make peers`` has them all.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -6,8 +6,6 @@ Wall and processor seconds are those of one call with its default options and Op
 loads what is loaded once; memory is the most that the process held, its data included.
 """
 
-from __future__ import annotations
-
 import json
 import resource
 import subprocess

@@ -10,8 +10,6 @@ pass     one pass of the library: the same cells, or one release's exact sums (r
 call     ``discover(method="table")`` or ``discover(method="moments")``: ledger, two passes for moments, noise, graph
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

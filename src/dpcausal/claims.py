@@ -1,7 +1,5 @@
 """The claims that guarantees rely on: read from the proof pages that lie beside the code."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import lru_cache

@@ -4,8 +4,6 @@ A class is stored under a tag that is declared beside it and does not follow ren
 encoded, and only they come back, their fields set as they were.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import Enum

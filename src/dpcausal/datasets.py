@@ -1,7 +1,5 @@
 """Public data sets for examples: read from packages that carry them, nothing is downloaded."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 The RAND Health Insurance Experiment assigned families to insurance plans at random within sites.
 """
 
-from __future__ import annotations
-
 import os
 from importlib import resources
 from pathlib import Path

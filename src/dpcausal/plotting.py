@@ -1,7 +1,5 @@
 """Pictures of released values, on matplotlib axes that the caller may give."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from dpcausal.errors import MissingDependencyError, ParameterError

@@ -4,8 +4,6 @@ Everything about a design is public: its distribution, its seed and the bounds i
 distribution and never from the drawn records.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

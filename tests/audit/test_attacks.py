@@ -1,7 +1,5 @@
 """The four attacks fail on every public call, and succeed on libraries that are broken as others were."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

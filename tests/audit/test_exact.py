@@ -5,8 +5,6 @@ law of what is declared shows as a loss above the claim, or it declares all and 
 outputs show.  False alarms: the comparisons with random outputs share 1e-7; all else is exact.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

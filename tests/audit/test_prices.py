@@ -4,8 +4,6 @@ The output of a call is a function of what passes the gate, so its loss is at mo
 which is computed again from scale and bound.  Nothing is drawn: there are no false alarms.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Benchmarks: designs can be drawn, studies name what exists, records say what was measured and when it is stale."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import tomllib

@@ -1,7 +1,5 @@
 """The level of a test in blocks, as the benchmark computes it from the terms of its blocks."""
 
-from __future__ import annotations
-
 from statistics import NormalDist
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Print reports with the system's Chromium: two A4 pages to sign, and the appendix from the third on."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """The command: a stranger's story from a file to a refused budget, exit codes, and what is never printed."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

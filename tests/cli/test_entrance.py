@@ -1,7 +1,5 @@
 """The script without the packages of its extra: one line that names the extra, and no traceback."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib.metadata import entry_points

@@ -1,7 +1,5 @@
 """The options that say whose the records are and which of them are asked."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What was paid for is printed, or stands in a file that the command names: never lost without a word."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """A release that a command saved is asked again on the command line, for nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Methods stand with their options, so that a changed default is no reason for a l
 tests.core.golden`` adds what is new in ``CALLS`` and touches no line that is there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Cached results: the same question is paid for once, and nothing but its released answer ever comes back."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import threading

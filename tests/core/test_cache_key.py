@@ -1,7 +1,5 @@
 """The key by which cached results are found: the same through versions, and never shared by two questions."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """A method by its short name or as an object; a misplaced option names the object that takes it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

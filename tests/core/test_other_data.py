@@ -1,7 +1,5 @@
 """A cached result goes to the data that it was made from, as far as public facts tell them."""
 
-from __future__ import annotations
-
 import gc
 import os
 import shutil

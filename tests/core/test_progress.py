@@ -1,7 +1,5 @@
 """Progress is for a person at a terminal: shown on standard error, and not at all elsewhere."""
 
-from __future__ import annotations
-
 import io
 import sys
 

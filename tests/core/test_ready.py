@@ -1,7 +1,5 @@
 """What a call needs is at hand before it is paid for: its packages, its rows and its progress."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

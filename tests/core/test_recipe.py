@@ -1,7 +1,5 @@
 """CONTRIBUTING's recipe is complete: its method is built as it stands there and passes the conformance."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import fields, replace

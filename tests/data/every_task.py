@@ -1,7 +1,5 @@
 """Every task over every engine, under one noise."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Spark and Dask beside what rows in memory give: run by ``make engines``, one Spark session for all."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """One coder: each record gets the code of its own bytes or number, whatever engine holds or groups it."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

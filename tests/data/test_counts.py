@@ -1,7 +1,5 @@
 """Codes and counts are the same for every back end, and those of the cleaned columns."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One call over every engine: the same bits, whatever the order, the batches, the partitions and the settings."""
 
-from __future__ import annotations
-
 import os
 import signal
 import traceback

@@ -1,7 +1,5 @@
 """One cell of an object column, whatever it is, decides nothing: it counts by its base's own value, or as missing."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Persons of many rows: one record each, and nobody's rows move another's."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Passes over rows that are not held: all see the same rows, or the question is refused without a figure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

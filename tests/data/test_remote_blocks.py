@@ -1,7 +1,5 @@
 """Blocks made up where an engine has the rows: those of memory, and a failure is that block's own or nobody's."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Missing values, subgroups, persons, parts and weights: the same bits and the same answers in every back end."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

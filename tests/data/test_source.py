@@ -1,7 +1,5 @@
 """What a back end says, or code of the caller's that it runs on rows, is not heard; what it raises is our own error."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

@@ -1,7 +1,5 @@
 """Simulated tables for directions, their neighbours, and what a call brings to the gate on both."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The law of noisy counts: tails and chances are sums of it, p-values those of scipy and of simulated counts."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

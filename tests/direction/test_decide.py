@@ -1,7 +1,5 @@
 """``direction`` from end to end: frames, budgets, what is stamped, and how often the answer is right."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """``direction_all``: what it costs, that the cost is fixed beforehand and used up, and what each answer is paid."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Rows with a missing value, columns without any value, and one quantity in two units."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What cannot be answered is refused from public numbers alone: nothing is spent, nothing read, no value quoted."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Directions as results: frozen, portable, without a trace of the rows, and what an answer names at which level."""
 
-from __future__ import annotations
-
 import dataclasses
 import gc
 import json

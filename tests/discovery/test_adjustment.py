@@ -1,7 +1,5 @@
 """From a graph to what is adjusted for, and the whole loop from one noisy release to effects."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

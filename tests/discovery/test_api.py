@@ -1,7 +1,5 @@
 """The call: what it costs, what it refuses, what it holds, that asking again is free, and its defined edge cases."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tests asked of what was released: what they say without noise, what they cost, and what they refuse."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The command ``dpcausal discover``."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

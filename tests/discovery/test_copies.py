@@ -1,7 +1,5 @@
 """Columns that released numbers cannot tell apart: one of them is searched, near copies keep their own edges."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

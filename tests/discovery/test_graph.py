@@ -1,7 +1,5 @@
 """Graphs: classes of DAGs against brute force, distances, d-separation, texts for other tools."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import pickle

@@ -1,7 +1,5 @@
 """Graphs of tables whose rows may lack columns: left out of every sum, and their number noisy where it is needed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

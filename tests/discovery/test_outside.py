@@ -1,7 +1,5 @@
 """From outside: a replaced row shows in no error, warning or public field, and results hold none of the rows."""
 
-from __future__ import annotations
-
 import pickle
 import struct
 from typing import Any

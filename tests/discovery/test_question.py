@@ -1,7 +1,5 @@
 """What public numbers foretell: a loss too small for its noise is refused unspent, and want of power is said."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

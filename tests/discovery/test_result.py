@@ -1,7 +1,5 @@
 """Pictures: layers without graphviz, marks of what is shown, the caller's axes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every way to find a graph, as the lists of methods and papers have them, and a loss that each can spend."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -3,8 +3,6 @@
 The record is a ratchet: ``test_language.py`` fails where a file has more than is recorded.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -7,8 +7,6 @@ comment states (``# exit code 3``), 0 by default; ``pip`` and ``make`` lines are
 targets.  A block ``python with-peers`` needs another package, and runs under ``make peers``.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

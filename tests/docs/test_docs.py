@@ -1,7 +1,5 @@
 """The pages do what they say: their blocks run in order, their links resolve, the tests that they name exist."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from dataclasses import fields

@@ -1,7 +1,5 @@
 """What users read stays plain: no file has more idiom, long sentences or words than is recorded."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The comparisons on textbook data: those whose packages and data are installed, and the record of all."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks import record

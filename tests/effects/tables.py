@@ -1,7 +1,5 @@
 """Tables of simulated columns, and effects of them under simulated noise."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any

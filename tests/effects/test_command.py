@@ -1,7 +1,5 @@
 """The command ``dpcausal effect``: from raw file to forest plot."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

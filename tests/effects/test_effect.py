@@ -1,8 +1,6 @@
 """An effect end to end: without noise it is the g-formula, what is refused is refused before the spend, asking again
 is free, and a release comes back as it was."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

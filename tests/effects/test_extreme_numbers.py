@@ -1,7 +1,5 @@
 """Few rows and many columns: an error of ours before the spend, in a call and in its plan."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

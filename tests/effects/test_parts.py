@@ -1,7 +1,5 @@
 """Persons of several rows, and survey weights, in cells, moments and effects: a person's parts sum to one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

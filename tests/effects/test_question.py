@@ -1,7 +1,5 @@
 """What an effect counts, and of whom: the level of an outcome, 0 and 1 as levels, and subgroups that compare nobody."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

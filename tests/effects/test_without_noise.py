@@ -1,7 +1,5 @@
 """Answers without privacy: nothing is refused, withheld or left out for a noise that is not there."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Made-up tables for independence tests, their neighbours, and what a call brings to the gate on both."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any

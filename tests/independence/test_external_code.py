@@ -4,8 +4,6 @@ What the sandbox does with each kind of output and failure is tested in ``tests/
 place is met by code that does all of it for one record alone, and behaves on simulated rows.
 """
 
-from __future__ import annotations
-
 import gc
 import logging
 import os

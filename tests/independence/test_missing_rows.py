@@ -1,7 +1,5 @@
 """Rows with a missing value contribute nothing, inside their own block, stratum or pair, and bounds still hold."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from typing import Any

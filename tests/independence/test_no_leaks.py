@@ -1,7 +1,5 @@
 """No planted value comes out of a test of independence: results, pictures, pickles, ledger, loggers, streams."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

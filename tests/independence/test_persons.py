@@ -1,7 +1,5 @@
 """Persons of many rows in the tests of independence: one record each, and noise for what a whole person moves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is refused before anything is spent, what a result and its caveats say, and many tests under one budget."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from dataclasses import replace

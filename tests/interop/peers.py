@@ -4,8 +4,6 @@ Each graph goes through the package's own object or text and comes back unchange
 the graph that we compute too (separation, the class of a DAG), the two agree; PCs of the packages run on our tests.
 """
 
-from __future__ import annotations
-
 import itertools
 import warnings
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A graph as a text: what is written is read back, by us and by networkx, and what stands in no CPDAG is refused."""
 
-from __future__ import annotations
-
 import networkx
 import pytest
 from hypothesis import given

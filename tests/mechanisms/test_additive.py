@@ -3,8 +3,6 @@
 The exact distributions are compared with outputs in ``tests/privacy/test_noise.py`` and ``tests/audit/test_exact.py``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import nullcontext
 from decimal import Decimal, localcontext

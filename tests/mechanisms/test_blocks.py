@@ -3,8 +3,6 @@
 The neighbour searches of the claims are in the registry: ``block-votes``, ``block-sum``, ``block-window``.
 """
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

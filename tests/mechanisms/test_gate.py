@@ -1,7 +1,5 @@
 """The gate: checks, then spends, then draws; and the recording gate that stands in its place."""
 
-from __future__ import annotations
-
 import threading
 import traceback
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ranks among copies: margins and scores that one row moves little, and the level of the decision."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -3,8 +3,6 @@
 False alarms of the statistical tests: at most 1e-10 per check, by the Dvoretzky-Kiefer-Wolfowitz bound.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The systems of Priv-PC: proved rounds and totals, published scores against scipy, formulas against closed forms."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

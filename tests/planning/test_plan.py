@@ -1,7 +1,5 @@
 """Plans: what is foretold agrees with closed forms; n and ε that are sought give back what they were sought for."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import math

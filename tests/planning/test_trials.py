@@ -1,7 +1,5 @@
 """Plans of trials: arms as the design has them, n and ε sought, and widths as they are then found."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """A quick directory for ledgers, and one ledger in it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -8,8 +8,6 @@ of the file: a hard link in another folder and, where the machine allows one, a 
 A kill loses nothing that the kernel holds: these loops speak of processes that die, not of power that fails.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Allotments: what the releases inside a call may add up to."""
 
-from __future__ import annotations
-
 import json
 import sys
 import threading

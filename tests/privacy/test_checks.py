@@ -1,7 +1,5 @@
 """What a call may cost: consent to a large ε and to the unproven, the pure part of a loss, and its division."""
 
-from __future__ import annotations
-
 import math
 import re
 from fractions import Fraction

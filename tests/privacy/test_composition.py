@@ -1,7 +1,5 @@
 """Composition: filters against brute force, exact adaptive adversaries, OpenDP's filter and dp-accounting."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The ledger's promises to its callers: budgets, refusals, allotments, copies."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

@@ -1,7 +1,5 @@
 """Damage to a ledger's file, and power that fails while it is written: refused where in doubt, never a spend less."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 from collections.abc import Callable

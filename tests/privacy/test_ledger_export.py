@@ -1,7 +1,5 @@
 """What others check a ledger by: its file, read by the documented script, its export, and the head that was noted."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

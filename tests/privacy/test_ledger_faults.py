@@ -1,7 +1,5 @@
 """Faults of the system under a ledger: no locks, interrupts, a disk that fails or is full, rights that are lost."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

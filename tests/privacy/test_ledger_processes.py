@@ -1,7 +1,5 @@
 """The ledger under fire: kills, races under two names, threads, forks."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

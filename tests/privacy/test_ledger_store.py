@@ -1,7 +1,5 @@
 """The ledger's file: one budget under all its names, what it refuses, what damage and lost power cannot do."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

@@ -1,7 +1,5 @@
 """Privacy amounts: exact arithmetic, refusals, and conversions against published values and dp-accounting."""
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal
 from fractions import Fraction

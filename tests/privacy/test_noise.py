@@ -5,8 +5,6 @@ by the Dvoretzky-Kiefer-Wolfowitz bound with Massart's constant, which holds for
 a false alarm has probability at most 1e-10 per check, below 1e-9 per test.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import os

@@ -1,7 +1,5 @@
 """Regions in which nothing is heard: threads that overlap, other libraries' filters, failures of all kinds, signals."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import logging

@@ -1,7 +1,5 @@
 """Sensitivity: bounds that cannot round down; Query: an answer that does not show."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

@@ -1,7 +1,5 @@
 """One ledger, one privacy unit: a spend of another is refused unpaid, and no protected unit is ever a target."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The witness: a ledger that was cut short, put back, copied or lost is refused, and a kill in between is no damage."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

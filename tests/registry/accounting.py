@@ -3,8 +3,6 @@
 The calls release a sum of values in [0, 1] from a list of records, as a task of the library would.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from contextlib import suppress

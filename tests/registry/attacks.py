@@ -8,8 +8,6 @@ drawn, so nothing is left to chance.
 *Source*: Cebere, Erb, Desfontaines, Bellet & Fitzsimons, "Privacy in theory, bugs in practice" (arXiv 2602.17454).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext

@@ -1,7 +1,5 @@
 """Directions: the claims about their statistics with mutants, and each way of the call but those of other pages."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Discovery: the claims about its statistics, its mechanisms, each way of the call, and what would break them."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """Effects: the claims about their sums, each with its mutants, and each way of their calls."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

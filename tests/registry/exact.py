@@ -7,8 +7,6 @@ bound of Dvoretzky, Kiefer, Wolfowitz and Massart on the distribution function. 
 evenly spread noise in place of random noise: no false alarm, and 2,000 calls where random noise needs 80,000.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence

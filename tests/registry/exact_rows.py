@@ -4,8 +4,6 @@ The pairs are small searches over neighbouring answers, with the constructions a
 limit: long lists, rare candidates, far tails.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator

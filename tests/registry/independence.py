@@ -1,7 +1,5 @@
 """Independence tests: their claims with mutants, and each method with its neighbours and a worst pair."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any

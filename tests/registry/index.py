@@ -1,7 +1,5 @@
 """All rows of the registry, from its pages; a new page is named here."""
 
-from __future__ import annotations
-
 from tests.registry import (
     accounting,
     direction,

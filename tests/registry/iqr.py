@@ -4,8 +4,6 @@ The mutants' black boxes are weaker than a loss at a half-line: what is flagged 
 taken first.  Each has at least a fifth more loss than is claimed, in an event of probability 0.04 or more.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -8,8 +8,6 @@ the only error is that of floats, a relative 1e-12 or so in each cell.
 ``drawn`` is the share of the declared noise that is drawn: 1, or less in a mechanism that is broken on purpose.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

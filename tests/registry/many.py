@@ -1,7 +1,5 @@
 """Many answers at one cost: how the loss is divided, and that all answers protect the same half."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from fractions import Fraction

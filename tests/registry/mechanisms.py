@@ -5,8 +5,6 @@ noise inside ``simulated_noise``.  ``share`` below 1 pays for a loss of ε/share
 noise.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from statistics import NormalDist

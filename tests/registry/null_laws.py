@@ -5,8 +5,6 @@ Blocks are compared twice: their scores with the standard normal law, and their 
 takes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Synthetic controls: their claims with mutants, objective perturbation, and the calls that spend."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

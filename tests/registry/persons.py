@@ -3,8 +3,6 @@
 A replaced person has other rows and, where ids are private, another id, and so another place among the others.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

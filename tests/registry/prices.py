@@ -7,8 +7,6 @@ all answers of a call at once, each in its own norm.  Nothing is drawn, so a sha
 otherwise on the neighbour, are wrong at once.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -14,8 +14,6 @@ most z(√((1 − p)/p) + √((1 − q)/q))/√60,000, z = 6.6 for EACH over 8 e
 and the rest is more than 10 of the standard deviations √(1 + 2.45²)/√60,000 = 0.011.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal

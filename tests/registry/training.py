@@ -5,8 +5,6 @@ has the worst known records among its places: the record goes from (sin θ, cos 
 lie at (±a, 0, √(1 − a²)) with responses ±1.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

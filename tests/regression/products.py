@@ -1,7 +1,5 @@
 """Ridge residuals of rows (φ, x, y) by the normal equations, for searches over all of them, and worst known rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

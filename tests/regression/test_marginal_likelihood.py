@@ -1,7 +1,5 @@
 """Residuals inside a block: what the means of x and y share along z is gone from them, for shapes beyond curves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sums of residual products: bounds that no neighbours pass, and rows that come near them."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

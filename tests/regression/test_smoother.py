@@ -1,7 +1,5 @@
 """Residuals inside a block: ridge by other means, exact and by features alike, and total."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

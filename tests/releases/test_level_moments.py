@@ -1,7 +1,5 @@
 """What is read off whitened second moments: against enumerated laws, the law of the noise, and the saved form."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Releases as text: every number and the guarantee come back as they are, and a text that is no release is refused."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from typing import Any

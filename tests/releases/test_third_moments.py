@@ -1,7 +1,5 @@
 """Full tests given two columns: exact on enumerated laws where additive ones fail, the noise's law, the saved form."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

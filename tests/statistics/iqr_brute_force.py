@@ -1,7 +1,5 @@
 """The interquartile range and its reach straight from the definitions, for small data."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 

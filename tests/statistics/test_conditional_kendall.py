@@ -1,7 +1,5 @@
 """Rank scores within strata: the bounds are reached and never passed, whatever the strata."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

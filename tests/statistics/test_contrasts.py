@@ -1,7 +1,5 @@
 """Contrasts: the bound equals brute force, the tables come back, and rounding is covered."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

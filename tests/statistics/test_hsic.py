@@ -1,7 +1,5 @@
 """HSIC and its root: values against 50-digit arithmetic, proved rounding, sensitivities against neighbours."""
 
-from __future__ import annotations
-
 import math
 from decimal import Context, Decimal
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Second and third moments of whitened levels: bounds over all pairs of rows, merged levels, exact sums."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

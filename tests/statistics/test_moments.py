@@ -1,7 +1,5 @@
 """Second moments on a grid: exact sums, and √2 R² reached and never passed."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sign products of neighbours in z: against brute force, their bounds reached and never passed, their null variance."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Moments inside strata: against plain numpy and permutations, their bounds reached and never passed."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """The noise-aware test: against scipy without noise, its level under noise, its covariance against simulation."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A study that is killed with -9 while it runs, over and over: for a test and for the audit."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

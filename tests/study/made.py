@@ -1,7 +1,5 @@
 """Made-up studies for tests, audit and browser: ``python -m tests.study.made FOLDER`` writes, runs and reports two."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Studies: read with errors that name the line, planned without a row, run without paying twice, reported."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

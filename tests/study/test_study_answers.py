@@ -1,7 +1,5 @@
 """Answers of a study: of its own data, once paid, and never lost without a word."""
 
-from __future__ import annotations
-
 import os
 import resource
 import subprocess

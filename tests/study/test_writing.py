@@ -1,7 +1,5 @@
 """A report replaces its own study's older report and nothing else, whole or not at all; a study holds its rows back."""
 
-from __future__ import annotations
-
 import copy
 import errno
 import os

@@ -1,7 +1,5 @@
 """Made-up panels, their neighbours, and what a call brings to the gate on both."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The command ``synthetic-control``: plan, answer, refusals and exit codes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The plan: from public numbers only, the same for all donors, and what it says is what a call does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``synthetic_control`` from panel to result: cost, refusals, faults, and answers near the truth."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import pickle

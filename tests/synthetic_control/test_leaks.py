@@ -1,7 +1,5 @@
 """Planted donors: their names and values come out of no error, result, picture, pickle, log or ledger."""
 
-from __future__ import annotations
-
 import datetime as dt
 import logging
 import pickle

@@ -1,7 +1,5 @@
 """A target that lacks periods before its start: shown as missing, left out for all, and said."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

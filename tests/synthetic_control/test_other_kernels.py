@@ -1,7 +1,5 @@
 """The same answer to the bit under another kernel of matrix products, as on another machine."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

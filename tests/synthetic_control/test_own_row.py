@@ -1,7 +1,5 @@
 """What a donor adds to a release depends on its own row alone, bit for bit, wherever its name puts it."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

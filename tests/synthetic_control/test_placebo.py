@@ -1,7 +1,5 @@
 """Placebos: one donor's reach, the interval, and the exact law of the p-value."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which units are targets is declared once for a ledger: a target's series is public, so in turn all would be."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Several treated units: who is a donor, whom a ledger names, their average effect, and placebos in time."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Targets unlike their donors, flat targets and small pools: what the interval is, or why there is none."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Confounding that bends: treatment and outcome go with the same function of what is adjusted for."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Confounding as it comes in practice, named by somebody who had not seen how the methods adjust for bends."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Regression discontinuities: a running number on [-1, 1] and the cutoff 0."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Differences in differences of persons: staggered cohorts, and shapes that break an interval."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Effects, slopes, instruments and differences in differences as they come in practice, named after a freeze."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Outcomes of two levels of which one is rare."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is read off one release of moments: slopes, instruments, mediation, partial correlations, robust errors."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import partial

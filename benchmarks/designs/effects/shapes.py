@@ -1,7 +1,5 @@
 """Effects of skewed, heaped, clustered and long-tailed outcomes, each asked with the default method."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

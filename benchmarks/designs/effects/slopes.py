@@ -1,7 +1,5 @@
 """One slope of treatment beside numbers that are adjusted for, on shapes that should break it."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Effects by strata and by lines, and of known randomisation."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

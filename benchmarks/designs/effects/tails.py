@@ -1,7 +1,5 @@
 """Effects of outcomes with long tails; an answer may be about winsorised outcomes."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Three to six numbers as they come in practice, named by somebody who had read nothing of how tests are chosen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Shapes of data under which x and y are independent given z."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 The third was named after defaults had been changed in view of the earlier ones.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ climbs over (data set, index, new row) from structured starts.  It works on data
 is read.  A bound that survives is not proved; one that falls is wrong.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ values no further apart than it declares; what it returns must then be the same 
 every fault of calibration or control flow that the pair can show is shown at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction

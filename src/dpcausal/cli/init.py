@@ -1,7 +1,5 @@
 """The command ``dpcausal init``: a study file from answers about each column; no value is escaped or stored."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial

@@ -4,8 +4,6 @@ An option that holds one value is given once, since the last of two would ask so
 methods works them out when it is called, so that ``--help`` of the program does not wait for them.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable

@@ -13,8 +13,6 @@ all that is declared of it.  No private value has a part in it: its hash is in t
 be guessed at.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress

@@ -1,7 +1,5 @@
 """p-values of many questions, adjusted for their number: made from released numbers, free."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """A line of progress for a person at a terminal; nothing is written anywhere else."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Checks of public arguments, each in one place; none of them looks at a row."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from inspect import signature

@@ -10,8 +10,6 @@ rule.  A code depends on its own record alone.  So an engine's own equality neve
 yes, a comparison with a float takes 2^53 + 1 for 2^53.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal

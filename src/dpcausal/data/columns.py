@@ -1,7 +1,5 @@
 """What is declared in public about one column: bounds or levels, never learnt from the data."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Set

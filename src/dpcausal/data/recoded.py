@@ -3,8 +3,6 @@
 Nothing is read, and no row changes: a declaration is public, and the frame's type must fit the new one.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from dpcausal.data.coding import check_declared

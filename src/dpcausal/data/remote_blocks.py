@@ -4,8 +4,6 @@ A group of blocks is simulated where one worker has all its rows, as it would be
 fails as a whole, without a figure; what fails inside a block is that block's own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

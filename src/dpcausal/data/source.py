@@ -4,8 +4,6 @@ Nothing that a back end says about the values leaves through here: its errors an
 ``guarded`` replaces them by a rule and drops the chain of exceptions.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """TOML as users write it: read whole, or refused by a sentence that quotes nothing but its place."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from typing import Any

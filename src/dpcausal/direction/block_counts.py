@@ -4,8 +4,6 @@ A count is Binomial(M, π) plus noise, π the chance that a block of that size c
 with π, so a tail at π₀ is a p-value of "π is at most π₀", or at least.  Proof: ``verdict.md``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

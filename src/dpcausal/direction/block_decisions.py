@@ -5,8 +5,6 @@ A bit is a function of the block's own rows and public random numbers, so a row 
 1.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 

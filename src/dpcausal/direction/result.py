@@ -1,7 +1,5 @@
 """The results of directions: verdict, favoured direction and cost of a pair, and many at one cost."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ A missing arrow is never an effect of 0: where a member of the class has the out
 way from one to the other, its other causes are adjusted for and the effect is estimated.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 
 from dpcausal.core import validate as public

@@ -4,8 +4,6 @@ Given one of two such columns nothing depends on the other, so that every test g
 them is searched, the first by name; the others have no edge but a line to it.  All of it is post-processing.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import replace

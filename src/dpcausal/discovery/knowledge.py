@@ -1,7 +1,5 @@
 """Public background knowledge: tiers, forbidden and required arrows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

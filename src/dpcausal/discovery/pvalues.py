@@ -1,7 +1,5 @@
 """The p-value of x and y given others, noise included, from each kind of release; ``None`` where not testable."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Support: the share of re-drawn noise in which an edge, or an arrow, appears; and its figure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from dpcausal.codec import storable

@@ -1,7 +1,5 @@
 """The result of a question about a size: the effect, how sure, for whom, and what could explain it away."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

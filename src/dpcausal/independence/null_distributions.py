@@ -5,8 +5,6 @@ A block's term is k = round(G · clip(z, ±c)) with z standard normal under the 
 K + N, K the sum of M such terms, P(N = k) ∝ exp(−|k| ε/(2Gc)).  Its distribution is computed, not approximated.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Residuals inside a block, by the library's kernel ridge or by any scikit-learn regressor."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

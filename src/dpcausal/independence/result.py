@@ -1,7 +1,5 @@
 """The result of a test: the statistic, the decision and the privacy cost."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Graphs to and from objects of other packages, at no privacy cost, and a test that their PC can call."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

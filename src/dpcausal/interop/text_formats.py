@@ -1,7 +1,5 @@
 """Read and write graphs as text: DAGitty and DOT, which share a grammar, and Tetrad."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 

@@ -4,8 +4,6 @@ Each function asks the allotment, records the spend, then draws.  The scale is r
 that the loss of the float that is used stays within the exact amount that is charged.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Disjoint blocks of rows: what each block says is bounded, so one row moves one bounded term."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

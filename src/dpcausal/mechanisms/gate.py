@@ -5,8 +5,6 @@ then hands the answer to the noise.  For tests and audits a recording gate can r
 noise, returns fixed answers, and shows what would have been released.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext

@@ -1,7 +1,5 @@
 """Private selection: report noisy max, and the exponential mechanism, which it never loses to."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """Planning a graph, by the smallest correlation that shows as an edge, and a direction, by the chance to find it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache, partial

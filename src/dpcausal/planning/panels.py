@@ -1,7 +1,5 @@
 """Planning effects over time, of persons and of one unit: half the width of an interval, from simulated panels."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 

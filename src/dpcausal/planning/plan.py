@@ -1,7 +1,5 @@
 """``plan``: the accuracy to expect of n records and a loss, or the n or the ε that an accuracy needs; no data."""
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The plan of a task: public assumptions, and the accuracy that they predict for n records and a loss."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Planning a test of independence: the chance to find a link of a stated strength."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from statistics import NormalDist

@@ -1,7 +1,5 @@
 """What a call may cost: the checks of ``loss=`` before anything else, and one loss divided among several releases."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

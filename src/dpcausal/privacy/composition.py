@@ -3,8 +3,6 @@
 The claims and proofs are in ``composition.md``; nothing here keeps state or reads data.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -13,8 +13,6 @@ The fence: a NaN, an infinity, a value too large for exact arithmetic or a scale
 reaches OpenDP, which would take NaN as 0, infinity as the largest float and scale 0 as no noise at all.
 """
 
-from __future__ import annotations
-
 import decimal
 import math
 import os

@@ -1,7 +1,5 @@
 """What does not leave its process: private records, hidden answers, budgets."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 from typing import Any, ClassVar, NoReturn, Self
 

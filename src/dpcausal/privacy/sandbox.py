@@ -17,8 +17,6 @@ What is not reached: writing past ``sys.stdout``, ``sys.stderr`` and ``logging``
 notebook's display; other processes; a thread that goes on after its external code has returned.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

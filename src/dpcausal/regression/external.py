@@ -4,8 +4,6 @@ What stays beyond this: files and processes that it makes by itself, random stre
 Python's, what it remembers from one block to the next, and what ``privacy/sandbox.py`` says it does not reach.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import threading

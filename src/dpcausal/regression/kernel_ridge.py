@@ -10,8 +10,6 @@ overflows give a finite prediction, and no warning.  Nothing here is private by 
 training rows, or inside a block whose answer is bounded and paid for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 

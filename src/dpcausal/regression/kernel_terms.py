@@ -10,8 +10,6 @@ A curve is a Gaussian kernel on landmarks from the least value to the largest, e
 is nearly normal its curves are in z and not in u: ranks add noise of their own, which x and y would share.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from itertools import combinations

@@ -13,8 +13,6 @@ cuts lie is found for both together.  Nothing here is private: it belongs inside
 total.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

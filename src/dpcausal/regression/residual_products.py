@@ -13,8 +13,6 @@ The bounds hold for every φ and n, and apply to the numbers as computed: what r
 penalty, a kernel width or a scale that is chosen on the rows breaks them.  Proofs: ``residual_products.md``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 

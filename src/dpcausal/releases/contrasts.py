@@ -1,7 +1,5 @@
 """Noisy contrasts of sets of columns: the joint tables of those sets, without the rest of the table."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

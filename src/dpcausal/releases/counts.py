@@ -1,7 +1,5 @@
 """One noisy table of counts: all tests, scores and re-runs are post-processing of it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

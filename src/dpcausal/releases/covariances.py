@@ -1,7 +1,5 @@
 """Covariances with noise in them: without small eigenvalues, as products, and as what equations are solved with."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

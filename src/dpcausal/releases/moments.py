@@ -1,7 +1,5 @@
 """Noisy second moments of columns of numbers, each measured from a middle in units of a width."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Noisy whitened pairs, and third moments of some triples: full tests of two columns given two."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self

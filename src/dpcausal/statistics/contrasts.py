@@ -5,8 +5,6 @@ is their tensor product summed over the records.  For two levels these are parit
 ``contrasts.md``.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence

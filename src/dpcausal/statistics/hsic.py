@@ -13,8 +13,6 @@ computed to a proved error η(m) and the sensitivities, which apply to the *comp
 A width, a range or a scaling taken from the data breaks every bound here.  Proofs: ``hsic.md``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

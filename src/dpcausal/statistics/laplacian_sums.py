@@ -8,8 +8,6 @@ proof.  No fastmath: the proof needs each operation rounded as written.
 This module imports numba: import it inside functions only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Context, Decimal
 from fractions import Fraction

@@ -4,8 +4,6 @@ A column counts by functions of its level that are orthonormal under released sh
 rare levels no more than others.  Proofs: ``whitened.md``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Sums of products of bounded rows on a fixed grid, exact.  Proof: ``second_moments.md``."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cache

@@ -6,8 +6,6 @@ over pairs of a cell at most k apart in the order, closer still near its ends.  
 excepted.  Proofs: ``neighbour_pairs.md``.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ The normaliser depends on m alone.  The tie-corrected coefficients of the common
 the data instead, and one record can move them by 2 at every m: they must never be released.  Proofs: ``rank.md``.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -6,8 +6,6 @@ for x, y in [0, 1]; W is the variance of S where x is permuted inside its strata
 each stratum's rounded down.  Proofs: ``stratum_moments.md``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

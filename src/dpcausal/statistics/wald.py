@@ -3,8 +3,6 @@
 Post-processing of released counts: nothing here sees data.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The first draft of a study file: column names, declarations from what is typed, and the file's text."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

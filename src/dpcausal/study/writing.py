@@ -1,7 +1,5 @@
 """Texts go to files whole or not at all: what stands there is never half replaced, nor lost to a full disk."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress

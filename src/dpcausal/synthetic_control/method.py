@@ -1,7 +1,5 @@
 """The base class of the methods of synthetic control: loss split, plan and placebos."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The result of a synthetic control: counterfactual, effect, interval and privacy cost."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

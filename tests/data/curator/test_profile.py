@@ -1,7 +1,5 @@
 """The curator's check of a schema: exact shares, stamped everywhere, and no ledger in sight."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import json

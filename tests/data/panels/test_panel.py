@@ -1,7 +1,5 @@
 """A panel: alike from every back end, each donor cleaned by itself, nothing said about a donor's values."""
 
-from __future__ import annotations
-
 import copy
 import datetime as dt
 import pickle

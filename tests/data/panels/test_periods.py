@@ -1,7 +1,5 @@
 """Times of a panel: every way to write a time becomes one label that sorts."""
 
-from __future__ import annotations
-
 import datetime as dt
 from decimal import Decimal
 from typing import Any

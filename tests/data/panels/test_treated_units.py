@@ -1,7 +1,5 @@
 """Who is treated, by names or by a rule about names: no record decides, and a rule is the same however written."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

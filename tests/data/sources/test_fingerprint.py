@@ -1,7 +1,5 @@
 """A frame that was changed after the table was made is refused before a question spends, by public facts alone."""
 
-from __future__ import annotations
-
 import ast
 import os
 from collections.abc import Callable

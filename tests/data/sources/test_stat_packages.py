@@ -1,7 +1,5 @@
 """Files of Stata, SAS and SPSS: read as the same table in CSV is."""
 
-from __future__ import annotations
-
 import gzip
 from base64 import b64decode
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Subgroups: public predicates, frozen views on one ledger, the same in every back end; nothing read, nothing paid."""
 
-from __future__ import annotations
-
 import unicodedata
 from pathlib import Path
 from typing import Any

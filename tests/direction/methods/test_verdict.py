@@ -1,7 +1,5 @@
 """The verdict: one row moves each count by one, p-values are those of the distribution, and counts imply verdicts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """Privacy for every row: whatever row is replaced, one vote may change, and nothing else that could be seen."""
 
-from __future__ import annotations
-
 import dataclasses
 import warnings
 from typing import Any

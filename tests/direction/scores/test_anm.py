@@ -1,7 +1,5 @@
 """The additive noise model without any privacy: splits, fits, residuals and scores."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Information-geometric scores against closed forms, and against loops that share no code with them."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Scores by name: what a block computes, and what is tried before anything is spent."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

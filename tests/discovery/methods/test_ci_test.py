@@ -1,7 +1,5 @@
 """PC by the tests of ``ci_test``: one budget for all, tests that public rules refuse, what it finds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

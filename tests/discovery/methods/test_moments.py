@@ -1,7 +1,5 @@
 """Noisy moments: partial correlations against regression, their variance under noise, scales from noisy quartiles."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import pairwise

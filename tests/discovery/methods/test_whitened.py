@@ -1,7 +1,5 @@
 """Quartiles at which numbers are cut beside levels: against the laws that they were drawn from, and row by row."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The PC loop with a perfect pruner finds the class; knowledge skips tests; every answer has an outcome."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

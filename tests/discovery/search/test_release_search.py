@@ -1,7 +1,5 @@
 """The score search against brute force over all DAGs, with knowledge, margins, and noisy scores."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Searches of whitened pairs: strongest first, full tests given two columns, climbing, sampled orders."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import combinations, permutations

@@ -1,7 +1,5 @@
 """Numbers whose declared bounds are far too wide: intervals hold, or none is shown."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Masses at the corners of cells: their sums are those of the numbers, and a row that is left out has none."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Standardised means: without noise they are the g-formula, with a delta-method covariance checked by the bootstrap."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Differences in differences: the bound, equality with a plain Callaway–Sant'Anna, who is left out, what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

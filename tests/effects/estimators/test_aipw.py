@@ -1,7 +1,5 @@
 """The doubly robust score: without noise that of its two lines; with noise its interval covers, or is withheld."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -3,8 +3,6 @@
 False alarms: seeds are fixed, and each limit is at least six of the errors that were measured.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Where scores are cut: near where tails are declared short, else where what is hidden costs least."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One slope from noisy moments: least squares without noise, its error honest with it, and when ``auto`` takes it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

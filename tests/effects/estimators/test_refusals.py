@@ -1,7 +1,5 @@
 """What each estimator does not answer: refused by public numbers and arguments, and nothing is spent."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

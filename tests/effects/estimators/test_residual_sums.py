@@ -1,7 +1,5 @@
 """Sums by bins and along functions: exact, within their bounds, and their noise shrunken along wavelets."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

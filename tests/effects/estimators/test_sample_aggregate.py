@@ -1,7 +1,5 @@
 """Effects in blocks: least squares without noise, right where lines are wrong."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Numbers that are adjusted for without cuts: how finely they are cut, and that what is left does not mislead."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Trials of public sizes or probabilities: exact without noise, less noise than cells, and wrong designs show."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Moments in a learnt shape: the bound, the law of the noise, equality with least squares, and honest intervals."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

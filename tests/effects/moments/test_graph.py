@@ -1,7 +1,5 @@
 """The graph of a release of moments: free, in the learnt shape, its noise stated as large as it is."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import dpcausal as dpc

@@ -1,7 +1,5 @@
 """Instruments, partial correlations, mediation and unmeasured causes read off moments, beside models of the rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Columns that others determine, or that are constant: the treatment's slope is the same without them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

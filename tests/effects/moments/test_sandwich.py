@@ -1,7 +1,5 @@
 """The spread about a line that goes with the regressors: sandwich errors from a release, with statsmodels' beside."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Errors that are stated wrongly where rows are extreme: no interval and no error rather than wrong ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

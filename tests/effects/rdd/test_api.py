@@ -1,7 +1,5 @@
 """The jump at a cutoff: equal to local lines of statsmodels, honest about curvature, asked again for nothing."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Randomisation tests: exact ranks, copies that follow their own row, decisions without a p-value."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

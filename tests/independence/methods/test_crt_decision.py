@@ -1,7 +1,5 @@
 """The forms that look at all rows at once: what comes to the gate, how ε is shared, and what they find."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

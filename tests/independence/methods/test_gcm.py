@@ -1,7 +1,5 @@
 """Blocks: whom they protect, what they do with rows that break a fit, and that they find what is there."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Neighbours in z, strata and counts: their level, their power, what they refuse, and what auto takes and says."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

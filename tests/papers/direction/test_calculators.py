@@ -1,7 +1,5 @@
 """The distributions of the paper's theorems and of our releases, against integrals and sums."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Test-set privacy: each test row by itself, bounds that are reached, and faults that are seen."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from fractions import Fraction

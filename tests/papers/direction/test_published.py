@@ -1,7 +1,5 @@
 """The paper's mechanisms with its constants, valid for ranks and HSIC, and its interquartile scores, which are not."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

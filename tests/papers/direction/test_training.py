@@ -1,7 +1,5 @@
 """Training-set privacy: what one training row can move, what is released, and what is refused."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Fold-splitting: its bound is reached by models that memorise, and what it estimates is what its parts say."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rank coefficients within strata as published: rho keeps a bound of its own, tau none."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Proposed intervals: the corrected distances have sensitivity 1, the published second one has none."""
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist
 

@@ -1,7 +1,5 @@
 """Objective perturbation: the corrected one keeps its claim, the printed one does not."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

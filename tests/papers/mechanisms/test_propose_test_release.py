@@ -1,7 +1,5 @@
 """Values that leave where a noisy distance is large: propose-test-release, as proved and as printed; stable values."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

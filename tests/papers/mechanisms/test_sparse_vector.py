@@ -1,7 +1,5 @@
 """The sparse vector: what it finds, what it costs, what it may tell, and its exact loss on small lists."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Signed flip distances: sensitivity 1 from any distance with the two properties, and from integer margins."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

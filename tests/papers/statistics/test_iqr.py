@@ -1,7 +1,5 @@
 """The interquartile range: its exact reach against brute force, the flip distance against neighbours."""
 
-from __future__ import annotations
-
 import math
 import pickle
 from fractions import Fraction

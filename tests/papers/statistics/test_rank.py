@@ -1,7 +1,5 @@
 """Rank scores: exact values against definitions and scipy, exact sensitivities against neighbours."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ridge weights: the exact reach of one donor, whatever the penalty and the number of donors."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

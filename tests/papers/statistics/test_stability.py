@@ -1,7 +1,5 @@
 """Protected regressions: how far one training row moves them, and how far floats are from the exact fit."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import pickle

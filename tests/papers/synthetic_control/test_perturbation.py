@@ -1,7 +1,5 @@
 """Weighted donors: the second step's sensitivity, projections, and noise of the length that the K-norm has."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

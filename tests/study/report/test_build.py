@@ -1,7 +1,5 @@
 """The report: one file that loads nothing, whose tags close, and that tells what was released and no more."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """The factor model: what one donor moves, and what follows from a release."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Matched donors: what one donor can move, and what the release makes of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

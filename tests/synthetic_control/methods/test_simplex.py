@@ -1,7 +1,5 @@
 """References without privacy, against scipy and closed forms."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 The shares are exact: they are not protected, cost nothing, and touch no ledger.  A record far outside shows in them.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping

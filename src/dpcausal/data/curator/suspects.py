@@ -1,7 +1,5 @@
 """Values that look like codes of a missing answer, or were read wrongly, for the curator's check.  *NOT PRIVATE.*"""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable

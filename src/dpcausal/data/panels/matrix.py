@@ -3,8 +3,6 @@
 What makes a donor's row looks at this donor's records and at the targets' public periods, never at another donor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

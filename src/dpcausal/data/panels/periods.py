@@ -4,8 +4,6 @@ A label is a whole number, a float or a text; dates and timestamps become ISO te
 Timestamps with a time zone are instants: their texts are those of UTC, whatever zone a frame or a session shows.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence

@@ -4,8 +4,6 @@ A rule looks at a unit's name alone, and names are public: no record decides who
 treated in every panel, a donor in none, so no donor of one panel is published as the target of another.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Mappings of numpy arrays as a source of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """DuckDB relations: whether a query gives the same rows each time, and its rows in batches."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

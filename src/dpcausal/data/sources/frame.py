@@ -10,8 +10,6 @@ The order of rows is taken as given: it decides which rows a public split puts t
 be computed from private values in a way the analyst does not mean to declare.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Polars lazy frames: whether a query gives the same rows each time, and its rows in batches."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

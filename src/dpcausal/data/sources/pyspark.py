@@ -4,8 +4,6 @@ A worker needs this package, of the same version.  What it does never raises, si
 fails to its logs, its event log and its pages.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import io
 import os

@@ -1,7 +1,5 @@
 """A file of text with its format, and what the first lines of a file show of its format."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import gzip

@@ -13,8 +13,6 @@ A quote inside a text of its kind is doubled.  Nothing else is replaced, and no 
 column is the one that is declared by exactly these code points.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

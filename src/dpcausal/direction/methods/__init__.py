@@ -1,7 +1,5 @@
 """The short names of the ways to release a direction, and which of them ``"auto"`` is."""
 
-from __future__ import annotations
-
 from dpcausal.core import validate as public
 from dpcausal.direction.methods.exact import Exact
 from dpcausal.direction.methods.verdict import LEAST_ROWS, Verdict

@@ -1,7 +1,5 @@
 """The direction without privacy: the exact scores of one split, or of all rows, from a ledger without privacy only."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

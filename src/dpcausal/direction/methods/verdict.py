@@ -4,8 +4,6 @@ Four bits a block (``bits``), one draw of noise for their four counts, tests of 
 Proofs: ``verdict.md`` and ``mechanisms/blocks.md``.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ A row lies in one block, so it moves one vote, whatever the regression, the band
 block do with it.  Proof: ``mechanisms/blocks.md``, block-votes.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from functools import partial

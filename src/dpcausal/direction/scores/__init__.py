@@ -1,7 +1,5 @@
 """All scores of a direction by name: those of residuals, which need regressions, and those of the columns alone."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from dpcausal.direction.scores import anm, igci, lsnm

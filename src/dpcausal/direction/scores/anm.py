@@ -4,8 +4,6 @@ Y = f(X) + N with N independent of X makes the residuals of y on x independent o
 on y.  Everything here is plain computation on given rows; what may leave is decided by the methods.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

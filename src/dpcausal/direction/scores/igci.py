@@ -9,8 +9,6 @@ Everything here is plain computation on given rows; for protected rows it runs i
 relations"; Janzing et al. (2012).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

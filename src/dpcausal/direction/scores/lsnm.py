@@ -8,8 +8,6 @@ scale is needed: a forced choice leaves it constant there.  Inside blocks only: 
 Proof: ``verdict.md``, lsnm.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Short names of the methods, the method of each kind of release, and the rule of ``auto``."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -4,8 +4,6 @@ Each order has a fixed share of ε, the tests that it may need share it equally,
 give nothing back: the whole cost is fixed before the data is read.
 """
 
-from __future__ import annotations
-
 import math
 from contextlib import ExitStack
 from dataclasses import dataclass, replace

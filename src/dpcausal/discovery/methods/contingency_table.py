@@ -1,7 +1,5 @@
 """``"table"``: one noisy table of counts of all columns, and whatever is read off it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from itertools import combinations

@@ -4,8 +4,6 @@ A test of x and y given S needs the contrasts of all subsets of {x, y} ∪ S.  A
 released together, with a fixed share of ρ, whatever their number: the cost is known before the data is read.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,6 @@ Pairs determine these tests; the rest of ρ pays for their third moments, with t
 and the search is free.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -6,8 +6,6 @@ of one given more, is read off them, and the search is free.  Numbers without de
 first, in a tenth of ρ.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -6,8 +6,6 @@ edge if the mean of the three shares is above a half, and its support is that me
 weak edges, scores draw too many: their errors differ.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import replace

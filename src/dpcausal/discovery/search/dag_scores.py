@@ -13,8 +13,6 @@ random numbers.
 this library's.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from graphlib import TopologicalSorter

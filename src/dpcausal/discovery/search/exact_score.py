@@ -10,8 +10,6 @@ larger, since the best of many sets is the one that noise favours).  *Source*: S
 dynamic programme; the penalty is this library's.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

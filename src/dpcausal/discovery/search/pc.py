@@ -4,8 +4,6 @@ Within an order the neighbours that conditioning sets are drawn from are those a
 not depend on the order of the columns (Colombo & Maathuis 2014), and the tests of an order are known when it begins.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, zip_longest

@@ -3,8 +3,6 @@
 All of it is post-processing, defined for every released value.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import dataclass, field, replace

@@ -9,8 +9,6 @@ A set is not tested if a part of it is enough: if x ⊥ y | z, w and x ⊥ w | z
 show the latter two.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

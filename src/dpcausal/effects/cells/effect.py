@@ -3,8 +3,6 @@
 All of it is post-processing of released numbers, free.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The result of ``did``: effects by cohort and period, the event study, and whether trends were parallel before."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The estimators of an effect by their short names, and the rule of ``"auto"``: a new one is one more import here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from dpcausal.core import validate as public

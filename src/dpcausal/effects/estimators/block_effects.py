@@ -14,8 +14,6 @@ of normal effects that lie within, the mean is the centre and Σ u / M s, and
 counts sampling, whatever the blocks compute; a bias that all blocks share is not counted.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

@@ -3,8 +3,6 @@
 All of it was released; a row's values are made of the row alone, one column after another.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field

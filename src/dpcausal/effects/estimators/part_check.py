@@ -5,8 +5,6 @@ and m the mean outcome of a record, ê and m̂ those of its stratum.  Along quar
 sum of products of two residual sums, whose noises are independent of each other.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -3,8 +3,6 @@
 Each unit has the mass ``GRID``, or less if it is left out or weighted.  Proofs: ``residual_sums.md``.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ The slope of a treatment is the same with such a column as without, but the mome
 noise alone.  What is read here was released; nothing is drawn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """A regression read off noisy moments: slopes, errors that count sampling and noise, and when no interval is honest."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self

@@ -1,7 +1,5 @@
 """The released moments that a caller gets: regressions of any of their columns, free."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args

@@ -9,8 +9,6 @@ intercept Σ ωᵢ yᵢ, Σ ωᵢ = 1, Σ ωᵢ xᵢ = 0.  Of a mean whose secon
 Armstrong & Kolesár (2020).  σ counts sampling and noise; records of a bin lie evenly in it.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

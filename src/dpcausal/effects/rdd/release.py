@@ -1,7 +1,5 @@
 """Noisy counts and sums of an outcome by bins of a running number, and the jump at a cutoff that is read off them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self

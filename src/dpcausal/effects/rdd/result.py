@@ -1,7 +1,5 @@
 """The result of ``discontinuity``: the jump at a cutoff, and the bins that it is read off."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Short names of the tests, and the rule of ``auto``; methods do not import this module."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -6,8 +6,6 @@ A row lies in one block, so it moves one term; bounds on x, y and z, a heavy pen
 needed for privacy.  Proof: ``mechanisms/blocks.md``, block-sum.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Sequence

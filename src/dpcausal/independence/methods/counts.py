@@ -6,8 +6,6 @@ noise of the same distribution, all drawn from public random numbers: the noise 
 levels are rare, χ² is not the distribution.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import partial

@@ -5,8 +5,6 @@ are exchangeable with it under the null.  The rank is exactly uniform whatever t
 distribution of the released sum is exact.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

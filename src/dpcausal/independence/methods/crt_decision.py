@@ -4,8 +4,6 @@ T_j = Σ_i c_i^{(j)} r_i, c the residuals of x (j = 0) or of a copy of x from it
 public range and clipped to [−1, 1], r the residuals of y given z, or y itself.  One row moves each T_j by at most Δ.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

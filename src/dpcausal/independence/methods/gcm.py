@@ -4,8 +4,6 @@ The score of a block is the studentised permutation rank of its covariance of re
 plain statistic of a block is skewed, and the sum over blocks then rejects true nulls.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from statistics import NormalDist

@@ -3,8 +3,6 @@
 A replaced row is in one pair of the observed statistic, but in two of a permuted one: its x meets another row's y.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Self

@@ -3,8 +3,6 @@
 Numbers among z are cut at public places: their declared cuts, or ``strata`` equal parts of their range.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Neighbours in the order of one given number: sign products of their differences in x and y, without a regression."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The covariance inside strata that the given levels make, and its permutation variance: for x and y of two values."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -4,8 +4,6 @@ Kusner, Sun, Sridharan & Weinberger (2016), section 4: Theorem 1 (ranks) and The
 Erratum: the constants hold and are too large (``docs/appendix/errata-direction.md``).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar

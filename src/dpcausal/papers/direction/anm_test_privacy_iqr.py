@@ -5,8 +5,6 @@ Errata: not private as printed, by an interval that misses the range and a thres
 all four ranges (``docs/appendix/errata-direction-iqr.md``).  Proofs: ``iqr_intervals.md``, ``propose_test_release.md``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self

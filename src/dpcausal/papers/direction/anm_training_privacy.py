@@ -5,8 +5,6 @@ Errata: Theorem 7 is valid and loose by a thousand and more; Theorem 6 needs gap
 never answers on real residuals (``docs/appendix/errata-direction-training.md``).  Proofs: ``training.md``.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

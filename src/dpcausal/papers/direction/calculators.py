@@ -4,8 +4,6 @@ All are functions of public numbers; nothing here reads data.  Before a release:
 at a margin that is assumed.  After it (``…_tail``): how easily noise alone makes a margin as large as the released one.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 Its scores of residuals are those that only the published systems have.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Callable

@@ -4,8 +4,6 @@ This answers the paper.  One draw of noise on the difference of the scores, or o
 the place of the paper's two draws.  Proofs: ``holdout.md`` and the pages of ``dependence``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction

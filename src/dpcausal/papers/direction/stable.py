@@ -5,8 +5,6 @@ score is √HSIC_V with Gaussian kernels of public widths.  One replaced trainin
 scores by ``training_sensitivity`` at most; ``training`` releases it.  Proofs: ``stable.md``.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction

@@ -6,8 +6,6 @@ HSIC_V itself has a bound that is no smaller and margins ten times smaller, so o
 ``stable.md`` and ``training.md``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

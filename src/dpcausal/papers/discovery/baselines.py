@@ -6,8 +6,6 @@ SG: section 4, PC with Gaussian noise on every test, with the moments accountant
 sensitivity of the conditional tau (Theorem 3) and strata left out as evaluated (same page).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar

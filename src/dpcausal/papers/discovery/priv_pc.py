@@ -9,8 +9,6 @@ on the independent side; the number of rounds and the total are fixed beforehand
 statistic whose sensitivity is c/m on m of n rows the noise c/(m log(1 + (n/m)(e^ε − 1))) is least at m = n.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Formulas of sieve-and-examine: subsample size, composition, error bounds, as published and corrected."""
 
-from __future__ import annotations
-
 import math
 
 from dpcausal.errors import MissingDependencyError, ParameterError

@@ -4,8 +4,6 @@ Kalemaj, Kasiviswanathan & Ramdas (2024), Algorithm 2, with exact residuals of x
 Erratum: none against privacy; the level of its p-value is not proved (``docs/appendix/errata-independence.md``).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Self

@@ -5,8 +5,6 @@ Erratum: none against privacy; its constant is larger than what is proved here
 (``docs/appendix/errata-independence.md``).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self

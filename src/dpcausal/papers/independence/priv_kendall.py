@@ -6,8 +6,6 @@ Erratum: no bound that falls with n holds for tau, so ``PrivKendall`` needs cons
 number of strata is public (``priv_kendall.md``, ``docs/appendix/errata-discovery.md``).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -4,8 +4,6 @@ Kazan, Shi, Groce & Bray (2023), as the baseline of Kalemaj, Kasiviswanathan & R
 covariance measure inside.  Erratum: none.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, ClassVar, Self

@@ -4,8 +4,6 @@ Wang, Pang & Song (2020), appendix F, Algorithm 6.  Errata: Definition 10, whose
 total that is counted afterwards (``docs/appendix/errata-discovery.md``).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self

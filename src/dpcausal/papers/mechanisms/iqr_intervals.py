@@ -4,8 +4,6 @@ Kept beside the algorithm that Kusner et al. (2016) print; the flip distance is 
 Proofs: ``iqr_intervals.md``.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ The corrected one keeps the weights in the l1 ball, without which the gradient t
 covers its own solver: a public number of steps comes within a proved distance of the minimiser, and noise hides it.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -5,8 +5,6 @@ of them; if so the value is released with noise for the interval's length, else 
 records could have changed is released as it is.  Proofs: ``propose_test_release.md``.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """A published system as it stands, run on the exact answer: for comparison, with no guarantee."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

@@ -4,8 +4,6 @@ In a search all answers before the first "above" are "below", so what would be a
 whole list can be brought at once, and one call is one round.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

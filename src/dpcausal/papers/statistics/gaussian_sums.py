@@ -5,8 +5,6 @@ all additions is written out here, so the rounding bound (``hsic.md``, hsic-gaus
 summation; it does assume that numpy's float64 exp is within 8 units in the last place, twice what numpy tests for.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

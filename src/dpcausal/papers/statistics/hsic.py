@@ -4,8 +4,6 @@ Only the published systems need these: the root with Laplacian kernels is ``dpca
 ``hsic.md`` here and there.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

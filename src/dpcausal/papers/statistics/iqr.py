@@ -9,8 +9,6 @@ floating point.  The global sensitivity is U − L, so no additive noise on the 
 Proofs: ``iqr.md``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -8,8 +8,6 @@ and only if z ≥ 0.  One replaced record moves z by at most 1, so one draw of i
 confidence together.  Proofs: ``rank.md``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Donors' weights in a ridge regression of the target, and the reach of one donor.  Proof: ``ridge_weights.md``."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -15,8 +15,6 @@ predictions are a table over those places.  How far the computed table is from t
 the data (``rounding``), and the sensitivity that is stated applies to the computed numbers.  Proofs: ``stability.md``.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -5,8 +5,6 @@ Errata: 4T0√(8 + n)/λ is never below the exact bound on the weights, so DPSC_
 consent only (``docs/appendix/errata-synthetic-control.md``).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -4,8 +4,6 @@ The first step by output perturbation (exact sensitivity) or objective perturbat
 numbers that are wanted, not to the n × m numbers that they are made of.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Callable

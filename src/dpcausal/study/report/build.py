@@ -1,7 +1,5 @@
 """The report of a study: HTML, Markdown and the registry's record, from the ledger alone."""
 
-from __future__ import annotations
-
 import re
 from hashlib import sha256
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The content of a report, as plain blocks: two pages to sign, and an appendix."""
 
-from __future__ import annotations
-
 import json
 import platform
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Figures of results as SVG: what ``Result.plot`` draws, with the same bytes for the same numbers."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from itertools import count

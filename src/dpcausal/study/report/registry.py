@@ -1,7 +1,5 @@
 """A study as a record of the Differential Privacy Deployments Registry, tier 3, for a person to finish."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """Short names of the methods of synthetic control, and the rule of ``"auto"``."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

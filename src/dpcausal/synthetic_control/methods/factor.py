@@ -4,8 +4,6 @@ For many donors.  After three releases everything is free: the low rank, the reg
 the placebo residual of a donor, which then depends on its own row alone.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -3,8 +3,6 @@
 For few donors.  What a donor contributes is m + 1 numbers that depend on its own row and on public numbers only.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """The synthetic control without privacy: weights on the simplex."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
