@@ -10,7 +10,7 @@ from scipy.stats import chi2_contingency, norm
 from typer.testing import CliRunner
 
 import dpcausal as dpc
-from dpcausal.cli.program import app
+from dpcausal.cli import app
 from dpcausal.errors import InfeasibleError, ParameterError
 
 NUMBERS = dpc.Schema({name: dpc.Bounded(-9, 9) for name in "xyz"})
