@@ -151,7 +151,6 @@ def _wide(columns: Columns) -> list[Reals]:
 
 
 def _by_level(columns: Columns) -> list[Reals]:
-    """Return the cells of all levels, each number of few values, and slopes and curves that differ by one of these."""
     terms, groupings = [indicators(codes) for codes in columns.few], [*columns.levels.T, *columns.few]
     if columns.levels.shape[1] > 1:
         cells = np.unique(columns.levels, axis=0, return_inverse=True)[1].ravel()
@@ -219,7 +218,6 @@ def _cut(column: Reals, R: Reals) -> tuple[float, Reals]:
 
 
 def _jumps(z: Reals, U: Reals, pairs: list[Pair]) -> Reals:
-    """Return the sides of the cut that, beside slopes, splits the responses best, and of the best beside that one."""
     first = _best_cut(z, _residual(z, U), pairs)
     return np.column_stack([first, _best_cut(z, _residual(np.column_stack([z, first]), U), pairs)])
 

@@ -66,7 +66,6 @@ def _product_error(rows: int, penalty: float) -> float:
 
 
 def _sum_error(rows: int, each: float, largest: float) -> float:
-    """Return how far a computed sum over rows is from the exact one: each term's error, and that of adding up."""
     return rows * (each + (8200 + rows / CHUNK_ROWS) * _UNIT * (largest + each)) * _UP
 
 

@@ -117,7 +117,7 @@ def frame_cells(
 ) -> Cells:  # fmt: skip
     """Return the cells of a long frame; reads the columns of units and times, and the targets' records.
 
-    ``treated``, given whether names are all texts, tells of a name whether its unit is treated: then it is no donor.
+    ``treated``, given whether names are all texts, says of a name whether its unit is treated: then it is no donor.
     ``declare`` is called before anything of a target but its name is looked at: what follows may show it.
     """
     declared = () if listed_times is None else declared_times(listed_times)

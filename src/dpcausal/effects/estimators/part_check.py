@@ -150,14 +150,12 @@ def _release(answer: Integers, loss: Paid, allotment: CallBudget) -> tuple[Reals
 
 
 def _noise(loss: Paid) -> float:
-    """Return the deviation of the noise of an entry, in records."""
     if isinstance(loss, PureDP):
         return math.sqrt(geometric_variance(laplace_scale(residual_sums_sensitivity(2, Norm.L1).bound, loss))) / GRID
     return gaussian_scale(residual_sums_sensitivity(2).bound, loss) / GRID if isinstance(loss, ZCDP) else 0.0
 
 
 def _predicted_error(n: float, numbers: tuple[Cut, ...], loss: Paid) -> float:
-    """Return the error of the bias in standard deviations of the outcome, of records that are evenly spread."""
     noise, variance = _noise(loss.part(Fraction(1, len(numbers)))), 0.0
     for _, column in numbers:
         bins = QUARTERS * size_of(column)

@@ -162,7 +162,6 @@ class SizedArms:
         return noise_deviation(2 * GRID, loss.part(SUM_SHARE)) * float(self.weights.max()) / 2
 
     def _sums(self, cells: NoisyCells, question: EffectQuestion) -> tuple[Sums, float, float]:
-        """Return the noisy sums given exact counts, the noise of a cell's Σ y², and by how much counts are off."""
         value = question.value
         raw, noise = cells.sums(value, _axes(question, cells))
         N, T, Q = raw[:, list(self.pair)].reshape(3, 2, -1)
