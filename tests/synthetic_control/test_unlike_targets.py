@@ -87,11 +87,11 @@ def test_few_donors_are_answered_where_noise_leaves_them_a_say_and_a_refusal_nam
         return plan_of(panel_of(made[1 : n + 1], made[0], loss, START, BOUNDS), loss=loss)
 
     small = plan(6)
-    assert small.noise_ratio > MOST_NOISE and small.enough_donors > 6
-    assert str(small.enough_donors) in small.verdict
+    assert small.noise_ratio > MOST_NOISE and small.donors_needed > 6
+    assert str(small.donors_needed) in small.verdict
     with pytest.raises(InfeasibleError):
         asked(made[:7], loss)
-    enough = plan(small.enough_donors)
+    enough = plan(small.donors_needed)
     assert enough.noise_ratio <= MOST_NOISE
-    found = asked(made[: small.enough_donors + 1], loss)
+    found = asked(made[: small.donors_needed + 1], loss)
     assert found.interval is None and any(enough.verdict.rstrip(".") == one for one in found.guarantee.caveats)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.direction.scores.anm import WIDTH_SHARE
-from dpcausal.direction.scores.lsnm import LEAST_VALUES, Column, Spline, gaussian_pvalue, half, heaped, spread
+from dpcausal.direction.scores.lsnm import LEAST_VALUES, Column, Spline, half, heaped, joint_normality_pvalue, spread
 from dpcausal.privacy.noise import generator_from_seed
 
 Bits = tuple[bool, bool, bool, bool]
@@ -95,7 +95,7 @@ def of_block(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
     forward, left_y, rest_y = half(x, Spline(x), y)
     backward, left_x, rest_x = half(y, Spline(y), x)
     margin = backward - forward
-    is_clear = is_fine and math.isfinite(margin) and margin != 0 and gaussian_pvalue(x, y) < LEVEL
+    is_clear = is_fine and math.isfinite(margin) and margin != 0 and joint_normality_pvalue(x, y) < LEVEL
     is_forward = margin > 0
     against = model == ADDITIVE and cancelled(*((y, left_y) if is_forward else (x, left_x)))
     favours = is_forward != against if is_clear else bool(rng.random() < 0.5)

@@ -134,7 +134,7 @@ def check_lost(folder: Path | None, path: Path) -> None:
         raise LedgerDamagedError(text, argument="ledger", rule="lost-ledger", hint="restore it from your backup")
 
 
-def check_other(folder: Path, path: Path, own: Path) -> None:
+def refuse_replaced_ledger(folder: Path, path: Path, own: Path) -> None:
     if (known := _at(folder, path, own)) is not None:
         raise LedgerDamagedError(
             f"another ledger was seen here that had spent, and this one is in its place: put that one back, or move "
@@ -198,7 +198,7 @@ class LedgerStore:
                 seen = witness.seen()
                 witness.check(seen, self._account)
                 if seen is None or seen.path != self._name:
-                    check_other(witness.folder, Path(self._name), witness.path)
+                    refuse_replaced_ledger(witness.folder, Path(self._name), witness.path)
 
     @classmethod
     def create(cls, path: Path, first: bytes, witnesses: Path | None) -> LedgerStore:

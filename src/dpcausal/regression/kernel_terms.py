@@ -88,7 +88,7 @@ def more_terms(columns: Columns, U: Reals) -> list[Reals]:
     terms += _by_level(columns)
     if columns.count > 1:
         terms += _of_pairs(columns, U)
-        terms += [_surface(columns.curved, width * columns.count**0.5) for width in SURFACE_WIDTHS]
+        terms += [_landmark_features(columns.curved, width * columns.count**0.5) for width in SURFACE_WIDTHS]
     return [scaled(term) for term in terms]
 
 
@@ -99,7 +99,7 @@ def cut_terms(columns: Columns, left: Reals, *, along_pairs: bool = False) -> li
         jumps = _jumps(z, left, _best_pairs(columns, left) if along_pairs else [])
         terms.append(standardised(jumps))
     if 1 < columns.count <= MOST_CROSSED:
-        terms.append(_crossing(z, _residual(z, left))[:, None])
+        terms.append(_best_product_of_cuts(z, _residual(z, left))[:, None])
     return [scaled(term) for term in terms]
 
 
@@ -184,11 +184,11 @@ def _of_pairs(columns: Columns, U: Reals) -> list[Reals]:
         terms.append(np.column_stack([z[:, i] * z[:, j], curved[:, i] * curved[:, j]]))
         for along in (curved[:, i] + curved[:, j], curved[:, i] - curved[:, j]):
             terms += [curve(standardised(along[:, None])[:, 0], landmarks) for landmarks in ALONG]
-        terms.append(_surface(curved[:, [i, j]], PAIR_WIDTH))
+        terms.append(_landmark_features(curved[:, [i, j]], PAIR_WIDTH))
     return terms
 
 
-def _surface(columns: Reals, width: float) -> Reals:
+def _landmark_features(columns: Reals, width: float) -> Reals:
     marks = columns[np.linspace(0, len(columns) - 1, min(len(columns), SURFACE_LANDMARKS)).astype(np.int64)]
 
     def squared_distances(rows: Reals) -> Reals:
@@ -247,7 +247,7 @@ def _turned(z: Reals, pair: Pair, turn: float) -> Reals:
     return np.asarray(math.cos(turn) * z[:, pair[0]] + math.sin(turn) * z[:, pair[1]])
 
 
-def _crossing(z: Reals, R: Reals) -> Reals:
+def _best_product_of_cuts(z: Reals, R: Reals) -> Reals:
     """Return the product of the sides of two columns' cuts that goes best with the responses.
 
     The best of all cuts at eighths, then each of the two is moved to where it is best beside the other.

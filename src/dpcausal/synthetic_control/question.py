@@ -81,10 +81,10 @@ class Plan:
         if isinstance(self.spent, ZCDP):
             times, amount = times * times, "rho"
         more = f"{math.ceil(10 * times) / 10:g} times the {amount}"
-        return f"Too small: {size} {yard}, more than {MOST_NOISE:g}. Use about {self.enough_donors} donors, or {more}."
+        return f"Too small: {size} {yard}, more than {MOST_NOISE:g}. Use about {self.donors_needed} donors, or {more}."
 
     @property
-    def enough_donors(self) -> int | None:
+    def donors_needed(self) -> int | None:
         """How many donors, at this loss, bring the noise down to what is not refused; ``None`` if that is not known."""
         return None if self.noise_ratio is None else math.ceil(self.noise_ratio / MOST_NOISE * self.donors)
 

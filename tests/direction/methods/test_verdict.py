@@ -95,7 +95,7 @@ def test_exchanging_the_columns_exchanges_what_a_block_says() -> None:
     for seed in range(8):
         x, y = cubic(133, seed).T
         a, d, f, g = decisions_of_blocks(x, y, 1)
-        is_clear = lsnm.gaussian_pvalue(x, y) < bits.LEVEL  # else a random bit takes its place, either way round
+        is_clear = lsnm.joint_normality_pvalue(x, y) < bits.LEVEL  # else a random bit takes its place, either way round
         assert decisions_of_blocks(y, x, 1) == (a, d != is_clear, g, f)
 
 
@@ -237,8 +237,8 @@ def test_the_test_of_ranks_has_about_its_level_and_sees_what_is_not_gaussian(kin
         rng = np.random.default_rng([seed, 4])
         x, e = rng.uniform(-1, 1, (2, 150)) if kind == "uniform" else rng.standard_normal((2, 150))
         y = x + 0.5 * e + (x**2 if kind == "square" else 0)
-        rejected += lsnm.gaussian_pvalue(x, y) < bits.LEVEL
-        assert lsnm.gaussian_pvalue(np.exp(x), np.exp(y)) == lsnm.gaussian_pvalue(x, y)
+        rejected += lsnm.joint_normality_pvalue(x, y) < bits.LEVEL
+        assert lsnm.joint_normality_pvalue(np.exp(x), np.exp(y)) == lsnm.joint_normality_pvalue(x, y)
     # Two tests of level .1, and their distribution is near: at most .2 and six standard errors of 100.
     assert rejected < 45 if kind == "normal" else rejected > 60
 

@@ -208,7 +208,7 @@ class Verdict(DirectionMethod):
     def release(self, run: Run[Pair]) -> Released:
         """Return the four noisy counts, what they show at which p-value, and the verdict."""
         question, size = run.question, self.rows_per_block or 1
-        answers_of = partial(partial, _bits, size, self.model)
+        answers_of = partial(partial, _block_decisions, size, self.model)
         bits = block_answers(run.data, self.blocks or 1, 4, run.rng, answers_of, size).astype(np.bool_).tolist()
         query = bit_counts(bits, "associated, favouring and misfitting blocks", question.unit)
         counts: tuple[int, int, int, int] = tuple(cube(query, run.budget, run.loss).tolist())
@@ -243,7 +243,7 @@ class Verdict(DirectionMethod):
         return Counts(self.blocks or 1, cube_tail(epsilon), epsilon)
 
 
-def _bits(size: int, model: str, seeds: tuple[int, ...], private: Columns, parts: Parts) -> list[Bits]:
+def _block_decisions(size: int, model: str, seeds: tuple[int, ...], private: Columns, parts: Parts) -> list[Bits]:
     decisions = []
     with one_thread():
         for block, part in parts:

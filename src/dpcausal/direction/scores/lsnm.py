@@ -199,7 +199,7 @@ def normal_scores(values: Column) -> Column:
     return np.asarray(scores / scores.std())
 
 
-def gaussian_pvalue(x: Column, y: Column) -> float:
+def joint_normality_pvalue(x: Column, y: Column) -> float:
     """Return the smaller p-value of two tests that the normal scores of n rows are jointly Gaussian.
 
     T = n Σ (mean h_i(u) h_j(v))²,  v = (w − ρu)/√(1 − ρ²),  about χ² with 5 degrees of freedom

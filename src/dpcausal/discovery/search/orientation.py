@@ -29,7 +29,7 @@ class Marks:
             self.open[a].add(b)
             self.open[b].add(a)
 
-    def open_unsure(self, edges: Iterable[Pair]) -> None:
+    def leave_unsure_open(self, edges: Iterable[Pair]) -> None:
         """Make open edges of some unsure pairs: nothing more is to be concluded."""
         for a, b in map(tuple, self.unsure.intersection(edges)):
             self.open[a].add(b)

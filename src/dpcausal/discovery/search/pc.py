@@ -183,7 +183,7 @@ def _sure_marks(nodes: Sequence[str], skeleton: Skeleton, knowledge: Knowledge) 
 
 def _closed(nodes: Sequence[str], marks: Marks, skeleton: Skeleton, knowledge: Knowledge) -> Cpdag:
     close_under_meek(marks, lambda a, b: not knowledge.allows(a, b))
-    marks.open_unsure(skeleton.edges)
+    marks.leave_unsure_open(skeleton.edges)
     apply_knowledge(marks, knowledge)
     return Cpdag.of_marks(nodes, marks)
 

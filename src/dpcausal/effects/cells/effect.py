@@ -126,8 +126,8 @@ def fields_in(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the fields of an effect in some strata and its notes; ``each`` has their sums, then coarser ones."""
     sums, supported, width = each[0], each[0].supported, value.width
-    total = sums.standard.sum()
-    share = float(np.clip(sums.standard[:, supported].sum() / total, 0, 1)) if total > 0 else 0.0
+    total = sums.population_counts.sum()
+    share = float(np.clip(sums.population_counts[:, supported].sum() / total, 0, 1)) if total > 0 else 0.0
     if not supported.any() or share < LEAST_SHARE:
         reason = UNSUPPORTED if sums.noise[0, 0] > 0 else EMPTY
         none = Ratio(None, None, reason) if value.degree == 1 else None

@@ -76,17 +76,17 @@ class Sums:
     observed_noise: float = 0.0
 
     @property
-    def standard(self) -> Reals:
+    def population_counts(self) -> Reals:
         return self.N if self.observed is None else self.observed
 
     def weights(self, treated_only: bool) -> Reals:
-        return np.asarray(self.standard[1] if treated_only else self.standard.sum(axis=0))
+        return np.asarray(self.population_counts[1] if treated_only else self.population_counts.sum(axis=0))
 
     @property
     def supported(self) -> Mask:
         """The strata in which both arms can be distinguished from the noise."""
         enough = self.N.min(axis=0) >= least_count(math.sqrt(self.noise[0, 0]))
-        return np.asarray(enough & (self.standard.min(axis=0) >= LEAST_RATIO * math.sqrt(self.observed_noise)))
+        return np.asarray(enough & (self.population_counts.min(axis=0) >= LEAST_RATIO * math.sqrt(self.observed_noise)))
 
     @property
     def ratio(self) -> float:

@@ -187,12 +187,12 @@ class GlobalCrt(IndependenceTest):
             left = fitted_residuals(chunks, left, fit_weights(chunks, left, self.penalty or 0))
         statistics = np.zeros(1 + (self.resamples or 0))
         own = np.clip((rows.pair[0] - distribution.centre) / half, -1, 1)
-        statistics[0] = _summed(own[None, :], left[:, 0])[0]
+        statistics[0] = _chunked_product(own[None, :], left[:, 0])[0]
         at_once = max(1, CELLS // rows.n)
         for start in range(1, statistics.size, at_once):
             size = min(at_once, statistics.size - start)
             copies = np.clip((distribution.copies(size, bounds, rng) - distribution.centre) / half, -1, 1)
-            statistics[start : start + size] = _summed(copies, left[:, 0])
+            statistics[start : start + size] = _chunked_product(copies, left[:, 0])
         return statistics
 
 
@@ -221,7 +221,7 @@ def released_decision(
     return Released(margin, None, margin > 0)
 
 
-def _summed(left: Reals, right: Reals) -> Reals:
+def _chunked_product(left: Reals, right: Reals) -> Reals:
     total = np.zeros(len(left))
     for start in range(0, len(right), CHUNK_ROWS):
         part = slice(start, start + CHUNK_ROWS)
