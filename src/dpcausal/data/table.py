@@ -126,7 +126,7 @@ class Table(Frozen):
         if isinstance(limit, bool) or not isinstance(limit, (int, np.integer)) or limit < 1:
             raise ParameterError("max_rows must be an integer of at least 1")
         known_as = checked_name(name)
-        if missing not in MISSING_RULES:
+        if not isinstance(missing, str) or missing not in MISSING_RULES:
             raise ParameterError(f"missing must be one of {', '.join(MISSING_RULES)}")
         if missing == "level":
             schema = levelled(schema)
