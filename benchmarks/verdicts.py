@@ -26,7 +26,7 @@ from dpcausal.privacy.noise import add_cube, add_geometric
 NAMES = ("x", "y")
 
 
-def of_columns(columns: Columns, loss: dpc.Loss) -> dpc.Table:
+def of_columns(columns: Columns, loss: Any) -> dpc.Table:
     named = dict(zip(NAMES, columns, strict=True))
     bounds = {name: dpc.Bounded(float(np.nanmin(v)), float(np.nanmax(v))) for name, v in named.items()}
     return dpc.Table(named, dpc.Schema(bounds), dpc.Ledger.in_memory(loss))

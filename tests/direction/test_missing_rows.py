@@ -24,7 +24,7 @@ def frame(seed: int, share: float = 0.3) -> Frame:
     return columns
 
 
-def asked(columns: Frame, loss: dpc.Loss | None = None) -> dpc.Direction:
+def asked(columns: Frame, loss: Any = None) -> dpc.Direction:
     paid = dpc.PureDP(1.0) if loss is None else loss
     ledger = dpc.Ledger.in_memory(dpc.PureDP(10)) if loss is None else dpc.Ledger.without_privacy()
     table = dpc.Table(columns, SCHEMA, ledger)

@@ -11,7 +11,7 @@ from dpcausal.statistics.contrasts import contrasts_sensitivity
 N = 3000
 LEVELS = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1, 2]), "c": dpc.Levels([0, 1])})
 NUMBERS = dpc.Schema({name: dpc.Bounded(-4, 4) for name in "abc"})
-METHODS: dict[str, tuple[dpc.Schema, dpc.Loss]] = {
+METHODS: dict[str, tuple[dpc.Schema, Any]] = {
     "table": (LEVELS, dpc.PureDP(1.0)),
     "parities": (LEVELS, dpc.ZCDP(0.5)),
     "whitened": (LEVELS, dpc.ZCDP(0.5)),
@@ -32,7 +32,7 @@ def frame(name: str, seed: int, share: float = 0.3) -> Frame:
     return columns
 
 
-def asked(columns: Frame, name: str, missing: str = "drop", loss: dpc.Loss | None = None) -> Any:
+def asked(columns: Frame, name: str, missing: str = "drop", loss: Any = None) -> Any:
     schema, usual = METHODS[name]
     paid = usual if loss is None else loss
     ledger = (
