@@ -143,7 +143,7 @@ def test_where_a_graph_lacks_an_edge_that_a_test_found_a_sentence_says_on_which_
 def test_odds_are_those_of_the_loss() -> None:
     from dpcausal.study.report.findings import odds as _odds
 
-    assert "85 %" in _odds(dpc.PureDP(1.75)) and _odds(None) == "" and "50 %" in _odds(dpc.PureDP(0.001))
+    assert "86 %" in _odds(dpc.PureDP(1.75)) and _odds(None) == "" and "51 %" in _odds(dpc.PureDP(0.001))
 
 
 def test_a_figure_has_the_same_bytes_for_the_same_numbers_and_ids_of_its_own(study: dpc.Study) -> None:

@@ -35,7 +35,8 @@ def document(inputs: ReportInputs) -> list[Block]:
 
 def _second_page(inputs: ReportInputs, figures: Figures) -> list[Block]:
     plan = inputs.plan
-    rows: list[tuple[str, ...]] = [("#", "Analysis", "Method", "n", "Cost", "SE", "SE of noise", "Paid (UTC)")]
+    head = ("#", "Analysis", "Method", "n in the data", "Privacy loss", "SE", "SE of noise", "Answered (UTC)")
+    rows: list[tuple[str, ...]] = [head]
     entries = {str(json.loads(entry.detail).get("asked", "")): entry for entry in inputs.entries}
     for number, one in enumerate((one for one in plan.questions if one.answer is not None), start=1):
         answer, entry = answers_of(one.answer)[0], entries.get(one.key)
@@ -55,7 +56,7 @@ def _second_page(inputs: ReportInputs, figures: Figures) -> list[Block]:
                    Block("table", "Variables", rows=_variables(inputs, inputs.schema))]  # fmt: skip
     blocks += [Block("heading", "Privacy statement"), _statement(inputs, figures),
                Block("heading", "Text for a methods section"), Block("quote", _methods(inputs)),
-               Block("heading", "Responsibility and approval"),
+               Block("heading", "Responsibility and approval"), Block("text", _reasons(inputs)),
                Block("table", "Approval", rows=_approval(inputs))]  # fmt: skip
     verify = f"dpcausal ledger verify {inputs.file.ledger} --fingerprint {plan.head}"
     return [*blocks, Block("small", f"Verify: {verify} · {', '.join(_versions())}")]
@@ -76,7 +77,7 @@ def _estimands(inputs: ReportInputs) -> str:
         largest = sorted(others, key=lambda one: -abs(one.difference))[:3]
         if largest:
             listed = ", ".join(f"{wording.group(one.name)} {signed_text(round(one.difference, 2))}" for one in largest)
-            parts.append(f"Largest baseline differences, treated minus control in standard deviations: {listed}.")
+            parts.append(f"Baseline differences, treated minus control, in standard deviations: {listed}.")
     if inputs.file.person:
         parts.append("Each person counts once: an effect averages all rows of a person, a test uses one of them.")
     return " ".join(dict.fromkeys(parts))
@@ -122,8 +123,10 @@ def _statement(inputs: ReportInputs, figures: Figures) -> Block:
     caption = f"Budget {symbol} = {plan.total}, of which {plan.spent} was used and {plan.rest} is left."
     bar = figures.drawn(lambda ax: draw_budget(ax, shares, total, symbol), caption, (3.4, 1.1))
     public = public_text(text for one in inputs.guarantees for text in one.public) or "the number of records"
+    public += "" if "the order of the rows" in public else ", the order of the rows"
     units = "; ".join(dict.fromkeys(f"{unit_text(one.unit)} ({one.relation.value})" for one in inputs.guarantees))
-    lines = (f"Protected: {units or inputs.person}.", f"Public: {public}, the order of the rows.",
+    public = public.replace("the seed", "the seed that divides the data (the noise does not use it)")
+    lines = (f"Protected: {units or inputs.person}.", f"Public: {public}.",
              "Not covered: other publications from these data; access to the analysis computer; timing; a restored "
              "older ledger.")  # fmt: skip
     return Block("picture", caption, lines=(bar,), right=(Block("list", lines=lines),))
@@ -131,14 +134,15 @@ def _statement(inputs: ReportInputs, figures: Figures) -> Block:
 
 def _methods(inputs: ReportInputs) -> str:
     answered = [one for one in inputs.plan.questions if one.state == ANSWERED]
-    questions = " ".join(f"({number}) {inputs.wording.question(one.question)} Method: {one.method}, {one.cost}."
-                         for number, one in enumerate(answered, 1))  # fmt: skip
+    listed = " ".join(f"({number}) {inputs.wording.question(one.question)} Method: {one.method}, {one.cost}."
+                      for number, one in enumerate(answered, 1))  # fmt: skip
+    questions = f"The questions were: {listed}" if answered else "No question was answered yet."
     missing = "" if inputs.file.panel else f" {MISSING.get(inputs.file.missing, '')}"
     variant = {PureDP: "ε-differential privacy", ApproxDP: "(ε, δ)-differential privacy"}.get(
         type(inputs.spent), "zero-concentrated differential privacy")  # fmt: skip
     opendp = next((one.removeprefix("opendp ") for one in _versions() if one.startswith("opendp")), "")
     return (
-        f"We analysed {inputs.plan.n:,} {inputs.plan.records}. {questions or 'No question was answered yet.'} All "
+        f"The data hold {inputs.plan.n:,} {inputs.plan.records}. {questions} All "
         f"results together satisfy {variant} with {inputs.spent_text} for each {inputs.person}'s complete record under "
         f"replace-one neighbours (dpcausal {version('dpcausal')}; OpenDP {opendp} samplers).{missing} Values beyond "
         "the declared bounds count as the bound. Standard errors, 95 % confidence intervals and p-values account for "
@@ -146,15 +150,20 @@ def _methods(inputs: ReportInputs) -> str:
     )
 
 
+def _reasons(inputs: ReportInputs) -> str:
+    disclosure = inputs.file.disclosure
+    reason = disclosure.justification or FILL.format("reason")
+    earlier = disclosure.looked_at_before or FILL.format("any earlier access")
+    return f"Reason for ε: {reason.rstrip('.')}. Earlier access to these data: {earlier.rstrip('.')}."
+
+
 def _approval(inputs: ReportInputs) -> tuple[tuple[str, ...], ...]:
-    file, disclosure = inputs.file.approvers, inputs.file.disclosure
+    file = inputs.file.approvers
     return (
         ("Role", "Name, institution", "Date", "Signature"),
         ("Data controller", file.controller or FILL.format("name"), "", ""),
         ("Analyst (wrote the study file)", file.analyst or FILL.format("name"), "", ""),
         ("Privacy officer (approves ε)", file.privacy_officer or FILL.format("name"), "", ""),
-        ("Reason for ε", disclosure.justification or FILL.format("reason"), "", ""),
-        ("Earlier access to these data", disclosure.looked_at_before or FILL.format("any earlier access"), "", ""),
     )
 
 
@@ -189,7 +198,7 @@ def _appendix(inputs: ReportInputs, figures: Figures) -> list[Block]:
                 blocks.append(Block("picture", one.about, lines=(figure,)))
             blocks.append(Block("list", lines=tuple(dict.fromkeys(f"{part[:1].upper()}{part[1:].rstrip('.')}."
                                                                   for part in points))))  # fmt: skip
-    rows = [("Spend", "Paid (UTC)", "Task", "Cost", "Result")]
+    rows = [("Spend", "Date (UTC)", "Task", "Privacy loss", "Result")]
     for entry in inputs.entries:
         key = str(json.loads(entry.detail).get("asked", ""))
         paid = [one for one in plan.questions if one.key and one.key == key]

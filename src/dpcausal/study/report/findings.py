@@ -35,7 +35,7 @@ FILL = "[to be filled in: {}]"
 CONFOUNDING = "No unmeasured confounding: every common cause of treatment and outcome is adjusted for."
 ASSUMPTIONS: dict[str, tuple[str, ...]] = {
     "effect": (CONFOUNDING,),
-    "ci_test": ("The test models how both columns depend on the conditioning columns.",),
+    "ci_test": ("The test adjusts for the conditioning columns only.",),
     "direction": ("Additive independent noise, no common cause, no selection and no feedback.",),
     "discover": ("No unmeasured common causes, and no independence by accident (faithfulness).",),
     "did": ("Parallel trends: without treatment all cohorts would have changed alike.", "No anticipation."),
@@ -44,8 +44,8 @@ ASSUMPTIONS: dict[str, tuple[str, ...]] = {
                           "like them.",),
 }  # fmt: skip
 LIMITS: dict[str, tuple[str, ...]] = {
-    "effect": ("How or why the treatment works.",),
-    "ci_test": ("How large the association is. No detection is no evidence of independence.",),
+    "effect": ("How the effect comes about.",),
+    "ci_test": ("How large the association is.",),
     "direction": ("A proof of the direction: observational data give weak evidence.",),
     "discover": ("Weak associations, or those hidden by the noise. A missing edge is no evidence of independence.",),
     "did": ("Effects on persons without an outcome in every period.",),
@@ -153,7 +153,7 @@ def _answer_box(inputs: ReportInputs) -> tuple[str, tuple[str, ...]]:
         head, noise = f"{'Yes. ' if yes else ''}{sentence}{f', from {arms}' if arms else ''}.", ""
     else:
         head, noise = f"No conclusion. {_compatible(wording, answer, estimate)}", wording.noise_sentence(answer)
-    more = [wording.outside_sentence(answer), noise, _design_sentence(inputs), _group_sentence(inputs, answer),
+    more = [wording.outside_sentence(answer), noise, _design_sentence(inputs, answer), _group_sentence(inputs, answer),
             *disagreements(inputs.results, wording)]  # fmt: skip
     return head, tuple(part for part in more if part)
 
@@ -166,14 +166,20 @@ def _compatible(wording: Wording, answer: Any, estimate: Estimate) -> str:
             f"{high} in {wording.measured(answer)}.")  # fmt: skip
 
 
-def _design_sentence(inputs: ReportInputs) -> str:
+def _design_sentence(inputs: ReportInputs, answer: Any) -> str:
     design = inputs.file.design
     if design is None:
         return "No design was declared, so the difference is an association and not necessarily an effect."
     if not inputs.randomised:
         return "The comparison is observational: it is an effect only if all confounders are adjusted for."
     within = f" within {inputs.wording.listed(design.within)}" if design.within else ""
-    return f"The treatment was assigned at random{within}, so the difference can be read as an effect."
+    treatment = inputs.wording.label(getattr(answer, "treatment", None) or "the treatment")
+    treatment = f"{treatment[:1].upper()}{treatment[1:]}"
+    text = f"{treatment} was assigned at random{within}: the difference can be read as an effect."
+    if design.unit_of_assignment is None:
+        return text
+    return (f"{text} It was assigned by {design.unit_of_assignment}; the intervals treat {inputs.plan.records} as "
+            "independent and may be too narrow.")  # fmt: skip
 
 
 def _group_sentence(inputs: ReportInputs, answer: Any) -> str:
@@ -187,10 +193,10 @@ def _group_sentence(inputs: ReportInputs, answer: Any) -> str:
     clear, open_ones = list[str](), list[str]()
     for name, ends in groups:
         (open_ones if ends[0] <= 0 <= ends[1] else clear).append(name)
-    parts = [f"The interval excludes 0 for {' and '.join(clear)}"] if clear else []
-    parts += [f"{'for' if clear else 'The interval includes 0 for'} {' and '.join(open_ones)}"
-              f"{' it includes 0' if clear else ''}"] if open_ones else []  # fmt: skip
-    return f"{'; '.join(parts)}. The study is too small to show whether the groups differ."
+    parts = [f"The interval excludes 0 for {' and '.join(clear)}."] if clear else []
+    parts += [f"It includes 0 for {' and '.join(open_ones)}." if clear else "The interval of each group includes 0."
+              ] if open_ones else []  # fmt: skip
+    return f"{' '.join(parts)} This does not show that the groups differ."
 
 
 def _figures(inputs: ReportInputs, figures: Figures) -> list[Block]:
@@ -200,9 +206,11 @@ def _figures(inputs: ReportInputs, figures: Figures) -> list[Block]:
         names = {one.group: inputs.wording.group(one.group) for one in getattr(answer, "by_group", ())}
         options = {"names": names, "label": inputs.wording.axis(answer)} if isinstance(answer, Effect) else {}
         noise, decimals = getattr(answer, "noise_error", None), decimals_of(getattr(answer, "interval", None))
-        line = f" The thin line is the noise alone (±{number_text(1.96 * noise, decimals)})." if noise else ""
-        caption = (f"Figure {number}. {inputs.wording.question(question)} The intervals include sampling error and the "
-                   f"noise added for privacy.{line}")  # fmt: skip
+        reach = "" if noise is None else number_text(1.96 * noise, decimals)
+        line = f" The thin line is the 95 % range of the noise (±{reach})." if noise else ""
+        about = inputs.wording.question(question)
+        caption = (f"Figure {number}. {about} The confidence intervals (CI) include sampling error and the noise added "
+                   f"for privacy.{line}")  # fmt: skip
         blocks.append(Block("picture", caption, lines=(figures.of(answer, text, **options),)))
     return blocks
 
@@ -222,7 +230,7 @@ def _assumptions(inputs: ReportInputs) -> tuple[str, ...]:
                          f"outcome: it could explain the estimate ({limit}: the end of the interval).")  # fmt: skip
     unit = design.unit_of_assignment if design else None
     lines.append(f"Independent {inputs.plan.records}." + (
-        f" Treatment was assigned by {unit}; if its members are alike, the intervals are too narrow." if unit else
+        f" If those of one {unit} are alike, the intervals are too narrow." if unit else
         " If they are clustered (clinics, households), the intervals are too narrow."))  # fmt: skip
     for name in dict.fromkeys(str(question.arguments.get("outcome")) for question, _ in inputs.results):
         column = None if inputs.schema is None else inputs.schema.get(name)
@@ -240,12 +248,12 @@ def _limits(inputs: ReportInputs) -> tuple[str, ...]:
     for _, answer in inputs.results:
         groups = [one for one in getattr(answer, "by_group", ()) if one.interval is not None]
         if len(groups) >= 2:
-            widest = max((one.interval for one in groups), key=lambda ends: ends[1] - ends[0])
-            sizes = [one.estimate for one in groups]
-            unnoticed = inputs.wording.amount(answer, (widest[1] - widest[0]) / 2**0.5, widest)
-            observed = inputs.wording.amount(answer, max(sizes) - min(sizes), widest)
-            lines.append(f"Whether the groups differ: they differ by {observed} here, and a difference below about "
-                         f"{unnoticed} would not be detected.")  # fmt: skip
+            largest, least = (choose(groups, key=lambda one: one.estimate) for choose in (max, min))
+            halves = [(one.interval[1] - one.interval[0]) / 2 for one in (largest, least)]
+            difference, half = largest.estimate - least.estimate, math.hypot(*halves)
+            size = inputs.wording.amount(answer, difference, largest.interval)
+            names = " and ".join(inputs.wording.group(one.group) for one in (largest, least))
+            lines.append(f"Whether groups differ: {names} differ by {size} (95 % CI ±{number_text(half)}).")
     for question, _ in inputs.results:
         lines += LIMITS.get(question.task, ())
     lines.append("Anything about people, places or times outside these data.")
@@ -255,7 +263,9 @@ def _limits(inputs: ReportInputs) -> tuple[str, ...]:
 def _privacy_in_brief(inputs: ReportInputs) -> str:
     units = "; ".join(dict.fromkeys(unit_text(one.unit) for one in inputs.guarantees)) or f"one {inputs.person}"
     plan = inputs.plan
-    text = f"Protected: {units}. Total budget {plan.budget}; {plan.spent} was used, {plan.rest} is left. "
+    symbol, *_ = plan.amounts
+    text = (f"Protected: {units}. {symbol} limits what all results reveal about one {inputs.person}: smaller is safer. "
+            f"Budget {plan.budget}; {plan.spent} was used, {plan.rest} is left. ")  # fmt: skip
     return text + (odds(inputs.spent) or "Nothing was spent yet.")
 
 
@@ -267,5 +277,5 @@ def odds(spent: Loss | None) -> str:
     epsilon = zcdp_epsilon(spent.rho, delta) if isinstance(spent, ZCDP) else spent.epsilon
     chance = min(1 / (1 + math.exp(-epsilon)), 0.999)
     but = f", except with probability {delta:.0e}" if delta else ""
-    return ("Meaning in the worst case: a guess about one participant that is right with 50 % beforehand is right "
-            f"with at most {100 * chance:.0f} % for a reader of everything published here{but}.")  # fmt: skip
+    return ("Worst case: whoever must choose between two equally likely possibilities for one participant's data is "
+            f"right at most {math.ceil(100 * chance)} % of the time after reading all results{but}.")  # fmt: skip
