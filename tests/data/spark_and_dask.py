@@ -108,9 +108,9 @@ def test_an_answer_that_needs_an_order_is_refused_of_rows_and_the_same_of_keys(
     keyed = hostile().append_column("id", pa.array(np.arange(N)))
     frame = frame_of(spark, home, keyed).repartition(3)
     ledger = dpc.Ledger.in_memory(dpc.PureDP(100), accept_large_epsilon=True)
-    with pytest.raises(ParameterError, match="this spark query gives them none: tell them apart by a column, person="):
+    with pytest.raises(ParameterError) as refused:
         dpc.ci_test(dpc.Table(frame, SCHEMA, ledger), "x", "y", given=[], loss=dpc.PureDP(1))
-    assert not ledger.entries()
+    assert refused.value.rule == "row-order" and not ledger.entries()
     found = []
     for one in (frame, keyed.to_pandas()):
         with dpc.simulated_noise(3):
@@ -222,8 +222,9 @@ def test_a_dask_query_that_shuffles_has_no_order() -> None:
     frame, schema = dd.from_pandas(rows, npartitions=3), dpc.Schema(dict.fromkeys("xy", dpc.Bounded(0, 1)))
     for moved in (frame.merge(frame[["id"]], on="id"), frame.sort_values("x"), frame.shuffle("id")):
         ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
-        with pytest.raises(ParameterError, match="tell them apart by a column, person="):
+        with pytest.raises(ParameterError) as refused:
             dpc.ci_test(dpc.Table(moved, schema, ledger), "x", "y", given=[], loss=dpc.PureDP(1))
+        assert refused.value.rule == "row-order"
         assert not ledger.entries()
     still = frame.assign(y=frame.x * 2)[frame.x >= 0]
     dpc.ci_test(dpc.Table(still, schema, dpc.Ledger.in_memory(dpc.PureDP(1))), "x", "y", given=[], loss=dpc.PureDP(1))
@@ -281,7 +282,7 @@ def test_rows_that_are_no_longer_those_counted_give_no_figure(spark: SparkSessio
     frame = spark.range(30).mapInArrow(read, "x double, y double")
     table = dpc.Table(frame, dpc.Schema(dict.fromkeys("xy", dpc.Bounded(0, 1))), ledger)
     more.touch()
-    with pytest.raises(SchemaError, match="no longer has the number of rows"):
+    with pytest.raises(SchemaError):
         dpc.moments(table, ["x", "y"], loss=LOSS)
     assert len(ledger.entries()) == 1
 

@@ -1,4 +1,4 @@
-"""The command ``dpcausal init``: a study file from answers about each column; no value is escaped or stored."""
+"""The command ``dpcausal init``: a study file from answers about each column; no value is shown or stored."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -58,7 +58,7 @@ def init_command(
         source: Any = _confirmed_format(likely_format(data)) if is_text else data
         names, path_in_study = names_of(source, header), seen_from(out.parent, data)
         file = replace(source, path=path_in_study) if isinstance(source, TextFile) else path_in_study
-        echo(f"Reading the names of {len(names)} columns. No value is escaped or stored.\n\n{INTRODUCTION}")
+        echo(f"Reading the names of {len(names)} columns. No value is shown or stored.\n\n{INTRODUCTION}")
         interview = Interview(names, lambda entries: draft(file, file=out.name, **entries))
         try:
             interview.run()
@@ -85,6 +85,12 @@ def _ask(prompt: str, default: Any = "", kind: Any = str, visible: bool = False)
     except ValueError:
         echo("      Write a number, such as 0.5.")
         return _ask(prompt, default, kind, visible)
+
+
+def _yes(prompt: str, default: str) -> bool:
+    while (answer := YES.get(_ask(prompt, default).strip().lower())) is None:
+        echo("      Write yes or no.")
+    return answer
 
 
 def _confirmed_format(likely: Any) -> Any:
@@ -154,12 +160,14 @@ class Interview:
 
     def _column(self, place: int) -> bool:
         from dpcausal.study.draft import declared
+        from dpcausal.study.wording import is_affirmative
 
         name, columns = self.names[place], self.entries["columns"]
         if name == self.entries["person"]:
             return False
         width = max(len(escaped(one)) for one in self.names)
-        column = declared(_ask(f"[{place + 1}/{len(self.names)}] {escaped(name):{width}}"))
+        answer = _ask(f"[{place + 1}/{len(self.names)}] {escaped(name):{width}}")
+        column = declared("" if answer.strip().lower() == "skip" else answer)
         columns.pop(name, None)
         if column is None:
             return True
@@ -167,6 +175,12 @@ class Interview:
             echo("      A column without a name cannot be used: it is left out.")
             return True
         columns[name] = column
+        levels = [str(level) for level in column.get("levels", ())]
+        if len(levels) == 2 and is_affirmative(*levels):
+            column["levels"] = column["levels"][::-1]
+            echo(f"      Order: {levels[1]}, {levels[0]}. The last category is the treated or counted one.")
+        if len({level.casefold() for level in levels}) < len(levels):
+            echo("      Some categories differ only in upper and lower case: they count as different ones.")
         described = _ask("      label; unit; source of these values [Enter: later]").split(";")
         parts = zip(("label", "unit", "source"), (part.strip() for part in described), strict=False)
         columns[name] |= {key: part for key, part in parts if part}
@@ -200,7 +214,7 @@ class Interview:
         one: dict[str, Any] = {"name": task.replace("_", "-"), "task": task}
         if task == "effect":
             one |= {"treatment": self._several("  Treatment", 1, 1)[0], "outcome": self._several("  Outcome", 1, 1)[0]}
-            if YES.get(_ask("  Was the treatment randomised? [no]", "no").lower(), False):
+            if _yes("  Was the treatment randomised? [no]", "no"):
                 one["adjust"] = self._several("  Randomised within which columns, as a,b [Enter: none]", 0, 40)
                 self.entries["design"] = {"type": "randomised", "within": one["adjust"]}
             else:
@@ -228,5 +242,5 @@ class Interview:
 
     def _summary(self) -> None:
         echo(f"\n{self.text()}")
-        if not YES.get(_ask("Is it right? yes, or back to change the last answers [yes]", "yes").lower(), False):
+        if not _yes("Is it right? yes, or back to change the last answers [yes]", "yes"):
             raise BackError

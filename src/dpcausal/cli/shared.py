@@ -71,9 +71,9 @@ def print_json(value: Any) -> None:
 
 @contextmanager
 def exit_codes() -> Iterator[None]:
-    """Turn the library's errors into one line on standard error and an exit code; nothing else is escaped.
+    """Turn the library's errors into one line on standard error and an exit code; nothing else is shown.
 
-    An answer that is not in its ledger is escaped, and the code is not 0: nobody can read it again.
+    An answer that is not in its ledger is shown, and the code is not 0: nobody can read it again.
     """
     with _unsaved_warnings() as lost:
         try:
@@ -199,7 +199,7 @@ class Call:
                 self._print(result)
             sys.stdout.flush()
         if not released:
-            self.save(result)  # says that there is nothing to save, but of an answer that was paid for and is escaped
+            self.save(result)  # says that there is nothing to save, but of an answer that was paid for and is shown
         if self.plot is not None:
             result.plot().figure.savefig(self.plot)
 

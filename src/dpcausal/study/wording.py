@@ -198,7 +198,7 @@ class Wording:
 
     def effect_sentence(self, answer: Any, estimate: Estimate) -> str:
         treatment = getattr(answer, "treatment", None)
-        cause = self.label(treatment) if treatment else "the treatment"
+        cause = self._comparison(answer) if treatment else "the treatment"
         cause, what = f"{cause[:1].upper()}{cause[1:]}", self.measured(answer)
         if estimate.size is None:
             return f"{cause} and {what}: no result ({estimate.reason})."
@@ -218,6 +218,14 @@ class Wording:
         if is_share:
             return f"{cause} is associated with a difference in {what}: it is {size} {kind} ({interval})."
         return f"{cause} is associated with {kind} {what}, by {size} ({interval})."
+
+    def _comparison(self, answer: Any) -> str:
+        """Return the treatment, with the levels that are compared unless they are yes and no."""
+        label, levels = self.label(answer.treatment), self.levels.get(answer.treatment, {})
+        treated, control = getattr(answer, "treated", None), getattr(answer, "control", None)
+        if treated is None or control is None or is_affirmative(str(treated), str(control)):
+            return label
+        return f"{label} = {levels.get(str(treated), treated)} (compared with {levels.get(str(control), control)})"
 
     def is_causal(self, answer: Any) -> bool:
         quasi_experiment = isinstance(answer, (SyntheticControl, Discontinuity, GroupTimeEffects))
@@ -319,6 +327,21 @@ def unit_text(unit: Unit) -> str:
         Unit.DONOR: "one control unit with its whole series; the treated unit is not protected",
         Unit.TEST_ROW: "one row of the test half only", Unit.TRAINING_ROW: "one row of the training half only",
     }.get(unit, unit.value)  # fmt: skip
+
+
+AFFIRMATIVE = {"yes", "y", "true", "1", "treated", "treatment", "exposed", "active"}
+NEGATIVE = {"no", "n", "false", "0", "none", "control", "untreated", "unexposed", "placebo"}
+
+
+def is_affirmative(treated: str, control: str) -> bool:
+    """Return whether one level says that something is so, and the other that it is not.
+
+    Examples
+    --------
+    >>> is_affirmative("yes", "no"), is_affirmative("no", "yes")
+    (True, False)
+    """
+    return treated.casefold() in AFFIRMATIVE and control.casefold() in NEGATIVE
 
 
 def public_text(items: Iterable[str]) -> str:

@@ -95,6 +95,8 @@ def _variables(inputs: ReportInputs, schema: Schema) -> tuple[tuple[str, ...], .
             labels = inputs.wording.levels.get(name, {})
             named = (f"{one} = {labels[str(one)]}" if str(one) in labels else str(one) for one in column.labels)
             values = ", ".join(named)
+        if column.missing:
+            values += f"; missing: {', '.join(map(str, column.missing))}"
         meaning = meanings.get(name) or inputs.wording.labels.get(name, "")
         rows.append((name, meaning, values, origins.get(name, FILL.format("source"))))
     return tuple(rows)
@@ -191,8 +193,8 @@ def _appendix(inputs: ReportInputs, figures: Figures) -> list[Block]:
                 lines = [line for line in lines if line not in answer.sensitivity()]
             settings = ", ".join(f"{name} = {value}" for name, value in one.settings.items() if value is not None)
             method = f"Method {one.method}{f': {settings}' if settings else ''}"
-            points = [method, *(text for text in (*one.caveats, *answer.guarantee.caveats)
-                                if not (inputs.randomised and text == BEFORE))]  # fmt: skip
+            notes = (*getattr(answer, "notes", ()), *one.caveats, *answer.guarantee.caveats)
+            points = [method, *(text for text in notes if not (inputs.randomised and text == BEFORE))]
             blocks.append(Block("quote", "\n".join(lines)))
             if estimate_of(answer) is None and (figure := figures.of(answer, lines[0] if lines else "")):
                 blocks.append(Block("picture", one.about, lines=(figure,)))
