@@ -300,6 +300,17 @@ def test_init_goes_back_and_leaves_no_file_without_an_answer(tmp_path: Path) -> 
     assert [one.task for one in file.question] == ["ci_test"] and file.columns["sick"] == {"levels": ["no", "yes"]}
 
 
+def test_init_puts_no_before_yes_and_takes_only_yes_or_no_for_an_answer(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("drug,bp\nyes,120\n")
+    out = tmp_path / "s.toml"
+    typed = "Title\n\nyes/no\n\n70..250\n\n1\n1e-6\n1\ndrug\nbp\nmaybe\nyes\n\n\n\nyes\n"
+    done = CliRunner().invoke(app, ["init", str(tmp_path / "d.csv"), "--out", str(out)], input=typed)
+    assert done.exit_code == 0, done.output
+    file = dpc.Study.open(out).file
+    assert file.columns["drug"]["levels"] == ["no", "yes"]
+    assert file.design is not None and file.design.type == "randomised"
+
+
 @pytest.mark.parametrize("data", ["visits", "visits/2024-*.parquet", "duckdb:///visits.db?table=people"])
 def test_a_study_of_many_files_or_of_a_database_begins_and_runs(
     data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

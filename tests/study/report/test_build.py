@@ -140,6 +140,16 @@ def test_where_a_graph_lacks_an_edge_that_a_test_found_a_sentence_says_on_which_
     assert len(told) == 2  # of the test, and of the effect
 
 
+def test_the_sentence_of_an_effect_names_the_levels_compared_unless_they_are_yes_and_no(study: dpc.Study) -> None:
+    inputs = study._report_inputs()
+    effect = next(one for _, one in inputs.results if isinstance(one, dpc.Effect))
+    estimate = estimate_of(effect)
+    assert estimate is not None
+    usual = inputs.wording.effect_sentence(replace(effect, treated="yes", control="no"), estimate)
+    turned = inputs.wording.effect_sentence(replace(effect, treated="no", control="yes"), estimate)
+    assert "= no (compared with yes)" in turned and "compared with" not in usual
+
+
 def test_odds_are_those_of_the_loss() -> None:
     from dpcausal.study.report.findings import odds as _odds
 
