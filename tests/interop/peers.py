@@ -197,7 +197,7 @@ def test_an_engine_without_an_order_is_refused_and_its_arrow_table_is_read() -> 
 
 def test_the_page_runs_with_the_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    run_page(ROOT / "docs" / "interop.md", peers=True)
+    run_page(ROOT / "docs" / "howto" / "from-r-and-stata.md", peers=True)
 
 
 @pytest.mark.parametrize("check", validation.CHECKS, ids=lambda check: f"{check.package}, {check.what}")
