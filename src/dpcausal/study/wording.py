@@ -220,7 +220,6 @@ class Wording:
         return f"{cause} is associated with {kind} {what}, by {size} ({interval})."
 
     def _comparison(self, answer: Any) -> str:
-        """Return the treatment, with the levels that are compared unless they are yes and no."""
         label, levels = self.label(answer.treatment), self.levels.get(answer.treatment, {})
         treated, control = getattr(answer, "treated", None), getattr(answer, "control", None)
         if treated is None or control is None or is_affirmative(str(treated), str(control)):
