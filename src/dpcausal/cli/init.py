@@ -99,7 +99,7 @@ def _confirmed_format(likely: Any) -> Any:
     if not likely.options:
         return likely
     while True:
-        echo(f"The first lines look like this format: {likely.form}.")
+        echo(f"The first lines look like this format: {likely.form}. It becomes public; check it against the export.")
         if YES.get(typer.prompt("Is it right? [yes]", default="yes", show_default=False).lower(), False):
             return likely
         names = {name: mark for mark, name in SEPARATORS.items()}

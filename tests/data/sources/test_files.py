@@ -322,5 +322,8 @@ def test_a_declared_format_is_read_as_declared_and_is_other_data(tmp_path: Path)
     assert [None if number != number else number for number in numbers] == [1.5, None, None, -0.25, None, 7.0, None]
     assert likely_format(str(path)) == form and form.options == {"separator": ";", "decimal": ",", "encoding": "cp1252"}
     assert Origin.of(form).mark != Origin.of(str(path)).mark == Origin.of(TextFile(str(path))).mark
+    (tabs := tmp_path / "d.tsv").write_text("x\n1\n")
+    marks = {Origin.of(TextFile(str(tabs), *one)).mark for one in (("\t", "."), (",", "."), ("\t", ","), (";", ","))}
+    assert len(marks) == 4
     for wrong in (("x", ".", "utf-8"), (";", ";", "utf-8"), (",", ",", "utf-8"), (",", ".", "none")):
         assert rule_of(partial(TextFile, "d.csv", *wrong)) == "choice"

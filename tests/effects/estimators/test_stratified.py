@@ -1,6 +1,7 @@
 """Numbers that are adjusted for without cuts: how finely they are cut, and that what is left does not mislead."""
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,14 @@ def test_the_finer_cuts_are_those_that_a_schema_could_declare_and_declared_ones_
     assert parts(effect(20_000, dpc.PureDP(1), groups="age")) == 4
     caveats = " ".join(result.guarantee.caveats)
     assert "assumes independent rows" in caveats and "nothing that the treatment changes" in caveats
+
+
+def test_an_effect_whose_learnt_parts_were_not_checked_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert stratified.UNCHECKED not in effect(20_000, dpc.PureDP(1)).notes
+    # By public numbers there is a check; what the windows cost leaves none.
+    monkeypatch.setattr(stratified, "check_share", lambda _, __, loss: Fraction(int(loss.epsilon == 1), 10))
+    result = effect(20_000, dpc.PureDP(1))
+    assert stratified.UNCHECKED in result.notes and stratified.UNCHECKED not in result.guarantee.caveats
 
 
 @pytest.mark.parametrize("lower", [2.0**51, 2.0**52])

@@ -50,7 +50,8 @@ class Origin:
     def of(cls, frame: Any) -> Origin:
         """Return what a frame, mapping or path is known by; nothing is read."""
         if isinstance(frame, (str, os.PathLike)):
-            form = "\n".join(frame.options.values()) if isinstance(frame, TextFile) else ""
+            options = frame.options if isinstance(frame, TextFile) else {}
+            form = "\n".join(f"{name} {value}" for name, value in options.items())
             return cls(Stamp.of(absolute(os.fspath(frame))), form)
         if isinstance(frame, Mapping):
             return cls(parts={str(name): _held(part) for name, part in frame.items()})

@@ -111,8 +111,10 @@ class Stratified(SumsOverRows, EffectMethod):
             by = (question.treatment, *question.strata)
             counted = noisy_cells(CellSums.of(question.table, by, (), finer), run.loss.part(OBSERVED), allotment)
             cells = replace(cells, observed=counted.counts[..., 0], observed_variance=counted.variance)
-        least = 0.0 if bias is None else bias.allowance
-        return replace(standardized_effect(cells, **question.options, least_left=least), release=cells)
+        effect = standardized_effect(cells, **question.options, least_left=0.0 if bias is None else bias.allowance)
+        if finer and bias is None and UNCHECKED not in self.caveats(question, run.loss):  # too many parts were learnt
+            effect = replace(effect, notes=(*effect.notes, UNCHECKED))
+        return replace(effect, release=cells)
 
     def _observed(self, question: EffectQuestion) -> bool:
         return self.population == "observed" and question.drops_missing
