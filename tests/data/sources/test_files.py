@@ -313,6 +313,20 @@ def test_a_relative_path_is_the_same_file_wherever_the_process_goes(
     assert table.ledger is ledger and sorted(table.columns(["x"])["x"]) == [1.0, 2.0]
 
 
+@pytest.mark.parametrize(("encoding", "broken"), [("cp1252", b"\x81"), ("ascii", b"\xe9"), ("utf-8", b"\xff")])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_field_that_is_no_text_in_the_declared_encoding_refuses_nothing(
+    encoding: str, broken: bytes, packed: bool, tmp_path: Path
+) -> None:
+    path = tmp_path / ("d.csv.gz" if packed else "d.csv")
+    whole = b"x;g\n" + b"1;a\n" * 70_000 + b"2;" + broken + b"\n" + b"3;b\n"
+    path.write_bytes(gzip.compress(whole) if packed else whole)
+    source = file_source(TextFile(str(path), ";", ".", encoding))
+    collected = source.collect(["x", "g"])
+    assert source.count() == 70_002 and collected.numbers("x")[-2:].tolist() == [2.0, 3.0]
+    assert [text for chunk in collected.objects("g") for text in chunk][-1] == "b"
+
+
 def test_a_declared_format_is_read_as_declared_and_is_other_data(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     fields = ["1,5", "1.5", "1.234,5", "-0,25", "", "7", "1,2,3"]

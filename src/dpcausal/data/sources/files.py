@@ -21,11 +21,13 @@ before any budget is spent, by an error for the curator that quotes neither a re
 
 from __future__ import annotations
 
+import codecs
 import csv
-import gzip
 import importlib.util
+import io
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -38,7 +40,7 @@ from dpcausal.data.source import BATCH, Collected, Declared, Distinct, Kind, Sou
 from dpcausal.data.sources.arrays import ACCEPTED
 from dpcausal.data.sources.fingerprint import CLUSTER, DATABASE, absolute, files_of
 from dpcausal.data.sources.frame import distinct, frame_source
-from dpcausal.data.sources.text_file import TextFile, usual_format
+from dpcausal.data.sources.text_file import TextFile, Utf8Bytes, bytes_of, usual_format
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
 from dpcausal.privacy.sandbox import isolated_or_default
 
@@ -189,25 +191,27 @@ class CsvSource(Source):
             raise SchemaError(f"file {str(path)!r}: its first line must be a header, whose names differ")
 
     def _header(self) -> tuple[str, ...]:
-        opened = gzip.open if self._path.suffix.lower() == ".gz" else open
-        encoding = "utf-8-sig" if self._form.encoding.lower() in ("utf-8", "utf8") else self._form.encoding
-        with opened(self._path, "rt", encoding=encoding, errors="surrogateescape", newline="") as file:
+        is_utf8 = codecs.lookup(self._form.encoding).name == "utf-8"
+        encoding = "utf-8-sig" if is_utf8 else self._form.encoding
+        with io.TextIOWrapper(bytes_of(self._path), encoding, "surrogateescape", newline="") as file:
             return tuple(next(csv.reader(file, delimiter=self._form.separator)))
 
     def declared(self, name: str) -> Declared:
         return Declared(Kind.FIELD, "csv")
 
-    def _batches(self, names: Sequence[str]) -> Any:
+    @contextmanager
+    def _batches(self, names: Sequence[str]) -> Iterator[Any]:
         import pyarrow
         from pyarrow import csv as reader
 
         places = [str(place) for place in range(len(self.names))]
         columns = [str(self.names.index(name)) for name in names]
-        return reader.open_csv(
-            self._path,
-            read_options=reader.ReadOptions(
-                column_names=places, skip_rows_after_names=1, block_size=self._block, encoding=self._form.encoding
-            ),
+        whole: Any = nullcontext(self._path)
+        if codecs.lookup(self._form.encoding).name != "utf-8":
+            whole = io.BufferedReader(Utf8Bytes(bytes_of(self._path), self._form.encoding))
+        with whole as file, reader.open_csv(
+            file,
+            read_options=reader.ReadOptions(column_names=places, skip_rows_after_names=1, block_size=self._block),
             parse_options=reader.ParseOptions(
                 delimiter=self._form.separator, newlines_in_values=True, ignore_empty_lines=len(self.names) > 1
             ),
@@ -217,7 +221,8 @@ class CsvSource(Source):
                 null_values=[],
                 strings_can_be_null=False,
             ),
-        )
+        ) as batches:
+            yield batches
 
     def count(self) -> int:
         def rows() -> int:

@@ -3,10 +3,12 @@
 import codecs
 import csv
 import gzip
+import io
 import os
 import re
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 from dpcausal.errors import ParameterError
 
@@ -69,6 +71,35 @@ class TextFile(os.PathLike[str]):
                 if getattr(self, name) != getattr(usual, name)}  # fmt: skip
 
 
+class Utf8Bytes(io.RawIOBase):
+    """The bytes of a text as UTF-8: what is no text in its encoding is a replacement character, and refuses nothing."""
+
+    def __init__(self, file: Any, encoding: str) -> None:
+        self._file, self._decoder, self._rest = file, codecs.getincrementaldecoder(encoding)("replace"), b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._rest:
+            raw = self._file.read(FIRST_BYTES)
+            self._rest = self._decoder.decode(raw, final=not raw).encode("utf-8", "replace")
+            if not raw:
+                break
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def bytes_of(path: str | os.PathLike[str]) -> Any:
+    """Return a file of text opened to read its bytes, unpacked if its name ends in .gz."""
+    return (gzip.open if os.fspath(path).lower().endswith(".gz") else open)(path, "rb")
+
+
 def usual_format(path: str | os.PathLike[str]) -> TextFile:
     """Return a file with the format that its name alone says."""
     if isinstance(path, TextFile):
@@ -79,7 +110,7 @@ def usual_format(path: str | os.PathLike[str]) -> TextFile:
 
 def likely_format(path: str) -> TextFile:
     """Return a file with the format that its first lines suggest, for a person to confirm."""
-    with (gzip.open if path.lower().endswith(".gz") else open)(path, "rb") as file:
+    with bytes_of(path) as file:
         start = file.read(FIRST_BYTES)
     encoding = "utf-8"
     try:
