@@ -1,7 +1,6 @@
 """The command: a stranger's story from a file to a refused budget, exit codes, and what is never printed."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -231,22 +230,6 @@ def test_a_damaged_ledger_ends_with_4(damage: bytes, folder: Path) -> None:
     for call in (lambda: ask("--epsilon", "0.1"), lambda: run("ledger", "verify", "study.ledger")):
         failed = call()
         assert failed.exit_code == 4 and "study.ledger" in failed.stderr and failed.stdout == "", failed.output
-
-
-def test_a_ledger_that_was_rolled_back_ends_with_4_where_its_head_was_noted(folder: Path) -> None:
-    old = (folder / "study.ledger").read_bytes()
-    head = json.loads(ask("--epsilon", "0.1", "--json").stdout)["ledger_head"]
-    for path in folder.glob("study.ledger*"):
-        path.unlink()
-    (folder / "study.ledger").write_bytes(old)
-    for call in (("verify",), ("show",), ("verify", "--fingerprint", head)):
-        assert run("ledger", call[0], "study.ledger", *call[1:]).exit_code == 4
-    assert ask("--epsilon", "0.1").exit_code == 4
-    for witness in Path(os.environ["DPCAUSAL_WITNESS"]).iterdir():
-        if "study.ledger" in witness.read_text() and str(folder) in witness.read_text():
-            witness.unlink()
-    assert run("ledger", "verify", "study.ledger").exit_code == 0
-    assert run("ledger", "verify", "study.ledger", "--fingerprint", head).exit_code == 4
 
 
 def test_no_output_holds_a_value_or_a_name_of_the_data(folder: Path) -> None:

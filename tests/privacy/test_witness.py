@@ -1,7 +1,10 @@
 """The witness: a ledger that was cut short, put back, copied or lost is refused, and a kill in between is no damage."""
 
 import os
+import re
 import shutil
+from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -26,24 +29,107 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def spend(path: Path) -> None:
     with Ledger.open(path) as ledger:
-        ledger.charge(STEP, task="t")
+        ledger.charge(STEP, task="after")
 
 
-def test_less_than_was_seen_is_refused_however_it_came(path: Path, directory: Path) -> None:
-    whole = path.read_bytes()
+def command(*words: object) -> int:
+    return CliRunner().invoke(app, [str(word) for word in words], env=dict(os.environ)).exit_code
+
+
+def rewritten(content: bytes, first: bytes, then: bytes) -> bytes:
+    """Return lines in which words were replaced, under hashes that are in order again."""
+    lines, previous = list[bytes](), b""
+    for line in content.replace(first, then).splitlines():
+        body = re.sub(rb'"previous":"[0-9a-f]*"', b'"previous":"%s"' % previous, line.rpartition(b',"hash"')[0])
+        previous = sha256(body).hexdigest().encode()
+        lines.append(body + b',"hash":"%s"}\n' % previous)
+    return b"".join(lines)
+
+
+def order(content: bytes, *numbers: int) -> bytes:
+    lines = content.splitlines(keepends=True)
+    return b"".join(lines[number] for number in numbers)
+
+
+CONTENTS: dict[str, Callable[[bytes, bytes, bytes], bytes]] = {
+    "an older copy": lambda old, now, other: old,
+    "cut after a line": lambda old, now, other: order(now, 0, 1, 2),
+    "cut to its first line": lambda old, now, other: order(now, 0),
+    "cut within a line": lambda old, now, other: now[:-100],
+    "without the end of its last line": lambda old, now, other: now[:-9],
+    "emptied": lambda old, now, other: b"",
+    "edited": lambda old, now, other: now.replace(b"call 3", b"call 8"),
+    "a line gone": lambda old, now, other: order(now, 0, 1, 3, 4, 5, 6),
+    "two lines changed places": lambda old, now, other: order(now, 0, 1, 3, 2, 4, 5, 6),
+    "a line twice": lambda old, now, other: order(now, 0, 1, 2, 3, 4, 5, 6, 6),
+    "a line of another ledger": lambda old, now, other: now + order(other, 1),
+    "another ledger": lambda old, now, other: other,
+    "its budget raised and all hashes made again": lambda old, now, other: rewritten(now, b"PureDP(1)", b"PureDP(9)"),
+    "a cost lowered and all hashes made again": lambda old, now, other: rewritten(now, b"0.125", b"0.001"),
+    "an older copy that went on": lambda old, now, other: old + order(rewritten(now, b"after", b"other"), -1),
+}
+"""What may stand in a ledger's place: of its older content, its own, and another ledger's."""
+
+
+@pytest.mark.parametrize("way", CONTENTS)
+def test_a_ledger_that_was_tampered_with_is_refused_with_code_4(path: Path, directory: Path, way: str) -> None:
+    old = path.read_bytes()
     spend(path)
-    more = path.read_bytes()
-    copy = directory / "copy.ledger"
-    for content in (whole, whole[:-9], more[:-100], b"".join(more.splitlines(keepends=True)[:3])):
-        for place in (path, copy):
-            place.write_bytes(content)
-            for read_only in (False, True):
-                with pytest.raises(LedgerDamagedError):
-                    Ledger.open(place, read_only=read_only)
-        for words in (["verify"], ["show"]):
-            assert CliRunner().invoke(app, ["ledger", *words, str(path)]).exit_code == 4
-    path.write_bytes(more)
+    now, copy, other = path.read_bytes(), directory / "copy.ledger", directory / "other.ledger"
+    Ledger.create(other, budget=PureDP(1)).close()
+    spend(other)
+    path.write_bytes(CONTENTS[way](old, now, other.read_bytes()))
+    for words in (["verify"], ["show"], ["show", "--json"], ["show", "--jsonl"]):
+        assert command("ledger", words[0], path, *words[1:]) == 4
+    for read_only in (False, True):
+        with pytest.raises(LedgerDamagedError):
+            Ledger.open(path, read_only=read_only)
+    if way not in ("another ledger", "its budget raised and all hashes made again"):  # these are known by their place
+        shutil.copy(path, copy)
+        assert command("ledger", "verify", copy) == 4
+    path.write_bytes(now)
     spend(path)
+
+
+def moved(path: Path) -> Path:
+    return path.rename(path.with_name("moved.ledger"))
+
+
+PLACES: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
+    "deleted": (Path.unlink, ("verify",)),
+    "deleted and made again": (Path.unlink, ("create", "--epsilon", "1")),
+    "renamed": (moved, ("verify",)),
+    "renamed and made again": (moved, ("create", "--epsilon", "1")),
+    "renamed, continued and opened by its old name": (lambda path: spend(moved(path)), ("verify",)),
+    "renamed, continued and made again": (lambda path: spend(moved(path)), ("create", "--epsilon", "1")),
+}
+
+
+@pytest.mark.parametrize("way", PLACES)
+def test_a_ledger_that_is_not_where_it_was_is_refused_with_code_4(path: Path, way: str) -> None:
+    change, words = PLACES[way]
+    spend(path)
+    change(path)
+    assert command("ledger", words[0], path, *words[1:]) == 4
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("witness", ["deleted", "older too", "elsewhere", "unreadable"])
+def test_without_a_witness_a_noted_fingerprint_refuses_an_older_copy(path: Path, folder: Path, witness: str) -> None:
+    (seen,) = (Path(file) for file in folder.iterdir())
+    older, old = seen.read_bytes(), path.read_bytes()
+    spend(path)
+    head = Ledger.open(path).head
+    path.write_bytes(old)
+    if witness == "older too":
+        seen.write_bytes(older)
+    elif witness != "elsewhere":
+        seen.unlink()
+        if witness == "unreadable":
+            seen.mkdir()
+    first = ("--witness", folder / "empty") if witness == "elsewhere" else ()
+    assert command(*first, "ledger", "verify", path) == 0
+    assert command(*first, "ledger", "verify", path, "--fingerprint", head) == 4
 
 
 def test_of_two_copies_one_goes_on(path: Path, directory: Path) -> None:

@@ -120,8 +120,7 @@ class Note:
 
 
 def check_new(folder: Path | None, path: Path) -> None:
-    known = _at(folder, path)
-    if known is not None:
+    if (known := _witness_at(folder, path, ever=True)) is not None:
         raise LedgerDamagedError(
             f"ledger {path}: a ledger of this path was seen that had spent, and it is gone: put it back, or name "
             f"another path; if it was a trial that bears on nobody, delete its witness {known}"
@@ -129,21 +128,22 @@ def check_new(folder: Path | None, path: Path) -> None:
 
 
 def check_lost(folder: Path | None, path: Path) -> None:
-    if (known := _at(folder, path)) is not None:
+    if (known := _witness_at(folder, path, ever=True)) is not None:
         text = f"ledger {path}: it was seen here, by its witness {known}, and is gone"
         raise LedgerDamagedError(text, argument="ledger", rule="lost-ledger", hint="restore it from your backup")
 
 
 def refuse_replaced_ledger(folder: Path, path: Path, own: Path) -> None:
-    if (known := _at(folder, path, own)) is not None:
+    if (known := _witness_at(folder, path, own)) is not None:
         raise LedgerDamagedError(
             f"another ledger was seen here that had spent, and this one is in its place: put that one back, or move "
             f"this one to another path; if that one was a trial that bears on nobody, delete its witness {known}"
         )
 
 
-def _at(folder: Path | None, path: Path, but: Path | None = None) -> Path | None:
+def _witness_at(folder: Path | None, path: Path, but: Path | None = None, *, ever: bool = False) -> Path | None:
     place = os.path.realpath(path)
+    noted = b'"path":' + json.dumps(place).encode()
     witnesses: list[Path] = []
     with suppress(OSError):
         witnesses = sorted(folder.glob("*.witness")) if folder else []
@@ -151,7 +151,10 @@ def _at(folder: Path | None, path: Path, but: Path | None = None) -> Path | None
         # One that cannot be read hides none of the others.
         with suppress(OSError), open(one, "rb", opener=_at_once) as file:
             seen = _last(file)
-            if one != but and seen is not None and seen.path == place and seen.lines > 1:
+            if one == but or seen is None or seen.lines == 1:
+                continue
+            file.seek(0)
+            if seen.path == place or (ever and noted in file.read()):
                 return one
     return None
 
