@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import dpcausal as dpc
 from dpcausal.cli import app
-from dpcausal.data.sources.files import file_source
+from dpcausal.data.files.opening import file_source
 from dpcausal.data.toml_text import CONTROL
 from tests.study.made import write
 
@@ -165,7 +165,7 @@ def test_a_first_line_that_looks_like_a_record_is_never_shown(line: str, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("separator", "decimal", "encoding"), [(";", ",", "cp1252"), ("\t", ".", "utf-8"), ("|", ",", "utf-8")]
+    ("separator", "decimal", "encoding"), [(";", ",", "cp1252"), ("\t", ".", "utf-8"), ("|", ".", "utf-16")]
 )
 def test_the_format_of_a_file_is_asked_back_written_and_then_used(
     separator: str, decimal: str, encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -174,7 +174,7 @@ def test_the_format_of_a_file_is_asked_back_written_and_then_used(
     rows = [[f"{170 + k % 30}{decimal}5", ("nein", "ja")[k % 2]] for k in range(400)]
     rows = [["Größe", "krank"], *rows]
     Path("d.csv").write_bytes("\n".join(separator.join(row) for row in rows).encode(encoding))
-    for out, confirmed in (("a.toml", "yes\n"), ("b.toml", f"no\n{separator}\n{decimal}\n{encoding}\n\n")):
+    for out, confirmed in (("a.toml", "yes\n"), ("b.toml", f"no\n{separator}\n{decimal}\n\n\n{encoding}\n\n")):
         typed = f"{confirmed}T\n\n150..210\n\nnein, ja\n\n1\n1e-6\n2\nGröße\nkrank\n\n0.5\n\n"
         done = CliRunner().invoke(app, ["init", "d.csv", "--out", out], input=typed)
         assert done.exit_code == 0, done.output

@@ -43,9 +43,8 @@ def init_command(
 ) -> None:
     """Start a study: declare the public bounds of each column. Shows column names only."""
     with exit_codes():
-        from dpcausal.data.sources.files import TEXTS
+        from dpcausal.data.files.formats import DataFile, is_text, likely_format
         from dpcausal.data.sources.fingerprint import seen_from
-        from dpcausal.data.sources.text_file import TextFile, likely_format
         from dpcausal.study.draft import draft, names_of
         from dpcausal.study.writing import write_new
 
@@ -54,11 +53,13 @@ def init_command(
             raise ParameterError(text, argument="out", rule="exists", hint=hint)
         if not out.absolute().parent.is_dir():
             raise ParameterError(f"{str(out)!r} is not in a folder that exists", argument="out", rule="folder")
-        is_text = data.lower().endswith(TEXTS) and Path(data).is_file()
-        source: Any = _confirmed_format(likely_format(data)) if is_text else data
-        names, path_in_study = names_of(source, header), seen_from(out.parent, data)
-        file = replace(source, path=path_in_study) if isinstance(source, TextFile) else path_in_study
-        echo(f"Reading the names of {len(names)} columns. No value is shown or stored.\n\n{INTRODUCTION}")
+        source, form = DataFile(data), ""
+        if is_text(data) and Path(data).is_file():
+            source = _confirmed_format(likely_format(data))
+            form = f" ({source.form})"
+        source = _chosen_sheet(source)
+        names, file = names_of(source, header), replace(source, path=seen_from(out.parent, data))
+        echo(f"Reading the names of {len(names)} columns{form}. No value is shown or stored.\n\n{INTRODUCTION}")
         interview = Interview(names, lambda entries: draft(file, file=out.name, **entries))
         try:
             interview.run()
@@ -94,23 +95,40 @@ def _yes(prompt: str, default: str) -> bool:
 
 
 def _confirmed_format(likely: Any) -> Any:
-    from dpcausal.data.sources.text_file import DECIMALS, SEPARATORS, TextFile
+    from dpcausal.data.files.formats import DECIMALS, QUOTES, SEPARATORS, THOUSANDS, DataFile
 
-    if not likely.options:
-        return likely
-    while True:
-        echo(f"The first lines look like this format: {likely.form}. It becomes public; check it against the export.")
+    marks = {
+        "separator": {name: mark for mark, name in SEPARATORS.items()},
+        "decimal": {name.removeprefix("decimal "): mark for mark, name in DECIMALS.items()},
+        "thousands": {name or "none": mark for mark, name in THOUSANDS.items()},
+        "quote": {name: mark for mark, name in QUOTES.items()},
+    }
+    while likely.options:
+        echo(f"The name and the header suggest this format: {likely.form}.")
+        echo("It becomes public; check it against the export. No record was used.")
         if YES.get(typer.prompt("Is it right? [yes]", default="yes", show_default=False).lower(), False):
             return likely
-        names = {name: mark for mark, name in SEPARATORS.items()}
-        separator = typer.prompt(f"Separator ({', '.join(names)})", default=SEPARATORS[likely.separator])
-        points = {name.removeprefix("decimal "): mark for mark, name in DECIMALS.items()}
-        decimal = typer.prompt("Decimal (point, comma)", default="point")
-        encoding = typer.prompt("Encoding", default=likely.encoding)
+        options = {}
+        for key, names in marks.items():
+            mark = getattr(likely, key)
+            usual = next(name for name, one in names.items() if one == mark)
+            answer = typer.prompt(f"{key.capitalize()} ({', '.join(names)})", default=usual)
+            options[key] = names.get(answer, answer)
         try:
-            likely = TextFile(likely.path, names.get(separator, separator), points.get(decimal, decimal), encoding)
+            likely = DataFile(likely.path, **options, encoding=typer.prompt("Encoding", default=likely.encoding))
         except ParameterError as error:
             echo(f"      {error}")
+    return likely
+
+
+def _chosen_sheet(source: Any) -> Any:
+    from dpcausal.data.files.formats import ending_of
+    from dpcausal.data.files.packages import WORKBOOKS, sheets_of
+
+    path = Path(source.path)
+    if ending_of(path) not in WORKBOOKS or not path.is_file() or len(sheets := sheets_of(path)) < 2:
+        return source
+    return replace(source, sheet=typer.prompt(f"Sheet ({', '.join(map(escaped, sheets))})", default=sheets[0]))
 
 
 @dataclass

@@ -137,12 +137,13 @@ PANEL = (
 
 
 def _panel(given: dict[str, Any], ledger: Ledger, name: str) -> Any:
+    from dpcausal.data.files.formats import ending_of
+    from dpcausal.data.files.opening import FIELDS
     from dpcausal.data.panels.panel import Panel
     from dpcausal.data.schema import Bounded
-    from dpcausal.data.sources.files import READERS, TEXTS
 
     data, target, times = given.pop("data"), given.pop("target"), given.pop("times")
-    is_text = data.lower().endswith((*TEXTS, *READERS)) or not target.lstrip("+-").isdigit()  # CSV holds texts only
+    is_text = ending_of(data) in FIELDS or not target.lstrip("+-").isdigit()  # CSV holds texts only
     return Panel(
         data, unit=given.pop("unit"), time=given.pop("time"), outcome=given.pop("outcome"),
         target=target if is_text else int(target), start=given.pop("start"), name=name, ledger=ledger,

@@ -7,7 +7,7 @@ from os import PathLike, fspath
 from typing import Any
 
 from dpcausal.data.coding import is_writable
-from dpcausal.data.sources.text_file import TextFile
+from dpcausal.data.files.formats import DataFile, is_text
 from dpcausal.errors import ParameterError
 
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
@@ -40,7 +40,7 @@ def names_of(data: str | PathLike[str], header: bool = False) -> list[str]:
     A file without a header has the first record in their place: nothing of it is quoted.  The first column may be
     nameless, as an index is.
     """
-    from dpcausal.data.sources.files import TEXTS, file_source
+    from dpcausal.data.files.opening import file_source
 
     names = list(file_source(data).names)
     if not all(map(is_writable, names)):
@@ -49,8 +49,7 @@ def names_of(data: str | PathLike[str], header: bool = False) -> list[str]:
             "them, or name the encoding"
         )
     named = names[1:] if len(names) > 1 and not names[0] else names
-    is_text = fspath(data).lower().endswith(TEXTS)
-    if is_text and not header and any(NO_NAME.fullmatch(name.strip()) for name in named):
+    if is_text(data) and not header and any(NO_NAME.fullmatch(name.strip()) for name in named):
         raise ParameterError(
             f"the first line of {fspath(data)!r} looks like a record: a field is empty, a number or a date; nothing "
             "of it is shown. Add a line with the columns' names; if these are their names, say --header"
@@ -100,12 +99,12 @@ def _number_or_text(text: str) -> int | float | str:
 
 
 def draft(
-    data: str | TextFile, title: str, columns: Mapping[str, Mapping[str, Any]], *, person: str | None,
+    data: str | DataFile, title: str, columns: Mapping[str, Mapping[str, Any]], *, person: str | None,
     epsilon: float, delta: float, file: str = "study.toml", question: Mapping[str, Any] | None = None,
     design: Mapping[str, Any] | None = None,
 ) -> str:  # fmt: skip
     stem = "".join(one if one.isalnum() or one in "_-" else "_" for one in file.removesuffix(".toml"))
-    form = data.options if isinstance(data, TextFile) else {}
+    form = data.options if isinstance(data, DataFile) else {}
     lines = [f"title = {_text(title)}", *([] if form else [f"data = {_text(fspath(data))}"])]
     lines += [f"person = {_text(person)}"] if person else []
     lines += [f"ledger = {_text(stem + '.ledger')}", f"budget = {{ epsilon = {epsilon!r}, delta = {delta!r} }}"]

@@ -22,8 +22,8 @@ from pydantic import (
     model_validator,
 )
 
+from dpcausal.data.files.formats import DataFile
 from dpcausal.data.schema import Schema
-from dpcausal.data.sources.text_file import TextFile
 from dpcausal.data.toml_text import toml_in
 from dpcausal.errors import DpCausalError, Hint, ParameterError
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, written_amount
@@ -153,20 +153,23 @@ class QuestionPart(Price):
 
 
 class DataPart(Part):
-    """A text file and its format."""
+    """A data file and its format."""
 
     file: Text = Field(description="Path of the data file, relative to the study file.")
-    separator: str = Field(default=",", description="Separator of the fields: a comma, a semicolon, a tab or a bar.")
+    separator: str = Field(default="", description="Separator of the fields: a comma, a semicolon, a tab or a bar.")
     decimal: str = Field(default=".", description="Decimal point or comma of numbers.")
+    thousands: str = Field(default="", description="Mark between thousands: comma, point, blank or apostrophe.")
+    quote: str = Field(default='"', description="Quotation mark around fields: double, single or none.")
     encoding: str = Field(default="utf-8", description="Encoding of the text, such as utf-8 or cp1252.")
+    sheet: str = Field(default="", description="Sheet of a workbook that has several.")
 
-    def text_file(self, path: str) -> TextFile:
-        return TextFile(path, self.separator, self.decimal, self.encoding)
+    def at(self, path: str) -> DataFile:
+        return DataFile(path, **self.model_dump(exclude={"file"}))
 
     @model_validator(mode="after")
     def _known(self) -> DataPart:
         try:
-            self.text_file(self.file)
+            self.at(self.file)
         except ParameterError as error:
             raise ValueError(str(error)) from None
         return self
@@ -239,7 +242,7 @@ class StudyFile(Part):
 
     title: Text = Field(description="Title of the study and of its report.")
     data: Text | DataPart
-    """Path of the data file, relative to the study file; a table if the file is not comma-separated UTF-8."""
+    """Path of the data file, relative to the study file; a table if its format is not the usual one."""
     ledger: Text = Field(description="Path of the ledger, relative to the study file.")
     budget: Budget = Field(description="Total privacy budget of the ledger.")
     name: Annotated[str, StringConstraints(max_length=200)] = ""

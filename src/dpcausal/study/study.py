@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpcausal.data.curator.profile import SchemaCheck
+from dpcausal.data.files.formats import DataFile
 from dpcausal.data.panels.panel import Panel
 from dpcausal.data.records import LONGEST_NAME
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.sources.fingerprint import CLUSTER, Stamp, place_from, resolved
 from dpcausal.data.sources.origin import Origin
-from dpcausal.data.sources.text_file import TextFile
 from dpcausal.data.table import Table
 from dpcausal.errors import (
     BudgetExceededError,
@@ -315,9 +315,9 @@ class Study(Uncopyable):
     def _path(self) -> str:
         return resolved(self.path.parent, self.file.data_file)
 
-    def _source_file(self) -> str | TextFile:
+    def _source_file(self) -> str | DataFile:
         data, path = self.file.data, self._path()
-        return path if isinstance(data, str) else data.text_file(path)
+        return path if isinstance(data, str) else data.at(path)
 
     def _origin(self) -> Origin | None:
         origin = Origin.of(self._source_file() if self._data is None else self._data)

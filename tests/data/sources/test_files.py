@@ -1,9 +1,10 @@
-"""CSV and Parquet files."""
+"""Files of text, Parquet and Arrow."""
 
 import csv
 import gzip
 import io
 import traceback
+import zipfile
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -12,13 +13,14 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
+from dpcausal.data.files.formats import DataFile, likely_format
+from dpcausal.data.files.opening import file_source
 from dpcausal.data.schema import Bounded, Levels, Schema
-from dpcausal.data.sources.files import file_source
 from dpcausal.data.sources.origin import Origin
-from dpcausal.data.sources.text_file import TextFile, likely_format
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError, SchemaError
 from dpcausal.privacy.ledger import Ledger
@@ -126,7 +128,7 @@ def test_a_file_without_a_header_has_no_field_of_its_first_record_quoted(
 def test_a_long_csv_file_is_read_across_its_blocks_in_order(
     tmp_path: Path, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpcausal.data.sources.files._BLOCKS", (1 << 12,))
+    monkeypatch.setattr("dpcausal.data.files.fields._BLOCKS", (1 << 12,))
     values = np.random.default_rng(3).normal(size=20_000)
     text = "x,t\n" + "".join(f'{value!r},"a\n{row % 2}"\n' for row, value in enumerate(values.tolist()))
     schema = Schema({"x": Bounded(-10, 10), "t": Levels(["a\n0", "a\n1"])})
@@ -227,7 +229,8 @@ def test_a_path_that_is_no_table_file_is_refused_by_name(tmp_path: Path, ledger:
     for path, rule in (
         (tmp_path / "none.csv", "there is no file"),
         (tmp_path / "folder.csv", "there is no file"),
-        ("table.xlsx", "ends otherwise"),
+        ("table.doc", "ends otherwise"),
+        ("table.csv.tar.gz", "ends otherwise"),
         ("table", "ends otherwise"),
         ("sc://host:15002?table=visits", "Spark Connect"),
     ):
@@ -321,7 +324,7 @@ def test_a_field_that_is_no_text_in_the_declared_encoding_refuses_nothing(
     path = tmp_path / ("d.csv.gz" if packed else "d.csv")
     whole = b"x;g\n" + b"1;a\n" * 70_000 + b"2;" + broken + b"\n" + b"3;b\n"
     path.write_bytes(gzip.compress(whole) if packed else whole)
-    source = file_source(TextFile(str(path), ";", ".", encoding))
+    source = file_source(DataFile(str(path), ";", encoding=encoding))
     collected = source.collect(["x", "g"])
     assert source.count() == 70_002 and collected.numbers("x")[-2:].tolist() == [2.0, 3.0]
     assert [text for chunk in collected.objects("g") for text in chunk][-1] == "b"
@@ -331,13 +334,121 @@ def test_a_declared_format_is_read_as_declared_and_is_other_data(tmp_path: Path)
     path = tmp_path / "d.csv"
     fields = ["1,5", "1.5", "1.234,5", "-0,25", "", "7", "1,2,3"]
     path.write_bytes("\n".join(["Größe;b", *(f"{field};x" for field in fields)]).encode("cp1252"))
-    form = TextFile(str(path), ";", ",", "cp1252")
+    form = DataFile(str(path), ";", ",", encoding="cp1252")
     numbers = file_source(form).collect(["Größe"]).numbers("Größe").tolist()
     assert [None if number != number else number for number in numbers] == [1.5, None, None, -0.25, None, 7.0, None]
-    assert likely_format(str(path)) == form and form.options == {"separator": ";", "decimal": ",", "encoding": "cp1252"}
-    assert Origin.of(form).mark != Origin.of(str(path)).mark == Origin.of(TextFile(str(path))).mark
+    assert likely_format(str(path)) == form
+    assert form.options == {"separator": ";", "decimal": ",", "encoding": "cp1252"}
+    assert Origin.of(form).mark != Origin.of(str(path)).mark == Origin.of(DataFile(str(path))).mark
     (tabs := tmp_path / "d.tsv").write_text("x\n1\n")
-    marks = {Origin.of(TextFile(str(tabs), *one)).mark for one in (("\t", "."), (",", "."), ("\t", ","), (";", ","))}
+    marks = {Origin.of(DataFile(str(tabs), *one)).mark for one in (("\t", "."), (",", "."), ("\t", ","), (";", ","))}
     assert len(marks) == 4
-    for wrong in (("x", ".", "utf-8"), (";", ";", "utf-8"), (",", ",", "utf-8"), (",", ".", "none")):
-        assert rule_of(partial(TextFile, "d.csv", *wrong)) == "choice"
+    wrong = [("separator", "x"), ("decimal", ";"), ("thousands", "."), ("quote", "`"), ("encoding", "none"),
+             ("encoding", "hex")]  # fmt: skip
+    for name, value in wrong:
+        assert rule_of(partial(DataFile, "d.csv", **{name: value})) == "choice"
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "encoding", "form"),
+    [
+        ("d.csv", "a,b", "utf-8", "comma, decimal point, utf-8"),
+        ("d.csv", "a;b", "utf-8", "semicolon, decimal comma, utf-8"),
+        ("d.txt", "a|b", "utf-8-sig", "bar, decimal point, utf-8"),
+        ("d.tsv", "a\tb", "utf-16", "tab, decimal point, utf-16"),
+        ("d.csv", "ä\tb", "cp1252", "tab, decimal point, cp1252"), ("d.tab", "a", "utf-8", "tab, decimal point, utf-8"),
+    ],
+)  # fmt: skip
+def test_a_format_is_suggested_by_name_and_header_alone(
+    name: str, header: str, encoding: str, form: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    for record in ("1;2,5", "1,2;3\t4", "1|ü", ""):
+        path.write_bytes(f"{header}\r\n{record}\r\n".encode(encoding))
+        assert likely_format(str(path)).form == form
+
+
+NUMBERS = {  # thousands, decimal: fields and what they are
+    ("", ","): {"1,5": 1.5, "1.5": None, "1.234,5": None, "-,25": -0.25},
+    (",", "."): {"1,234": 1234, "-1,234,567.5": -1234567.5, "1234": 1234, "12,34": None, ",234": None, " 1,000 ": 1000},
+    (".", ","): {"1.234": 1234, "1.234,5": 1234.5, "1.5": None, "1.2345": None, "1,234": 1.234, "1.234.5": None},
+    (" ", ","): {"1 234,5": 1234.5, "1\u00a0234": 1234, "1\u202f234\u202f567": 1234567, "1 2": None, "12 345": 12345},
+    ("'", "."): {"1'234.5": 1234.5, "1\u2019234": 1234, "1'23": None, "'234": None, "1,234": None},
+}
+
+
+@pytest.mark.parametrize(("thousands", "decimal"), NUMBERS)
+def test_numbers_with_marks_are_read_as_declared_or_missing(thousands: str, decimal: str, tmp_path: Path) -> None:
+    known = NUMBERS[thousands, decimal]
+    (path := tmp_path / "d.tsv").write_text("x\ty\n" + "".join(f"{field}\t1\n" for field in known))
+    numbers = file_source(DataFile(str(path), decimal=decimal, thousands=thousands)).collect(["x"]).numbers("x")
+    assert [None if number != number else number for number in numbers.tolist()] == list(known.values())
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "latin-1", "utf-16", "utf-16-le"])
+@pytest.mark.parametrize("quote", ['"', "'", ""])
+@pytest.mark.parametrize("ending", [".csv", ".tab", ".txt.gz", ".zip"])
+def test_every_encoding_quote_and_packing_reads_as_declared(
+    encoding: str, quote: str, ending: str, tmp_path: Path
+) -> None:
+    separator, path = ("\t" if ending == ".tab" else ","), tmp_path / f"d{ending}"
+    fields = ["Größe", f"{quote}Straße{separator}Haus{quote}" if quote else "Straße", "1"]
+    data = f"g{separator}n\n{separator.join(['ä', '0'])}\n{separator.join(fields[1:])}\n".encode(encoding)
+    if ending == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("inside.txt", data)
+            archive.writestr("__MACOSX/inside.txt", b"x")
+    else:
+        path.write_bytes(gzip.compress(data) if ending.endswith("gz") else data)
+    source = file_source(DataFile(str(path), quote=quote, encoding=encoding))
+    assert source.names == ("g", "n") and source.count() == 2
+    collected = source.collect(["n", "g"])
+    assert [text for chunk in collected.objects("g") for text in chunk] == ["ä", fields[1].strip(quote or None)]
+    assert collected.numbers("n").tolist() == [0, 1]
+
+
+def test_an_archive_of_several_files_or_with_a_password_is_refused(tmp_path: Path, ledger: Ledger) -> None:
+    for number in (0, 2):
+        with zipfile.ZipFile(tmp_path / "d.zip", "w") as archive:
+            for place in range(number):
+                archive.writestr(f"{place}.csv", "x\n1\n")
+        assert rule_of(partial(Table, tmp_path / "d.zip", X, ledger)) == "zip"
+    (tmp_path / "d.zip").write_bytes(b"canary")
+    with pytest.raises(SchemaError, match="cannot be read as a zip"):
+        Table(tmp_path / "d.zip", X, ledger)
+
+
+@pytest.mark.parametrize("packed", ["", ".gz"])
+def test_json_lines_are_total_whatever_a_record_holds(packed: str, tmp_path: Path, ledger: Ledger) -> None:
+    lines = ['{"x": 1.5, "g": "a", "b": true}', '{"g": "b", "x": "2"}', "no object", "[1]", "", '{"x": [1], "g": {}}',
+             '{"x": null, "b": false, "new": 1}', '{"x": 9007199254740993, "g": "\\ud800"}', "[" * 100_000]  # fmt: skip
+    data = "\n".join(lines).encode() + b'\n{"g": "\xff", "x": 3}'
+    (path := tmp_path / f"d.jsonl{packed}").write_bytes(gzip.compress(data) if packed else data)
+    source = file_source(path)
+    assert source.names == ("x", "g", "b") and source.count() == 9
+    numbers = source.collect(["x"]).numbers("x")
+    assert [None if number != number else number for number in numbers.tolist()] == [
+        1.5, 2, None, None, None, None, 2.0**53, None, 3]  # fmt: skip
+    schema = Schema({"g": Levels(["a", "b"], other="c"), "b": Levels([False, True])})
+    rows = Table(path, schema, ledger).rows(["g", "b"])
+    assert rows.values["g"].tolist() == [0, 1, 2, 2, 2, 2, 2, 2, 2]
+    path.write_bytes(gzip.compress(b"[1]") if packed else b"[1]")
+    with pytest.raises(SchemaError, match="its first line must be an object"):
+        Table(path, schema, ledger)
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "lz4", "zstd"])
+def test_an_arrow_file_reads_as_the_parquet_file_does(compression: str, tmp_path: Path, ledger: Ledger) -> None:
+    rows = pa.table({"x": pa.array([1.0, None, 30.0] * 20_000), "g": pa.array(["a", "b", None] * 20_000)})
+    pyarrow.parquet.write_table(rows, tmp_path / "d.parquet")
+    pyarrow.feather.write_feather(rows, tmp_path / "d.feather", compression=compression)
+    schema = Schema({"g": Levels(["a", "b"]), "x": Bounded(0, 10)})
+    ours, theirs = (Table(tmp_path / f"d.{ending}", schema, ledger) for ending in ("feather", "parquet"))
+    assert ours.n == theirs.n == 60_000 and ours.spec.source.backend == "arrow"
+    for name, values in ours.rows(["g", "x"]).values.items():
+        assert values.tobytes() == theirs.rows(["g", "x"]).values[name].tobytes()
+    parts = [part.numbers("x") for part in ours.spec.source.stream(["x"])]
+    assert max(map(len, parts)) <= 1 << 15 and sum(map(len, parts)) == 60_000
+    (tmp_path / "d.feather").write_bytes(b"canary")
+    with pytest.raises(SchemaError, match="cannot be read as an Arrow file"):
+        Table(tmp_path / "d.feather", schema, ledger)

@@ -11,8 +11,8 @@ import pyreadstat
 import pytest
 
 import dpcausal as dpc
+from dpcausal.data.files.opening import file_source
 from dpcausal.data.source import Kind
-from dpcausal.data.sources.files import file_source
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
 
 FRAME = pd.DataFrame({
@@ -80,9 +80,9 @@ def test_a_sas_file_is_read_with_its_dates_as_numbers(tmp_path: Path) -> None:
 
 def test_a_batch_at_a_time_is_each_row_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pd.DataFrame({"x": np.arange(10)}).to_stata(tmp_path / "d.dta", write_index=False)
-    monkeypatch.setattr("dpcausal.data.sources.files.BATCH", 4)
+    monkeypatch.setattr("dpcausal.data.files.packages.BATCH", 4)
     for most in (10, 4, 3):
-        monkeypatch.setattr("dpcausal.data.sources.files.BATCH", most)
+        monkeypatch.setattr("dpcausal.data.files.packages.BATCH", most)
         batches = [part.numbers("x").tolist() for part in file_source(tmp_path / "d.dta").stream(["x"])]
         assert sum(batches, []) == list(range(10))  # noqa: RUF017 - ten numbers
 

@@ -12,8 +12,9 @@ from dpcausal.errors import ParameterError, SchemaError
 
 ACCEPTED = (
     "a frame must be a pandas, polars or pyarrow table, a DuckDB relation, a Spark or Dask frame, a mapping of "
-    "numpy arrays, or the path of a .csv, .tsv (also .gz), .parquet, .dta, .sas7bdat, .xpt or .sav file, a folder of "
-    ".parquet, duckdb:///file.db?table=t, or spark://host:7077?table=t"
+    "numpy arrays, or the path of a .csv, .tsv, .txt or .jsonl (also .gz, .zip), .parquet, .arrow, .feather, .xlsx, "
+    ".ods, .dta, .sas7bdat, .xpt, .sav or .por file, a folder of .parquet, duckdb:///file.db?table=t, or "
+    "spark://host:7077?table=t"
 )
 
 

@@ -27,17 +27,17 @@ from weakref import ref
 
 import narwhals.stable.v2 as nw
 
+from dpcausal.data.files.formats import DataFile
 from dpcausal.data.source import Source, guarded
 from dpcausal.data.sources.arrays import ACCEPTED
 from dpcausal.data.sources.fingerprint import DATABASE, Stamp, absolute
 from dpcausal.data.sources.frame import frame_source
-from dpcausal.data.sources.text_file import TextFile
 from dpcausal.errors import ParameterError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Origin:
-    """What data are known by: the stamp of files or a cluster's table, and for a ``TextFile`` its unusual format.
+    """What data are known by: the stamp of files or a cluster's table, and for a ``DataFile`` its unusual format.
 
     Of a frame in memory: its object, or each array by name, each a call that returns it while it lives.
     """
@@ -50,7 +50,7 @@ class Origin:
     def of(cls, frame: Any) -> Origin:
         """Return what a frame, mapping or path is known by; nothing is read."""
         if isinstance(frame, (str, os.PathLike)):
-            options = frame.options if isinstance(frame, TextFile) else {}
+            options = frame.options if isinstance(frame, DataFile) else {}
             form = "\n".join(f"{name} {value}" for name, value in options.items())
             return cls(Stamp.of(absolute(os.fspath(frame))), form)
         if isinstance(frame, Mapping):
@@ -90,7 +90,7 @@ def source_of(frame: object) -> Source:
 
 def opened(frame: Any) -> tuple[Source, Origin]:
     if isinstance(frame, (str, os.PathLike)):
-        from dpcausal.data.sources.files import file_source
+        from dpcausal.data.files.opening import file_source
 
         return file_source(frame), Origin.of(frame)
     if isinstance(frame, Mapping) and type(frame) is not dict:  # one that reads its arrays as they are asked for
