@@ -3,7 +3,7 @@
 Types are never guessed, since a guess depends on every record: each field is text, and is read as the schema declares
 its column.
 
-* A number is a decimal as in ``-1.5e3``, ``.5`` or ``7``, ``inf`` or ``infinity`` with or without a sign; blanks
+* A number is a decimal as in ``-1.5e3`` or ``7``, ``inf`` or ``infinity`` with or without a sign; blanks
   around it do not count.  Any other text is a null.
 * A level: see ``Levels``.  An empty field is the text "", a level only if declared.
 
@@ -12,8 +12,8 @@ is no record, except in a file of one column, where it is an empty field.  A fil
 fields as the header is no table: it is refused when the table is made, before any budget is spent, by an error for the
 curator that quotes neither a record nor its place.
 
-JSON lines: an object a line; the names in the first are the header.  A name that another line has not, a nested value and a line
-that is no object are missing values.
+JSON lines: an object a line; the names in the first are the header.  Missing is a name that another line has not, a
+nested value, or a line that is no object.
 """
 
 import csv
