@@ -10,7 +10,7 @@ import pytest
 from dpcausal.audit import falsify
 from dpcausal.direction import api as ask
 from dpcausal.direction.scores import anm
-from dpcausal.papers.statistics import gaussian_sums
+from dpcausal.papers.statistics import hsic as gaussian
 from tests.direction.neighbours import ANSWERS
 from tests.registry.index import SENSITIVITIES, TASKS
 from tests.registry.rows import SensitivityRow, TaskRow
@@ -29,7 +29,7 @@ def seed(request: pytest.FixtureRequest) -> int:
 def test_no_neighbours_move_a_statistic_past_its_bound(
     row: SensitivityRow, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gaussian_sums, "TILE", 32)
+    monkeypatch.setattr(gaussian, "TILE", 32)
     norm = row.sensitivity(max(row.sizes)).norm
     found = falsify(
         row.statistic, lambda m: row.sensitivity(m).bound, sizes=row.sizes, norm=norm, seed=seed, **row.domain

@@ -7,7 +7,7 @@ import pytest
 
 from dpcausal.direction.scores.anm import Residuals
 from dpcausal.independence.question import Sample
-from dpcausal.papers.direction.stable import Halves
+from dpcausal.papers.direction.training import Halves
 from dpcausal.regression.smoother import Given, Smoothed
 
 COLUMN = np.array([0.123456789])

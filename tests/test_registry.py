@@ -33,7 +33,7 @@ from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.papers import AnmTestPrivacy, AnmTestPrivacyIqr, Holdout
 from dpcausal.papers.direction import holdout
-from dpcausal.papers.statistics import gaussian_sums
+from dpcausal.papers.statistics import hsic as gaussian
 from dpcausal.papers.statistics.iqr import IqrReach, iqr_signed_distance
 from dpcausal.papers.statistics.rank import flip_sensitivity
 from dpcausal.privacy.noise import simulated_noise
@@ -131,8 +131,8 @@ def test_every_call_that_spends_has_rows_for_all_its_ways() -> None:
     assert spending_calls() == {row.function for row in TASKS}
     ways = {"direction verdict", "direction majority-vote", "direction_all by epsilon", "direction_all by rho"}
     ways |= {"direction_all test half"}
-    ways |= {f"direction holdout {score}" for score in holdout.RULES}
-    ways |= {f"direction holdout {score} scores" for score, rule in holdout.RULES.items() if rule.scores}
+    ways |= {f"direction holdout {score}" for score in holdout.PROOFS}
+    ways |= {f"direction holdout {score} scores" for score in holdout.VALUE_PROOFS}
     ways |= {f"direction {method}" for method in iqr.METHODS}
     ways |= {f"direction published {score}" for score in AnmTestPrivacy.scores}
     ways |= training.WAYS | independence.WAYS | discovery.WAYS | effects.WAYS
@@ -150,7 +150,7 @@ def test_every_row_names_mutants_that_exist() -> None:
 @pytest.mark.parametrize("row", SENSITIVITIES, ids=names(SENSITIVITIES))
 def test_no_neighbours_move_a_statistic_past_its_bound(row: SensitivityRow, monkeypatch: pytest.MonkeyPatch) -> None:
     # Small tiles only leave out empty sums: the Gaussian kernels of twenty rows in a fiftieth of the time.
-    monkeypatch.setattr(gaussian_sums, "TILE", 32)
+    monkeypatch.setattr(gaussian, "TILE", 32)
     claim = row.sensitivity(max(row.sizes))
     rounds = searched(row)
     assert claim.proof == row.claim or row.claim == "block-votes"

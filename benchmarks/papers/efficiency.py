@@ -17,15 +17,12 @@ import numpy as np
 from benchmarks.data.pairs import Pair, tuebingen
 from benchmarks.run import Report, options
 from dpcausal.direction.scores.anm import Residuals, fit_halves, split_rows
-from dpcausal.papers.direction.anm_test_privacy import HSIC, RANKS
-from dpcausal.papers.direction.anm_test_privacy_iqr import NO_SHIFT
+from dpcausal.papers.direction.anm_test_privacy import HSIC, NO_SHIFT, RANKS
 from dpcausal.papers.direction.calculators import flip_draw, four_draws, one_draw, two_draws
-from dpcausal.papers.direction.half import SCORES, reaches
-from dpcausal.papers.direction.holdout import difference_sensitivity, score_sensitivity
-from dpcausal.papers.mechanisms.iqr_intervals import proposed_distances
+from dpcausal.papers.direction.holdout import SCORES, difference_sensitivity, reaches, score_sensitivity
 from dpcausal.papers.statistics import rank
 from dpcausal.papers.statistics.hsic import hsic_sensitivity
-from dpcausal.papers.statistics.iqr import iqr_signed_distance
+from dpcausal.papers.statistics.iqr import iqr_signed_distance, proposed_distances
 from dpcausal.papers.statistics.rank import signed_margin
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Sensitivity

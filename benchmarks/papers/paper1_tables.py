@@ -36,10 +36,9 @@ from benchmarks.papers.efficiency import (
 )
 from benchmarks.run import Report, options
 from dpcausal.direction.scores.anm import Residuals
-from dpcausal.papers.direction import anm_training_privacy, stable, training
+from dpcausal.papers.direction import training
 from dpcausal.papers.direction.anm_test_privacy import HSIC, RANKS
-from dpcausal.papers.direction.half import reaches
-from dpcausal.papers.direction.holdout import score_sensitivity
+from dpcausal.papers.direction.holdout import reaches, score_sensitivity
 from dpcausal.papers.statistics import rank
 from dpcausal.papers.statistics.hsic import hsic_sensitivity
 from dpcausal.papers.statistics.iqr import iqr_signed_distance
@@ -129,8 +128,8 @@ def sensitivities() -> list[tuple[str, str, str, str, str]]:
         (
             "HSIC", number(hsic_sensitivity(m, HSIC).bound, paper_units),
             f"{number(hsic.root_hsic_sensitivity(m).bound)} (root)",
-            number(anm_training_privacy.published_hsic_sensitivity(n, m, PENALTY).bound),
-            f"{number(stable.training_sensitivity(n, m, PENALTY).bound / 2)} (root)",
+            number(training.published_hsic_sensitivity(n, m, PENALTY).bound),
+            f"{number(training.training_sensitivity(n, m, PENALTY).bound / 2)} (root)",
         ),
         ("IQR", "local only", "local only; 1 in flips", "local only", f"{number(shift)} (global)"),
         ("variance", "none", "none", "none", "none"),

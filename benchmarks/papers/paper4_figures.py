@@ -9,7 +9,8 @@ import numpy as np
 import dpcausal as dpc
 from benchmarks.data import DATA, text
 from benchmarks.run import Report, options
-from dpcausal.papers.synthetic_control import dpsc, perturbation
+from dpcausal.papers.statistics.ridge_weights import ridge_weights
+from dpcausal.papers.synthetic_control import dpsc
 from dpcausal.synthetic_control.methods import simplex as reference
 
 Panel = tuple[Any, Any, Any, Any]
@@ -73,7 +74,7 @@ def figures(report: Report, title: str, make: Callable[[int, int], Iterator[Pane
     """Figure 3 by λ at n = T0 = 10, and 5 to 8 by total ε; paths as they come, and clipped to [-1, 1]."""
     each = dpc.PureDP(50)
     for penalty in PENALTIES:
-        row = {"no noise": mean(make(10, 10), lambda p: perturbation.ridge_path(p[0], p[1], p[2], penalty))}  # noqa: B023
+        row = {"no noise": mean(make(10, 10), lambda p: p[1].T @ ridge_weights(p[0], p[2], penalty / 2))}  # noqa: B023
         for clip in (False, True):
             for objective in (False, True):
                 name = f"{'objective' if objective else 'output'}{', clipped' * clip}"

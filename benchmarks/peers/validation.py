@@ -149,10 +149,11 @@ def _panel() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def _ridge_path() -> Pair:
     from sklearn.linear_model import Ridge
 
-    from dpcausal.papers.synthetic_control.perturbation import ridge_path
+    from dpcausal.papers.statistics.ridge_weights import ridge_weights
 
     past, future, own = _panel()
-    return ridge_path(past, future, own, 1.0), future.T @ Ridge(alpha=0.5, fit_intercept=False).fit(past.T, own).coef_
+    ridge = Ridge(alpha=0.5, fit_intercept=False).fit(past.T, own)
+    return future.T @ ridge_weights(past, own, 0.5), future.T @ ridge.coef_
 
 
 def _simplex() -> Pair:

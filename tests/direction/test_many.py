@@ -14,7 +14,7 @@ from dpcausal.direction import api
 from dpcausal.errors import BudgetExceededError, DpCausalError, LossError, ParameterError, SchemaError
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.papers import Holdout
-from dpcausal.papers.direction import half, stable
+from dpcausal.papers.direction import holdout, training
 from dpcausal.privacy.loss import parse_loss
 from dpcausal.privacy.sensitivity import Unit
 from tests.direction.neighbours import ask, spelled
@@ -149,7 +149,7 @@ def test_without_privacy_every_answer_is_exact() -> None:
 
 @pytest.mark.proves("one-half-for-all")
 def test_all_answers_about_a_test_half_split_the_rows_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = recorded(monkeypatch, half, "split_rows")
+    calls = recorded(monkeypatch, holdout, "split_rows")
     r = all_of(table(protect="test"), protect="test", scores=["kendall", "iqr"])
     assert len(calls) == 12 and len({tuple(test) for _, (_, test) in calls}) == 1
     assert r.guarantee.unit is Unit.TEST_ROW
@@ -160,7 +160,7 @@ def test_all_answers_about_a_test_half_split_the_rows_alike(monkeypatch: pytest.
 
 @pytest.mark.proves("one-half-for-all")
 def test_all_answers_about_a_training_half_learn_from_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = recorded(monkeypatch, stable, "split_rows")
+    calls = recorded(monkeypatch, training, "split_rows")
     with recording_gate() as recording:
         r = all_of(table(protect="training"), protect="training", scores=["hsic", "iqr"], penalty=0.5)
     assert len(calls) == 12 and len({tuple(train) for _, (train, _) in calls}) == 1

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -474,10 +475,10 @@ TASKS = (
             of_everyone(156, method="verdict", blocks=3, rows_per_block=50), of_bits, 0.2),
     TaskRow("direction majority-vote", "direction", by_blocks.PROOFS, of_everyone(80, score="igci", blocks=1), of_votes,
             0.6),
-    *(half_row(f"holdout {score}", rule.proofs, score, rule.direction, 0.0 if score == "hsic" else 0.6)
-      for score, rule in holdout.RULES.items()),
-    *(half_row(f"holdout {score} scores", rule.score_proofs, score, rule.scores, 0.0, release_scores=True)
-      for score, rule in holdout.RULES.items() if rule.scores),
+    *(half_row(f"holdout {score}", claims, score, partial(holdout.release_direction, score),
+               0.0 if score == "hsic" else 0.6) for score, claims in holdout.PROOFS.items()),
+    *(half_row(f"holdout {score} scores", claims, score, partial(holdout.release_values, score), 0.0,
+               release_scores=True) for score, claims in holdout.VALUE_PROOFS.items()),
     *(half_row(f"published {score}", claims, score, published_rule(score), 0.0, published=True)
       for score, claims in published.CLAIMS.items()),
 )  # fmt: skip

@@ -13,9 +13,9 @@ import numpy as np
 import dpcausal as dpc
 from dpcausal.direction.scores.anm import split_rows
 from dpcausal.papers import AnmTestPrivacyIqr
-from dpcausal.papers.direction import anm_test_privacy_iqr as published
-from dpcausal.papers.mechanisms import iqr_intervals as intervals
+from dpcausal.papers.direction import anm_test_privacy as published
 from dpcausal.papers.mechanisms.propose_test_release import propose_test_release
+from dpcausal.papers.statistics import iqr as intervals
 from dpcausal.papers.statistics.iqr import IqrReach
 from dpcausal.privacy.loss import ApproxDP, Loss
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed

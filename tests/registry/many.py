@@ -63,8 +63,11 @@ def on_one_block(loss_of: Callable[[float], Loss]) -> Callable[[int, float, int]
 def on_scored_rows(side: int, epsilon: float, size: int) -> list[Any]:
     """Return whether both of two scores of a test half favour the first, on rows at which both move by their bounds."""
     part, budget = PureDP(epsilon).part(Fraction(1, 2)), allotted(PureDP(epsilon), size, Unit.TEST_ROW)
-    rules, rest = [holdout.RULES[score].direction for score in TEST_SCORES], ONE_DOWN_ONE_UP[side]
-    return [all((rule(rest, budget, part).margin or 0) > 0 for rule in rules) for _ in range(size)]
+
+    def favours_first(score: str) -> bool:
+        return (holdout.release_direction(score, ONE_DOWN_ONE_UP[side], budget, part).margin or 0) > 0
+
+    return [all(map(favours_first, TEST_SCORES)) for _ in range(size)]
 
 
 def half_of_both(epsilon: float) -> ZCDP:
@@ -73,7 +76,7 @@ def half_of_both(epsilon: float) -> ZCDP:
 
 
 TEST_SCORES = ("spearman", "kendall")
-OF_HALVES = tuple(dict.fromkeys(claim for score in TEST_SCORES for claim in holdout.RULES[score].proofs))
+OF_HALVES = tuple(dict.fromkeys(claim for score in TEST_SCORES for claim in holdout.PROOFS[score]))
 TASKS = (
     TaskRow("direction_all by epsilon", "direction_all", (*by_blocks.PROOFS, "divided-loss"),
             scores_on_neighbours(PureDP(1), "everyone", ("igci-slope", "igci")), on_one_block(PureDP), 0.5),

@@ -14,9 +14,8 @@ import numpy as np
 
 from dpcausal.mechanisms.additive import cube, gaussian, geometric, l2_ball, laplace
 from dpcausal.mechanisms.selection import exponential, noisy_max
-from dpcausal.papers.direction.anm_test_privacy_iqr import NO_SHIFT, published_log_iqr
-from dpcausal.papers.mechanisms.iqr_intervals import proposed_distances
-from dpcausal.papers.statistics.iqr import IqrReach, interquartile_range
+from dpcausal.papers.direction.anm_test_privacy import NO_SHIFT, published_log_iqr
+from dpcausal.papers.statistics.iqr import IqrReach, interquartile_range, proposed_distances
 from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP
 from dpcausal.privacy.noise import simulated_noise
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
@@ -125,7 +124,7 @@ MECHANISMS = (
     # The loss ε is a limit of ever rarer answers: see its exact row.
     MechanismRow("exponential", "selection:exponential", "exponential", ([4.0, 0.0], [5.0, -1.0]),
                  one_by_one(exponential, np.float64, Norm.LINF), ("exponential mechanism with Δ for 2Δ",), draws=6_000),
-    MechanismRow("propose-test-release-published", "anm_test_privacy_iqr:published_log_iqr", None, published_pair(),
+    MechanismRow("propose-test-release-published", "anm_test_privacy:published_log_iqr", None, published_pair(),
                  _published, ("published second interval of the IQR",), delta=lambda epsilon: PUBLISHED_DELTA),
 )  # fmt: skip
 

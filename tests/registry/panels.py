@@ -11,7 +11,7 @@ from dpcausal.core.method import Run
 from dpcausal.mechanisms.additive import gaussian, l2_ball
 from dpcausal.papers.mechanisms.objective_perturbation import gradient_bound, objective_perturbation
 from dpcausal.papers.statistics.ridge_weights import ridge_weight_bound, ridge_weight_sensitivity, ridge_weights
-from dpcausal.papers.synthetic_control import perturbation
+from dpcausal.papers.synthetic_control import dpsc
 from dpcausal.papers.synthetic_control.dpsc import published_objective_perturbation
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.synthetic_control import placebo
@@ -161,15 +161,15 @@ SENSITIVITIES = (
         by_falsifier("ridge weights by the bound of a removal", ridge, lambda m: ridge_weight_bound(ONES, 3.0) / 2,
                      columns=2, **SIGNED),
     ), {"columns": 2, "low": -1.0, "starts": {"along": first_at(1, 1)}}),
-    SensitivityRow("panel-rows", lambda rows: rows.ravel(), lambda m: perturbation.row_sensitivity(3), (1, 5), 0.99, (
+    SensitivityRow("panel-rows", lambda rows: rows.ravel(), lambda m: dpsc.row_sensitivity(3), (1, 5), 0.99, (
         by_falsifier("all later cells by the bound of one", lambda rows: rows.ravel(), 2.0, columns=3, **SIGNED),
     ), {"columns": 3, "low": -1.0}),
-    SensitivityRow("weighted-donors", weighted, lambda m: perturbation.weighted_sensitivity(WEIGHTS[:m], 2), (1, 4),
+    SensitivityRow("weighted-donors", weighted, lambda m: dpsc.weighted_sensitivity(WEIGHTS[:m], 2), (1, 4),
                    0.99, (
         by_falsifier("weighted donors by the mean weight", weighted,
                      lambda m: 2 * np.sqrt(2) * float(np.abs(WEIGHTS[:m]).mean()), columns=2, sizes=(2, 4), **SIGNED),
         by_falsifier("weighted donors less their own means", less_own_means,
-                     lambda m: perturbation.weighted_sensitivity(WEIGHTS[:m], 1).bound, columns=2, sizes=(2, 4),
+                     lambda m: dpsc.weighted_sensitivity(WEIGHTS[:m], 1).bound, columns=2, sizes=(2, 4),
                      **SIGNED),
     ), {"columns": 2, "low": -1.0}),
     SensitivityRow("matched-sums", sums_of_followers, lambda m: matched_sensitivity(BY), (1, 6), 0.99, (
@@ -282,40 +282,38 @@ def drawn(name: str) -> Callable[[int, float, int], list[float]]:
 
     def draw(side: int, epsilon: float, size: int) -> list[float]:
         rows = pair(name, side)
-        X, Y, y, grid = rows[:, :START], rows[:, START:], LINE[:START], Grid(2.0**-12, START, 2**24)
+        grid = Grid(2.0**-12, START, 2**24)
         pure = "epsilon" in name or name == "DPSC_out"
         loss: Any = dpc.PureDP(epsilon) if pure else dpc.ZCDP(0.02 * epsilon**2)
-        half: Any = dpc.PureDP(epsilon / 2) if pure else dpc.ZCDP(0.01 * epsilon**2)
         if name == "objective-perturbation":
-            loss, half = dpc.ApproxDP(epsilon, 1e-6), dpc.PureDP(epsilon / 2)
+            loss = dpc.ApproxDP(epsilon, 1e-6)
         budget = allotted(loss, size, Unit.DONOR)
 
         def run() -> float:
             if name.startswith("matched"):
-                by = Matching(grid, PERIODS - START, grid.rows(y[None])[0], np.empty(0), 0.2 * FINE, 0.5 * FINE)
+                target = grid.rows(LINE[None, :START])[0]
+                by = Matching(grid, PERIODS - START, target, np.empty(0), 0.2 * FINE, 0.5 * FINE)
                 parts = matched.weights_and_changes(grid.rows(rows), np.empty((len(rows), 0)), by)[:2]
                 noisy = (l2_ball if pure else gaussian)(matched.matched_query(*parts, by, loss), budget, loss)
                 return float(matched.estimated(noisy, by, np.zeros(PERIODS - START), 0.1 * FINE, loss).change.sum())
             if name == "factor":
                 # The answer to the question of the radius is as good as fixed: all donors but one lie still.
                 return float(factor.release(rows, grid, budget, loss).mean[-1])
-            if name == "DPSC_out":
-                return float(as_published(rows, loss, budget).sum())
-            if name == "objective-perturbation":
-                first: Any = dpc.ApproxDP(epsilon / 2, 1e-6)
-                weights = perturbation.release_objective(X, y, None, "simplex", budget, first)
-            else:
-                weights = perturbation.release_weights(X, y, 6.0, "simplex", budget, half)
-            return float(perturbation.release_path(weights, Y, budget, half).sum())
+            way = next((one for start, one in WEIGHTED.items() if name.startswith(start)))
+            return float(path_of(way, rows, loss, budget).sum())
 
         return [run() for _ in range(size)]
 
     return draw
 
 
-def as_published(rows: Any, loss: Any, budget: Any) -> Any:
-    """Return the path of the published system with λ = 6."""
-    way = dpc.papers.DpscOut(penalty=6.0)
+WEIGHTED: dict[str, Any] = {
+    "DPSC_out": dpc.papers.DpscOut(penalty=6.0), "output": dpc.papers.OutputPerturbation(penalty=6.0),
+    "objective": dpc.papers.ObjectivePerturbation(),
+}  # fmt: skip
+
+
+def path_of(way: Any, rows: Any, loss: Any, budget: Any) -> Any:
     ledger = dpc.Ledger.in_memory(loss, unit="unit", accept_large_epsilon=True)
     question = Treated.of(panel(rows, ledger), None, 0.9, True, True)
     return way.path(rows, way.plans(question, loss)[0], Run(question, loss, budget, None, rows)).values

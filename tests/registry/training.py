@@ -12,10 +12,9 @@ import numpy as np
 
 from dpcausal.direction.scores.anm import typical_distance
 from dpcausal.mechanisms.additive import laplace
-from dpcausal.papers.direction import anm_training_privacy as published
-from dpcausal.papers.direction import stable, training
-from dpcausal.papers.direction.half import released_margin
-from dpcausal.papers.direction.stable import training_sensitivity
+from dpcausal.papers.direction import training
+from dpcausal.papers.direction.holdout import released_margin
+from dpcausal.papers.direction.training import training_sensitivity
 from dpcausal.papers.mechanisms.propose_test_release import stable_threshold, stable_value
 from dpcausal.papers.statistics.hsic import GAUSSIAN
 from dpcausal.papers.statistics.iqr import interquartile_range
@@ -85,7 +84,7 @@ def moved(rows: Rows, shift: float) -> tuple[Rows, Rows]:
 
 
 def of_scores(rows: Rows) -> float:
-    forward, backward = stable.root_scores(HELD_X, HELD_Y, *moved(rows, SHIFT))
+    forward, backward = training.root_scores(HELD_X, HELD_Y, *moved(rows, SHIFT))
     return backward - forward
 
 
@@ -93,7 +92,7 @@ def own_bandwidth(rows: Rows) -> float:
     """The width of the residuals' kernel is that of the training responses: a row changes the kernel itself."""
     x, y = rows.T
     left, width = LEFT - fit_stable(x, y, penalty=HEAVY, table=TABLE)(HELD_X), typical_distance(y, 1.0)
-    box = {"range_x": stable.RANGE, "range_y": stable.RESIDUAL_RANGE}
+    box = {"range_x": training.RANGE, "range_y": training.RESIDUAL_RANGE}
     return root_hsic(HELD_X, left, kernel=GAUSSIAN, width_x=0.4, width_y=width, **box)
 
 
@@ -115,21 +114,21 @@ CLOSE = np.arange(2 * GROUP) * 0.8 * RANK_SHIFT
 
 def of_ranks(rows: Rows) -> Rows:
     left_y, left_x = (SPREAD + RANK_SHIFT * (part - 0.5) for part in np.split(rows[0], 2))
-    steps = published.rank_distance(published.rank_gap(left_y, left_x), N, 1.0)
+    steps = training.rank_distance(training.rank_gap(left_y, left_x), N, 1.0)
     # Any change of the order is to show: a change of 1e-3 in a score counts as more than a step.
     return np.array([steps, 1e4 * (kendall(HELD_Z, left_y) + 3 * kendall(HELD_Z, left_x))])
 
 
 def by_gaps(rows: Rows, of_values: bool = True) -> Any:
     left = CLOSE + RANK_SHIFT * (rows[0, : 2 * GROUP] - 0.5)
-    gap = published.rank_gap(left) if of_values else 1.0
-    return np.array([published.rank_distance(gap, N, 1.0), 1e4 * kendall(HELD_Z, left)])
+    gap = training.rank_gap(left) if of_values else 1.0
+    return np.array([training.rank_distance(gap, N, 1.0), 1e4 * kendall(HELD_Z, left)])
 
 
 def of_published(rows: Rows) -> float:
     m = 2 * GROUP
     left, _ = moved(rows, RANK_SHIFT)
-    box = {"range_x": stable.RANGE, "range_y": stable.RESIDUAL_RANGE}
+    box = {"range_x": training.RANGE, "range_y": training.RESIDUAL_RANGE}
     return (m / (m - 1)) ** 2 * hsic(HELD_X, left, kernel=GAUSSIAN, width_x=0.4, width_y=0.4, **box)
 
 
@@ -166,7 +165,7 @@ SENSITIVITIES = (
                      **GAPS),
     ), RANGES),
     SensitivityRow("hsic-training-published", of_published,
-                   lambda m: published.published_hsic_sensitivity(N, 2 * GROUP, 1.0), (1,), 1e-3,
+                   lambda m: training.published_hsic_sensitivity(N, 2 * GROUP, 1.0), (1,), 1e-3,
                    ("residuals of a regression on the test rows",), RANGES),
 )  # fmt: skip
 """``reached``: each slack stands on its page; Theorem 7 is thousands of times too large."""
@@ -238,7 +237,7 @@ def row(name: str, claims: tuple[str, ...], draw: Any, attained: float = 0.6, **
                    attained)  # fmt: skip
 
 
-MARGIN = stable.training_sensitivity(1000, 1000, 1.0)
+MARGIN = training.training_sensitivity(1000, 1000, 1.0)
 TASKS = (
     row("hsic", training.CLAIMS["hsic"], of_margins(MARGIN)),
     row("hsic scores", training.CLAIMS["hsic"], of_both(MARGIN), release_scores=True),
@@ -246,7 +245,7 @@ TASKS = (
     row("iqr scores", training.CLAIMS["iqr"], of_both(training.iqr_sensitivity(1000, 1.0, ranges=2)), score="iqr",
         release_scores=True),
     row("published hsic", ("hsic-training-published", "laplace"),
-        of_both(published.published_hsic_sensitivity(1000, 1000, 1.0)), published=True),
+        of_both(training.published_hsic_sensitivity(1000, 1000, 1.0)), published=True),
     *(row(f"published {score}", ("training-ranks", "stable-value"), of_rank_scores, 0.0, published=True, score=score,
           loss=ApproxDP(1, 1e-6)) for score in ("spearman", "kendall")),
 )  # fmt: skip

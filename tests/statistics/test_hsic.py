@@ -9,7 +9,7 @@ import pytest
 
 from dpcausal.errors import ParameterError
 from dpcausal.papers.direction.anm_test_privacy import HSIC, HSIC_WIDER
-from dpcausal.papers.statistics import gaussian_sums
+from dpcausal.papers.statistics import hsic as gaussian
 from dpcausal.papers.statistics.hsic import (
     GAUSSIAN,
     LEAST,
@@ -245,7 +245,7 @@ def test_at_a_hundred_thousand_records_the_root_reaches_98_percent_of_its_bound(
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
 @pytest.mark.parametrize("width", [1e-3, 0.3, 5.0])
 def test_no_neighbours_of_any_shape_pass_a_bound(kernel, width, monkeypatch):
-    monkeypatch.setattr(gaussian_sums, "TILE", 64)  # larger tiles only have more empty sums
+    monkeypatch.setattr(gaussian, "TILE", 64)  # larger tiles only have more empty sums
     arguments = {"kernel": kernel, "width_x": width, "width_y": width, **UNIT_BOX}
     sizes = (2, 3, 8, 40)
     for score, claim in ((root_hsic, root_hsic_sensitivity), (hsic, hsic_sensitivity)):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpcausal.direction.scores.anm import fit_halves, typical_distance
-from dpcausal.papers.direction import half, holdout
+from dpcausal.papers.direction import holdout
 from dpcausal.papers.direction.holdout import difference_sensitivity, score_sensitivity
 from dpcausal.privacy.sensitivity import Norm, Sensitivity, Unit
 from tests.direction.neighbours import (
@@ -135,7 +135,7 @@ def test_a_bandwidth_from_the_test_half_is_caught(monkeypatch: pytest.MonkeyPatc
         rest = fit_halves(*arguments)  # type: ignore[arg-type]
         return dataclasses.replace(rest, width_x=typical_distance(rest.x, 1.0), width_y=typical_distance(rest.y, 1.0))
 
-    monkeypatch.setattr(half, "fit_halves", mutant)
+    monkeypatch.setattr(holdout, "fit_halves", mutant)
     assert any("moves by" in fault for first, second in pairs for fault in faults(first, second, **case))
 
 

@@ -11,9 +11,9 @@ from dpcausal.direction.scores.anm import fit_halves
 from dpcausal.errors import LossError, ParameterError, UnprovenError
 from dpcausal.mechanisms.gate import Passage, recording_gate
 from dpcausal.papers.direction import anm_test_privacy as published
-from dpcausal.papers.direction.anm_test_privacy_iqr import QUARTER
+from dpcausal.papers.direction.anm_test_privacy import QUARTER
 from dpcausal.papers.direction.calculators import two_draws_tail
-from dpcausal.papers.direction.half import SCORES, reaches
+from dpcausal.papers.direction.holdout import SCORES, reaches
 from tests.direction.neighbours import (
     ANSWERS,
     PUBLISHED,
@@ -77,13 +77,13 @@ def test_both_scores_are_noised_at_the_constants_of_theorems_1_and_3(score: str,
 
 def test_the_published_hsic_is_the_trace_over_the_square_of_m_minus_1(monkeypatch: pytest.MonkeyPatch) -> None:
     residuals = []
-    honest = published._hsic_pair
+    honest = published._published_scores
 
-    def recorded(rest: Any) -> tuple[float, float]:
+    def recorded(rest: Any, score: str) -> Any:
         residuals.append(rest)
-        return honest(rest)
+        return honest(rest, score)
 
-    monkeypatch.setattr(published, "_hsic_pair", recorded)
+    monkeypatch.setattr(published, "_published_scores", recorded)
     (passage,), _ = passed(rows(), **PUBLISHED["published hsic"])
     (rest,) = residuals
 

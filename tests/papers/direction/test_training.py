@@ -13,9 +13,8 @@ from dpcausal.direction.question import Columns, Pair
 from dpcausal.errors import LossError, ParameterError
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.papers import TrainingPrivacy
-from dpcausal.papers.direction import anm_training_privacy as published
-from dpcausal.papers.direction import stable, training
-from dpcausal.papers.direction.stable import default_penalty, training_sensitivity
+from dpcausal.papers.direction import training
+from dpcausal.papers.direction.training import default_penalty, training_sensitivity
 from dpcausal.papers.statistics.hsic import hsic_residual_sensitivity
 from dpcausal.papers.statistics.iqr import interquartile_range
 from dpcausal.papers.statistics.stability import prediction_sensitivity
@@ -52,17 +51,17 @@ def test_every_residual_moves_by_what_one_training_row_can_do_and_the_margin_by_
     rng = np.random.default_rng(0)
     planned = plan(penalty=2.0)
     halves, setting = planned.halved(BOTH, question(), generator_from_seed(1)), planned.setting
-    before = halves.residuals(setting)
-    margin = np.subtract(*stable.root_scores(halves.x, halves.y, *before))
+    before = halves.residuals(*setting)
+    margin = np.subtract(*training.root_scores(halves.x, halves.y, *before))
     bound = float(training_sensitivity(halves.n, halves.m, 2.0).bound)
     shift = float(prediction_sensitivity(halves.n, 2.0).bound)
     for _ in range(20):
         row = int(rng.integers(halves.n))
         x, y = halves.training_x.copy(), halves.training_y.copy()
         x[row], y[row] = rng.choice([-1.0, 1.0], 2)
-        after = replace(halves, training_x=x, training_y=y).residuals(setting)
+        after = replace(halves, training_x=x, training_y=y).residuals(*setting)
         assert all(np.abs(a - b).max() <= shift for a, b in zip(before, after, strict=True))
-        assert abs(margin - np.subtract(*stable.root_scores(halves.x, halves.y, *after))) <= bound
+        assert abs(margin - np.subtract(*training.root_scores(halves.x, halves.y, *after))) <= bound
 
 
 @pytest.mark.proves("training-iqr")
@@ -85,8 +84,8 @@ def test_theorem_seven_is_above_what_is_proved_at_all_sizes(n: int, penalty: flo
     move = prediction_sensitivity(n, penalty)
     assert move.bound <= 8 / (n * penalty**1.5)  # Theorem 5, which the distance of Theorem 6 relies on
     for m in (2, 100, 50_000):
-        proved = hsic_residual_sensitivity(m, move.rounded_up, stable.SCORE_WIDTH, stable.RESIDUAL_RANGE).bound
-        assert (m / (m - 1)) ** 2 * proved < published.published_hsic_sensitivity(n, m, penalty).bound
+        proved = hsic_residual_sensitivity(m, move.rounded_up, training.SCORE_WIDTH, training.RESIDUAL_RANGE).bound
+        assert (m / (m - 1)) ** 2 * proved < training.published_hsic_sensitivity(n, m, penalty).bound
 
 
 @pytest.mark.proves("training-ranks")
@@ -117,7 +116,7 @@ def test_a_training_row_is_protected_at_the_whole_loss_and_a_caveat_says_who_is_
     assert sum(passage.event.loss.exact_epsilon for passage in recording.passages) == 1  # type: ignore[union-attr]
     assert result.guarantee.unit is Unit.TRAINING_ROW and result.guarantee.loss.exact_epsilon == 1
     assert any("the rows of the test half are NOT protected" in caveat for caveat in result.guarantee.caveats)
-    assert result.settings["penalty"] is not None and result.settings["width"] == stable.WIDTH
+    assert result.settings["penalty"] is not None and result.settings["width"] == training.WIDTH
     assert all(map(math.isfinite, result.scores or ()))
 
 

@@ -9,11 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpcausal.errors import ParameterError
-from dpcausal.papers.direction.anm_test_privacy_iqr import NO_SHIFT
-from dpcausal.papers.mechanisms.iqr_intervals import (
+from dpcausal.papers.direction.anm_test_privacy import NO_SHIFT
+from dpcausal.papers.statistics.iqr import (
     HALF_CELL,
     LEAST,
     Interval,
+    IqrReach,
+    interquartile_range,
     interval_distance,
     interval_sensitivity,
     proposal,
@@ -21,7 +23,6 @@ from dpcausal.papers.mechanisms.iqr_intervals import (
     proposed_distances,
     proposed_intervals,
 )
-from dpcausal.papers.statistics.iqr import IqrReach, interquartile_range
 from dpcausal.privacy.sensitivity import Norm, conditional_change
 from tests.conformance import exhaustive, neighbouring_rows
 from tests.statistics.iqr_brute_force import iqr_by_definition, reachable

@@ -11,7 +11,7 @@ import dpcausal as dpc
 from dpcausal.audit import audit_samples
 from dpcausal.errors import FenceError, LossError, ParameterError
 from dpcausal.papers.mechanisms import objective_perturbation as op
-from dpcausal.papers.synthetic_control import dpsc, perturbation
+from dpcausal.papers.synthetic_control import dpsc
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from tests.conformance import LEAST_EVALUATIONS, search
 
@@ -85,13 +85,10 @@ def test_the_volume_bound_is_attained_by_a_face_and_never_passed() -> None:
 def test_without_a_quadratic_term_above_zero_nothing_is_calibrated_spent_or_solved(term: Any) -> None:
     loss, y = dpc.ApproxDP(1, 1e-6), np.ones(5)
     allotment, unproven = granted(loss, 1), granted(loss, 1, unproven=True)
-    exact = dpc.Ledger.without_privacy().charge(dpc.NoPrivacy(), task="exact", unit=Unit.DONOR)
     with pytest.raises(ParameterError):
         op.objective_perturbation(query(np.zeros((10, 5))), allotment, loss, target=y, quadratic=term)
     with pytest.raises(ParameterError):
         dpsc.published_objective_perturbation(query(np.zeros((10, 5))), unproven, loss, target=y, penalty=term)
-    with pytest.raises(ParameterError):
-        perturbation.release_objective(np.zeros((10, 5)), y, term, "none", exact, dpc.NoPrivacy())
     assert not allotment.events and not unproven.events
 
 

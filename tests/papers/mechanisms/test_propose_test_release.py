@@ -9,7 +9,7 @@ import pytest
 
 from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms.gate import recording_gate
-from dpcausal.papers.direction.anm_test_privacy_iqr import published_log_iqr
+from dpcausal.papers.direction.anm_test_privacy import published_log_iqr
 from dpcausal.papers.mechanisms.propose_test_release import propose_test_release, stable_threshold, stable_value
 from dpcausal.papers.mechanisms.replication import replicate
 from dpcausal.privacy.ledger import CallBudget, Ledger

@@ -1,6 +1,7 @@
 """Signed flip distances: sensitivity 1 from any distance with the two properties, and from integer margins."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -11,14 +12,14 @@ from dpcausal.papers.statistics.rank import (
     signed,
     signed_margin,
     spearman_numerator,
-    spearman_numerator_sensitivity,
+    spearman_sensitivity,
 )
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.statistics.rank import kendall_numerator
 from tests.conformance import exhaustive
 
 SCORES = {
-    "spearman": (spearman_numerator, spearman_numerator_sensitivity),
+    "spearman": (spearman_numerator, lambda m: replace(spearman_sensitivity(m), bound=2 * m * (m - 1))),
     "kendall": (kendall_numerator, kendall_numerator_sensitivity),
 }
 

@@ -1,5 +1,6 @@
 """Rank scores: exact values against definitions and scipy, exact sensitivities against neighbours."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,7 +18,6 @@ from dpcausal.papers.statistics.rank import (
     kendall_sensitivity,
     spearman,
     spearman_numerator,
-    spearman_numerator_sensitivity,
     spearman_sensitivity,
 )
 from dpcausal.statistics.rank import kendall_numerator
@@ -40,6 +40,11 @@ def worst_pair(m):
     """The pair that attains both bounds: a common increasing line, one record moved from corner to corner."""
     line = np.arange(1.0, m)
     return (np.append(line, m), np.append(line, m)), (np.append(line, 0), np.append(line, m))
+
+
+def spearman_numerator_sensitivity(m, calibration=rank.LEAST):
+    bound = int((spearman_sensitivity(m, calibration).bound - rank.ROUNDING) * m * (m * m - 1) / 3)
+    return replace(spearman_sensitivity(m), bound=bound)
 
 
 SCORES = {  # the numerators are the same scores without their denominators: all small tables and pairs drawn, below

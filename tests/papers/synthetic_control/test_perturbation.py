@@ -9,7 +9,7 @@ from scipy import stats
 
 import dpcausal as dpc
 from dpcausal.mechanisms.additive import l2_ball
-from dpcausal.papers.synthetic_control import perturbation
+from dpcausal.papers.synthetic_control import dpsc
 from dpcausal.privacy.sensitivity import Query, Unit
 
 WEIGHTS = np.array([0.1, -0.7, 0.4])
@@ -21,11 +21,11 @@ def test_the_bound_of_the_weighted_donors_is_attained_at_the_largest_weight() ->
     other = Y.copy()
     other[1] = -1
     moved = float(np.linalg.norm(Y.T @ WEIGHTS - other.T @ WEIGHTS))
-    assert moved == pytest.approx(perturbation.weighted_sensitivity(WEIGHTS, 4).bound, rel=1e-12)
-    assert perturbation.weighted_sensitivity(np.zeros(3), 4).bound > 0
+    assert moved == pytest.approx(dpsc.weighted_sensitivity(WEIGHTS, 4).bound, rel=1e-12)
+    assert dpsc.weighted_sensitivity(np.zeros(3), 4).bound > 0
 
 
-@pytest.mark.parametrize("project, ball", [(perturbation.simplex, False), (perturbation.l1_ball, True)])
+@pytest.mark.parametrize("project, ball", [(dpsc.simplex, False), (dpsc.l1_ball, True)])
 def test_projections_are_the_nearest_points(project: Any, ball: bool) -> None:
     rng = np.random.default_rng(1)
     for _ in range(200):
@@ -45,7 +45,7 @@ def test_noise_of_the_ball_has_a_gamma_length(dimension: int) -> None:
     allotment = dpc.Ledger.in_memory(whole, unit="unit", accept_large_epsilon=True).charge(
         whole, task="test", unit=Unit.DONOR, unit_column="unit"
     )
-    claim = perturbation.row_sensitivity(1)
+    claim = dpsc.row_sensitivity(1)
     lengths = [
         float(np.linalg.norm(l2_ball(Query(np.zeros(dimension), claim, "zeros"), allotment, loss))) for _ in range(runs)
     ]
@@ -59,6 +59,6 @@ def test_noise_of_the_ball_has_a_gamma_length(dimension: int) -> None:
 @pytest.mark.parametrize("size", [1e15, 1e17, 1e300])
 def test_projections_stand_weights_beside_which_one_is_lost(size: float) -> None:
     for v in (np.array([size, -size, size / 3]), np.full(3, size), np.full(3, -size), np.array([size])):
-        w = perturbation.simplex(v)
+        w = dpsc.simplex(v)
         assert w.sum() == pytest.approx(1, rel=1e-12) and (w >= 0).all()
-        assert np.abs(perturbation.l1_ball(v)).sum() <= 1 + 1e-12
+        assert np.abs(dpsc.l1_ball(v)).sum() <= 1 + 1e-12

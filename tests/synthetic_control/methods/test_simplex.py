@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from dpcausal.papers.synthetic_control.perturbation import ridge_path
+from dpcausal.papers.statistics.ridge_weights import ridge_weights
 from dpcausal.synthetic_control.methods.simplex import simplex_weights
 
 
@@ -51,7 +51,7 @@ def test_the_ridge_path_is_that_of_the_papers_objective() -> None:
     rng = np.random.default_rng(9)
     X, Y, y, penalty = rng.uniform(-1, 1, (6, 5)), rng.uniform(-1, 1, (6, 2)), rng.uniform(-1, 1, 5), 3.0
     weights = np.linalg.solve(X @ X.T + penalty / 2 * np.eye(6), X @ y)
-    np.testing.assert_allclose(ridge_path(X, Y, y, penalty), Y.T @ weights)
+    np.testing.assert_allclose(Y.T @ ridge_weights(X, y, penalty / 2), Y.T @ weights)
     T0 = 5
 
     def objective(f: Any) -> Any:

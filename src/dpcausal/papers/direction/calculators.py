@@ -5,36 +5,24 @@ at a margin that is assumed.  After it (``…_tail``): how easily noise alone ma
 """
 
 import math
+import sys
 
-import numpy as np
-
-from dpcausal.errors import ParameterError
-
-
-def _is_finite(value: object) -> bool:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        return False
-    try:
-        return math.isfinite(float(value))
-    except OverflowError:  # an integer beyond a float's range
-        return False
+from dpcausal.core import validate as public
 
 
 def _checked(margin: float, scale: float) -> float:
-    if not (_is_finite(margin) and margin >= 0):
-        raise ParameterError("the margin must be finite and at least 0")
-    if not (_is_finite(scale) and scale > 0):
-        raise ParameterError("the noise scale must be finite and above 0")
-    return min(float(margin) / float(scale), 1e12)  # beyond, e^−t is 0 and sums of t lose their units
+    share = public.number("margin", margin, 0, sys.float_info.max) / _positive("scale", scale)
+    return min(share, 1e12)  # beyond, e^−t is 0 and sums of t lose their units
+
+
+def _positive(name: str, value: float) -> float:
+    return public.number(name, value, math.ulp(0.0), sys.float_info.max)
 
 
 def two_draws(margin: float, scale: float) -> float:
     """Return P(correct) when each of two scores gets Laplace noise: Theorem 2 of the paper.
 
-    P = 1 − (γ + 2σ)/(4σ) · e^{−γ/σ}
-
-    where γ ≥ 0 is the ``margin`` between the scores and σ > 0 the ``scale`` of each Laplace draw.
-
+    P = 1 − (γ + 2σ)/(4σ) · e^{−γ/σ}, γ ≥ 0 the ``margin`` between the scores, σ > 0 the ``scale`` of each draw.
     *Source*: Kusner et al. (2016), Theorem 2; right as printed.
 
     >>> two_draws(0, 1)
@@ -47,12 +35,8 @@ def two_draws(margin: float, scale: float) -> float:
 def four_draws(margin: float, scale: float) -> float:
     """Return P(correct) when each of four log IQRs gets Laplace noise: Theorem 4(2) of the paper.
 
-    P = 1 − e^{−γ/σ} (48σ³ + 33σ²γ + 9σγ² + γ³)/(96σ³)
-
-    where γ ≥ 0 is the ``margin`` between the two sums of log IQRs and σ > 0 the ``scale`` of each draw.
-
-    *Source*: Kusner et al. (2016), Theorem 4(2); right as printed.  Its part (1) cannot hold as stated and has no
-    calculator.
+    P = 1 − e^{−γ/σ} (48σ³ + 33σ²γ + 9σγ² + γ³)/(96σ³), γ ≥ 0 the ``margin`` between the two sums of log IQRs.
+    *Source*: Kusner et al. (2016), Theorem 4(2); right as printed.  Its part (1) cannot hold as stated.
 
     >>> four_draws(0, 1)
     0.5
@@ -64,8 +48,8 @@ def four_draws(margin: float, scale: float) -> float:
 def one_draw(margin: float, scale: float) -> float:
     """Return P(correct) when the difference of the scores gets one Laplace draw: 1 − ½ e^{−γ/b}.
 
-    where γ ≥ 0 is the ``margin`` and b > 0 the ``scale``.  At equal total ε the scale is the same 2Δ/ε as that of
-    each of two draws, and the failure is smaller by the factor 2/(2 + γ/b).
+    At equal total ε the scale b is the same 2Δ/ε as that of each of two draws, and the failure is smaller by the
+    factor 2/(2 + γ/b).
 
     >>> one_draw(0, 1)
     0.5
@@ -76,15 +60,13 @@ def one_draw(margin: float, scale: float) -> float:
 def flip_draw(distance: int, epsilon: float) -> float:
     """Return P(correct) when the signed flip distance gets two-sided geometric noise: 1 − e^{−εd}/(1 + e^{−ε}).
 
-    where d ≥ 1 is the number of records that must change for the other direction to win.
+    d ≥ 1 is the number of records that must change for the other direction to win.
 
     >>> round(flip_draw(10, 0.5), 4)
     0.9958
     """
-    if isinstance(distance, bool) or not isinstance(distance, int) or distance < 1:
-        raise ParameterError("the flip distance must be a whole number of at least 1")
-    if not (_is_finite(epsilon) and epsilon > 0):
-        raise ParameterError("epsilon must be finite and above 0")
+    epsilon = _positive("epsilon", epsilon)
+    distance = public.whole("distance", distance, 1, 2**63)
     return 1 - math.exp(-epsilon * distance) / (1 + math.exp(-epsilon))
 
 

@@ -22,23 +22,12 @@ import numpy.typing as npt
 from dpcausal.core.method import Run
 from dpcausal.data.counts import counts_of
 from dpcausal.data.table import Table
-from dpcausal.discovery.question import (
-    LARGEST_ORDER,
-    DiscoveryQuestion,
-    GraphSearch,
-    SearchOutcome,
-    check_cells,
-)
+from dpcausal.discovery.question import LARGEST_ORDER, DiscoveryQuestion, GraphSearch, SearchOutcome, check_cells
 from dpcausal.discovery.search.pc import Ask, Edge, Skeleton, Terms, Test, orient, starting_edges
 from dpcausal.discovery.search.release_search import SearchResult
 from dpcausal.papers.independence.priv_kendall import kendall_weight
 from dpcausal.papers.mechanisms.replication import replicate
-from dpcausal.papers.statistics.rank import (
-    GRID,
-    conditional_kendall_steps_sensitivity,
-    stratum_kendall_numerators,
-    table_kendall_steps,
-)
+from dpcausal.papers.statistics import rank
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
@@ -49,11 +38,8 @@ ALPHA = 0.1
 DELTA = 1e-3
 """As in the paper's evaluation."""
 
-UNPROVEN = "conditional-tau-published-unproven"
-
-
-STEPS = "conditional-kendall-steps"
-"""The claim of the scores with a proof."""
+UNPROVEN, STEPS = "conditional-tau-published-unproven", "conditional-kendall-steps"
+"""The claims of the scores as published, and with a proof."""
 
 
 def two_valued(sizes: Sequence[int]) -> bool:
@@ -61,12 +47,7 @@ def two_valued(sizes: Sequence[int]) -> bool:
 
 
 def steps_sensitivity(sizes: Sequence[int]) -> Sensitivity:
-    return conditional_kendall_steps_sensitivity(two_valued(sizes))
-
-
-def two_sided(alpha: float) -> float:
-    """Return the normal quantile of a two-sided level, defined for every level above 0 and below 1."""
-    return -NormalDist().inv_cdf(max(alpha / 2, 1e-300))
+    return rank.conditional_kendall_steps_sensitivity(two_valued(sizes))
 
 
 @dataclass
@@ -91,11 +72,12 @@ class RankScores:
 
     def independence(self, test: Test) -> int:
         """Return −|steps|: 0 where nothing speaks against independence, lower the more does."""
-        known = self._known.get(test)
-        if known is None:
-            known = -abs(table_kendall_steps(self.strata(*test)))
-            self._known[test] = known
-        return known
+        if test not in self._known:
+            self._known[test] = -abs(rank.table_kendall_steps(self.strata(*test)))
+        return self._known[test]
+
+    def published(self, test: Test) -> float:
+        return published_score(self.strata(*test))
 
     def query(self, tests: Sequence[Test], label: str) -> Query:
         return Query(np.array([self.independence(test) for test in tests], dtype=np.int64), self.sensitivity, label)
@@ -106,13 +88,14 @@ class RankScores:
         z · √n · ½ for two levels, ⅔ otherwise: the standard deviation of n T under independence is at most that.
         """
         deviation = 0.5 if two_valued(self.counts.shape) else 2 / 3
-        return max(1, math.ceil(two_sided(alpha) * math.sqrt(n) * deviation * GRID))
+        z = -NormalDist().inv_cdf(max(alpha / 2, 1e-300))
+        return max(1, math.ceil(z * math.sqrt(n) * deviation * rank.GRID))
 
 
 def published_tau(counts: Counts) -> float:
     """Return the conditional tau of Definition 6 from strata, as evaluated: small and constant strata are skipped."""
     sizes = counts.sum(axis=(0, 1))
-    numerators = stratum_kendall_numerators(counts)
+    numerators = rank.stratum_kendall_numerators(counts)
     varied = ((counts.sum(axis=1) > 0).sum(axis=0) > 1) & ((counts.sum(axis=0) > 0).sum(axis=0) > 1)
     usable = (sizes > 2) & (varied if counts.shape[2] > 1 else True)
     m = sizes[usable].astype(np.float64)
@@ -163,13 +146,12 @@ class PcSystem(GraphSearch):
 
     def replicated(self, counts: Counts, run: Run[DiscoveryQuestion]) -> SearchOutcome:
         """Run the published system; ε is the paper's own parameter, 1 without privacy."""
-        question, rng = run.question, run.rng
-        terms = self.terms(question.alpha, question.knowledge)
+        question, terms = run.question, self.terms(run.question.alpha, run.question.knowledge)
         epsilon = run.loss.epsilon if isinstance(run.loss, (PureDP, ApproxDP)) else 1.0
         claim = Sensitivity(claimed_sensitivity(question.n), Norm.LINF, Relation.REPLACE_ONE, UNPROVEN)
 
         def published(exact: Counts) -> tuple[Skeleton, str]:
-            return self.as_published(Replica(question.names, np.maximum(exact, 0), epsilon, terms, rng))
+            return self.as_published(Replica(question.names, np.maximum(exact, 0), epsilon, terms, run.rng))
 
         skeleton, reported = replicate(Query(counts, claim, self.name), run.budget, published)
         return self.outcome(skeleton, terms, question, reported)
@@ -214,9 +196,6 @@ class Replica:
 
     def laplace(self, scale: float) -> float:
         return float(self.generator.laplace(0, scale))
-
-    def score(self, scores: RankScores, test: Test) -> float:
-        return published_score(scores.strata(*test))
 
     def sample(self, share: float) -> RankScores:
         """Return the scores of a share of the rows, drawn without replacement."""

@@ -2,7 +2,7 @@
 
 import math
 
-from dpcausal.errors import MissingDependencyError, ParameterError
+from dpcausal.errors import MissingDependencyError
 
 
 def subsampled_epsilon(ratio: float, epsilon: float) -> float:
@@ -55,8 +55,6 @@ def type_one_error(alpha: float, tweak: float, bound: float, sieve_epsilon: floa
 
     Theorem 4, for one query; Δ is the sensitivity of the score as the noise has it, ε′ the sieve's ε, t the tweak.
     """
-    if bound <= 0 or sieve_epsilon <= 0 or alpha + tweak < 0:
-        raise ParameterError("the bound needs a sensitivity and epsilon above 0, and alpha + tweak of at least 0")
     exponent = sieve_epsilon * (alpha + tweak) / (6 * bound)
     return math.exp(-exponent) - math.exp(-2 * exponent) / 4
 
@@ -64,13 +62,11 @@ def type_one_error(alpha: float, tweak: float, bound: float, sieve_epsilon: floa
 def type_two_error(
     alpha: float, tweak: float, bound: float, sieve_epsilon: float, examine_epsilon: float, published: bool = False
 ) -> float:
-    """Bound the probability that a score of at most T − α ≤ T − t passes both: Theorem 5, corrected.
+    """Bound the probability that a score of at most T − α ≤ T − t passes both: Theorem 5, corrected, for α ≥ t.
 
     (e^(−ε′(α − t)/(6Δ)) − ¼ e^(−ε′(α − t)/(3Δ))) · ½ e^(−ε α/(2Δ)): the examination's noise is Lap(2Δ/ε), whose tail is
     the last factor.  ``published=True`` has the e^(−2εα/Δ) that is printed: four times the exponent, too small.
     """
-    if alpha < tweak:
-        raise ParameterError("the second kind of error is bounded for alpha of at least the tweak")
     sieve = type_one_error(alpha - 2 * tweak, tweak, bound, sieve_epsilon)
     if published:
         return sieve * math.exp(-2 * examine_epsilon * alpha / bound)

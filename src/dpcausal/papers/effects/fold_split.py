@@ -6,12 +6,10 @@ logistic propensities, where values are clipped and where noise is added are thi
 (``fold_split.md``).  Means are averaged, probabilities of either arm harmonically, each arm's apart.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -68,8 +66,7 @@ def lines(x: Reals, a: Mask, y: Reals) -> Model:
 
 
 def _logistic(t: Reals) -> Reals:
-    probability: Reals = 1 / (1 + np.exp(-np.clip(t, -30.0, 30.0)))
-    return probability
+    return np.asarray(1 / (1 + np.exp(-np.clip(t, -30.0, 30.0))))
 
 
 def _along(x: Reals, slopes: Reals) -> Reals:
@@ -103,11 +100,10 @@ def averages(
 
 def scores(estimator: str, means: Reals, a: Mask, y: Reals) -> Reals:
     one, zero, treats, controls = means
-    by_estimator: Reals = {
+    return np.asarray({
         "g-formula": one - zero, "ipw": np.where(a, y * treats, -y * controls),
         "aipw": one - zero + np.where(a, (y - one) * treats, -(y - zero) * controls),
-    }[estimator]  # fmt: skip
-    return by_estimator
+    }[estimator])  # fmt: skip
 
 
 def reach(estimator: str, least: float) -> float:
@@ -166,7 +162,7 @@ class FoldSplit(EffectMethod):
     folds: int | None = None
     least: float = 0.05
 
-    def plan(self, question: EffectQuestion, loss: PureDP | NoPrivacy) -> FoldSplit:
+    def plan(self, question: EffectQuestion, loss: PureDP | NoPrivacy) -> Self:
         if question.table.weighed:
             raise ParameterError(f"method {self.name!r} has no proof for survey weights")
         if question.estimand != "ate" or question.groups is not None:

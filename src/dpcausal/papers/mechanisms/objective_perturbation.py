@@ -5,12 +5,14 @@ covers its own solver: a public number of steps comes within a proved distance o
 """
 
 import math
+import sys
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from dpcausal.core import validate as public
 from dpcausal.errors import FenceError, LossError, ParameterError
 from dpcausal.mechanisms.gate import event_of, exact, release
 from dpcausal.privacy import noise
@@ -42,10 +44,7 @@ class Calibration:
 
 def checked_term(name: str, value: Any) -> float:
     """Return the factor of a squared length: without one the weights have no density and no bound."""
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not (is_number and math.isfinite(value) and value > 0):
-        raise ParameterError(f"{name} must be a finite number above 0")
-    return float(value)
+    return public.number(name, value, math.ulp(0.0), sys.float_info.max)
 
 
 def gradient_bound(donors: int, periods: int) -> float:

@@ -21,7 +21,6 @@ def replicate(query: Query, allotment: CallBudget, run: Callable[[Array], T]) ->
     if allotment.private or allotment.durable:
         raise FenceError("a published system without a proof runs on unproven allotments in memory only")
     event = event_of("replication", query, allotment.loss, 0.0)
-
     released: T | Array = release(query, allotment, event, run)
     # A recording gate answers in the query's shape: the system then runs on that answer.
     return run(released) if isinstance(released, np.ndarray) else released

@@ -51,7 +51,7 @@ def spearman(x: Column, y: Column) -> float:
     the order counts; NaN counts as one largest value, a constant column gives 0.  *Source*: Kusner et al. (2016),
     section 3.3, without the assumption that there are no ties.
     """
-    return spearman_numerator(x, y) / _largest_spearman(len(x))
+    return 3 * spearman_numerator(x, y) / (len(x) * (len(x) ** 2 - 1))
 
 
 def spearman_numerator(x: Column, y: Column) -> int:
@@ -83,11 +83,6 @@ def spearman_sensitivity(m: int, calibration: Calibration = LEAST, unit: Unit = 
     return _sensitivity(_bound(calibration.spearman, m) + ROUNDING, "spearman-rho", unit)
 
 
-def spearman_numerator_sensitivity(m: int, calibration: Calibration = LEAST, unit: Unit = Unit.ROW) -> Sensitivity:
-    """Return the sensitivity of ``spearman_numerator`` and of its absolute value: the integer 2m(m − 1)."""
-    return _sensitivity(int(_bound(calibration.spearman, m) * _largest_spearman(m)), "spearman-rho", unit)
-
-
 def kendall_sensitivity(m: int, calibration: Calibration = LEAST, unit: Unit = Unit.ROW) -> Sensitivity:
     """Return the sensitivity of ``kendall`` and of its absolute value: 4/m, and 2⁻⁵³ for rounding."""
     return _sensitivity(_bound(calibration.kendall, m) + ROUNDING, "kendall-tau", unit)
@@ -108,15 +103,10 @@ def _sensitivity(bound: Fraction | int, proof: str, unit: Unit) -> Sensitivity:
     return Sensitivity(bound, Norm.ABSOLUTE, Relation.REPLACE_ONE, proof, unit)
 
 
-def _largest_spearman(m: int) -> int:
-    return m * (m * m - 1) // 3
-
-
 def _doubled_centred_ranks(values: Column) -> npt.NDArray[np.int64]:
     codes, counts = codes_of(values)
     less = np.cumsum(counts) - counts
-    ranks: npt.NDArray[np.int64] = (2 * less + counts - len(codes))[codes]
-    return ranks
+    return np.asarray((2 * less + counts - len(codes))[codes])
 
 
 def conditional_kendall_steps(x: Column, y: Column, strata: Column) -> int:

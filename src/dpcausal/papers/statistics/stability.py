@@ -107,8 +107,7 @@ class FeatureTable:
     rows: Reals = field(repr=False)
 
     def index(self, values: Reals) -> Integers:
-        places: Integers = np.rint((values + 1) / 2 * (self.places.size - 1)).astype(np.int64)
-        return places
+        return np.asarray(np.rint((values + 1) / 2 * (self.places.size - 1)), dtype=np.int64)
 
 
 @lru_cache(maxsize=4)
@@ -121,13 +120,8 @@ def feature_table(width: float, pairs: int = PAIRS) -> FeatureTable:
         raise ParameterError(f"the kernel's width must be between {LEAST_WIDTH:g} and {LARGEST_WIDTH:g}")
     if not 1 <= pairs <= PAIRS:
         raise ParameterError(f"the number of pairs must be between 1 and {PAIRS}")
-    quantiles = [NormalDist().inv_cdf((j + 0.5) / pairs) for j in range(pairs)]
-    return tabulated(FourierFeatures(np.array(quantiles), float(width)))
-
-
-def tabulated(features: FourierFeatures) -> FeatureTable:
-    places = np.linspace(-1.0, 1.0, PLACES)
-    return FeatureTable(places, features(places))
+    quantiles, places = [NormalDist().inv_cdf((j + 0.5) / pairs) for j in range(pairs)], np.linspace(-1.0, 1.0, PLACES)
+    return FeatureTable(places, FourierFeatures(np.array(quantiles), float(width))(places))
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +135,7 @@ class StableFit(ProcessLocal):
 
     def __call__(self, values: Reals) -> Reals:
         """Return the prediction at each value of [−1, 1], by interpolation: a function of that value alone."""
-        predictions: Reals = np.interp(values, self.places, self.heights)
-        return predictions
+        return np.asarray(np.interp(values, self.places, self.heights))
 
 
 def fit_stable(x: Reals, y: Reals, *, penalty: float, table: FeatureTable) -> StableFit:

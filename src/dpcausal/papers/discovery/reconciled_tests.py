@@ -20,8 +20,6 @@ from dpcausal.mechanisms.blocks import assign_blocks
 from dpcausal.papers.discovery.pc_system import DELTA, Counts, PcSystem, Replica
 from dpcausal.privacy.noise import PublicGenerator
 
-Kind = Literal["g", "chi2"]
-
 INDEPENDENT = 0.25
 """A noisy median of p-values at least this counts as independence: under independence it is near ½."""
 
@@ -48,7 +46,7 @@ class ReconciledTests(PcSystem):
     about: ClassVar[str] = "medians of the p-values of blocks"
     by_place: ClassVar[bool] = True
 
-    test: Kind = "g"
+    test: Literal["g", "chi2"] = "g"
 
     def filled(self, columns: int) -> Self:
         public.check_choice("test", self.test, ("g", "chi2"))
@@ -108,7 +106,7 @@ def block_counts(codes: list[Counts], sizes: tuple[int, ...], generator: PublicG
     return np.stack([np.bincount(place[rows], minlength=cells) for rows in parts]).reshape(blocks, *sizes)
 
 
-def pvalues(counts: Counts, axes: list[int], kind: Kind) -> npt.NDArray[np.float64]:
+def pvalues(counts: Counts, axes: list[int], kind: str) -> npt.NDArray[np.float64]:
     """Return the p-value of each block's test of the columns on the first two axes given the others.
 
     The degrees of freedom are those of the declared levels: an empty cell or stratum adds 0 to the statistic.
