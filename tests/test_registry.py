@@ -82,7 +82,7 @@ def proofs_in_code() -> set[str]:
             parts: list[ast.AST] = []
             if isinstance(node, ast.Call):
                 called = ast.unparse(node.func).lower()
-                if any(word in called for word in ("sensitivity", "calibration", "_by_flips")):
+                if any(word in called for word in ("sensitivity", "calibration")):
                     parts = [*node.args, *(keyword.value for keyword in node.keywords)]
             elif isinstance(node, ast.FunctionDef) and "sensitivity" in node.name:
                 parts = [default for default in (*node.args.defaults, *node.args.kw_defaults) if default is not None]

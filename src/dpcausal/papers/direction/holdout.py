@@ -112,8 +112,8 @@ def release_direction(score: str, rest: Residuals, allotment: CallBudget, loss: 
         forward, backward = SCORES[score](rest)
         sensitivity = difference_sensitivity(score_sensitivity(score, rest.m))
         return released_margin(backward - forward, sensitivity, allotment, loss)
-    claim = rank.flip_sensitivity(PROOFS[score][1], Unit.TEST_ROW)
-    noisy = geometric(Query(FLIP_DISTANCES[score](rest), claim, "margin"), allotment, loss)
+    distance, claim = FLIP_DISTANCES[score]
+    noisy = geometric(Query(distance(rest), claim, "margin"), allotment, loss)
     # z ≥ 0 is a win of the first by z + 1 records, z ≤ −1 one of the second by −z: centre between 0 and −1.
     return Released(noisy + 0.5, "records", p_sign=flip_draw_tail(noisy, loss.epsilon))
 
@@ -124,9 +124,10 @@ def _kendall_distance(rest: Residuals) -> int:
     return rank.signed_margin(abs(forward), abs(backward), int(bound))
 
 
-FLIP_DISTANCES: dict[str, Callable[[Residuals], int]] = {
-    "kendall": _kendall_distance, "iqr": lambda rest: iqr_signed_distance(*reaches(rest)),
-}  # fmt: skip
+FLIP_DISTANCES: dict[str, tuple[Callable[[Residuals], int], Sensitivity]] = {
+    "kendall": (_kendall_distance, rank.flip_sensitivity("rank-flip-distance", Unit.TEST_ROW)),
+    "iqr": (lambda rest: iqr_signed_distance(*reaches(rest)), rank.flip_sensitivity("iqr-flip-distance", Unit.TEST_ROW)),
+}
 
 PROOFS = {
     "hsic": ("root-hsic", "score-difference", "laplace"),

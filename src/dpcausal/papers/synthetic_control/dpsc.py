@@ -61,7 +61,7 @@ def weighted_sensitivity(weights: Reals, after: int) -> Sensitivity:
     return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "weighted-donors", Unit.DONOR)
 
 
-def with_l2_noise(query: Query, allotment: CallBudget, loss: Base) -> Reals:
+def _with_l2_noise(query: Query, allotment: CallBudget, loss: Base) -> Reals:
     return np.asarray(l2_ball(query, allotment, loss) if isinstance(loss, PureDP) else gaussian(query, allotment, loss))
 
 
@@ -120,7 +120,7 @@ class WeightedDonors(SyntheticMethod):
     def weighted(self, weights: Reals, Y: Reals, allotment: CallBudget, loss: Any) -> Reals:
         """Release what the donors' futures say, by weights that were released."""
         query = Query(Y.T @ weights, weighted_sensitivity(weights, Y.shape[1]), "weighted donors")
-        return with_l2_noise(query, allotment, loss)
+        return _with_l2_noise(query, allotment, loss)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,7 +158,7 @@ class OutputPerturbation(NoisyWeights):
     def weights(self, X: Reals, y: Reals, plan: Plan, run: Run[Treated]) -> Reals:
         ridge = self.ridge(plan.start) / 2
         query = Query(ridge_weights(X, y, ridge), ridge_weight_sensitivity(y, ridge, len(X)), "weights")
-        return PROJECTIONS[self.projection](with_l2_noise(query, run.budget, plan.base.part(HALF)))
+        return PROJECTIONS[self.projection](_with_l2_noise(query, run.budget, plan.base.part(HALF)))
 
 
 @dataclass(frozen=True, kw_only=True)
