@@ -124,9 +124,13 @@ def _kendall_distance(rest: Residuals) -> int:
     return rank.signed_margin(abs(forward), abs(backward), int(bound))
 
 
+def _iqr_distance(rest: Residuals) -> int:
+    return iqr_signed_distance(*reaches(rest))
+
+
 FLIP_DISTANCES: dict[str, tuple[Callable[[Residuals], int], Sensitivity]] = {
     "kendall": (_kendall_distance, rank.flip_sensitivity("rank-flip-distance", Unit.TEST_ROW)),
-    "iqr": (lambda rest: iqr_signed_distance(*reaches(rest)), rank.flip_sensitivity("iqr-flip-distance", Unit.TEST_ROW)),
+    "iqr": (_iqr_distance, rank.flip_sensitivity("iqr-flip-distance", Unit.TEST_ROW)),
 }
 
 PROOFS = {
@@ -141,8 +145,7 @@ VALUE_PROOFS = {score: (PROOFS[score][0], "score-difference", "laplace") for sco
 """Those of the scores that are released as values too."""
 
 
-TRAINING_SHARE = 0.5
-"""Default share of the rows that the regressions are fitted on."""
+TRAINING_SHARE = 0.5  # by default, of the rows that the regressions are fitted on
 
 UNPROTECTED = {
     Unit.TEST_ROW: "the rows of the training half are NOT protected: only the test half is",

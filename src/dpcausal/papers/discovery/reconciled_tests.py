@@ -23,11 +23,8 @@ from dpcausal.privacy.noise import PublicGenerator
 INDEPENDENT = 0.25
 """A noisy median of p-values at least this counts as independence: under independence it is near ½."""
 
-ROUNDING = 1e-12
-"""Taken off β and added to S: outweighs the rounding of both."""
-
-LEAST = 1e-250
-"""A smaller S counts as this."""
+ROUNDING = 1e-12  # taken off β and added to S: outweighs the rounding of both
+LEAST = 1e-250  # a smaller S counts as this
 
 
 @dataclass(frozen=True, kw_only=True)
