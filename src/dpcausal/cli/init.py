@@ -122,8 +122,8 @@ def _confirmed_format(likely: Any) -> Any:
 
 
 def _chosen_sheet(source: Any) -> Any:
-    from dpcausal.data.files.formats import ending_of
-    from dpcausal.data.files.packages import WORKBOOKS, sheets_of
+    from dpcausal.data.files.formats import WORKBOOKS, ending_of
+    from dpcausal.data.files.packages import sheets_of
 
     path = Path(source.path)
     if ending_of(path) not in WORKBOOKS or not path.is_file() or len(sheets := sheets_of(path)) < 2:

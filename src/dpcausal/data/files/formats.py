@@ -16,7 +16,10 @@ from dpcausal.errors import ParameterError
 TEXTS = (".csv", ".tsv", ".txt", ".tab")
 JSON_LINES = (".jsonl", ".ndjson")
 PACKED = (".gz", ".zip")
-"""How the names of files of text end, and of those that are packed."""
+WORKBOOKS = (".xlsx", ".ods")
+"""How the names of files end."""
+
+OF_TEXTS = {"separator", "decimal", "thousands", "quote", "encoding"}
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 DECIMALS = {".": "decimal point", ",": "decimal comma"}
@@ -75,8 +78,7 @@ class DataFile(os.PathLike[str]):
     sheet: str = ""
 
     def __post_init__(self) -> None:
-        usual = "\t" if ending_of(self.path) in (".tsv", ".tab") else ","
-        object.__setattr__(self, "separator", self.separator or usual)
+        object.__setattr__(self, "separator", self.separator or self._separator)
         choices: tuple[tuple[str, Mapping[str, str]], ...] = (
             ("separator", SEPARATORS), ("decimal", DECIMALS), ("thousands", THOUSANDS), ("quote", QUOTES)
         )  # fmt: skip
@@ -84,6 +86,11 @@ class DataFile(os.PathLike[str]):
             if getattr(self, name) not in known:
                 text = f"{name} must be one of {', '.join(map(repr, known))}"
                 raise ParameterError(text, argument=name, rule="choice", value=getattr(self, name))
+        ending = ending_of(self.path)
+        known_options = {"sheet"} if ending in WORKBOOKS else OF_TEXTS if ending in TEXTS else set()
+        if unknown := sorted(self.options.keys() - known_options):
+            text = f"{unknown[0]} is no option of a file whose name ends in {ending!r}"
+            raise ParameterError(text, argument=unknown[0], rule="option")
         if self.decimal == self.thousands:
             raise ParameterError("decimal and thousands must differ", argument="decimal", rule="choice")
         try:
@@ -110,9 +117,12 @@ class DataFile(os.PathLike[str]):
     @property
     def options(self) -> dict[str, str]:
         """What differs from the usual format of a file of its name."""
-        usual = DataFile(self.path)
-        return {one.name: getattr(self, one.name) for one in fields(self)
-                if getattr(self, one.name) != getattr(usual, one.name)}  # fmt: skip
+        usual = {one.name: one.default for one in fields(self)} | {"path": self.path, "separator": self._separator}
+        return {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
+
+    @property
+    def _separator(self) -> str:
+        return "\t" if ending_of(self.path) in (".tsv", ".tab") else ","
 
     @property
     def dialect(self) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from zipfile import ZipFile
 
 from dpcausal.data.files.arrow import ArrowSource, IpcFile, opened_parquet
 from dpcausal.data.files.fields import CsvSource, JsonLinesSource
-from dpcausal.data.files.formats import JSON_LINES, PACKED, TEXTS, DataFile, ending_of, members_of
-from dpcausal.data.files.packages import READERS, WORKBOOKS, PackageSource, WorkbookSource
+from dpcausal.data.files.formats import JSON_LINES, PACKED, TEXTS, WORKBOOKS, DataFile, ending_of, members_of
+from dpcausal.data.files.packages import READERS, PackageSource, WorkbookSource
 from dpcausal.data.source import Source, guarded
 from dpcausal.data.sources.arrays import ACCEPTED
 from dpcausal.data.sources.fingerprint import CLUSTER, DATABASE, absolute, files_of

@@ -6,6 +6,7 @@ and a date of a workbook is an ISO date, of the others the number that the file 
 
 import importlib.util
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ from dpcausal.errors import MissingDependencyError, ParameterError
 READERS = {
     ".dta": "read_dta", ".sas7bdat": "read_sas7bdat", ".xpt": "read_xport", ".sav": "read_sav", ".por": "read_por",
 }  # fmt: skip
-WORKBOOKS = (".xlsx", ".ods")
 BROKEN = "as a workbook, which needs a header and no password: save it as .xlsx, .ods or CSV"
 
 
@@ -63,7 +63,7 @@ class PackageSource(FieldSource):
 
 
 class WorkbookSource(FieldSource):
-    """A sheet of a workbook; its first row is the header, a row or column of which all or the name is empty is none."""
+    """A sheet of a workbook; its first row is the header, and a column without a name there does not count."""
 
     def __init__(self, path: Path, form: DataFile) -> None:
         self.backend = path.suffix.lower().removeprefix(".")
@@ -74,11 +74,8 @@ class WorkbookSource(FieldSource):
         super().__init__(path, replace(form, sheet=form.sheet or sheets[0]), BROKEN)
 
     def header(self) -> Sequence[str]:
-        from python_calamine import CalamineWorkbook
-
-        with CalamineWorkbook.from_path(str(self._path)) as book:
-            first, *rows = book.get_sheet_by_name(self._form.sheet).to_python(skip_empty_area=True)
-        records = [row for row in rows if any(value != "" for value in row)]
+        with _opened(self._path) as book:
+            first, *records = book.get_sheet_by_name(self._form.sheet).to_python(skip_empty_area=True)
         named = {place: str(name).strip() for place, name in enumerate(first) if str(name).strip()}
         self._whole = table_of({name: [record[place] for record in records] for place, name in named.items()})
         return tuple(named.values())
@@ -94,9 +91,15 @@ def sheets_of(path: Path) -> list[str]:
         raise MissingDependencyError("python-calamine", "excel")
 
     def names() -> list[str]:
-        from python_calamine import CalamineWorkbook
-
-        with CalamineWorkbook.from_path(str(path)) as book:
+        with _opened(path) as book:
             return list(book.sheet_names)
 
     return guarded(names, f"file {str(path)!r} cannot be read {BROKEN}")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    from python_calamine import CalamineWorkbook
+
+    with path.open("rb") as file:  # the kind of workbook is seen from its content, not from its name
+        yield CalamineWorkbook.from_filelike(file)
