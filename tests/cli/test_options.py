@@ -1,6 +1,5 @@
 """The options that say whose the records are and which of them are asked."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -35,24 +34,6 @@ def asked(
 
 
 @pytest.mark.usefixtures("study")
-def test_a_subgroup_of_persons_is_asked_and_told() -> None:
-    code, text = asked("--where", "age >= 30 and sex == 'f'", "--person", "id", "--ids", "public", ledger="p.ledger")
-    answer = json.loads(text)
-    assert code == 0 and answer["n"] == 400 and answer["guarantee"]["unit"].startswith("person")
-    assert {"the subgroup: age >= 30", "the subgroup: sex in ['f']"} <= set(answer["guarantee"]["public"])
-    code, text = asked("--where", "age >= 30", "--person", "id", "--ids", "public", command=("discover", "data.csv"),
-                       ledger="p.ledger")  # fmt: skip
-    assert code == 0 and json.loads(text)["n"] == 400
-    way = ("effect", "data.csv", "--treatment", "sex", "--outcome", "x", "--trial")
-    code, text = asked("--person", "id", "--ids", "public", "--max-rows-per-person", "1", "--weight", "age=70",
-                       command=way,
-                       ledger="p.ledger")  # fmt: skip
-    public = set(json.loads(text)["guarantee"]["public"])
-    assert code == 0 and {"the most rows of a person", "the largest weight"} <= public
-    assert asked(ledger="p.ledger")[0] != 0  # a ledger of persons pays for no rows
-
-
-@pytest.mark.usefixtures("study")
 @pytest.mark.parametrize(
     "options",
     [("--where", "age > 30"), ("--where", "__import__('os')"), ("--where", "height >= 1"), ("--where", "age >= 'x'"),
@@ -63,17 +44,6 @@ def test_a_subgroup_of_persons_is_asked_and_told() -> None:
 def test_a_word_that_does_not_fit_is_refused_and_nothing_is_spent(options: tuple[str, ...]) -> None:
     assert asked(*options)[0] == 2
     assert not dpc.Ledger.open("s.ledger").entries()
-
-
-@pytest.mark.usefixtures("study")
-def test_the_same_question_of_a_named_file_is_paid_once_unless_again() -> None:
-    left = [
-        json.loads(asked("--name", "wave 1", *more)[1])["remaining"]["epsilon"] for more in ((), (), ("--refresh",))
-    ]
-    assert left == [8, 8, 7]
-    text = CliRunner().invoke(app, ["ci-test", "data.csv", "x", "y", "--schema", "schema.toml", "--ledger", "s.ledger",
-                                    "--epsilon", "1", "--name", "wave 1"]).output  # fmt: skip
-    assert "nothing was spent" in text
 
 
 @pytest.mark.usefixtures("study")

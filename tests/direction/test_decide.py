@@ -55,17 +55,6 @@ FRAMES: dict[str, Callable[[Rows], Any]] = {
 }
 
 
-@pytest.mark.parametrize("mode", ["votes hsic", "hsic", "hsic scores", "kendall", "iqr"])
-def test_the_same_table_gives_the_identical_result_from_every_frame(mode: str) -> None:
-    results = []
-    for frame in FRAMES.values():
-        ledger = dpc.Ledger.in_memory(dpc.PureDP(1), protect=MODES[mode].get("protect", "everyone"))
-        table = dpc.Table(frame(easy(90)), SCHEMA, ledger, missing="impute")
-        with dpc.simulated_noise(7):
-            results.append(dpc.direction(table, "x", "y", loss=dpc.PureDP(1), **spelled(MODES[mode])))
-    assert all(r == results[0] for r in results)
-
-
 ODD: dict[str, Rows] = {
     "constant": np.tile((LOW + HIGH) / 2, (24, 1)),
     "nulls": np.full((24, 2), np.nan),
@@ -87,27 +76,6 @@ def test_no_data_makes_an_error_or_a_warning_or_a_word(mode: str, capfd: pytest.
                 r = ask(rows, **MODES[mode])
             assert (r.cause, r.effect) in (("x", "y"), ("y", "x"), (None, None))
     assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_the_events_inside_a_call_cost_no_more_than_was_allotted_and_no_less(mode: str) -> None:
-    loss = MODES[mode].get("loss", dpc.PureDP(1))
-    with recording_gate() as recording:
-        r = ask(easy(40), **MODES[mode])
-    assert (r.scores is not None) == (mode.endswith("scores") or mode.startswith("published")) or r.cause is None
-    assert sum(passage.event.loss.epsilon for passage in recording.passages) == pytest.approx(loss.epsilon)
-    assert r.guarantee.loss == loss
-    for passage in recording.passages:
-        assert passage.event.proof in (*r.guarantee.proofs, "iqr-published-unproven")
-
-
-def test_a_real_answer_is_stamped_private_and_a_simulated_or_unproven_one_is_not() -> None:
-    r = ask(easy(40))
-    assert r.guarantee.private and r.guarantee.unit is Unit.ROW and r.guarantee.relation is dpc.Relation.REPLACE_ONE
-    with dpc.simulated_noise(1):
-        assert not ask(easy(40)).guarantee.private
-    unproven = ask(easy(40), **UNPROVEN)
-    assert not unproven.guarantee.private and unproven.details().startswith("NOT PRIVATE")
 
 
 @pytest.mark.parametrize("mode", [*CORRECTED, *PUBLISHED])
@@ -134,14 +102,6 @@ def test_what_plays_no_part_without_privacy_is_said_to() -> None:
     many = dpc.direction_all(asked, loss=dpc.NoPrivacy(), method="majority-vote", scores="hsic")
     for one in (many, *many):
         assert "method='majority-vote' had no effect" in one.guarantee.caveats[-1]
-
-
-@pytest.mark.fresh_bits
-def test_two_calls_draw_different_splits_and_noise() -> None:
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(2), protect="test")
-    table = dpc.Table(FRAMES["numpy"](easy(60)), SCHEMA, ledger, missing="impute")
-    first, second = (dpc.direction(table, "x", "y", method=dpc.papers.Holdout(), loss=dpc.PureDP(1)) for _ in range(2))
-    assert first.seed != second.seed and first.margin != second.margin
 
 
 def test_the_sign_of_the_margin_is_the_direction_and_a_margin_of_zero_goes_to_the_first() -> None:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.direction import api
 from dpcausal.errors import BudgetExceededError, DpCausalError, LossError, ParameterError, SchemaError
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.papers import Holdout
@@ -224,21 +223,6 @@ def test_what_cannot_be_answered_is_refused_before_the_spend(
     with pytest.raises(error):
         all_of(other if isinstance(other, dict) else asked, **options)
     assert not asked.ledger.entries()
-
-
-def test_an_interrupt_after_the_spend_leaves_the_spend(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, turns = table(), itertools.count()
-    answer = api.run_many
-
-    def gone(*arguments: Any, **named: Any) -> Any:
-        if next(turns) == 2:
-            raise KeyboardInterrupt
-        return answer(*arguments, **named)
-
-    monkeypatch.setattr(api, "run_many", gone)
-    with pytest.raises(KeyboardInterrupt):
-        all_of(asked)
-    assert asked.ledger.remaining.epsilon == 0
 
 
 def test_the_entry_holds_what_was_asked() -> None:

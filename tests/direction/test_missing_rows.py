@@ -8,7 +8,6 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.direction.block_decisions import of_block
-from dpcausal.mechanisms.gate import recording_gate
 
 N = 360
 SCHEMA = dpc.Schema({"x": dpc.Bounded(-2, 2), "y": dpc.Bounded(-2, 2)})
@@ -30,30 +29,6 @@ def asked(columns: Frame, loss: Any = None) -> dpc.Direction:
     table = dpc.Table(columns, SCHEMA, ledger)
     with dpc.simulated_noise(3):
         return dpc.direction(table, "x", "y", method="majority-vote" if loss is None else "auto", loss=paid)
-
-
-def test_what_an_incomplete_row_holds_elsewhere_does_not_count() -> None:
-    before = frame(1)
-    incomplete = np.isnan(before["x"])
-    after = {"x": before["x"], "y": np.where(incomplete, 2.0, before["y"])}
-    assert incomplete.sum() > 50 and asked(before).margin == asked(after).margin
-
-
-@pytest.mark.parametrize("kind", ["out", "in"])
-def test_a_row_that_is_left_out_or_comes_in_moves_one_vote_at_most(kind: str) -> None:
-    for seed in range(12):
-        before = frame(seed)
-        incomplete = np.isnan(before["x"])
-        place = int(np.flatnonzero(~incomplete if kind == "out" else incomplete)[seed])
-        after = {name: column.copy() for name, column in before.items()}
-        after["x"][place] = np.nan if kind == "out" else 2.0
-        passages = []
-        for columns in (before, after):
-            with recording_gate("low") as recording:
-                asked(columns)
-            passages.append(recording.passages)
-        for one, other in zip(*passages, strict=True):
-            assert one.event == other.event and abs(int(one.value) - int(other.value)) <= one.bound == 1
 
 
 def test_an_empty_block_votes_at_random() -> None:

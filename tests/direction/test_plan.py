@@ -2,7 +2,6 @@
 
 import math
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.core.validate import LARGEST_BOUND, LEAST_WIDTH
-from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerError, LossError, ParameterError, SchemaError
+from dpcausal.errors import DpCausalError, LossError, ParameterError, SchemaError
 from dpcausal.errors import UnprovenError as Unproven
 from dpcausal.methods import Verdict
 from dpcausal.statistics import hsic
@@ -102,34 +101,6 @@ def test_more_rows_than_the_sums_are_proved_for_are_refused(monkeypatch: pytest.
     with dpc.simulated_noise(1):
         ask(table(ledger), blocks=5, score="hsic")
         ask(table(dpc.Ledger.in_memory(dpc.PureDP(1), protect="test")), protect="test", score="kendall")
-
-
-def test_a_refused_budget_reads_nothing_and_says_asked_spent_and_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(0.7))
-    asked = table(ledger)
-    ask(asked)
-    monkeypatch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data was read"))
-    with pytest.raises(BudgetExceededError) as refused:
-        ask(asked)
-    assert (refused.value.requested, refused.value.spent, refused.value.left) == ("ε = 0.5", "ε = 0.5", "ε = 0.2")
-    assert len(ledger.entries()) == 1 and ledger.remaining.epsilon == pytest.approx(0.2)
-
-
-def test_a_ledger_file_takes_no_simulated_and_no_unproven_call(tmp_path: Path) -> None:
-    with dpc.Ledger.create(tmp_path / "study.ledger", budget=dpc.ApproxDP(2, 1e-4)) as ledger:
-        with dpc.simulated_noise(1), pytest.raises(LedgerError):
-            ask(table(ledger))
-        with pytest.raises(Unproven):
-            ask(table(ledger), accept_unproven=True, loss=dpc.ApproxDP(0.5, 1e-6), **IQR)
-        assert not ledger.entries()
-
-
-def test_a_ledger_without_privacy_takes_no_privacy_only_and_a_large_epsilon_needs_consent() -> None:
-    with pytest.raises(LossError):
-        ask(table(dpc.Ledger.without_privacy()))
-    assert not ask(table(dpc.Ledger.without_privacy()), loss=dpc.NoPrivacy()).guarantee.private
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(100), accept_large_epsilon=True)
-    assert ask(table(ledger), loss=dpc.PureDP(21), accept_large_epsilon=True).guarantee.loss == dpc.PureDP(21)
 
 
 def test_the_entry_says_all_that_decides_how_the_call_runs() -> None:

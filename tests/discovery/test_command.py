@@ -48,12 +48,6 @@ def test_json_formats_and_knowledge() -> None:
     assert "0 edges" in nothing.stdout
 
 
-@pytest.mark.parametrize("written", [["--columns", "a", "--columns", "b"], ["--columns", " a, b"]])
-def test_all_columns_are_in_the_graph_however_they_are_written(written: list[str]) -> None:
-    told = json.loads(ask("--epsilon", "0.5", "--json", "--redraws", "1", "--require", "a , b", *written).stdout)
-    assert told["graph"]["nodes"] == ["a", "b"] and told["graph"]["directed"] == [["a", "b"]]
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -75,15 +69,3 @@ def test_what_is_wrong_is_told_by_an_exit_code(arguments: tuple[str, ...], code:
     answered = ask(*arguments)
     assert answered.exit_code == code and words in answered.stderr
     assert json.loads(run("ledger", "show", "study.ledger", "--json").stdout)["entries"] == []
-
-
-def test_options_of_a_method_reach_it_and_the_ledger() -> None:
-    asked = "--json", "--redraws", "1", "--epsilon", "0.5"
-    told = json.loads(ask(*asked, "--method", "table", "--search", "pc", "--max-order", "1").stdout)
-    assert told["settings"] == {"max_order": 1, "search": "pc"} and told["search"] == "pc"
-    told = json.loads(ask(*asked, "--method", "ci-test", "--test", "kendall", "--max-order", "0").stdout)
-    assert told["settings"]["test"]["method"] == "kendall"
-    told = json.loads(ask(*asked, "--method", "papers.SvtPc", "--constants", "corrected", "--missing", "impute").stdout)
-    assert told["method"] == "SVT-PC" and told["guarantee"]["private"]
-    entries = json.loads(run("ledger", "show", "study.ledger", "--json").stdout)["entries"]
-    assert len(entries) == 3

@@ -49,15 +49,6 @@ def complete(columns: Frame) -> Frame:
     return {name: column[kept] for name, column in columns.items()}
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_what_a_row_that_lacks_a_column_holds_elsewhere_does_not_count(name: str) -> None:
-    before = frame(name, 2)
-    lacks = np.isnan(before["a"])
-    after = {**before, "b": np.where(lacks, 1.0, before["b"]), "c": np.where(lacks, 0.0, before["c"])}
-    one, other = (asked(columns, name).release.numbers() for columns in (before, after))
-    assert lacks.sum() > 500 and one == other
-
-
 @pytest.mark.parametrize("name", ["parities", "whitened", "moments"])
 def test_independent_columns_stay_apart_where_many_rows_are_left_out(name: str) -> None:
     """For p-values that take n for the number of kept rows, or a midpoint for what is missing."""

@@ -67,17 +67,6 @@ def test_one_slope_is_asked_by_its_name_and_word_and_its_release_again() -> None
     assert again["arm"].estimate == pytest.approx(answer["estimate"])
 
 
-def test_a_published_system_is_asked_by_its_name_and_has_no_interval() -> None:
-    words = ("--epsilon", "1", "--adjust", "site", "--method", "papers.FoldSplit", "--estimator", "g-formula")
-    answered = ask(*words, "--folds", "100", "--json")
-    assert answered.exit_code == 0, answered.stderr
-    answer = json.loads(answered.stdout)
-    assert answer["interval"] is None and abs(answer["estimate"] - 1.5) < 5 * answer["noise_error"] + 0.1
-    assert answer["settings"] == {"estimator": "g-formula", "folds": 100, "least": 0.05}
-    refused = ask(*words[:2], "--adjust", "site", "--method", "papers.FoldSplit", "--estimator", "g")
-    assert refused.exit_code == 2 and "estimator must be one of" in refused.stderr
-
-
 def test_from_a_file_to_a_forest_plot_and_a_release_to_ask_again() -> None:
     answered = ask("--epsilon", "1", "--trial", "--groups", "site", "--plot", "forest.png", "--release", "trial.json")
     assert answered.exit_code == 0, answered.stderr
@@ -89,15 +78,6 @@ def test_from_a_file_to_a_forest_plot_and_a_release_to_ask_again() -> None:
     assert found.estimate == pytest.approx(-1.5, abs=0.3)
 
 
-def test_effects_in_blocks_take_their_options_and_an_answer_without_released_numbers_is_shown_all_the_same() -> None:
-    asked = ("--epsilon", "2", "--adjust", "site", "--method", "sample-aggregate", "--terms", "lines", "--overlap")
-    refused = ask("--epsilon", "1", *asked[2:4], "--method", "sample-aggregate", "--terms", "cubes")
-    assert refused.exit_code == 2 and "terms" in refused.stderr
-    answered = ask(*asked, "--release", "none.json")
-    assert "95 % CI" in answered.stdout
-    assert answered.exit_code == 2 and "nothing was saved" in answered.stderr and not Path("none.json").exists()
-
-
 @pytest.mark.parametrize("wrong", [
     ["--trial", "--treated", "placebo"], ["--adjust", "nowhere"], ["--trial", "--plot", "no/such/folder.png"],
     ["--trial", "--epsilon", "0"], [], ["--trial", "--adjust", "site"],
@@ -106,11 +86,6 @@ def test_a_wrong_question_is_refused_unpaid(wrong: list[str]) -> None:
     refused = ask(*(["--epsilon", "1"] if "--epsilon" not in wrong else []), *wrong)
     assert refused.exit_code == 2 and refused.stderr.startswith("error: ")
     assert "ε = 2" in run("ledger", "show", "study.ledger").stdout
-
-
-def test_a_subgroup_is_named_where_everybody_would_stand() -> None:
-    said = ask("--epsilon", "1", "--trial", "--where", "site == 'south'").stdout
-    assert "site" in said.splitlines()[0] and "'south'" in said.splitlines()[0]
 
 
 TEN_LINES = """

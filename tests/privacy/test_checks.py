@@ -145,15 +145,6 @@ def test_an_approximate_loss_is_divided_by_the_account_that_gives_more(
         assert zcdp_epsilon(float(sum(part**2 for part in epsilons(division))) / 2, delta) <= epsilon * (1 + 1e-9)
 
 
-def test_parts_shrink_with_the_root_of_their_number_where_delta_pays() -> None:
-    loss = dpc.ApproxDP(1, 1e-6)
-    few, many = (float(epsilons(divided(loss, [Fraction(1)] * k))[0]) for k in (100, 400))
-    assert few / many == pytest.approx(2, rel=1e-9)
-    assert few > 2.2 * 0.01
-    assert divided(loss, [Fraction(1)] * 4).spent == dpc.PureDP(1)  # four by ε are more than four by ρ
-    assert "delta gives these releases no more" in divided(loss, [Fraction(1)] * 4).note
-
-
 @pytest.mark.proves("divided-loss")
 def test_dp_accounting_agrees_that_a_hundred_parts_are_within_the_loss() -> None:
     from dp_accounting import dp_event, pld

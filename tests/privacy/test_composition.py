@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import opendp.prelude as opendp
 import pytest
 from dp_accounting import dp_event
 from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
@@ -386,25 +385,6 @@ def test_the_adversary_catches_a_filter_of_a_larger_budget(wrong: ApproxDP) -> N
     assert worst(steps, 1.0, 3, lambda totals, cost: admit(wrong, totals, cost)) > 0.2
 
 
-@pytest.mark.proves("fully-adaptive-sums")
-def test_the_best_adaptive_adversary_of_a_pure_budget_reaches_epsilon_and_no_more() -> None:
-    steps = [response(0.25), response(0.5), response(0.125)]
-
-    def ratio(budget: Loss, rounds: int) -> float:
-        def most(log: float, totals: Totals, left: int) -> float:
-            best = log
-            for step in steps if left else ():
-                after = admit(budget, totals, cost_of(step.loss))
-                if after is not None:
-                    best = max(best, max(most(log + math.log(p / q), after, left - 1) for p, q in step.laws))
-            return best
-
-        return most(0.0, Totals(), rounds)
-
-    assert ratio(PureDP(1), 5) == pytest.approx(1, abs=1e-12)
-    assert ratio(PureDP(0.6), 5) == pytest.approx(0.5, abs=1e-12)
-
-
 @pytest.mark.proves("fully-adaptive-zcdp")
 @pytest.mark.parametrize("order", [1.5, 2.0, 5.0, 20.0])
 def test_the_best_adaptive_adversary_of_a_zcdp_budget_stays_within_rho(order: float) -> None:
@@ -427,40 +407,6 @@ def test_the_best_adaptive_adversary_of_a_zcdp_budget_stays_within_rho(order: fl
 
 
 # Other libraries
-
-
-@pytest.mark.proves("fully-adaptive-sums")
-@pytest.mark.proves("fully-adaptive-zcdp")
-@pytest.mark.parametrize("kind", ["pure", "zcdp"])
-def test_the_filter_first_refuses_where_opendps_filter_does(kind: str) -> None:
-    # Scales are powers of two, so that both libraries count without rounding.  OpenDP's filter ends at a refusal.
-    opendp.enable_features("contrib")
-    pure = kind == "pure"
-    measure = opendp.max_divergence() if pure else opendp.zero_concentrated_divergence()
-    atoms = opendp.vector_domain(opendp.atom_domain(T=float, nan=False))
-    metric = opendp.l1_distance(T=float) if pure else opendp.l2_distance(T=float)
-    make = opendp.m.make_laplace if pure else opendp.m.make_gaussian
-    measurements = [make(atoms, metric, scale=2.0**k) for k in range(5)]
-    losses: list[Loss] = [PureDP(2.0**-k) if pure else ZCDP(2.0 ** (-2 * k - 1)) for k in range(5)]
-    cap = 2.75 if pure else 1.03125
-    budget: Loss = PureDP(cap) if pure else ZCDP(cap)
-    filled = 0
-    for seed in range(8):
-        odometer = opendp.c.make_fully_adaptive_composition(atoms, metric, measure)
-        theirs = opendp.c.make_privacy_filter(odometer, d_in=1.0, d_out=cap)([0.0])
-        totals = Totals()
-        for k in np.random.default_rng(seed).integers(0, 5, 200):
-            after = admit(budget, totals, cost_of(losses[k]))
-            if after is None:
-                with pytest.raises(opendp.OpenDPException, match="exhausted"):
-                    theirs(measurements[k])
-                break
-            theirs(measurements[k])
-            totals = after
-        else:
-            pytest.fail("the budget was never used up")
-        filled += remaining(budget, totals).epsilon == 0
-    assert filled < 8
 
 
 @pytest.mark.proves("union-of-filters")

@@ -10,20 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dp_accounting import NeighboringRelation, ZCDpEvent
 from dp_accounting.pld import privacy_loss_distribution
 from dp_accounting.pld.common import DifferentialPrivacyParameters
-from dp_accounting.rdp import RdpAccountant
 from typer.testing import CliRunner
 
 import dpcausal as dpc
 from dpcausal.cli import app
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
+from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.sensitivity import Unit
 
 SUMS: list[Loss] = [PureDP(0.1), PureDP(0.25), ApproxDP(0.2, 1e-9), PureDP(0.1), ApproxDP(0.35, 2e-9), PureDP(0.0007)]
-RHOS: list[Loss] = [ZCDP(0.01), PureDP(0.3), ZCDP(0.0004), ZCDP(0.01), PureDP(Fraction(1, 3))]
 
 
 def command(*words: object) -> tuple[int, str, str]:
@@ -86,19 +83,6 @@ def test_dp_accounting_gets_the_ledgers_epsilon_and_delta_from_the_export(direct
     assert whole.get_epsilon_for_delta(delta) == pytest.approx(epsilon, abs=1e-4 * len(lines))
     # Beyond that ε only the δ's are left: 1 − ∏(1 − δ), a billionth of itself below their sum.
     assert whole.get_delta_for_epsilon(epsilon + 1e-4 * len(lines)) == pytest.approx(delta, rel=1e-6)
-
-
-def test_dp_accounting_gets_the_ledgers_rho_from_the_export(directory: Path) -> None:
-    lines = exported(directory / "study.ledger", ZCDP(1), RHOS)
-    simulated_ledger, total = (RdpAccountant(neighboring_relation=NeighboringRelation.REPLACE_ONE) for _ in range(2))
-    for line in lines:
-        name, (amount,) = amounts(line["loss"])
-        simulated_ledger.compose(ZCDpEvent(float(amount if name == "ZCDP" else amount**2 / 2)))
-    total.compose(ZCDpEvent(float(Fraction(lines[-1]["totals"]["rho"]) / 10**9)))
-    for delta in (1e-3, 1e-6, 1e-9):
-        ours, theirs = total.get_epsilon(delta), simulated_ledger.get_epsilon(delta)
-        assert theirs <= ours + 1e-9
-        assert ours == pytest.approx(theirs, abs=1e-6)
 
 
 def check_ledger() -> Callable[[Path], tuple[list[dict[str, Any]], str]]:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.estimators import trial_design as design
 from dpcausal.effects.estimators.trial import NO_GAIN
 from dpcausal.methods import RandomizedTrial
@@ -119,24 +118,3 @@ def test_the_released_cells_have_other_effects_free() -> None:
     release: Any = ask(drawn(5, times=20), dpc.PureDP(1), {"sizes": 20 * SIZES}).release
     other = dpc.Release.from_json(release.to_json()).effect(treatment="a", outcome="y", treated="d", control="c")  # type: ignore[attr-defined]
     assert other.interval is not None and other.interval[0] < 0.5 < other.interval[1] + 2
-
-
-@pytest.mark.proves("assigned-sum")
-def test_two_ends_attain_the_bound_of_the_sum_and_a_row_that_is_left_out_adds_nothing() -> None:
-    whole = np.array([GRID])
-    ends = [int(design.assigned_sum(np.array([u]), np.ones(1), whole)[0]) for u in (-1.0, 0.0, 1.0, 9.0)]
-    assert ends == [-GRID, -GRID, GRID, GRID] and ends[3] - ends[0] == design.assigned_sum_sensitivity().bound
-    odd = np.array([np.nan, np.inf, -np.inf, 1.0])
-    assert abs(int(design.assigned_sum(odd[:1], np.array([5.0]), whole)[0])) <= GRID
-    assert int(design.assigned_sum(odd, np.ones(4), np.array([GRID, GRID, GRID, 0]))[0]) == 0
-
-
-@pytest.mark.proves("centred-score")
-@pytest.mark.parametrize("zero", [0.0, 0.3, 1 / design.STEPS, 1 - 1e-9, 1.0, 2.0, -1.0])
-def test_the_ends_of_a_reach_attain_the_bound_and_parts_of_a_person_stay_within(zero: float) -> None:
-    low, high = (int(design.centred_score(np.array([u]), zero, np.array([GRID]))[0]) for u in (-9.0, 9.0))
-    assert low <= 0 <= high and high - low == design.centred_score_sensitivity().bound == GRID
-    parts = np.array([GRID // 3, GRID // 3, GRID - 2 * (GRID // 3)])
-    for u, end in ((-9.0, low), (9.0, high)):
-        assert abs(int(design.centred_score(np.full(3, u), zero, parts)[0])) <= abs(end)
-    assert int(design.centred_score(np.array([np.nan, 1.0]), zero, np.array([GRID, 0]))[0]) == 0

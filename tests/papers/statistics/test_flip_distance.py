@@ -7,16 +7,13 @@ import pytest
 
 from dpcausal.errors import ParameterError
 from dpcausal.papers.statistics.rank import (
-    flip_sensitivity,
     kendall_numerator_sensitivity,
     signed,
     signed_margin,
     spearman_numerator,
     spearman_sensitivity,
 )
-from dpcausal.privacy.sensitivity import Unit
 from dpcausal.statistics.rank import kendall_numerator
-from tests.conformance import exhaustive
 
 SCORES = {
     "spearman": (spearman_numerator, lambda m: replace(spearman_sensitivity(m), bound=2 * m * (m - 1))),
@@ -34,18 +31,6 @@ def test_distances_with_the_two_properties_give_sensitivity_one_and_the_winners_
 
 
 @pytest.mark.proves("rank-flip-distance")
-@pytest.mark.parametrize("bound", [1, 2, 3, 7])
-def test_all_small_margins_within_two_bounds_are_within_one_step(bound):
-    margins = range(-10 * bound, 10 * bound + 1)
-    worst = 0
-    for u, v in itertools.product(margins, margins):
-        if abs(u - v) <= 2 * bound:
-            worst = max(worst, abs(signed_margin(0, u, bound) - signed_margin(5, 5 + v, bound)))
-    assert worst == 1
-    assert all((signed_margin(0, u, bound) >= 0) == (u >= 0) for u in margins)
-
-
-@pytest.mark.proves("rank-flip-distance")
 @pytest.mark.parametrize("bound", [1, 3])
 def test_the_margin_distance_is_the_fewest_moves_that_change_the_winner(bound):
     for margin in range(-12 * bound, 12 * bound + 1):
@@ -53,19 +38,6 @@ def test_the_margin_distance_is_the_fewest_moves_that_change_the_winner(bound):
         step = -2 * bound if first_wins else 2 * bound
         moves = next(j for j in itertools.count() if (margin + step * j >= 0) != first_wins)
         assert signed_margin(0, margin, bound) == signed(first_wins, moves)
-
-
-@pytest.mark.proves("rank-flip-distance")
-@pytest.mark.parametrize("name", SCORES)
-def test_one_record_moves_the_rank_flip_distance_by_at_most_one(name):
-    score, claim = SCORES[name]
-
-    def z(rows):
-        first, second = abs(score(rows[:, 0], rows[:, 1])), abs(score(rows[:, 2], rows[:, 3]))
-        return signed_margin(first, second, claim(len(rows)).bound)
-
-    worst, pairs = exhaustive(z, (0, 1), 3, columns=4)
-    assert worst == flip_sensitivity("rank-flip-distance", Unit.TEST_ROW).bound == 1 and pairs > 15_000
 
 
 def test_scores_of_any_size_are_compared_exactly():
