@@ -6,13 +6,16 @@ Of the rounds, half kill one process and the rest three at once; a tenth as many
 it opens, and a twentieth as many (20 at least) with a control that releases before it spends.  One race is run for
 every hundred rounds (4 at least).  Half of all processes use a second name of the ledger: a hard link and, where the
 machine allows one, a bind mount.  ``--directory`` is where the ledgers are written: by default in memory where that is
-possible, since a kill loses nothing that the kernel holds.  Power that fails is not part of it.
+possible, since a kill loses nothing that the kernel holds.  Power that fails is not part of it.  ``--store postgres``
+audits ledgers in a database under two addresses, on a server made for it without fsync.
 
 Targets: no spend is under-recorded, no budget overdrawn, and the control is caught.
 """
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ from benchmarks.run import Report, options
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
 from tests.privacy.kill_loops import (
+    LONGEST_PAUSE,
     STEP,
     Toll,
     kill_loop,
@@ -29,30 +33,33 @@ from tests.privacy.kill_loops import (
     remove,
     spend_then_release,
 )
+from tests.privacy.postgres import NEEDED, Server, programs, server
 
 PROCESSES, ATTEMPTS = 6, 200
 BUDGETS = {PureDP(0.3): 300, PureDP(0.7): 700, PureDP(1.1): 1100, PureDP(2): 1200}
 """Budgets to race for, and the spends of 0.001 that each must grant of the 1,200 that are asked for."""
 
 
-def killed(directory: Path, rounds: int, seed: int) -> list[Toll]:
+def killed(ground: Path | Server, rounds: int, seed: int) -> list[Toll]:
     """Kill workers that spend before they release."""
     single, together, opening = rounds // 2, rounds - rounds // 2, max(1, rounds // 10)
+    slower = 10 if isinstance(ground, Server) else 1
+    pause, of_opening = slower * LONGEST_PAUSE, slower * 0.02
     tolls = [
-        kill_loop(directory, spend_then_release, single, seed=seed),
-        kill_loop(directory, spend_then_release, together, workers=3, seed=seed + 1),
-        kill_loop(directory, spend_then_release, opening, seed=seed + 2, releases=(0, 0), longest_pause=0.02),
+        kill_loop(ground, spend_then_release, single, seed=seed, longest_pause=pause),
+        kill_loop(ground, spend_then_release, together, workers=3, seed=seed + 1, longest_pause=pause),
+        kill_loop(ground, spend_then_release, opening, seed=seed + 2, releases=(0, 0), longest_pause=of_opening),
     ]
     for name, toll in zip(("one process", "three at once", "while it opens"), tolls, strict=True):
         print(f"{name:<15} {toll}", flush=True)
     return tolls
 
 
-def raced(directory: Path, races: int) -> tuple[int, int]:
+def raced(ground: Path | Server, races: int) -> tuple[int, int]:
     """Race for budgets in turn; return how many budgets were overdrawn, and how many not granted in full."""
-    path = directory / "race.ledger"
     above = below = 0
     for number in range(races):
+        path = ground.new() if isinstance(ground, Server) else ground / "race.ledger"
         budget, cap = list(BUDGETS.items())[number % len(BUDGETS)]
         remove(path)
         Ledger.create(path, budget=budget).close()
@@ -61,24 +68,39 @@ def raced(directory: Path, races: int) -> tuple[int, int]:
             check = ledger.verify()
         above += granted > cap or not granted <= check.entries <= cap or not check.ok
         below += granted < cap
-    remove(path)
+        remove(path)
     return above, below
 
 
-def main(arguments: list[str], name: str = "audit_ledger", **changed: Any) -> int:
-    given = options(__doc__, arguments, **{"rounds": 10_000, "seed": 0, "directory": ""} | changed)
-    report = Report(name, "audit", given, arguments, code=["dpcausal.privacy.ledger"])
+@contextmanager
+def ground_for(store: str, directory: str) -> Iterator[Path | Server]:
+    """Where ledgers of a store are made, and what their names are is printed."""
+    if store == "postgres":
+        folder = programs()
+        if folder is None:
+            raise SystemExit(f"this audit needs {NEEDED}")
+        with server(folder) as running:
+            print("each ledger is used by two addresses\n", flush=True)
+            yield running
+        return
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(dir=given.directory or memory) as made:
-        directory = Path(made)
-        Ledger.create(directory / "names.ledger", budget=STEP).close()
-        kinds = zip(("its path", "a hard link", "a bind mount"), names_of(directory / "names.ledger"), strict=False)
+    with tempfile.TemporaryDirectory(dir=directory or memory) as made:
+        path = Path(made) / "names.ledger"
+        Ledger.create(path, budget=STEP).close()
+        kinds = zip(("its path", "a hard link", "a bind mount"), names_of(path), strict=False)
         print(f"each ledger is used by {', '.join(kind for kind, _ in kinds)}\n", flush=True)
-        remove(directory / "names.ledger")
-        tolls = killed(directory, given.rounds, given.seed)
-        control = kill_loop(directory, release_then_spend, max(20, given.rounds // 20), seed=given.seed + 3)
+        remove(path)
+        yield Path(made)
+
+
+def main(arguments: list[str], name: str = "audit_ledger", **changed: Any) -> int:
+    given = options(__doc__, arguments, **{"rounds": 10_000, "seed": 0, "directory": "", "store": "file"} | changed)
+    report = Report(name, "audit", given, arguments, code=["dpcausal.privacy.ledger"])
+    with ground_for(given.store, given.directory) as ground:
+        tolls = killed(ground, given.rounds, given.seed)
+        control = kill_loop(ground, release_then_spend, max(20, given.rounds // 20), seed=given.seed + 3)
         print(f"{'control':<15} {control}", flush=True)
-        above, below = raced(directory, max(len(BUDGETS), given.rounds // 100))
+        above, below = raced(ground, max(len(BUDGETS), given.rounds // 100))
     lost, caught = sum(toll.under_recorded for toll in tolls), control.under_recorded / control.rounds
     report.target(f"0 of {sum(toll.rounds for toll in tolls)} rounds under-recorded: {lost}", lost == 0)
     clean = all(toll.clean for toll in tolls)

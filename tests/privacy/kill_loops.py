@@ -3,7 +3,8 @@
 A round forks workers that spend and then release (write one byte to a pipe), over and over, waits for some
 releases, then kills all of them after a random pause.  What the pipe holds was released; what the ledger holds was
 recorded.  A release without its spend is the one thing that must never be seen.  Every other worker uses a second name
-of the file: a hard link in another folder and, where the machine allows one, a bind mount, in turn.
+of the file: a hard link in another folder and, where the machine allows one, a bind mount, in turn.  A ledger in a
+database has two addresses.
 
 A kill loses nothing that the kernel holds: these loops speak of processes that die, not of power that fails.
 """
@@ -15,17 +16,19 @@ import subprocess
 import time
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from dpcausal.errors import BudgetExceededError
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.ledger_store import Witness, folder_of
 from dpcausal.privacy.loss import Loss, PureDP
+from dpcausal.privacy.storage.witness import Witness, folder_of
+from tests.privacy.postgres import Server
 
 STEP = PureDP(0.001)
 CONTROL_PAUSE = 0.01
@@ -37,7 +40,10 @@ LONGEST_PAUSE = 0.003
 ROUNDS_A_FILE = 50
 """Rounds that share one ledger, so that they find one that others left, and checks stay short."""
 
-Worker = Callable[[Path, int], object]
+Place = Path | str
+"""A file, or an address in a database."""
+
+Worker = Callable[[Any, int], object]
 
 
 def start(work: Callable[[], object]) -> int:
@@ -78,7 +84,7 @@ def kill(child: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def spend_then_release(path: Path, pipe: int) -> None:
+def spend_then_release(path: Place, pipe: int) -> None:
     """Release until the budget is used up, each time after the spend: the only order that is right."""
     with Ledger.open(path) as ledger:
         try:
@@ -89,7 +95,7 @@ def spend_then_release(path: Path, pipe: int) -> None:
             return
 
 
-def release_then_spend(path: Path, pipe: int) -> None:
+def release_then_spend(path: Place, pipe: int) -> None:
     """Release before the spend: the control, which a loop that sees anything must catch."""
     with Ledger.open(path) as ledger:
         while True:
@@ -98,11 +104,13 @@ def release_then_spend(path: Path, pipe: int) -> None:
             ledger.charge(STEP, task="release, then spend")
 
 
-def names_of(path: Path) -> list[Path]:
+def names_of(path: Place) -> Sequence[Place]:
     """Return a ledger's names: its path, a hard link in another folder and, where the machine allows one, a bind mount.
 
     ``remove`` takes them away again.
     """
+    if isinstance(path, str):
+        return [path, path.replace("127.0.0.1", "localhost")]
     link, mounted = (path.parent / folder / path.name for folder in ("linked", "mounted"))
     for name in (link, mounted):
         name.parent.mkdir(exist_ok=True)
@@ -117,13 +125,13 @@ def mount(*arguments: object) -> bool:
     return os.name == "posix" and os.geteuid() == 0 and subprocess.run(command, capture_output=True).returncode == 0
 
 
-def name_for(names: list[Path], number: int) -> Path:
+def name_for(names: Sequence[Place], number: int) -> Place:
     """Return the first name to every other caller, and the second names in turn to the rest."""
     return names[0] if number % 2 == 0 else names[1:][number // 2 % (len(names) - 1)]
 
 
 def killed_round(
-    names: list[Path], work: Worker, pause: float, releases: int, workers: int = 1, number: int = 0
+    names: Sequence[Place], work: Worker, pause: float, releases: int, workers: int = 1, number: int = 0
 ) -> int:
     """Kill the workers ``pause`` seconds after so many releases; return the releases in all."""
     reading, writing = os.pipe()
@@ -172,7 +180,7 @@ class Toll:
 
 
 def kill_loop(
-    directory: Path,
+    directory: Path | Server,
     work: Worker,
     rounds: int,
     *,
@@ -185,8 +193,8 @@ def kill_loop(
 
     Parameters
     ----------
-    directory : Path
-        Where the ledgers are written, one for every fifty rounds; removed afterwards.
+    directory : Path or Server
+        Where the ledgers are written, one for every fifty rounds; files are removed afterwards.
     work : callable
         What each worker does, given the ledger's path and where to write a byte for a release.
     rounds, workers : int
@@ -201,15 +209,20 @@ def kill_loop(
     generator = np.random.default_rng(seed)
     toll = Toll()
     begun = time.perf_counter()
-    path, names, before = directory / "fire.ledger", list[Path](), 0
+    names: Sequence[Place] = ()
+    path: Place = ""
+    before = 0
     for number in range(rounds):
         if number % ROUNDS_A_FILE == 0:
+            path = directory.new() if isinstance(directory, Server) else directory / "fire.ledger"
             remove(path)
             Ledger.create(path, budget=PureDP(1000), accept_large_epsilon=True).close()
             names, before = names_of(path), 0
         awaited = int(generator.integers(releases[0], releases[1] + 1))
         pause = float(generator.uniform(0, longest_pause))
         released = killed_round(names, work, pause, awaited, workers, number)
+        if isinstance(directory, Server):
+            directory.settle()  # a commit that was under way when its client died
         with Ledger.open(path) as ledger:
             found = ledger.verify()
         recorded = found.entries - before
@@ -226,8 +239,10 @@ def kill_loop(
     return toll
 
 
-def remove(path: Path) -> None:
-    """Remove a ledger under all of its names, and its witness."""
+def remove(path: Place) -> None:
+    """Remove a ledger's file under all of its names, and its witness."""
+    if isinstance(path, str):
+        return
     with suppress(FileNotFoundError):
         first = json.loads(path.read_bytes().partition(b"\n")[0])["hash"]
         if (folder := folder_of()) is not None:
@@ -239,7 +254,7 @@ def remove(path: Path) -> None:
         name.unlink(missing_ok=True)
 
 
-def race(path: Path, losses: list[Loss], processes: int, attempts: int) -> list[int]:
+def race(path: Place, losses: list[Loss], processes: int, attempts: int) -> list[int]:
     """Let processes ask for spends at once, ``attempts`` each, the losses in turn; return the grants of each.
 
     Half of them use second names of the ledger, which ``remove`` takes away.

@@ -19,12 +19,12 @@ from dpcausal.errors import (
     ParameterError,
     UnprovenError,
 )
-from dpcausal.privacy import ledger_lines
 from dpcausal.privacy.budget import Event
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import simulated_noise
 from dpcausal.privacy.sensitivity import Relation, Unit
+from dpcausal.privacy.storage import lines as ledger_lines
 
 
 def event(loss: Loss, zcdp: ZCDP | None = None) -> Event:

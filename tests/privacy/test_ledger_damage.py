@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from dpcausal.cli import app
 from dpcausal.errors import BudgetExceededError, LedgerDamagedError, LedgerError
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.ledger_lines import sealed
 from dpcausal.privacy.loss import PureDP
+from dpcausal.privacy.storage.lines import sealed
 from tests.privacy.conftest import SPENDS, seen
 
 

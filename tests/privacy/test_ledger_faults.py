@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from dpcausal.errors import LedgerError
-from dpcausal.privacy import ledger_store as ledger_file
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
+from dpcausal.privacy.storage import store as ledger_file
 from tests.privacy.kill_loops import STEP, run
 
 resource = pytest.importorskip("resource", reason="limits and forks: POSIX only")

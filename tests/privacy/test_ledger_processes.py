@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from dpcausal.errors import BudgetExceededError, FenceError, LedgerError
-from dpcausal.privacy import ledger_store as ledger_file
 from dpcausal.privacy.budget import Event
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, parse_loss
+from dpcausal.privacy.storage import store as ledger_file
 from tests.privacy.kill_loops import (
     LONGEST_PAUSE,
     STEP,

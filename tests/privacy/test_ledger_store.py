@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 from dpcausal.cli import app
 from dpcausal.errors import LedgerDamagedError, LedgerError, ParameterError
-from dpcausal.privacy import ledger_store as ledger_file
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.ledger_lines import Account, sealed
 from dpcausal.privacy.loss import PureDP
+from dpcausal.privacy.storage import store as ledger_file
+from dpcausal.privacy.storage.lines import Account, sealed
 from tests.privacy.conftest import SPENDS, seen
 from tests.privacy.kill_loops import finish, names_of, remove, start
 

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 from dpcausal.cli import app
 from dpcausal.errors import LedgerDamagedError, LedgerError
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.ledger_lines import Account
-from dpcausal.privacy.ledger_store import Note
 from dpcausal.privacy.loss import PureDP
+from dpcausal.privacy.storage.lines import Account
+from dpcausal.privacy.storage.witness import Note
 
 STEP = PureDP(0.125)
 

@@ -28,13 +28,13 @@ from dpcausal.errors import LedgerDamagedError
 if TYPE_CHECKING:
     from dpcausal.privacy.ledger import Ledger, Verification
 
-LedgerArgument = Annotated[Path, typer.Argument(help="A ledger.")]
+LedgerArgument = Annotated[str, typer.Argument(help="A ledger: a file, or postgresql://host/database?ledger=name.")]
 BAR = 20
 
 
 @ledger_app.command("create")
 def ledger_create(
-    path: Annotated[Path, typer.Argument(help="A new file.")],
+    path: Annotated[str, typer.Argument(help="A new file, or postgresql://host/database?ledger=name.")],
     epsilon: EpsilonOption = None,
     delta: DeltaOption = None,
     rho: RhoOption = None,
@@ -52,14 +52,19 @@ def ledger_create(
         budget = loss_from(epsilon, delta, rho)
         with Ledger.create(path, budget=budget, person=person, unit=unit, ids=ids, protect=protect,
                            accept_large_epsilon=accept_large_epsilon) as ledger:  # fmt: skip
-            echo(f"Created {path.name} with a budget of {ledger.budget}. It protects {ledger.protects}.")
+            name = name_of(ledger)
+            echo(f"Created {name} with a budget of {ledger.budget}. It protects {ledger.protects}.")
             if isinstance(ledger.budget, PureDP):
                 echo("Methods that need Gaussian noise (many columns) are unavailable. Add --delta 1e-6 to allow them.")
-            echo(f"Keep a backup of {path.name}. Its fingerprint: {short_fingerprint(ledger.head)}")
+            echo(f"Keep a backup of {name}. Its fingerprint: {short_fingerprint(ledger.head)}")
             echo("Next: dpcausal effect --help    (or ci-test, discover, ...), with --ledger")
 
 
-def _opened(path: Path, head: str | None = None) -> Ledger:
+def name_of(ledger: Ledger) -> str:
+    return ledger.path.name if isinstance(ledger.path, Path) else str(ledger.path)
+
+
+def _opened(path: str, head: str | None = None) -> Ledger:
     from dpcausal.privacy.ledger import Ledger
 
     return Ledger.open(path, head, read_only=True)
@@ -83,20 +88,19 @@ def ledger_show(
                 "head": ledger.head, "declared": ledger.declared, "entries": [entry.to_dict() for entry in entries],
             })  # fmt: skip
         else:
-            echo("\n".join([*_account(path, ledger), "", *_spends(ledger), "", *_integrity(ledger), NEXT]))
+            echo("\n".join([*_account(ledger), "", *_spends(ledger), "", *_integrity(ledger), NEXT]))
 
 
 NEXT = "Next: dpcausal ledger verify, with a fingerprint that you noted earlier"
 
 
-def _account(path: Path, ledger: Ledger) -> list[str]:
+def _account(ledger: Ledger) -> list[str]:
     from dpcausal.privacy.loss import ZCDP
     from dpcausal.result import short_amount
 
-    with path.open(encoding="utf-8") as file:
-        created = json.loads(file.readline())
-    made = f"created {created['at'][:10]} by dpcausal {created['library']}"
-    lines = [f"{path.name}   protects {ledger.protects}   {made}",
+    at, library = ledger.created
+    made = f"created {at[:10]} by dpcausal {library}"
+    lines = [f"{name_of(ledger)}   protects {ledger.protects}   {made}",
              f"Budget        {ledger.budget}"]  # fmt: skip
     budget, left = ledger.budget, ledger.remaining
     if not budget.exact:
@@ -175,9 +179,9 @@ def ledger_verify(
     with exit_codes(), _opened(path, fingerprint) as ledger:
         verification = ledger.verify()
         if not verification.ok:
-            text = f"{path.name}: {'; '.join(verification.problems)}"
-            raise LedgerDamagedError(text, argument=str(path), rule="damaged")
-        echo(f"ok: {path.name}, {verification.entries} entries verified, fingerprint {verification.head}")
+            text = f"{name_of(ledger)}: {'; '.join(verification.problems)}"
+            raise LedgerDamagedError(text, argument=path, rule="damaged")
+        echo(f"ok: {name_of(ledger)}, {verification.entries} entries verified, fingerprint {verification.head}")
         if verification.incomplete:
             echo(f"warning: {verification.incomplete} bytes after the last line were left out: of a write that failed.")
         echo(_witnessed(verification))

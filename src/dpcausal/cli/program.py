@@ -94,7 +94,7 @@ def program(
 ) -> None:
     """Differentially private causal inference."""
     if witness is not None:
-        from dpcausal.privacy.ledger_store import VARIABLE
+        from dpcausal.privacy.storage.witness import VARIABLE
 
         os.environ[VARIABLE] = witness
 

@@ -37,7 +37,7 @@ DATA = (
     "spark:local[2]?path=folder."
 )
 DataArgument = Annotated[str, typer.Argument(metavar="DATA", help=DATA)]
-LedgerOption = Annotated[Path, typer.Option("--ledger", help="Privacy ledger; see 'dpcausal ledger create'.")]
+LedgerOption = Annotated[str, typer.Option("--ledger", help="Privacy ledger; see 'dpcausal ledger create'.")]
 
 
 def _amount(text: str) -> Any:
@@ -236,7 +236,8 @@ class Call:
             if any(spend.hash == head and self.ledger.answer(spend.number) for spend in self.ledger.entries()):
                 place = repr(str(self.ledger.path))
                 return f"the result is saved in ledger {place}: the same command without --refresh prints it at no cost"
-        path = Path(f"{self.ledger.path}.answer-{head[:12]}.json")
+        stem = self.ledger.path if isinstance(self.ledger.path, Path) else "ledger"
+        path = Path(f"{stem}.answer-{head[:12]}.json").absolute()
         try:
             write_new(path, result.to_json())
         except ParameterError as error:

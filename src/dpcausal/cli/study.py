@@ -173,7 +173,7 @@ def run_command(
         from dpcausal.study.study import Study
 
         opened = Study.open(study)
-        created = new_ledger and not opened.ledger_path.exists()
+        created = new_ledger and not opened.ledger_exists()
         plan = opened.run(
             refresh=refresh or (), partial=partial, new_ledger=new_ledger, progress=None if quiet else announce
         )
@@ -181,7 +181,7 @@ def run_command(
             if as_json:
                 echo(plan.to_json())
             else:
-                made = [f"Created {opened.ledger_path.name} with a budget of {opened.budget}."] if created else []
+                made = [f"Created {opened.file.ledger} with a budget of {opened.budget}."] if created else []
                 echo("\n".join([*made, *answers(plan), "", *accounts(plan), f"Next: dpcausal report {study}"]))
         _exit_by_states(plan, {"answered"})
 

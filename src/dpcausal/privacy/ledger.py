@@ -10,8 +10,6 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from fractions import Fraction
 from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
@@ -20,12 +18,15 @@ from typing import Any
 from dpcausal.errors import LedgerDamagedError, LedgerError, ParameterError, with_signature_errors
 from dpcausal.privacy.budget import CallBudget, caveats_of, json_text, plain, worded
 from dpcausal.privacy.checks import check_budget, check_kind
-from dpcausal.privacy.composition import Cost, Remaining, Totals, remaining
-from dpcausal.privacy.ledger_lines import QUESTION_KEY, Account, Spends, first_line, written_cost
-from dpcausal.privacy.ledger_store import LedgerStore, check_lost, folder_of
-from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, exact_text, parse_loss
+from dpcausal.privacy.composition import Remaining, remaining
+from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy
 from dpcausal.privacy.process_local import Uncopyable
 from dpcausal.privacy.sensitivity import PrivacyUnit, Relation, Unit
+from dpcausal.privacy.storage.entries import Entry, Verification
+from dpcausal.privacy.storage.lines import QUESTION_KEY, Account, Spends, first_line, written_cost
+from dpcausal.privacy.storage.postgres import Address, PostgresStore
+from dpcausal.privacy.storage.store import LedgerStore
+from dpcausal.privacy.storage.witness import check_lost, folder_of
 
 __all__ = ["CallBudget", "Detail", "Entry", "Ledger", "Verification"]
 
@@ -34,69 +35,6 @@ Detail = Mapping[str, str | int | float | bool | list[Any] | None]
 
 LONGEST_DETAIL, LONGEST_ONCE = 2**16, 2**24  # characters, as JSON
 DECLARE_UNIT = ("person", "unit", "ids", "protect")  # words of Ledger.create
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One spend, as the ledger keeps it: amounts exact, times UTC to the minute (nothing depends on the clock).
-
-    ``unit`` and ``column``: who is protected, as for the whole ledger.  ``detail`` and ``once`` are JSON with sorted
-    keys: public arguments of the call, and what it declared for the whole ledger.  ``cost`` and ``totals``, in units,
-    of this spend and of all up to it, are worked out at each reading.
-    """
-
-    number: int
-    at: str
-    pid: int
-    library: str
-    task: str
-    loss: str
-    zcdp: str | None
-    unit: str
-    column: str
-    relation: str
-    detail: str
-    once: str
-    caveats: str
-    cost: Cost
-    totals: Totals
-    previous: str
-    hash: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the entry as plain values for JSON: units of 1e-9, deltas of 1e-18; ``event`` has exact amounts.
-
-        A number of units is whole, or a text as ``"1000000000/3"``.
-        """
-        loss = parse_loss(self.loss)
-        amounts = loss.amounts | ({} if self.zcdp is None else parse_loss(self.zcdp).amounts)
-        event = {name: exact_text(amount) for name, amount in amounts.items()}
-        sums = {name: {key: str(value) if isinstance(value, Fraction) else value for key, value in vars(part).items()}
-                for name, part in (("cost", self.cost), ("totals", self.totals))}  # fmt: skip
-        public = {"detail": json.loads(self.detail), "once": json.loads(self.once)}
-        return vars(self) | sums | public | {"event": {"kind": type(loss).__name__} | event}
-
-
-@dataclass(frozen=True)
-class Verification:
-    """The outcome of checking a ledger from its first line to its last: the first rule that is broken, with its line.
-
-    ``entries`` and ``head``: spends found in order, and the hash of the last of their lines.  ``incomplete``: bytes of
-    a write that failed, after which nothing was released.  ``lines``, ``witness`` and ``witnessed``: how many lines
-    there are, the file of the witness, if there is a place for one, and how many it saw, 0 where there is none.
-    """
-
-    ok: bool
-    entries: int
-    head: str
-    problems: tuple[str, ...] = ()
-    incomplete: int = 0
-    lines: int = 0
-    witness: Path | None = None
-    witnessed: int = 0
-
-    def __bool__(self) -> bool:
-        return self.ok
 
 
 class Ledger(Uncopyable):
@@ -108,8 +46,8 @@ class Ledger(Uncopyable):
         The most that all spends together may cost one unit; ``private`` is False only without privacy.
     protects : PrivacyUnit
         That unit: rows, persons of a column, units of a column.  A spend for another one is refused before it happens.
-    durable, path : bool, Path or None
-        Whether it is a file, which threads, processes and later runs share, and which.
+    durable, path : bool, Path, str or None
+        Whether threads, processes and later runs share it, and which file, or which database, it is.
 
     Notes
     -----
@@ -145,12 +83,12 @@ class Ledger(Uncopyable):
         ids: str = "private", protect: str = "everyone", accept_large_epsilon: bool = False,
         witness: str | os.PathLike[str] | None = None,
     ) -> Ledger:  # fmt: skip
-        """Make a new ledger file, its owner's alone, where none is yet, on a local disk.
+        """Make a new ledger where none is yet: a file, its owner's alone, on a local disk, or rows of a database.
 
         Parameters
         ----------
-        path : path
-            Of the file.
+        path : path or text
+            Of the file; or ``postgresql://host/database?ledger=name``, which needs the extra ``postgres``.
         budget : Loss
             The most that all spends together may cost one unit; ε above 20 needs ``accept_large_epsilon=True``.
         person, ids : str, optional
@@ -169,7 +107,8 @@ class Ledger(Uncopyable):
         """
         protects = PrivacyUnit.of(person, unit, ids, protect)
         first = first_line(check_budget(budget, accept_large_epsilon), protects)
-        return cls(LedgerStore.create(_checked(path), first, folder_of(witness)))
+        place = place_of(path)
+        return cls(_kind_of(place).create(place, first, folder_of(witness)))
 
     @classmethod
     @with_signature_errors
@@ -186,10 +125,9 @@ class Ledger(Uncopyable):
         """
         if expected_head is not None and not re.fullmatch("[0-9a-f]{64}", str(expected_head)):
             raise ParameterError("expected_head must be 64 hexadecimal digits, as results print it")
-        place, folder = _checked(path), folder_of(witness)
-        if not os.path.lexists(place):
-            check_lost(folder, place)
-        return cls(LedgerStore(place, expected_head, read_only=read_only, witnesses=folder))
+        place = place_of(path)
+        refuse_lost(path, witness)
+        return cls(_kind_of(place)(place, expected_head, read_only=read_only, witnesses=folder_of(witness)))
 
     @classmethod
     @with_signature_errors
@@ -198,7 +136,7 @@ class Ledger(Uncopyable):
         try:
             return cls.create(path, budget=budget, **declared)
         except LedgerError:
-            if not os.path.lexists(path):
+            if not ledger_exists(path):
                 raise
         ledger = cls.open(path, witness=declared.get("witness"))
         if ledger.budget != budget:
@@ -240,8 +178,13 @@ class Ledger(Uncopyable):
         return not self._budget.exact
 
     @property
-    def path(self) -> Path | None:
+    def path(self) -> Path | str | None:
         return self._store.path
+
+    @property
+    def created(self) -> tuple[str, str]:
+        """When it was made, to the minute of UTC, and the version of the library that made it."""
+        return self._open().account().created
 
     @property
     def remaining(self) -> Remaining:
@@ -385,7 +328,7 @@ class Ledger(Uncopyable):
         return self._store
 
     def __repr__(self) -> str:
-        name = f"'{self.path.name}'" if self.path else "in memory"
+        name = f"'{Path(self.path).name}'" if self.path else "in memory"
         try:
             left = "closed" if self._closed else f"remaining: {self.remaining}"
         except LedgerError:
@@ -393,7 +336,23 @@ class Ledger(Uncopyable):
         return f"Ledger({name}, budget={self._budget!r}, {left})"
 
 
-def _checked(path: str | os.PathLike[str]) -> Path:
+def place_of(path: str | os.PathLike[str]) -> Path | Address:
     if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str) or "\0" in os.fspath(path):
         raise ParameterError("the path of a ledger must be text or a path")
-    return Path(os.path.abspath(path))
+    return Address.of(str(path)) if Address.fits(path) else Path(os.path.abspath(path))
+
+
+def ledger_exists(path: str | os.PathLike[str]) -> bool:
+    place = place_of(path)
+    return _kind_of(place).exists(place)
+
+
+def refuse_lost(path: str | os.PathLike[str], witness: str | os.PathLike[str] | None = None) -> None:
+    """Raise a LedgerDamagedError where a witness saw a ledger and there is none."""
+    if not ledger_exists(path):
+        place = place_of(path)
+        check_lost(folder_of(witness), place if isinstance(place, Path) else str(place))
+
+
+def _kind_of(place: Path | Address) -> type[LedgerStore]:
+    return PostgresStore if isinstance(place, Address) else LedgerStore

@@ -29,10 +29,10 @@ from dpcausal.errors import (
     Setting,
     with_signature_errors,
 )
-from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.ledger_store import check_lost, folder_of
+from dpcausal.privacy.ledger import Ledger, ledger_exists, refuse_lost
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.process_local import Uncopyable
+from dpcausal.privacy.storage.postgres import Address
 from dpcausal.study import tasks
 from dpcausal.study.report.build import write_report
 from dpcausal.study.report.findings import ReportInputs
@@ -108,6 +108,8 @@ class Study(Uncopyable):
         self.path = source.path
         self.file, self.schema = source.read()
         self._source, self._data = source, data
+        if Address.fits(self.file.ledger) and Address.of(self.file.ledger).has_password():
+            raise source.refusal(("ledger",), "a study file holds no password: set PGPASSWORD, or use ~/.pgpass")
         try:
             self.trial()
         except LossError as error:
@@ -132,7 +134,8 @@ class Study(Uncopyable):
 
         So it stays as it is where both are moved, and two folders' files of one name are two.
         """
-        place = self.file.name or place_from(self.ledger_path.parent, self._path())
+        folder = self.ledger_path.parent if isinstance(self.ledger_path, Path) else self.path.parent
+        place = self.file.name or place_from(folder, self._path())
         return place if len(place) <= LONGEST_NAME and place.isprintable() else sha256(os.fsencode(place)).hexdigest()
 
     @property
@@ -152,8 +155,12 @@ class Study(Uncopyable):
         return Ledger.in_memory(self.budget, **self.unit, accept_large_epsilon=self.file.budget.accept_large_epsilon)
 
     @property
-    def ledger_path(self) -> Path:
-        return self.path.parent / self.file.ledger
+    def ledger_path(self) -> Path | str:
+        """Its file, or its address in a database."""
+        return self.file.ledger if Address.fits(self.file.ledger) else self.path.parent / self.file.ledger
+
+    def ledger_exists(self) -> bool:
+        return ledger_exists(self.ledger_path)
 
     def __repr__(self) -> str:
         return f"Study({str(self.path)!r}, {len(self.file.question)} questions)"
@@ -173,7 +180,7 @@ class Study(Uncopyable):
         accuracy : bool
             False leaves the forecasts out, which take some seconds.
         """
-        reading = self._opened(read_only=True) if self.ledger_path.exists() else nullcontext(None)
+        reading = self._opened(read_only=True) if self.ledger_exists() else nullcontext(None)
         with reading as ledger:
             subject = self._public_subject(ledger)
             statuses = self._statuses(subject, ledger)
@@ -219,7 +226,7 @@ class Study(Uncopyable):
         if unknown:
             raise ParameterError(f"no question of the study is named {unknown[0]!r}")
 
-        if self.ledger_path.exists() and self.ledger_path.samefile(self.path):
+        if isinstance(self.ledger_path, Path) and self.ledger_path.exists() and self.ledger_path.samefile(self.path):
             raise self._source.refusal(("ledger",), "the study file itself is no ledger: name another file")
 
         def waits() -> None:
@@ -230,8 +237,8 @@ class Study(Uncopyable):
             return self._run(refresh, partial, new_ledger, progress)
 
     def _run(self, refresh: Collection[str], partial: bool, new_ledger: bool, progress: Progress | None) -> StudyPlan:
-        if not self.ledger_path.exists():
-            check_lost(folder_of(), self.ledger_path)
+        if not self.ledger_exists():
+            refuse_lost(self.ledger_path)
             if not new_ledger:
                 hint = (
                     "if these data have never been analysed with dpcausal, create it: ", Setting("new_ledger", True),
@@ -259,7 +266,7 @@ class Study(Uncopyable):
         return write_report(self._report_inputs(), self.path.parent / path)
 
     def _report_inputs(self) -> ReportInputs:
-        if not self.ledger_path.exists():
+        if not self.ledger_exists():
             text = f"there is no ledger {self.file.ledger!r}, so there is nothing to report"
             raise LedgerError(text, argument="ledger", rule="no-ledger", hint="run the study, or restore it")
         plan = self.plan(accuracy=False)

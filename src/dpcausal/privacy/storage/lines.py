@@ -54,10 +54,12 @@ class Account:
     ``once``: what was declared for the whole ledger, as JSON, by name and, of a mapping, key.  ``spends_by_key``: those
     for each question.  ``stamps``: the minute of each spend.  ``heads``: the hash of each line; that of the ``last``,
     which has its line break, is ``head``.  ``size``: the bytes of all lines; ``incomplete``: of what follows them.
+    ``created``: the minute of the first line, and the version that wrote it.
     """
 
     budget: Loss = field(default_factory=NoPrivacy)
     protects: PrivacyUnit = field(default_factory=PrivacyUnit)
+    created: tuple[str, str] = ("", "")
     caps: Caps | None = None
     totals: Totals = field(default_factory=Totals)
     relation: str = ""
@@ -132,7 +134,7 @@ class Account:
         if kind == "ledger":
             self.budget = parse_loss(record["budget"])
             self.protects = privacy_unit(record["unit"], record["column"])
-            self.caps = caps_of(self.budget)
+            self.caps, self.created = caps_of(self.budget), (record["at"], record["library"])
         elif kind == "spend":
             self._spend(record)
         elif kind == "declaration":
