@@ -40,10 +40,14 @@ def init_command(
     header: Annotated[
         bool, typer.Option("--header", help="The first line of a text file is its header, whatever it looks like.")
     ] = False,
+    schema_from: Annotated[
+        str, typer.Option(help="labels: take levels from the value labels of a Stata or SPSS file; no record is read.")
+    ] = "",
 ) -> None:
     """Start a study: declare the public bounds of each column. Shows column names only."""
     with exit_codes():
         from dpcausal.data.files.formats import DataFile, is_text, likely_format
+        from dpcausal.data.files.packages import columns_from_labels
         from dpcausal.data.sources.fingerprint import seen_from
         from dpcausal.study.draft import draft, names_of
         from dpcausal.study.writing import write_new
@@ -61,6 +65,13 @@ def init_command(
         names, file = names_of(source, header), replace(source, path=seen_from(out.parent, data))
         echo(f"Reading the names of {len(names)} columns{form}. No value is shown or stored.\n\n{INTRODUCTION}")
         interview = Interview(names, lambda entries: draft(file, file=out.name, **entries))
+        if schema_from not in ("", "labels"):
+            raise ParameterError("schema-from must be labels", argument="schema_from", rule="choice")
+        if schema_from:
+            interview.labelled = columns_from_labels(Path(data))
+            interview.entries["columns"] |= interview.labelled
+            echo(f"{len(interview.labelled)} columns are declared by the file's value labels: documentation, not data.\n"
+                 "They become public; check them in the study file. Other columns are asked for.\n")  # fmt: skip
         try:
             interview.run()
         except typer.Abort:  # Ctrl-C or Ctrl-D
@@ -137,6 +148,7 @@ class Interview:
 
     names: list[str]
     draft: Callable[[Mapping[str, Any]], str]
+    labelled: Mapping[str, Any] = field(default_factory=dict)
     entries: dict[str, Any] = field(default_factory=lambda: {
         "title": "", "columns": {}, "person": None, "epsilon": 1.0, "delta": 1e-6, "question": None, "design": None,
     })  # fmt: skip
@@ -182,6 +194,10 @@ class Interview:
 
         name, columns = self.names[place], self.entries["columns"]
         if name == self.entries["person"]:
+            columns.pop(name, None)
+        elif name in self.labelled:
+            columns.setdefault(name, self.labelled[name])
+        if name in (self.entries["person"], *self.labelled):
             return False
         width = max(len(escaped(one)) for one in self.names)
         answer = _ask(f"[{place + 1}/{len(self.names)}] {escaped(name):{width}}")

@@ -11,7 +11,7 @@ yes, a comparison with a float takes 2^53 + 1 for 2^53.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 from unicodedata import category
@@ -182,7 +182,7 @@ def level_codes(collected: Collected, name: str, column: Levels, *, fields: bool
     integers = collected.integers(name) if column.kind != "text" else None
     if integers is not None:
         return _integer_codes(integers, column, rest)
-    code = (_field_coder if fields else _value_coder)(column, rest)
+    code = (_field_coder if fields else _value_coder)(column, rest, collected.labels.get(name, {}))
     if (coded := collected.distinct(name)) is not None:
         places, distinct = coded
         return np.array([*map(code, distinct), code(None)], dtype=np.int64)[places]
@@ -199,8 +199,9 @@ def cleaned(collected: Collected, name: str, column: Column, *, fields: bool) ->
     return np.where(codes == MISSING, column.substitute, codes), codes != MISSING
 
 
-def _value_coder(column: Levels, rest: int) -> Callable[[object], int]:
-    codes = {label: code for code, label in enumerate(column.labels)}
+def _value_coder(column: Levels, rest: int, labels: Mapping[str, str]) -> Callable[[object], int]:
+    codes: dict[object, int] = {label: code for code, label in enumerate(column.labels)}
+    codes = {text: codes[label] for text, label in labels.items() if label in codes} | codes
 
     def text(value: object) -> int:
         plain = scalar(value)
@@ -215,8 +216,8 @@ def _value_coder(column: Levels, rest: int) -> Callable[[object], int]:
     return text if column.kind == "text" else number
 
 
-def _field_coder(column: Levels, rest: int) -> Callable[[object], int]:
-    typed = _value_coder(column, rest)
+def _field_coder(column: Levels, rest: int, labels: Mapping[str, str]) -> Callable[[object], int]:
+    typed = _value_coder(column, rest, labels)
 
     def number(field: object) -> int:
         written = _INTEGER_FIELD.fullmatch(str(field))

@@ -5,10 +5,11 @@ Nothing that a back end says about the values leaves through here: its errors an
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -56,6 +57,9 @@ Distinct = tuple[NDArray[np.int64], Sequence[object]]
 
 
 class Collected(Protocol):
+
+    labels: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+    """What codes of a column mean, by their texts, where a file says so."""
 
     def __len__(self) -> int: ...
 

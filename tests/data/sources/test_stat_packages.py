@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 import pyreadstat
 import pytest
+from typer.testing import CliRunner
 
 import dpcausal as dpc
+from dpcausal.cli import app
 from dpcausal.data.files.opening import file_source
 from dpcausal.data.source import Kind
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
@@ -85,6 +87,69 @@ def test_a_batch_at_a_time_is_each_row_once(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setattr("dpcausal.data.files.packages.BATCH", most)
         batches = [part.numbers("x").tolist() for part in file_source(tmp_path / "d.dta").stream(["x"])]
         assert sum(batches, []) == list(range(10))  # noqa: RUF017 - ten numbers
+
+
+CODES = pd.DataFrame({
+    "sex": [1.0, 2, 9, np.nan, 1, 3], "pain": [0.0, 10, 5, 99, 3, 7], "town": ["a", "b", "zz", "", "a", "c"],
+    "age": [30.0, 99, 999, 40, 50, 60],
+})  # fmt: skip
+LABELS = {"sex": {1: "male", 2: "female", 9: "refused"}, "pain": {0: "none", 10: "worst", 99: "not asked"},
+          "town": {"a": "Aachen", "b": "Bonn"}, "age": {999: "unknown"}}  # fmt: skip
+
+
+def labelled(name: str, path: Path) -> Path:
+    if name.endswith("dta"):
+        frame = CODES.assign(sex=[1, 2, "a", None, 1, 3]).drop(columns=["pain"])
+        labels = {"sex": {1: "male", 2: "female", "a": "refused"}, "age": LABELS["age"]}
+        pyreadstat.write_dta(frame, path / name, variable_value_labels=labels, missing_user_values={"sex": ["a"]},
+                             column_labels={"sex": "Sex of the person"})  # fmt: skip
+    else:
+        pyreadstat.write_sav(CODES, path / name, variable_value_labels=LABELS, variable_measure={"pain": "scale"},
+                             column_labels={"sex": "Sex of the person"}, missing_ranges={
+            "sex": [9], "pain": [{"lo": 90, "hi": 99}], "town": ["zz"], "age": [{"lo": 900, "hi": 999}],
+        })  # fmt: skip
+    return path / name
+
+
+@pytest.mark.parametrize("name", ["d.dta", "d.sav"])
+@pytest.mark.parametrize("levels", [["male", "female"], [1, 2], ["1", "2"]])
+def test_a_level_is_a_code_or_its_label_and_user_missing_is_missing(name: str, levels: list, tmp_path: Path) -> None:
+    schema = dpc.Schema({"sex": dpc.Levels(levels), "age": dpc.Bounded(0, 110)})
+    rows = dpc.Table(labelled(name, tmp_path), schema, dpc.Ledger.in_memory(dpc.PureDP(1))).rows(["sex", "age"])
+    present = rows.present["sex"]
+    assert present.tolist() == [True, True, False, False, True, False]
+    assert rows.values["sex"][present].tolist() == [0, 1, 0]
+    assert rows.present["age"].tolist()[2] == (name == "d.dta") and rows.values["age"][0] == 30
+
+
+@pytest.mark.parametrize("name", ["d.dta", "d.sav"])
+def test_init_takes_levels_and_ranges_from_labels_and_reads_no_record(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    labelled(name, tmp_path)
+    reader = pyreadstat.read_dta if name == "d.dta" else pyreadstat.read_sav
+    calls = []
+
+    def watched(path: Any, **options: Any) -> Any:
+        calls.append(options)
+        return reader(path, **options)
+
+    monkeypatch.setattr(pyreadstat, reader.__name__, watched)
+    asked = len(CODES.columns) - (1 if name == "d.dta" else 3) - (name == "d.dta")
+    typed = "T\n\n" + "\n" * asked + "1\n1e-6\n4\n\n"
+    done = CliRunner().invoke(app, ["init", name, "--schema-from", "labels"], input=typed)
+    assert done.exit_code == 0 and "documentation" in done.output, done.output
+    assert calls and all(options.get("metadataonly") for options in calls)
+    columns = dpc.Study.open("study.toml").file.columns
+    assert columns["sex"]["levels"] == ["male", "female"] and columns["sex"]["label"] == "Sex of the person"
+    assert columns.keys() == ({"sex"} if name == "d.dta" else {"sex", "pain", "town"})
+    assert name == "d.dta" or (columns["pain"]["lower"], columns["pain"]["upper"]) == (0, 10)
+    assert dpc.Study.open("study.toml").check().columns[0].substituted == 0.5
+    Path("d.csv").write_text("a,b\n0,1\n")
+    for words in (["d.csv", "--schema-from", "labels"], [name, "--schema-from", "data"]):
+        refused = CliRunner().invoke(app, ["init", *words, "--out", "new.toml"], input=typed)
+        assert refused.exit_code == 2 and not Path("new.toml").exists()
 
 
 def test_what_cannot_be_read_names_the_file_and_no_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

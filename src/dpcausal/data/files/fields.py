@@ -25,6 +25,7 @@ from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,12 @@ _MARKS = {",": (",",), ".": (".",), " ": (" ", "\u00a0", "\u202f"), "'": ("'", "
 """How a mark between thousands is written."""
 
 
+Labels = Mapping[str, Mapping[str, str]]
+
+
 class FieldSource(Source):
+
+    labels: Labels = MappingProxyType({})
 
     def __init__(self, path: Path, form: DataFile, unread: str) -> None:
         self._path, self._form = path, form
@@ -70,11 +76,12 @@ class FieldSource(Source):
     def collect(self, names: Sequence[str]) -> Collected:
         from pyarrow import concat_tables
 
-        return FieldColumns(guarded(lambda: concat_tables(list(self.tables(names))), self._unread), self._form)
+        whole = guarded(lambda: concat_tables(list(self.tables(names))), self._unread)
+        return FieldColumns(whole, self._form, self.labels)
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
         for table in self.tables(names):
-            yield FieldColumns(table, self._form)
+            yield FieldColumns(table, self._form, self.labels)
 
 
 class CsvSource(FieldSource):
@@ -176,11 +183,11 @@ def table_of(columns: Mapping[str, Sequence[Any]]) -> Any:
     import pyarrow
 
     return pyarrow.table({
-        name: pyarrow.array([_field(value) for value in values], pyarrow.binary()) for name, values in columns.items()
+        name: pyarrow.array([field_of(value) for value in values], pyarrow.binary()) for name, values in columns.items()
     })  # fmt: skip
 
 
-def _field(value: Any) -> bytes:
+def field_of(value: Any) -> bytes:
     if value is None or value != value or isinstance(value, (dict, list)):
         return b""
     if isinstance(value, float) and value.is_integer():
@@ -190,10 +197,10 @@ def _field(value: Any) -> bytes:
     return str(value).encode("utf-8", "surrogatepass")
 
 
-class FieldColumns:
+class FieldColumns(Collected):
 
-    def __init__(self, table: Any, form: DataFile) -> None:
-        self._table, self._form = table, form
+    def __init__(self, table: Any, form: DataFile, labels: Labels) -> None:
+        self._table, self._form, self.labels = table, form, labels
 
     def __len__(self) -> int:
         return int(self._table.num_rows)

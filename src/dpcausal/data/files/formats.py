@@ -178,6 +178,9 @@ def likely_format(path: str) -> DataFile:
     """
     with bytes_of(path) as file:
         start = file.read(FIRST_BYTES)
+    if start.startswith(b"PK"):
+        text = f"{path!r} is no text but a workbook or an archive: name it .xlsx, .ods or .zip, or save it as CSV"
+        raise ParameterError(text, argument="data", rule="text")
     encoding = next((name for mark, name in _MARKS.items() if start.startswith(mark)), "utf-8")
     header = start.decode("utf-16", "replace") if encoding == "utf-16" else start.decode("utf-8", "surrogateescape")
     header = header.partition("\n")[0].partition("\r")[0]

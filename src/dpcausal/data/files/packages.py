@@ -1,17 +1,17 @@
 """Files of Stata, SAS and SPSS by pyreadstat, and workbooks by calamine: as a file of text with the same fields.
 
-What is missing is an empty field, a whole number is written without a point, a level is the code and not its label,
-and a date of a workbook is an ISO date, of the others the number that the file holds.
+What is missing, as user-missing codes are, is an empty field, and a whole number is written without a point.  A level
+is the code, or the value label of the code.  A date of a workbook is an ISO date, of the others the file's number.
 """
 
 import importlib.util
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpcausal.data.files.fields import FieldColumns, FieldSource, table_of
+from dpcausal.data.files.fields import FieldColumns, FieldSource, field_of, table_of
 from dpcausal.data.files.formats import DataFile
 from dpcausal.data.source import BATCH, Collected, guarded
 from dpcausal.errors import MissingDependencyError, ParameterError
@@ -19,6 +19,7 @@ from dpcausal.errors import MissingDependencyError, ParameterError
 READERS = {
     ".dta": "read_dta", ".sas7bdat": "read_sas7bdat", ".xpt": "read_xport", ".sav": "read_sav", ".por": "read_por",
 }  # fmt: skip
+LABELLED = (".dta", ".sav", ".por")
 BROKEN = "as a workbook, which needs a header and no password: save it as .xlsx, .ods or CSV"
 
 
@@ -32,13 +33,13 @@ class PackageSource(FieldSource):
         super().__init__(path, form, f"as one of {', '.join(READERS)}")
 
     def _read(self, **options: Any) -> Any:
-        import pyreadstat
-
-        reader = getattr(pyreadstat, READERS[self._path.suffix.lower()])
-        return reader(self._path, output_format="dict", disable_datetime_conversion=True, **options)
+        return _read(self._path, **options)
 
     def header(self) -> Sequence[str]:
-        return tuple(self._read(metadataonly=True)[1].column_names)
+        _, meta = self._read(metadataonly=True)
+        self.labels = {name: {field_of(code).decode("utf-8", "replace"): label for code, label in labels.items()}
+                       for name, labels in meta.variable_value_labels.items()}  # fmt: skip
+        return tuple(meta.column_names)
 
     def count(self) -> int:
         def rows() -> int:
@@ -48,7 +49,7 @@ class PackageSource(FieldSource):
         return guarded(rows, self._unread)
 
     def collect(self, names: Sequence[str]) -> Collected:
-        return FieldColumns(guarded(lambda: self._table(names), self._unread), self._form)
+        return FieldColumns(guarded(lambda: self._table(names), self._unread), self._form, self.labels)
 
     def _table(self, names: Sequence[str], **rows: int) -> Any:
         columns, _ = self._read(usecols=list(dict.fromkeys(names)), **rows)
@@ -60,6 +61,49 @@ class PackageSource(FieldSource):
             batch = self._table(names, row_offset=start, row_limit=BATCH)
             start, rows = start + len(batch), len(batch)
             yield batch
+
+
+def _read(path: Path, **options: Any) -> Any:
+    import pyreadstat
+
+    reader = getattr(pyreadstat, READERS[path.suffix.lower()])
+    return reader(path, output_format="dict", disable_datetime_conversion=True, **options)
+
+
+def columns_from_labels(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the declarations that the value labels of a file imply: documentation, of which no record is read.
+
+    A scale is bounded by its least and largest labelled value, another column has the labels as levels.  Codes that the
+    file declares missing are left out, and so are columns with fewer than two labels.
+    """
+    if path.suffix.lower() not in LABELLED:
+        text = f"only files of Stata and SPSS ({', '.join(LABELLED)}) have value labels"
+        raise ParameterError(text, argument="schema_from", rule="choice")
+    _, meta = guarded(lambda: _read(path, metadataonly=True, user_missing=True), f"file {str(path)!r} cannot be read")
+    columns = dict[str, dict[str, Any]]()
+    for name, labels in meta.variable_value_labels.items():
+        ranges = meta.missing_ranges.get(name, ())
+        codes = sorted(code for code in labels if not _is_missing(code, ranges, meta.readstat_variable_types[name]))
+        levels = [labels[code] for code in codes]
+        if len(levels) < 2:
+            continue
+        if meta.variable_measure.get(name) == "scale" and not isinstance(codes[0], str):
+            columns[name] = {"lower": float(codes[0]), "upper": float(codes[-1])}
+        else:
+            columns[name] = {"levels": levels if len(set(levels)) == len(levels) else [*map(_plain, codes)]}
+        label = meta.column_names_to_labels.get(name)
+        columns[name] |= ({"label": label} if label else {}) | {"source": f"value labels of {path.name}"}
+    return columns
+
+
+def _plain(code: Any) -> Any:
+    return int(code) if isinstance(code, float) and code.is_integer() else code
+
+
+def _is_missing(code: Any, ranges: Sequence[Mapping[str, Any]], kind: str) -> bool:
+    if isinstance(code, str) and kind != "string":  # .a to .z of Stata
+        return True
+    return any(one["lo"] <= code <= one["hi"] for one in ranges if isinstance(one["lo"], str) == isinstance(code, str))
 
 
 class WorkbookSource(FieldSource):

@@ -53,7 +53,7 @@ class ArraySource(Source):
             yield ArrayColumns(part, min(BATCH, rows - start))
 
 
-class ArrayColumns:
+class ArrayColumns(Collected):
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
         self._arrays, self._rows = arrays, rows

@@ -163,7 +163,7 @@ class FrameSource(Source):
             self._guarded(lambda: self._engine.evaluate(nw.to_native(self.frame), names), failing)
 
 
-class FrameColumns:
+class FrameColumns(Collected):
     """Collected columns of an eager frame; those named in ``wide`` hold integers written out as text.
 
     ``plain`` keeps, over the batches of a frame, which hold numbers that numpy knows: to ask of a type takes longer
