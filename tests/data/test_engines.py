@@ -19,7 +19,8 @@ import dpcausal as dpc
 from dpcausal.audit import greybox
 from dpcausal.data import records as reading
 from dpcausal.data.counts import JointCounts
-from dpcausal.data.sources import arrays, files
+from dpcausal.data.files import arrow, fields, packages
+from dpcausal.data.sources import arrays
 from dpcausal.data.sources import duckdb as in_duckdb
 from dpcausal.data.sources import frame as frames
 from dpcausal.data.sources import polars as in_polars
@@ -76,7 +77,7 @@ ENGINES: dict[str, Callable[[pa.Table, Path], Any]] = {
 def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nothing is held between passes, and a batch is small."""
     monkeypatch.setattr(reading, "HELD", 0)
-    for module in (arrays, frames, files, in_duckdb, in_polars):
+    for module in (arrays, frames, arrow, fields, packages, in_duckdb, in_polars):
         monkeypatch.setattr(module, "BATCH", 91)
     yield
 

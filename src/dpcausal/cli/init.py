@@ -70,7 +70,7 @@ def init_command(
         if schema_from:
             interview.labelled = columns_from_labels(Path(data))
             interview.entries["columns"] |= interview.labelled
-            echo(f"{len(interview.labelled)} columns are declared by the file's value labels: documentation, not data.\n"
+            echo(f"{len(interview.labelled)} columns are declared by the file's labels: documentation, not data.\n"
                  "They become public; check them in the study file. Other columns are asked for.\n")  # fmt: skip
         try:
             interview.run()
