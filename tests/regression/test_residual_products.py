@@ -6,12 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpcausal.papers.independence.priv_crt import published_resample_bound
+from dpcausal.papers.independence.priv_gcm import published_products_bound
 from dpcausal.privacy.sensitivity import Norm
 from dpcausal.regression import residual_products as page
 from dpcausal.regression.residual_products import (
     fit_weights,
     fitted_residuals,
     norm_bound,
+    products_sensitivity,
+    resample_sum_bound,
     resample_sum_sensitivity,
     rounding,
 )
@@ -20,6 +24,8 @@ from tests.conformance import check_claim, search
 from tests.regression.products import (
     DOMAIN,
     STARTS,
+    products,
+    resample_sum,
     weights,
 )
 
@@ -31,6 +37,27 @@ ALL = {**SHAPES, **STARTS}
 def weights_bound(m: int, penalty: float) -> float:
     """Return (2 + B)/a, the most that w moves."""
     return (2 + norm_bound(penalty)) / (m * penalty / 2)
+
+
+STATISTICS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+    "resample-product-sum": (resample_sum, resample_sum_bound, {}),
+    "residual-products": (products, lambda m, penalty: products_sensitivity(m, penalty).bound, {"norm": Norm.L1}),
+    "regression-weights": (lambda rows, penalty: weights(rows, penalty)[:, 0], weights_bound, {"norm": Norm.L2}),
+}
+
+
+@pytest.mark.proves("resample-product-sum")
+@pytest.mark.proves("residual-products")
+@pytest.mark.proves("regression-weights")
+@pytest.mark.parametrize("claim", STATISTICS)
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_no_neighbours_move_all_products_past_their_bound_and_the_published_one_is_larger(claim, penalty):
+    statistic, bound, norm = STATISTICS[claim]
+    found = search(lambda rows: statistic(rows, penalty), lambda m: bound(m, penalty), sizes=(3, 12, 60),
+                   evaluations=600, starts=ALL, **DOMAIN, **norm)  # fmt: skip
+    assert found.ratio <= 1 + 1e-9
+    assert published_products_bound(penalty) > float(products_sensitivity(60, penalty).bound)
+    assert published_resample_bound(penalty) > resample_sum_bound(60, penalty)
 
 
 @pytest.mark.proves("resample-product-sum")
