@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,8 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.audit import compare
 from dpcausal.independence import methods
-from tests.direction.neighbours import ANSWERS
-from tests.independence.neighbours import SCHEMA, frame, new_row, replaced, some_rows
-from tests.registry.null_laws import FALSE_ALARM, OF_BLOCKS, excess, found_on
+from tests.independence.neighbours import SCHEMA, frame
 
 PAGE = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
 N = 130
@@ -34,15 +31,6 @@ def ask(rows: Any, method: Any) -> dpc.Independence:
     return dpc.ci_test(table, "x", "y", given=["z"], loss=dpc.PureDP(1), method=method)
 
 
-def test_no_replaced_row_moves_what_the_new_method_brings_to_the_gate_beyond_its_bound(kind: Any) -> None:
-    rng, answers = np.random.default_rng(4), list(ANSWERS.values())
-    for rows in some_rows(rng, N):
-        for turn in range(3):
-            neighbour = replaced(rows, int(rng.integers(N)), new_row(rng, rows))
-            found = compare(lambda: ask(rows, kind()), lambda: ask(neighbour, kind()), answers=answers[turn])  # noqa: B023
-            assert found.passages == 1 and not found.violated, found.summary()
-
-
 def test_its_own_option_reaches_the_ledger_and_the_result_without_another_line(kind: Any) -> None:
     rows = np.random.default_rng(1).uniform([-1, -1, -2, 0], [1, 3, 2, 2], (N, 4))
     table = dpc.Table(frame(rows), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)))
@@ -50,20 +38,6 @@ def test_its_own_option_reaches_the_ledger_and_the_result_without_another_line(k
     (entry,) = table.ledger.entries()
     assert r.settings["least"] == json.loads(entry.detail)["least"] == 0.25
     assert r.method == "gcm-signs" and all(dpc.explain(claim) for claim in r.guarantee.proofs)
-
-
-def test_it_finds_what_is_there(kind: Any) -> None:
-    data = dpc.simulate.smooth_design(4_000, effect=1.0, seed=1)
-    table = dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
-    with dpc.simulated_noise(3):
-        assert dpc.ci_test(table, "x", "y", given=["z1"], loss=dpc.PureDP(1), method=kind()).decision == "dependent"
-
-
-def test_its_scores_have_the_law_that_its_pvalue_takes(kind: Any) -> None:
-    for row in OF_BLOCKS[:2]:
-        scores, squares, expected = found_on(kind(), replace(row, size=800))
-        assert abs(excess(scores, 0.0)) < FALSE_ALARM and excess(scores**2, 1.0) < FALSE_ALARM
-        assert excess(squares, expected) < FALSE_ALARM
 
 
 def test_the_list_of_short_names_is_all_that_the_command_and_the_namespace_read(kind: Any) -> None:

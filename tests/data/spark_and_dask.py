@@ -23,7 +23,6 @@ from typer.testing import CliRunner
 
 import dpcausal as dpc
 from dpcausal.cli import app
-from dpcausal.data.counts import JointCounts
 from dpcausal.data.sources import pyspark as in_spark
 from dpcausal.errors import ParameterError, SchemaError
 from tests.data.test_engines import SCHEMA, N, hostile, released
@@ -381,19 +380,6 @@ def test_a_folder_is_read_by_spark_in_one_line_of_the_command(spark: SparkSessio
         dpc.cells(files, by=["a"], loss=dpc.PureDP(1))
     with pytest.raises(SchemaError, match="Spark cannot read the table 'nowhere' by 'spark:local'"):
         dpc.Table("spark:local?table=nowhere", levels, ledger)
-
-
-def test_one_replaced_row_moves_the_sums_by_its_own_share_alone(spark: SparkSession, home: Path) -> None:
-    rows = hostile()
-    other = pa.concat_tables([rows.slice(0, 8), rows.slice(9), rows.slice(1, 1)])
-
-    def counts(table: pa.Table) -> Any:
-        frame = frame_of(spark, home, table)
-        made = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)), missing="impute")
-        return JointCounts(made, ["y", "arm", "site"])([(0, 1, 2)])[0]
-
-    assert np.abs(counts(rows) - counts(other)).sum() <= 2
-    assert counts(rows).sum() == N
 
 
 def test_workers_without_this_version_are_told_of(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,5 @@
 """``direction`` from end to end: frames, budgets, what is stamped, and how often the answer is right."""
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -65,17 +64,6 @@ ODD: dict[str, Rows] = {
     "one apart": replaced(np.zeros((24, 2)), 5, HIGH),
     "one line": np.linspace(LOW, HIGH, 24),
 }
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_no_data_makes_an_error_or_a_warning_or_a_word(mode: str, capfd: pytest.CaptureFixture[str]) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for rows in ODD.values():
-            with dpc.simulated_noise(2):
-                r = ask(rows, **MODES[mode])
-            assert (r.cause, r.effect) in (("x", "y"), ("y", "x"), (None, None))
-    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("mode", [*CORRECTED, *PUBLISHED])

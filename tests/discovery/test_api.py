@@ -96,28 +96,6 @@ def test_decisions_alone_have_no_support() -> None:
         asked().with_support(0)
 
 
-@pytest.mark.parametrize("name", WAYS)
-def test_constant_columns_and_unseen_levels_are_defined_and_one_level_is_refused_unpaid(name: str) -> None:
-    frame = {"a": np.full(40, 9), "b": np.zeros(40, dtype=np.int64), "c": np.arange(40) % 2}
-    schema = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1]), "c": dpc.Levels([0, 1], other=None)})
-    found = asked(frame, schema=schema, method=WAYS[name], loss=loss_of(WAYS[name]))
-    assert set(found.graph.nodes) == {"a", "b", "c"}
-    one = dpc.Schema({"a": dpc.Levels([9]), "b": dpc.Levels([0, 1, 2]), "c": dpc.Levels([0, 1])})
-    ledger = dpc.Ledger.in_memory(loss_of(WAYS[name]))
-    with pytest.raises(ParameterError):
-        dpc.discover(dpc.Table(frame, one, ledger), loss=loss_of(WAYS[name]), method=WAYS[name])
-    assert not ledger.entries()
-
-
-def test_two_columns_and_two_rows_will_do() -> None:
-    frame = {"a": np.array([0, 1]), "b": np.array([1, 0])}
-    assert asked(frame).graph.nodes == ("a", "b")
-    with pytest.raises(ParameterError, match="2 rows"):
-        asked({"a": np.array([0]), "b": np.array([1])})
-    with pytest.raises(ParameterError, match="2 to"):
-        asked({"a": np.array([0, 1])})
-
-
 def test_sixty_columns_have_a_clear_word_before_anything_is_spent() -> None:
     frame, ledger = {f"v{k:02d}": np.arange(100) % 2 for k in range(60)}, dpc.Ledger.in_memory(dpc.PureDP(1))
     table = dpc.Table(frame, binary(frame), ledger, missing="impute")

@@ -1,8 +1,6 @@
 """The command ``dpcausal effect``: from raw file to forest plot."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -47,26 +45,6 @@ def ask(*arguments: str) -> Result:
     return run("effect", "trial.csv", *question, *arguments)
 
 
-def test_one_slope_is_asked_by_its_name_and_word_and_its_release_again() -> None:
-    Path("schema.toml").write_text(SCHEMA + "[age]\nlower = 20\nupper = 80\n")
-    frame = pd.read_csv("trial.csv")
-    frame["age"] = np.random.default_rng(2).uniform(30, 70, len(frame))
-    frame.to_csv("trial.csv", index=False)
-    run("ledger", "create", "wide.ledger", "--epsilon", "2", "--delta", "1e-6")
-    answered = run(
-        "effect", "trial.csv", "--treatment", "arm", "--outcome", "score", "--schema", "schema.toml", "--ledger",
-        "wide.ledger", "--epsilon", "2", "--delta", "1e-6", "--adjust", "site,age", "--method", "partially-linear",
-        "--errors", "homoscedastic", "--release", "wide.json", "--json",
-    )  # fmt: skip
-    assert answered.exit_code == 0, answered.stderr
-    answer = json.loads(answered.stdout)
-    assert answer["estimand"] == "slope"
-    assert answer["settings"] == {"errors": "homoscedastic"}
-    assert abs(answer["estimate"] - 1.5) < 5 * answer["standard_error"]
-    again = dpc.Release.from_json(Path("wide.json").read_text()).ols("score", ["arm", "site", "age"])  # type: ignore[attr-defined]
-    assert again["arm"].estimate == pytest.approx(answer["estimate"])
-
-
 def test_from_a_file_to_a_forest_plot_and_a_release_to_ask_again() -> None:
     answered = ask("--epsilon", "1", "--trial", "--groups", "site", "--plot", "forest.png", "--release", "trial.json")
     assert answered.exit_code == 0, answered.stderr
@@ -86,33 +64,6 @@ def test_a_wrong_question_is_refused_unpaid(wrong: list[str]) -> None:
     refused = ask(*(["--epsilon", "1"] if "--epsilon" not in wrong else []), *wrong)
     assert refused.exit_code == 2 and refused.stderr.startswith("error: ")
     assert "ε = 2" in run("ledger", "show", "study.ledger").stdout
-
-
-TEN_LINES = """
-import dpcausal as dpc
-schema = dpc.Schema.from_toml("schema.toml")
-ledger = dpc.Ledger.create("python.ledger", budget=dpc.PureDP(1))
-table = dpc.Table("trial.csv", schema, ledger)
-found = dpc.effect(table, treatment="arm", outcome="score", adjust=[], groups="site", loss=dpc.PureDP(1))
-print(found)
-found.plot().figure.savefig("forest.png")
-"""
-
-
-def test_a_study_goes_from_raw_file_to_forest_plot_in_ten_lines_of_python_and_in_three_commands() -> None:
-    """The third command is the same as the second: the question is asked again of what it saved, free."""
-    assert len(TEN_LINES.split("\n")) <= 10
-    names: dict[str, Any] = {}
-    exec(TEN_LINES, names)
-    assert Path("forest.png").stat().st_size > 1_000 and len(names["found"].by_group) == 2
-    question = "effect trial.csv --treatment arm --outcome score --trial --groups site --schema schema.toml --epsilon 1"
-    for words in (
-        "ledger create own.ledger --epsilon 1", f"{question} --ledger own.ledger --plot own.png --release own.json",
-        "ask own.json effect --treatment arm --outcome score",
-    ):  # fmt: skip
-        done = run(*words.split())
-        assert done.exit_code == 0, done.stderr
-    assert Path("own.png").stat().st_size > 1_000 and "95 % CI" in done.stdout
 
 
 def test_persons_followed_through_periods_from_a_file_to_an_event_study_and_asked_again() -> None:

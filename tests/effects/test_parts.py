@@ -7,13 +7,11 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.audit.falsifier import falsify
-from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
 from dpcausal.effects.moments import adaptive
-from dpcausal.effects.moments.adaptive import WHOLE, ellipse_bits, ellipse_moments, scale_histograms
+from dpcausal.effects.moments.adaptive import ellipse_moments
 from dpcausal.errors import ParameterError, SchemaError
 from dpcausal.privacy.sensitivity import Norm
 from tests import factories
-from tests.conformance import check_claim
 from tests.refusals import rule_of
 
 SCHEMA = dpc.Schema({"a": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 10), "x": dpc.Bounded(-5, 5)})
@@ -34,23 +32,6 @@ def split(persons: Any) -> tuple[Any, Any, Any]:
     return rows, parts, np.repeat(np.arange(m), 2)
 
 
-def sums_of_persons(persons: Any) -> Any:
-    rows, parts, _ = split(persons)
-    mass = np.floor(GRID * parts).astype(np.int64)
-    cells = (rows[:, 0] > 0).astype(np.int64)
-    return corner_counts(cells, 2, np.ones(len(rows), bool), [corners(rows[:, 1] / 2 + 0.5, 2, mass)]).ravel()
-
-
-def moments_of_persons(persons: Any) -> Any:
-    rows, parts, owners = split(persons)
-    return ellipse_moments(2 * rows, np.ones(len(rows), bool), 1.5, ellipse_bits(len(persons), 1.5), parts, owners)
-
-
-def scales_of_persons(persons: Any) -> Any:
-    rows, parts, _ = split(persons)
-    return scale_histograms(rows.copy(), np.floor(WHOLE * parts).astype(np.int64)).ravel()
-
-
 def apart(_rng: Any, m: int, low: Any, high: Any) -> Any:
     """Persons of one row, all shortened, one at the angle that moves the most."""
     rows = np.zeros((m, 5))
@@ -58,22 +39,6 @@ def apart(_rng: Any, m: int, low: Any, high: Any) -> Any:
     rows[0, :4] = np.tile([-0.3056, 0.9522], 2)
     rows[:, 4] = 1.0
     return rows
-
-
-@pytest.mark.proves("corner-counts")
-@pytest.mark.proves("ellipse-moments")
-@pytest.mark.proves("scale-histograms")
-@pytest.mark.parametrize(("statistic", "sensitivity", "more"), [
-    (sums_of_persons, lambda m: corner_counts_sensitivity(1), {}),
-    (sums_of_persons, lambda m: corner_counts_sensitivity(1, Norm.L2), {}),
-    (scales_of_persons, lambda m: adaptive.scale_histograms_sensitivity(2), {}),
-    (moments_of_persons, lambda m: adaptive.ellipse_moments_sensitivity(1.5, ellipse_bits(m, 1.5), 2),
-     {"starts": {"apart": apart}}),
-])  # fmt: skip
-def test_a_person_of_several_rows_moves_what_one_row_moves_and_no_more(
-    statistic: Any, sensitivity: Any, more: Any
-) -> None:
-    check_claim(statistic, sensitivity, sizes=(4,), columns=5, low=-1.0, high=1.0, **more)
 
 
 def test_rows_of_a_person_that_each_weigh_as_much_as_a_person_are_caught() -> None:

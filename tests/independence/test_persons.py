@@ -3,14 +3,9 @@
 from typing import Any
 
 import numpy as np
-import pytest
 
 import dpcausal as dpc
-from dpcausal.mechanisms.blocks import assign_blocks, bit_counts, block_sum, vote_count
 from dpcausal.mechanisms.gate import recording_gate
-from dpcausal.privacy.noise import generator_from_seed
-from dpcausal.privacy.process_local import hashed
-from dpcausal.privacy.sensitivity import Unit
 
 PERSONS, EACH = 300, 4
 SCHEMA = dpc.Schema({"x": dpc.Bounded(-4, 4), "y": dpc.Bounded(-4, 4), "z": dpc.Bounded(-4, 4)})
@@ -36,27 +31,6 @@ def test_private_ids_pay_for_two_blocks_and_public_ones_for_one() -> None:
     gcm = dpc.methods.Gcm(blocks=4, resamples=19)
     bounds = {ids: passages(frame(5), gcm, ids)[0].bound for ids in ("private", "public")}
     assert bounds["private"] == 2 * bounds["public"]
-
-
-SAYS: dict[str, Any] = {
-    "sums": lambda odd: block_sum([5 if one else -5 for one in odd], 5, "parities", Unit.PERSON),
-    "votes": lambda odd: vote_count(odd, "parities", Unit.PERSON),
-    "bits": lambda odd: bit_counts([[one] * 4 for one in odd], "parities", Unit.PERSON),
-}
-
-
-@pytest.mark.parametrize(("says", "bound"), [("sums", 20), ("votes", 2), ("bits", 2)])
-def test_another_id_moves_two_blocks_and_can_move_both_to_their_ends(says: str, bound: int) -> None:
-    def query(ids: list[int]) -> Any:
-        keys = np.array([hashed(str(one), "block") for one in ids])
-        parts = assign_blocks(len(ids), 6, generator_from_seed(3), keys)
-        assert sum(map(len, parts)) == len(ids)
-        return SAYS[says]([len(part) % 2 == 1 for part in parts])
-
-    before = list(range(100))
-    at_first = query(before)._answer
-    moved = [np.abs(at_first - query([*before[:-1], new])._answer).max() for new in range(1000, 1060)]
-    assert max(moved) == query(before).sensitivity.bound == bound
 
 
 def test_thousands_of_rows_of_one_person_do_not_outvote_the_others() -> None:

@@ -20,7 +20,6 @@ from tests.direction.neighbours import (
     LOW,
     Rows,
     ask,
-    at_gate,
     block_positions,
     faults,
     quick,  # noqa: F401  (a fixture)
@@ -159,12 +158,6 @@ def test_lead_lean_and_p_follow_from_the_noisy_count(answer: int) -> None:
     tail = sum(comb * float(stats.dlaplace.sf(far - votes - 1, 0.5)) for votes, comb in enumerate((1, 3, 3, 1))) / 8
     assert r.p_sign == r.p_arrow == pytest.approx(min(1.0, 2 * tail), abs=1e-12)
     assert (r.cause is not None) == (r.p_sign <= 0.1)
-
-
-def test_an_easy_pair_is_told_by_nearly_all_blocks() -> None:
-    assert at_gate(easy(900), blocks=9) >= 7
-    x, y = easy(900).T
-    assert at_gate(np.column_stack([(y - 1) / 2, 1 + 2 * x]), blocks=9) <= 2
 
 
 def test_a_constant_column_votes_at_random() -> None:

@@ -41,13 +41,6 @@ def released(order: str = "abcd", epsilon: float = 1.0) -> Any:
         return dpc.discover(table, loss=loss, method="whitened").release
 
 
-def test_a_chain_is_found_in_any_order_of_the_columns() -> None:
-    for order in ("abcd", "dbca"):
-        found = strongest_first(released(order), TERMS)
-        assert found.edges == CHAIN and set(found.separating) == {frozenset(pair) for pair in ("ac", "bd", "ad")}
-        assert found.separating[frozenset("ac")] == ("b",) and not found.untested
-
-
 def test_climbing_joins_the_chain_and_minds_knowledge() -> None:
     release = released()
     assert climbed(release, TERMS) == CHAIN
@@ -162,12 +155,6 @@ def test_triples_are_those_of_sets_of_which_no_part_is_needless() -> None:
     assert frozenset("xy") in retained_pairs(release, candidates(release, known), known)
 
 
-def test_the_release_is_asked_again_and_knows_its_method() -> None:
-    release = dpc.Release.from_json(found_by("triples").release.to_json())
-    again = release.discover(knowledge=dpc.Knowledge(tiers=[["z", "w"], ["x", "y"]]))
-    assert again.method == "triples" and again.graph.directed == {("z", "x"), ("w", "x"), ("z", "y"), ("w", "y")}
-
-
 def test_a_cause_beside_a_near_copy_of_it_is_found_though_strongest_first_loses_it() -> None:
     """y follows x, and z is x but for six rows in a thousand: given z next to nothing of the pair is left."""
     rng, rows = np.random.default_rng(0), 20_000
@@ -229,15 +216,6 @@ def test_the_walk_tells_the_shares_of_all_orders(required: Any) -> None:
     assert sum(0.05 < share < 0.95 for share in asked.values()) >= 3
     assert all(abs(found.get(pair, 0.0) - share) < 0.03 for pair, share in asked.items())
     assert not required or found[frozenset("ad")] == pytest.approx(1)
-
-
-def test_a_chain_is_likely_and_nothing_else() -> None:
-    found = order_sampling(released(), TERMS, generator_from_seed(1), None, 4.0, 4.0)
-    assert {pair for pair, share in found.items() if share > 0.5} == CHAIN
-    known = dpc.Knowledge(forbidden=[("b", "c"), ("c", "b")])
-    assert frozenset("bc") not in order_sampling(
-        released(), replace(TERMS, knowledge=known), generator_from_seed(1), None, 4.0, 4.0
-    )
 
 
 def test_of_many_linked_columns_those_that_no_other_hides_are_likely(monkeypatch: Any) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from tests.effects.tables import EXACT, effect_of, table_of
+from tests.effects.tables import effect_of, table_of
 
 LOSS, EFFECT = dpc.ApproxDP(2, 1e-6), 0.5
 SCHEMA: dict[str, Any] = {
@@ -54,18 +54,3 @@ def test_a_tail_that_the_outcome_model_misses_has_no_interval() -> None:
     for seed in (1, 2):
         result = ask(drawn(50_000, "tail", seed), seed=seed)
         assert result.interval is None and result.interval_reason and result.fit_check.tail > 4
-
-
-def test_without_privacy_the_answer_is_that_of_no_noise() -> None:
-    results = [ask(drawn(20_000, "wave"), EXACT, seed) for seed in (1, 2)]
-    assert results[0].estimate == results[1].estimate == pytest.approx(EFFECT, abs=0.12)
-
-
-def test_missing_rows_persons_and_levels_are_answered() -> None:
-    columns = drawn(20_000, "line")
-    missing = columns | {"y": np.where(np.arange(20_000) % 10 == 3, np.nan, columns["y"])}
-    twice = {name: np.repeat(one, 2) for name, one in columns.items()} | {"id": np.repeat(np.arange(20_000), 2)}
-    persons = ask(twice, person="id")
-    assert persons.n == 20_000
-    assert ask(missing).estimate == pytest.approx(EFFECT, abs=0.25) == persons.estimate
-    assert ask(columns | {"g": np.arange(20_000) % 2}, adjust=["x", "g"]).estimate is not None

@@ -80,20 +80,6 @@ def test_it_is_right_where_lines_are_wrong_and_intervals_hold() -> None:
     assert wrong.estimate - EFFECT > 0.15
 
 
-def test_two_levels_three_arms_a_cut_treatment_constants_trials_and_missing_values_are_answered() -> None:
-    columns, loss = drawn(6_000), dpc.PureDP(8)
-    result = ask(columns, loss, more={"outcome": "ill"})
-    assert result.estimate == pytest.approx(0.2, abs=0.08) and result.interval is not None
-    arms = ask(columns, loss, more={"treatment": "site", "adjust": ["x"], "treated": "e", "control": "n"})
-    assert arms.estimate == pytest.approx(0.8, abs=0.35)
-    cut = ask(columns, loss, schema=SCHEMA | {"x": dpc.Bounded(-2, 2, cuts=[0.0])},
-              more={"treatment": "x", "adjust": ["w"]})  # fmt: skip
-    assert cut.treated == "0 or more" and cut.estimate is not None
-    few = columns | {"x": np.where(np.arange(6_000) % 3 == 0, np.nan, columns["x"]), "w": np.ones(6_000)}
-    assert ask(few, loss).estimate == pytest.approx(EFFECT, abs=0.3)
-    assert ask(few, loss, more={"adjust": []}).interval is not None
-
-
 def test_fewer_blocks_where_epsilon_is_larger_and_rules_are_public() -> None:
     sizes = [ask(drawn(n), dpc.PureDP(e)).settings["blocks"] for n, e in ((60_000, 4), (6_000, 4), (6_000, 8))]
     # Noise is as one over the number of blocks and epsilon: there are more of them where rows are more.

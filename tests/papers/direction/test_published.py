@@ -15,15 +15,12 @@ from dpcausal.papers.direction.anm_test_privacy import QUARTER
 from dpcausal.papers.direction.calculators import two_draws_tail
 from dpcausal.papers.direction.holdout import SCORES, reaches
 from tests.direction.neighbours import (
-    ANSWERS,
     PUBLISHED,
     Rows,
     ask,
-    faults,
     halves,
     quick,  # noqa: F401  (a fixture)
-    replaced,
-)
+    )
 from tests.direction.scores.test_anm import fitted, pair
 
 LOSS = dpc.ApproxDP(2, 0.05)
@@ -42,12 +39,6 @@ def passed(data: Rows, **arguments: Any) -> tuple[list[Passage], dpc.Direction]:
     with recording_gate(lambda event, value: value) as recording:
         r = ask(data, **arguments)
     return recording.passages, r
-
-
-@pytest.mark.parametrize("score", SCORES)
-def test_columns_that_change_places_change_the_scores(score: str) -> None:
-    x, y = pair(300)
-    assert SCORES[score](fitted(y, x)) == SCORES[score](fitted(x, y))[::-1]
 
 
 def test_log_spreads_are_those_of_numpy() -> None:
@@ -179,15 +170,3 @@ def test_the_printed_algorithm_answers_where_the_distances_are_large() -> None:
     with dpc.simulated_noise(1):
         r = ask(rows(2000), **PRINTED)
     assert r.cause in ("x", "y") and r.scores is not None and r.margin == r.scores[1] - r.scores[0]
-
-
-@pytest.mark.usefixtures("quick")
-def test_the_grey_box_names_the_fault_of_the_printed_algorithm() -> None:
-    # log IQR passes 0 from below: the second proposed interval misses the one IQR and holds the other well inside.
-    _, test = halves(200)
-    data, place = np.zeros((200, 2)), np.arange(100)
-    data[test, 1] = np.where(place < 50, 0.0, np.where(place < 75, 0.999, 1.001))
-    neighbour = replaced(data, int(test[74]), np.array([0.0, 1.001]))
-    assert any("declared 1" in fault for fault in faults(data, neighbour, **PRINTED))
-    for answers in ANSWERS.values():
-        assert not faults(data, neighbour, answers, **CORRECTED)
