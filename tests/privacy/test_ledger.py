@@ -205,7 +205,7 @@ def test_a_ledger_is_opened_or_made_with_one_budget(directory: Path) -> None:
         ledger.charge(PureDP(0.25), task="t")
     assert Ledger.open_or_create(str(path), budget=PureDP(1.0)).remaining.epsilon == 0.75
     for budget in (PureDP(2), ZCDP(1), ApproxDP(1, 0), ApproxDP(1, 1e-6)):
-        with pytest.raises(LedgerError, match=r"study\.ledger: its budget is ε = 1 for good, not"):
+        with pytest.raises(LedgerError, match=r"study\.ledger: its budget is ε = 1, not"):
             Ledger.open_or_create(path, budget=budget)
     with pytest.raises(LossError):
         Ledger.open_or_create(path, budget=1.0)  # type: ignore[arg-type]

@@ -19,6 +19,7 @@ from dpcausal.cli import app
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.sensitivity import Unit
+from dpcausal.privacy.storage.lines import MEMBERS
 
 SUMS: list[Loss] = [PureDP(0.1), PureDP(0.25), ApproxDP(0.2, 1e-9), PureDP(0.1), ApproxDP(0.35, 2e-9), PureDP(0.0007)]
 
@@ -85,17 +86,17 @@ def test_dp_accounting_gets_the_ledgers_epsilon_and_delta_from_the_export(direct
     assert whole.get_delta_for_epsilon(epsilon + 1e-4 * len(lines)) == pytest.approx(delta, rel=1e-6)
 
 
-def check_ledger() -> Callable[[Path], tuple[list[dict[str, Any]], str]]:
-    """Return the script of the page on audits: standard library alone, read from there so that it is the one shown."""
+def recount() -> Callable[[Path], tuple[list[dict[str, Any]], str, dict[str, list[Fraction]]]]:
+    """Return the script of the page on the format: standard library alone, read from there so that it is the one shown."""
     root = Path(__file__).resolve().parents[2]
-    page = (root / "docs" / "tutorials" / "deploy-and-audit.md").read_text(encoding="utf-8")
-    (source,) = re.findall(r"^```python\n(import hashlib\n.+?)^records, ", page, flags=re.MULTILINE | re.DOTALL)
-    assert len(source[source.index("def ") :].strip().splitlines()) <= 18
+    page = (root / "docs" / "understand" / "ledger-format.md").read_text(encoding="utf-8")
+    (source,) = re.findall(r"^```python\n(import hashlib\n.+?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    assert len(source[source.index("def ") :].strip().splitlines()) <= 24
     imports = set(re.findall(r"^(?:import|from) (\w+)", source, flags=re.MULTILINE))
     assert imports <= set(sys.stdlib_module_names)
     names: dict[str, Any] = {}
     exec(source, names)
-    return names["check_ledger"]
+    return names["recount"]
 
 
 def test_a_script_of_a_few_lines_redoes_chain_and_sums_from_the_file_alone(directory: Path) -> None:
@@ -105,28 +106,33 @@ def test_a_script_of_a_few_lines_redoes_chain_and_sums_from_the_file_alone(direc
         ledger.store(2, {"cause": "é", "margin": [0.1, None]})
         ledger.charge(PureDP(0.1), task="last", once={"targets": ["A"]})
         entries, head, totals = ledger.entries(), ledger.head, ledger.entries()[-1].totals
-    records, found = check_ledger()(path)
+    records, found, sums = recount()(path)
     assert found == head
     assert [record["kind"] for record in records] == ["ledger", *["spend"] * len(SUMS), "answer", "spend"]
     spends = [record for record in records if record["kind"] == "spend"]
     told = [name for name in spends[0] if name not in ("kind", "detail", "once")]
     for record, entry in zip(spends, entries, strict=True):
         assert [record[name] for name in told] == [getattr(entry, name) for name in told]
-    spent = [amounts(record["loss"])[1] for record in spends]
-    assert sum(parts[0] for parts in spent) == Fraction(totals.epsilon, 10**9)
-    assert sum(sum(parts[1:]) for parts in spent) == Fraction(totals.delta, 10**18)
+    assert sum(parts[0] for parts in sums.values()) == Fraction(totals.epsilon, 10**9)
+    assert sums["ApproxDP"][1] == Fraction(totals.delta, 10**18)
 
 
 def test_the_script_finds_every_changed_byte_and_leaves_out_a_torn_line(directory: Path) -> None:
-    path, check = directory / "study.ledger", check_ledger()
+    path, check = directory / "study.ledger", recount()
     exported(path, ApproxDP(5, 1e-6), SUMS[:2])
-    content, (records, head) = path.read_bytes(), check(path)
+    content, whole = path.read_bytes(), check(path)
     for offset in range(len(content) - 1):
         path.write_bytes(content[:offset] + bytes([content[offset] ^ 1]) + content[offset + 1 :])
         with pytest.raises((SystemExit, ValueError)):
             check(path)
     path.write_bytes(content + b'{"kind":"spend","num')
-    assert check(path) == (records, head)
+    assert check(path) == whole
+
+
+@pytest.mark.parametrize("kind", MEMBERS)
+def test_the_page_on_the_format_names_every_member_of_every_line(kind: str) -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "understand" / "ledger-format.md").read_text(encoding="utf-8")
+    assert {f"`{name}`" for name in (kind, *MEMBERS[kind].split())} <= set(re.findall("`[^`]*`", page))
 
 
 def test_the_command_refuses_a_ledger_that_lacks_a_noted_head(directory: Path, unwitnessed: None) -> None:

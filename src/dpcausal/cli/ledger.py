@@ -1,8 +1,9 @@
-"""The commands ``dpcausal ledger create``, ``show`` and ``verify``."""
+"""The commands ``dpcausal ledger``: ``create``, ``show``, ``verify``, ``renew``, ``divide``, ``backup``, ``export``."""
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +17,7 @@ from dpcausal.cli.shared import (
     JsonOption,
     LargeOption,
     RhoOption,
+    amount,
     echo,
     exit_codes,
     loss_from,
@@ -23,11 +25,15 @@ from dpcausal.cli.shared import (
     short_fingerprint,
 )
 from dpcausal.cli.tasks import IdsOption, PersonOption
-from dpcausal.errors import LedgerDamagedError
+from dpcausal.data.toml_text import escaped
+from dpcausal.errors import LedgerDamagedError, ParameterError
 
 if TYPE_CHECKING:
     from dpcausal.privacy.ledger import Ledger, Verification
 
+AnalystOption = Annotated[list[str] | None, typer.Option(
+    "--analyst", help="Part of an analyst, as anna=0.5; repeatable. Others then cannot spend.",
+)]  # fmt: skip
 LedgerArgument = Annotated[str, typer.Argument(help="A ledger: a file, or postgresql://host/database?ledger=name.")]
 BAR = 20
 
@@ -42,6 +48,7 @@ def ledger_create(
     unit: Annotated[str | None, typer.Option("--unit", help="Column of the units of a panel, to protect them.")] = None,
     ids: IdsOption = "private",
     protect: Annotated[str, typer.Option(help="everyone; or test or training: that half only.")] = "everyone",
+    analyst: AnalystOption = None,
     accept_large_epsilon: LargeOption = False,
 ) -> None:
     """Create a ledger with a total budget for rows, persons or units."""
@@ -49,10 +56,12 @@ def ledger_create(
         from dpcausal.privacy.ledger import Ledger
         from dpcausal.privacy.loss import PureDP
 
-        budget = loss_from(epsilon, delta, rho)
+        budget, _ = loss_from(epsilon, delta, rho), _parts(analyst)
         with Ledger.create(path, budget=budget, person=person, unit=unit, ids=ids, protect=protect,
                            accept_large_epsilon=accept_large_epsilon) as ledger:  # fmt: skip
-            name = name_of(ledger)
+            name, parts = name_of(ledger), _parts(analyst)
+            if parts:
+                ledger.divide(parts)
             echo(f"Created {name} with a budget of {ledger.budget}. It protects {ledger.protects}.")
             if isinstance(ledger.budget, PureDP):
                 echo("Methods that need Gaussian noise (many columns) are unavailable. Add --delta 1e-6 to allow them.")
@@ -62,6 +71,19 @@ def ledger_create(
 
 def name_of(ledger: Ledger) -> str:
     return ledger.path.name if isinstance(ledger.path, Path) else str(ledger.path)
+
+
+def _parts(texts: list[str] | None) -> dict[str, Any]:
+    parts = {}
+    for text in texts or ():
+        name, _, part = text.rpartition("=")
+        try:
+            parts[name] = amount(part)
+        except ValueError:
+            name = ""
+        if not name:
+            raise ParameterError(f"a part is written as name=0.5, not {text!r}", argument="analyst", rule="part")
+    return parts
 
 
 def _opened(path: str, head: str | None = None) -> Ledger:
@@ -83,12 +105,18 @@ def ledger_show(
             for entry in entries:
                 print_json(entry.to_dict())
         elif as_json:
-            print_json({
-                "budget": repr(ledger.budget), "protects": str(ledger.protects), "remaining": vars(ledger.remaining),
-                "head": ledger.head, "declared": ledger.declared, "entries": [entry.to_dict() for entry in entries],
-            })  # fmt: skip
+            print_json(_whole(ledger))
         else:
             echo("\n".join([*_account(ledger), "", *_spends(ledger), "", *_integrity(ledger), NEXT]))
+
+
+def _whole(ledger: Ledger) -> dict[str, Any]:
+    return {
+        "budget": repr(ledger.budget), "protects": str(ledger.protects), "remaining": vars(ledger.remaining),
+        "renewals": [{"at": at, "reason": reason, "budget": repr(to)} for at, reason, to in ledger.renewals],
+        "analysts": {name: vars(left) for name, left in ledger.analysts.items()},
+        "head": ledger.head, "declared": ledger.declared, "entries": [entry.to_dict() for entry in ledger.entries()],
+    }  # fmt: skip
 
 
 NEXT = "Next: dpcausal ledger verify, with a fingerprint that you noted earlier"
@@ -96,7 +124,7 @@ NEXT = "Next: dpcausal ledger verify, with a fingerprint that you noted earlier"
 
 def _account(ledger: Ledger) -> list[str]:
     from dpcausal.privacy.loss import ZCDP
-    from dpcausal.result import short_amount
+    from dpcausal.result import short_amount, short_loss
 
     at, library = ledger.created
     made = f"created {at[:10]} by dpcausal {library}"
@@ -111,6 +139,8 @@ def _account(ledger: Ledger) -> list[str]:
         lines.append(f"Spent         {symbol} = {short_amount(total - (rest or 0))}   {bar} {share:.0%}")
     other = f"     (or ρ = {left.rho:.4g}, for methods with Gaussian noise only)" if left.rho and left.epsilon else ""
     lines.append(f"Left          {left if left.epsilon is None else f'ε = {short_amount(left.epsilon)}'}{other}")
+    lines += [f"Raised        to {short_loss(to)} on {at[:10]}: {reason}" for at, reason, to in ledger.renewals]
+    lines += [f"Part          {name}: {left} left" for name, left in ledger.analysts.items()]
     for name, value in ledger.declared.items():
         lines.append(f"Public        {name}: {f'{len(value)} values' if isinstance(value, dict) else value}")
     return lines
@@ -187,6 +217,75 @@ def ledger_verify(
         echo(_witnessed(verification))
         if fingerprint is None:
             echo("Next: note the fingerprint elsewhere, and check against it later with --fingerprint")
+
+
+@ledger_app.command("renew")
+def ledger_renew(
+    path: LedgerArgument,
+    reason: Annotated[str, typer.Option(help="Why, for the record: never because of a result.")],
+    epsilon: EpsilonOption = None,
+    delta: DeltaOption = None,
+    rho: RhoOption = None,
+    accept_large_epsilon: LargeOption = False,
+) -> None:
+    """Raise the budget by an amount, for example for a new year of data."""
+    with exit_codes():
+        from dpcausal.privacy.ledger import Ledger
+        from dpcausal.privacy.loss import ApproxDP
+
+        with Ledger.open(path) as ledger:
+            if isinstance(ledger.budget, ApproxDP) and delta is None and rho is None:
+                delta = 0
+            ledger.renew(loss_from(epsilon, delta, rho), reason=reason, accept_large_epsilon=accept_large_epsilon)
+            echo(f"Raised the budget of {name_of(ledger)} to {ledger.budget}, for its whole life.")
+            echo(f"Left: {ledger.remaining}. Set the same budget in each study.toml of this ledger.")
+
+
+@ledger_app.command("divide")
+def ledger_divide(path: LedgerArgument, analyst: AnalystOption = None) -> None:
+    """Give each analyst a part of the budget; later parts may only be lower, or added."""
+    with exit_codes():
+        from dpcausal.privacy.ledger import Ledger
+
+        with Ledger.open(path) as ledger:
+            ledger.divide(_parts(analyst))
+            for name, left in ledger.analysts.items():
+                echo(f"{name}: {left} left")
+
+
+@ledger_app.command("backup")
+def ledger_backup(path: LedgerArgument, copy: Annotated[Path, typer.Argument(help="A new file.")]) -> None:
+    """Write a copy to a new file while others may go on spending."""
+    with exit_codes(), _opened(path) as ledger:
+        ledger.backup(copy)
+        echo(f"Wrote {copy}, fingerprint {short_fingerprint(ledger.head)}")
+
+
+@ledger_app.command("export")
+def ledger_export(
+    path: LedgerArgument,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print one line per entry, comma-separated.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Print all entries for an auditor, as CSV or JSON."""
+    with exit_codes(), _opened(path) as ledger:
+        if as_csv == as_json:
+            raise ParameterError("give --csv or --json", argument="csv", rule="format")
+        if as_json:
+            print_json(_whole(ledger))
+            return
+        import csv
+        import io
+
+        table = io.StringIO()
+        writer = csv.writer(table, lineterminator="\n")
+        writer.writerow(["number", "at", "analyst", "task", "question", "method", "loss", "result_saved", "hash"])
+        for entry in ledger.entries():
+            detail, saved = json.loads(entry.detail), ledger.answer(entry.number) is not None
+            texts = (detail.get("analyst", ""), entry.task, question_text(entry.task, detail), detail.get("method", ""))
+            shown = (escaped(str(text)) for text in texts)
+            writer.writerow([entry.number, entry.at, *shown, entry.loss, saved, entry.hash])
+        sys.stdout.write(table.getvalue())
 
 
 def _witnessed(verification: Verification) -> str:

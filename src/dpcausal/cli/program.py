@@ -4,9 +4,12 @@ An option that holds one value is given once, since the last of two would ask so
 methods works them out when it is called, so that ``--help`` of the program does not wait for them.
 """
 
+import json
+import logging
 import os
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -73,7 +76,7 @@ app = Program(
     cls=GroupedCommands, help="Differentially private causal inference.", no_args_is_help=True, add_completion=False,
     rich_markup_mode=None, pretty_exceptions_enable=False,
 )  # fmt: skip
-ledger_app = Program(help="Create, show and verify a privacy ledger.", no_args_is_help=True)
+ledger_app = Program(help="Create, verify, renew, share and export a privacy ledger.", no_args_is_help=True)
 app.add_typer(ledger_app, name="ledger")
 
 
@@ -85,6 +88,26 @@ def _version(requested: bool) -> None:
         raise typer.Exit
 
 
+class JsonLines(logging.Formatter):
+    """A record of the log as a JSON object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        names = "event", "number", "analyst", "task", "cost", "left", "reason", "ledger", "head", "detail"
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="minutes")
+        public = {name: getattr(record, name) for name in names if hasattr(record, name)}
+        return json.dumps({"at": at, "level": record.levelname} | public)
+
+
+def _log_as(form: str) -> None:
+    if not form:
+        return
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines() if form == "json" else logging.Formatter("%(levelname)s %(message)s"))
+    logger = logging.getLogger("dpcausal")
+    logger.handlers = [handler]
+    logger.setLevel(logging.INFO)
+
+
 @app.callback()
 def program(
     version: Annotated[
@@ -93,6 +116,7 @@ def program(
     witness: Annotated[str | None, typer.Option(help="Folder of the ledgers' witnesses.")] = None,
 ) -> None:
     """Differentially private causal inference."""
+    _log_as(os.environ.get("DPCAUSAL_LOG", ""))
     if witness is not None:
         from dpcausal.privacy.storage.witness import VARIABLE
 

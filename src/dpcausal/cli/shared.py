@@ -40,7 +40,7 @@ DataArgument = Annotated[str, typer.Argument(metavar="DATA", help=DATA)]
 LedgerOption = Annotated[str, typer.Option("--ledger", help="Privacy ledger; see 'dpcausal ledger create'.")]
 
 
-def _amount(text: str) -> Any:
+def amount(text: str) -> Any:
     if "/" not in text:
         return float(text)
     from dpcausal.privacy.loss import written_amount
@@ -52,10 +52,10 @@ def _amount(text: str) -> Any:
 
 
 EpsilonOption = Annotated[
-    float | None, typer.Option("--epsilon", parser=_amount, help="Privacy budget for this question, as 0.5 or 1/3.")
+    float | None, typer.Option("--epsilon", parser=amount, help="Privacy budget for this question, as 0.5 or 1/3.")
 ]
-DeltaOption = Annotated[float | None, typer.Option("--delta", parser=_amount, help="Delta beside epsilon, as 1e-6.")]
-RhoOption = Annotated[float | None, typer.Option("--rho", parser=_amount, help="Privacy budget in zCDP, for experts.")]
+DeltaOption = Annotated[float | None, typer.Option("--delta", parser=amount, help="Delta beside epsilon, as 1e-6.")]
+RhoOption = Annotated[float | None, typer.Option("--rho", parser=amount, help="Privacy budget in zCDP, for experts.")]
 LargeOption = Annotated[bool, typer.Option("--accept-large-epsilon", help="Accept epsilon above 20.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 

@@ -53,8 +53,7 @@ def check_kind(loss: Loss, budget: Loss) -> None:
         raise LossError("a ledger without privacy takes NoPrivacy() only")
 
 
-def refusal(loss: Loss, budget: Loss, totals: Totals) -> BudgetExceededError:
-    reason = ""
+def refusal(loss: Loss, budget: Loss, totals: Totals, reason: str = "") -> BudgetExceededError:
     if isinstance(budget, PureDP) and not isinstance(loss, PureDP):
         reason = "a budget without delta pays for losses without delta only: leave it out, or use a budget with a delta"
     if isinstance(budget, ZCDP) and isinstance(loss, ApproxDP):

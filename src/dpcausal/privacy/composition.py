@@ -177,6 +177,11 @@ def admit(budget: Loss, totals: Totals, cost: Cost, caps: Caps | None = None) ->
     return None
 
 
+def renewed(caps: Caps, totals: Totals) -> Totals:
+    """Return the totals under larger caps: a first spend that used up the smaller budget may now be one of several."""
+    return replace(totals, closed=totals.closed and not _within(caps, totals))
+
+
 @dataclass(frozen=True)
 class Remaining:
     """What a next spend may be: the largest pure ε, the largest δ beside that ε, and the largest ρ; zeros if none.

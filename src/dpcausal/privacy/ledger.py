@@ -15,18 +15,19 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from dpcausal.errors import LedgerDamagedError, LedgerError, ParameterError, with_signature_errors
+from dpcausal.errors import LedgerDamagedError, LedgerError, LossError, ParameterError, with_signature_errors
 from dpcausal.privacy.budget import CallBudget, caveats_of, json_text, plain, worded
 from dpcausal.privacy.checks import check_budget, check_kind
-from dpcausal.privacy.composition import Remaining, remaining
-from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy
+from dpcausal.privacy.composition import Remaining, Totals, remaining
+from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, exact_amount, loss_text
 from dpcausal.privacy.process_local import Uncopyable
 from dpcausal.privacy.sensitivity import PrivacyUnit, Relation, Unit
 from dpcausal.privacy.storage.entries import Entry, Verification
-from dpcausal.privacy.storage.lines import QUESTION_KEY, Account, Spends, first_line, written_cost
-from dpcausal.privacy.storage.postgres import Address, PostgresStore
-from dpcausal.privacy.storage.store import LedgerStore
-from dpcausal.privacy.storage.witness import check_lost, folder_of
+from dpcausal.privacy.storage.lines import ANALYST_KEY, QUESTION_KEY, Account, Spends, first_line, written_cost
+from dpcausal.privacy.storage.log import analyst_here, logged
+from dpcausal.privacy.storage.place import ledger_exists, place_of, refuse_lost, store_at
+from dpcausal.privacy.storage.store import LedgerStore, write_new
+from dpcausal.privacy.storage.witness import folder_of
 
 __all__ = ["CallBudget", "Detail", "Entry", "Ledger", "Verification"]
 
@@ -69,12 +70,12 @@ class Ledger(Uncopyable):
 
     confined = "a ledger does not leave its process: pass its path and open it there"
 
-    __slots__ = ("__weakref__", "_budget", "_closed", "_store")
+    __slots__ = ("__weakref__", "_closed", "_store")
 
     def __init__(self, store: LedgerStore) -> None:
         if not isinstance(store, LedgerStore):
             raise ParameterError("a ledger comes from Ledger.create, open, in_memory or without_privacy")
-        self._store, self._budget, self._closed = store, store.account().budget, False
+        self._store, self._closed = store, False
 
     @classmethod
     @with_signature_errors
@@ -108,7 +109,7 @@ class Ledger(Uncopyable):
         protects = PrivacyUnit.of(person, unit, ids, protect)
         first = first_line(check_budget(budget, accept_large_epsilon), protects)
         place = place_of(path)
-        return cls(_kind_of(place).create(place, first, folder_of(witness)))
+        return cls(store_at(place).create(place, first, folder_of(witness)))
 
     @classmethod
     @with_signature_errors
@@ -127,7 +128,7 @@ class Ledger(Uncopyable):
             raise ParameterError("expected_head must be 64 hexadecimal digits, as results print it")
         place = place_of(path)
         refuse_lost(path, witness)
-        return cls(_kind_of(place)(place, expected_head, read_only=read_only, witnesses=folder_of(witness)))
+        return cls(store_at(place)(place, expected_head, read_only=read_only, witnesses=folder_of(witness)))
 
     @classmethod
     @with_signature_errors
@@ -140,7 +141,7 @@ class Ledger(Uncopyable):
                 raise
         ledger = cls.open(path, witness=declared.get("witness"))
         if ledger.budget != budget:
-            raise LedgerError(f"ledger {ledger.path}: its budget is {ledger.budget} for good, not {budget}")
+            raise LedgerError(f"ledger {ledger.path}: its budget is {ledger.budget}, not {budget}")
         protects = PrivacyUnit.of(**{name: value for name, value in declared.items() if name in DECLARE_UNIT})
         if ledger.protects != protects:
             raise LedgerError(f"ledger {ledger.path}: it protects {ledger.protects} for good, not {protects}")
@@ -163,11 +164,12 @@ class Ledger(Uncopyable):
 
     @property
     def budget(self) -> Loss:
-        return self._budget
+        """The most that all spends may cost, as of the last time that the ledger was read."""
+        return self._store.account_seen.budget
 
     @property
     def protects(self) -> PrivacyUnit:
-        return self._store.declared
+        return self._store.account_seen.protects
 
     @property
     def durable(self) -> bool:
@@ -175,7 +177,7 @@ class Ledger(Uncopyable):
 
     @property
     def private(self) -> bool:
-        return not self._budget.exact
+        return not self.budget.exact
 
     @property
     def path(self) -> Path | str | None:
@@ -189,7 +191,24 @@ class Ledger(Uncopyable):
     @property
     def remaining(self) -> Remaining:
         """What is left of the budget, as of now."""
-        return remaining(self._budget, self._open().account().totals)
+        account = self._open().account()
+        return remaining(account.budget, account.totals)
+
+    @property
+    def parts(self) -> dict[str, Loss]:
+        """The part of each analyst, empty where the budget is not divided among analysts."""
+        return dict(self._open().account().parts)
+
+    @property
+    def analysts(self) -> dict[str, Remaining]:
+        """What is left of each analyst's part."""
+        account = self._open().account()
+        return {name: remaining(part, account.part_totals.get(name, Totals())) for name, part in account.parts.items()}
+
+    @property
+    def renewals(self) -> list[tuple[str, str, Loss]]:
+        """When the budget was raised, why, and to what."""
+        return self._open().account().renewals
 
     @property
     def head(self) -> str:
@@ -262,18 +281,55 @@ class Ledger(Uncopyable):
             The budget does not admit it; it contradicts an earlier spend, or cannot be written.  Nothing was granted.
         """
         store = self._open()
-        check_kind(loss, self._budget)
+        check_kind(loss, self.budget)
         members = worded(loss, zcdp, task, unit, unit_column, relation)
+        analyst = analyst_here(divided=bool(store.account_seen.parts))
+        detail = {ANALYST_KEY: analyst, **detail} if analyst else detail
         detail = {**detail, QUESTION_KEY: key} if key else detail
         members |= {"detail": plain(detail, "detail", LONGEST_DETAIL), "once": plain(once, "once", LONGEST_ONCE)}
         caveats = caveats_of(self.private, self.durable, unproven)
         record = members | {"caveats": "; ".join(caveats)}
-        if before is not None:
-            store.append("spend", record, once_only=not refresh, trial=True)
-            before()
-        account = store.append("spend", record, once_only=not refresh)
+        with logged(record, str(self.path or "in memory")) as log:
+            if before is not None:
+                store.append("spend", record, once_only=not refresh, trial=True)
+                before()
+            account = store.append("spend", record, once_only=not refresh)
+            log(account)
         entry = (account.totals.spends, account.head, unit, relation, account.stamps[-1])
         return CallBudget(loss, zcdp, entry, caveats, self.durable)
+
+    @with_signature_errors
+    def renew(self, more: Loss, *, reason: str, accept_large_epsilon: bool = False) -> None:
+        """Raise the budget by an amount of its kind: a decision of the data holder, never because of a result.
+
+        The whole, ``budget``, is what all spends of the ledger's life may cost.  *Source*: claim ``renewal``.
+        """
+        if type(more) is not type(self.budget) or self.budget.exact:
+            raise LossError("a budget is raised by an amount of its own kind", argument="more", rule="type", value=more)
+        if not isinstance(reason, str) or not 1 <= len(reason) <= 500 or not reason.isprintable():
+            raise ParameterError("reason must be 1 to 500 printable characters", argument="reason", rule="text")
+        budget: Any = self._open().account().budget
+        budget = check_budget(budget + more, accept_large_epsilon)
+        self._store.append("renewal", {"budget": loss_text(budget), "reason": reason})
+
+    @with_signature_errors
+    def divide(self, parts: Mapping[str, Any]) -> None:
+        """Give each analyst a part of the budget, as an ε, or a ρ: nobody else can spend, and nobody beyond a part.
+
+        A later division may lower parts and add names; it may raise a part only after a renewal.  An analyst is who
+        ``DPCAUSAL_ANALYST`` names, or the user of the system: this shares a budget out, and stops no forger.
+        """
+        if self.budget.exact:
+            raise LedgerError("a ledger without privacy has no budget to divide")
+        budget: Any = self._open().account().budget
+        whole = budget.exact_rho if isinstance(budget, ZCDP) else budget.exact_epsilon
+        losses = {name: one if isinstance(one, type(budget)) else budget.part(exact_amount(one, "a part") / whole)
+                  for name, one in parts.items()}  # fmt: skip
+        self._store.append("parts", {"parts": {str(name): loss_text(one) for name, one in losses.items()}})
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Write a copy of all lines up to now to a new file."""
+        write_new(Path(os.path.abspath(path)), self._open().content())
 
     def declare(self, once: Mapping[str, Any], *, unit: Unit, unit_column: str = "") -> None:
         """Write, once and free, what is public for the ledger's life; a LedgerError where it stands otherwise."""
@@ -333,26 +389,4 @@ class Ledger(Uncopyable):
             left = "closed" if self._closed else f"remaining: {self.remaining}"
         except LedgerError:
             left = "it cannot be read"
-        return f"Ledger({name}, budget={self._budget!r}, {left})"
-
-
-def place_of(path: str | os.PathLike[str]) -> Path | Address:
-    if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str) or "\0" in os.fspath(path):
-        raise ParameterError("the path of a ledger must be text or a path")
-    return Address.of(str(path)) if Address.fits(path) else Path(os.path.abspath(path))
-
-
-def ledger_exists(path: str | os.PathLike[str]) -> bool:
-    place = place_of(path)
-    return _kind_of(place).exists(place)
-
-
-def refuse_lost(path: str | os.PathLike[str], witness: str | os.PathLike[str] | None = None) -> None:
-    """Raise a LedgerDamagedError where a witness saw a ledger and there is none."""
-    if not ledger_exists(path):
-        place = place_of(path)
-        check_lost(folder_of(witness), place if isinstance(place, Path) else str(place))
-
-
-def _kind_of(place: Path | Address) -> type[LedgerStore]:
-    return PostgresStore if isinstance(place, Address) else LedgerStore
+        return f"Ledger({name}, budget={self.budget!r}, {left})"

@@ -242,10 +242,14 @@ def status_of(
 
 def simulated_ledger(ledger: Ledger | None, trial: Ledger) -> Ledger:
     """Return an empty ``trial`` ledger with the spends of another, of the same budget and unit."""
+    if ledger is not None and ledger.parts:
+        trial.divide(ledger.parts)
     for entry in [] if ledger is None else ledger.entries():
+        analyst = json.loads(entry.detail).get("analyst")
         zcdp: Any = None if entry.zcdp is None else parse_loss(entry.zcdp)
         trial.charge(parse_loss(entry.loss), task=entry.task, unit=Unit(entry.unit), unit_column=entry.column,
-                    relation=Relation(entry.relation), zcdp=zcdp, once=json.loads(entry.once))  # fmt: skip
+                    relation=Relation(entry.relation), zcdp=zcdp, once=json.loads(entry.once),
+                    detail={"analyst": analyst} if analyst else {})  # fmt: skip
     return trial
 
 

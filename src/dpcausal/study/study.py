@@ -29,9 +29,10 @@ from dpcausal.errors import (
     Setting,
     with_signature_errors,
 )
-from dpcausal.privacy.ledger import Ledger, ledger_exists, refuse_lost
+from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.process_local import Uncopyable
+from dpcausal.privacy.storage.place import ledger_exists, refuse_lost
 from dpcausal.privacy.storage.postgres import Address
 from dpcausal.study import tasks
 from dpcausal.study.report.build import write_report
@@ -273,6 +274,7 @@ class Study(Uncopyable):
         with Ledger.open(self.ledger_path, read_only=True) as ledger:
             return ReportInputs(
                 self.path, self.file, self.schema, Wording.of(self.file), plan, tuple(ledger.entries()),
+                tuple(ledger.renewals),
             )  # fmt: skip
 
     def _statuses(
@@ -385,7 +387,7 @@ class Study(Uncopyable):
     def _opened(self, *, read_only: bool = False) -> Ledger:
         ledger = Ledger.open(self.ledger_path, read_only=read_only)
         if ledger.budget != self.budget:
-            raise self._source.refusal(("budget",), f"the ledger's budget is {ledger.budget} for good")
+            raise self._source.refusal(("budget",), f"the ledger's budget is {ledger.budget}")
         if ledger.protects != self.trial().protects:
             place = "panel" if self.file.panel is not None else "person"
             raise self._source.refusal((place,), f"the ledger protects {ledger.protects} for good, the study asks for "

@@ -3,8 +3,9 @@
 Each line is a JSON object.  Its last member ``hash`` is the SHA-256 of the line up to ``,"hash":``; ``previous`` is the
 hash of the line before, so that the last hash, the head, identifies the whole history.  The first line names the
 format, the budget and the unit that is protected; then there is a ``spend`` for each allotment, an ``answer`` for each
-that was kept beside its spend, and a ``declaration`` of what is public for the ledger's life.  Times are minutes, and
-an answer's is its spend's: none shows how long one took.
+that was kept beside its spend, a ``declaration`` of what is public for the ledger's life, a ``renewal`` for each larger
+budget and ``parts`` where analysts have some of it each.  Times are minutes, and an answer's is its spend's: none shows
+how long one took.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from functools import lru_cache, partial
 from hashlib import sha256
 from importlib.metadata import version
@@ -23,7 +25,7 @@ from typing import Any
 from dpcausal.errors import BudgetExceededError, LedgerDamagedError, LedgerError, Setting
 from dpcausal.privacy.budget import json_text
 from dpcausal.privacy.checks import refusal
-from dpcausal.privacy.composition import Caps, Cost, Totals, admit, caps_of, cost_of
+from dpcausal.privacy.composition import Caps, Cost, Totals, admit, caps_of, cost_of, renewed
 from dpcausal.privacy.loss import Loss, NoPrivacy, loss_text, parse_loss
 from dpcausal.privacy.noise import public_name
 from dpcausal.privacy.sensitivity import PrivacyUnit, Relation, Unit
@@ -35,6 +37,8 @@ MEMBERS = {
     "spend": "kind number at pid library task loss zcdp unit column relation detail once caveats previous hash",
     "answer": "kind number at pid library answer previous hash",
     "declaration": "kind at pid library unit column once previous hash",
+    "renewal": "kind at pid library budget reason previous hash",
+    "parts": "kind at pid library parts previous hash",
 }
 """What each kind of line holds, in this order."""
 
@@ -42,6 +46,9 @@ Spends = list[tuple[dict[str, Any], Totals]]  # what spends hold but for their k
 
 QUESTION_KEY = "asked"
 """In a spend's detail: the key of exactly this question, where its result is to be cached."""
+
+ANALYST_KEY = "analyst"
+"""In a spend's detail: who asked."""
 
 _library = lru_cache(maxsize=1)(partial(version, "dpcausal"))
 _RELATIONS = {relation.value for relation in Relation}
@@ -54,7 +61,8 @@ class Account:
     ``once``: what was declared for the whole ledger, as JSON, by name and, of a mapping, key.  ``spends_by_key``: those
     for each question.  ``stamps``: the minute of each spend.  ``heads``: the hash of each line; that of the ``last``,
     which has its line break, is ``head``.  ``size``: the bytes of all lines; ``incomplete``: of what follows them.
-    ``created``: the minute of the first line, and the version that wrote it.
+    ``created``: the minute of the first line, and the version that wrote it.  ``renewals``: the minute, reason and
+    budget of each.  ``parts``: the budget of each analyst, which only a renewal may raise, by ``raisable``.
     """
 
     budget: Loss = field(default_factory=NoPrivacy)
@@ -63,6 +71,10 @@ class Account:
     caps: Caps | None = None
     totals: Totals = field(default_factory=Totals)
     relation: str = ""
+    renewals: list[tuple[str, str, Loss]] = field(default_factory=list)
+    parts: dict[str, Loss] = field(default_factory=dict)
+    part_totals: dict[str, Totals] = field(default_factory=dict)
+    raisable: bool = True
     once: dict[tuple[str, str], str] = field(default_factory=dict)
     answers: dict[int, str] = field(default_factory=dict)
     spends_by_key: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -91,7 +103,7 @@ class Account:
         return values
 
     def after(self) -> Account:
-        own = "once", "answers", "spends_by_key", "stamps", "heads"
+        own = "once", "answers", "spends_by_key", "stamps", "heads", "renewals", "parts", "part_totals"
         return replace(self, **{name: getattr(self, name).copy() for name in own})
 
     def read(self, raw: bytes, expected_head: str | None = None, spends: Spends | None = None) -> int:
@@ -139,6 +151,10 @@ class Account:
             self._spend(record)
         elif kind == "declaration":
             self.once |= self.undeclared(privacy_unit(record["unit"], record["column"]), record["once"])
+        elif kind == "renewal":
+            self._renew(record["at"], record["reason"], parse_loss(record["budget"]))
+        elif kind == "parts":
+            self._divide({name: parse_loss(part) for name, part in record["parts"].items()})
         elif 1 <= record["number"] <= self.totals.spends and record["number"] not in self.answers:
             if record["at"] != self.stamps[record["number"] - 1]:
                 raise LedgerError("the time of an answer is that of its spend")
@@ -159,15 +175,46 @@ class Account:
         if self.relation not in ("", relation) and not self.budget.exact:
             raise LedgerError(f"this ledger counts {self.relation}: a spend under {relation} would not add up")
         once = self.undeclared(privacy_unit(record["unit"], record["column"]), record["once"])
-        totals = admit(self.budget, self.totals, written_cost(record["loss"], record["zcdp"]), self.caps)
+        cost, analyst = written_cost(record["loss"], record["zcdp"]), record["detail"].get(ANALYST_KEY)
+        totals = admit(self.budget, self.totals, cost, self.caps)
         if totals is None:
             raise refusal(parse_loss(record["loss"]), self.budget, self.totals)
+        if self.parts:
+            self._spend_of(analyst, parse_loss(record["loss"]), cost)
         self.totals, self.relation = totals, relation
         self.once |= once
         self.stamps.append(record["at"])
         key = record["detail"].get(QUESTION_KEY)
         if isinstance(key, str) and key:
             self.spends_by_key[key] = (*self.spends_by_key.get(key, ()), totals.spends)
+
+    def _spend_of(self, analyst: str, loss: Loss, cost: Cost) -> None:
+        if analyst not in self.parts:
+            raise LedgerError(
+                f"{analyst or 'nobody'} has no part of this ledger; {', '.join(self.parts)} have; nothing was spent",
+                argument="analyst", rule="no-part", hint="set DPCAUSAL_ANALYST to the name of a part",
+            )  # fmt: skip
+        before = self.part_totals.get(analyst, Totals())
+        after = admit(self.parts[analyst], before, cost)
+        if after is None:
+            raise refusal(loss, self.parts[analyst], before, f"of the part of {analyst}")
+        self.part_totals[analyst] = after
+
+    def _renew(self, at: str, reason: str, budget: Loss) -> None:
+        if self.budget.exact or self.caps is None or not _covers(budget, self.budget):
+            raise LedgerError("a renewal raises the budget by an amount of its own kind")
+        self.budget, self.caps, self.raisable = budget, caps_of(budget), True
+        self.totals = renewed(self.caps, self.totals)
+        self.renewals.append((at, reason, budget))
+
+    def _divide(self, parts: dict[str, Loss]) -> None:
+        amounts = self.budget.amounts.items()
+        sums = {name: sum((part.amounts[name] for part in parts.values()), Fraction(0)) for name, _ in amounts}
+        if not parts or any(sums[name] > amount for name, amount in amounts):
+            raise LedgerError("the parts of analysts are amounts of the budget's kind, and together at most the budget")
+        if not (self.raisable or all(name in parts and _covers(old, parts[name]) for name, old in self.parts.items())):
+            raise LedgerError("the part of an analyst may be lowered, and raised only after a renewal")
+        self.parts, self.raisable = parts, False
 
     def undeclared(self, unit: PrivacyUnit, once: Mapping[str, Any]) -> dict[tuple[str, str], str]:
         """Return the declarations that are new; refuse those of another unit, or against an earlier one."""
@@ -193,6 +240,11 @@ class Account:
                 argument="refresh", rule="spent-without-answer", value=number,
                 hint=("to pay again set ", Setting("refresh", True)),
             )  # fmt: skip
+
+
+def _covers(large: Loss, small: Loss) -> bool:
+    amounts = zip(large.amounts.values(), small.amounts.values(), strict=False)
+    return type(large) is type(small) and all(one >= other for one, other in amounts)
 
 
 def declarations(once: Mapping[str, Any]) -> dict[tuple[str, str], str]:

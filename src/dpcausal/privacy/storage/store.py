@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from dpcausal.errors import LedgerDamagedError, LedgerError
-from dpcausal.privacy.sensitivity import PrivacyUnit
 from dpcausal.privacy.storage.lines import QUESTION_KEY, Account, Spends, sealed
 from dpcausal.privacy.storage.witness import Note, Witness, check_new, refuse_replaced_ledger
 
@@ -63,15 +62,7 @@ class LedgerStore:
     def create(cls, path: Any, first: bytes, witnesses: Path | None) -> LedgerStore:
         if not cls.exists(path):
             check_new(witnesses, path)
-        with _named_faults(path):
-            with tempfile.NamedTemporaryFile(prefix=".ledger-", dir=path.parent, buffering=0) as file:
-                _lock(file, writing=True)
-                _write_through(file, first)
-                os.link(file.name, path)
-            with suppress(PermissionError):  # a directory that cannot be read
-                directory = os.open(path.parent, os.O_RDONLY)
-                os.fsync(directory)  # now the name is as durable as what it names
-                os.close(directory)
+        write_new(path, first)
         return cls(path, witnesses=witnesses)
 
     @property
@@ -81,14 +72,22 @@ class LedgerStore:
         return Witness(self._witnesses, self._account.heads[0])
 
     @property
-    def declared(self) -> PrivacyUnit:
-        return self._account.protects
+    def account_seen(self) -> Account:
+        """What the lines came to when they were last read."""
+        return self._account
 
     def account(self) -> Account:
         """Return what the lines come to, as of now."""
         with self._step() as file:
             self._account, _ = self._caught_up(file)
             return self._account
+
+    def content(self) -> bytes:
+        """Return all lines, checked."""
+        with self._step() as file:
+            file.seek(0)
+            text = file.read()
+            return text[: Account().read(text, self._account.head)]
 
     def read_anew(self, account: Account, spends: Spends | None = None) -> None:
         with self._step() as file:
@@ -163,6 +162,18 @@ class LedgerStore:
         if not all(os.path.samestat(status, other) for other in (os.stat(path), self._identity or status)):
             raise LedgerDamagedError("it was moved away or replaced by another file")
         self._identity = status
+
+
+def write_new(path: Path, text: bytes) -> None:
+    with _named_faults(path):
+        with tempfile.NamedTemporaryFile(prefix=".ledger-", dir=path.parent, buffering=0) as file:
+            _lock(file, writing=True)
+            _write_through(file, text)
+            os.link(file.name, path)
+        with suppress(PermissionError):  # a directory that cannot be read
+            directory = os.open(path.parent, os.O_RDONLY)
+            os.fsync(directory)  # now the name is as durable as what it names
+            os.close(directory)
 
 
 def _opener(path: str, flags: int) -> int:

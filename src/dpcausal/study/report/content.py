@@ -129,6 +129,7 @@ def _statement(inputs: ReportInputs, figures: Figures) -> Block:
     units = "; ".join(dict.fromkeys(f"{unit_text(one.unit)} ({one.relation.value})" for one in inputs.guarantees))
     public = public.replace("the seed", "the seed that divides the data (the noise does not use it)")
     lines = (f"Protected: {units or inputs.person}.", f"Public: {public}.",
+             *filter(None, [inputs.lifetime]),
              "Not covered: other publications from these data; access to the analysis computer; timing; a restored "
              "older ledger.")  # fmt: skip
     return Block("picture", caption, lines=(bar,), right=(Block("list", lines=lines),))

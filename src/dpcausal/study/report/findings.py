@@ -69,6 +69,15 @@ class ReportInputs:
     wording: Wording
     plan: StudyPlan
     entries: tuple[Entry, ...]
+    renewals: tuple[tuple[str, str, Loss], ...] = ()
+
+    @property
+    def lifetime(self) -> str:
+        """What was renewed, empty where nothing was."""
+        if not self.renewals:
+            return ""
+        steps = "; ".join(f"to {to} on {at[:10]} ({reason})" for at, reason, to in self.renewals)
+        return f"The budget {self.plan.budget} is for the whole life of the ledger; it was raised {steps}."
 
     @property
     def results(self) -> list[tuple[QuestionPart, Any]]:

@@ -54,7 +54,7 @@ def record(inputs: ReportInputs) -> dict[str, Any]:
                 "model_name": "Central",
                 "actors": disclosure.actors or FILL.format("who may ask, who sees the answers, whom they trust"),
                 "release_type": "Many releases" if len(inputs.entries) > 1 else "One release",
-                "release_type_details": "All releases are paid from one budget that is never refilled.",
+                "release_type_details": inputs.lifetime or "All releases are paid from one budget, never refilled.",
                 "data_source_type": "Static",
                 "access_type": "Non-interactive",
                 "access_type_details": "The study file lists the questions; the ledger records when each was answered.",
