@@ -21,6 +21,7 @@ from dpcausal.privacy.loss import ApproxDP, Loss, PureDP
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.privacy.storage.lines import MEMBERS
 
+FORMAT_PAGE = Path(__file__).resolve().parents[2] / "docs" / "understand" / "ledger-format.md"
 SUMS: list[Loss] = [PureDP(0.1), PureDP(0.25), ApproxDP(0.2, 1e-9), PureDP(0.1), ApproxDP(0.35, 2e-9), PureDP(0.0007)]
 
 
@@ -87,9 +88,8 @@ def test_dp_accounting_gets_the_ledgers_epsilon_and_delta_from_the_export(direct
 
 
 def recount() -> Callable[[Path], tuple[list[dict[str, Any]], str, dict[str, list[Fraction]]]]:
-    """Return the script of the page on the format: standard library alone, read from there so that it is the one shown."""
-    root = Path(__file__).resolve().parents[2]
-    page = (root / "docs" / "understand" / "ledger-format.md").read_text(encoding="utf-8")
+    """Return the script of the page on the format: standard library alone, read from there."""
+    page = FORMAT_PAGE.read_text(encoding="utf-8")
     (source,) = re.findall(r"^```python\n(import hashlib\n.+?)^```", page, flags=re.MULTILINE | re.DOTALL)
     assert len(source[source.index("def ") :].strip().splitlines()) <= 24
     imports = set(re.findall(r"^(?:import|from) (\w+)", source, flags=re.MULTILINE))
@@ -131,7 +131,7 @@ def test_the_script_finds_every_changed_byte_and_leaves_out_a_torn_line(director
 
 @pytest.mark.parametrize("kind", MEMBERS)
 def test_the_page_on_the_format_names_every_member_of_every_line(kind: str) -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "understand" / "ledger-format.md").read_text(encoding="utf-8")
+    page = FORMAT_PAGE.read_text(encoding="utf-8")
     assert {f"`{name}`" for name in (kind, *MEMBERS[kind].split())} <= set(re.findall("`[^`]*`", page))
 
 
