@@ -65,6 +65,22 @@ def test_an_effect_whose_learnt_parts_were_not_checked_says_so(monkeypatch: pyte
     assert stratified.UNCHECKED in result.notes and stratified.UNCHECKED not in result.guarantee.caveats
 
 
+def test_a_wave_within_the_parts_of_two_numbers_widens_the_interval_and_a_check_costs_little() -> None:
+    rng = np.random.default_rng(5)
+    x, w = np.clip(rng.normal(size=(2, 20_000)), -3, 3)
+    held = {}
+    for name, bend in {"wave": np.sin(4 * x), "flat": 0 * x}.items():
+        a = (rng.random(20_000) < 1 / (1 + np.exp(-bend))).astype(int)
+        columns = {"a": a, "x": x, "w": w, "y": np.clip(0.4 * a + bend + rng.normal(size=20_000), -12, 12)}
+        schema = {"a": dpc.Levels([0, 1]), "x": dpc.Bounded(-3, 3), "w": dpc.Bounded(-3, 3), "y": dpc.Bounded(-12, 12)}
+        held[name] = [
+            effect_of(table_of(columns, schema, loss), loss, "stratified", seed, adjust=["x", "w"])
+            for loss in [dpc.PureDP(1)] for seed in range(8)
+        ]  # fmt: skip
+    assert sum(one.interval[0] < 0.4 < one.interval[1] for one in held["wave"]) >= 7
+    assert all(np.mean(one.interval) - one.interval[0] < 0.2 for one in held["flat"])
+
+
 @pytest.mark.parametrize("lower", [2.0**51, 2.0**52])
 def test_bounds_too_near_each_other_for_text_keep_their_parts(lower: float) -> None:
     schema = {"a": dpc.Levels([0, 1]), "age": dpc.Bounded(lower, lower + 4), "y": dpc.Bounded(0, 1)}

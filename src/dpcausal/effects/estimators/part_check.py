@@ -1,8 +1,9 @@
 """What ``stratified`` leaves unadjusted within the parts of numbers, from sums of residuals with fresh noise.
 
 To the second order the difference is off by E[(e − ê)(m − m̂) / (e(1 − e))], where e is the probability of treatment
-and m the mean outcome of a record, ê and m̂ those of its stratum.  Along quarters of the parts of one number this is a
-sum of products of two residual sums, whose noises are independent of each other.
+and m the mean outcome of a record, ê and m̂ those of its stratum.  Between the halves of the parts of one number this
+is a sum of products: of the difference between two halves in the residuals of treatment, and in those of outcome.  The
+noises of both are independent of each other.
 """
 
 import math
@@ -29,19 +30,18 @@ Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Cut = tuple[str, Bounded]
 
-QUARTERS = 4
-SHARES = tuple(Fraction(percent, 100) for percent in (1, 2, 3, 5, 7, 10, 15))
-SMALL_ERROR, LARGEST_ERROR = 0.025, 0.06
+SHARES = tuple(Fraction(percent, 100) for percent in (1, 2, 3, 4, 5, 6))
+SMALL_ERROR, LARGEST_ERROR = 0.015, 0.06
 """The check has the least of these shares of the loss that is predicted to show the bias with so small an
 error, in standard deviations of the outcome; there is none where the error of the largest share is larger."""
 SPREADS, LEAST_SPREAD = 1.25, 0.01
 """Residuals of the outcome are cut at so many of their standard deviations, which are at least a part of its range."""
-MEASURED_SHARE = 2 / 3
-"""The share of the bias that the sums show: what varies within quarters, or beyond where residuals are cut, is not."""
+MEASURED_SHARE = 1 / 2
+"""The share of the bias that differences between halves show: of a jump at any place of a part, and 3/4 of a slope."""
 LEAST_FULL = 0.5
 """A part is checked if it has such a share of the records that it would have if all had as many."""
 CLEAR = 1.5
-"""The interval is wider by a bias that is so many of its errors."""
+"""The interval is wider by a bias that is so many of its errors, and by as many errors."""
 CHANCE, SMALL_CHANCE = 0.2, 0.05
 """What is expected of e(1 − e), and the least that is reckoned with."""
 
@@ -56,7 +56,7 @@ class PartBias:
     @property
     def allowance(self) -> float:
         """Return by how much the interval is wider for it."""
-        return abs(self.value) + self.error if abs(self.value) > CLEAR * self.error else 0.0
+        return abs(self.value) + CLEAR * self.error if abs(self.value) > CLEAR * self.error else 0.0
 
 
 def check_share(question: EffectQuestion, numbers: tuple[Cut, ...], loss: Paid) -> Fraction:
@@ -72,20 +72,21 @@ def check_share(question: EffectQuestion, numbers: tuple[Cut, ...], loss: Paid) 
 def check_parts(
     question: EffectQuestion, numbers: tuple[Cut, ...], cells: NoisyCells, loss: Paid, allotment: CallBudget
 ) -> PartBias:
-    """Release the sums of both residuals by quarters of the parts of each number, and return the bias they show."""
+    """Release how the sums of both residuals differ between the halves of parts, and return the bias this shows."""
     strata, of_each = _Strata(question, numbers, cells), loss.part(Fraction(1, len(numbers)))
     names = (question.treatment, *question.strata, question.outcome)
     value = spread = 0.0
     for name, column in numbers:
-        cuts = _quarters(column)
+        middles = _middles(column)
 
-        def sums(rows: Rows, name: str = name, cuts: Reals = cuts) -> Integers:
-            quarter = np.searchsorted(cuts, rows.values[name], side="right").astype(np.int64)
-            return residual_sums(quarter, len(cuts) + 1, strata.residuals(rows), rows.masses(GRID))
+        def sums(rows: Rows, name: str = name, column: Bounded = column, middles: Reals = middles) -> Integers:
+            part = bin_codes(rows.values[name], column)
+            side = np.where(rows.values[name] < middles[part], -1.0, 1.0)
+            return residual_sums(part, len(middles), side[:, None] * strata.residuals(rows), rows.masses(GRID))
 
         answer = question.table.records(names, parts=True).sum(sums).reshape(2, -1)
         noisy, noise = _release(answer, of_each, allotment)
-        bias, variance = strata.bias(name, noisy.reshape(2, -1, QUARTERS), noise)
+        bias, variance = strata.bias(name, noisy, noise)
         value, spread = value + bias, spread + variance
     width = cells.values[0].width / MEASURED_SHARE
     return PartBias(value * width, math.sqrt(spread) * width)
@@ -126,25 +127,24 @@ class _Strata:
         sizes, axis = [size_of(column) for column in self.columns.values()], list(self.columns).index(name)
         parts = np.moveaxis(self.records.reshape(sizes), axis, 0).reshape(sizes[axis], -1).sum(axis=1)
         full = parts >= LEAST_FULL * parts.mean()
-        own = noisy[:, full] - noisy[:, full].mean(axis=2, keepdims=True)
-        size = parts[full][:, None] / QUARTERS
-        of_arm, of_outcome = ((1 - 1 / QUARTERS) * (noise**2 + size * variance) for variance in self.variances)
+        own, size = noisy[:, full], parts[full]
+        of_arm, of_outcome = (noise**2 + size * variance for variance in self.variances)
         weight = self.scale / (size * self.count * self.chance)
         least = float((weight**2 * of_arm * of_outcome).sum())
         seen = float((weight**2 * (own[0] ** 2 * of_outcome + own[1] ** 2 * of_arm)).sum()) - least
         return float((weight * own[0] * own[1]).sum()), max(seen, least)
 
 
-def _quarters(column: Bounded) -> Reals:
-    """Return where the parts of a column are cut into quarters, an outermost one as wide as the others."""
+def _middles(column: Bounded) -> Reals:
+    """Return the middles of the parts of a column, an outermost one as wide as the others."""
     cuts = cuts_of(column)
     width = cuts[1] - cuts[0] if len(cuts) > 1 else column.width / 2
-    return np.asarray(cuts[0] + width * (np.arange(1, QUARTERS * (len(cuts) + 1)) / QUARTERS - 1))
+    return np.asarray(cuts[0] + width * (np.arange(len(cuts) + 1) - 0.5))
 
 
 def _release(answer: Integers, loss: Paid, allotment: CallBudget) -> tuple[Reals, float]:
     pure = isinstance(loss, PureDP)
-    query = Query(answer, residual_sums_sensitivity(2, Norm.L1 if pure else Norm.L2), "residuals by parts of numbers")
+    query = Query(answer, residual_sums_sensitivity(2, Norm.L1 if pure else Norm.L2), "residuals by halves of parts")
     noisy = geometric(query, allotment, loss) if isinstance(loss, PureDP) else gaussian(query, allotment, loss)
     return np.asarray(noisy, dtype=np.float64) / GRID, _noise(loss)
 
@@ -158,7 +158,7 @@ def _noise(loss: Paid) -> float:
 def _predicted_error(n: float, numbers: tuple[Cut, ...], loss: Paid) -> float:
     noise, variance = _noise(loss.part(Fraction(1, len(numbers)))), 0.0
     for _, column in numbers:
-        bins = QUARTERS * size_of(column)
-        products = (noise**2 + n / bins * CHANCE) * (noise**2 + n / bins / SPREADS**2)
-        variance += bins * (1 - 1 / QUARTERS) ** 2 * products * (SPREADS * bins / (n**2 * CHANCE)) ** 2
+        parts = size_of(column)
+        products = (noise**2 + n / parts * CHANCE) * (noise**2 + n / parts / SPREADS**2)
+        variance += parts * products * (SPREADS * parts / (n**2 * CHANCE)) ** 2
     return math.sqrt(variance)
