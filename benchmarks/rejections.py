@@ -29,7 +29,7 @@ def rejection_rate(
     ``effect`` and what follows are those of ``simulate.smooth_design``; ``design``, a function of (n, seed), replaces
     it.
     """
-    test = validate.chosen(method, IndependenceTest, METHODS)
+    test = validate.choose_method(method, IndependenceTest, METHODS)
     if design is None and getattr(test, "model_x", ...) is None:
         test = replace(test, model_x=smooth_model(complexity))
     rejected = 0

@@ -7,7 +7,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.core.method import Method
-from dpcausal.core.validate import chosen, reject_misplaced_options
+from dpcausal.core.validate import choose_method, reject_misplaced_options
 from dpcausal.errors import ParameterError
 
 
@@ -41,16 +41,16 @@ KNOWN: dict[str, type[Method[Any]]] = {"first": First, "second": Second}
 
 
 def test_a_short_name_makes_the_object_and_an_object_is_taken_as_it_is() -> None:
-    assert chosen("second", Way, KNOWN) == Second()
+    assert choose_method("second", Way, KNOWN) == Second()
     own = First(blocks=3)
-    assert chosen(own, Way, KNOWN) is own
-    assert chosen("auto", Way, {"auto": lambda: own, **KNOWN}) is own
+    assert choose_method(own, Way, KNOWN) is own
+    assert choose_method("auto", Way, {"auto": lambda: own, **KNOWN}) is own
 
 
 @pytest.mark.parametrize("method", ["third", 3, None, Second, ["first"]])
 def test_what_is_no_method_is_refused(method: Any) -> None:
     with pytest.raises(ParameterError, match="method must be"):
-        chosen(method, Way, KNOWN)
+        choose_method(method, Way, KNOWN)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.data.coding import number_of, scalar
-from dpcausal.data.panels.periods import coded, period_label, unit_name
+from dpcausal.data.panels.periods import coded_labels, period_label, unit_name
 
 METHODS = (
     "__hash__", "__eq__", "__str__", "__repr__", "__int__", "__index__", "__float__", "__bool__", "__len__",
@@ -45,7 +45,7 @@ def test_a_cell_whose_own_methods_raise_counts_as_its_base_holds_it(
     for name in (unit_name, period_label):
         assert name(cell) == name(plain)
     assert np.array_equal(number_of(cell), number_of(plain), equal_nan=True)
-    codes, names = coded([[plain, cell]], 2, unit_name)
+    codes, names = coded_labels([[plain, cell]], 2, unit_name)
     assert list(codes) == [0, 0] and names == [unit_name(plain)]
 
 

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import dpcausal as dpc
-from dpcausal.data.source import guarded
+from dpcausal.data.source import guarded_read
 from dpcausal.errors import SchemaError
 from tests.voices import Heard, Steps, state, together
 
@@ -67,7 +67,7 @@ def test_two_threads_that_read_at_once_are_unheard_and_leave_the_filters(heard: 
     before = state()
 
     def region(action: Callable[[], Any]) -> None:
-        guarded(action, "the rule")
+        guarded_read(action, "the rule")
 
     def warn() -> None:
         warnings.warn(f"{SECRET}", stacklevel=1)
@@ -83,10 +83,10 @@ def test_no_failure_while_rows_are_read_ends_the_call_in_its_own_way(kind: type[
         raise kind(f"{SECRET}")
 
     with pytest.raises(SchemaError, match="the rule; the cause is withheld") as caught:
-        guarded(lambda: fail(1), "the rule")
+        guarded_read(lambda: fail(1), "the rule")
     assert caught.value.__context__ is caught.value.__cause__ is None
 
 
 def test_a_real_interrupt_while_rows_are_read_goes_on() -> None:
     with pytest.raises(KeyboardInterrupt):
-        guarded(lambda: [os.kill(os.getpid(), signal.SIGINT), time.sleep(5)], "the rule")
+        guarded_read(lambda: [os.kill(os.getpid(), signal.SIGINT), time.sleep(5)], "the rule")

@@ -18,7 +18,7 @@ import pytest
 
 from dpcausal import Bounded, Ledger, Levels, PureDP, Schema, Table
 from dpcausal.data.counts import counts_of
-from dpcausal.data.source import guarded
+from dpcausal.data.source import guarded_read
 from dpcausal.errors import DpCausalError, HiddenAnswerError, ParameterError, RowLimitError, SchemaError
 
 X = Schema({"x": Bounded(0, 10)})
@@ -177,7 +177,7 @@ def test_what_a_back_end_warns_is_dropped() -> None:
         warnings.warn("canary", stacklevel=1)
         return 3
 
-    assert guarded(noisy, "the rule") == 3  # the suite turns a warning that leaves into an error
+    assert guarded_read(noisy, "the rule") == 3  # the suite turns a warning that leaves into an error
 
 
 def test_tables_of_different_records_differ_in_no_word(as_frame: Callable, ledger: Ledger) -> None:

@@ -127,6 +127,7 @@ def test_the_pvalue_sums_over_all_terms_and_noises(two_sided: bool) -> None:
 @pytest.mark.parametrize(("deviation", "scale"), [(0.01, 1), (1, 1), (1, 0.2), (5, 1), (1, 50)])
 def test_the_closed_form_of_normal_and_laplace_is_the_integral(deviation: float, scale: float) -> None:
     for s in (0.0, 0.7 * max(deviation, scale), 3 * max(deviation, scale)):
+
         def beyond(z: float, s: float = s) -> float:
             return float(stats.norm.pdf(z) * stats.laplace.sf(s - deviation * z, scale=scale))
 
@@ -182,8 +183,10 @@ def test_the_studentised_covariance_of_several_columns_is_that_of_each_pair() ->
     rng = np.random.default_rng(0)
     left, right = rng.normal(size=(50, 2)), rng.normal(size=(50, 3))
     products = left[:, :, None] * right[:, None, :]
-    assert null.studentised(left, right) == pytest.approx(products.sum(axis=0) / np.sqrt((products**2).sum(axis=0)))
-    assert null.studentised(np.zeros((5, 1)), np.ones((5, 1)))[0, 0] == 0
+    assert null.studentised_covariance(left, right) == pytest.approx(
+        products.sum(axis=0) / np.sqrt((products**2).sum(axis=0))
+    )
+    assert null.studentised_covariance(np.zeros((5, 1)), np.ones((5, 1)))[0, 0] == 0
     assert null.permutation_score(left[:, :1], left[:, :1], 99, 1.0, generator_from_seed(2)) > 2
 
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 import dpcausal as dpc
-from dpcausal.core.multiplicity import adjusted
+from dpcausal.core.multiplicity import adjusted_pvalues
 from dpcausal.core.run import plan_call
 from dpcausal.errors import BudgetExceededError, LossError, ParameterError, SchemaError, UnprovenError
 from dpcausal.independence.question import IndependenceQuestion
@@ -154,7 +154,7 @@ def test_adjusted_pvalues_reject_what_the_procedures_reject(correction: Any) -> 
         else:
             rejections = int(max(ranks[pvalues[order] <= 0.05 * ranks / 7], default=0))
         rejected = np.isin(np.arange(7), order[:rejections])
-        assert ((np.array(adjusted(pvalues.tolist(), correction)) <= 0.05) == rejected).all()
+        assert ((np.array(adjusted_pvalues(pvalues.tolist(), correction)) <= 0.05) == rejected).all()
 
 
 def test_many_tests_are_paid_by_one_entry_and_shares_are_kept() -> None:

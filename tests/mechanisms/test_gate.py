@@ -258,12 +258,12 @@ def test_nothing_is_private_under_a_recording_gate() -> None:
     outside = granted()
     with recording_gate() as recording:
         inside = granted()
-        assert not inside.private and noise.simulated()
+        assert not inside.private and noise.is_simulated()
         first = noise.public_generator()[1]
         with pytest.raises(FenceError):
             laplace(query(), outside, PureDP(0.5))
     assert recording.passages == [] and outside.events == ()
-    assert not noise.simulated()
+    assert not noise.is_simulated()
     with recording_gate():
         assert noise.public_generator()[1] == first  # the same splits on both neighbours
     with simulated_noise(5), recording_gate():

@@ -132,10 +132,10 @@ def test_a_clear_curve_has_an_arrow_and_a_line_has_none(monkeypatch: pytest.Monk
 
 def test_noise_is_simulated_in_a_rehearsal_and_nowhere_else() -> None:
     from dpcausal.planning.task_plan import simulate_runs
-    from dpcausal.privacy.noise import simulated
+    from dpcausal.privacy.noise import is_simulated
 
     def fails(coins: Any) -> None:
-        assert simulated()
+        assert is_simulated()
         raise ParameterError("as a call may")
 
     held: list[Any] = []
@@ -143,8 +143,8 @@ def test_noise_is_simulated_in_a_rehearsal_and_nowhere_else() -> None:
         simulate_runs(2, fails)
     except ParameterError as error:
         held.append(error)  # with its frames, as a notebook holds them
-        assert not simulated()
-    assert held and not simulated()
+        assert not is_simulated()
+    assert held and not is_simulated()
 
 
 def test_a_plan_takes_a_method_with_a_model_in_a_dictionary() -> None:

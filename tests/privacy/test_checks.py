@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import dpcausal as dpc
 from dpcausal.errors import BudgetExceededError, FenceError, LossError, UnprovenError
 from dpcausal.privacy.budget import Event
-from dpcausal.privacy.checks import LossSplit, charged_loss, check_epsilon_consent, check_unproven_consent, divided
+from dpcausal.privacy.checks import LossSplit, charged_loss, check_epsilon_consent, check_unproven_consent, split_loss
 from dpcausal.privacy.composition import cost_of
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, PureDP, implies, largest_rho, zcdp_epsilon
@@ -40,7 +40,7 @@ def test_what_is_no_loss_is_told_by_its_type_and_a_number_as_the_loss_it_may_mea
     for check in (
         lambda: check_epsilon_consent(loss, False),  # type: ignore[arg-type]
         lambda: charged_loss(loss, (PureDP,), "blocks"),  # type: ignore[arg-type]
-        lambda: divided(loss, [Fraction(1)]),  # type: ignore[arg-type]
+        lambda: split_loss(loss, [Fraction(1)]),  # type: ignore[arg-type]
         lambda: Ledger.in_memory(PureDP(1)).charge(loss, task="example"),  # type: ignore[arg-type]
     ):
         with pytest.raises(LossError, match=told):
@@ -101,7 +101,7 @@ def epsilons(division: LossSplit) -> list[Fraction]:
 @settings(max_examples=150, deadline=None)
 @given(losses, shares)
 def test_the_parts_stand_in_the_ratio_of_the_shares_and_use_the_allotment_up(loss: Any, weights: list[Any]) -> None:
-    division = divided(loss, weights)
+    division = split_loss(loss, weights)
     parts = epsilons(division)
     assert all(part * weights[0] == parts[0] * share for part, share in zip(parts, weights, strict=True))
     ledger = dpc.Ledger.in_memory(loss)
@@ -119,7 +119,7 @@ def test_the_parts_stand_in_the_ratio_of_the_shares_and_use_the_allotment_up(los
 @settings(max_examples=150, deadline=None)
 @given(losses, shares)
 def test_what_the_ledger_is_charged_is_what_the_parts_add_up_to(loss: Any, weights: list[Any]) -> None:
-    division = divided(loss, weights)
+    division = split_loss(loss, weights)
     cost, parts = cost_of(division.spent, division.zcdp), epsilons(division)
     rho = sum(part**2 for part in parts) / 2
     if division.by_rho:
@@ -135,7 +135,7 @@ def test_what_the_ledger_is_charged_is_what_the_parts_add_up_to(loss: Any, weigh
 def test_an_approximate_loss_is_divided_by_the_account_that_gives_more(
     epsilon: float, delta: float, weights: list[Any]
 ) -> None:
-    division = divided(dpc.ApproxDP(epsilon, delta), weights)
+    division = split_loss(dpc.ApproxDP(epsilon, delta), weights)
     by_epsilon = epsilon / float(sum(weights))
     rho = float(largest_rho(dpc.PureDP(epsilon).exact_epsilon, dpc.ApproxDP(1, delta).exact_delta))
     by_rho = math.sqrt(2 * rho / float(sum(weight**2 for weight in weights)))
@@ -150,7 +150,7 @@ def test_dp_accounting_agrees_that_a_hundred_parts_are_within_the_loss() -> None
     from dp_accounting import dp_event, pld
 
     loss = dpc.ApproxDP(1, 1e-6)
-    division = divided(loss, [Fraction(1)] * 100)
+    division = split_loss(loss, [Fraction(1)] * 100)
     accountant = pld.PLDAccountant()
     accountant.compose(dp_event.LaplaceDpEvent(1 / float(epsilons(division)[0])), 100)
     assert accountant.get_epsilon(1e-6) <= 1
@@ -158,7 +158,7 @@ def test_dp_accounting_agrees_that_a_hundred_parts_are_within_the_loss() -> None
 
 def test_a_hundred_parts_of_a_pure_loss_cost_a_zcdp_budget_a_hundredth() -> None:
     ledger = dpc.Ledger.in_memory(dpc.ZCDP(0.005))
-    division = divided(dpc.PureDP(1), [Fraction(1)] * 100)
+    division = split_loss(dpc.PureDP(1), [Fraction(1)] * 100)
     ledger.charge(division.spent, task="parts", zcdp=division.zcdp)
     assert ledger.remaining.rho == 0
     with pytest.raises(BudgetExceededError):
@@ -166,17 +166,17 @@ def test_a_hundred_parts_of_a_pure_loss_cost_a_zcdp_budget_a_hundredth() -> None
 
 
 def test_without_privacy_every_part_is_exact() -> None:
-    assert divided(dpc.NoPrivacy(), [Fraction(1)] * 3).parts == (dpc.NoPrivacy(),) * 3
+    assert split_loss(dpc.NoPrivacy(), [Fraction(1)] * 3).parts == (dpc.NoPrivacy(),) * 3
 
 
 @pytest.mark.parametrize("weights", [[], [Fraction(0)], [Fraction(1), Fraction(-1)]])
 def test_shares_are_above_zero(weights: list[Fraction]) -> None:
     with pytest.raises(LossError, match="each above 0"):
-        divided(dpc.PureDP(1), weights)
+        split_loss(dpc.PureDP(1), weights)
 
 
 def test_what_is_no_loss_or_too_small_is_refused() -> None:
     with pytest.raises(LossError, match="loss must be"):
-        divided(0.5, [Fraction(1)])  # type: ignore[arg-type]
+        split_loss(0.5, [Fraction(1)])  # type: ignore[arg-type]
     with pytest.raises(LossError, match="too small"):
-        divided(dpc.ZCDP(1e-200), [Fraction(1)])
+        split_loss(dpc.ZCDP(1e-200), [Fraction(1)])

@@ -20,7 +20,7 @@ from scipy import stats
 
 from dpcausal.errors import FenceError, ParameterError
 from dpcausal.privacy import noise
-from dpcausal.privacy.noise import simulated, simulated_noise
+from dpcausal.privacy.noise import is_simulated, simulated_noise
 
 FALSE_ALARM = 1e-10
 
@@ -470,28 +470,28 @@ def test_real_noise_differs_at_each_run() -> None:
 
 
 def test_the_simulation_ends_with_its_block_also_by_an_error() -> None:
-    assert not simulated()
+    assert not is_simulated()
     with simulated_noise(1):
-        assert simulated()
+        assert is_simulated()
         with simulated_noise(2):
             inner = noise.public_generator()[1]
         outer = noise.public_generator()[1]
-        assert simulated()
-    assert not simulated()
+        assert is_simulated()
+    assert not is_simulated()
     with simulated_noise(1):
         assert noise.public_generator()[1] == outer != inner
     with pytest.raises(ZeroDivisionError), simulated_noise(1):
         raise ZeroDivisionError
-    assert not simulated()
+    assert not is_simulated()
 
 
 def test_the_simulation_does_not_reach_other_threads() -> None:
     seen = []
     with simulated_noise(1):
-        thread = threading.Thread(target=lambda: seen.append(simulated()))
+        thread = threading.Thread(target=lambda: seen.append(is_simulated()))
         thread.start()
         thread.join()
-        assert simulated()
+        assert is_simulated()
     assert seen == [False]
 
 
@@ -500,4 +500,4 @@ def test_a_seed_is_a_whole_number_of_at_least_0(seed: Any) -> None:
     with pytest.raises(ParameterError), simulated_noise(seed):
         pass
     with simulated_noise(np.int64(3)):
-        assert simulated()
+        assert is_simulated()

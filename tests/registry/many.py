@@ -10,14 +10,14 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.core import run as asking
-from dpcausal.direction.api import planned
+from dpcausal.direction.api import planned_calls
 from dpcausal.direction.methods import votes as by_blocks
 from dpcausal.direction.scores.anm import split_rows
 from dpcausal.errors import DpCausalError
 from dpcausal.papers import Holdout
 from dpcausal.papers.direction import holdout
 from dpcausal.privacy.budget import Event
-from dpcausal.privacy.checks import divided
+from dpcausal.privacy.checks import split_loss
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
 from dpcausal.privacy.noise import generator_from_seed, public_generator
 from dpcausal.privacy.sensitivity import Unit
@@ -48,7 +48,7 @@ def on_one_block(loss_of: Callable[[float], Loss]) -> Callable[[int, float, int]
         columns = {name: np.full(9, 0.8 if side else 0.2) for name in ("x", "y")}
         data = dpc.Table(columns, SCHEMA, dpc.Ledger.in_memory(PureDP(1)), missing="impute")
         way = by_blocks.MajorityVote(blocks=1)
-        plans, _ = planned(data, None, loss_of(epsilon), ("igci", "igci-slope"), None, way, 0.1, False)
+        plans, _ = planned_calls(data, None, loss_of(epsilon), ("igci", "igci-slope"), None, way, 0.1, False)
         both, budget = columns_of(columns["x"]), allotted(PureDP(epsilon), size)
 
         def lead(plan: Any) -> Any:
@@ -114,7 +114,7 @@ def by_root(loss: Any) -> bool:
 
 
 def of_division(loss: Any, shares: list[Fraction]) -> bool:
-    division = divided(loss, shares)
+    division = split_loss(loss, shares)
     return refuses(division.spent, division.parts, division.zcdp)
 
 

@@ -295,7 +295,9 @@ def drawn(name: str) -> Callable[[int, float, int], list[float]]:
                 by = Matching(grid, PERIODS - START, target, np.empty(0), 0.2 * FINE, 0.5 * FINE)
                 parts = matched.weights_and_changes(grid.rows(rows), np.empty((len(rows), 0)), by)[:2]
                 noisy = (l2_ball if pure else gaussian)(matched.matched_query(*parts, by, loss), budget, loss)
-                return float(matched.estimated(noisy, by, np.zeros(PERIODS - START), 0.1 * FINE, loss).change.sum())
+                return float(
+                    matched.estimate_from_sums(noisy, by, np.zeros(PERIODS - START), 0.1 * FINE, loss).change.sum()
+                )
             if name == "factor":
                 # The answer to the question of the radius is as good as fixed: all donors but one lie still.
                 return float(factor.release(rows, grid, budget, loss).mean[-1])

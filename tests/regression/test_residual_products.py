@@ -17,7 +17,7 @@ from dpcausal.regression.residual_products import (
     products_sensitivity,
     resample_sum_bound,
     resample_sum_sensitivity,
-    rounding,
+    rounding_error,
 )
 from tests.conformance import STARTS as SHAPES
 from tests.conformance import check_claim, search
@@ -109,7 +109,7 @@ def test_computed_residuals_are_within_the_stated_rounding_of_exact_ones(penalty
         found = left[:, 0] * left[:, 1]
         error = max(abs(float(Fraction(float(a)) - b)) for a, b in zip(found, exact, strict=True))
         assert error <= page._product_error(n, penalty)
-        assert rounding(n, penalty) < 1e-4
+        assert rounding_error(n, penalty) < 1e-4
 
 
 def test_many_features_solve_the_normal_equations():

@@ -28,7 +28,7 @@ def test_few_rows_have_the_residuals_of_kernel_ridge():
     for column in scaled.T:
         K = K + np.exp(-0.5 * (np.subtract.outer(column, column) / WIDTH) ** 2)
     values, vectors = np.linalg.eigh(K)
-    alpha = smoother._unexplained(responses, vectors.T @ responses, np.maximum(values, 0)) / 2
+    alpha = smoother._unexplained_share(responses, vectors.T @ responses, np.maximum(values, 0)) / 2
     fitted = KernelRidge(alpha=alpha, kernel="precomputed").fit(K, responses).predict(K)
     expected = responses - fitted
     found = smooth(given(z, levels), U, "additive", generator_from_seed(0))
@@ -90,9 +90,9 @@ def test_a_kernel_is_narrowed_where_a_rough_function_is_clearly_there(rate, shar
     noise = rng.standard_normal((900, 2))
     u = standardised(np.column_stack([np.sin(rate * z[:, 0]) + 0.7 * noise[:, 0], noise[:, 1]]))
     levels = np.empty((900, 0), dtype=np.int64)
-    found = smoother._narrowed(standardised(z), levels, WIDTH, "additive", u, generator_from_seed(0))
+    found = smoother._kernel_width(standardised(z), levels, WIDTH, "additive", u, generator_from_seed(0))
     assert found == pytest.approx(WIDTH * share)
-    assert smoother._narrowed(standardised(z), levels, WIDTH, "additive", u[:, 1:], generator_from_seed(0)) == WIDTH
+    assert smoother._kernel_width(standardised(z), levels, WIDTH, "additive", u[:, 1:], generator_from_seed(0)) == WIDTH
 
 
 def test_two_hundred_given_columns_take_seconds_in_any_block():

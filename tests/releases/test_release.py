@@ -14,7 +14,7 @@ from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.counts import NoisyTable
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import UNSTATED, Release
-from dpcausal.releases.saved import Form, guarantee_from_json, written
+from dpcausal.releases.saved import Form, guarantee_dict, guarantee_from_json
 from tests.discovery.ways import NUMBERS, loss_of
 
 
@@ -63,7 +63,7 @@ def test_a_loss_is_written_exactly(loss: Any) -> None:
     stated = dpc.Guarantee(
         loss, dpc.Relation.REPLACE_ONE, dpc.Unit.ROW, True, ("geometric",), ("a caveat",), ("all",), "f00"
     )
-    assert guarantee_from_json(Form(json.loads(json.dumps(written(stated))))) == stated
+    assert guarantee_from_json(Form(json.loads(json.dumps(guarantee_dict(stated))))) == stated
 
 
 def test_numbers_put_together_by_hand_state_no_guarantee() -> None:

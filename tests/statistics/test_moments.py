@@ -11,7 +11,7 @@ from dpcausal.statistics.moments import (
     gram,
     grid_bits,
     second_moments,
-    unpacked,
+    unpacked_matrix,
     upper_of,
 )
 
@@ -29,9 +29,9 @@ def test_sums_are_exact_and_rows_no_longer_than_the_radius() -> None:
     limit = Fraction(RADIUS) * 2**bits
     assert all(sum(value * value for value in row) <= limit**2 for row in integers)
     exact = sum(row[0] * row[1] for row in integers)
-    assert unpacked(second_moments(grid), 4)[0, 1] == pytest.approx(exact, rel=1e-15)
+    assert unpacked_matrix(second_moments(grid), 4)[0, 1] == pytest.approx(exact, rel=1e-15)
     assert second_moments(grid)[0] == sum(row[0] ** 2 for row in integers)
-    assert np.allclose(unpacked(second_moments(rows), 4), rows.T @ rows)
+    assert np.allclose(unpacked_matrix(second_moments(rows), 4), rows.T @ rows)
     assert np.allclose(clip_rows(np.array([[30.0, 40.0]]), 1.0, 30) / 2**30, [[0.6, 0.8]], atol=1e-8)
 
 

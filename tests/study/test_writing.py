@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import dpcausal as dpc
 from dpcausal.cli import app
 from dpcausal.errors import HiddenAnswerError, LedgerError, ParameterError
-from dpcausal.study.report.build import mark_of
+from dpcausal.study.report.write_report import mark_of
 from dpcausal.study.writing import replace_files, write_new
 from tests.study.made import write
 

@@ -6,7 +6,7 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.privacy.sensitivity import Unit
-from dpcausal.synthetic_control.methods import chosen
+from dpcausal.synthetic_control.methods import choose_method
 from dpcausal.synthetic_control.question import OneTreated
 from tests.registry.rows import allotted
 
@@ -107,6 +107,6 @@ def neighbours_of(seed: int, n: int = 300) -> tuple[Any, Any]:
 def plan_of(panel: dpc.Panel, loss: Any, target: Any = None, start: Any = None, method: Any = "auto") -> Any:
     """Return the plan of a call, which is not made."""
     question = OneTreated.of(panel, target, 0.9, True, True, start)
-    way = chosen(method, question.panel, loss)
+    way = choose_method(method, question.panel, loss)
     spent, _ = way.charge(loss, question)
     return way.plan(question, spent).plans(question, spent)[0]

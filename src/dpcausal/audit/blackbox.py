@@ -148,7 +148,7 @@ def audit_epsilon(
     """
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 100:
         raise ParameterError("draws must be a whole number of at least 100")
-    claimed, delta, false_alarm = _checked(claimed, delta, false_alarm)
+    claimed, delta, false_alarm = _checked_amounts(claimed, delta, false_alarm)
     if pilot is None:
         pilot = max(1_000, draws // 10)
     if isinstance(pilot, bool) or not isinstance(pilot, int) or pilot < 1:
@@ -195,7 +195,7 @@ def audit_samples(
     >>> audit_samples(first, second, claimed=1.0).violated
     True
     """
-    claimed, delta, false_alarm = _checked(claimed, delta, false_alarm)
+    claimed, delta, false_alarm = _checked_amounts(claimed, delta, false_alarm)
     for outputs in (first, second):
         if isinstance(outputs, str) or not isinstance(outputs, (Sequence, np.ndarray)) or np.ma.isMaskedArray(outputs):
             raise ParameterError("the outputs of a side must be a list or a one-dimensional array")
@@ -221,7 +221,7 @@ def audit_samples(
     return BlackBoxAudit(best, claimed, delta, draws, false_alarm, by)
 
 
-def _checked(*amounts: float) -> tuple[float, float, float]:
+def _checked_amounts(*amounts: float) -> tuple[float, float, float]:
     if all(isinstance(amount, Real) and not isinstance(amount, bool) for amount in amounts):
         claimed, delta, false_alarm = (float(amount) for amount in amounts)
         if math.isfinite(claimed) and claimed > 0 and 0 <= delta < 1 and 0 < false_alarm < 1:

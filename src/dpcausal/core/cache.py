@@ -36,7 +36,7 @@ from dpcausal.errors import LedgerError, NotCachedWarning, ParameterError, Setti
 from dpcausal.privacy.budget import CallBudget, json_text
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, Loss, loss_text
-from dpcausal.privacy.noise import simulated
+from dpcausal.privacy.noise import is_simulated
 
 CACHE_KEY_VERSION = 2
 """Raised whenever two versions could write one form for different calls; answers kept under another are not found."""
@@ -224,7 +224,7 @@ def cache_key(ledger: Ledger, task: str, plans: Sequence[PlannedCall[Any]], offe
     That is without a name, without privacy, under simulated noise, and where a part of the question is an object that
     has no words, as a model of x.
     """
-    if not ledger.private or simulated():
+    if not ledger.private or is_simulated():
         return ""
     try:
         return sha256(cache_key_text(task, plans, offered, **more).encode()).hexdigest()

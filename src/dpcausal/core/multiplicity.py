@@ -6,14 +6,14 @@ from typing import Literal
 Correction = Literal["holm", "benjamini-hochberg", "none"]
 
 
-def adjusted(pvalues: Sequence[float], correction: str) -> list[float]:
+def adjusted_pvalues(pvalues: Sequence[float], correction: str) -> list[float]:
     """Return p-values adjusted for their number, in the order given: reject where at most α.
 
     *Source*: Holm (1979); Benjamini & Hochberg (1995).
 
-    >>> [round(p, 12) for p in adjusted([0.01, 0.04, 0.03], "holm")]
+    >>> [round(p, 12) for p in adjusted_pvalues([0.01, 0.04, 0.03], "holm")]
     [0.03, 0.06, 0.06]
-    >>> [round(p, 12) for p in adjusted([0.01, 0.04, 0.03], "benjamini-hochberg")]
+    >>> [round(p, 12) for p in adjusted_pvalues([0.01, 0.04, 0.03], "benjamini-hochberg")]
     [0.03, 0.04, 0.04]
     """
     m = len(pvalues)

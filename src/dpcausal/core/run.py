@@ -20,7 +20,7 @@ from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.checks import LossSplit, check_epsilon_consent, check_unproven_consent
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss
-from dpcausal.privacy.noise import PublicGenerator, draw_once, generator_from_seed, public_generator, simulated
+from dpcausal.privacy.noise import PublicGenerator, draw_once, generator_from_seed, is_simulated, public_generator
 from dpcausal.privacy.sandbox import isolated
 from dpcausal.privacy.sensitivity import Relation, Unit
 from dpcausal.result import Guarantee
@@ -43,11 +43,11 @@ class Ready:
         self.plans = list(plans)
 
     def __call__(self) -> None:
-        if not simulated():  # then nothing is paid for
+        if not is_simulated():  # then nothing is paid for
             _load()
         for method in {type(one): one for plan in self.plans for one in _methods(plan.method)}.values():
             _tried(method.load, method.name)
-        self.plans = isolated(lambda: held(self.plans))
+        self.plans = isolated(lambda: held_in_memory(self.plans))
 
 
 @lru_cache(maxsize=1)
@@ -66,7 +66,7 @@ def _tried(action: Callable[[], object], name: str) -> None:
     raise MissingDependencyError(name)
 
 
-def held(plans: Sequence[PlannedCall[Any]]) -> list[PlannedCall[Any]]:
+def held_in_memory(plans: Sequence[PlannedCall[Any]]) -> list[PlannedCall[Any]]:
     """Return plans of one table or panel on rows that are in memory, where they fit."""
     subject = plans[0].subject
     if isinstance(subject, Panel):

@@ -87,7 +87,7 @@ def check_table(table: object, persons: bool = False, weights: bool = False) -> 
         raise ParameterError("this question takes no survey weights", argument="table", rule="weights", hint=hint)
 
 
-def chosen(method: object, kind: type[Any], known: Mapping[str, Callable[[], Method[Any]]]) -> Any:
+def choose_method(method: object, kind: type[Any], known: Mapping[str, Callable[[], Method[Any]]]) -> Any:
     if isinstance(method, kind):
         return method
     if isinstance(method, str) and method in known:

@@ -190,7 +190,7 @@ def level_codes(collected: Collected, name: str, column: Levels, *, fields: bool
     return np.fromiter(values, dtype=np.int64, count=len(collected))
 
 
-def cleaned(collected: Collected, name: str, column: Column, *, fields: bool) -> tuple[NDArray[Any], Mask]:
+def cleaned_column(collected: Collected, name: str, column: Column, *, fields: bool) -> tuple[NDArray[Any], Mask]:
     """Return a column's values or codes, substitutes where they are missing, and where they are not."""
     if isinstance(column, Bounded):
         return clean_numbers(collected.numbers(name), column)

@@ -103,7 +103,7 @@ def _plain(code: float | str) -> str:
     return str(int(code)) if isinstance(code, float) and code.is_integer() else str(code)
 
 
-def _checked(rules: Mapping[str, tuple[Callable[[Any], Any], object]]) -> dict[str, Any]:
+def _check_rules(rules: Mapping[str, tuple[Callable[[Any], Any], object]]) -> dict[str, Any]:
     """Return what the rules make of the values given, or raise a SchemaError that names every rule broken."""
     fields: dict[str, Any] = {}
     broken: list[str] = []
@@ -164,7 +164,7 @@ class Bounded:
         self, lower: float, upper: float, cuts: Iterable[float] | None = None,
         missing: Iterable[float | str] | None = None,
     ) -> None:  # fmt: skip
-        fields = _checked({
+        fields = _check_rules({
             "lower": (_number, lower), "upper": (_number, upper), "cuts": (_numbers, cuts), "missing": (_codes, missing)
         })  # fmt: skip
         _set_fields(self, **fields)
@@ -247,7 +247,7 @@ class Levels:
         self, values: Iterable[str | int | bool], other: str | int | bool | None = None,
         missing: Iterable[float | str] | None = None,
     ) -> None:  # fmt: skip
-        fields = _checked({
+        fields = _check_rules({
             "levels": (_levels, values), "other": (_level, other), "missing": (_codes, missing)
         })  # fmt: skip
         _set_fields(self, values=fields.pop("levels"), **fields)

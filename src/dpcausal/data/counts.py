@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpcausal.data.coding import column_codes, size_of
 from dpcausal.data.records import CHANGED, Reading, Rows
 from dpcausal.data.schema import Column, Levels
-from dpcausal.data.source import guarded
+from dpcausal.data.source import guarded_read
 from dpcausal.data.sources.frame import FrameSource
 from dpcausal.data.table import Table
 from dpcausal.errors import SchemaError
@@ -60,7 +60,7 @@ def _counts_of_repeated(table: Table, source: FrameSource, reading: Reading) -> 
             total += int(repeats.sum())
         return total, counts
 
-    total, counts = guarded(lambda: source.in_turn(counted), table.spec.unread)
+    total, counts = guarded_read(lambda: source.in_turn(counted), table.spec.unread)
     if total != table.n or table.spec.modified:
         raise SchemaError(CHANGED)
     return counts
@@ -89,7 +89,7 @@ class JointCounts:
         def counted(codes: Codes) -> NDArray[np.int64]:
             small = [column.astype(narrow) for column in codes]
             return np.concatenate(
-                [_joint(small, sizes, members, size) for members, size in zip(sets, lengths, strict=True)]
+                [_joint_counts(small, sizes, members, size) for members, size in zip(sets, lengths, strict=True)]
             )
 
         return np.split(self.over(counted), np.cumsum(lengths)[:-1])
@@ -114,7 +114,9 @@ def margins_of(joint: NDArray[np.int64], sets: Sequence[Sequence[int]]) -> list[
     ]
 
 
-def _joint(codes: Sequence[NDArray[Any]], sizes: Sequence[int], members: Sequence[int], size: int) -> NDArray[np.int64]:
+def _joint_counts(
+    codes: Sequence[NDArray[Any]], sizes: Sequence[int], members: Sequence[int], size: int
+) -> NDArray[np.int64]:
     place = np.zeros_like(codes[0])
     for member in members:
         place *= sizes[member]

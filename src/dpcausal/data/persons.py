@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from dpcausal.data.coding import check_declared, check_name, scalar
 from dpcausal.data.columns import Bounded
-from dpcausal.data.source import Collected, Declared, Kind, Source, guarded
+from dpcausal.data.source import Collected, Declared, Kind, Source, guarded_read
 from dpcausal.errors import ParameterError, RowLimitError, SchemaError, Setting
-from dpcausal.privacy.process_local import hashed, mixed
+from dpcausal.privacy.unpicklable import hash_of_text, scrambled
 
 Integers = NDArray[np.int64]
 
@@ -96,10 +96,12 @@ class Persons:
 
     @classmethod
     def named(cls, texts: Sequence[str | None]) -> Persons:
-        known = sorted({text for text in texts if text is not None}, key=lambda text: (hashed(text, "order"), text))
+        known = sorted(
+            {text for text in texts if text is not None}, key=lambda text: (hash_of_text(text, "order"), text)
+        )
         places = {text: place for place, text in enumerate(known)}
         codes = np.fromiter((-1 if text is None else places[text] for text in texts), np.int64, len(texts))
-        return cls(codes, np.array([hashed(text, "block") for text in known], dtype=np.int64))
+        return cls(codes, np.array([hash_of_text(text, "block") for text in known], dtype=np.int64))
 
     def chosen(self, complete: NDArray[np.bool_]) -> tuple[Integers, NDArray[np.bool_]]:
         """Return the row of least hash that represents each person, a kept one if any is, and whether it is kept."""
@@ -128,7 +130,7 @@ class Persons:
         starts = np.searchsorted(codes[by_person], np.arange(self.n))
         places = np.empty_like(codes)
         places[by_person] = np.arange(len(codes)) - starts[codes[by_person]]
-        least = mixed(self.keys[codes] ^ (places << 1), 1)
+        least = scrambled(self.keys[codes] ^ (places << 1), 1)
         order = np.lexsort((places, least, ~complete[rows], codes))
         return rows[order], codes[order], starts
 
@@ -139,7 +141,7 @@ def many(source: Source, name: str) -> int:
     def known() -> set[str | None]:
         return {text for part in source.stream([name]) for text in texts_of(part, name, fields)}
 
-    return len(guarded(lambda: source.in_turn(known), f"the {source.backend} ids cannot be read") - {None})
+    return len(guarded_read(lambda: source.in_turn(known), f"the {source.backend} ids cannot be read") - {None})
 
 
 def texts_of(collected: Collected, name: str, fields: bool) -> list[str | None]:

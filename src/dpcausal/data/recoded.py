@@ -13,15 +13,15 @@ from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError, Setting
 
 
-def recoded(table: Table, name: str, column: Column) -> Table:
+def with_column(table: Table, name: str, column: Column) -> Table:
     check_declared(name, column, table.spec.source.declared(name))
     schema = Schema({**table.schema, name: column})
-    inside = tuple(_renamed(one, column) if one.name == name else one for one in table.inside)
+    inside = tuple(_predicate_of_levels(one, column) if one.name == name else one for one in table.inside)
     check_some(inside)
     return table.with_spec(replace(table.spec, schema=schema, inside=inside))
 
 
-def counting(table: Table, name: str, event: object) -> Table:
+def counting_event(table: Table, name: str, event: object) -> Table:
     """Return the table in which a column of two levels counts ``event``, by default its last level."""
     column = table.schema.column(name)
     if event is None:
@@ -41,7 +41,7 @@ def counting(table: Table, name: str, event: object) -> Table:
     if column.other is not None and type(first) is not type(last):
         text = f"event must be the last level of {name!r}: its level for other values is of another type"
         raise ParameterError(text, argument="event", rule="type", value=name)
-    return recoded(table, name, Levels([last, first], column.other, column.missing))
+    return with_column(table, name, Levels([last, first], column.other, column.missing))
 
 
 def as_levels(table: Table, name: str) -> Table:
@@ -49,10 +49,10 @@ def as_levels(table: Table, name: str) -> Table:
     column = table.schema.column(name)
     if isinstance(column, Levels) or (column.lower, column.upper, column.cuts) != (0.0, 1.0, None):
         return table
-    return recoded(table, name, Levels([0, 1], missing=column.missing))
+    return with_column(table, name, Levels([0, 1], missing=column.missing))
 
 
-def _renamed(one: Predicate, column: Column) -> Predicate:
+def _predicate_of_levels(one: Predicate, column: Column) -> Predicate:
     if one.among is not None or isinstance(column, Bounded):
         return predicate(one.name, column, one.at_least, one.at_most, one.among)
     low, high = one.at_least, one.at_most

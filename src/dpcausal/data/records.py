@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.coding import cleaned
+from dpcausal.data.coding import cleaned_column
 from dpcausal.data.persons import Persons
 from dpcausal.data.schema import Bounded, Column, Levels, Schema
-from dpcausal.data.source import Collected, Kind, Source, guarded
+from dpcausal.data.source import Collected, Kind, Source, guarded_read
 from dpcausal.data.sources.fingerprint import was_modified
 from dpcausal.data.sources.origin import Origin
 from dpcausal.data.subgroups.predicate import Predicate
 from dpcausal.errors import ParameterError, SchemaError
-from dpcausal.privacy.process_local import Uncopyable
 from dpcausal.privacy.sensitivity import Unit
+from dpcausal.privacy.unpicklable import Uncopyable
 
 LONGEST_NAME = 200
 
@@ -203,7 +203,7 @@ class TableSpec(Uncopyable):
             limit = self.max_rows_per_person
             return rows.parts_of(persons, limit) if parts else rows.one_each(persons, self.ids == "private")
 
-        return guarded(records, self.unread)
+        return guarded_read(records, self.unread)
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,8 @@ class Reading:
     def rows(self, collected: Collected) -> Rows:
         """Return the records of the rows collected, each from its own row alone."""
         both = {
-            name: cleaned(collected, name, column, fields=name in self.fields) for name, column in self.columns.items()
+            name: cleaned_column(collected, name, column, fields=name in self.fields)
+            for name, column in self.columns.items()
         }
         inside = np.ones(len(collected), dtype=np.bool_)
         for one in self.inside:
@@ -250,7 +251,7 @@ class Reading:
         if self.weight is None:
             return rows
         name, column = self.weight
-        weights, known = cleaned(collected, name, column, fields=name in self.fields)
+        weights, known = cleaned_column(collected, name, column, fields=name in self.fields)
         return replace(rows, weights=np.where(known, weights / column.upper, 0.0))
 
 
@@ -277,7 +278,7 @@ class Records:
         if self._rows is not None:
             return kernel(self._rows)
         table, reading = self._table, Reading.of(self._table, self._names)
-        rows, total = guarded(lambda: table.source.summed(reading.needed, RowSum(reading, kernel)), table.unread)
+        rows, total = guarded_read(lambda: table.source.summed(reading.needed, RowSum(reading, kernel)), table.unread)
         if rows < 0:
             raise SchemaError(table.unread)
         if rows != table.rows or total is None or table.modified:
@@ -296,7 +297,7 @@ def checked_name(name: object) -> str:
     return name
 
 
-def levelled(schema: Schema) -> Schema:
+def with_missing_level(schema: Schema) -> Schema:
     """Return the schema in which what is missing from a column of levels is a level of its own."""
     columns = dict(schema)
     for name, column in schema.items():

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from dpcausal.data.persons import Persons, texts_of
 from dpcausal.data.records import CHANGED, HELD, Reading, Rows, TableSpec
 from dpcausal.data.schema import Schema
-from dpcausal.data.source import Collected, Kind, Sums, guarded
+from dpcausal.data.source import Collected, Kind, Sums, guarded_read
 from dpcausal.errors import SchemaError
-from dpcausal.privacy.process_local import hashed, mixed
 from dpcausal.privacy.sensitivity import Unit
+from dpcausal.privacy.unpicklable import hash_of_text, scrambled
 
 Integers = NDArray[np.int64]
 Parts = list[tuple[int, Integers]]
@@ -53,7 +53,7 @@ class BlockAssigner:
 
     def __call__(self, collected: Collected) -> list[Piece | None]:
         texts, rows = texts_of(collected, self.person, self.fields), self.reading.rows(collected)
-        keys = np.array([0 if text is None else hashed(text, "block") for text in texts], dtype=np.int64)
+        keys = np.array([0 if text is None else hash_of_text(text, "block") for text in texts], dtype=np.int64)
         group = blocks_of(keys, self.salt, self.blocks) % self.groups
         group[[place for place, text in enumerate(texts) if text is None]] = 0
         group_rows = [np.flatnonzero(group == one) for one in range(self.groups)]
@@ -87,7 +87,7 @@ class BlockReducer:
 
 
 def blocks_of(keys: Integers, salt: int, blocks: int) -> Integers:
-    return (mixed(keys, salt) % np.uint64(blocks)).astype(np.int64)
+    return (scrambled(keys, salt) % np.uint64(blocks)).astype(np.int64)
 
 
 class WorkerBlocks:
@@ -106,7 +106,7 @@ class WorkerBlocks:
     def each(self, blocks: int, salt: int, width: int, each: Each) -> Integers:
         """Return what each block says, shape (blocks, width)."""
         table, reading = self._table, Reading.of(self._table, self._names)
-        total = _gathered(table, reading, blocks, salt, width, self._made, each)
+        total = _block_results(table, reading, blocks, salt, width, self._made, each)
         sums = total[1:].reshape(blocks, 1 + width)
         if total[0] != table.n or (sums[:, 0] > 1).any():
             raise SchemaError(CHANGED)
@@ -120,10 +120,10 @@ class WorkerBlocks:
 
 def persons_in(table: TableSpec) -> int:
     reading = Reading((), {}, frozenset(), (), "drop", None)
-    return int(_gathered(table, reading, table.rows, 0, 0, _same, _nothing)[0])
+    return int(_block_results(table, reading, table.rows, 0, 0, _same, _nothing)[0])
 
 
-def _gathered(
+def _block_results(
     table: TableSpec, reading: Reading, blocks: int, salt: int, width: int, made: Callable[[Rows], Any], each: Each
 ) -> Integers:
     source, person = table.source, str(table.person)
@@ -131,7 +131,7 @@ def _gathered(
     assigner = BlockAssigner(reading, person, source.declared(person).kind is Kind.FIELD, blocks, salt, groups)
     gather = BlockReducer(assigner, not source.ordered, width, made, each) if width else Count()
     names = tuple(dict.fromkeys((*reading.needed, person)))
-    rows, total = guarded(lambda: source.grouped(names, assigner, gather, groups), table.unread)
+    rows, total = guarded_read(lambda: source.grouped(names, assigner, gather, groups), table.unread)
     if rows < 0:
         raise SchemaError(table.unread)
     if rows != table.rows or total is None or table.modified:

@@ -1,7 +1,7 @@
 """A source of rows: what its columns are declared to hold, how many rows there are, and the columns on request.
 
 Nothing that a back end says about the values leaves through here: its errors and warnings may quote records, so
-``guarded`` replaces them by a rule and drops the chain of exceptions.
+``guarded_read`` replaces them by a rule and drops the chain of exceptions.
 """
 
 from abc import ABC, abstractmethod
@@ -84,7 +84,7 @@ Sums = tuple[int, NDArray[np.int64] | None]
 FAILED: Sums = (-1, None)
 
 
-def added(parts: Iterable[Sums]) -> Sums:
+def added_sums(parts: Iterable[Sums]) -> Sums:
     """Return the sums of parts, ``FAILED`` if one is."""
     rows, total = 0, None
     for many, part in parts:
@@ -158,7 +158,7 @@ class Source(ABC):
 
     def summed(self, names: Sequence[str], function: StreamedRows) -> Sums:
         """Return how many rows there were, and the sum of a function of their batches."""
-        return self.in_turn(lambda: added((len(one), function(one)) for one in self.stream(names)))
+        return self.in_turn(lambda: added_sums((len(one), function(one)) for one in self.stream(names)))
 
     def grouped(self, names: Sequence[str], assign: Assigning, gather: Gathering, groups: int) -> Sums:
         """Return the sums of what is made of each group's pieces together: some groups a pass, in bounded memory."""
@@ -171,10 +171,10 @@ class Source(ABC):
             return [gather(pieces) for pieces in wave if pieces]
 
         waves = (self.in_turn(partial(gathered, first)) for first in range(0, groups, WAVE))
-        return added(part for wave in waves for part in wave)
+        return added_sums(part for wave in waves for part in wave)
 
 
-def guarded(action: Callable[[], Result], rule: str) -> Result:
+def guarded_read(action: Callable[[], Result], rule: str) -> Result:
     """Return ``action()``, with output suppressed; whatever it raises becomes a SchemaError stating ``rule``.
 
     *Guarantee*: the error carries neither the text nor the chain nor the traceback of the first one.

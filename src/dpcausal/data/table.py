@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpcausal.data.coding import check_declared, check_name, check_named
 from dpcausal.data.persons import check_id, check_max_rows_per_person, check_number, check_order, checked_weight, many
-from dpcausal.data.records import CHANGED, Records, Rows, TableSpec, checked_name, levelled
+from dpcausal.data.records import CHANGED, Records, Rows, TableSpec, checked_name, with_missing_level
 from dpcausal.data.remote_blocks import WorkerBlocks, persons_in
 from dpcausal.data.schema import Schema
 from dpcausal.data.sources.fingerprint import confirm
@@ -19,8 +19,8 @@ from dpcausal.data.sources.origin import Origin, opened
 from dpcausal.data.subgroups.predicate import Predicate, check_some, predicate
 from dpcausal.errors import ParameterError, RowLimitError, SchemaError, Setting, with_signature_errors
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.process_local import Frozen
 from dpcausal.privacy.sensitivity import Unit
+from dpcausal.privacy.unpicklable import Frozen
 
 MISSING_RULES = ("drop", "impute", "level")
 
@@ -129,7 +129,7 @@ class Table(Frozen):
         if not isinstance(missing, str) or missing not in MISSING_RULES:
             raise ParameterError(f"missing must be one of {', '.join(MISSING_RULES)}")
         if missing == "level":
-            schema = levelled(schema)
+            schema = with_missing_level(schema)
         source, origin = opened(frame)
         check_named(schema, source.names)
         for column, declared in schema.items():

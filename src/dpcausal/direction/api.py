@@ -10,17 +10,17 @@ from typing import Any, Literal, cast, get_args
 
 from dpcausal.core import validate as public
 from dpcausal.core.method import PlannedCall
-from dpcausal.core.multiplicity import Correction, adjusted
+from dpcausal.core.multiplicity import Correction, adjusted_pvalues
 from dpcausal.core.progress import progress
 from dpcausal.core.run import JointRun, Task, charge_jointly, plan_call, public_task, run_many
 from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
-from dpcausal.direction.methods import METHODS, chosen, resolved
+from dpcausal.direction.methods import METHODS, choose_method, resolve_method
 from dpcausal.direction.question import DirectionMethod, Pair
 from dpcausal.direction.result import Direction, DirectionSet
 from dpcausal.direction.scores import NAMES, rehearse
 from dpcausal.errors import ParameterError, with_signature_errors
-from dpcausal.privacy.checks import LossSplit, check_epsilon_consent, divided
+from dpcausal.privacy.checks import LossSplit, check_epsilon_consent, split_loss
 from dpcausal.privacy.loss import Loss, exact_amount
 from dpcausal.privacy.noise import public_generator
 
@@ -106,10 +106,10 @@ def direction(
     ('x causes y', 'x', False)
     """
     public.reject_misplaced_options(misplaced, method, METHODS, direction)
-    named = resolved(method)
+    named = resolve_method(method)
     question = Pair.of(table, first, second, score, alpha, named)
     check_epsilon_consent(loss, accept_large_epsilon)
-    way, besides = chosen(named, question, loss)
+    way, besides = choose_method(named, question, loss)
     rehearse(question.score)
     return replace(question, besides=besides), way
 
@@ -195,10 +195,10 @@ def direction_all(
     """
     public.reject_misplaced_options(misplaced, method, METHODS, direction_all)
     public.check_choice("correction", correction, get_args(Correction))
-    named = resolved(method)
+    named = resolve_method(method)
     scores = (NAMES if named is None else named.scores)[0] if scores is None else scores
     scores = (scores,) if isinstance(scores, str) else scores
-    plans, division = planned(table, pairs, loss, scores, shares, named, alpha, accept_large_epsilon)
+    plans, division = planned_calls(table, pairs, loss, scores, shares, named, alpha, accept_large_epsilon)
     for score in dict.fromkeys(plan.question.score for plan in plans):
         rehearse(score)
     paid = charge_jointly(
@@ -208,26 +208,26 @@ def direction_all(
         return cast(DirectionSet, paid)
     _, seed = public_generator()
     plans = list(paid.plans)
-    rows = plans[0].question.table.rows(dict.fromkeys(name for plan in plans for name in _named(plan)))
+    rows = plans[0].question.table.rows(dict.fromkeys(name for plan in plans for name in _column_pair(plan)))
     directions: list[Direction] = []
     with progress(len(plans), "directions") as step:
         for plan in plans:
             # The same seed for all: one split of the rows, so that one half of them is the protected one.
             directions += run_many([plan], paid.allotment, read=lambda question: question.columns_of(rows), seed=seed)
-            step(f"{', '.join(_named(plan))}: {plan.question.score}")
+            step(f"{', '.join(_column_pair(plan))}: {plan.question.score}")
     claims = ("divided-loss", *(("one-half-for-all",) if plans[0].question.half else ()))
     return paid.store(DirectionSet(
-        directions=tuple(directions), adjusted=_adjusted(directions, correction), correction=correction,
-        alpha=plans[0].question.alpha, pairs=tuple(dict.fromkeys(map(_named, plans))), scores=tuple(scores),
+        directions=tuple(directions), adjusted=_adjusted_pvalues(directions, correction), correction=correction,
+        alpha=plans[0].question.alpha, pairs=tuple(dict.fromkeys(map(_column_pair, plans))), scores=tuple(scores),
         n=table.n, seed=seed, guarantee=paid.guarantee(directions, claims),
     ))  # fmt: skip
 
 
-def _named(plan: PlannedCall[Pair]) -> ColumnPair:
+def _column_pair(plan: PlannedCall[Pair]) -> ColumnPair:
     return plan.question.first, plan.question.second
 
 
-def planned(
+def planned_calls(
     table: Table, pairs: Sequence[ColumnPair] | None, loss: Loss, scores: Sequence[str],
     shares: Mapping[ColumnPair | str, float] | None, method: DirectionMethod | None, alpha: float,
     accept_large_epsilon: bool,
@@ -242,11 +242,11 @@ def planned(
     if len(listed) * len(scores) > MOST_RELEASES:
         raise ParameterError(f"pairs times scores must be at most {MOST_RELEASES}")
     weights = _weights(listed, scores, shares)
-    division = divided(loss, [weights[pair] * weights[score] for pair in listed for score in scores])
+    division = split_loss(loss, [weights[pair] * weights[score] for pair in listed for score in scores])
     questions = [Pair.of(table, *pair, score, alpha, method) for pair in listed for score in scores]
     plans = []
     for question, part in zip(questions, division.parts, strict=True):
-        way, unused = chosen(method, question, loss)
+        way, unused = choose_method(method, question, loss)
         besides = (*((division.note,) if division.note else ()), *unused)
         plans.append(plan_call(replace(question, besides=besides), way, part))
     if plans[0].question.half and len({getattr(plan.method, "training_share", None) for plan in plans}) > 1:
@@ -287,9 +287,9 @@ def _weights(pairs: Sequence[ColumnPair], scores: Sequence[str], shares: object)
 
 
 def detail(plans: Sequence[PlannedCall[Pair]], scores: Sequence[str]) -> dict[str, Any]:
-    names = list(dict.fromkeys(name for plan in plans for name in _named(plan)))
+    names = list(dict.fromkeys(name for plan in plans for name in _column_pair(plan)))
     places = {name: place for place, name in enumerate(names)}
-    pairs = dict.fromkeys(tuple(places[name] for name in _named(plan)) for plan in plans)
+    pairs = dict.fromkeys(tuple(places[name] for name in _column_pair(plan)) for plan in plans)
     options = [{"method": plan.method.name, **plan.method.options()} for plan in plans]
     return {
         "columns": names,
@@ -299,10 +299,10 @@ def detail(plans: Sequence[PlannedCall[Pair]], scores: Sequence[str]) -> dict[st
     }
 
 
-def _adjusted(directions: Sequence[Direction], correction: str) -> tuple[float | None, ...]:
+def _adjusted_pvalues(directions: Sequence[Direction], correction: str) -> tuple[float | None, ...]:
     """Return the p-value of each answer's arrow, adjusted; None where there is none: claim ``arrows-of-many``."""
     tested = [place for place, one in enumerate(directions) if one.p_arrow is not None]
     pvalues = [directions[place].p_arrow or 0.0 for place in tested]
     others = [1.0 for place in tested if directions[place].verdict is not None]
-    by_place = dict(zip(tested, adjusted([*pvalues, *others], correction), strict=False))
+    by_place = dict(zip(tested, adjusted_pvalues([*pvalues, *others], correction), strict=False))
     return tuple(by_place.get(place) for place in range(len(directions)))

@@ -69,7 +69,7 @@ def dependence_pvalue(first: tuple[Column, Column], second: tuple[Column, Column
     return float(gammaincc(mean**2 / variance, statistic * mean / (variance * n)))
 
 
-def cancelled(response: Column, left: Column) -> bool:
+def is_cancelled(response: Column, left: Column) -> bool:
     """Return whether what a regressor explains of a column and what it leaves over are skewed against each other.
 
     Third cumulants of independent parts add; they cancel by rule where x is regressed on an effect of it, and in
@@ -97,7 +97,7 @@ def of_block(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
     margin = backward - forward
     is_clear = is_fine and math.isfinite(margin) and margin != 0 and joint_normality_pvalue(x, y) < LEVEL
     is_forward = margin > 0
-    against = model == ADDITIVE and cancelled(*((y, left_y) if is_forward else (x, left_x)))
+    against = model == ADDITIVE and is_cancelled(*((y, left_y) if is_forward else (x, left_x)))
     favours = is_forward != against if is_clear else bool(rng.random() < 0.5)
     of_x, of_y = kernel(x), kernel(y)
     if min(left_y.std(), left_x.std()) <= NO_NOISE:  # of columns with variance 1

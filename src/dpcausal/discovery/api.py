@@ -13,7 +13,7 @@ from dpcausal.data.table import Table
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.methods import METHODS, READERS, method_of
 from dpcausal.discovery.pvalues import pvalue_of
-from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, SearchOutcome, checked_terms, discovered
+from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, SearchOutcome, checked_terms, discovery_result
 from dpcausal.discovery.result import Discovery
 from dpcausal.discovery.search.release_search import search as search_release
 from dpcausal.errors import InfeasibleError, ParameterError
@@ -134,7 +134,7 @@ def discover_again(
     method = kind(**options).filled(len(release.names))
     terms = method.terms(*checked_terms(release.names, alpha, knowledge))
     outcome = SearchOutcome(search_release(release, terms), terms, release)
-    return discovered(method, outcome, release.guarantee, release.n)
+    return discovery_result(method, outcome, release.guarantee, release.n)
 
 
 PLAIN = {

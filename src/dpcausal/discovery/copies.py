@@ -61,7 +61,7 @@ def lines_of(copies: dict[str, str]) -> frozenset[Edge]:
     return frozenset(frozenset(pair) for pair in copies.items())
 
 
-def joined(graph: Cpdag, copies: dict[str, str]) -> Cpdag:
+def graph_with_copies(graph: Cpdag, copies: dict[str, str]) -> Cpdag:
     return Cpdag(graph.nodes, graph.directed, graph.undirected | lines_of(copies)) if copies else graph
 
 

@@ -21,7 +21,7 @@ from dpcausal.discovery.result import Discovery
 from dpcausal.discovery.search.exact_score import SCREEN_ALPHA, Search, form_of
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.release_search import SearchResult, search, support, without_noise
-from dpcausal.discovery.support import supported, usual_redraws
+from dpcausal.discovery.support import graph_with_support, usual_redraws
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, Setting
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.releases.release import Release
@@ -100,10 +100,10 @@ class DiscoveryQuestion(TableQuestion[Discovery]):
         self, planned: PlannedCall[Any], released: SearchOutcome, allotment: CallBudget, seed: int | None
     ) -> Discovery:
         guarantee = self.guarantee(planned, allotment, more=PLACES if released.by_place else ())
-        return discovered(planned.method, released, guarantee, self.n, seed if released.seeded else None)
+        return discovery_result(planned.method, released, guarantee, self.n, seed if released.seeded else None)
 
 
-def discovered(
+def discovery_result(
     method: Method[Any], outcome: SearchOutcome, guarantee: Guarantee, n: int, seed: int | None = None
 ) -> Discovery:
     result, release, terms = outcome.result, outcome.release, outcome.terms
@@ -116,7 +116,7 @@ def discovered(
         for copy, own in sorted(result.copies.items())
     ]
     return Discovery(
-        graph=supported(result.graph, shares, terms.knowledge), unpruned_graph=result.graph,
+        graph=graph_with_support(result.graph, shares, terms.knowledge), unpruned_graph=result.graph,
         method=method.name,
         settings=method.options(), terms=terms, margin=result.margin,
         untested=result.untested, copies=result.copies, support=shares, tests=result.tests, n=n,

@@ -15,7 +15,7 @@ from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.search.orientation import extend
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.release_search import support, without_noise
-from dpcausal.discovery.support import FIRM, Support, supported
+from dpcausal.discovery.support import FIRM, Support, graph_with_support
 from dpcausal.errors import ParameterError, Setting
 from dpcausal.plotting import axes, titled
 from dpcausal.releases.level_moments import NoisyWhitened
@@ -142,7 +142,9 @@ class Discovery(Result):
         if self.release is None:
             raise ParameterError(f"{self.method} releases decisions only: there are no numbers to draw again")
         shares = support(self.release, self.terms, redraws)
-        return dataclasses.replace(self, support=shares, graph=supported(self._pointed, shares, self.knowledge))
+        return dataclasses.replace(
+            self, support=shares, graph=graph_with_support(self._pointed, shares, self.knowledge)
+        )
 
     def effects(self, *, treatment: str, outcome: str, adjust: str = "ida", **options: Any) -> tuple[Any, ...]:
         """Return the ``Effect`` by each set that the graph leaves open to adjust for: free, from its release.

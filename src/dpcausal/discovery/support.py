@@ -35,7 +35,7 @@ Fitted on generated and named networks.
 class Support:
     """Shares of re-drawn noise in which an edge is tested and stands, and in which it is an arrow (cause, effect).
 
-    An edge of whitened pairs has the mean of the shares of three searches, as ``calibrated``.
+    An edge of whitened pairs has the mean of the shares of three searches, as ``calibrated_support``.
     """
 
     redraws: int
@@ -48,7 +48,7 @@ def usual_redraws(columns: int, tests: int = 1) -> int:
     return most if most >= LEAST_REDRAWS else 0
 
 
-def calibrated(share: float, clearness: float, steepest: float, doubted: float) -> float:
+def calibrated_support(share: float, clearness: float, steepest: float, doubted: float) -> float:
     """Return about which share of such edges was right: where noise is small, searches overstate support.
 
     (1 − doubted) share^p,  p = (w/70)² between 0.8 and the steepest,  w = Σ weight² over the deviation of an entry's
@@ -57,7 +57,7 @@ def calibrated(share: float, clearness: float, steepest: float, doubted: float) 
     return float((1 - doubted) * share ** min(max((clearness / CLEAR) ** 2, LEAST_POWER), steepest))
 
 
-def supported(graph: Cpdag, shares: Support | None, known: Knowledge) -> Cpdag:
+def graph_with_support(graph: Cpdag, shares: Support | None, known: Knowledge) -> Cpdag:
     """Return a graph whose arrows of little support are lines, but for those that knowledge asks for."""
     if shares is None:
         return graph

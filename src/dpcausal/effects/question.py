@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dpcausal.core import validate as public
 from dpcausal.core.method import Method, PlannedCall, TableQuestion
-from dpcausal.data.recoded import as_levels, counting
+from dpcausal.data.recoded import as_levels, counting_event
 from dpcausal.data.schema import Bounded
 from dpcausal.data.subgroups.predicate import check_varies, codes_left
 from dpcausal.data.table import Table
@@ -62,7 +62,7 @@ class EffectQuestion(TableQuestion[Effect]):
             raise ParameterError("treatment, outcome, adjust and groups must be different columns")
         if table.n < LEAST_ROWS:
             raise ParameterError(f"an effect needs at least {LEAST_ROWS} rows, the table has {table.n}")
-        table = counting(table, outcome, event)
+        table = counting_event(table, outcome, event)
         value_of(outcome, table.schema.column(outcome))
         check_varies(table.inside, outcome, table.schema.column(outcome))
         if all(level is None or level_text(level, ("0", "1")) for level in (treated, control)):

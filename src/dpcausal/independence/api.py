@@ -9,14 +9,14 @@ from typing import Any, cast, get_args
 
 from dpcausal.core import validate as public
 from dpcausal.core.method import PlannedCall
-from dpcausal.core.multiplicity import Correction, adjusted
+from dpcausal.core.multiplicity import Correction, adjusted_pvalues
 from dpcausal.core.run import JointRun, Task, charge_jointly, plan_call, public_task, run_many
 from dpcausal.data.table import Table
 from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.independence.methods import ALL, METHODS
 from dpcausal.independence.question import IndependenceQuestion, IndependenceTest
 from dpcausal.independence.result import Independence, IndependenceSet
-from dpcausal.privacy.checks import check_epsilon_consent, divided
+from dpcausal.privacy.checks import check_epsilon_consent, split_loss
 from dpcausal.privacy.loss import Loss, exact_amount
 
 
@@ -93,7 +93,7 @@ def ci_test(
     ('dependent', PureDP(1), False)
     """
     public.reject_misplaced_options(misplaced, method, METHODS, ci_test)
-    return IndependenceQuestion.of(table, x, y, given, alpha), public.chosen(method, IndependenceTest, METHODS)
+    return IndependenceQuestion.of(table, x, y, given, alpha), public.choose_method(method, IndependenceTest, METHODS)
 
 
 Named = tuple[str | Sequence[str], str | Sequence[str], Sequence[str]]
@@ -175,7 +175,7 @@ def ci_tests(
         raise ParameterError("progress must be a function of (done, all)")
     check_epsilon_consent(loss, accept_large_epsilon)
     way = _with_pvalues(method)
-    division = divided(loss, _weights(hypotheses, shares))
+    division = split_loss(loss, _weights(hypotheses, shares))
     plans = [
         replace(plan_call(_one(table, named, alpha), way, part, accept_unproven=accept_unproven), note="")
         for named, part in zip(hypotheses, division.parts, strict=True)
@@ -190,14 +190,14 @@ def ci_tests(
     pvalues = [1.0 if test.pvalue is None else test.pvalue for test in tests]
     claims = ("allotment", "cost-accounts") if division.by_rho else ("allotment",)
     return paid.store(IndependenceSet(
-        tests=tuple(tests), adjusted=tuple(adjusted(pvalues, correction)), correction=correction,
+        tests=tuple(tests), adjusted=tuple(adjusted_pvalues(pvalues, correction)), correction=correction,
         alpha=plans[0].question.alpha, n=table.n,
         guarantee=paid.guarantee(tests, claims, division.note, but=(ONE_OF_MANY,)),
     ))  # fmt: skip
 
 
 def _with_pvalues(method: object) -> IndependenceTest:
-    way: IndependenceTest = public.chosen(method, IndependenceTest, METHODS)
+    way: IndependenceTest = public.choose_method(method, IndependenceTest, METHODS)
     if not way.releases_pvalue:
         with_pvalues = ", ".join(kind.name for kind in ALL if kind.releases_pvalue)
         raise ParameterError(f"method {way.name} releases no p-value to adjust: take one of {with_pvalues}")

@@ -175,7 +175,7 @@ def score_of_rank(observed: float, copies: Reals, largest: float, generator: Pub
     return -NormalDist().inv_cdf(min(max(u, 2.0**-53), 1 - 2.0**-53))
 
 
-def studentised(left: Reals, right: Reals) -> Reals:
+def studentised_covariance(left: Reals, right: Reals) -> Reals:
     """Return Σ_i l_i r_i / √Σ_i (l_i r_i)² for each column of ``left`` with each of ``right``; 0 where 0/0."""
     turned = np.swapaxes(left, -1, -2)
     sums, squares = turned @ right, turned**2 @ right**2
@@ -190,7 +190,7 @@ def permutation_score(left: Reals, right: Reals, permutations: int, spread: floa
     one = left.shape[1] == right.shape[1] == 1
 
     def summary(rows: Reals) -> Reals:
-        each = studentised(rows, right)
+        each = studentised_covariance(rows, right)
         return each[..., 0, 0] if one else np.abs(each).max(axis=(-1, -2))
 
     observed = float(summary(left)) / math.sqrt(spread)

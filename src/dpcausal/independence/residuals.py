@@ -9,7 +9,7 @@ from dpcausal.data.schema import Bounded
 from dpcausal.errors import ParameterError
 from dpcausal.independence.question import IndependenceQuestion, Reals
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
-from dpcausal.regression.external import external_code, is_estimator, quiet_copy, tried, with_seed
+from dpcausal.regression.external import external_code, is_estimator, quiet_copy, try_external_code, with_seed
 from dpcausal.regression.marginal_likelihood import MOST_ROWS, likely_residuals
 from dpcausal.regression.smoother import Given, Smoothed, smooth, standardised
 
@@ -33,7 +33,7 @@ def checked_regression(regression: Any, question: IndependenceQuestion, blocks: 
         raise ParameterError(
             f"regression must be one of {', '.join(SHAPES)}, or a scikit-learn regressor such as LinearRegression()"
         )
-    return tried(
+    return try_external_code(
         lambda: _quiet_copy(regression, question, blocks), "the regressor",
         "; it must predict numbers, also where y has levels, from standardised numbers and indicators of levels",
     )  # fmt: skip
@@ -42,11 +42,11 @@ def checked_regression(regression: Any, question: IndependenceQuestion, blocks: 
 def _quiet_copy(regression: Any, question: IndependenceQuestion, blocks: int | None) -> Any:
     copy = quiet_copy(regression)
     if question.given:
-        _cross_fitted(*_simulated(question, blocks), copy, generator_from_seed(0))
+        _cross_fitted(*_simulated_block(question, blocks), copy, generator_from_seed(0))
     return copy
 
 
-def _simulated(question: IndependenceQuestion, blocks: int | None) -> tuple[Given, Reals]:
+def _simulated_block(question: IndependenceQuestion, blocks: int | None) -> tuple[Given, Reals]:
     generator = generator_from_seed(0)
     n = min(question.n // (blocks or 1), MOST_TRIAL_ROWS)
     declared = [question.schema[name] for name in question.given]

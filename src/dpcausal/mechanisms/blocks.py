@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.privacy.process_local import mixed
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
+from dpcausal.privacy.unpicklable import scrambled
 
 
 def assign_blocks(
@@ -23,7 +23,7 @@ def assign_blocks(
     if not 1 <= blocks <= rows:
         raise ParameterError(f"blocks must be between 1 and the {rows} rows, got {blocks}")
     if keys is not None:
-        block_of_row = (mixed(keys, salt_of(generator)) % np.uint64(blocks)).astype(np.int64)
+        block_of_row = (scrambled(keys, salt_of(generator)) % np.uint64(blocks)).astype(np.int64)
         ends = np.cumsum(np.bincount(block_of_row, minlength=blocks))
         return np.split(np.argsort(block_of_row, kind="stable"), ends[:-1])
     order = generator.permutation(rows).astype(np.int64)
@@ -41,7 +41,7 @@ def block_order(
     """Return each row's rank in a public random order; with keys, whether one comes before another is theirs alone."""
     if keys is None:
         return generator.permutation(rows).astype(np.int64)
-    order = np.argsort(mixed(keys, salt_of(generator)), kind="stable")
+    order = np.argsort(scrambled(keys, salt_of(generator)), kind="stable")
     ranks = np.empty(rows, dtype=np.int64)
     ranks[order] = np.arange(rows)
     return ranks

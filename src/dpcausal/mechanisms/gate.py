@@ -69,7 +69,7 @@ def recording_gate(answers: FixedAnswers = "low") -> Iterator[Recording]:
     if not (callable(answers) or answers in ("low", "high")):
         raise ParameterError("answers must be 'low', 'high' or a function of (event, value)")
     recording = Recording(answers)
-    with nullcontext() if noise.simulated() else noise.simulated_noise(0):
+    with nullcontext() if noise.is_simulated() else noise.simulated_noise(0):
         token = _recording.set(recording)
         try:
             yield recording
@@ -106,7 +106,7 @@ def release(query: Query, allotment: CallBudget, event: Event, draw: Callable[[A
             f"'{query.label}' is proved for one {sensitivity.unit.value}, the budget protects a {allotment.unit.value}"
         )
     recording = _recording.get()
-    if (recording is not None or noise.simulated()) and (allotment.private or allotment.durable):
+    if (recording is not None or noise.is_simulated()) and (allotment.private or allotment.durable):
         raise FenceError(f"'{query.label}': nothing is private here, and the allotment was granted as private")
     allotment.spend(event)
     if recording is not None:

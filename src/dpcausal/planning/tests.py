@@ -60,7 +60,7 @@ class TestPlan(TablePlan):
     def expected(self, n: int, loss: Loss) -> Forecast:
         """Return it by the method's own formula, or else from simulated tables."""
         question = IndependenceQuestion.of(self._table(n), "x", "y", self._given, self.alpha)
-        planned = plan_call(question, public.chosen(self.method, IndependenceTest, METHODS), loss)
+        planned = plan_call(question, public.choose_method(self.method, IndependenceTest, METHODS), loss)
         method = cast("IndependenceTest", planned.method)
         chance = method.approximate_power(question, planned.spent, self.correlation)
         if chance is not None and (self.rate == 0.5 or 2 not in (self.x, self.y)):

@@ -13,9 +13,9 @@ from typing import Any
 
 from dpcausal.errors import FenceError, LedgerError, LossError, ParameterError, UnprovenError
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, implies, largest_rho, loss_text
-from dpcausal.privacy.noise import simulated
-from dpcausal.privacy.process_local import Uncopyable
+from dpcausal.privacy.noise import is_simulated
 from dpcausal.privacy.sensitivity import Relation, Unit
+from dpcausal.privacy.unpicklable import Uncopyable
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ class CallBudget(Uncopyable):
         """
         if os.getpid() != self._pid:
             raise FenceError(f"'{event.label}': an allotment serves the process that it was granted to, not a fork")
-        if self.private and simulated():
+        if self.private and is_simulated():
             raise FenceError(f"'{event.label}': noise is simulated here, and the allotment was granted as private")
         with self._lock:
             caps = self._caps
@@ -207,15 +207,15 @@ class CallBudget(Uncopyable):
 
 
 def caveats_of(private: bool, durable: bool, unproven: bool) -> tuple[str, ...]:
-    if simulated() and durable:
+    if is_simulated() and durable:
         raise LedgerError("simulated noise is not private: use Ledger.in_memory, a ledger file refuses it")
     if unproven and durable:
         raise UnprovenError("a ledger file takes proven calls only: use Ledger.in_memory")
-    labels = [(not private, WITHOUT_PRIVACY), (simulated(), SIMULATED), (unproven, UNPROVEN)]
+    labels = [(not private, WITHOUT_PRIVACY), (is_simulated(), SIMULATED), (unproven, UNPROVEN)]
     return tuple(text for holds, text in labels if holds)
 
 
-def worded(
+def event_fields(
     loss: Loss, zcdp: ZCDP | None, task: str, unit: Unit, unit_column: str, relation: Relation
 ) -> dict[str, Any]:
     if zcdp is not None and not isinstance(zcdp, ZCDP):

@@ -157,7 +157,7 @@ class LossSplit:
         return isinstance(self.spent, (ApproxDP, ZCDP))
 
 
-def divided(loss: Loss, shares: Sequence[Fraction]) -> LossSplit:
+def split_loss(loss: Loss, shares: Sequence[Fraction]) -> LossSplit:
     """Return the parts εᵢ = c·wᵢ that a loss pays for, with the largest c that either account allows.
 
     by ε: c = ε / Σ wᵢ;  by ρ: c = √(2ρ / Σ wᵢ²), since a pure εᵢ counts εᵢ²/2
@@ -166,7 +166,7 @@ def divided(loss: Loss, shares: Sequence[Fraction]) -> LossSplit:
     gives more, at the largest ρ that implies (ε, δ).  By ε the parts sum to ε exactly; by ρ, √ is rounded down at its
     15th decimal.  *Guarantee*: all together are within ``spent``, and within ``zcdp`` if given: claim ``divided-loss``.
 
-    >>> divided(ApproxDP(1, 1e-6), [Fraction(1)] * 100).parts[0]
+    >>> split_loss(ApproxDP(1, 1e-6), [Fraction(1)] * 100).parts[0]
     PureDP(0.0220707815901)
     """
     if not shares or not all(share > 0 for share in shares):

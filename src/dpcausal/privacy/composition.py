@@ -198,10 +198,10 @@ class Remaining:
     def __str__(self) -> str:
         if self.epsilon is None:
             return "no limit (no privacy)"
-        return f"ε = {_shortest(self.epsilon)}{f' (or ρ = {_shortest(self.rho)})' if self.rho else ''}"
+        return f"ε = {_shortest_decimal(self.epsilon)}{f' (or ρ = {_shortest_decimal(self.rho)})' if self.rho else ''}"
 
 
-def _shortest(value: float) -> str:
+def _shortest_decimal(value: float) -> str:
     return repr(value).removesuffix(".0")
 
 

@@ -16,11 +16,10 @@ from types import MappingProxyType
 from typing import Any
 
 from dpcausal.errors import LedgerDamagedError, LedgerError, LossError, ParameterError, with_signature_errors
-from dpcausal.privacy.budget import CallBudget, caveats_of, json_text, plain, worded
+from dpcausal.privacy.budget import CallBudget, caveats_of, event_fields, json_text, plain
 from dpcausal.privacy.checks import check_budget, check_kind
 from dpcausal.privacy.composition import Remaining, Totals, remaining
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, exact_amount, loss_text
-from dpcausal.privacy.process_local import Uncopyable
 from dpcausal.privacy.sensitivity import PrivacyUnit, Relation, Unit
 from dpcausal.privacy.storage.entries import Entry, Verification
 from dpcausal.privacy.storage.lines import ANALYST_KEY, QUESTION_KEY, Account, Spends, first_line, written_cost
@@ -28,6 +27,7 @@ from dpcausal.privacy.storage.log import analyst_here, logged
 from dpcausal.privacy.storage.place import ledger_exists, place_of, refuse_lost, store_at
 from dpcausal.privacy.storage.store import LedgerStore, write_new
 from dpcausal.privacy.storage.witness import folder_of
+from dpcausal.privacy.unpicklable import Uncopyable
 
 __all__ = ["CallBudget", "Detail", "Entry", "Ledger", "Verification"]
 
@@ -282,7 +282,7 @@ class Ledger(Uncopyable):
         """
         store = self._open()
         check_kind(loss, self.budget)
-        members = worded(loss, zcdp, task, unit, unit_column, relation)
+        members = event_fields(loss, zcdp, task, unit, unit_column, relation)
         analyst = analyst_here(divided=bool(store.account_seen.parts))
         detail = {ANALYST_KEY: analyst, **detail} if analyst else detail
         detail = {**detail, QUESTION_KEY: key} if key else detail

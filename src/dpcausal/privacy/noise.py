@@ -60,9 +60,9 @@ def simulated_noise(seed: int) -> Iterator[None]:
     Examples
     --------
     >>> with simulated_noise(7):
-    ...     simulated()
+    ...     is_simulated()
     True
-    >>> simulated()
+    >>> is_simulated()
     False
     """
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
@@ -74,7 +74,7 @@ def simulated_noise(seed: int) -> Iterator[None]:
         _simulation.reset(token)
 
 
-def simulated() -> bool:
+def is_simulated() -> bool:
     return _simulation.get() is not None
 
 
@@ -181,7 +181,7 @@ def _certify(measurement: Any, sensitivity: float | int, limit: float) -> None:
         raise FenceError("the noise scale is too small for the stated sensitivity and loss")
 
 
-def _drawn(values: npt.NDArray[Any], scale: float, sensitivity: float, limit: float, *, gaussian: bool) -> Any:
+def _certified_draw(values: npt.NDArray[Any], scale: float, sensitivity: float, limit: float, *, gaussian: bool) -> Any:
     opendp = _opendp()
     integral = values.dtype == np.int64
     atoms = opendp.atom_domain(T="i64") if integral else opendp.atom_domain(T=float, nan=False)
@@ -202,7 +202,7 @@ def add_laplace(values: Reals, scale: float, *, sensitivity: float, epsilon: flo
     _fence_reals(values)
     if (simulation := _simulation.get()) is not None:
         return np.asarray(values + simulation.laplace(scale=scale, size=values.shape))
-    return np.asarray(_drawn(values, scale, sensitivity, epsilon, gaussian=False))
+    return np.asarray(_certified_draw(values, scale, sensitivity, epsilon, gaussian=False))
 
 
 def add_geometric(values: Integers, scale: float, *, sensitivity: int, epsilon: float) -> Integers:
@@ -214,7 +214,7 @@ def add_geometric(values: Integers, scale: float, *, sensitivity: int, epsilon: 
         success = -math.expm1(-1 / scale)
         noise = simulation.geometric(success, size=values.shape) - simulation.geometric(success, size=values.shape)
         return np.asarray(values + noise.astype(np.int64))
-    return np.asarray(_drawn(values, scale, sensitivity, epsilon, gaussian=False))
+    return np.asarray(_certified_draw(values, scale, sensitivity, epsilon, gaussian=False))
 
 
 def add_gaussian(values: Reals, scale: float, *, sensitivity: float, rho: float) -> Reals:
@@ -223,7 +223,7 @@ def add_gaussian(values: Reals, scale: float, *, sensitivity: float, rho: float)
     _fence_reals(values)
     if (simulation := _simulation.get()) is not None:
         return np.asarray(values + simulation.normal(scale=scale, size=values.shape))
-    return np.asarray(_drawn(values, scale, sensitivity, rho, gaussian=True))
+    return np.asarray(_certified_draw(values, scale, sensitivity, rho, gaussian=True))
 
 
 def add_discrete_gaussian(values: Integers, scale: float, *, sensitivity: float, rho: float) -> Integers:
@@ -235,7 +235,7 @@ def add_discrete_gaussian(values: Integers, scale: float, *, sensitivity: float,
     _fence_integers(values)
     if (simulation := _simulation.get()) is not None:
         return np.asarray(values + _simulated_discrete_gaussian(simulation, scale, values.shape))
-    return np.asarray(_drawn(values, scale, sensitivity, rho, gaussian=True))
+    return np.asarray(_certified_draw(values, scale, sensitivity, rho, gaussian=True))
 
 
 def _simulated_discrete_gaussian(simulation: PublicGenerator, scale: float, shape: tuple[int, ...]) -> Integers:

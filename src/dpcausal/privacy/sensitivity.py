@@ -182,7 +182,7 @@ class Query:
     __slots__ = ("_answer", "integral", "label", "sensitivity", "shape")
 
     def __init__(self, answer: Answer, sensitivity: Sensitivity, label: str) -> None:
-        hidden = _frozen(answer)
+        hidden = _frozen_copy(answer)
         if hidden is None:
             del answer  # the frame that raises holds no data
             raise FenceError(f"the answer of '{label}' must be int64 or finite float64: a statistic is total")
@@ -202,7 +202,7 @@ class Query:
     __reduce_ex__ = __getstate__ = __copy__ = __deepcopy__ = _refuse
 
 
-def _frozen(answer: Answer) -> npt.NDArray[Any] | None:
+def _frozen_copy(answer: Answer) -> npt.NDArray[Any] | None:
     array = np.asarray(answer)
     if array.dtype.kind in "iu" and array.dtype != np.uint64:
         hidden: npt.NDArray[Any] = array.astype(np.int64)

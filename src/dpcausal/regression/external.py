@@ -44,7 +44,7 @@ def external_code(action: Callable[[], Result], seed: int) -> Result:
     return alone(visit)
 
 
-def tried(action: Callable[[], Result], who: str, rule: str = "") -> Result:
+def try_external_code(action: Callable[[], Result], who: str, rule: str = "") -> Result:
     """Return ``action()``, which runs external code on simulated rows."""
     kind = ""
 

@@ -18,13 +18,13 @@ import numpy.typing as npt
 
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.privacy.process_local import ProcessLocal
+from dpcausal.privacy.unpicklable import ProcessLocal
 from dpcausal.regression.external import one_thread
 
 Reals = npt.NDArray[np.float64]
 
 
-def solved(system: Reals, right: Reals, ridge: float) -> Reals:
+def ridge_solution(system: Reals, right: Reals, ridge: float) -> Reals:
     """Return (system + μI)⁻¹ right; zeros where floats have no answer.  The system is written over."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
@@ -172,11 +172,13 @@ def fit(
         raise ParameterError("the range of the response must be finite with lower < upper")
     with np.errstate(all="ignore"), one_thread():
         if features is None and n <= EXACT_ROWS:
-            return Predictor(None, x.copy(), solved(gaussian_kernel(x, x, width), y, alpha), width, lower, upper)
-        features = features if features is not None else _drawn(width, generator)
+            return Predictor(
+                None, x.copy(), ridge_solution(gaussian_kernel(x, x, width), y, alpha), width, lower, upper
+            )
+        features = features if features is not None else _random_features(width, generator)
         places, index = features.places(x)
         system, moments = _normal_equations(features, places, index, y)
-        return Predictor(features, np.empty(0), solved(system, moments, alpha), width, lower, upper)
+        return Predictor(features, np.empty(0), ridge_solution(system, moments, alpha), width, lower, upper)
 
 
 def leave_one_out(
@@ -192,10 +194,10 @@ def leave_one_out(
     alpha = _checked_alpha(penalty, width, n)
     with np.errstate(all="ignore"), one_thread():
         if n <= EXACT_ROWS:
-            inverse = solved(gaussian_kernel(x, x, width), np.eye(n), alpha)
+            inverse = ridge_solution(gaussian_kernel(x, x, width), np.eye(n), alpha)
             # I − H = α (K + αI)⁻¹, so α cancels in the ratio.
             return finite((inverse @ y) / inverse.diagonal())
-        features = _drawn(width, generator)
+        features = _random_features(width, generator)
         places, index = features.places(x)
         system, moments = _normal_equations(features, places, index, y)
         system[np.diag_indices(features.size)] += alpha
@@ -253,7 +255,7 @@ def _normal_equations(features: FourierFeatures, places: Reals, index: Integers,
     return gram, moments
 
 
-def _drawn(width: float, generator: PublicGenerator | None) -> FourierFeatures:
+def _random_features(width: float, generator: PublicGenerator | None) -> FourierFeatures:
     if generator is None:
         raise ParameterError(f"above {EXACT_ROWS} rows random features are used: a public generator is needed")
     return draw_features(FEATURE_PAIRS, width, generator)

@@ -2,7 +2,7 @@
 
     R = (I − H)² U,  H = K (K + 0.6 α I)⁻¹,  K = Σ_t w_t F_t F_t'
 
-The terms F_t are those of ``kernel_terms.py``.  Their weights w_t maximise the marginal likelihood (MacKay 1992,
+The terms F_t are those of ``candidate_features.py``.  Their weights w_t maximise the marginal likelihood (MacKay 1992,
 Neural Computation 4(3); Wood & Fasiolo 2017, Biometrics 73(4)), so that idle columns get weight 0.  First slopes and
 wide curves are weighed, then at most ten further terms with the largest score statistics.  That is done without cuts,
 with cuts of one column, and with cuts across a line of several; the largest marginal likelihood decides, with a
@@ -21,7 +21,7 @@ from typing import Self
 
 import numpy as np
 
-from dpcausal.regression.kernel_terms import Columns, cut_terms, first_terms, lines_of, more_terms
+from dpcausal.regression.candidate_features import Columns, cut_terms, first_terms, lines_of, more_terms
 from dpcausal.regression.smoother import NEGLIGIBLE, Given, Reals, Smoothed, standardised
 
 MOST_ROWS = 20_000
@@ -82,7 +82,7 @@ class Learnt:
     @classmethod
     def of(cls, terms: list[Reals], U: Reals) -> Self:
         start = np.full(len(terms), 0.5 / max(len(terms), 1))
-        return cls(U, terms, *_weighed(terms, U, start, FIRST_ROUNDS))
+        return cls(U, terms, *_term_weights(terms, U, start, FIRST_ROUNDS))
 
     def scores(self, more: Sequence[Reals]) -> Reals:
         """Return for each further term how much more the likelihood grows with it than by chance, in deviations."""
@@ -101,7 +101,7 @@ class Learnt:
         terms = [*self.terms, *added]
         least, new = 0.01 / len(terms), np.full(len(added), 0.2 / len(terms))
         start = np.append(np.where(self.weights > 0, np.maximum(self.weights, least), 0.0), new)
-        return type(self)(self.U, terms, *_weighed(terms, self.U, start, ROUNDS))
+        return type(self)(self.U, terms, *_term_weights(terms, self.U, start, ROUNDS))
 
     def leaving(self) -> Callable[[Reals], Reals]:
         """Return the function that gives the residuals of columns of rows given the terms."""
@@ -118,7 +118,7 @@ class Learnt:
         return float(-0.5 * (self.U.shape[1] * spread + misfit))
 
     def side(self) -> SideFit:
-        return _smoothed(_together(self.terms, self.weights, len(self.U)), self.U)
+        return _side_fit(_together(self.terms, self.weights, len(self.U)), self.U)
 
 
 def max_likelihood_kernel(columns: Columns, slopes: list[Learnt], together: Reals) -> list[Learnt]:
@@ -130,11 +130,17 @@ def max_likelihood_kernel(columns: Columns, slopes: list[Learnt], together: Real
     more, cuts = more_terms(columns, together), cut_terms(columns, together)
     all_scores = [one.scores([*more, *cuts]) for one in slopes]
     sides = {
-        0: [one.with_terms(_chosen(more, scores[: len(more)])) for one, scores in zip(slopes, all_scores, strict=True)],
-        1: [one.with_terms(_chosen([*more, *cuts], scores)) for one, scores in zip(slopes, all_scores, strict=True)],
+        0: [
+            one.with_terms(_likely_terms(more, scores[: len(more)]))
+            for one, scores in zip(slopes, all_scores, strict=True)
+        ],
+        1: [
+            one.with_terms(_likely_terms([*more, *cuts], scores))
+            for one, scores in zip(slopes, all_scores, strict=True)
+        ],
     }
     if first := with_cuts(columns, slopes, SURE_FIRST):
-        sides[2] = [one.with_terms(_chosen([*more, *cuts], one.scores([*more, *cuts]))) for one in first]
+        sides[2] = [one.with_terms(_likely_terms([*more, *cuts], one.scores([*more, *cuts]))) for one in first]
     each = places(columns, len(together))
     return sides[max(sides, key=lambda looks: sum(one.evidence() for one in sides[looks]) - looks * each)]
 
@@ -143,7 +149,7 @@ def with_cuts(columns: Columns, sides: list[Learnt], sure: float) -> list[Learnt
     """Return the sides with the cuts of which what they leave is sure, all together; none if there is none."""
     cuts = cut_terms(columns, np.hstack([one.leaving()(one.U) for one in sides]), along_pairs=True)
     scores = sum((one.scores(cuts) for one in sides), np.zeros(len(cuts)))
-    taken = _chosen(cuts, scores, sure * places(columns, len(sides[0].U)))
+    taken = _likely_terms(cuts, scores, sure * places(columns, len(sides[0].U)))
     return [one.with_terms(taken) for one in sides if taken]
 
 
@@ -151,7 +157,7 @@ def places(columns: Columns, rows: int) -> float:
     return math.log(max(2, rows * lines_of(columns)))
 
 
-def _chosen(terms: Sequence[Reals], scores: Reals, least: float = LEAST_SCORE) -> list[Reals]:
+def _likely_terms(terms: Sequence[Reals], scores: Reals, least: float = LEAST_SCORE) -> list[Reals]:
     order = np.argsort(-scores, kind="stable")[:MOST_ADDED]
     return [terms[place] for place in order if scores[place] > least]
 
@@ -161,7 +167,7 @@ def _together(terms: Sequence[Reals], weights: Reals, n: int) -> Reals:
     return np.hstack(weighted) if weighted else np.empty((n, 0))
 
 
-def _weighed(terms: Sequence[Reals], U: Reals, weights: Reals, rounds: int) -> tuple[Reals, float]:
+def _term_weights(terms: Sequence[Reals], U: Reals, weights: Reals, rounds: int) -> tuple[Reals, float]:
     """Return the terms' weights and the variance of the noise, of all responses together, after so many updates.
 
     w_t ← |m_t|² / γ_t with m_t the mean of the term's coefficients and γ_t its effective degrees of freedom.
@@ -190,7 +196,7 @@ def _weighed(terms: Sequence[Reals], U: Reals, weights: Reals, rounds: int) -> t
     return weights * alive, noise
 
 
-def _smoothed(features: Reals, U: Reals) -> SideFit:
+def _side_fit(features: Reals, U: Reals) -> SideFit:
     n = len(U)
     values, vectors = np.linalg.eigh(features.T @ features)
     positive = values > 1e-9 * values[-1] if values.size else np.zeros(0, dtype=bool)

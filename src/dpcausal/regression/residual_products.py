@@ -22,7 +22,7 @@ import numpy.typing as npt
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 from dpcausal.regression.external import one_thread
-from dpcausal.regression.kernel_ridge import solved
+from dpcausal.regression.kernel_ridge import ridge_solution
 
 Reals = npt.NDArray[np.float64]
 Chunks = Callable[[], Iterator[tuple[slice, Reals]]]
@@ -48,7 +48,7 @@ def others_bound(penalty: float) -> float:
     return 2 * B * (2 + B) * _UP
 
 
-def rounding(rows: int, penalty: float) -> float:
+def rounding_error(rows: int, penalty: float) -> float:
     """Return how far a computed residual is from the exact one, whatever the data: claim ``residual-rounding``.
 
     With p ≤ 512 features, u = 2⁻⁵³, g = (8200 + n/8192) u the error of sums, s = p (3p + 2) u that of the solution:
@@ -61,7 +61,7 @@ def rounding(rows: int, penalty: float) -> float:
 
 
 def _product_error(rows: int, penalty: float) -> float:
-    largest, error = 1 + norm_bound(penalty), rounding(rows, penalty)
+    largest, error = 1 + norm_bound(penalty), rounding_error(rows, penalty)
     return (2 * largest * error + error**2 + (largest + error) ** 2 * _UNIT) * _UP
 
 
@@ -96,7 +96,7 @@ def resample_sum_sensitivity(rows: int, penalty: float | None) -> Sensitivity:
     if penalty is None:
         error = _sum_error(rows, _UNIT, 1.0)
     else:
-        each = (rounding(rows, penalty) + 2 * _UNIT * (2 + norm_bound(penalty))) * _UP
+        each = (rounding_error(rows, penalty) + 2 * _UNIT * (2 + norm_bound(penalty))) * _UP
         error = _sum_error(rows, each, 1 + norm_bound(penalty))
     return _sensitivity(resample_sum_bound(rows, penalty) + 2 * error, Norm.LINF, "resample-product-sum")
 
@@ -113,7 +113,7 @@ def fit_weights(chunks: Chunks, responses: Reals, penalty: float) -> Reals:
         if gram is None:
             raise ParameterError("a regression needs at least one row")
         # Positive definite by a margin of a, so it never fails.
-        return solved(gram, moments, len(responses) * _checked_penalty(penalty) / 2)
+        return ridge_solution(gram, moments, len(responses) * _checked_penalty(penalty) / 2)
 
 
 def fitted_residuals(chunks: Chunks, responses: Reals, weights: Reals) -> Reals:

@@ -100,10 +100,12 @@ def smooth(given: Given, responses: Reals, shape: Shape, generator: PublicGenera
     width = _width(given.numbers.shape[1] + given.levels.shape[1], shape)
     exact = _has_few_rows(n, z.shape[1], shape)
     if not exact:
-        width = _narrowed(z, levels, width, shape, U, generator)
+        width = _kernel_width(z, levels, width, shape, U, generator)
     features = _Features(z, levels, width, shape, generator)
-    values, vectors, projected = _exact(z, levels, width, shape, U) if exact else _streamed(features, U)
-    alpha = max(LEAST_SHARE, UNDERSMOOTHING * _unexplained(U, projected, values))
+    values, vectors, projected = (
+        _kernel_decomposition(z, levels, width, shape, U) if exact else _feature_decomposition(features, U)
+    )
+    alpha = max(LEAST_SHARE, UNDERSMOOTHING * _unexplained_share(U, projected, values))
     shrunk = alpha / (values + alpha)
     if exact:
         R = vectors @ (shrunk[:, None] * projected)
@@ -124,7 +126,7 @@ def _has_few_rows(n: int, numbers: int, shape: Shape) -> bool:
     return n <= max(EXACT_ROWS, _pairs(numbers, shape) * numbers if shape == "additive" else 0)
 
 
-def _unexplained(U: Reals, projected: Reals, values: Reals) -> float:
+def _unexplained_share(U: Reals, projected: Reals, values: Reals) -> float:
     n, shrunk = len(U), 1 / (values + 1)
     left = (U**2).sum(axis=0) - (projected**2 * (1 - shrunk**2)[:, None]).sum(axis=0)
     freedom = max(1 - float(np.sum(values * shrunk)) / n, 0.05)
@@ -133,7 +135,9 @@ def _unexplained(U: Reals, projected: Reals, values: Reals) -> float:
     return float(np.clip(known.min(initial=1.0), LEAST_SHARE, 1.0))
 
 
-def _narrowed(z: Reals, levels: Integers, width: float, shape: Shape, U: Reals, generator: PublicGenerator) -> float:
+def _kernel_width(
+    z: Reals, levels: Integers, width: float, shape: Shape, U: Reals, generator: PublicGenerator
+) -> float:
     """Return the width, a third or a ninth of it: the first unless a narrower one leaves clearly less unexplained.
 
     *Clearly*: by ``CLEARLY`` of the variance, for the ninth by 40/n more, in up to ``TRIAL_ROWS`` rows.  A kernel that
@@ -142,8 +146,10 @@ def _narrowed(z: Reals, levels: Integers, width: float, shape: Shape, U: Reals, 
     rows = np.linspace(0, len(z) - 1, min(len(z), TRIAL_ROWS)).astype(np.int64)
     best, least = width, math.inf
     for trial, gain in ((width, 0.0), (width / 3, CLEARLY), (width / 9, CLEARLY + 40 / rows.size)):
-        values, _, projected = _streamed(_Features(z[rows], levels[rows], trial, shape, generator), U[rows])
-        share = _unexplained(U[rows], projected, values)
+        values, _, projected = _feature_decomposition(
+            _Features(z[rows], levels[rows], trial, shape, generator), U[rows]
+        )
+        share = _unexplained_share(U[rows], projected, values)
         if share < least - gain:
             best, least = trial, share
     return best
@@ -164,7 +170,9 @@ def _with_indicators(z: Reals, levels: Integers) -> Reals:
     return np.hstack(columns)
 
 
-def _exact(z: Reals, levels: Integers, width: float, shape: Shape, U: Reals) -> tuple[Reals, Reals, Reals]:
+def _kernel_decomposition(
+    z: Reals, levels: Integers, width: float, shape: Shape, U: Reals
+) -> tuple[Reals, Reals, Reals]:
     K = np.zeros((len(z), len(z))) if shape == "additive" else np.ones((len(z), len(z)))
     for column in z.T:
         part = np.exp(-0.5 * (np.subtract.outer(column, column) / width) ** 2)
@@ -172,22 +180,22 @@ def _exact(z: Reals, levels: Integers, width: float, shape: Shape, U: Reals) -> 
     for codes in levels.T:
         K += np.equal.outer(codes, codes)
     K += LINEAR * (z @ z.T)
-    values, vectors = _decomposed(K)
+    values, vectors = _eigen_decomposition(K)
     return values, vectors, vectors.T @ U
 
 
-def _streamed(features: _Features, U: Reals) -> tuple[Reals, Reals, Reals]:
+def _feature_decomposition(features: _Features, U: Reals) -> tuple[Reals, Reals, Reals]:
     gram, moments = np.zeros((features.size, features.size)), np.zeros((features.size, U.shape[1]))
     for part, rows in features.chunks():
         gram += rows.T @ rows
         moments += rows.T @ U[part]
-    values, vectors = _decomposed(gram)
+    values, vectors = _eigen_decomposition(gram)
     positive = values > 1e-10 * float(values[-1])
     values, vectors = values[positive], vectors[:, positive]
     return values, vectors, (vectors.T @ moments) / np.sqrt(values)[:, None]
 
 
-def _decomposed(matrix: Reals) -> tuple[Reals, Reals]:
+def _eigen_decomposition(matrix: Reals) -> tuple[Reals, Reals]:
     from scipy.linalg import eigh
 
     values, vectors = eigh(matrix, check_finite=False, driver="evd", overwrite_a=True)

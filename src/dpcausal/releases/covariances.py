@@ -13,7 +13,7 @@ def of_factors(a: Reals, b: Reals) -> Reals:
     return np.asarray(a[:, None, :, None] * b[None, :, None, :])
 
 
-def floored(covariance: Reals, least: float = LEAST_LEFT) -> tuple[Reals, Reals]:
+def with_eigenvalue_floor(covariance: Reals, least: float = LEAST_LEFT) -> tuple[Reals, Reals]:
     """Return a covariance without eigenvalues near 0, and its inverse root."""
     if covariance.size == 1:  # of two levels, in a fraction of the time
         one = np.maximum(covariance, least)
@@ -23,7 +23,7 @@ def floored(covariance: Reals, least: float = LEAST_LEFT) -> tuple[Reals, Reals]
     return (vectors * values) @ vectors.T, (vectors / np.sqrt(values)) @ vectors.T
 
 
-def ridged(spread: Reals) -> Reals:
+def with_ridge(spread: Reals) -> Reals:
     """Return covariances, shape (…, k, k), that no released value makes singular."""
     ridge = 1e-12 * np.maximum(np.trace(spread, axis1=-2, axis2=-1), 1.0)
     return np.asarray(spread + ridge[..., None, None] * np.eye(spread.shape[-1]))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from dpcausal.codec import storable
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.releases.covariances import LEAST_LEFT, floored, of_factors, ridged
+from dpcausal.releases.covariances import LEAST_LEFT, of_factors, with_eigenvalue_floor, with_ridge
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form, cut_in, cut_written
 from dpcausal.statistics.level_moments import features, row_entries
@@ -166,7 +166,7 @@ class NoisyWhitened(Release):
         if given not in self._given:
             inside = np.array([place for z in given for place in range(*self.block(z).indices(len(C)))], dtype=np.intp)
             whole = np.ix_(inside, inside)
-            root = floored(C[whole], LEAST_EIGENVALUE)[1]
+            root = with_eigenvalue_floor(C[whole], LEAST_EIGENVALUE)[1]
             self._given[given] = inside, root @ root, N[whole]
         inside, inverse, among = self._given[given]
         if own.stop - own.start == 1:  # of two levels, in a third of the time
@@ -179,7 +179,7 @@ class NoisyWhitened(Release):
             self._lefts[x, given] = left_over
             return left_over
         slopes = C[own, inside] @ inverse
-        spread, root = floored(C[own, own] - slopes @ C[inside, own])
+        spread, root = with_eigenvalue_floor(C[own, own] - slopes @ C[inside, own])
         noise = root @ (N[own, own] + slopes @ among @ slopes.T) @ root
         left_over = self._lefts[x, given] = _Left(slopes, slopes @ among, inside, root, noise, root @ spread @ root)
         return left_over
@@ -212,7 +212,7 @@ class NoisyWhitened(Release):
         else:
             spread, flat = (sampling / self.count + noise).reshape(p * q, p * q), h.ravel()
             squared, added = float(flat @ flat), float(np.trace(spread))
-            statistic = float(flat @ np.linalg.solve(ridged(spread + left / flat.size * np.eye(flat.size)), flat))
+            statistic = float(flat @ np.linalg.solve(with_ridge(spread + left / flat.size * np.eye(flat.size)), flat))
         result = Residual(statistic, p * q, squared - added - left, upper_tail(statistic, p * q), added)
         self._residuals[x, y, given] = tuple(result)
         return result
@@ -282,7 +282,7 @@ class NoisyWhitened(Release):
                 spread = sampling / self.count + noise * noise * cross
                 spread = spread.transpose(0, 1, 3, 2, 4).reshape(-1, p * q, p * q)
                 flat, column = h.reshape(-1, 1, p * q), h.reshape(-1, p * q, 1)
-                statistics = (flat @ np.linalg.solve(ridged(spread), column)).ravel()
+                statistics = (flat @ np.linalg.solve(with_ridge(spread), column)).ravel()
                 added = np.trace(spread, axis1=1, axis2=2)
                 strengths = (flat @ column).ravel() - added
                 columns = statistics, strengths, upper_tails(statistics, p * q), added

@@ -13,7 +13,7 @@ from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.privacy.loss import NoPrivacy
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Relation, Unit
-from dpcausal.releases.saved import Form, guarantee_from_json, written
+from dpcausal.releases.saved import Form, guarantee_dict, guarantee_from_json
 from dpcausal.result import Guarantee, TextResult, plain
 
 FORMAT = 1
@@ -124,7 +124,7 @@ class Release(TextResult, ABC):
         """Return the released numbers and the guarantee as JSON's types; amounts of the loss are exact fractions."""
         return {
             "format": FORMAT, "kind": self.kind, "names": list(self.names), "n": self.n, **self.numbers(),
-            "guarantee": written(self.guarantee),
+            "guarantee": guarantee_dict(self.guarantee),
         }  # fmt: skip
 
     @staticmethod

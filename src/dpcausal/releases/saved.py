@@ -111,7 +111,7 @@ class Form:
         return Fraction(self._of(str, name, lambda text: FRACTION.fullmatch(text) is not None))
 
 
-def written(guarantee: Guarantee) -> dict[str, Any]:
+def guarantee_dict(guarantee: Guarantee) -> dict[str, Any]:
     return guarantee.to_dict() | {"loss": _loss_written(guarantee.loss)}
 
 

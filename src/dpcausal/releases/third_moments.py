@@ -8,7 +8,7 @@ import numpy as np
 
 from dpcausal.codec import storable
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.releases.covariances import floored, of_factors
+from dpcausal.releases.covariances import of_factors, with_eigenvalue_floor
 from dpcausal.releases.level_moments import LEAST_SHARE, Columns, NoisyWhitened, Reals
 from dpcausal.releases.saved import Form
 from dpcausal.statistics.level_moments import Triple, constant, features, third_entries
@@ -78,7 +78,7 @@ class NoisyTriples(NoisyWhitened):
             one, other = (features(np.array(self.shares[place])) for place in (z, w))
             alone = np.hstack([np.ones((len(weight), 1)), np.repeat(one, len(other), 0), np.tile(other, (len(one), 1))])
             products = np.einsum("ai,bj->abij", one, other).reshape(len(weight), -1)
-            inverse = floored(alone.T @ (weight[:, None] * alone))[1]
+            inverse = with_eigenvalue_floor(alone.T @ (weight[:, None] * alone))[1]
             slopes = inverse @ inverse @ (alone.T @ (weight[:, None] * products))
             left = products - alone @ slopes
             values, vectors = np.linalg.eigh(left.T @ (weight[:, None] * left))
@@ -125,7 +125,9 @@ class NoisyTriples(NoisyWhitened):
         ny = other.root @ self._noise[self.block(y), self.block(y)] @ other.root
         more = of_factors(bx @ among @ bx.T, ny) + of_factors(nx, by @ among @ by.T)
         more += variance * float(np.trace(among @ among)) * of_factors(nx, ny)
-        sampling = of_factors(floored(one.spread - bx @ bx.T)[0], floored(other.spread - by @ by.T)[0])
+        sampling = of_factors(
+            with_eigenvalue_floor(one.spread - bx @ bx.T)[0], with_eigenvalue_floor(other.spread - by @ by.T)[0]
+        )
         return h - bx @ by.T, sampling, noise + variance * more
 
     def by_name(self) -> Self:

@@ -43,7 +43,7 @@ def clip_rows(rows: Reals, radius: float, bits: int) -> Reals:
 
 def second_moments(grid_rows: Reals) -> Reals:
     """Return Σ_r x x' of rows on the grid as one row, whose length is the Frobenius norm."""
-    return packed(grid_rows.T @ grid_rows)
+    return packed_triangle(grid_rows.T @ grid_rows)
 
 
 def gram(grid_rows: Reals) -> Reals:
@@ -65,7 +65,7 @@ def gram(grid_rows: Reals) -> Reals:
     return product
 
 
-def packed(matrix: Reals) -> Reals:
+def packed_triangle(matrix: Reals) -> Reals:
     """Return a symmetric matrix of whole numbers as one row: the diagonal, then √2 times the upper triangle."""
     return scaled(upper_of(matrix), len(matrix))
 
@@ -78,7 +78,7 @@ def scaled(upper: npt.NDArray[np.float64 | np.int64], columns: int) -> Reals:
     return np.concatenate([upper[:columns], math.sqrt(2) * upper[columns:]])
 
 
-def unpacked(row: Reals, columns: int) -> Reals:
+def unpacked_matrix(row: Reals, columns: int) -> Reals:
     matrix = np.zeros((columns, columns))
     upper = np.triu_indices(columns, 1)
     matrix[upper] = row[columns:] / math.sqrt(2)

@@ -130,15 +130,17 @@ def wald_tests_correlated(counts: Reals, factors: Reals, variances: Reals) -> li
     some = usable.any(axis=1)
     whole = some & usable.all(axis=1)
     places = np.flatnonzero(whole).tolist()
-    for place, one in zip(places, _correlated(counts[whole], factors[whole]) if places else (), strict=True):
+    for place, one in zip(places, _correlated_tests(counts[whole], factors[whole]) if places else (), strict=True):
         tests[place] = one
     for place in np.flatnonzero(some & ~whole).tolist():
         usable_here = usable[place]
-        (tests[place],) = _correlated(counts[place][None, :, :, usable_here], factors[place][None, :, :, usable_here])
+        (tests[place],) = _correlated_tests(
+            counts[place][None, :, :, usable_here], factors[place][None, :, :, usable_here]
+        )
     return tests
 
 
-def _correlated(counts: Reals, factors: Reals) -> Iterator[Wald]:
+def _correlated_tests(counts: Reals, factors: Reals) -> Iterator[Wald]:
     tests, strata = len(counts), counts.shape[3]
     stacked = np.ascontiguousarray(np.moveaxis(counts, 3, 1)).reshape(-1, *counts.shape[1:3])
     noise = np.moveaxis(factors, 3, 1).reshape(*stacked.shape, -1)

@@ -31,12 +31,12 @@ from dpcausal.errors import (
 )
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss
-from dpcausal.privacy.process_local import Uncopyable
 from dpcausal.privacy.storage.place import ledger_exists, refuse_lost
 from dpcausal.privacy.storage.postgres import Address
+from dpcausal.privacy.unpicklable import Uncopyable
 from dpcausal.study import tasks
-from dpcausal.study.report.build import write_report
 from dpcausal.study.report.findings import ReportInputs
+from dpcausal.study.report.write_report import write_report
 from dpcausal.study.status import (
     ANSWERED,
     BEYOND,

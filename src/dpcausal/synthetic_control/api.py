@@ -9,7 +9,7 @@ from dpcausal.core.run import Task, public_task
 from dpcausal.data.panels.panel import Panel
 from dpcausal.privacy.loss import Loss
 from dpcausal.synthetic_control.method import SyntheticMethod
-from dpcausal.synthetic_control.methods import METHODS, chosen
+from dpcausal.synthetic_control.methods import METHODS, choose_method
 from dpcausal.synthetic_control.question import OneTreated, Treated
 from dpcausal.synthetic_control.result import SyntheticControl
 
@@ -96,7 +96,7 @@ def synthetic_control(
     """
     public.reject_misplaced_options(misplaced, method, METHODS, synthetic_control)
     question = OneTreated.of(panel, target, coverage, inference, force, start)
-    return question, chosen(method, question.panel, loss)
+    return question, choose_method(method, question.panel, loss)
 
 
 @public_task
@@ -134,5 +134,5 @@ def synthetic_controls(
     """
     public.reject_misplaced_options(misplaced, method, METHODS, synthetic_controls)
     question = Treated.of(panel, None, coverage, inference, force, start)
-    way = chosen(method, question.panel, loss)
+    way = choose_method(method, question.panel, loss)
     return question, way

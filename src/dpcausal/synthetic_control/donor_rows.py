@@ -130,7 +130,7 @@ def _rule(name: str, past: Reals, ahead: int, places: Reals) -> Reals:
     return line
 
 
-def tried(past: Reals, ahead: int, places: Reals | None = None) -> tuple[Reals, Reals]:
+def forecast_trials(past: Reals, ahead: int, places: Reals | None = None) -> tuple[Reals, Reals]:
     """Return each rule's mean squared error on pasts of shape (T0, n), and its forecast of the later mean: (3, n) each.
 
     Errors are of forecasts of at most ``ahead`` periods from each origin of the second half.  Column by column, each
@@ -159,7 +159,7 @@ def tried(past: Reals, ahead: int, places: Reals | None = None) -> tuple[Reals, 
 
 
 def own_means(past: Reals, ahead: int, places: Reals | None = None) -> Reals:
-    squares, later = tried(past, ahead, places)
+    squares, later = forecast_trials(past, ahead, places)
     best = np.argmin(squares, axis=0)
     return np.asarray(later[best, np.arange(past.shape[1])])
 
@@ -167,7 +167,7 @@ def own_means(past: Reals, ahead: int, places: Reals | None = None) -> Reals:
 def donor_free(past: Reals, ahead: int, places: Reals | None = None) -> TargetOnlyForecast:
     """Return the forecast of the next ``ahead`` periods; ``past`` has at least one, on the scale [−1, 1]."""
     at = np.arange(len(past) + ahead, dtype=np.float64) if places is None else places
-    squares, _ = tried((past - past[-1])[:, None], ahead, at)
+    squares, _ = forecast_trials((past - past[-1])[:, None], ahead, at)
     errors = dict(zip(RULES, np.sqrt(squares[:, 0]).tolist(), strict=True))
     best = min(errors, key=errors.__getitem__)
     least = NO_ERROR * float(np.abs(past - past[-1]).max())

@@ -176,7 +176,7 @@ class Law:
         G⁻¹(level)/G⁻¹(share + ξ) times as far, and holds G of that.
         """
         nodes, masses = np.polynomial.hermite_e.hermegauss(41)
-        ratios = [self.ratio(believed(share + deviation * node, share)) for node in nodes.tolist()]
+        ratios = [self.ratio(believed_share(share + deviation * node, share)) for node in nodes.tolist()]
         low, high = coverage, 1 - (1 - coverage) / 64
         for _ in range(40):
             middle = (low + high) / 2
@@ -186,7 +186,7 @@ class Law:
         return high
 
 
-def believed(share: float, wanted: float) -> float:
+def believed_share(share: float, wanted: float) -> float:
     """Return a released share of donors within a ratio, as far as it is believed where ``wanted`` were expected."""
     return min(max(share, LEAST_HELD), 1 - (1 - wanted) / 4)
 
@@ -234,7 +234,7 @@ def release_reach(
     second = 1 - _mechanism(losses[1])(query, allotment, losses[1]) / (FULL * total)
     if second < LEAST_HELD:
         return None
-    return ratio * law.ratio(law.level(coverage, share, deviation)) / law.ratio(believed(second, share))
+    return ratio * law.ratio(law.level(coverage, share, deviation)) / law.ratio(believed_share(second, share))
 
 
 def release_pvalue(

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import dpcausal as dpc
-from dpcausal.data.panels.periods import coded, labels_in_order, period_label, unit_name
+from dpcausal.data.panels.periods import coded_labels, labels_in_order, period_label, unit_name
 from dpcausal.errors import DpCausalError, ParameterError, SchemaError
 from tests.synthetic_control.neighbours import plan_of
 
@@ -51,13 +51,13 @@ def test_units_keep_their_names_and_nulls_have_none() -> None:
 
 
 def test_codes_follow_first_appearance_and_take_what_has_no_hash() -> None:
-    codes, names = coded([["b", "a", None], ["b", [1]]], 5, unit_name)
+    codes, names = coded_labels([["b", "a", None], ["b", [1]]], 5, unit_name)
     assert codes.tolist() == [0, 1, -1, 0, 2] and names == ["b", "a", "[1]"]
 
 
 def test_true_is_not_the_unit_one_and_a_decimal_is_its_number() -> None:
     values = [1, True, 1.0, "1", Decimal("1.00"), np.bool_(True), Decimal("0.5"), np.float32(1)]
-    codes, names = coded([values], 8, unit_name)
+    codes, names = coded_labels([values], 8, unit_name)
     assert codes.tolist() == [0, 1, 0, 2, 0, 1, 3, 0] and names == [1, "True", "1", "0.5"]
 
 
@@ -85,7 +85,7 @@ def test_a_name_is_that_of_its_own_value_and_not_of_an_equal_one_before() -> Non
     ):  # fmt: skip
         names = [name(value) for value in values]
         assert names[0] != names[1]
-        assert coded([values], 2, name)[1] == names and coded([values[::-1]], 2, name)[1] == names[::-1]
+        assert coded_labels([values], 2, name)[1] == names and coded_labels([values[::-1]], 2, name)[1] == names[::-1]
 
 
 def test_a_unit_without_a_text_is_nobody() -> None:
@@ -101,9 +101,9 @@ def test_units_and_times_of_any_kind_are_coded() -> None:
         def __hash__(self) -> int:
             raise RuntimeError("no hash")
 
-    codes, _ = coded([["a", Unhashed(), "a"]], 3, unit_name)
+    codes, _ = coded_labels([["a", Unhashed(), "a"]], 3, unit_name)
     assert codes.tolist() == [0, 1, 0]
-    assert coded([[1, Unhashed()]], 2, period_label)[0].tolist() == [0, -1]
+    assert coded_labels([[1, Unhashed()]], 2, period_label)[0].tolist() == [0, -1]
     assert str(unit_name(10**5000)).startswith("0x") and unit_name(10**300) == 10**300
 
 

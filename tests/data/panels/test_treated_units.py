@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.data.panels.treated_units import checked, membership
+from dpcausal.data.panels.treated_units import checked_treated, membership
 from dpcausal.errors import ParameterError
 
 NAMES: tuple[Any, ...] = (None, -5, 0, 3, 3.5, 7, "", "3", "03", "3.5", "7e0", "a", "b", "nan", "9" * 400, "0x1f", True)
@@ -25,15 +25,19 @@ NAMES: tuple[Any, ...] = (None, -5, 0, 3, 3.5, 7, "", "3", "03", "3.5", "7e0", "
 )
 def test_a_rule_is_true_of_the_names_that_python_says(rule: str, target: Any, true_of: set[Any]) -> None:
     """Numbers are compared with numbers and texts that are plain numbers, texts with texts, a null with nothing."""
-    holds = membership(checked(rule, [target], "state"), as_text=False)
+    holds = membership(checked_treated(rule, [target], "state"), as_text=False)
     assert {name for name in NAMES if name is not True and holds(name)} == true_of
     assert not holds(None)
 
 
 def test_two_ways_to_write_a_rule_are_one_and_another_rule_is_another() -> None:
-    first = checked("state <= 9 and state >= 2 and state in [3, 2, 3]", [3], "state")
-    assert first == checked("unit in (2, 3) and unit >= 2 and unit <= 9", [2], "place") == checked(str(first), [3])
-    assert first != checked("unit in (2, 3) and unit >= 2", [2])
+    first = checked_treated("state <= 9 and state >= 2 and state in [3, 2, 3]", [3], "state")
+    assert (
+        first
+        == checked_treated("unit in (2, 3) and unit >= 2 and unit <= 9", [2], "place")
+        == checked_treated(str(first), [3])
+    )
+    assert first != checked_treated("unit in (2, 3) and unit >= 2", [2])
 
 
 @pytest.mark.parametrize(
@@ -43,14 +47,14 @@ def test_two_ways_to_write_a_rule_are_one_and_another_rule_is_another() -> None:
 )  # fmt: skip
 def test_what_is_no_rule_or_leaves_the_target_out_is_refused(rule: Any) -> None:
     with pytest.raises(ParameterError, match="treated must"):
-        checked(rule, [3], "unit")
+        checked_treated(rule, [3], "unit")
 
 
 def test_names_are_told_apart_as_a_frame_tells_them_apart() -> None:
-    named = checked([3, "b"], ["b"])
+    named = checked_treated([3, "b"], ["b"])
     assert [membership(named, as_text)("3") for as_text in (False, True)] == [False, True]
     assert membership(named, False)(3) and not membership(named, True)(3)
-    assert checked((), [3, 4]) == (3, 4)
+    assert checked_treated((), [3, 4]) == (3, 4)
 
 
 @pytest.mark.parametrize("targets", [(1, 1.0), (1e16, 10**16), (1, np.float64(1))])

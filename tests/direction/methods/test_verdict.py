@@ -10,7 +10,7 @@ from scipy import stats
 from scipy.interpolate import CubicSpline
 
 import dpcausal as dpc
-from dpcausal.core.multiplicity import adjusted
+from dpcausal.core.multiplicity import adjusted_pvalues
 from dpcausal.direction import block_decisions as bits
 from dpcausal.direction.block_counts import Counts, cube_tail
 from dpcausal.direction.methods.verdict import arrow_pvalue, claims_of, decisions_of_blocks, default_blocks
@@ -206,7 +206,7 @@ NORMAL = [np.random.default_rng(seed).standard_normal((4, 133)) for seed in rang
     ([(np.maximum(u + v, -1.5), v) for u, v, _, _ in NORMAL], 8, 52),
     # x = a log y + noise is additive the wrong way round: without the test of ranks 55 of 60 blocks favour y.
     ([(u, np.exp(u + v)) for u, v, _, _ in NORMAL], 8, 52),
-    # y = zw is x²/4 less a square that x = z + w knows nothing of: without ``cancelled`` 58 of 60 favour x.
+    # y = zw is x²/4 less a square that x = z + w knows nothing of: without ``is_cancelled`` 58 of 60 favour x.
     ([(z + w + u / 2, z * w + v / 2) for z, w, u, v in NORMAL], 0, 39),
 ], ids=["cut effect", "monotone scales", "product of causes"])  # fmt: skip
 def test_pairs_without_a_direction_of_their_own_favour_neither_column(pairs: Any, least: int, most: int) -> None:
@@ -247,9 +247,9 @@ def test_parts_cancel_if_their_third_cumulants_do_whatever_the_scale(
     cubes = [stats.skew(part) * np.var(part) ** 1.5 for part in (explained, left)]
     assert found == (cubes[1] < 0 and abs(sum(cubes)) < 0.65 * max(map(abs, cubes)))
     for scale in (1.0, -3.0, 1e-3):
-        assert bits.cancelled(scale * (explained + left) + 5, scale * left) == found
-    assert not bits.cancelled(skewed + np.linspace(-9, 9, 400), np.linspace(-9, 9, 400))  # one part is not skewed
-    assert not bits.cancelled(np.ones(9), np.zeros(9))
+        assert bits.is_cancelled(scale * (explained + left) + 5, scale * left) == found
+    assert not bits.is_cancelled(skewed + np.linspace(-9, 9, 400), np.linspace(-9, 9, 400))  # one part is not skewed
+    assert not bits.is_cancelled(np.ones(9), np.zeros(9))
 
 
 def test_heaps_are_values_that_stick_out_of_their_neighbours() -> None:
@@ -418,7 +418,7 @@ def test_wrong_arrows_of_many_pairs_come_at_most_as_often_as_alpha() -> None:
         for _ in range(300):
             noisy = [cube_noise(rng.binomial(30, (1.0, 1.0, 0.05, 0.2)), 1.0) for _ in range(6)]
             pvalues = [arrow_pvalue(claims_of(counts, one, ("x", "y")), "x", "y") for one in noisy]
-            wrong += min(adjusted([*pvalues, *[1.0] * 6], "holm")) <= 0.1
+            wrong += min(adjusted_pvalues([*pvalues, *[1.0] * 6], "holm")) <= 0.1
     assert wrong / 300 < 0.1 + 6 * math.sqrt(0.09 / 300)
 
 

@@ -15,7 +15,7 @@ from dpcausal.discovery.pvalues import GraphTest
 from dpcausal.discovery.search.exact_score import MOMENTS_PENALTY, best_dag, class_of, local_score, local_scores
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.release_search import search, support
-from dpcausal.discovery.support import Support, supported, usual_redraws
+from dpcausal.discovery.support import Support, graph_with_support, usual_redraws
 from dpcausal.releases.counts import NoisyTable
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.statistics.strata import contingency
@@ -145,11 +145,11 @@ def test_what_could_not_be_tested_has_no_margin_support_or_arrow(kind: Any, monk
 def test_an_arrow_of_little_support_is_a_line_unless_knowledge_points_it() -> None:
     graph = dpc.Cpdag.from_dag("abcd", [("a", "b"), ("c", "b"), ("b", "d")])
     shares = Support(10, dict.fromkeys(graph.skeleton, 1.0), {("a", "b"): 0.4, ("c", "b"): 0.5, ("b", "d"): 0.0})
-    told = supported(graph, shares, Knowledge())
+    told = graph_with_support(graph, shares, Knowledge())
     assert told.directed == {("c", "b")} and told.skeleton == graph.skeleton
-    assert supported(graph, shares, Knowledge(forbidden=[("b", "a")])).directed == {("a", "b"), ("c", "b")}
-    assert supported(graph, shares, Knowledge(required=[("b", "d")])).directed == {("b", "d"), ("c", "b")}
-    assert supported(graph, None, Knowledge()) == graph
+    assert graph_with_support(graph, shares, Knowledge(forbidden=[("b", "a")])).directed == {("a", "b"), ("c", "b")}
+    assert graph_with_support(graph, shares, Knowledge(required=[("b", "d")])).directed == {("b", "d"), ("c", "b")}
+    assert graph_with_support(graph, None, Knowledge()) == graph
     sizes = ((8, 100), (30, 100), (30, 2_000), (30, 3_000))
     assert [usual_redraws(*size) for size in sizes] == [40, 16, 10, 0]
 

@@ -10,8 +10,8 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.discovery.search import dag_scores as orders
-from dpcausal.discovery.search.agreement import averaged
-from dpcausal.discovery.search.dag_scores import climbed, order_sampling, sets_of_parents
+from dpcausal.discovery.search.agreement import averaged_search
+from dpcausal.discovery.search.dag_scores import hill_climbed_edges, order_sampling, sets_of_parents
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.strongest_first import (
     START_BAR,
@@ -20,7 +20,7 @@ from dpcausal.discovery.search.strongest_first import (
     retained_pairs,
     strongest_first,
 )
-from dpcausal.discovery.support import calibrated
+from dpcausal.discovery.support import calibrated_support
 from dpcausal.privacy.noise import generator_from_seed
 
 CHAIN = {frozenset(pair) for pair in ("ab", "bc", "cd")}
@@ -43,9 +43,9 @@ def released(order: str = "abcd", epsilon: float = 1.0) -> Any:
 
 def test_climbing_joins_the_chain_and_minds_knowledge() -> None:
     release = released()
-    assert climbed(release, TERMS) == CHAIN
+    assert hill_climbed_edges(release, TERMS) == CHAIN
     known = dpc.Knowledge(forbidden=[("b", "c"), ("c", "b")], required=[("a", "d")])
-    bound = climbed(release, replace(TERMS, knowledge=known))
+    bound = hill_climbed_edges(release, replace(TERMS, knowledge=known))
     assert frozenset("ad") in bound and frozenset("bc") not in bound
 
 
@@ -54,25 +54,25 @@ def test_climbing_ends_where_gains_go_round() -> None:
     release = released()
     for seed in range(8):
         noise = np.triu(np.random.default_rng(seed).normal(0, 0.3 * release.count, release.matrix.shape), 1)
-        assert climbed(replace(release, matrix=release.matrix + noise + noise.T), replace(TERMS, alpha=0.9))
+        assert hill_climbed_edges(replace(release, matrix=release.matrix + noise + noise.T), replace(TERMS, alpha=0.9))
 
 
 def test_draws_of_little_noise_count_for_less_than_their_share(monkeypatch: Any) -> None:
     """A share of .6 is told as .6^.8 where noise is large, and as .6² where it is small, or none."""
     monkeypatch.setattr("dpcausal.discovery.search.agreement.order_sampling", lambda *asked: {})
-    assert [calibrated(0.6, w, 2.0, 0.0) for w in (5.0, 60.0, 70.0)] == [0.6**0.8, 0.6**0.8, 0.6]
-    assert calibrated(0.6, 84.0, 2.0, 0.0) == pytest.approx(0.6**1.44)
-    assert calibrated(0.6, 1e9, 2.0, 0.0) == calibrated(0.6, math.inf, 2.0, 0.0) == 0.6**2
-    assert calibrated(1.0, 1e9, 2.0, 0.0) == 1.0 and calibrated(1.0, 1e9, 2.0, 0.3) == 0.7
+    assert [calibrated_support(0.6, w, 2.0, 0.0) for w in (5.0, 60.0, 70.0)] == [0.6**0.8, 0.6**0.8, 0.6]
+    assert calibrated_support(0.6, 84.0, 2.0, 0.0) == pytest.approx(0.6**1.44)
+    assert calibrated_support(0.6, 1e9, 2.0, 0.0) == calibrated_support(0.6, math.inf, 2.0, 0.0) == 0.6**2
+    assert calibrated_support(1.0, 1e9, 2.0, 0.0) == 1.0 and calibrated_support(1.0, 1e9, 2.0, 0.3) == 0.7
     release = released(epsilon=0.02)
     faint = np.where(np.eye(len(release.matrix)) == 1, release.matrix, 0.06 * release.matrix)
     clear = replace(release, matrix=faint, deviation=release.count / 110)
-    shares, told = (averaged(one, TERMS, 16)[1].edges for one in (release, clear))
+    shares, told = (averaged_search(one, TERMS, 16)[1].edges for one in (release, clear))
     assert release.count / release.deviation < 60 and len({*shares.values()}) > 1 and len({*told.values()}) > 1
     draws = {both / 48 for both in range(33)}
     assert all(min(abs(share - one**0.8) for one in draws) < 1e-9 for share in shares.values())
     assert all(min(abs(share - one**2) for one in draws) < 1e-9 for share in told.values())
-    assert averaged(replace(release, deviation=0.0), TERMS, 2)[1].edges
+    assert averaged_search(replace(release, deviation=0.0), TERMS, 2)[1].edges
 
 
 def test_noisy_numbers_in_another_order_give_the_same_graph_and_support() -> None:
@@ -91,8 +91,8 @@ def test_noisy_numbers_in_another_order_give_the_same_graph_and_support() -> Non
 
 def test_what_one_search_never_joins_is_out(monkeypatch: Any) -> None:
     more = frozenset({*CHAIN, frozenset("ad")})
-    monkeypatch.setattr("dpcausal.discovery.search.agreement.climbed", lambda release, terms: more)
-    skeleton, shares = averaged(released(epsilon=0.1), TERMS, 4)
+    monkeypatch.setattr("dpcausal.discovery.search.agreement.hill_climbed_edges", lambda release, terms: more)
+    skeleton, shares = averaged_search(released(epsilon=0.1), TERMS, 4)
     assert 1 / 3 <= shares.edges[frozenset("ad")] < 0.5 and skeleton.edges == CHAIN
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.direction.methods import chosen
+from dpcausal.direction.methods import choose_method
 from dpcausal.direction.question import Columns, Pair
 from dpcausal.errors import LossError, ParameterError
 from dpcausal.mechanisms.gate import recording_gate
@@ -43,7 +43,7 @@ def plan(**arguments: Any) -> Any:
     """Return the planned method of a call at ε = 1."""
     method = spelled({"protect": "training", **arguments})["method"]
     asked = question(method=method)
-    return chosen(method, asked, dpc.PureDP(1))[0].plan(asked, dpc.PureDP(1))
+    return choose_method(method, asked, dpc.PureDP(1))[0].plan(asked, dpc.PureDP(1))
 
 
 @pytest.mark.proves("training-difference")

@@ -74,7 +74,7 @@ def test_without_weight_the_answer_is_the_donor_free_forecast() -> None:
     allotment = granted(loss)
     alone = np.array([70.0, -3.0])
     query = matched.matched_query(np.array([0]), np.zeros((1, 2)), by, loss)
-    released = matched.estimated(gaussian(query, allotment, loss), by, alone, 9.0, loss)
+    released = matched.estimate_from_sums(gaussian(query, allotment, loss), by, alone, 9.0, loss)
     assert released.change == pytest.approx(alone) and released.weight == 0
 
 
@@ -89,7 +89,7 @@ def test_the_stated_noise_is_the_noise(loss: dpc.PureDP | dpc.ZCDP) -> None:
         alone = np.array([200.0, -300.0])
         add: Any = l2_ball if isinstance(loss, dpc.PureDP) else gaussian
         query = matched.matched_query(weights, changes, by, loss)
-        found = [matched.estimated(add(query, allotment, loss), by, alone, 400.0, loss) for _ in range(runs)]
+        found = [matched.estimate_from_sums(add(query, allotment, loss), by, alone, 400.0, loss) for _ in range(runs)]
     stated = matched.noise_deviation(by, loss) / FULL
     rest = [1 - one.noise / stated * max(one.weight, 0) for one in found]
     raw = np.array([(one.change - alone * r) * stated / one.noise for one, r in zip(found, rest, strict=True)])

@@ -17,7 +17,7 @@ from dpcausal.data.coding import MISSING, check_declared, check_named, level_cod
 from dpcausal.data.columns import Bounded, Column, Levels
 from dpcausal.data.curator.suspects import likely_forms, suspects_of_levels, suspects_of_numbers, suspects_of_texts
 from dpcausal.data.persons import Persons, checked_weight
-from dpcausal.data.source import Collected, Kind, Source, guarded
+from dpcausal.data.source import Collected, Kind, Source, guarded_read
 from dpcausal.data.sources.origin import opened
 from dpcausal.errors import HiddenAnswerError, SchemaError
 
@@ -133,7 +133,7 @@ def _distinct_ids(source: Source, name: str) -> int:
     fields = source.declared(name).kind
     if not LIKE_ID.fullmatch(name) or fields not in (Kind.TEXT, Kind.INTEGER, Kind.OBJECT, Kind.FIELD):
         return 0
-    persons = guarded(
+    persons = guarded_read(
         lambda: Persons.of(source.collect([name]), name, fields is Kind.FIELD), "the column of ids cannot be read"
     )
     return persons.n if persons.n < int((persons.codes >= 0).sum()) else 0
@@ -145,8 +145,10 @@ def _checked(source: Source, name: str, column: Column, rows: int) -> ColumnChec
         raise SchemaError("the frame no longer has the rows that were counted")
     if isinstance(column, Bounded):
         unread = f"the {source.backend} columns cannot be read"
-        raw = without_codes(guarded(lambda: collected.numbers(name), unread), column)
-        texts = guarded(lambda: _texts(collected, name), unread) if source.declared(name).kind is Kind.FIELD else ()
+        raw = without_codes(guarded_read(lambda: collected.numbers(name), unread), column)
+        texts = (
+            guarded_read(lambda: _texts(collected, name), unread) if source.declared(name).kind is Kind.FIELD else ()
+        )
         outside = float((raw < column.lower).mean()), float((raw > column.upper).mean())
         absent = float(np.isnan(raw).mean())
         notes = (*_notes_of_numbers(raw, column, sum(outside), absent), *suspects_of_numbers(raw, column))
@@ -154,7 +156,7 @@ def _checked(source: Source, name: str, column: Column, rows: int) -> ColumnChec
         notes = (*notes, *_misread(source, collected, name, np.isnan(raw)))
         return ColumnCheck(name, column, *outside, absent, notes)
     fields = source.declared(name).kind is Kind.FIELD
-    codes = guarded(
+    codes = guarded_read(
         lambda: level_codes(collected, name, column, fields=fields),
         f"the {source.backend} columns cannot be read",
     )
@@ -191,7 +193,7 @@ def _undeclared(source: Source, collected: Collected, name: str, missing: NDArra
 
     if not missing.any():
         return ()
-    counts = guarded(counted, f"the {source.backend} columns cannot be read")
+    counts = guarded_read(counted, f"the {source.backend} columns cannot be read")
     named = [f"{value!r} in {_percent(count / len(missing))}" for value, count in counts.most_common(MOST_NAMED)]
     more = f" and {len(counts) - MOST_NAMED} others" if len(counts) > MOST_NAMED else ""
     return (f"values that are not declared, by share of the rows: {', '.join(named)}{more}",) if named else ()
@@ -205,7 +207,7 @@ def _misread(source: Source, collected: Collected, name: str, missing: NDArray[n
         fields = chain.from_iterable(collected.objects(name))
         return likely_forms(compress(fields, missing.tolist()))
 
-    return guarded(unread, f"the {source.backend} columns cannot be read")
+    return guarded_read(unread, f"the {source.backend} columns cannot be read")
 
 
 def _notes_of_numbers(raw: NDArray[np.float64], column: Bounded, outside: float, absent: float) -> tuple[str, ...]:

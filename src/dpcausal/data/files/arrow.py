@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from dpcausal.data.source import BATCH, Collected, Declared, Source, guarded
+from dpcausal.data.source import BATCH, Collected, Declared, Source, guarded_read
 from dpcausal.data.sources.frame import frame_source
 from dpcausal.errors import SchemaError
 
@@ -60,7 +60,7 @@ class ArrowSource(Source):
 
         self.backend = "parquet" if what == "Parquet" else "arrow"
         self._files, self._opened, self._unread = files, opened, f"file {path!r} cannot be read as {what}"
-        schemas = guarded(lambda: list(self._each(lambda file: file.schema_arrow)), self._unread)
+        schemas = guarded_read(lambda: list(self._each(lambda file: file.schema_arrow)), self._unread)
         typed = [frame_source(schema.empty_table()) for schema in schemas]
         self._typed, self.names = typed[0], typed[0].names
         try:  # files may keep the same values in types of other widths
@@ -80,10 +80,10 @@ class ArrowSource(Source):
         return self._typed.declared(name)
 
     def count(self) -> int:
-        return int(guarded(lambda: sum(self._each(lambda file: file.metadata.num_rows)), self._unread))
+        return int(guarded_read(lambda: sum(self._each(lambda file: file.metadata.num_rows)), self._unread))
 
     def evaluate(self, names: Sequence[str]) -> None:
-        guarded(lambda: deque(self.stream(names), maxlen=0), self._unread)
+        guarded_read(lambda: deque(self.stream(names), maxlen=0), self._unread)
 
     def collect(self, names: Sequence[str]) -> Collected:
         from pyarrow import concat_tables
@@ -93,7 +93,7 @@ class ArrowSource(Source):
             tables = self._each(lambda file: file.read(columns=list(names)).select(list(names)))
             return concat_tables(tables, promote_options="permissive")
 
-        return frame_source(guarded(table, self._unread)).collect(names)
+        return frame_source(guarded_read(table, self._unread)).collect(names)
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
         from pyarrow import Table

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.files.formats import PACKED, DataFile, Utf8Bytes, bytes_of
-from dpcausal.data.source import BATCH, Collected, Declared, Distinct, Kind, Source, guarded
+from dpcausal.data.source import BATCH, Collected, Declared, Distinct, Kind, Source, guarded_read
 from dpcausal.data.sources.frame import distinct
 from dpcausal.errors import SchemaError
 from dpcausal.privacy.sandbox import isolated_or_default
@@ -56,7 +56,7 @@ class FieldSource(Source):
     def __init__(self, path: Path, form: DataFile, unread: str) -> None:
         self._path, self._form = path, form
         self._unread = f"file {str(path)!r} cannot be read {unread}"
-        self.names = tuple(guarded(self.header, self._unread))
+        self.names = tuple(guarded_read(self.header, self._unread))
         if len(set(self.names)) < len(self.names):
             raise SchemaError(f"file {str(path)!r}: its first line must be a header, whose names differ")
 
@@ -71,12 +71,12 @@ class FieldSource(Source):
         return Declared(Kind.FIELD, self.backend)
 
     def count(self) -> int:
-        return guarded(lambda: sum(int(table.num_rows) for table in self.tables(self.names[:1])), self._unread)
+        return guarded_read(lambda: sum(int(table.num_rows) for table in self.tables(self.names[:1])), self._unread)
 
     def collect(self, names: Sequence[str]) -> Collected:
         from pyarrow import concat_tables
 
-        whole = guarded(lambda: concat_tables(list(self.tables(names))), self._unread)
+        whole = guarded_read(lambda: concat_tables(list(self.tables(names))), self._unread)
         return FieldColumns(whole, self._form, self.labels)
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
@@ -135,7 +135,7 @@ class CsvSource(FieldSource):
             with self._batches(self.names[:1]) as batches:
                 return sum(batch.num_rows for batch in batches)
 
-        size = guarded(lambda: self._path.stat().st_size, self._unread)
+        size = guarded_read(lambda: self._path.stat().st_size, self._unread)
         whole = self._path.suffix.lower() not in PACKED
         for block in _BLOCKS:
             self._block = block
@@ -143,7 +143,7 @@ class CsvSource(FieldSource):
                 return number
             if whole and size <= block:
                 break
-        return guarded(rows, self._unread)
+        return guarded_read(rows, self._unread)
 
 
 class JsonLinesSource(FieldSource):

@@ -19,7 +19,7 @@ from dpcausal.data.files.arrow import ArrowSource, IpcFile, opened_parquet
 from dpcausal.data.files.fields import CsvSource, JsonLinesSource
 from dpcausal.data.files.formats import JSON_LINES, PACKED, TEXTS, WORKBOOKS, DataFile, ending_of, members_of
 from dpcausal.data.files.packages import READERS, PackageSource, WorkbookSource
-from dpcausal.data.source import Source, guarded
+from dpcausal.data.source import Source, guarded_read
 from dpcausal.data.sources.arrays import ACCEPTED
 from dpcausal.data.sources.fingerprint import CLUSTER, DATABASE, absolute, files_of
 from dpcausal.data.sources.frame import frame_source
@@ -77,7 +77,7 @@ def _check_zip(path: Path) -> None:
         with ZipFile(path) as archive:
             return len(members_of(archive))
 
-    if (files := guarded(number, f"file {str(path)!r} cannot be read as a zip archive")) != 1:
+    if (files := guarded_read(number, f"file {str(path)!r} cannot be read as a zip archive")) != 1:
         text = f"{str(path)!r} must hold one file of text without a password, and holds {files}: unpack it"
         raise ParameterError(text, argument="data", rule="zip")
 
@@ -94,7 +94,7 @@ def _database(path: str, table: str) -> Source:
         return relation, reads_elsewhere(relation)
 
     named = f"table {table!r} of the DuckDB file {path!r}"
-    relation, elsewhere = guarded(opened, f"{named} cannot be opened to be read")
+    relation, elsewhere = guarded_read(opened, f"{named} cannot be opened to be read")
     if elsewhere:
         raise SchemaError(
             f"{named} is a view that reads other files, of which a change would not be seen: give the path of those "
@@ -114,4 +114,4 @@ def _cluster(master: str, what: str, name: str) -> Source:
     from dpcausal.data.sources.pyspark import opened, source
 
     rule = f"Spark cannot read the {what} {name!r} by {master!r} (it needs a Java, by JAVA_HOME)"
-    return source(guarded(lambda: opened(master, what, name), rule))
+    return source(guarded_read(lambda: opened(master, what, name), rule))

@@ -13,7 +13,7 @@ from typing import Any
 
 from dpcausal.data.files.fields import FieldColumns, FieldSource, field_of, table_of
 from dpcausal.data.files.formats import DataFile
-from dpcausal.data.source import BATCH, Collected, guarded
+from dpcausal.data.source import BATCH, Collected, guarded_read
 from dpcausal.errors import MissingDependencyError, ParameterError
 
 READERS = {
@@ -46,10 +46,10 @@ class PackageSource(FieldSource):
             columns, _ = self._read()
             return len(next(iter(columns.values()))) if columns else 0
 
-        return guarded(rows, self._unread)
+        return guarded_read(rows, self._unread)
 
     def collect(self, names: Sequence[str]) -> Collected:
-        return FieldColumns(guarded(lambda: self._table(names), self._unread), self._form, self.labels)
+        return FieldColumns(guarded_read(lambda: self._table(names), self._unread), self._form, self.labels)
 
     def _table(self, names: Sequence[str], **rows: int) -> Any:
         columns, _ = self._read(usecols=list(dict.fromkeys(names)), **rows)
@@ -79,7 +79,9 @@ def columns_from_labels(path: Path) -> dict[str, dict[str, Any]]:
     if path.suffix.lower() not in LABELLED:
         text = f"only files of Stata and SPSS ({', '.join(LABELLED)}) have value labels"
         raise ParameterError(text, argument="schema_from", rule="choice")
-    _, meta = guarded(lambda: _read(path, metadataonly=True, user_missing=True), f"file {str(path)!r} cannot be read")
+    _, meta = guarded_read(
+        lambda: _read(path, metadataonly=True, user_missing=True), f"file {str(path)!r} cannot be read"
+    )
     columns = dict[str, dict[str, Any]]()
     for name, labels in meta.variable_value_labels.items():
         ranges = meta.missing_ranges.get(name, ())
@@ -138,7 +140,7 @@ def sheets_of(path: Path) -> list[str]:
         with _opened(path) as book:
             return list(book.sheet_names)
 
-    return guarded(names, f"file {str(path)!r} cannot be read {BROKEN}")
+    return guarded_read(names, f"file {str(path)!r} cannot be read {BROKEN}")
 
 
 @contextmanager

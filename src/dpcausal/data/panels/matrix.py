@@ -14,14 +14,14 @@ from dpcausal.data.coding import check_declared, check_name, without_codes
 from dpcausal.data.columns import Bounded, exact_number
 from dpcausal.data.panels.periods import (
     Label,
-    called,
-    coded,
+    coded_labels,
     declared_times,
     labels_in_order,
     period_label,
+    unit_in_frame,
     unit_name,
 )  # fmt: skip
-from dpcausal.data.source import Collected, Kind, guarded
+from dpcausal.data.source import Collected, Kind, guarded_read
 from dpcausal.data.sources.fingerprint import confirm
 from dpcausal.data.sources.origin import Origin, opened
 from dpcausal.errors import ParameterError, SchemaError
@@ -65,7 +65,7 @@ def public_values(cells: Cells, outcome: str | None) -> dict[str, Any]:
     }
 
 
-def filled(rows: Reals, bounds: Bounded, missing: str) -> Reals:
+def filled_rows(rows: Reals, bounds: Bounded, missing: str) -> Reals:
     """Return rows within the bounds, a missing cell by the rule, each row by itself.
 
     ``"carry"``: the value before it, else the first value of the row, else the midpoint; ``"midpoint"``.
@@ -131,7 +131,7 @@ def frame_cells(
     for name, bounds in columns.items():
         check_declared(name, bounds, source.declared(name))
     as_text = source.declared(unit).kind is Kind.FIELD
-    names = [called(target, as_text) for target in targets]
+    names = [unit_in_frame(target, as_text) for target in targets]
     if not names or None in names or len(set(names)) < len(names) or not _differ(targets):
         raise ParameterError("target must name one unit, or several different ones")
 
@@ -143,8 +143,8 @@ def frame_cells(
     if len(collected) != rows:
         raise SchemaError("the frame does not keep its number of rows")
     unread = f"the {source.backend} columns of units and times cannot be read"
-    units, unit_names = guarded(lambda: coded(collected.objects(unit), rows, unit_name), unread)
-    moments, labels = guarded(lambda: coded(collected.objects(time), rows, period_label), unread)
+    units, unit_names = guarded_read(lambda: coded_labels(collected.objects(unit), rows, unit_name), unread)
+    moments, labels = guarded_read(lambda: coded_labels(collected.objects(time), rows, period_label), unread)
 
     codes = {name: code for code, name in enumerate(unit_names)}
     absent = [target for target, name in zip(targets, names, strict=True) if name not in codes]
@@ -169,10 +169,10 @@ def frame_cells(
     cells = _cells(units[of_targets], moments[of_targets], unit_names, labels, ranks, times)
     blocks = []
     for name in listed:  # only the targets' values are kept
-        raw = guarded(lambda name=name: collected.numbers(name)[of_targets], unread)  # type: ignore[misc]
+        raw = guarded_read(lambda name=name: collected.numbers(name)[of_targets], unread)  # type: ignore[misc]
         values = without_codes(raw, columns[name])
-        within = _pivoted(values, cells, len(names), len(times), columns[name])
-        plain = _pivoted(values, cells, len(names), len(times))
+        within = _cell_means(values, cells, len(names), len(times), columns[name])
+        plain = _cell_means(values, cells, len(names), len(times))
         blocks.append(np.where((plain == within) | np.isnan(within), within, np.inf))
 
     def column(place: int) -> Reals:
@@ -181,11 +181,11 @@ def frame_cells(
         collected = source.collect((unit, time, name))
         if len(collected) != rows:
             raise SchemaError("the frame no longer has the number of rows counted when the panel was made")
-        flat = guarded(lambda: _cells_of(collected, unit, time, ranks, times), unread)
+        flat = guarded_read(lambda: _cells_of(collected, unit, time, ranks, times), unread)
         if flat is None:
             raise SchemaError("the frame no longer has the units it had when the panel was made")
-        raw = guarded(lambda: collected.numbers(name), f"the {source.backend} columns cannot be read")
-        return _pivoted(without_codes(raw, columns[name]), flat, width, len(times), columns[name])
+        raw = guarded_read(lambda: collected.numbers(name), f"the {source.backend} columns cannot be read")
+        return _cell_means(without_codes(raw, columns[name]), flat, width, len(times), columns[name])
 
     return Cells(
         times,
@@ -209,8 +209,8 @@ def _cells_of(
     collected: Collected, unit: str, time: str, ranks: Mapping[Any, int], times: tuple[Label, ...]
 ) -> NDArray[np.int64] | None:
     rows = len(collected)
-    units, names = coded(collected.objects(unit), rows, unit_name)
-    moments, labels = coded(collected.objects(time), rows, period_label)
+    units, names = coded_labels(collected.objects(unit), rows, unit_name)
+    moments, labels = coded_labels(collected.objects(time), rows, period_label)
     return _cells(units, moments, names, labels, ranks, times) if set(names) <= set(ranks) else None
 
 
@@ -225,7 +225,9 @@ def _cells(
     return cells
 
 
-def _pivoted(values: Reals, flat: NDArray[np.int64], units: int, periods: int, bounds: Bounded | None = None) -> Reals:
+def _cell_means(
+    values: Reals, flat: NDArray[np.int64], units: int, periods: int, bounds: Bounded | None = None
+) -> Reals:
     """Return (units, periods): the mean of a cell's values, each within bounds if given; NaN where there is none."""
     with np.errstate(all="ignore"):
         clean = values if bounds is None else np.clip(values, bounds.lower, bounds.upper)
@@ -305,6 +307,6 @@ def own_covariates(name: Any, before: Reals, columns: dict[str, Bounded]) -> Rea
 def covariate_means(blocks: Reals, columns: list[Bounded], before: int, missing: str) -> Reals:
     means = np.empty((len(blocks), len(columns)))
     for place, column in enumerate(columns):
-        clean = filled(blocks[:, place, :before], column, missing)
+        clean = filled_rows(blocks[:, place, :before], column, missing)
         means[:, place] = (clean.mean(axis=1) - column.midpoint) / (column.width / 2)
     return np.clip(means, -1, 1)

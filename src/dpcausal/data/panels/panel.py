@@ -15,7 +15,7 @@ from dpcausal.data.panels.matrix import (
     array_cells,
     check_target,
     covariate_means,
-    filled,
+    filled_rows,
     frame_cells,
     observed_places,
     own_covariates,
@@ -23,13 +23,21 @@ from dpcausal.data.panels.matrix import (
     public_values,
 )  # fmt: skip
 from dpcausal.data.panels.periods import Label
-from dpcausal.data.panels.treated_units import MADE_OF, TARGETS, VALUES, checked, declare, membership, recorded
+from dpcausal.data.panels.treated_units import (
+    MADE_OF,
+    TARGETS,
+    VALUES,
+    checked_treated,
+    declare,
+    membership,
+    treated_record,
+)
 from dpcausal.data.records import checked_name
 from dpcausal.data.schema import Bounded
 from dpcausal.data.sources.origin import Origin
 from dpcausal.errors import ParameterError, SchemaError, with_signature_errors
 from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.process_local import Frozen
+from dpcausal.privacy.unpicklable import Frozen
 
 Reals = NDArray[np.float64]
 
@@ -156,8 +164,8 @@ class Panel(Frozen):
         columns = dict(covariates or {})
         _check_public(bounds, ledger, missing, columns)
         listed = list(target) if isinstance(target, (list, tuple)) else [target]
-        others = checked(treated, listed, unit)
-        first = partial(declare, ledger, {TARGETS: recorded(others), MADE_OF: FRAME}, unit)
+        others = checked_treated(treated, listed, unit)
+        first = partial(declare, ledger, {TARGETS: treated_record(others), MADE_OF: FRAME}, unit)
         cells = frame_cells(frame, unit, time, {outcome: bounds, **columns}, listed, partial(membership, others),
                             times, first)  # fmt: skip
         named = unit, time, outcome
@@ -189,11 +197,11 @@ class Panel(Frozen):
         _check_public(bounds, ledger, missing, {})
         panel = cls.__new__(cls)
         series = dict(target) if isinstance(target, Mapping) else {"target": target}
-        others = checked(treated, list(series))
+        others = checked_treated(treated, list(series))
         if not isinstance(unit, str) or not unit:
             raise ParameterError("unit must be the word by which the ledger names the rows")
         cells = array_cells(donors, series, times)
-        declare(ledger, {TARGETS: recorded(others), MADE_OF: ARRAYS, VALUES: public_values(cells, None)}, unit)
+        declare(ledger, {TARGETS: treated_record(others), MADE_OF: ARRAYS, VALUES: public_values(cells, None)}, unit)
         panel._set_fields(cells, start, bounds, ledger, missing, {}, others, named=(unit,))
         return panel
 
@@ -265,7 +273,7 @@ class Panel(Frozen):
     @property
     def declaration(self) -> dict[str, Any]:
         """What its ledger has declared since it was made: whose series are public."""
-        return {TARGETS: recorded(self._treated), MADE_OF: FRAME if self.of_frame else ARRAYS}
+        return {TARGETS: treated_record(self._treated), MADE_OF: FRAME if self.of_frame else ARRAYS}
 
     @property
     def public_values(self) -> dict[str, Any]:
@@ -355,7 +363,9 @@ class Panel(Frozen):
 
         For mechanisms and statistics, after the ledger allotted.
         """
-        return np.ascontiguousarray(filled(self._cells.donor_rows(0), self._bounds, self._missing)[:, self._places])
+        return np.ascontiguousarray(
+            filled_rows(self._cells.donor_rows(0), self._bounds, self._missing)[:, self._places]
+        )
 
     def donor_covariates(self) -> Reals:
         """Bring the donors' covariates into memory, shape (n, p), scaled to [−1, 1].  *Private.*"""
@@ -367,7 +377,6 @@ class Panel(Frozen):
     def __repr__(self) -> str:
         named = ", ".join(f"target {name} from {self._times[place]}" for name, place in self._starts.items())
         return f"Panel(n={self._n} donors, {len(self._times)} periods, {named})"
-
 
 
 def _check_public(bounds: Bounded, ledger: Ledger, missing: str, covariates: dict[str, Bounded]) -> None:

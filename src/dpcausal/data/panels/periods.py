@@ -90,7 +90,7 @@ def unit_name(value: Any) -> str | int | float | None:
     return name  # type: ignore[no-any-return]
 
 
-def called(name: Any, as_text: bool) -> str | int | float | None:
+def unit_in_frame(name: Any, as_text: bool) -> str | int | float | None:
     """Return what a unit of a name is called in a frame, ``as_text`` in one of texts: there 1 and 1.0 are both "1"."""
     own = unit_name(name)
     return str(own) if as_text and own is not None else own
@@ -128,7 +128,7 @@ def _known_by(value: object) -> Hashable:
     return None
 
 
-def coded(
+def coded_labels(
     chunks: Iterable[Sequence[object]], rows: int, name: Callable[[Any], Hashable | None]
 ) -> tuple[NDArray[np.int64], list[Hashable]]:
     """Return the code of each value and the names in order of first appearance; nulls have the code −1.
@@ -190,7 +190,7 @@ def labels_in_order(labels: Collection[Label], declared: Sequence[Label] = ()) -
     texts = [label for label in different if isinstance(label, str)]
     if not texts or all(_DATE.fullmatch(text) for text in texts):
         return tuple(sorted(different))
-    keys = _numbered(texts)
+    keys = _period_numbers(texts)
     if keys is None:
         raise SchemaError(UNKNOWN_ORDER.format(first=min(texts)))
     return tuple(sorted(texts, key=keys.__getitem__))
@@ -213,7 +213,7 @@ def declared_times(values: object) -> tuple[Label, ...]:
     return known
 
 
-def _numbered(texts: Sequence[str]) -> dict[str, tuple[int, ...]] | None:
+def _period_numbers(texts: Sequence[str]) -> dict[str, tuple[int, ...]] | None:
     """Return by which whole numbers texts are ordered; ``None`` if that is not plain from the texts.
 
     Of ``1/2/2019`` the month is not known, of ``1.10`` the second number may be a fraction.

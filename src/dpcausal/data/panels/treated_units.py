@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dpcausal.data.panels.periods import called, unit_name
+from dpcausal.data.panels.periods import unit_in_frame, unit_name
 from dpcausal.data.subgroups.predicate import literal, parse_predicates
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.ledger import Ledger
@@ -23,7 +23,7 @@ RULE = 'treated must be a list of units, or a rule about their names as "unit >=
 _NUMBER = re.compile(r"[+-]?\d{1,15}(\.\d{1,15})?")
 
 
-def checked(treated: object, targets: Sequence[Any], unit: str = "unit") -> tuple[Any, ...] | str:
+def checked_treated(treated: object, targets: Sequence[Any], unit: str = "unit") -> tuple[Any, ...] | str:
     """Return the units that are treated, the targets among them: these alone where none are named, or a rule.
 
     A rule calls them by the column's name or ``unit``, and is given back in one form: two ways to write it are one.
@@ -43,7 +43,7 @@ def checked(treated: object, targets: Sequence[Any], unit: str = "unit") -> tupl
     return tuple(treated)
 
 
-def recorded(treated: tuple[Any, ...] | str) -> list[Any] | str:
+def treated_record(treated: tuple[Any, ...] | str) -> list[Any] | str:
     if isinstance(treated, str):
         return treated
     return sorted((unit_name(name) for name in treated), key=lambda name: (str(name), repr(name)))
@@ -57,7 +57,7 @@ def declare(ledger: Ledger, once: Mapping[str, Any], unit: str) -> None:
 def membership(treated: tuple[Any, ...] | str, as_text: bool) -> Callable[[Any], bool]:
     if isinstance(treated, str):
         return _holds(treated)
-    return {called(one, as_text) for one in treated}.__contains__
+    return {unit_in_frame(one, as_text) for one in treated}.__contains__
 
 
 def _parts(rule: str, unit: str) -> list[tuple[str, Any]]:

@@ -15,8 +15,8 @@ from dpcausal.data.source import (
     Source,
     StreamedRows,
     Sums,
-    added,
-    guarded,
+    added_sums,
+    guarded_read,
     nothing,
 )
 from dpcausal.data.sources.frame import frame_source
@@ -27,7 +27,6 @@ _UNREAD = "the dask frame cannot be read"
 
 
 class DaskSource(Source):
-
     backend = "dask"
     lazy = has_workers = True
 
@@ -43,10 +42,12 @@ class DaskSource(Source):
         return self._typed.declared(name)
 
     def count(self) -> int:
-        return int(guarded(lambda: isolated_process_wide(lambda: len(self._frame)), _UNREAD))
+        return int(guarded_read(lambda: isolated_process_wide(lambda: len(self._frame)), _UNREAD))
 
     def evaluate(self, names: Sequence[str]) -> None:
-        if guarded(lambda: any(type(one).__name__.startswith("Sample") for one in self._frame.expr.walk()), _UNREAD):
+        if guarded_read(
+            lambda: any(type(one).__name__.startswith("Sample") for one in self._frame.expr.walk()), _UNREAD
+        ):
             raise SchemaError(
                 "the dask query samples, so its rows would not be the same each time they are read: make the table "
                 "from a copy that was written"
@@ -57,7 +58,7 @@ class DaskSource(Source):
             )
 
     def collect(self, names: Sequence[str]) -> Collected:
-        frame = guarded(lambda: isolated_process_wide(self._frame[list(names)].compute), _UNREAD)
+        frame = guarded_read(lambda: isolated_process_wide(self._frame[list(names)].compute), _UNREAD)
         return frame_source(frame).collect(names)
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
@@ -71,7 +72,7 @@ class DaskSource(Source):
             kernel = delayed(Partition(tuple(names), tuple(map(self.declared, names))).summed, pure=False)
             return delayed([kernel(part, function) for part in self._frame[list(names)].to_delayed()]).compute()
 
-        return added(guarded(lambda: isolated_process_wide(parts), _UNREAD))
+        return added_sums(guarded_read(lambda: isolated_process_wide(parts), _UNREAD))
 
     def grouped(self, names: Sequence[str], assign: Assigning, gather: Gathering, groups: int) -> Sums:
         from dask.delayed import delayed
@@ -82,7 +83,7 @@ class DaskSource(Source):
             gathered = delayed(_gathered, pure=False)
             return delayed([gathered([piece[one] for piece in pieces], gather) for one in range(groups)]).compute()
 
-        return added(guarded(lambda: isolated_process_wide(computed), _UNREAD))
+        return added_sums(guarded_read(lambda: isolated_process_wide(computed), _UNREAD))
 
 
 def _ordered(frame: Any) -> bool:

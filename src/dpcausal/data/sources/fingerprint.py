@@ -21,7 +21,7 @@ import narwhals.stable.v2 as nw
 
 from dpcausal.data.coding import check_declared
 from dpcausal.data.columns import Column
-from dpcausal.data.source import Source, guarded
+from dpcausal.data.source import Source, guarded_read
 from dpcausal.data.sources.frame import FrameSource
 from dpcausal.errors import SchemaError
 
@@ -133,7 +133,7 @@ def _without_rows(source: Source) -> Source:
     if not isinstance(source, FrameSource):
         return source
     frame = source.frame
-    return guarded(
+    return guarded_read(
         lambda: FrameSource(frame if isinstance(frame, nw.LazyFrame) else frame.head(0)),
         f"the {source.backend} frame cannot be read: {NOTHING_SPENT}",
     )

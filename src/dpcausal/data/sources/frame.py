@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.coding import check_texts, number_of
-from dpcausal.data.source import BATCH, CHUNK, Collected, Declared, Distinct, Kind, Result, Source, guarded
+from dpcausal.data.source import BATCH, CHUNK, Collected, Declared, Distinct, Kind, Result, Source, guarded_read
 from dpcausal.data.sources.arrays import ACCEPTED, ArraySource
 from dpcausal.errors import MissingDependencyError, ParameterError, SchemaError
 from dpcausal.privacy.sandbox import isolated_or_default
@@ -82,7 +82,7 @@ class FrameSource(Source):
         return result
 
     def _guarded(self, action: Callable[[], Result], rule: str) -> Result:
-        return guarded(lambda: self.in_turn(action), rule)
+        return guarded_read(lambda: self.in_turn(action), rule)
 
     @property
     def _unread(self) -> str:

@@ -28,7 +28,7 @@ from weakref import ref
 import narwhals.stable.v2 as nw
 
 from dpcausal.data.files.formats import DataFile
-from dpcausal.data.source import Source, guarded
+from dpcausal.data.source import Source, guarded_read
 from dpcausal.data.sources.arrays import ACCEPTED
 from dpcausal.data.sources.fingerprint import DATABASE, Stamp, absolute
 from dpcausal.data.sources.frame import frame_source
@@ -95,7 +95,7 @@ def opened(frame: Any) -> tuple[Source, Origin]:
         return file_source(frame), Origin.of(frame)
     if isinstance(frame, Mapping) and type(frame) is not dict:  # one that reads its arrays as they are asked for
         given = frame
-        frame = guarded(lambda: {name: given[name] for name in given}, "the mapping of arrays cannot be read")
+        frame = guarded_read(lambda: {name: given[name] for name in given}, "the mapping of arrays cannot be read")
     return source_of(frame), Origin.of(frame)
 
 

@@ -32,8 +32,8 @@ from dpcausal.data.source import (
     Source,
     StreamedRows,
     Sums,
-    added,
-    guarded,
+    added_sums,
+    guarded_read,
     nothing,
 )
 from dpcausal.data.sources.frame import frame_source
@@ -82,7 +82,7 @@ class SparkSource(Source):
                 "frame.to_spark(); a session of Spark Connect does not show whether a query draws"
             )
         self._frame = frame
-        fields = guarded(lambda: frame.schema.fields, _UNREAD)
+        fields = guarded_read(lambda: frame.schema.fields, _UNREAD)
         self.names = check_texts([field.name for field in fields])
         if len(set(self.names)) < len(self.names):
             raise SchemaError("the names of a frame's columns must differ from each other")
@@ -93,16 +93,16 @@ class SparkSource(Source):
         return Declared(_KINDS.get(type(dtype).__name__, Kind.UNFIT), dtype.typeName())
 
     def count(self) -> int:
-        return int(guarded(lambda: self._quietly(self._frame.count), _UNREAD))
+        return int(guarded_read(lambda: self._quietly(self._frame.count), _UNREAD))
 
     def evaluate(self, names: Sequence[str]) -> None:
-        if guarded(lambda: self._frame.isStreaming or _changes(self._frame), _UNREAD):
+        if guarded_read(lambda: self._frame.isStreaming or _changes(self._frame), _UNREAD):
             raise SchemaError(
                 "the spark query draws, samples, limits, drops duplicates, asks the clock or depends on the order of "
                 "rows, as a sum of floats does, so its rows would not be the same each time they are read: make the "
                 "table from a copy that was written"
             )
-        if not guarded(lambda: self._quietly(lambda: _workers_have_this(self._frame.sparkSession)), _NO_WORKERS):
+        if not guarded_read(lambda: self._quietly(lambda: _workers_have_this(self._frame.sparkSession)), _NO_WORKERS):
             raise SchemaError(_NO_WORKERS)
         if self.summed(names, nothing) == FAILED:
             raise SchemaError("the spark frame cannot compute its columns for every row")
@@ -120,7 +120,7 @@ class SparkSource(Source):
                 batches = Table.from_batches(chosen._collect_as_arrow(), to_arrow_schema(chosen.schema))
             return batches.rename_columns(list(names))
 
-        return frame_source(guarded(lambda: self._quietly(table), _UNREAD)).collect(names)
+        return frame_source(guarded_read(lambda: self._quietly(table), _UNREAD)).collect(names)
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
         yield self.collect(names)
@@ -131,7 +131,9 @@ class SparkSource(Source):
         def collected() -> list[Any]:
             return list(self._chosen(names).mapInArrow(part, _SUMS).collect())
 
-        return added((one.rows, _unpacked(one.total)) for one in guarded(lambda: self._quietly(collected), _UNREAD))
+        return added_sums(
+            (one.rows, _unpacked(one.total)) for one in guarded_read(lambda: self._quietly(collected), _UNREAD)
+        )
 
     def grouped(self, names: Sequence[str], assign: Assigning, gather: Gathering, groups: int) -> Sums:
         """Return the sums of what is made of each group's pieces together, at one worker."""
@@ -141,7 +143,9 @@ class SparkSource(Source):
             assigned = self._chosen(names).mapInArrow(assigner, "part int, piece binary").repartition(groups, "part")
             return list(assigned.mapInArrow(gatherer, _SUMS).collect())
 
-        return added((one.rows, _unpacked(one.total)) for one in guarded(lambda: self._quietly(collected), _UNREAD))
+        return added_sums(
+            (one.rows, _unpacked(one.total)) for one in guarded_read(lambda: self._quietly(collected), _UNREAD)
+        )
 
     def _chosen(self, names: Sequence[str]) -> Any:
         from pyspark.sql import functions
@@ -169,12 +173,11 @@ def opened(master: str, what: str, name: str) -> Any:
 
 @dataclass(frozen=True)
 class Partition:
-
     names: tuple[str, ...]
     function: StreamedRows
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        yield _row(isolated_or_default(lambda: added(map(self._summed, _joined(batches))), FAILED))
+        yield _row(isolated_or_default(lambda: added_sums(map(self._summed, _joined(batches))), FAILED))
 
     def _summed(self, table: Any) -> Sums:
         collected = frame_source(table.rename_columns(list(self.names))).collect(self.names)
@@ -210,7 +213,6 @@ class Assigner:
 
 @dataclass(frozen=True)
 class Gatherer:
-
     gather: Gathering
 
     def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
@@ -219,7 +221,7 @@ class Gatherer:
             for batch in batches:
                 for group, piece in zip(*batch.to_pydict().values(), strict=True):
                     groups.setdefault(group, []).append(piece)
-            return FAILED if _BROKEN in groups else added(self._of(groups.pop(group)) for group in sorted(groups))
+            return FAILED if _BROKEN in groups else added_sums(self._of(groups.pop(group)) for group in sorted(groups))
 
         yield _row(isolated_or_default(sums, FAILED))
 

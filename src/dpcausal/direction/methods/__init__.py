@@ -15,16 +15,16 @@ METHODS: dict[str, type[DirectionMethod]] = {kind.name: kind for kind in ALL}
 """Every method by its short name."""
 
 
-def resolved(method: object) -> DirectionMethod | None:
+def resolve_method(method: object) -> DirectionMethod | None:
     is_auto = isinstance(method, str) and method == "auto"
-    return None if is_auto else public.chosen(method, DirectionMethod, {"auto": Verdict, **METHODS})
+    return None if is_auto else public.choose_method(method, DirectionMethod, {"auto": Verdict, **METHODS})
 
 
 def usual(question: Pair) -> DirectionMethod:
     return Verdict() if question.score in Verdict.scores and question.n >= LEAST_ROWS else MajorityVote()
 
 
-def chosen(named: DirectionMethod | None, question: Pair, loss: Loss) -> tuple[DirectionMethod, tuple[str, ...]]:
+def choose_method(named: DirectionMethod | None, question: Pair, loss: Loss) -> tuple[DirectionMethod, tuple[str, ...]]:
     method = named or usual(question)
     if not loss.exact or method.supports_no_privacy:
         return method, ()

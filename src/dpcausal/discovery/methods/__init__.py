@@ -41,7 +41,7 @@ MOST_AUTO_CELLS = 1024
 
 def method_of(named: object, question: DiscoveryQuestion, loss: Loss) -> GraphSearch:
     known: dict[str, Callable[[], GraphSearch]] = {"auto": lambda: automatic(question, loss), **METHODS}
-    method: GraphSearch = public.chosen(named, GraphSearch, known)
+    method: GraphSearch = public.choose_method(named, GraphSearch, known)
     return method
 
 

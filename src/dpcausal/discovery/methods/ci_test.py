@@ -49,7 +49,7 @@ class CiTest(GraphSearch):
     @property
     def chosen(self) -> IndependenceTest:
         """The test as an object."""
-        method: IndependenceTest = public.chosen(self.test, IndependenceTest, METHODS)
+        method: IndependenceTest = public.choose_method(self.test, IndependenceTest, METHODS)
         return method
 
     @property

@@ -41,7 +41,7 @@ from dpcausal.statistics.moments import (
     grid_bits,
     scaled,
     second_moments_sensitivity,
-    unpacked,
+    unpacked_matrix,
     upper_of,
 )
 from dpcausal.statistics.strata import histograms, histograms_sensitivity
@@ -298,7 +298,7 @@ def noisy_moments(table: Table, names: tuple[str, ...], allotment: CallBudget, l
     products = Products(units, scales.middles, scales.widths, noise.radius, noise.bits)
     grid = scaled(records.sum(products), p + 1)
     released = gaussian(Query(grid, noise.moments, "second moments"), allotment, noise.last)
-    moments = unpacked(released, p + 1) * 4.0**-noise.bits
+    moments = unpacked_matrix(released, p + 1) * 4.0**-noise.bits
     # Left-out rows are in no sum, shortened ones in part: the entry of the ½ says how much, and is not let be tiny.
     weight = max(float(moments[p, p]) / CONSTANT**2, LEAST_SHARE * n)
     means = moments[:p, p] / (CONSTANT * weight)

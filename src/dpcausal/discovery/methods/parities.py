@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.counts import JointCounts, counts_of, margins_of, sizes_of
 from dpcausal.data.table import Table
-from dpcausal.discovery.copies import copies_of, joined, without
+from dpcausal.discovery.copies import copies_of, graph_with_copies, without
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pvalues import MOST_CELLS, GraphTest
 from dpcausal.discovery.question import (
@@ -99,7 +99,9 @@ class Parities(SumsOverRows, GraphSearch):
         ask = GraphTest(releaser.noisy, alone)
         skeleton = find_skeleton(names, ask, alone, lambda order, tests, _: releaser.begin(order, tests), ask.together)
         result = by_tests(names, skeleton, alone)
-        return SearchOutcome(replace(result, graph=joined(result.graph, copies), copies=copies), terms, releaser.noisy)
+        return SearchOutcome(
+            replace(result, graph=graph_with_copies(result.graph, copies), copies=copies), terms, releaser.noisy
+        )
 
 
 @dataclass

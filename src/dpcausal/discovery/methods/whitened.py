@@ -36,7 +36,7 @@ from dpcausal.statistics.level_moments import (
     whitened_moments_sensitivity,
     whitened_sums,
 )
-from dpcausal.statistics.moments import scaled, unpacked
+from dpcausal.statistics.moments import scaled, unpacked_matrix
 from dpcausal.statistics.strata import histograms_sensitivity
 from dpcausal.statistics.wald import Strength
 
@@ -247,7 +247,7 @@ def noisy_whitened(
     released = gaussian(Query(exact, sensitivity, "whitened second moments"), allotment, second)
     return NoisyWhitened(
         names=question.names, n=n, places=places, shares=tuple(tuple(part.tolist()) for part in shares),
-        matrix=unpacked(released, entries) * 4.0 ** -grid(squared, n).bits,
+        matrix=unpacked_matrix(released, entries) * 4.0 ** -grid(squared, n).bits,
         deviation=moments_deviation(entries, n, second, design),
         cuts={name: tuple(own.tolist()) for name, own in cuts.items()}, cut=question.cut,
     )  # fmt: skip

@@ -16,7 +16,7 @@ import numpy as np
 from dpcausal.core.progress import progress
 from dpcausal.discovery.graph import Arc, Edge
 from dpcausal.discovery.pvalues import GraphTest
-from dpcausal.discovery.search.dag_scores import OF_FULL_ORDERS, OF_ORDERS, climbed, order_sampling
+from dpcausal.discovery.search.dag_scores import OF_FULL_ORDERS, OF_ORDERS, hill_climbed_edges, order_sampling
 from dpcausal.discovery.search.pc import Skeleton, Terms, orient
 from dpcausal.discovery.search.strongest_first import (
     candidates,
@@ -25,7 +25,7 @@ from dpcausal.discovery.search.strongest_first import (
     retained_pairs,
     strongest_first,
 )
-from dpcausal.discovery.support import REDRAW_SEED, Support, calibrated, usual_redraws
+from dpcausal.discovery.support import REDRAW_SEED, Support, calibrated_support, usual_redraws
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.releases.level_moments import NoisyWhitened
 from dpcausal.releases.third_moments import NoisyTriples
@@ -46,7 +46,7 @@ LEAST_SUPPORT = 0.5
 """Above it a pair stands.  All these were chosen on alarm, insurance, child and generated networks."""
 
 
-def averaged(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -> tuple[Skeleton, Support]:
+def averaged_search(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -> tuple[Skeleton, Support]:
     """Return the pairs that stand, and the support of all; the order of the columns does not matter."""
     release, known = release.by_name(), terms.knowledge
     full = isinstance(release, NoisyTriples)
@@ -56,10 +56,13 @@ def averaged(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -
     tested, scored = Counter[Edge](), Counter[Edge]()
     with progress(len(drawn), "draws of noise") as step:
         for one in drawn:
-            among = (retained_pairs(one, first, terms), climbed(one, terms, first.edges, FULL_PENALTY)) if full else (
-                strongest_first(one, terms, edges_alone=True).edges, climbed(one, terms))  # fmt: skip
-            tested.update(among[0] - first.untested)
-            scored.update(among[1] - first.untested)
+            if full:
+                joined = hill_climbed_edges(one, terms, first.edges, FULL_PENALTY)
+                tested.update(retained_pairs(one, first, terms) - first.untested)
+            else:
+                joined = hill_climbed_edges(one, terms)
+                tested.update(strongest_first(one, terms, edges_alone=True).edges - first.untested)
+            scored.update(joined - first.untested)
             step("draws of noise")
     likely: dict[Edge, float] = {}
     if not release.is_exact:  # two searches without noise: sampled orders cost them true edges there
@@ -73,18 +76,18 @@ def averaged(release: NoisyWhitened, terms: Terms, redraws: int | None = None) -
     edges = frozenset(required | {edge for edge, share in shares.items() if share > LEAST_SUPPORT + 1e-9})
     arrows: Counter[Arc] = Counter()
     for one in drawn:
-        skeleton = replace(first, edges=edges, separating=_separating(one, terms, edges))
+        skeleton = replace(first, edges=edges, separating=_separating_sets(one, terms, edges))
         graph = orient(release.names, skeleton, known, GraphTest(one, terms))
         arrows.update(arc for arc in graph.directed if frozenset(arc) not in required)
-    separating, weakest = _separating(release, terms, edges), _weakest(release, terms, edges - required)
+    separating, weakest = _separating_sets(release, terms, edges), _weakest_margins(release, terms, edges - required)
     skeleton = replace(first, edges=edges, separating=separating, weakest=weakest)
     clearness = math.inf if release.is_exact else release.count / release.deviation
-    doubted = release.doubt * determined(release, terms)
-    support = {edge: calibrated(share, clearness, release.steepest, doubted) for edge, share in shares.items()}
+    doubted = release.doubt * determinism_penalty(release, terms)
+    support = {edge: calibrated_support(share, clearness, release.steepest, doubted) for edge, share in shares.items()}
     return skeleton, Support(len(drawn), support, {arc: count / len(drawn) for arc, count in arrows.items()})
 
 
-def determined(release: NoisyWhitened, terms: Terms) -> float:
+def determinism_penalty(release: NoisyWhitened, terms: Terms) -> float:
     """Return how far columns nearly determine others: how much of the shares of searches is to be taken off.
 
     min(½, 2½ (mean e² − 0.16)),  e the part of a column's variance that one other column explains, copies left out
@@ -109,7 +112,7 @@ def determined(release: NoisyWhitened, terms: Terms) -> float:
     return min(max(STEEPNESS * (float(np.mean(explained**2)) - USUAL), 0.0), MOST_DOUBT)
 
 
-def _separating(release: NoisyWhitened, terms: Terms, edges: frozenset[Edge]) -> dict[Edge, tuple[str, ...]]:
+def _separating_sets(release: NoisyWhitened, terms: Terms, edges: frozenset[Edge]) -> dict[Edge, tuple[str, ...]]:
     separating: dict[Edge, tuple[str, ...]] = {}
     around, ask = neighbours_in(release.names, edges), GraphTest(release, terms)
     for x, y in combinations(release.names, 2):
@@ -125,7 +128,7 @@ def _separating(release: NoisyWhitened, terms: Terms, edges: frozenset[Edge]) ->
     return separating
 
 
-def _weakest(release: NoisyWhitened, terms: Terms, edges: frozenset[Edge]) -> dict[Edge, float]:
+def _weakest_margins(release: NoisyWhitened, terms: Terms, edges: frozenset[Edge]) -> dict[Edge, float]:
     around, ask, largest = neighbours_in(release.names, edges), GraphTest(release, terms), {}
     for x, y in map(sorted, edges):
         sets = ((), *conditioning_sets(around[x] - {y}, around[y] - {x}, terms.max_order))

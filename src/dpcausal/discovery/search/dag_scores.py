@@ -34,7 +34,7 @@ PENALTY = 4.0
 MOST_PARENTS = 3
 
 
-def climbed(
+def hill_climbed_edges(
     release: NoisyWhitened, terms: Terms, among: frozenset[Edge] | None = None, penalty: float = PENALTY
 ) -> frozenset[Edge]:
     """Return the pairs that the DAG of a local optimum joins, among some, or those linked at the level of the terms."""
@@ -92,7 +92,7 @@ def allowed_parents(release: NoisyWhitened, terms: Terms, among: frozenset[Edge]
     names, columns = release.names, range(len(release.names))
     linked = {
         (x, y) for x in columns for y in columns
-        if x < y and (_linked(release, x, y, terms) if among is None else frozenset((names[x], names[y])) in among)
+        if x < y and (_is_linked(release, x, y, terms) if among is None else frozenset((names[x], names[y])) in among)
     }  # fmt: skip
     return [
         [z for z in columns if (min(x, z), max(x, z)) in linked and terms.knowledge.allows(names[z], names[x])]
@@ -100,7 +100,7 @@ def allowed_parents(release: NoisyWhitened, terms: Terms, among: frozenset[Edge]
     ]
 
 
-def _linked(release: NoisyWhitened, x: int, y: int, terms: Terms) -> bool:
+def _is_linked(release: NoisyWhitened, x: int, y: int, terms: Terms) -> bool:
     if terms.knowledge.forbids_edge(release.names[x], release.names[y]):
         return False
     residual = release.residual(x, y, ())

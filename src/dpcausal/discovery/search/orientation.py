@@ -132,13 +132,13 @@ def close_under_meek(marks: Marks, forbids: Forbids = None) -> None:
         changed = False
         for a in marks.nodes:
             for b in sorted(marks.open[a], key=marks.nodes.index):
-                if b in marks.open[a] and _implied(marks, a, b):
+                if b in marks.open[a] and _is_implied(marks, a, b):
                     if (forbids is not None and forbids(a, b)) or marks.reaches(b, a):
                         continue
                     changed |= marks.orient(a, b)
 
 
-def _implied(marks: Marks, a: Any, b: Any) -> bool:
+def _is_implied(marks: Marks, a: Any, b: Any) -> bool:
     if any(not marks.adjacent(c, b) for c in marks.parents[a]):  # R1: c → a — b
         return True
     if marks.children[a] & marks.parents[b]:  # R2: a → c → b

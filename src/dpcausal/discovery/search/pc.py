@@ -121,7 +121,7 @@ def find_skeleton(
             break
         if begin is not None:
             begin(order, tests, neighbours)
-        for x, y, given in _needed(tests, edges, together):
+        for x, y, given in _needed_tests(tests, edges, together):
             pair = frozenset((x, y))
             verdict = ask(x, y, given)
             count += 1
@@ -138,7 +138,7 @@ def find_skeleton(
     return Skeleton(frozenset(edges), separating, weakest, count, frozenset(untested | (edges - tested)))
 
 
-def _needed(tests: list[Test], edges: set[Edge], together: JointRun | None) -> Iterator[Test]:
+def _needed_tests(tests: list[Test], edges: set[Edge], together: JointRun | None) -> Iterator[Test]:
     if together is None:
         yield from (test for test in tests if frozenset(test[:2]) in edges)
         return
@@ -161,7 +161,7 @@ def orient(nodes: Sequence[str], skeleton: Skeleton, knowledge: Knowledge, ask: 
     marks = _sure_marks(nodes, skeleton, knowledge)
     is_separated = None if ask is None else lambda x, y, given: ask(x, y, given).separated is True
     point_colliders(marks, skeleton.separating, lambda a, b: not knowledge.allows(a, b), is_separated)
-    return _closed(nodes, marks, skeleton, knowledge)
+    return _closed_graph(nodes, marks, skeleton, knowledge)
 
 
 def sure_class(nodes: Sequence[str], skeleton: Skeleton, dag: Cpdag, knowledge: Knowledge) -> Cpdag:
@@ -171,7 +171,7 @@ def sure_class(nodes: Sequence[str], skeleton: Skeleton, dag: Cpdag, knowledge: 
         if z in marks.next_to(x) & marks.next_to(y):
             marks.orient(x, z)
             marks.orient(y, z)
-    return _closed(nodes, marks, skeleton, knowledge)
+    return _closed_graph(nodes, marks, skeleton, knowledge)
 
 
 def _sure_marks(nodes: Sequence[str], skeleton: Skeleton, knowledge: Knowledge) -> Marks:
@@ -181,7 +181,7 @@ def _sure_marks(nodes: Sequence[str], skeleton: Skeleton, knowledge: Knowledge) 
     return marks
 
 
-def _closed(nodes: Sequence[str], marks: Marks, skeleton: Skeleton, knowledge: Knowledge) -> Cpdag:
+def _closed_graph(nodes: Sequence[str], marks: Marks, skeleton: Skeleton, knowledge: Knowledge) -> Cpdag:
     close_under_meek(marks, lambda a, b: not knowledge.allows(a, b))
     marks.leave_unsure_open(skeleton.edges)
     apply_knowledge(marks, knowledge)

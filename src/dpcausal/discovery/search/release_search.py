@@ -8,11 +8,11 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from dpcausal.core.progress import progress
-from dpcausal.discovery.copies import copies_of, joined, without
+from dpcausal.discovery.copies import copies_of, graph_with_copies, without
 from dpcausal.discovery.graph import Arc, Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pvalues import GraphTest
-from dpcausal.discovery.search.agreement import averaged
+from dpcausal.discovery.search.agreement import averaged_search
 from dpcausal.discovery.search.exact_score import best_dag, class_of, local_scores
 from dpcausal.discovery.search.pc import Ask, Skeleton, Terms, find_skeleton, orient, sure_class
 from dpcausal.discovery.search.strongest_first import strongest_first
@@ -51,7 +51,7 @@ def search(release: Release, terms: Terms, margins: bool = True) -> SearchResult
     """Return the graph of released numbers, without its copies; without margins a score search is quicker."""
     copies = copies_of(release, terms)
     result = _search_graph(release, without(terms, copies, release.names), margins)
-    return replace(result, graph=joined(result.graph, copies), copies=copies)
+    return replace(result, graph=graph_with_copies(result.graph, copies), copies=copies)
 
 
 def _search_graph(release: Release, terms: Terms, margins: bool = True) -> SearchResult:
@@ -72,7 +72,7 @@ def _of_pairs(release: NoisyWhitened, terms: Terms) -> SearchResult:
     if exact and not isinstance(ordered, NoisyTriples):
         skeleton, shares = strongest_first(ordered, terms), None
     else:
-        skeleton, shares = averaged(ordered, terms, 1 if exact else None)
+        skeleton, shares = averaged_search(ordered, terms, 1 if exact else None)
     result = by_tests(ordered.names, skeleton, terms, GraphTest(ordered, terms))
     graph = Cpdag(release.names, result.graph.directed, result.graph.undirected)
     return replace(result, graph=graph, support=None if exact else shares)
@@ -119,7 +119,7 @@ def support(release: Release, terms: Terms, redraws: int | None = None) -> Suppo
     """
     form, terms = release.as_graph_release(), without(terms, copies_of(release, terms), release.names)
     if isinstance(form, NoisyWhitened):
-        return averaged(form, terms, redraws)[1]
+        return averaged_search(form, terms, redraws)[1]
     redraws = redraws or usual_redraws(len(release.names))
     edges: Counter[Edge] = Counter()
     arrows: Counter[Arc] = Counter()

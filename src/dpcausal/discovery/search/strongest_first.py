@@ -178,10 +178,10 @@ def _sets(release: NoisyWhitened, around: dict[str, set[str]], x: str, y: str, l
     for names in conditioning_sets(around[x] - {y}, around[y] - {x}, largest):
         given = tuple(place[z] for z in names)
         parts = [(z, tuple(w for w in given if w != z)) for z in given]
-        if all(_linked(release, place[end], z, rest) for end in (x, y) for z, rest in parts):
+        if all(_is_linked(release, place[end], z, rest) for end in (x, y) for z, rest in parts):
             yield given
 
 
-def _linked(release: NoisyWhitened, x: int, z: int, given: Columns) -> bool:
+def _is_linked(release: NoisyWhitened, x: int, z: int, given: Columns) -> bool:
     residual = release.residual(x, z, given)
     return residual is not None and residual.pvalue <= NEEDED

@@ -45,7 +45,7 @@ from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 from dpcausal.privacy.sensitivity import Query
-from dpcausal.statistics.moments import unpacked
+from dpcausal.statistics.moments import unpacked_matrix
 
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -140,7 +140,7 @@ def _summed(
     noisy = np.asarray(gaussian(Query(sums, claim, "sums of paths by cohort"), allotment, loss), dtype=np.float64)
     count, square = factors(radius, bits)
     by_cohort = noisy[:-1].reshape(number, -1)
-    squares = np.stack([unpacked(row, d) for row in by_cohort[:, 1 + d :]]) / square * 4.0**-bits
+    squares = np.stack([unpacked_matrix(row, d) for row in by_cohort[:, 1 + d :]]) / square * 4.0**-bits
     return _paths(
         question, shape, by_cohort[:, 0] / count, by_cohort[:, 1 : 1 + d] * 2.0**-bits, squares,
         float(noisy[-1]) * 2.0**-bits * 2 / radius, radius, _deviation(question, radius, loss, n),

@@ -24,7 +24,7 @@ __all__ = [kind.__name__ for kind in METHODS.values()]
 
 def method_of(named: object, question: EffectQuestion, loss: Loss) -> EffectMethod:
     known: dict[str, Callable[[], EffectMethod]] = {"auto": lambda: automatic(question, loss), **METHODS}
-    method: EffectMethod = public.chosen(named, EffectMethod, known)
+    method: EffectMethod = public.choose_method(named, EffectMethod, known)
     return method
 
 

@@ -21,7 +21,7 @@ from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
-from dpcausal.statistics.moments import clip_rows, grid_bits, unpacked, upper_of
+from dpcausal.statistics.moments import clip_rows, grid_bits, unpacked_matrix, upper_of
 
 Reals = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -345,7 +345,7 @@ def released(
     answer = ellipse_answer(sums, d, radius, bits, summed.weighted)
     claim = ellipse_moments_sensitivity(noise.radius, noise.bits, d)
     released = gaussian(Query(answer, claim, label), allotment, loss) * 4.0**-noise.bits
-    sums = unpacked(released[: -d - 1], d + 1)
+    sums = unpacked_matrix(released[: -d - 1], d + 1)
     k = anchor(noise.radius)
     sums[-1, :-1] /= k
     sums[:-1, -1] /= k

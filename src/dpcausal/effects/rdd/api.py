@@ -14,7 +14,7 @@ from dpcausal.core import validate as public
 from dpcausal.core.method import Method, PlannedCall, Run, SumsOverRows, TableQuestion
 from dpcausal.core.run import Task, public_task
 from dpcausal.data.columns import exact_number
-from dpcausal.data.recoded import as_levels, counting
+from dpcausal.data.recoded import as_levels, counting_event
 from dpcausal.data.schema import Bounded, Column, Levels
 from dpcausal.data.subgroups.predicate import check_varies, codes_within, range_within
 from dpcausal.data.table import Table
@@ -71,7 +71,7 @@ class RddQuestion(TableQuestion[Discontinuity]):
         number, summed, *arms = (public.column(table, name, "a discontinuity") for name in named)
         if len(set(named)) < len(named):
             raise ParameterError("running, outcome and treatment must be different columns")
-        table = counting(table, outcome, event)
+        table = counting_event(table, outcome, event)
         value_of(outcome, summed)
         for name in named[1:]:
             check_varies(table.inside, name, table.schema.column(name))

@@ -81,7 +81,7 @@ class ContingencyTest(StratumSums):
         shape = self.shape(question)
         if isinstance(rows, Records):
             return rows.sum(partial(_worker_table, question.without_table, shape))
-        return _tabled(rows, shape)
+        return _count_table(rows, shape)
 
     def approximate_power(self, question: IndependenceQuestion, loss: PureDP, correlation: float) -> float | None:
         """Return it from the non-central distribution of one table's statistic."""
@@ -98,10 +98,10 @@ class ContingencyTest(StratumSums):
 
 
 def _worker_table(question: IndependenceQuestion, shape: tuple[int, int, int], rows: Rows) -> Counts:
-    return _tabled(question.sample(rows), shape)
+    return _count_table(question.sample(rows), shape)
 
 
-def _tabled(rows: Sample, shape: tuple[int, int, int]) -> Counts:
+def _count_table(rows: Sample, shape: tuple[int, int, int]) -> Counts:
     codes = *(values.astype(np.int64) for values in rows.pair), rows.cells
     return contingency([column[rows.is_complete] for column in codes], shape)
 

@@ -15,7 +15,7 @@ import numpy as np
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.block_test import LEAST_BLOCK, BlockTest
-from dpcausal.independence.methods.model_x import ModelX, stated
+from dpcausal.independence.methods.model_x import ModelX, stated_model
 from dpcausal.independence.null_distributions import score_of_rank
 from dpcausal.independence.question import IndependenceQuestion, Reals, Released, Sample, width_of
 from dpcausal.independence.residuals import residuals
@@ -40,7 +40,7 @@ def bounds_of(schema: Schema, x: str) -> tuple[float, float]:
     return 0.0, float(max(1, len(declared) - 1))
 
 
-def _ranked(
+def _rank_score(
     x: Reals, draw: Callable[[int], Reals], count: int, centre: Reals, r: Reals, generator: PublicGenerator
 ) -> float:
     """Return the score of Σ (x_i − c_i) r_i among those of copies; c, which keeps rounding small, moves all alike."""
@@ -57,7 +57,7 @@ def _ranked(
 
 
 def checked_model(method: str, model: Any, question: IndependenceQuestion, fitted: bool) -> Any:
-    model = stated(model, question.given)
+    model = stated_model(model, question.given)
     if len(question.x) != 1 or width_of(question.schema, question.y) != 1:
         raise ParameterError(f"method {method!r} takes one column x and one column y of numbers or of two levels")
     if isinstance(model, str):
@@ -116,10 +116,12 @@ class Crt(BlockTest):
             r_x, r_y = both[:, 0], both[:, 1]
             spread = r_x.std()
             zeros = np.zeros(rows.n)
-            return _ranked(r_x, lambda size: spread * rng.standard_normal((size, rows.n)), count, zeros, r_y, rng)
+            return _rank_score(r_x, lambda size: spread * rng.standard_normal((size, rows.n)), count, zeros, r_y, rng)
         r_y = residuals(rows.given, (rows.y,), self.regression, rng).residuals[:, 0]
         model, bounds = self.model_x.at(rows.raw), bounds_of(question.schema, question.x[0])
-        return _ranked(x, lambda size: model.copies(size, bounds, rng), count, np.clip(model.centre, *bounds), r_y, rng)
+        return _rank_score(
+            x, lambda size: model.copies(size, bounds, rng), count, np.clip(model.centre, *bounds), r_y, rng
+        )
 
     def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
         model = checked_model(self.name, self.model_x, question, fitted=True)

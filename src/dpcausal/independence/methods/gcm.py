@@ -121,13 +121,13 @@ class Gcm(BlockTest):
 
     def exact(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> Released:
         left, right, spread = self.residuals(rows, rng)
-        observed = float(np.abs(null.studentised(left, right)).max()) / math.sqrt(spread)
+        observed = float(np.abs(null.studentised_covariance(left, right)).max()) / math.sqrt(spread)
         if left.shape[1] == right.shape[1] == 1:
-            signed = float(null.studentised(left, right)[0, 0]) / math.sqrt(spread)
+            signed = float(null.studentised_covariance(left, right)[0, 0]) / math.sqrt(spread)
             return Released(signed, max(null.LEAST_PVALUE, 2 * NormalDist().cdf(-observed)))
         above = 0
         for _ in range(EXACT_PERMUTATIONS):
-            above += float(np.abs(null.studentised(left[rng.permutation(rows.n)], right)).max()) >= observed
+            above += float(np.abs(null.studentised_covariance(left[rng.permutation(rows.n)], right)).max()) >= observed
         return Released(observed, (1 + above) / (1 + EXACT_PERMUTATIONS))
 
 

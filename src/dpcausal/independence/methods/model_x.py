@@ -22,7 +22,7 @@ from dpcausal.data.schema import Bounded, Levels, Schema
 from dpcausal.errors import ParameterError, nearest
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, restart_streams
 from dpcausal.privacy.sandbox import isolated_or_default
-from dpcausal.regression.external import external_code, tried
+from dpcausal.regression.external import external_code, try_external_code
 
 Reals = npt.NDArray[np.float64]
 RowFunction = Callable[[Reals], Any]
@@ -114,7 +114,9 @@ class ModelX:
             _check_rowwise(function, Z, probability=self.kind == "levels")
         if self.sample is not None:
             sample = self.sample
-            drawn = tried(lambda: np.asarray(sample(Z.copy(), generator_from_seed(0)), dtype=np.float64), WHO)
+            drawn = try_external_code(
+                lambda: np.asarray(sample(Z.copy(), generator_from_seed(0)), dtype=np.float64), WHO
+            )
             if drawn.shape != (len(Z),):
                 raise ParameterError("sample must return one value a row")
 
@@ -209,7 +211,7 @@ def _check_rowwise(function: RowFunction, Z: Reals, probability: bool) -> None:
         rows = [np.ravel(np.asarray(function(row[None, :].copy()), dtype=np.float64))[0] for row in Z]
         return np.array(function(Z.copy()), dtype=np.float64), np.array(rows)
 
-    whole, single = tried(answers, WHO)
+    whole, single = try_external_code(answers, WHO)
     if whole.shape != (len(Z),) or not np.isfinite(whole).all():
         raise ParameterError("the functions of a model of x must return one finite number a row")
     if probability and not ((whole >= 0) & (whole <= 1)).all():
@@ -241,7 +243,7 @@ class StatedModel(ModelX):
     mapping: Any = None
 
 
-def stated(model: Any, given: tuple[str, ...]) -> Any:
+def stated_model(model: Any, given: tuple[str, ...]) -> Any:
     """Return the model that a mapping states; anything else unchanged.
 
     ``{"table": [[...], ...]}``; or ``{"mean": m, "sd": s}`` with m a number, or a slope for each given column, by its

@@ -232,7 +232,7 @@ class EmPc(PcSystem):
                 sets = sets_of(node, tests, neighbours, decided)
                 best = {pair: max((_records(replica, test), test) for test in each) for pair, each in sets.items()}
                 if best:
-                    decided.update(_eliminated(replica, best))
+                    decided.update(_eliminated_edges(replica, best))
 
         def ask(x: str, y: str, given: tuple[str, ...]) -> Verdict:
             return Verdict(decided.get(frozenset((x, y))) == given)
@@ -265,7 +265,7 @@ def _records(replica: Replica, test: Test) -> float:
     return (float(chdtri(max(freedom, 1), ALPHA)) - statistic) / (2 * math.log(max(replica.n, 3)))
 
 
-def _eliminated(replica: Replica, best: dict[Edge, tuple[float, Test]]) -> dict[Edge, tuple[str, ...]]:
+def _eliminated_edges(replica: Replica, best: dict[Edge, tuple[float, Test]]) -> dict[Edge, tuple[str, ...]]:
     replica.rounds += 1
     pairs = sorted(best, key=lambda pair: -best[pair][0])
     values = [best[pair][0] for pair in pairs]

@@ -26,7 +26,7 @@ from dpcausal.mechanisms.blocks import assign_blocks, blocks_moved
 from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.regression.external import one_thread
-from dpcausal.regression.kernel_ridge import solved
+from dpcausal.regression.kernel_ridge import ridge_solution
 from dpcausal.releases.counts import geometric_variance
 
 Reals = npt.NDArray[np.float64]
@@ -52,11 +52,11 @@ def lines(x: Reals, a: Mask, y: Reals) -> Model:
     """Return a fold's models: a ridge line for either arm, a logistic one for treatment; of no rows 0, 0 and ½."""
     f = np.column_stack([x, np.ones(len(x))])
     with one_thread():
-        arms = [solved(f[arm].T @ f[arm], f[arm].T @ y[arm], RIDGE) for arm in (a, ~a)]
+        arms = [ridge_solution(f[arm].T @ f[arm], f[arm].T @ y[arm], RIDGE) for arm in (a, ~a)]
         b = np.zeros(f.shape[1])
         for _ in range(STEPS):
             e = _logistic(f @ b)
-            b += solved((f * (e * (1 - e))[:, None]).T @ f, f.T @ (a - e) - PENALTY * b, PENALTY)
+            b += ridge_solution((f * (e * (1 - e))[:, None]).T @ f, f.T @ (a - e) - PENALTY * b, PENALTY)
 
     def predict(all_x: Reals) -> tuple[Reals, Reals, Reals]:
         one, zero, chance = (_along(all_x, slopes) for slopes in (*arms, b))

@@ -13,7 +13,7 @@ import numpy as np
 from dpcausal.core.method import Run
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.block_test import LEAST_BLOCK, block_scores, planned_blocks
-from dpcausal.independence.null_distributions import LEAST_PVALUE, geometric_tail, studentised
+from dpcausal.independence.null_distributions import LEAST_PVALUE, geometric_tail, studentised_covariance
 from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, Released, Sample
 from dpcausal.independence.residuals import checked_regression, residuals
 from dpcausal.mechanisms.additive import geometric
@@ -52,7 +52,7 @@ class PrivToT(IndependenceTest):
     def score(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> float:
         """Return the size of a block's studentised covariance."""
         left = residuals(rows.given, (rows.x, rows.y), self.regression, rng).residuals
-        return abs(float(studentised(left[:, :1], left[:, 1:])[0, 0]))
+        return abs(float(studentised_covariance(left[:, :1], left[:, 1:])[0, 0]))
 
     def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
         if question.pairs != 1:

@@ -34,7 +34,7 @@ def first_above(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy, *
     if query.sensitivity.norm is not Norm.LINF:
         raise FenceError(f"'{query.label}' is bounded in {query.sensitivity.norm.value}, the search needs l-infinity")
     if allotment.exact:
-        return _first(exact(query, allotment), threshold)
+        return _first_place(exact(query, allotment), threshold)
     if not isinstance(loss, PureDP):
         raise LossError("the sparse vector is paid for in PureDP")
     bound = math.ceil(query.sensitivity.bound)
@@ -50,12 +50,14 @@ def first_above(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy, *
     event = event_of("sparse-vector", query, loss, scale, bound=float(bound))
     released = release(query, allotment, event, draw)
     # A recording gate answers with numbers in the query's shape: they stand for the noisy answers.
-    return _first(released, threshold) if released.dtype != np.bool_ else _first(released.astype(np.int64), 1)
+    return (
+        _first_place(released, threshold) if released.dtype != np.bool_ else _first_place(released.astype(np.int64), 1)
+    )
 
 
 _UP = 1 + 1e-12
 
 
-def _first(answers: Any, threshold: int) -> int | None:
+def _first_place(answers: Any, threshold: int) -> int | None:
     above = np.flatnonzero(np.asarray(answers) >= threshold)
     return int(above[0]) if above.size else None

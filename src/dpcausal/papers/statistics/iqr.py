@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from dpcausal.errors import ParameterError
 from dpcausal.papers.statistics.rank import signed
-from dpcausal.privacy.process_local import ProcessLocal
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity, Unit
+from dpcausal.privacy.unpicklable import ProcessLocal
 
 Column = npt.NDArray[np.float64]
 

@@ -25,11 +25,11 @@ def ridge_weights(X: Reals, y: Reals, ridge: float) -> Reals:
     """
     n, periods = X.shape
     if n <= periods:
-        return _solved(X @ X.T + ridge * np.eye(n), X @ y)
-    return X @ _solved(X.T @ X + ridge * np.eye(periods), y)
+        return _system_solution(X @ X.T + ridge * np.eye(n), X @ y)
+    return X @ _system_solution(X.T @ X + ridge * np.eye(periods), y)
 
 
-def _solved(system: Reals, right: Reals) -> Reals:
+def _system_solution(system: Reals, right: Reals) -> Reals:
     from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
 
     try:

@@ -24,10 +24,10 @@ from statistics import NormalDist
 import numpy as np
 
 from dpcausal.errors import ParameterError
-from dpcausal.privacy.process_local import ProcessLocal
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity, Unit
+from dpcausal.privacy.unpicklable import ProcessLocal
 from dpcausal.regression.external import one_thread
-from dpcausal.regression.kernel_ridge import FourierFeatures, Integers, Reals, solved
+from dpcausal.regression.kernel_ridge import FourierFeatures, Integers, Reals, ridge_solution
 
 PLACES = 4097
 """Places of the public grid on [−1, 1]: steps of 1/2048."""
@@ -156,7 +156,7 @@ def fit_stable(x: Reals, y: Reals, *, penalty: float, table: FeatureTable) -> St
     rows = table.rows[used]
     with np.errstate(all="ignore"), one_thread():
         system = (rows * counts[used, None]).T @ rows
-        weights = solved(system, rows.T @ sums[used], x.size * penalty / 2)
+        weights = ridge_solution(system, rows.T @ sums[used], x.size * penalty / 2)
         heights = np.clip(table.rows @ weights, -1.0, 1.0)
     return StableFit(table.places, heights)
 

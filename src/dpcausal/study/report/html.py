@@ -54,7 +54,7 @@ def html(blocks: list[Block], mark: str = "", footer: str = "") -> str:
     ``mark`` identifies its study to a program, ``footer`` is on each printed page.
     """
     title = next(block.text for block in blocks if block.kind == "title")
-    body = "\n".join(_placed(block) for block in blocks)
+    body = "\n".join(_placed_block(block) for block in blocks)
     style = STYLE.replace("FOOTER", "".join(one for one in footer if one not in '\\"<>\n'))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -65,14 +65,14 @@ def html(blocks: list[Block], mark: str = "", footer: str = "") -> str:
     )
 
 
-def _placed(block: Block) -> str:
+def _placed_block(block: Block) -> str:
     if not block.right:
-        return _element(block)
-    parts = "".join(f'<div class="sub">{_element(one)}</div>' for one in (block, *block.right))
+        return _html_element(block)
+    parts = "".join(f'<div class="sub">{_html_element(one)}</div>' for one in (block, *block.right))
     return f'<div class="two">{parts}</div>'
 
 
-def _element(block: Block) -> str:
+def _html_element(block: Block) -> str:
     text = escape(block.text)
     tags = {"title": "h1", "heading": "h2", "subheading": "h3", "text": "p"}
     if block.kind in tags:
@@ -105,10 +105,10 @@ def _cell(text: str) -> str:
 
 
 def markdown(blocks: list[Block]) -> str:
-    return "\n\n".join(filter(None, (_marked(one) for block in blocks for one in (block, *block.right)))) + "\n"
+    return "\n\n".join(filter(None, (_markdown_block(one) for block in blocks for one in (block, *block.right)))) + "\n"
 
 
-def _marked(block: Block) -> str:
+def _markdown_block(block: Block) -> str:
     marks = {"title": "# ", "heading": "## ", "subheading": "### ", "text": "", "small": ""}
     if block.kind in marks:
         return marks[block.kind] + _plain(block.text)

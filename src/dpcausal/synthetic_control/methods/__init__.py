@@ -19,9 +19,9 @@ MANY_DONORS = 22
 """``auto`` takes the factor model from nμ/√T of this on, μ = √(2ρ): noise of T² entries has a norm of about √T."""
 
 
-def chosen(method: object, panel: Panel, loss: Loss) -> SyntheticMethod:
+def choose_method(method: object, panel: Panel, loss: Loss) -> SyntheticMethod:
     if not (isinstance(method, str) and method == "auto"):
-        chosen_method: SyntheticMethod = public.chosen(method, SyntheticMethod, METHODS)
+        chosen_method: SyntheticMethod = public.choose_method(method, SyntheticMethod, METHODS)
         return chosen_method
     if isinstance(loss, NoPrivacy):
         return Simplex()

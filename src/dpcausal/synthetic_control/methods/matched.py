@@ -167,7 +167,7 @@ def matched_query(weights: Integers, changes: Reals, by: Matching, loss: PureDP 
     return Query(real, matched_sensitivity(by), "matched donors")
 
 
-def estimated(
+def estimate_from_sums(
     noisy: Reals, by: Matching, alone: Reals, expected: float, loss: PureDP | ZCDP | NoPrivacy
 ) -> MatchedRelease:
     """Return the change that released sums show, in steps.
@@ -263,7 +263,7 @@ class Matched(SyntheticMethod):
         loss: Any = plan.base.part(plan.path)
         add = l2_ball if isinstance(loss, PureDP) else gaussian
         noisy = add(matched_query(weights, changes, by, loss), run.budget, loss)
-        released = estimated(noisy, by, alone, expected, loss)
+        released = estimate_from_sums(noisy, by, alone, expected, loss)
         centre = float(released.change.mean())
 
         # Differences hold what all units share too: half of the way, as a root, from each donor's to the target's.

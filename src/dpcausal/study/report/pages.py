@@ -54,7 +54,7 @@ def _second_page(inputs: ReportInputs, figures: Figures) -> list[Block]:
     if inputs.schema is not None:
         blocks += [Block("heading", "Variables (allowed values are public)"),
                    Block("table", "Variables", rows=_variables(inputs, inputs.schema))]  # fmt: skip
-    blocks += [Block("heading", "Privacy statement"), _statement(inputs, figures),
+    blocks += [Block("heading", "Privacy statement"), _privacy_statement(inputs, figures),
                Block("heading", "Text for a methods section"), Block("quote", _methods(inputs)),
                Block("heading", "Responsibility and approval"), Block("text", _reasons(inputs)),
                Block("table", "Approval", rows=_approval(inputs))]  # fmt: skip
@@ -90,7 +90,7 @@ def _variables(inputs: ReportInputs, schema: Schema) -> tuple[tuple[str, ...], .
         column = schema[name]
         if isinstance(column, Bounded):
             unit = inputs.wording.units.get(name, "")
-            values = f"{_rounded(column.lower)} to {_rounded(column.upper)} {unit}".rstrip()
+            values = f"{_rounded_bound(column.lower)} to {_rounded_bound(column.upper)} {unit}".rstrip()
         else:
             labels = inputs.wording.levels.get(name, {})
             named = (f"{one} = {labels[str(one)]}" if str(one) in labels else str(one) for one in column.labels)
@@ -110,12 +110,12 @@ def _columns_of_questions(inputs: ReportInputs, schema: Schema) -> list[str]:
     return list(schema) if whole or not used else used
 
 
-def _rounded(bound: float) -> str:
+def _rounded_bound(bound: float) -> str:
     exact = exact_number(bound)
     return exact if len(exact.lstrip("-")) <= 8 else f"{bound:.4g} (rounded)"
 
 
-def _statement(inputs: ReportInputs, figures: Figures) -> Block:
+def _privacy_statement(inputs: ReportInputs, figures: Figures) -> Block:
     plan, shares = inputs.plan, list[tuple[str, float]]()
     for entry in inputs.entries:
         amount = getattr(parse_loss(entry.loss), "rho" if isinstance(plan.budget, ZCDP) else "epsilon", 0.0)

@@ -78,7 +78,7 @@ def first_terms(columns: Columns) -> list[Reals]:
     terms += [indicators(codes) for codes in columns.levels.T]
     if columns.count <= MOST_CURVED:
         terms += _wide(columns)
-    return [scaled(term) for term in terms]
+    return [with_unit_trace(term) for term in terms]
 
 
 def more_terms(columns: Columns, U: Reals) -> list[Reals]:
@@ -89,7 +89,7 @@ def more_terms(columns: Columns, U: Reals) -> list[Reals]:
     if columns.count > 1:
         terms += _of_pairs(columns, U)
         terms += [_landmark_features(columns.curved, width * columns.count**0.5) for width in SURFACE_WIDTHS]
-    return [scaled(term) for term in terms]
+    return [with_unit_trace(term) for term in terms]
 
 
 def cut_terms(columns: Columns, left: Reals, *, along_pairs: bool = False) -> list[Reals]:
@@ -100,14 +100,14 @@ def cut_terms(columns: Columns, left: Reals, *, along_pairs: bool = False) -> li
         terms.append(standardised(jumps))
     if 1 < columns.count <= MOST_CROSSED:
         terms.append(_best_product_of_cuts(z, _residual(z, left))[:, None])
-    return [scaled(term) for term in terms]
+    return [with_unit_trace(term) for term in terms]
 
 
 def lines_of(columns: Columns) -> int:
     return columns.count + len(TURNS) * min(math.comb(columns.count, 2), MOST_PAIRED)
 
 
-def scaled(term: Reals) -> Reals:
+def with_unit_trace(term: Reals) -> Reals:
     """Return features whose kernel has trace n, centred; 0 if they are constant."""
     centred = term - term.mean(axis=0)
     size = float((centred**2).sum()) / max(len(term), 1)
@@ -225,7 +225,7 @@ def _jumps(z: Reals, U: Reals, pairs: list[Pair]) -> Reals:
 def _best_cut(z: Reals, R: Reals, pairs: list[Pair]) -> Reals:
     """Return the sides of the best cut of a column, or across a line: the best of the pairs', turned to each column."""
     best, sides = max((_cut(column, R) for column in z.T), key=_gain)
-    cuts = [(*_cut(_turned(z, pair, turn), R), pair, turn) for pair in pairs for turn in TURNS]
+    cuts = [(*_cut(_turned_coordinate(z, pair, turn), R), pair, turn) for pair in pairs for turn in TURNS]
     if not cuts:
         return sides
     gain, across, pair, turn = max(cuts, key=_gain)
@@ -243,7 +243,7 @@ def _best_cut(z: Reals, R: Reals, pairs: list[Pair]) -> Reals:
     return across
 
 
-def _turned(z: Reals, pair: Pair, turn: float) -> Reals:
+def _turned_coordinate(z: Reals, pair: Pair, turn: float) -> Reals:
     return np.asarray(math.cos(turn) * z[:, pair[0]] + math.sin(turn) * z[:, pair[1]])
 
 

@@ -48,16 +48,16 @@ class Frozen(Uncopyable):
         raise AttributeError(f"a {type(self).__name__} is frozen")
 
 
-def hashed(text: str, use: str) -> int:
+def hash_of_text(text: str, use: str) -> int:
     """Return the first 60 bits of the sha256 of a use, the byte 31 and a text in UTF-8.
 
-    >>> hashed("17", "block") == int(sha256(b"block\\x1f17").hexdigest()[:15], 16)
+    >>> hash_of_text("17", "block") == int(sha256(b"block\\x1f17").hexdigest()[:15], 16)
     True
     """
     return int(sha256(f"{use}\x1f{text}".encode("utf-8", "surrogatepass")).hexdigest()[:15], 16)
 
 
-def mixed(numbers: NDArray[Any], salt: int) -> NDArray[np.uint64]:
+def scrambled(numbers: NDArray[Any], salt: int) -> NDArray[np.uint64]:
     """Return a public scramble of whole numbers under a salt, alike on every machine (the finaliser of SplitMix64)."""
     with np.errstate(over="ignore"):
         z = numbers.astype(np.uint64) + np.uint64(salt) * np.uint64(0x9E3779B97F4A7C15)
