@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 from dpcausal.audit.falsifier import STARTS as STARTS
-from dpcausal.audit.falsifier import Falsification, Rows, Statistic
+from dpcausal.audit.falsifier import Falsification, Statistic
 from dpcausal.audit.falsifier import distance as distance
 from dpcausal.audit.falsifier import falsify as search
 from dpcausal.privacy.sensitivity import Sensitivity
@@ -83,24 +82,3 @@ def exhaustive(statistic: Statistic, values: Sequence[float], m: int, columns: i
         worst = max(worst, max(answers) - min(answers))
         pairs += len(records) * (len(records) - 1) // 2
     return worst, pairs
-
-
-def neighbouring_rows(columns: int = 2, low: float = -1.0, high: float = 1.0, most: int = 12) -> st.SearchStrategy[Any]:
-    """Return a hypothesis strategy of neighbour pairs (rows, rows′), rich in ties, bounds and close values."""
-    level = st.sampled_from([low, (low + high) / 2, high])
-    close = st.sampled_from([low + (high - low) * k / 8 for k in range(9)]).map(lambda v: float(np.nextafter(v, low)))
-    value = st.one_of(level, close, st.floats(low, high, allow_nan=False))
-    row = st.tuples(*[value] * columns)
-
-    def pair(rows: list[tuple[float, ...]]) -> st.SearchStrategy[Any]:
-        return st.tuples(st.integers(0, len(rows) - 1), row).map(
-            lambda change: (np.array(rows), _replaced(np.array(rows), change[0], np.array(change[1])))
-        )
-
-    return st.lists(row, min_size=2, max_size=most).flatmap(pair)
-
-
-def _replaced(rows: Rows, index: int, new: Rows) -> Rows:
-    neighbour = rows.copy()
-    neighbour[index] = new
-    return neighbour

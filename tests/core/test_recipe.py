@@ -26,11 +26,6 @@ def kind() -> Any:
     return made["SignGcm"]
 
 
-def ask(rows: Any, method: Any) -> dpc.Independence:
-    table = dpc.Table(frame(rows), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)))
-    return dpc.ci_test(table, "x", "y", given=["z"], loss=dpc.PureDP(1), method=method)
-
-
 def test_its_own_option_reaches_the_ledger_and_the_result_without_another_line(kind: Any) -> None:
     rows = np.random.default_rng(1).uniform([-1, -1, -2, 0], [1, 3, 2, 2], (N, 4))
     table = dpc.Table(frame(rows), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)))

@@ -1,7 +1,7 @@
 """Simulated tables for directions, their neighbours, and what a call brings to the gate on both."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from dpcausal.direction.methods import METHODS
 from dpcausal.direction.scores import anm
 from dpcausal.direction.scores.anm import split_rows
 from dpcausal.mechanisms.blocks import assign_blocks
-from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.methods import MajorityVote
 from dpcausal.privacy.noise import public_generator
 from tests.conformance import STARTS
@@ -92,14 +91,6 @@ def faults(rows: Rows, neighbour: Rows, answers: Any = "low", **arguments: Any) 
     return audit.faults
 
 
-def at_gate(rows: Rows, **arguments: Any) -> Any:
-    """Return the exact value of the one answer that comes to the gate."""
-    with recording_gate() as recording:
-        ask(rows, **arguments)
-    (passage,) = recording.passages
-    return passage.value
-
-
 def halves(n: int, training_share: float = 0.5) -> tuple[Positions, Positions]:
     """Return the positions of training and test rows as they are under a recording gate or ``simulated_noise(0)``."""
     with dpc.simulated_noise(0):
@@ -147,6 +138,3 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small interpolation tables and no rehearsal: neither bears on what one row can move."""
     monkeypatch.setattr(anm, "TABLE_PLACES", 65)
     monkeypatch.setattr(asking, "rehearse", lambda score: None)
-
-
-Mutation = Callable[[pytest.MonkeyPatch], None]

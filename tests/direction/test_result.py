@@ -1,9 +1,7 @@
 """Directions as results: frozen, portable, without a trace of the rows, and what an answer names at which level."""
 
 import dataclasses
-import gc
 import json
-import types
 from typing import Any
 
 import numpy as np
@@ -35,19 +33,6 @@ def answers(counts: tuple[int, ...] = (4, 0, 3, 5), **arguments: Any) -> dpc.Dir
     released = iter(counts)
     with recording_gate(lambda event, value: np.full_like(value, next(released))):
         return all_of(wide_table(), PAIRS, **({"scores": ["igci", "igci-slope"], "blocks": 5} | arguments))
-
-
-def reachable(root: object) -> list[object]:
-    """Return all that an object refers to, without going into modules, classes and functions."""
-    stops = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType)
-    seen: dict[int, object] = {}
-    waiting = [root]
-    while waiting:
-        one = waiting.pop()
-        if id(one) not in seen and not isinstance(one, stops):
-            seen[id(one)] = one
-            waiting += gc.get_referents(one)
-    return list(seen.values())
 
 
 @pytest.mark.parametrize("count", [-3, 0, 2, 3, 5, 9])

@@ -119,8 +119,3 @@ def test_a_graph_is_a_value() -> None:
 def test_what_is_no_graph_is_refused(parts: dict[str, list[tuple[str, str]]]) -> None:
     with pytest.raises(ParameterError):
         Cpdag(NODES, **parts)
-
-
-def test_a_cycle_is_no_dag() -> None:
-    with pytest.raises(ParameterError):
-        Cpdag.from_dag(NODES, [("a", "b"), ("b", "c"), ("c", "a")])

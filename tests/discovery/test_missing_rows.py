@@ -32,23 +32,6 @@ def frame(name: str, seed: int, share: float = 0.3) -> Frame:
     return columns
 
 
-def asked(columns: Frame, name: str, missing: str = "drop", loss: Any = None) -> Any:
-    schema, usual = METHODS[name]
-    paid = usual if loss is None else loss
-    ledger = (
-        dpc.Ledger.without_privacy()
-        if loss is not None
-        else dpc.Ledger.in_memory(dpc.ZCDP(10), accept_large_epsilon=True)
-    )
-    with dpc.simulated_noise(5):
-        return dpc.discover(dpc.Table(columns, schema, ledger, missing=missing), method=name, loss=paid)
-
-
-def complete(columns: Frame) -> Frame:
-    kept = np.all([~np.isnan(column) for column in columns.values()], axis=0)
-    return {name: column[kept] for name, column in columns.items()}
-
-
 @pytest.mark.parametrize("name", ["parities", "whitened", "moments"])
 def test_independent_columns_stay_apart_where_many_rows_are_left_out(name: str) -> None:
     """For p-values that take n for the number of kept rows, or a midpoint for what is missing."""

@@ -34,8 +34,3 @@ def loss_of(way: Any, losses: tuple[Any, ...] = LOSSES) -> Any:
             continue
         return loss
     raise LookupError(way.name)
-
-
-def table_for(way: Any, frame: Any, schema: dpc.Schema, ledger: dpc.Ledger) -> dpc.Table:
-    """Return a table that leaves out what lacks a column where a method can, and fills it in where it cannot."""
-    return dpc.Table(frame, schema, ledger, missing="drop" if way.supports_missing else "impute")

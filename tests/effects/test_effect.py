@@ -126,17 +126,6 @@ def test_asking_again_is_free_and_so_is_a_saved_release() -> None:
         dpc.effect(asked, treatment="a", outcome="y", adjust=[], loss=dpc.PureDP(0.5))
 
 
-def test_the_table_of_a_discovery_has_effects_free() -> None:
-    columns = {name: made()[name] for name in ("a", "z", "ill")}
-    schema = dpc.Schema({name: SCHEMA[name] for name in columns})
-    asked = dpc.Table(columns, schema, dpc.Ledger.without_privacy())
-    released = dpc.discover(asked, loss=dpc.NoPrivacy(), method="table").release
-    found = released.effect(treatment="a", outcome="ill", adjust=["z"])  # type: ignore[union-attr]
-    direct = dpc.effect(asked, treatment="a", outcome="ill", adjust=["z"], **EXACT)
-    assert found.estimate == pytest.approx(direct.estimate, abs=1e-12)
-    assert found.interval == pytest.approx(direct.interval, abs=1e-9)
-
-
 def test_rows_that_lack_a_column_are_left_out_and_the_others_give_the_answer() -> None:
     columns = made()
     lost = np.random.default_rng(2).random(6_000) < 0.4

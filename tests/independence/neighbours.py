@@ -43,7 +43,6 @@ KINDS: dict[str, type[IndependenceTest]] = {kind.name: kind for kind in (*ALL, *
 METHODS = tuple(name for name, kind in KINDS.items() if kind is not PrivKendall)
 """All with a proof."""
 BLOCKS = tuple(name for name in METHODS if any(field.name == "blocks" for field in fields(KINDS[name])))
-WHOLE = tuple(name for name in METHODS if name not in BLOCKS)
 WITH_MODEL = tuple(name for name in METHODS if any(field.name == "model_x" for field in fields(KINDS[name])))
 
 

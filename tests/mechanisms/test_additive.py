@@ -5,7 +5,6 @@ The exact distributions are compared with outputs in ``tests/privacy/test_noise.
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -133,13 +132,6 @@ def test_the_discrete_gaussian_is_within_rho_exactly(order: float, bound: int) -
     divergence = (np.logaddexp.reduce(order * log_p + (1 - order) * log_q) - log_norm) / (order - 1)
     assert divergence <= order * rho * (1 + 1e-9)
     assert divergence >= order * rho * 0.9
-
-
-def length(vector: list[Decimal], order: int) -> Decimal:
-    """Return the l1 or l2 norm to 800 digits: far outputs cancel all but a trifle of it."""
-    with localcontext() as context:
-        context.prec = 800
-        return sum(map(abs, vector), Decimal(0)) if order == 1 else sum((x * x for x in vector), Decimal(0)).sqrt()
 
 
 # Kinds and norms

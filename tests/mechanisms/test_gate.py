@@ -228,7 +228,6 @@ def passages(data: Any, answers: Any = "low", wrong: float = 1.0) -> Any:
 
 
 DATA = np.array([0.0, 0.25, 0.5, 1.0])
-NEIGHBOUR = np.array([1.0, 0.25, 0.5, 1.0])
 
 
 def test_fixed_answers_are_what_was_asked_for() -> None:

@@ -72,7 +72,6 @@ def index_cdf(law: list[float]) -> Callable[[Any], Any]:
 
 Law = tuple[Callable[[int], Any], Callable[[float], Callable[[Any], Any]], bool]
 
-SCORES = np.array([6, 0, 3])
 
 ADDITIVE: dict[str, Law] = {
     "laplace": (
@@ -102,29 +101,6 @@ ADDITIVE: dict[str, Law] = {
     ),
 }
 
-
-def select(size: int, *, gumbel: bool, scores: Any = SCORES) -> Any:
-    chosen = [noise.noisy_argmax(scores, 2.0, sensitivity=1, epsilon=1.0, gumbel=gumbel) for _ in range(size)]
-    return np.array(chosen)
-
-
-SELECTION: dict[str, Law] = {
-    "exponential noise": (
-        lambda size: select(size, gumbel=False),
-        lambda factor: index_cdf(permute_and_flip(SCORES, 1 / factor, 1)),
-        True,
-    ),
-    "exponential noise on reals": (
-        lambda size: select(size, gumbel=False, scores=SCORES.astype(np.float64)),
-        lambda factor: index_cdf(permute_and_flip(SCORES, 1 / factor, 1)),
-        True,
-    ),
-    "gumbel noise": (
-        lambda size: select(size, gumbel=True),
-        lambda factor: index_cdf(softmax(SCORES, 1 / factor, 1)),
-        True,
-    ),
-}
 
 CLAIMS = {
     "laplace": "laplace", "narrow geometric": "geometric", "wide geometric": "geometric", "gaussian": "gaussian",

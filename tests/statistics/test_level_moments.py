@@ -24,7 +24,6 @@ from dpcausal.statistics.level_moments import (
 SHARES = [np.array([0.5, 0.5]), np.array([0.2, 0.5, 0.3]), np.array([0.9, 0.1])]
 PLACES = [(0, 1), (0, 1, 2), (0, 1)]
 SQUARED = 2.0  # .4 D
-EVEN = [np.array([0.5, 0.5])] * 3
 ALL = [(0, 1, 2)]
 
 

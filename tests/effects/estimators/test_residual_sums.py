@@ -8,8 +8,6 @@ import pytest
 from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.estimators import residual_sums as sums
 
-WHOLE = np.array([GRID])
-
 
 def moved(one: Any, other: Any) -> float:
     return float(np.linalg.norm((one - other).astype(float)))

@@ -17,8 +17,6 @@ from dpcausal.privacy.noise import public_generator
 from dpcausal.regression.smoother import Given
 from tests.independence.neighbours import BLOCKS, HIGH, KINDS, LOW, Rows, ask
 
-N = 130
-
 
 def takes(method: str, options: dict[str, Any]) -> bool:
     return set(options) <= {field.name for field in fields(KINDS[method])}

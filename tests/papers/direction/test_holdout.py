@@ -22,24 +22,6 @@ from tests.direction.neighbours import (
     replaced,
 )
 
-
-def opposed(m: int) -> tuple[Rows, Rows]:
-    """Return a table and a neighbour by a test row at which both rank scores move most, in opposite ways.
-
-    Training rows y = x² with x on both sides of 0: y is regressed to x², x to a constant.  Test rows have x > 0 and
-    y rising slowly: y falls behind x² all the way, and x rises with y.  The last row's y goes from below all to above.
-    """
-    train, test = halves(2 * m)
-    rows = np.empty((2 * m, 2))
-    x = np.linspace(-1, 1, m)
-    rows[train] = np.column_stack([x, x**2])
-    x = np.linspace(0.3, 0.9, m)
-    rows[test] = np.column_stack([x, 0.05 * x])
-    last = test[-1]
-    rows[last] = 1.0, -1.0
-    return rows, replaced(rows, last, np.array([1.0, 3.0]))
-
-
 SHARE = 0.1
 """Training share of ``far_apart``: so few training rows that the regressions are exact, and constant far away."""
 

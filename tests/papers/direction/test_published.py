@@ -11,7 +11,6 @@ from dpcausal.direction.scores.anm import fit_halves
 from dpcausal.errors import LossError, ParameterError, UnprovenError
 from dpcausal.mechanisms.gate import Passage, recording_gate
 from dpcausal.papers.direction import anm_test_privacy as published
-from dpcausal.papers.direction.anm_test_privacy import QUARTER
 from dpcausal.papers.direction.calculators import two_draws_tail
 from dpcausal.papers.direction.holdout import SCORES, reaches
 from tests.direction.neighbours import (
@@ -139,18 +138,6 @@ def test_a_constant_table_has_no_answer_from_propose_test_release(arguments: Any
     with dpc.simulated_noise(1):
         r = ask(np.zeros((60, 2)), **arguments)
     assert (r.cause, r.effect, r.margin, r.scores, r.p_sign) == (None,) * 5
-
-
-def test_four_parts_by_any_composition_theorem_would_be_no_larger() -> None:
-    # The optimal theorem (Kairouz, Oh & Viswanath 2015): the least δ of four ε-DP releases at 4ε(1 − 1e-4) in all.
-    for epsilon in (0.01, 0.25, 2.0):
-        total = 4 * epsilon * (1 - 1e-4)
-        least = (math.exp(4 * epsilon) - math.exp(total)) / (1 + math.exp(epsilon)) ** 4
-        advanced = epsilon * math.sqrt(8 * math.log(1e6)) + 4 * epsilon * math.tanh(epsilon / 2)
-        assert least > 1e-7 and advanced > 10 * epsilon
-    whole = dpc.ApproxDP(0.3, 1e-6)
-    parts = whole.part(QUARTER)
-    assert (4 * parts.exact_epsilon, 4 * parts.exact_delta) == (whole.exact_epsilon, whole.exact_delta)
 
 
 # As printed.

@@ -79,12 +79,6 @@ def test_where_no_cell_is_shared_an_answer_comes_with_probability_at_most_delta(
     assert (2 * at_printed > delta) == (epsilon < 2)
 
 
-def run(way: str, *answer: float, epsilon: float = 2.0) -> float | None:
-    if way == "proved":
-        return propose_test_release(query(np.array(answer)), granted(), ApproxDP(epsilon, 1e-3))
-    return published_log_iqr(printed(*answer), granted(unproven=True), LOSS, epsilon=epsilon, delta=1e-3)
-
-
 def test_real_noise_runs_one_distance_will_do_and_the_spend_is_booked() -> None:
     for answer in ((50.0, 0.3), (50.0, 50.0, 0.3)):
         allotment = granted()

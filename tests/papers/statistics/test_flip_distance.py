@@ -1,24 +1,14 @@
 """Signed flip distances: sensitivity 1 from any distance with the two properties, and from integer margins."""
 
 import itertools
-from dataclasses import replace
 
 import pytest
 
 from dpcausal.errors import ParameterError
 from dpcausal.papers.statistics.rank import (
-    kendall_numerator_sensitivity,
     signed,
     signed_margin,
-    spearman_numerator,
-    spearman_sensitivity,
 )
-from dpcausal.statistics.rank import kendall_numerator
-
-SCORES = {
-    "spearman": (spearman_numerator, lambda m: replace(spearman_sensitivity(m), bound=2 * m * (m - 1))),
-    "kendall": (kendall_numerator, kendall_numerator_sensitivity),
-}
 
 
 @pytest.mark.proves("signed-flip-distance")

@@ -12,8 +12,6 @@ from dpcausal.mechanisms.additive import l2_ball
 from dpcausal.papers.synthetic_control import dpsc
 from dpcausal.privacy.sensitivity import Query, Unit
 
-WEIGHTS = np.array([0.1, -0.7, 0.4])
-
 
 @pytest.mark.parametrize("project, ball", [(dpsc.simplex, False), (dpsc.l1_ball, True)])
 def test_projections_are_the_nearest_points(project: Any, ball: bool) -> None:

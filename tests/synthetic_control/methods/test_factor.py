@@ -12,7 +12,6 @@ from dpcausal.synthetic_control.donor_rows import FINE, Grid, at_length, squared
 from dpcausal.synthetic_control.methods import factor
 from tests.synthetic_control.neighbours import granted
 
-RADIUS = 3000
 GRID = Grid(2.0**-12, 10, 2**24)
 
 

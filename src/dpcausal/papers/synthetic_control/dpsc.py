@@ -37,11 +37,8 @@ from dpcausal.synthetic_control.question import Path, Plan, Treated, past_of
 
 HALF = Fraction(1, 2)
 
-LEAST_WEIGHT = 1e-9
-"""Weights smaller than this count as this large in the second step: a bound must be above 0."""
-
-LARGEST_WEIGHT = 1e6
-"""Weights that no projection bounds are cut here, so that noise can be drawn for whatever was released."""
+LEAST_WEIGHT, LARGEST_WEIGHT = 1e-9, 1e6
+"""Between these weights count in the second step: a bound must be above 0, and its noise must be drawn."""
 
 
 PROJECTIONS: dict[str, Callable[[Reals], Reals]] = {
