@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import effects, record
+from benchmarks import effects, record, study_plans
 from benchmarks.designs import Study
 from benchmarks.designs.independence import shapes
 from benchmarks.run import chosen, mean, ratio, summarised
@@ -28,6 +28,13 @@ def test_rows_of_an_effect_fit_their_schema(name: str) -> None:
     rows = design.make.rows(design.rng(60, 0), 60)
     assert set(design.make.schema) <= set(rows)
     assert len({len(column) for column in rows.values()}) == 1
+
+
+@pytest.mark.parametrize("name", study_plans.CASES)
+def test_the_plan_of_a_study_predicts_each_question_within_its_seconds(name: str, tmp_path: Path) -> None:
+    study = study_plans.written(study_plans.CASES[name], tmp_path, 1)
+    forecasts = [one.forecast for one in study.plan().questions]
+    assert all(any(mark in text for mark in ("±", "probability")) for text in forecasts), forecasts
 
 
 @pytest.mark.parametrize("name", shapes.DESIGNS)

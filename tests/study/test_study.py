@@ -17,7 +17,7 @@ import dpcausal as dpc
 from dpcausal.cli import app
 from dpcausal.errors import BudgetExceededError, DpCausalError, ParameterError
 from dpcausal.study.file import lines_of
-from dpcausal.study.status import ANSWERED, BEYOND, CANNOT, SPENT, TO_ASK
+from dpcausal.study.status import ANSWERED, BEYOND, CANNOT, SPENT, TO_ASK, Forecaster
 from tests.refusals import rule_of_command
 from tests.study.kills import run_under_fire
 
@@ -115,6 +115,16 @@ def test_the_plan_reads_no_row_where_the_study_says_how_many_there_are(study: Pa
     with pytest.raises(ParameterError, match=r"line 3, n: the data have 900 records"):
         dpc.Study.open(study).run(new_ledger=True)
     assert not Path("study.ledger").exists()
+
+
+def test_a_plan_that_would_take_long_names_the_command_for_what_it_leaves_out(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Forecaster, "seconds", 1.5)
+    written(LINKED + LINKED.replace('"linked"', '"again"') + MORE)
+    forecasts = [one.forecast for one in dpc.Study.open(study).plan().questions]
+    assert forecasts[0] == forecasts[1] and "probability" in forecasts[0]  # what is alike is predicted once
+    assert forecasts[2] == f"see: dpcausal plan effect --n {N}"
 
 
 def test_a_question_that_is_not_foretold_says_why(study: Path) -> None:

@@ -37,6 +37,8 @@ EVEN, TENTH, FEW = 0.5, 0.1, 0.05
 """The share of treated that is assumed where none is stated, a second one, and that for the far end of the range."""
 USUAL, LITTLE, MUCH = 0.2, 0.1, 0.3
 """The outcome's spread, as a part of its width, and those for the near and the far end."""
+MIDDLE, LOW = 0.5, 0.1
+"""Where the outcome's mean is assumed between its bounds, and for the far end."""
 UNSURE = 3
 """Calls on simulated rows under other assumptions."""
 TREATMENT_TREND = 0.24
@@ -49,14 +51,20 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
 
     task: ClassVar[str] = "effect"
     methods: ClassVar[str] = "effects"
-    relative_error: ClassVar[float] = 0.15
+    relative_error: ClassVar[float] = 0.2
     least: ClassVar[int] = 100
+    everyone: ClassVar[bool] = False
+    """Whether, where there are groups, the interval of all records is predicted."""
 
     outcome: int = assumption("Number of levels of the outcome, 2; 0 is a number.", 0, 0, 2)
     width: float = assumption("How far apart the bounds of the outcome are; 1 for two levels.", 1.0, 1e-9, 1e12)
     spread: float | None = assumption(
         "The outcome's standard deviation within treatment and strata, as a part of width; of numbers. By default "
         "0.2, and the range covers 0.1 to 0.3.", None, 1e-3, 0.5,
+    )  # fmt: skip
+    mean: float | None = assumption(
+        "Where the outcome's mean lies, 0 at the lower bound and 1 at the upper; of numbers. By default 0.5, and the "
+        "range covers 0.1.", None, 0.0, 1.0,
     )  # fmt: skip
     rate: float = assumption("How often the second of two levels of the outcome occurs.", 0.5, 0.001, 0.999)
     share: float | None = assumption(
@@ -106,7 +114,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
 
     @property
     def condition(self) -> str:
-        each = " in each group" if self.groups else ""
+        each = " in each group" if self.groups and not self.everyone else ""
         if self.design.is_trial:
             return each
         if self.share is None and self.rarest is None:
@@ -132,6 +140,8 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
             forecast = forecast._replace(others=f"{text} if one in ten is")
         if self.spread is None and not self.outcome:
             unstated["spread"] = LITTLE, MUCH
+        if self.mean is None and not self.outcome:
+            unstated["mean"] = MIDDLE, LOW
         if unstated:
             ends: list[dict[str, Any]] = [{name: pair[place] for name, pair in unstated.items()} for place in (0, 1)]
             near, far = (replace(self, **end).half_widths(UNSURE, n, loss)[0] for end in ends)
@@ -156,12 +166,16 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
             text += f"; {'without' if stated else 'with'} {option}={value!r} {interval}"
         return text
 
+    @property
+    def seconds(self) -> float:
+        return 1.2 if self.adjust else 0.3
+
     def simulate_once(self, n: int, loss: Loss, rng: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
         columns = 3 + self.adjust + (self.groups > 0)
         fewer, scaled, factor = fewer_rows(n, loss, columns)
         effect = self._simulated_effect(fewer, scaled, rng)
         interval, reason = effect.interval, effect.interval_reason
-        if self.groups:  # the middle one of the groups, those without an interval last
+        if self.groups and not self.everyone:  # the middle one of the groups, those without an interval last
             each = sorted(effect.by_group, key=lambda one: math.inf if (of := one.interval) is None else of[1] - of[0])
             interval, reason = each[len(each) // 2].interval, each[len(each) // 2].reason
         return (None if interval is None else (factor * interval[0], factor * interval[1])), reason
@@ -175,8 +189,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         if chance is not None:
             columns["a"] = (rng.random(n) < np.clip(chance, 0.0, 1.0)).astype(np.int64)
         pair = (self.control % made.levels, self.treated % made.levels) if made.levels > 2 else (0, 1)
-        spread = USUAL if self.spread is None else self.spread
-        around = np.clip(spread * self.width * normal(rng, n), -half, half)
+        around = self._numbers(n, rng)
         columns["y"] = (rng.random(n) < self.rate).astype(np.float64) if self.outcome else around
         if self.missing:
             columns["y"] = np.where(rng.random(n) < self.missing, np.nan, columns["y"])
@@ -195,6 +208,14 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
             control=pair[0], treated=pair[1], groups="group" if self.groups else None, accept_large_epsilon=True,
         )  # fmt: skip
 
+    def _numbers(self, n: int, rng: PublicGenerator) -> Any:
+        half, spread = self.width / 2, USUAL if self.spread is None else self.spread
+        if self.mean is None:
+            return np.clip(spread * self.width * normal(rng, n), -half, half)
+        mean = min(max(self.mean, 0.001), 0.999)  # of a beta distribution, which has no values at its bounds
+        size = max(mean * (1 - mean) / spread**2 - 1, 0.1)
+        return self.width * (rng.beta(mean * size, (1 - mean) * size, n) - 0.5)
+
     def _chance_of_treatment(self, strata: Any, first_number: Any) -> Any:
         """Return each record's probability of treatment, or ``None`` where it is that of the design."""
         if self.design.is_trial:
@@ -206,6 +227,12 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
             return None
         # Bounds then do not show that a probability of treatment is far from 0 and 1, as where there are confounders.
         return self.treated_share * (1 + TREATMENT_TREND * first_number)
+
+
+class EveryonePlan(EffectPlan):
+    """The same of all records, beside groups."""
+
+    everyone: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,16 @@ from dpcausal.direction.methods.verdict import Verdict, decisions_of_blocks
 from dpcausal.direction.question import Pair
 from dpcausal.discovery.api import discover
 from dpcausal.errors import ParameterError
-from dpcausal.planning.task_plan import REACH, Forecast, TablePlan, assumption, level_count, normal, simulate_runs
+from dpcausal.planning.task_plan import (
+    REACH,
+    Forecast,
+    TablePlan,
+    TaskPlan,
+    assumption,
+    level_count,
+    normal,
+    simulate_runs,
+)
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
 from dpcausal.simulate import anm_pair
@@ -24,10 +33,8 @@ CHANCE = 0.8
 """With which the smallest correlation shows."""
 STEP = 0.05
 """Of the logarithm of a correlation, down after an edge; four times as much up after none: balanced at ``CHANCE``."""
-TABLES, SETTLING = 45, 20
-"""Simulated tables, and those until the correlations are stable."""
-LARGEST, EDGE_ERROR = 0.95, 0.2
-"""The largest correlation that is tried; how far from the simulated rows others lie, as a share: measured."""
+LARGEST = 0.95
+"""The largest correlation that is tried."""
 CURVES = ("tanh", "cubic", "exponential", "sine")
 """What "any" goes over; what is reported is the middle, the range all of them."""
 BLOCKS, DRAWN, DIRECTION_ERROR = 60, 200, 0.3
@@ -44,7 +51,11 @@ class GraphPlan(TablePlan):
     more_is_better: ClassVar[bool] = False
     delta: ClassVar[float] = 1e-6
     most: ClassVar[int] = 300_000
-    quick: ClassVar[bool] = False
+    tables: ClassVar[int] = 45
+    settling: ClassVar[int] = 20
+    """Simulated tables, and those of the beginning that do not count."""
+    error: ClassVar[float] = 0.2
+    """How far other rows lie, as a share: measured."""
     close: ClassVar[float] = 1.1
 
     columns: int = assumption("Number of columns.", 6, 2, 40)
@@ -58,6 +69,13 @@ class GraphPlan(TablePlan):
         if len(sizes) > 1:
             raise ParameterError("a plan of discover takes columns of one kind: numbers, or as many levels each")
         return cls(columns=len(columns or schema.names), levels=sizes.pop(), alpha=alpha or 0.0, **more)
+
+    @property
+    def seconds(self) -> float:
+        return self.tables * (0.15 if self.levels else 0.1 + self.columns**2 / 400)
+
+    def in_study(self) -> TaskPlan:
+        return ShortGraphPlan(**vars(self))
 
     def expected(self, n: int, loss: Loss) -> Forecast:
         """Return the mean of correlations that fall after each edge found and rise after each that was not."""
@@ -80,17 +98,17 @@ class GraphPlan(TablePlan):
                 method=self.method, accept_large_epsilon=True,
             )  # fmt: skip
             detected = np.array([frozenset(names[2 * p : 2 * p + 2]) in graph.graph.skeleton for p in range(pairs)])
-            step = STEP * (3 if len(seen) <= SETTLING else 1)
+            step = STEP * (3 if len(seen) <= self.settling else 1)
             moved = np.where(detected, logs - step, logs + step * CHANCE / (1 - CHANCE))
             seen.append(np.minimum(moved, math.log(LARGEST)))
             return graph.method
 
-        methods = simulate_runs(TABLES, once)
-        least = float(np.exp(np.mean(seen[SETTLING + 1 :])))
-        note = f"method {methods[-1]}, {TABLES} simulated tables"
+        methods = simulate_runs(self.tables, once)
+        least = float(np.exp(np.mean(seen[self.settling + 1 :])))
+        note = f"method {methods[-1]}, {self.tables} simulated tables"
         if least > 0.9:
             return Forecast(math.inf, 0.9, math.inf, note)
-        return Forecast(least, least * (1 - EDGE_ERROR), least * (1 + EDGE_ERROR), note)
+        return Forecast(least, least * (1 - self.error), least * (1 + self.error), note)
 
     def sentence(self, forecast: Forecast) -> str:
         if math.isinf(forecast.accuracy):
@@ -99,6 +117,14 @@ class GraphPlan(TablePlan):
             f"a correlation of {forecast.accuracy:.2g} ({forecast.low:.2g} to {forecast.high:.2g}) "
             f"appears as an edge with probability {CHANCE:g}"
         )
+
+
+class ShortGraphPlan(GraphPlan):
+    """The same from few tables."""
+
+    tables: ClassVar[int] = 12
+    settling: ClassVar[int] = 6
+    error: ClassVar[float] = 0.35
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +136,6 @@ class DirectionPlan(TablePlan):
     more_is_better: ClassVar[bool] = True
     least: ClassVar[int] = 144
     most: ClassVar[int] = 1_000_000
-    quick: ClassVar[bool] = False
     close: ClassVar[float] = 1.1
 
     curve: str = assumption(

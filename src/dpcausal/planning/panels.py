@@ -25,7 +25,6 @@ class DidPlan(IntervalWidthPlan):
     records: ClassVar[str] = "persons"
     relative_error: ClassVar[float] = 0.15
     no_interval_note: ClassVar[str] = "; none where outcomes are skewed or have long tails"
-    quick: ClassVar[bool] = False
     least: ClassVar[int] = 200
     most: ClassVar[int] = 200_000
 
@@ -68,7 +67,6 @@ class PanelPlan(IntervalWidthPlan):
     records: ClassVar[str] = "donors"
     relative_error: ClassVar[float] = 1.0  # the width is in units of the target's own noise, which differs by unit
     simulated_tables: ClassVar[int] = 25
-    quick: ClassVar[bool] = False
     least: ClassVar[int] = 20
     most: ClassVar[int] = 100_000
 

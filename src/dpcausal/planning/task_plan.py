@@ -1,5 +1,7 @@
 """The plan of a task: public assumptions, and the accuracy that they predict for n records and a loss."""
 
+from __future__ import annotations
+
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -54,8 +56,6 @@ class TaskPlan(ABC):
     least: ClassVar[int] = 50
     most: ClassVar[int] = 1_000_000
     """Records between which n is sought."""
-    quick: ClassVar[bool] = True
-    """Whether it takes hardly a second, so that the plan of a study includes it."""
     methods: ClassVar[str] = ""
     """The room whose methods its field ``method`` takes."""
     close: ClassVar[float] = 1.02
@@ -73,6 +73,15 @@ class TaskPlan(ABC):
     @classmethod
     def of(cls, schema: Schema, *_: Any, **more: Any) -> Self:
         raise ParameterError(f"a plan of {cls.task} takes no schema: state what it assumes")
+
+    @property
+    def seconds(self) -> float:
+        """About how long it takes to predict: the plan of a study takes no longer than some seconds."""
+        return 1.0
+
+    def in_study(self) -> TaskPlan:
+        """Return what the plan of a study predicts by."""
+        return self
 
     @abstractmethod
     def expected(self, n: int, loss: Loss) -> Forecast:

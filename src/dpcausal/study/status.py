@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import zip_longest
 from textwrap import wrap
 from types import MappingProxyType
@@ -18,7 +18,9 @@ from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.sources.origin import Origin
 from dpcausal.data.table import Table
 from dpcausal.errors import BudgetExceededError, DpCausalError, LedgerError
+from dpcausal.planning.effects import EveryonePlan
 from dpcausal.planning.plan import TASK_PLANS, task_plan_of
+from dpcausal.planning.task_plan import TaskPlan
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, Loss, parse_loss
 from dpcausal.privacy.sensitivity import Relation, Unit
@@ -273,24 +275,46 @@ def synthetic_table(schema: Schema, n: int, ledger: Ledger, **options: Any) -> T
     return Table(frame, schema, ledger, **options)
 
 
-def forecast(question: QuestionPart, schema: Schema | None, subject: Table | Panel) -> str:
-    """Return what accuracy to expect of an answer, as text; empty where no plan is of such a question."""
-    try:
-        if question.task not in TASK_PLANS or (schema is None and not isinstance(subject, Panel)):
-            return ""
-        kind = TASK_PLANS[question.task]
-        if not kind.quick:
-            return f"see: dpcausal plan {question.task.replace('_', '-')} --n {subject.n}"
-        assumptions = {"method": method_of(question), "persons": subject.unit is not Unit.ROW}
-        task_plan = task_plan_of(kind, schema, question.arguments | assumptions | question.assumed)
-        parts: list[tuple[str, Any]] = [("", task_plan)]
-        if getattr(task_plan, "groups", 0):
-            grouped: Any = task_plan
-            parts = [("everyone: ", replace(grouped, groups=0)), ("", grouped)]
-        texts = [f"{name}{one.sentence(one.expected(subject.n, question.loss()))}" for name, one in parts]
-    except DpCausalError as error:
-        return f"no prediction: {error.message('toml')}"
-    return ("of all records: " if question.where else "") + "; ".join(texts)
+def plans_of(question: QuestionPart, schema: Schema | None, subject: Table | Panel) -> list[tuple[str, TaskPlan]]:
+    """Return the plans of an answer, of everyone and of each group where there are groups; none of some tasks."""
+    if question.task not in TASK_PLANS or (schema is None and not isinstance(subject, Panel)):
+        return []
+    kind, known = TASK_PLANS[question.task], dict[str, Any](persons=subject.unit is not Unit.ROW)
+    if isinstance(subject, Panel):
+        before = len(subject.before(subject.targets[0]))
+        known |= {"before": before, "after": len(subject.times) - before, "width": subject.bounds.width}
+    known["method"] = method_of(question)
+    taken = {one.name for one in fields(kind)} | ({"method"} if kind.task == "direction" else set())
+    assumptions = {name: value for name, value in known.items() if name in taken}
+    task_plan = task_plan_of(kind, schema, question.arguments | assumptions | question.assumed)
+    if getattr(task_plan, "groups", 0):
+        return [("everyone: ", EveryonePlan(**vars(task_plan))), ("", task_plan)]
+    return [("", task_plan.in_study())]
+
+
+class Forecaster:
+    """What accuracy to expect of answers, as text, for as long as that takes some seconds in all."""
+
+    seconds = 4.0
+
+    def __init__(self, schema: Schema | None, subject: Table | Panel) -> None:
+        self._schema, self._subject = schema, subject
+        self._known: dict[tuple[object, ...], str] = {}
+
+    def text(self, question: QuestionPart) -> str:
+        """Return what to expect of a question; empty where no plan is of such a one."""
+        try:
+            plans = plans_of(question, self._schema, self._subject)
+            key = (repr(plans), repr(question.loss()))
+            if key not in self._known:
+                self.seconds -= sum(one.seconds for _, one in plans)
+                if self.seconds < 0:
+                    return f"see: dpcausal plan {question.task.replace('_', '-')} --n {self._subject.n}"
+                n, loss = self._subject.n, question.loss()
+                self._known[key] = "; ".join(f"{name}{one.sentence(one.expected(n, loss))}" for name, one in plans)
+        except DpCausalError as error:
+            return f"no prediction: {error.message('toml')}"
+        return ("of all records: " if question.where and plans else "") + self._known[key]
 
 
 def is_cached(ledger: Ledger, key: str) -> bool:

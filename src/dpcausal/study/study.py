@@ -45,9 +45,9 @@ from dpcausal.study.status import (
     SPENT,
     TO_ASK,
     UNKEPT,
+    Forecaster,
     QuestionStatus,
     StudyPlan,
-    forecast,
     is_cached,
     simulated_ledger,
     status_of,
@@ -186,8 +186,9 @@ class Study(Uncopyable):
             subject = self._public_subject(ledger)
             statuses = self._statuses(subject, ledger)
             if accuracy:
-                statuses = [replace(one, forecast=forecast(one.question, self.schema, subject))
-                            if one.state == TO_ASK else one for one in statuses]  # fmt: skip
+                forecaster = Forecaster(self.schema, subject)
+                statuses = [replace(one, forecast=forecaster.text(one.question)) if one.state == TO_ASK else one
+                            for one in statuses]  # fmt: skip
             return self._plan_of(statuses, subject.n, ledger)
 
     def _plan_of(self, statuses: list[QuestionStatus], n: int, ledger: Ledger | None) -> StudyPlan:
