@@ -301,6 +301,9 @@ class Forecaster:
         self._schema, self._subject = schema, subject
         self._known: dict[tuple[object, ...], str] = {}
 
+    def added_to(self, statuses: list[QuestionStatus]) -> list[QuestionStatus]:
+        return [replace(one, forecast=self.text(one.question)) if one.state == TO_ASK else one for one in statuses]
+
     def text(self, question: QuestionPart) -> str:
         """Return what to expect of a question; empty where no plan is of such a one."""
         try:

@@ -186,9 +186,7 @@ class Study(Uncopyable):
             subject = self._public_subject(ledger)
             statuses = self._statuses(subject, ledger)
             if accuracy:
-                forecaster = Forecaster(self.schema, subject)
-                statuses = [replace(one, forecast=forecaster.text(one.question)) if one.state == TO_ASK else one
-                            for one in statuses]  # fmt: skip
+                statuses = Forecaster(self.schema, subject).added_to(statuses)
             return self._plan_of(statuses, subject.n, ledger)
 
     def _plan_of(self, statuses: list[QuestionStatus], n: int, ledger: Ledger | None) -> StudyPlan:
