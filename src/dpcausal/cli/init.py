@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,6 +18,7 @@ INTRODUCTION = """\
 You will declare the allowed values of each column. They become public, so take them
 from the questionnaire or codebook, not from the data.
   a number     lowest to highest      0..110  or  0 to 110  or  0-110
+  a date       first to last          2019-01-01 to 2019-12-31; by month (or quarter, year)
   a category   all values             no, yes  or  no/yes
   skip         press Enter            the column will not be used
   more         after the values       0..110; cuts 18, 40; missing 999, -9
@@ -49,7 +51,7 @@ def init_command(
         from dpcausal.data.files.formats import DataFile, is_text, likely_format
         from dpcausal.data.files.packages import columns_from_labels
         from dpcausal.data.sources.fingerprint import seen_from
-        from dpcausal.study.draft import draft, names_of
+        from dpcausal.study.draft import names_of
         from dpcausal.study.writing import write_new
 
         if out.exists():
@@ -64,7 +66,7 @@ def init_command(
         source = _chosen_sheet(source)
         names, file = names_of(source, header), replace(source, path=seen_from(out.parent, data))
         echo(f"Reading the names of {len(names)} columns{form}. No value is shown or stored.\n\n{INTRODUCTION}")
-        interview = Interview(names, lambda entries: draft(file, file=out.name, **entries))
+        interview = Interview(names, partial(_draft, file, out.name), has_texts=is_text(data))
         if schema_from not in ("", "labels"):
             raise ParameterError("schema-from must be labels", argument="schema_from", rule="choice")
         if schema_from:
@@ -88,15 +90,30 @@ def init_command(
              f"      dpcausal run {out} --new-ledger")  # fmt: skip
 
 
+def _draft(data: Any, file: str, entries: Mapping[str, Any]) -> str:
+    from dpcausal.study.draft import draft
+
+    others = {key: value for key, value in entries.items() if key != "dates"}
+    return draft(replace(data, dates=entries["dates"]), file=file, **others)
+
+
 def _ask(prompt: str, default: Any = "", kind: Any = str, visible: bool = False) -> Any:
     answer = typer.prompt(prompt, default=default, show_default=visible)
     if str(answer).strip() in ("back", "<"):
         raise BackError
     try:
         return kind(answer)
-    except ValueError:
-        echo("      Write a number, such as 0.5.")
+    except ValueError as error:
+        echo(f"      {str(error) if kind is _order else 'Write a number, such as 0.5.'}")
         return _ask(prompt, default, kind, visible)
+
+
+def _order(answer: str) -> str:
+    from dpcausal.data.panels.dates import ORDERS
+
+    if answer not in ORDERS:
+        raise ValueError(f"Write one of {', '.join(ORDERS)}.")
+    return answer
 
 
 def _yes(prompt: str, default: str) -> bool:
@@ -149,8 +166,10 @@ class Interview:
     names: list[str]
     draft: Callable[[Mapping[str, Any]], str]
     labelled: Mapping[str, Any] = field(default_factory=dict)
+    has_texts: bool = False
     entries: dict[str, Any] = field(default_factory=lambda: {
         "title": "", "columns": {}, "person": None, "epsilon": 1.0, "delta": 1e-6, "question": None, "design": None,
+        "dates": "year-month-day",
     })  # fmt: skip
 
     def text(self) -> str:
@@ -209,6 +228,9 @@ class Interview:
             echo("      A column without a name cannot be used: it is left out.")
             return True
         columns[name] = column
+        if self.has_texts and isinstance(column.get("lower"), date):
+            prompt = "      Dates in the file: year-month-day, day-month-year or month-day-year"
+            self.entries["dates"] = _ask(prompt, self.entries["dates"], _order, True)
         levels = [str(level) for level in column.get("levels", ())]
         if len(levels) == 2 and is_affirmative(*levels):
             column["levels"] = column["levels"][::-1]

@@ -294,7 +294,7 @@ class TableQuestion(Question[Answer]):
         weight = table.declared.get("weight")
         return (
             *([imputed] if table.missing == "impute" else []),
-            *(f"{name!r} counts within its bounds: what lies outside {one.lower:g} to {one.upper:g} counts as the bound"
+            *(f"{name!r} counts within its bounds: what lies outside {one.ends[0]} to {one.ends[1]} counts as the bound"
               for name, one in numbers if isinstance(one, Bounded)),
             *([] if weight is None else [f"a weight above the largest, {weight[1]:g}, counts as {weight[1]:g}"]),
             *(f"the rows are chosen by {name!r}, which the answer is about: what holds in them can differ from what "

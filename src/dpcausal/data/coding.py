@@ -13,17 +13,20 @@ yes, a comparison with a float takes 2^53 + 1 for 2^53.
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any
 from unicodedata import category
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.columns import Bounded, Column, Levels
+from dpcausal.data.columns import Bounded, Column, Levels, has_dates
+from dpcausal.data.panels.dates import day_of, period_of
 from dpcausal.data.source import Collected, Declared, Kind
 from dpcausal.errors import SchemaError
 
 _FITS_BOUNDED = {Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL, Kind.EMPTY, Kind.FIELD}
+_FITS_DATES = {Kind.DATE, Kind.TEXT, Kind.OBJECT, Kind.EMPTY, Kind.FIELD}
 _FITS_LEVELS = {
     "text": {Kind.TEXT, Kind.OBJECT, Kind.EMPTY, Kind.FIELD},
     "integer": {Kind.INTEGER, Kind.FLOAT, Kind.BOOLEAN, Kind.OBJECT, Kind.EMPTY, Kind.FIELD},
@@ -36,17 +39,24 @@ _NEEDS_LEVELS = {
 }
 
 
+_DATES = "; declare dates as bounds, as lower = 2019-01-01, with period = \"month\" if its months are categories"
+
+
 def check_declared(name: str, column: Column, declared: Declared) -> None:
-    if isinstance(column, Bounded):
+    if has_dates(column):
+        fits, needs, kind = _FITS_DATES, "a column of dates, or of texts such as 2019-01-31", "a date"
+    elif isinstance(column, Bounded):
         fits, needs, kind = _FITS_BOUNDED, "a numeric column", "Bounded"
     else:
         fits, needs = _FITS_LEVELS[column.kind], _NEEDS_LEVELS[column.kind]
         kind = f"Levels of {column.kind} values"
     if declared.kind not in fits:
         texts = isinstance(column, Bounded) and declared.kind in {Kind.OBJECT, Kind.TEXT}
+        hint = "; convert it, for example with pandas.to_numeric" if texts else ""
+        hint = _DATES if declared.kind is Kind.DATE else hint
         raise SchemaError(
             f"column {name!r}: {kind} needs {needs}, but its declared type is {declared.dtype} "
-            f"({declared.kind.value}){'; convert it, for example with pandas.to_numeric' if texts else ''}"
+            f"({declared.kind.value}){hint}"
         )
 
 
@@ -97,6 +107,17 @@ def without_codes(raw: NDArray[np.float64], column: Bounded) -> NDArray[np.float
     with np.errstate(all="ignore"):
         both_widths = np.concatenate([codes, codes.astype(np.float32).astype(np.float64)])
     return np.where(np.isin(raw, both_widths), np.nan, raw)
+
+
+def raw_numbers(collected: Collected, name: str, column: Bounded) -> NDArray[np.float64]:
+    """Return a column's numbers, of dates their days; what is none is NaN."""
+    if not column.dates:
+        return collected.numbers(name)
+    day = partial(day_of, order=collected.date_order)
+    if (coded := collected.distinct(name)) is not None:
+        places, distinct = coded
+        return np.array([*map(day, distinct), np.nan])[places]
+    return np.fromiter((day(value) for chunk in collected.objects(name) for value in chunk), np.float64, len(collected))
 
 
 def clean_numbers(raw: NDArray[np.float64], column: Bounded) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -182,7 +203,10 @@ def level_codes(collected: Collected, name: str, column: Levels, *, fields: bool
     integers = collected.integers(name) if column.kind != "text" else None
     if integers is not None:
         return _integer_codes(integers, column, rest)
-    code = (_field_coder if fields else _value_coder)(column, rest, collected.labels.get(name, {}))
+    if column.period is not None:
+        code = _period_coder(column, rest, collected.date_order)
+    else:
+        code = (_field_coder if fields else _value_coder)(column, rest, collected.labels.get(name, {}))
     if (coded := collected.distinct(name)) is not None:
         places, distinct = coded
         return np.array([*map(code, distinct), code(None)], dtype=np.int64)[places]
@@ -193,7 +217,7 @@ def level_codes(collected: Collected, name: str, column: Levels, *, fields: bool
 def cleaned_column(collected: Collected, name: str, column: Column, *, fields: bool) -> tuple[NDArray[Any], Mask]:
     """Return a column's values or codes, substitutes where they are missing, and where they are not."""
     if isinstance(column, Bounded):
-        return clean_numbers(collected.numbers(name), column)
+        return clean_numbers(raw_numbers(collected, name, column), column)
     rest = MISSING if column.other is None else column.substitute
     codes = level_codes(collected, name, column, fields=fields, rest=rest)
     return np.where(codes == MISSING, column.substitute, codes), codes != MISSING
@@ -214,6 +238,16 @@ def _value_coder(column: Levels, rest: int, labels: Mapping[str, str]) -> Callab
         return rest
 
     return text if column.kind == "text" else number
+
+
+def _period_coder(column: Levels, rest: int, order: str) -> Callable[[object], int]:
+    codes, period = {label: code for code, label in enumerate(column.labels)}, column.period or ""
+
+    def code(value: object) -> int:
+        day = day_of(value, order)
+        return rest if day != day else codes.get(period_of(day, period), rest)
+
+    return code
 
 
 def _field_coder(column: Levels, rest: int, labels: Mapping[str, str]) -> Callable[[object], int]:

@@ -4,12 +4,14 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
+from datetime import date
 from itertools import pairwise
 from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from dpcausal.data.panels.dates import PERIODS, date_text, day_of
 from dpcausal.errors import SchemaError
 
 
@@ -28,7 +30,7 @@ def _written(codes: tuple[float | str, ...] | None) -> str:
     return f", missing=[{', '.join(repr(code) if isinstance(code, str) else exact_number(code) for code in codes)}]"
 
 
-OPTIONAL = ("cuts", "other", "missing")
+OPTIONAL = ("cuts", "other", "missing", "period")
 
 SMALLEST_WIDTH = sys.float_info.min
 """Least upper − lower: below it 1/(upper − lower) would overflow."""
@@ -48,6 +50,22 @@ def _number(value: object) -> float:
     if not math.isfinite(number):
         raise _RuleError("must be finite in float64")
     return number + 0.0  # -0.0 becomes 0.0
+
+
+def _day(value: object) -> float:
+    if math.isnan(day := day_of(value)):
+        raise _RuleError("must be a date such as 2019-01-31, as the other bound is")
+    return day
+
+
+def _days(value: object) -> tuple[float, ...]:
+    return tuple(map(_day, _listed(value)))
+
+
+def _period(value: object) -> str:
+    if value not in PERIODS:
+        raise _RuleError(f"must be one of {', '.join(PERIODS)}")
+    return str(value)
 
 
 def _listed(value: object) -> list[object]:
@@ -95,6 +113,10 @@ def _numbers(value: object) -> tuple[float, ...]:
     return tuple(map(_number, _listed(value)))
 
 
+def _same(value: Any) -> Any:
+    return value
+
+
 def _levels(value: object) -> tuple[str | int | bool, ...]:
     return tuple(map(_level, _listed(value)))
 
@@ -130,20 +152,21 @@ def _check(rules: Iterable[tuple[str, bool]]) -> None:
 
 @dataclass(frozen=True, init=False, repr=False)
 class Bounded:
-    """A number between two public bounds.
+    """A number between two public bounds, or a date between two dates: inside, days since 1970-01-01.
 
     A record's value is x ↦ min(max(x, lower), upper); ±inf counts as the nearer bound.  A null or a NaN is
     missing: see ``missing`` of ``Table``.
 
     Parameters
     ----------
-    lower, upper : number
-        Finite, lower < upper, upper − lower finite and not subnormal in float64; in the column's own unit.
+    lower, upper : number, or date or its text
+        Dates as ``date(2019, 1, 31)`` or ``"2019-01-31"``; numbers finite, lower < upper, upper − lower finite and not
+        subnormal in float64; in the column's own unit.
         There is no default: a bound taken from the data would be a release.
-    cuts : list of numbers, optional
+    cuts : list of numbers or dates, optional
         Points strictly between the bounds, increasing, at which methods for discrete data cut the range: bin k
         holds the values with exactly k cuts at or below them.
-    missing : list of numbers or texts, optional
+    missing : list of numbers, dates or texts, optional
         Codes of a missing answer, as 999, -9 or ".": a value that equals one counts as a null.
 
     Examples
@@ -153,29 +176,35 @@ class Bounded:
     (Bounded(0, 110), 55.0)
     >>> Bounded(0, 110, cuts=[18, 65]).cuts
     (18.0, 65.0)
+    >>> Bounded("2019-01-01", "2019-12-31").width
+    364.0
     """
 
     lower: float
     upper: float
     cuts: tuple[float, ...] | None
     missing: tuple[float | str, ...] | None
+    dates: bool
 
     def __init__(
-        self, lower: float, upper: float, cuts: Iterable[float] | None = None,
-        missing: Iterable[float | str] | None = None,
+        self, lower: float | date | str, upper: float | date | str, cuts: Iterable[float | date | str] | None = None,
+        missing: Iterable[float | date | str] | None = None,
     ) -> None:  # fmt: skip
+        dates = any(isinstance(bound, (date, str)) for bound in (lower, upper))
+        number, numbers, codes = (_day, _days, _days) if dates else (_number, _numbers, _codes)
         fields = _check_rules({
-            "lower": (_number, lower), "upper": (_number, upper), "cuts": (_numbers, cuts), "missing": (_codes, missing)
+            "lower": (number, lower), "upper": (number, upper), "cuts": (numbers, cuts),
+            "missing": (codes, missing),
         })  # fmt: skip
-        _set_fields(self, **fields)
-        lower, upper, points = self.lower, self.upper, self.cuts or ()
+        _set_fields(self, **fields, dates=dates)
+        first, last, points = self.lower, self.upper, self.cuts or ()
         _check((
             (f"lower must be below upper, got {self.lower!r} and {self.upper!r}", not self.width > 0),
             ("upper - lower must be finite in float64", not math.isfinite(self.width)),
             (f"upper - lower must be at least {SMALLEST_WIDTH!r}", self.width < SMALLEST_WIDTH),
             ("cuts must hold at least one number, or be left out", self.cuts == ()),
             ("cuts must increase strictly", any(not left < right for left, right in pairwise(points))),
-            ("cuts must lie strictly between lower and upper", any(not lower < point < upper for point in points)),
+            ("cuts must lie strictly between lower and upper", any(not first < point < last for point in points)),
         ))  # fmt: skip
 
     @property
@@ -193,13 +222,30 @@ class Bounded:
         """What a missing value counts as where it is imputed."""
         return self.lower + self.width / 2  # lower + upper could overflow
 
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The bounds as short texts."""
+        lower, upper = (self.written(end) if self.dates else f"{end:g}" for end in (self.lower, self.upper))
+        return lower, upper
+
+    def written(self, number: float) -> str:
+        """Return a number of this column as text: of dates the date, else the shortest text that reads back."""
+        return date_text(number) if self.dates else exact_number(number)
+
+    def number(self, value: object) -> Any:
+        """Return what a public value counts as: of dates the days, else itself."""
+        return day_of(value) if self.dates else value
+
     def to_dict(self) -> dict[str, object]:
         """Return the declaration as the TOML table that would make it."""
-        fields: dict[str, object] = {"lower": self.lower, "upper": self.upper}
-        fields |= {} if self.cuts is None else {"cuts": list(self.cuts)}
-        return fields if self.missing is None else {**fields, "missing": list(self.missing)}
+        plain: Callable[[Any], Any] = self.written if self.dates else _same
+        fields: dict[str, object] = {"lower": plain(self.lower), "upper": plain(self.upper)}
+        fields |= {} if self.cuts is None else {"cuts": [*map(plain, self.cuts)]}
+        return fields if self.missing is None else {**fields, "missing": [*map(plain, self.missing)]}
 
     def __repr__(self) -> str:
+        if self.dates:
+            return f"Bounded({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"
         cuts = "" if self.cuts is None else f", cuts=[{', '.join(map(exact_number, self.cuts))}]"
         return f"Bounded({exact_number(self.lower)}, {exact_number(self.upper)}{cuts}{_written(self.missing)})"
 
@@ -221,6 +267,9 @@ class Levels:
         more level, after them; for integer or boolean levels it may be a text that no record can hold.
     missing : list of numbers or texts, optional
         Codes of a missing answer, none of them a level: they count as nulls, and ``Schema.check`` does not remark them.
+    period : {"month", "quarter", "year"}, optional
+        The column has dates, and the levels are the months, quarters or years that they lie in, as ``"2019-01"``,
+        ``"2019-Q1"`` or ``"2019"``.
 
     Notes
     -----
@@ -241,14 +290,16 @@ class Levels:
     values: tuple[str | int | bool, ...]
     other: str | int | bool | None
     missing: tuple[float | str, ...] | None
+    period: str | None
     kind: str  # keeps Levels([0, 1]) apart from Levels([False, True]), which Python calls equal
 
     def __init__(
         self, values: Iterable[str | int | bool], other: str | int | bool | None = None,
-        missing: Iterable[float | str] | None = None,
+        missing: Iterable[float | str] | None = None, period: str | None = None,
     ) -> None:  # fmt: skip
         fields = _check_rules({
-            "levels": (_levels, values), "other": (_level, other), "missing": (_codes, missing)
+            "levels": (_levels, values), "other": (_level, other), "missing": (_codes, missing),
+            "period": (_period, period),
         })  # fmt: skip
         _set_fields(self, values=fields.pop("levels"), **fields)
         if not self.values:
@@ -263,6 +314,7 @@ class Levels:
              not {_plain(code) for code in self.missing or ()}.isdisjoint(texts)),
             ("other must be a name, or of the type of the levels", of_another and type(self.other) is not str),
             ("other must not be the text of a level of another type", of_another and self.other in texts),
+            ("levels of dates by period must be text, as 2019-01, 2019-Q1 or 2019", bool(period) and kind is not str),
         ))  # fmt: skip
         _set_fields(self, kind={str: "text", bool: "boolean", int: "integer"}[kind])
 
@@ -300,11 +352,17 @@ class Levels:
         """Return the declaration as the TOML table that would make it."""
         fields: dict[str, object] = {"levels": list(self.values)}
         fields |= {} if self.other is None else {"other": self.other}
+        fields |= {} if self.period is None else {"period": self.period}
         return fields if self.missing is None else {**fields, "missing": list(self.missing)}
 
     def __repr__(self) -> str:
         other = "" if self.other is None else f", other={self.other!r}"
-        return f"Levels({list(self.values)!r}{other}{_written(self.missing)})"
+        period = "" if self.period is None else f", period={self.period!r}"
+        return f"Levels({list(self.values)!r}{other}{_written(self.missing)}{period})"
 
 
 Column: TypeAlias = Bounded | Levels
+
+
+def has_dates(column: Column) -> bool:
+    return column.dates if isinstance(column, Bounded) else column.period is not None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpcausal.data.coding import check_name
 from dpcausal.data.columns import Bounded, Column, Levels
+from dpcausal.data.panels.dates import PERIODS, periods_between
 from dpcausal.data.toml_text import toml_in
 from dpcausal.errors import SchemaError, nearest
 
@@ -34,7 +35,13 @@ def _column(name: object, declared: object) -> Column:
     rule = ""
     try:
         if "levels" in declared:
-            return Levels(*_fields(declared, ("levels",), ("other", "missing")))
+            return Levels(*_fields(declared, ("levels",), ("other", "missing", "period")))
+        if "period" in declared:
+            lower, upper, period, other, missing = _fields(declared, ("lower", "upper", "period"), ("other", "missing"))
+            bounds = Bounded(lower, upper)
+            if not bounds.dates or period not in PERIODS:
+                raise SchemaError(f"period must be one of {', '.join(PERIODS)}, and lower and upper must be dates")
+            return Levels(periods_between(bounds.lower, bounds.upper, period), other, missing, period)
         if "lower" in declared or "upper" in declared:
             return Bounded(*_fields(declared, ("lower", "upper"), ("cuts", "missing")))
         rule = "needs lower and upper, or levels"
@@ -85,8 +92,9 @@ class Schema(Mapping[str, Column]):
         """Read a schema from a TOML file with one table per column.
 
         ``[age]`` holds ``lower``, ``upper`` and perhaps ``cuts``; ``[smoker]`` holds ``levels`` and perhaps
-        ``other``; both may hold ``missing``, the codes of a missing answer.  A column whose name has a dot or a space
-        is quoted: ``["blood pressure"]``.
+        ``other``; both may hold ``missing``, the codes of a missing answer.  Dates have dates as bounds; with
+        ``period = "month"`` (``"quarter"``, ``"year"``) the months between the bounds are the levels.  A column whose
+        name has a dot or a space is quoted: ``["blood pressure"]``.
         """
         # A bare number would be taken for a file descriptor, and that file closed after reading.
         if not isinstance(path, (str, PathLike)) or not isinstance(fspath(path), str):

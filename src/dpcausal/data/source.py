@@ -37,9 +37,10 @@ class Kind(Enum):
     BOOLEAN = "booleans"
     TEXT = "text"
     OBJECT = "Python objects"
+    DATE = "dates"
     EMPTY = "nothing but nulls"
     FIELD = "the fields of a text file"
-    UNFIT = "neither numbers, text nor booleans"
+    UNFIT = "neither numbers, text, booleans nor dates"
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,9 @@ class Collected(Protocol):
 
     labels: Mapping[str, Mapping[str, str]] = MappingProxyType({})
     """What codes of a column mean, by their texts, where a file says so."""
+
+    date_order: str = "year-month-day"
+    """In which order a text gives a date."""
 
     def __len__(self) -> int: ...
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields, replace
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -215,7 +216,7 @@ class Table(Frozen):
 
     @with_signature_errors
     def where(
-        self, name: str, *, at_least: float | None = None, at_most: float | None = None,
+        self, name: str, *, at_least: float | date | str | None = None, at_most: float | date | str | None = None,
         among: Iterable[str | int | bool] | None = None, share: float | None = None,
     ) -> Table:  # fmt: skip
         """Return the subgroup of which a public predicate is true, others left out: nothing is read or paid.
@@ -224,7 +225,7 @@ class Table(Frozen):
         ----------
         name : str
             A column of the schema.  *Public*, as all that follows.
-        at_least, at_most : float, optional
+        at_least, at_most : float, or a date or its text, optional
             Of a ``Bounded`` column, both ends inside, of the value as it counts within the bounds.
         among : list of levels, optional
             Of a ``Levels`` column.

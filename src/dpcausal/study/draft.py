@@ -3,15 +3,18 @@
 import json
 import re
 from collections.abc import Mapping
+from datetime import date
 from os import PathLike, fspath
 from typing import Any
 
 from dpcausal.data.coding import is_writable
 from dpcausal.data.files.formats import DataFile, is_text
-from dpcausal.errors import ParameterError
+from dpcausal.data.schema import Schema
+from dpcausal.errors import ParameterError, SchemaError
 
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 RANGE = re.compile(rf"({NUMBER})\s*(?:\.\.|to|-|–)\s*({NUMBER})")
+DATES = re.compile(r"(\d{4}-\d\d-\d\d)\s*(?:\.\.|to|–)\s*(\d{4}-\d\d-\d\d)")
 INTEGER = re.compile(r"[+-]?\d{1,18}")
 
 QUESTIONS = """
@@ -66,17 +69,26 @@ def declared(answer: str) -> dict[str, Any] | None:
     ({'lower': 0.0, 'upper': 110.0}, {'levels': ['m', 'f']}, {'levels': [0, 1]}, None)
     >>> declared("0-110; cuts 18, 40; missing 999, .")
     {'lower': 0.0, 'upper': 110.0, 'cuts': [18, 40], 'missing': [999, '.']}
+    >>> declared("2019-01-01 to 2019-12-31; by month")["period"]
+    'month'
     """
     text, *more = (part.strip() for part in answer.split(";"))
     extra = dict[str, Any]()
     for part in more:
         key, _, listed = part.partition(" ")
         values = [one.strip() for one in listed.split(",")]
-        if key not in ("missing", "cuts") or not text or not all(values):
+        if key not in ("missing", "cuts", "by") or not text or not all(values):
             raise ParameterError("Write the values first, then the codes: 0..110; missing 999, -9", rule="codes")
-        extra[key] = [_number_or_text(one) for one in values]
+        extra |= {"period": listed.strip()} if key == "by" else {key: [_number_or_text(one) for one in values]}
     if not text:
         return None
+    if (days := DATES.fullmatch(text)) is not None:
+        try:
+            first, last = map(date.fromisoformat, days.groups())
+            Schema({"date": {"lower": first, "upper": last} | extra})
+        except (ValueError, SchemaError):
+            raise ParameterError("Write two dates: 2019-01-01 to 2019-12-31; by month", rule="bounds") from None
+        return {"lower": first, "upper": last} | extra
     match = RANGE.fullmatch(text)
     if match is not None:
         lower, upper = float(match[1]), float(match[2])
@@ -124,4 +136,4 @@ def _text(text: str) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(_value(part) for part in value)}]"
-    return _text(value) if isinstance(value, str) else repr(value)
+    return _text(value) if isinstance(value, str) else str(value) if isinstance(value, date) else repr(value)

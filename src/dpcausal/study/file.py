@@ -160,6 +160,7 @@ class DataPart(Part):
     decimal: str = Field(default=".", description="Decimal point or comma of numbers.")
     thousands: str = Field(default="", description="Mark between thousands: comma, point, blank or apostrophe.")
     quote: str = Field(default='"', description="Quotation mark around fields: double, single or none.")
+    dates: str = Field(default="year-month-day", description="Order of dates: year-month-day, day-month-year, ...")
     encoding: str = Field(default="utf-8", description="Encoding of the text, such as utf-8 or cp1252.")
     sheet: str = Field(default="", description="Sheet of a workbook that has several.")
 
@@ -198,6 +199,7 @@ class PanelPart(Part):
     times: tuple[Any, ...] | None = Field(
         default=None, description="Periods in order, where the column does not say it."
     )
+    period: str | None = Field(default=None, description="Period of dates: month, quarter or year.")
     missing: str = Field(default="carry", description="Rule for missing periods of control units: carry or midpoint.")
 
 

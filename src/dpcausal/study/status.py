@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpcausal.core.cache import DryRunStop, dry_run, load_cached
+from dpcausal.data.columns import has_dates
 from dpcausal.data.panels.panel import Panel
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.data.sources.origin import Origin
@@ -269,7 +270,10 @@ def synthetic_table(schema: Schema, n: int, ledger: Ledger, **options: Any) -> T
     """Return a table of simulated rows, all alike, that is publicly the same."""
     frame: dict[str, Any] = {}
     for name, column in schema.items():
-        frame[name] = np.full(n, column.lower) if isinstance(column, Bounded) else np.repeat(column.values[:1], n)
+        if has_dates(column):
+            frame[name] = np.full(n, np.datetime64("1970-01-01"))
+        else:
+            frame[name] = np.full(n, column.lower) if isinstance(column, Bounded) else np.repeat(column.values[:1], n)
     if options.get("person") is not None:
         frame[options["person"]] = np.arange(n)
     return Table(frame, schema, ledger, **options)

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.coding import MISSING, check_declared, check_named, level_codes, without_codes
+from dpcausal.data.coding import MISSING, check_declared, check_named, level_codes, raw_numbers, without_codes
 from dpcausal.data.columns import Bounded, Column, Levels
 from dpcausal.data.curator.suspects import likely_forms, suspects_of_levels, suspects_of_numbers, suspects_of_texts
 from dpcausal.data.persons import Persons, checked_weight
@@ -145,10 +145,9 @@ def _checked(source: Source, name: str, column: Column, rows: int) -> ColumnChec
         raise SchemaError("the frame no longer has the rows that were counted")
     if isinstance(column, Bounded):
         unread = f"the {source.backend} columns cannot be read"
-        raw = without_codes(guarded_read(lambda: collected.numbers(name), unread), column)
-        texts = (
-            guarded_read(lambda: _texts(collected, name), unread) if source.declared(name).kind is Kind.FIELD else ()
-        )
+        numbers = guarded_read(lambda: raw_numbers(collected, name, column), unread)
+        raw, is_field = without_codes(numbers, column), source.declared(name).kind is Kind.FIELD
+        texts = guarded_read(lambda: _texts(collected, name, np.isnan(numbers)), unread) if is_field else ()
         outside = float((raw < column.lower).mean()), float((raw > column.upper).mean())
         absent = float(np.isnan(raw).mean())
         notes = (*_notes_of_numbers(raw, column, sum(outside), absent), *suspects_of_numbers(raw, column))
@@ -167,8 +166,8 @@ def _checked(source: Source, name: str, column: Column, rows: int) -> ColumnChec
     return ColumnCheck(name, column, 0.0, 0.0, absent, notes)
 
 
-def _texts(collected: Collected, name: str) -> tuple[str, ...]:
-    absent, texts = np.isnan(collected.numbers(name)), (str(one) for chunk in collected.objects(name) for one in chunk)
+def _texts(collected: Collected, name: str, absent: NDArray[np.bool_]) -> tuple[str, ...]:
+    texts = (str(one) for chunk in collected.objects(name) for one in chunk)
     return tuple(text for text, lacks in zip(texts, absent, strict=True) if lacks)
 
 
@@ -247,7 +246,7 @@ def _lacking(share: float) -> str:
 
 def _declared(column: Column) -> str:
     if isinstance(column, Bounded):
-        return f"{column.lower:g} to {column.upper:g}"
+        return " to ".join(column.ends)
     return ", ".join(str(label) for label in column.labels)
 
 

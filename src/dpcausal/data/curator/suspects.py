@@ -49,7 +49,7 @@ def suspects_of_numbers(raw: NDArray[np.float64], column: Bounded) -> tuple[str,
         code = like_code(exact_number(value)) and (gap or outside or heap)
         if code or (outside and (heap or counts[place] > beyond / 2)):
             where = "outside the bounds" if outside else "at an end of the values" if gap else "among the values"
-            text = exact_number(value)
+            text = column.written(value)
             share = f"{counts[place] / len(raw):.1%} of the rows"
             notes.append(f"{text} stands {where} in {share}: {DECLARE.format(text)}")
     return tuple(notes)
@@ -66,7 +66,8 @@ def suspects_of_texts(texts: Iterable[str], rows: int, column: Bounded) -> tuple
     counts = Counter(texts)
     often = [(text, count) for text, count in counts.most_common(5)
              if count >= max(LEAST, OFTEN * rows) and text not in (column.missing or ())]  # fmt: skip
-    return tuple(f"{text!r} is no number in {count / rows:.1%} of the rows: {DECLARE.format(repr(text))}"
+    kind = "date" if column.dates else "number"
+    return tuple(f"{text!r} is no {kind} in {count / rows:.1%} of the rows: {DECLARE.format(repr(text))}"
                  for text, count in often if text.strip())  # fmt: skip
 
 
@@ -93,7 +94,7 @@ FORMS = {
     "numbers with a decimal comma: declare decimal = ',' under [data] of a study": re.compile(
         r"\s*[+-]?(\d{1,3}([. ']\d{3})+|\d*),\d+\s*|\s*[+-]?\d{1,3}(\.\d{3})*,\s*\d*\s*"
     ),
-    "dates or times: write them as numbers, such as years or days since a date": re.compile(
+    "dates or times: declare dates as bounds, as lower = 2019-01-01, and their order as dates under [data]": re.compile(
         r"\s*(\d{4}[-/.]\d{1,2}([-/.]\d{1,2})?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})"
         r"([T ]\d{1,2}:\d\d.*)?\s*"
         r"|\s*\d{1,2}:\d\d(:\d\d.*)?\s*"

@@ -200,7 +200,7 @@ def field_of(value: Any) -> bytes:
 class FieldColumns(Collected):
 
     def __init__(self, table: Any, form: DataFile, labels: Labels) -> None:
-        self._table, self._form, self.labels = table, form, labels
+        self._table, self._form, self.labels, self.date_order = table, form, labels, form.dates
 
     def __len__(self) -> int:
         return int(self._table.num_rows)

@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import Any
 from zipfile import ZipFile, ZipInfo
 
+from dpcausal.data.panels.dates import ORDERS
 from dpcausal.errors import ParameterError
 
 TEXTS = (".csv", ".tsv", ".txt", ".tab")
@@ -19,7 +20,7 @@ PACKED = (".gz", ".zip")
 WORKBOOKS = (".xlsx", ".ods")
 """How the names of files end."""
 
-OF_TEXTS = {"separator", "decimal", "thousands", "quote", "encoding"}
+OF_TEXTS = {"separator", "decimal", "thousands", "quote", "dates", "encoding"}
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 DECIMALS = {".": "decimal point", ",": "decimal comma"}
@@ -58,6 +59,8 @@ class DataFile(os.PathLike[str]):
         Between groups of three digits.
     quote : {'"', "'", ""}
         Around fields.
+    dates : {"year-month-day", "day-month-year", "month-day-year"}
+        Order in which texts give a date.
     encoding : str
         Of the text, as Python names it: ``"utf-8"``, ``"cp1252"``.
     sheet : str
@@ -74,20 +77,22 @@ class DataFile(os.PathLike[str]):
     decimal: str = "."
     thousands: str = ""
     quote: str = '"'
+    dates: str = "year-month-day"
     encoding: str = "utf-8"
     sheet: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "separator", self.separator or self._separator)
-        choices: tuple[tuple[str, Mapping[str, str]], ...] = (
-            ("separator", SEPARATORS), ("decimal", DECIMALS), ("thousands", THOUSANDS), ("quote", QUOTES)
+        choices: tuple[tuple[str, Mapping[str, Any]], ...] = (
+            ("separator", SEPARATORS), ("decimal", DECIMALS), ("thousands", THOUSANDS), ("quote", QUOTES),
+            ("dates", ORDERS),
         )  # fmt: skip
         for name, known in choices:
             if getattr(self, name) not in known:
                 text = f"{name} must be one of {', '.join(map(repr, known))}"
                 raise ParameterError(text, argument=name, rule="choice", value=getattr(self, name))
         ending = ending_of(self.path)
-        known_options = {"sheet"} if ending in WORKBOOKS else OF_TEXTS if ending in TEXTS else set()
+        known_options = {"sheet", "dates"} if ending in WORKBOOKS else OF_TEXTS if ending in TEXTS else {"dates"}
         if unknown := sorted(self.options.keys() - known_options):
             text = f"{unknown[0]} is no option of a file whose name ends in {ending!r}"
             raise ParameterError(text, argument=unknown[0], rule="option")
@@ -111,7 +116,8 @@ class DataFile(os.PathLike[str]):
         """The format of a text in words."""
         thousands = self.thousands and f"thousands {THOUSANDS[self.thousands]}"
         quote = "" if self.quote == '"' else f"quote {QUOTES[self.quote]}"
-        parts = (SEPARATORS[self.separator], DECIMALS[self.decimal], thousands, quote, self.encoding)
+        dates = "" if self.dates == "year-month-day" else self.dates
+        parts = (SEPARATORS[self.separator], DECIMALS[self.decimal], thousands, quote, dates, self.encoding)
         return ", ".join(part for part in parts if part)
 
     @property

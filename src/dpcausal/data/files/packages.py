@@ -1,19 +1,22 @@
 """Files of Stata, SAS and SPSS by pyreadstat, and workbooks by calamine: as a file of text with the same fields.
 
 What is missing, as user-missing codes are, is an empty field, and a whole number is written without a point.  A level
-is the code, or the value label of the code.  A date of a workbook is an ISO date, of the others the file's number.
+is the code, or the value label of the code.  A date is an ISO date, of a time too: a column whose format says so has
+dates alone.
 """
 
 import importlib.util
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 from dpcausal.data.files.fields import FieldColumns, FieldSource, field_of, table_of
 from dpcausal.data.files.formats import DataFile
-from dpcausal.data.source import BATCH, Collected, guarded_read
+from dpcausal.data.source import BATCH, Collected, Declared, Kind, guarded_read
 from dpcausal.errors import MissingDependencyError, ParameterError
 
 READERS = {
@@ -39,7 +42,12 @@ class PackageSource(FieldSource):
         _, meta = self._read(metadataonly=True)
         self.labels = {name: {field_of(code).decode("utf-8", "replace"): label for code, label in labels.items()}
                        for name, labels in meta.variable_value_labels.items()}  # fmt: skip
+        self._dates = {name: scale for name, form in meta.original_variable_types.items()
+                       if (scale := _scale_of(self.backend, form or ""))}  # fmt: skip
         return tuple(meta.column_names)
+
+    def declared(self, name: str) -> Declared:
+        return Declared(Kind.DATE, self.backend) if name in self._dates else super().declared(name)
 
     def count(self) -> int:
         def rows() -> int:
@@ -53,7 +61,9 @@ class PackageSource(FieldSource):
 
     def _table(self, names: Sequence[str], **rows: int) -> Any:
         columns, _ = self._read(usecols=list(dict.fromkeys(names)), **rows)
-        return table_of({name: columns[name] for name in names})
+        dated = {name: [_date(value, *self._dates[name]) for value in columns[name]] for name in names
+                 if name in self._dates}  # fmt: skip
+        return table_of({name: dated.get(name, columns[name]) for name in names})
 
     def tables(self, names: Sequence[str]) -> Iterator[Any]:
         start, rows = 0, BATCH
@@ -61,6 +71,31 @@ class PackageSource(FieldSource):
             batch = self._table(names, row_offset=start, row_limit=BATCH)
             start, rows = start + len(batch), len(batch)
             yield batch
+
+
+DAY = 86_400
+_SPSS, _SAS = date(1582, 10, 14), date(1960, 1, 1)
+_SPSS_DATES = {r"[AEJS]?DATE(TIME)?[\d.]*|YMDHMS[\d.]*": (_SPSS, DAY)}
+_SAS_DATES = {
+    r"(E8601DT|B8601DT|DATETIME|DTDATE|MDYAMPM|DATEAMPM)[\d.]*": (_SAS, DAY),
+    r"(DATE|(DDMMYY|MMDDYY|YYMMDD)[BCDNPS]?|E8601DA|B8601DA|WEEKDAT[EX]|WORDDAT[EX]|JULIAN)[\d.]*": (_SAS, 1),
+}
+SCALES = {
+    "dta": {r"%-?t?d.*": (_SAS, 1), r"%-?t[cC].*": (_SAS, DAY * 1000)}, "sav": _SPSS_DATES, "por": _SPSS_DATES,
+    "sas7bdat": _SAS_DATES, "xpt": _SAS_DATES,
+}  # fmt: skip
+"""By the ending of a file's name and the format of a column: the day from which it counts, and its units in a day."""
+
+
+def _scale_of(ending: str, form: str) -> tuple[date, int] | None:
+    return next((scale for pattern, scale in SCALES[ending].items() if re.fullmatch(pattern, form)), None)
+
+
+def _date(value: Any, first: date, units: int) -> date | None:
+    try:
+        return first + timedelta(days=value // units)
+    except (TypeError, ValueError, OverflowError):  # a null, or a day that no calendar holds
+        return None
 
 
 def _read(path: Path, **options: Any) -> Any:

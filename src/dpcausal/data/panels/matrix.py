@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpcausal.data.coding import check_declared, check_name, without_codes
+from dpcausal.data.coding import check_declared, check_name, raw_numbers, without_codes
 from dpcausal.data.columns import Bounded, exact_number
 from dpcausal.data.panels.periods import (
     Label,
     coded_labels,
     declared_times,
+    label_in,
     labels_in_order,
     period_label,
     unit_in_frame,
@@ -113,7 +114,7 @@ def _real(values: Any, name: str, dimensions: int) -> Reals:
 def frame_cells(
     frame: Any, unit: str, time: str, columns: dict[str, Bounded], targets: list[Any],
     treated: Callable[[bool], Callable[[Any], bool]] = lambda as_text: lambda name: False,
-    listed_times: Sequence[Any] | None = None, declare: Callable[[], None] = lambda: None,
+    listed_times: Sequence[Any] | None = None, declare: Callable[[], None] = lambda: None, period: str | None = None,
 ) -> Cells:  # fmt: skip
     """Return the cells of a long frame; reads the columns of units and times, and the targets' records.
 
@@ -144,7 +145,8 @@ def frame_cells(
         raise SchemaError("the frame does not keep its number of rows")
     unread = f"the {source.backend} columns of units and times cannot be read"
     units, unit_names = guarded_read(lambda: coded_labels(collected.objects(unit), rows, unit_name), unread)
-    moments, labels = guarded_read(lambda: coded_labels(collected.objects(time), rows, period_label), unread)
+    label = label_in(period, collected.date_order)
+    moments, labels = guarded_read(lambda: coded_labels(collected.objects(time), rows, label), unread)
 
     codes = {name: code for code, name in enumerate(unit_names)}
     absent = [target for target, name in zip(targets, names, strict=True) if name not in codes]
@@ -169,7 +171,7 @@ def frame_cells(
     cells = _cells(units[of_targets], moments[of_targets], unit_names, labels, ranks, times)
     blocks = []
     for name in listed:  # only the targets' values are kept
-        raw = guarded_read(lambda name=name: collected.numbers(name)[of_targets], unread)  # type: ignore[misc]
+        raw = guarded_read(lambda name=name: raw_numbers(collected, name, columns[name])[of_targets], unread)  # type: ignore[misc]
         values = without_codes(raw, columns[name])
         within = _cell_means(values, cells, len(names), len(times), columns[name])
         plain = _cell_means(values, cells, len(names), len(times))
@@ -181,11 +183,12 @@ def frame_cells(
         collected = source.collect((unit, time, name))
         if len(collected) != rows:
             raise SchemaError("the frame no longer has the number of rows counted when the panel was made")
-        flat = guarded_read(lambda: _cells_of(collected, unit, time, ranks, times), unread)
+        flat = guarded_read(lambda: _cells_of(collected, unit, time, label, ranks, times), unread)
         if flat is None:
             raise SchemaError("the frame no longer has the units it had when the panel was made")
-        raw = guarded_read(lambda: collected.numbers(name), f"the {source.backend} columns cannot be read")
-        return _cell_means(without_codes(raw, columns[name]), flat, width, len(times), columns[name])
+        bounds, broken = columns[name], f"the {source.backend} columns cannot be read"
+        raw = guarded_read(lambda: raw_numbers(collected, name, bounds), broken)
+        return _cell_means(without_codes(raw, bounds), flat, width, len(times), bounds)
 
     return Cells(
         times,
@@ -206,11 +209,12 @@ def _differ(targets: list[Any]) -> bool:
 
 
 def _cells_of(
-    collected: Collected, unit: str, time: str, ranks: Mapping[Any, int], times: tuple[Label, ...]
-) -> NDArray[np.int64] | None:
+    collected: Collected, unit: str, time: str, label: Callable[[Any], Label | None], ranks: Mapping[Any, int],
+    times: tuple[Label, ...],
+) -> NDArray[np.int64] | None:  # fmt: skip
     rows = len(collected)
     units, names = coded_labels(collected.objects(unit), rows, unit_name)
-    moments, labels = coded_labels(collected.objects(time), rows, period_label)
+    moments, labels = coded_labels(collected.objects(time), rows, label)
     return _cells(units, moments, names, labels, ranks, times) if set(names) <= set(ranks) else None
 
 

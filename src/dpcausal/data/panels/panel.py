@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcausal.data.panels.dates import PERIODS
 from dpcausal.data.panels.matrix import (
     Cells,
     array_cells,
@@ -85,6 +86,9 @@ class Panel(Frozen):
         value before, else its first value, else the midpoint of the bounds; or ``"midpoint"``.
     covariates : mapping from column to Bounded, optional
         Further things to match on: each unit's mean over the periods before its start (the earliest start for a donor).
+    period : {"month", "quarter", "year"}, optional
+        The column of times has dates, and the periods are the months, quarters or years that they lie in, as
+        ``"2019-01"``, ``"2019-Q1"`` or ``2019``.  A cell is the mean of its rows.
 
     Attributes
     ----------
@@ -159,15 +163,18 @@ class Panel(Frozen):
     def __init__(
         self, frame: Any, *, unit: str, time: str, outcome: str, target: Any, start: Any, bounds: Bounded,
         ledger: Ledger, name: str = "", treated: Sequence[Any] | str = (), times: Sequence[Any] | None = None,
-        missing: str = "carry", covariates: Mapping[str, Bounded] | None = None,
+        missing: str = "carry", covariates: Mapping[str, Bounded] | None = None, period: str | None = None,
     ) -> None:  # fmt: skip
+        if period is not None and period not in PERIODS:
+            text = f"period must be one of {', '.join(PERIODS)}"
+            raise ParameterError(text, argument="period", rule="choice", value=period)
         columns = dict(covariates or {})
         _check_public(bounds, ledger, missing, columns)
         listed = list(target) if isinstance(target, (list, tuple)) else [target]
         others = checked_treated(treated, listed, unit)
         first = partial(declare, ledger, {TARGETS: treated_record(others), MADE_OF: FRAME}, unit)
         cells = frame_cells(frame, unit, time, {outcome: bounds, **columns}, listed, partial(membership, others),
-                            times, first)  # fmt: skip
+                            times, first, period)  # fmt: skip
         named = unit, time, outcome
         self._set_fields(cells, start, bounds, ledger, missing, columns, others, checked_name(name), named)
 

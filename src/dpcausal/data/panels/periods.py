@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.coding import scalar
+from dpcausal.data.panels.dates import day_of, period_of
 from dpcausal.errors import ParameterError, SchemaError
 
 Label = int | float | str
@@ -37,6 +38,18 @@ def period_label(value: Any) -> Label | None:
     except BaseException:  # a date that no calendar of Python's holds, a method that raises: one cell must not fail all
         return None
     return None if type(label) is bool else label
+
+
+def label_in(period: str | None, order: str) -> Callable[[Any], Label | None]:
+    """Return what names a time: its own label, or the month, quarter or year of a date, whose texts have an order."""
+    if period is None:
+        return period_label
+
+    def label(value: Any) -> Label | None:
+        day = day_of(value, order)
+        return period_label(period_of(day, period)) if day == day else None
+
+    return label
 
 
 def _label(value: Any) -> Label | None:

@@ -35,7 +35,7 @@ class ArraySource(Source):
     def declared(self, name: str) -> Declared:
         dtype = self._arrays[name].dtype
         kinds = {"i": Kind.INTEGER, "u": Kind.INTEGER, "f": Kind.FLOAT, "b": Kind.BOOLEAN}
-        kinds |= {"U": Kind.TEXT, "T": Kind.TEXT, "O": Kind.OBJECT}
+        kinds |= {"U": Kind.TEXT, "T": Kind.TEXT, "O": Kind.OBJECT, "M": Kind.DATE}
         # numpy's name of a text type ends in the width of the longest value.
         label = dtype.name.rstrip("0123456789") if dtype.kind in "USV" else dtype.name
         return Declared(kinds.get(dtype.kind, Kind.UNFIT), label)

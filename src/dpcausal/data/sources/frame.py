@@ -291,7 +291,8 @@ def _kind(dtype: nw.dtypes.DType) -> Kind:
         return Kind.FLOAT
     if dtype.is_decimal():
         return Kind.DECIMAL
-    known = {nw.Boolean: Kind.BOOLEAN, nw.String: Kind.TEXT, nw.Object: Kind.OBJECT}
+    known = {nw.Boolean: Kind.BOOLEAN, nw.String: Kind.TEXT, nw.Object: Kind.OBJECT, nw.Date: Kind.DATE,
+             nw.Datetime: Kind.DATE}  # fmt: skip
     return next((kind for known_type, kind in known.items() if dtype == known_type), Kind.UNFIT)
 
 

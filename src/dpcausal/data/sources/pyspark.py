@@ -43,6 +43,7 @@ from dpcausal.privacy.sandbox import isolated_or_default
 _KINDS = dict.fromkeys(("ByteType", "ShortType", "IntegerType", "LongType"), Kind.INTEGER)
 _KINDS |= dict.fromkeys(("FloatType", "DoubleType"), Kind.FLOAT) | {"DecimalType": Kind.DECIMAL}
 _KINDS |= {"BooleanType": Kind.BOOLEAN, "StringType": Kind.TEXT, "NullType": Kind.EMPTY}
+_KINDS |= dict.fromkeys(("DateType", "TimestampType", "TimestampNTZType"), Kind.DATE)
 
 _CHANGES = {
     "Sample", "GlobalLimit", "LocalLimit", "Offset", "Tail", "Deduplicate", "CurrentTimestamp", "CurrentDate", "Now",

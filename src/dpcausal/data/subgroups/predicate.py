@@ -7,7 +7,7 @@ The text of a subgroup, as ``--where`` and a study file have it: read by a gramm
     text       = comparison {"and" comparison}
     comparison = column (">=" | "<=" | "==") value  |  column "in" "[" value {"," value} "]"
     column     = a letter or underscore, then letters, digits, underscores  |  `any text`  |  "any text"
-    value      = number  |  'any text'  |  "any text"  |  true  |  false
+    value      = number  |  date  |  'any text'  |  "any text"  |  true  |  false
 
 A quote inside a text of its kind is doubled.  Nothing else is replaced, and no character is folded into another: a
 column is the one that is declared by exactly these code points.
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from dpcausal.data.coding import bin_codes
 from dpcausal.data.columns import exact_number
+from dpcausal.data.panels.dates import date_text
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.errors import ParameterError, Setting
 
@@ -36,6 +37,7 @@ class Predicate:
     at_most: float | None = None
     among: tuple[str | int | bool, ...] | None = None
     codes: tuple[int, ...] = ()
+    dates: bool = False
 
     def holds(self, values: NDArray[Any], present: NDArray[np.bool_]) -> NDArray[np.bool_]:
         inside = np.isin(values, self.codes) & present if self.among is not None else present.copy()
@@ -49,7 +51,8 @@ class Predicate:
         if self.among is not None:
             return f"{self.name} in {list(self.among)!r}"
         ends = ((">=", self.at_least), ("<=", self.at_most))
-        return " and ".join(f"{self.name} {sign} {exact_number(end)}" for sign, end in ends if end is not None)
+        text = date_text if self.dates else exact_number
+        return " and ".join(f"{self.name} {sign} {text(end)}" for sign, end in ends if end is not None)
 
 
 def predicate(name: str, column: Column, at_least: object, at_most: object, among: object) -> Predicate:
@@ -60,7 +63,7 @@ def predicate(name: str, column: Column, at_least: object, at_most: object, amon
         ends = _end("at_least", at_least, name, column), _end("at_most", at_most, name, column)
         if None not in ends and not ends[0] <= ends[1]:  # type: ignore[operator]
             raise ParameterError("at_least must not be above at_most: nobody would be in the subgroup")
-        return Predicate(name, *ends)
+        return Predicate(name, *ends, dates=column.dates)
     if among is None or at_least is not None or at_most is not None:
         raise ParameterError(f"column {name!r} has levels: say among=[...]")
     if isinstance(among, (str, bytes)) or not isinstance(among, Iterable):
@@ -89,14 +92,13 @@ def check_some(predicates: Iterable[Predicate]) -> None:
 def _end(argument: str, value: Any, name: str, column: Bounded) -> float | None:
     if value is None:
         return None
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+    number = column.number(value)
+    if isinstance(number, (bool, np.bool_)) or not isinstance(number, (int, float, np.integer, np.floating)):
         raise ParameterError(f"{argument} must be a number")
-    if not column.lower <= value <= column.upper:
-        raise ParameterError(
-            f"{argument} must lie within the bounds of column {name!r}, {exact_number(column.lower)} to "
-            f"{exact_number(column.upper)}"
-        )
-    return float(value)
+    if not column.lower <= number <= column.upper:
+        ends = f"{column.written(column.lower)} to {column.written(column.upper)}"
+        raise ParameterError(f"{argument} must lie within the bounds of column {name!r}, {ends}")
+    return float(number)
 
 
 def codes_within(predicates: Iterable[Predicate], name: str, size: int) -> tuple[int, ...]:
@@ -137,9 +139,11 @@ TEXT_RULE = (
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<quoted>`(?:[^`]|``)*`|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")"
+    r"|(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})(?![\w.])"
     r"|(?P<number>[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,3})?)(?![\w.])"
     r"|(?P<word>[^\W\d]\w*)|(?P<sign>>=|<=|==|[\[\](),]))",
 )
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _CLOSING = {"[": "]", "(": ")"}
 _SIGNS = {">=": "at_least", "<=": "at_most", "==": "among"}
 _TRUTHS = {"true": True, "True": True, "false": False, "False": False}
@@ -228,11 +232,13 @@ class _Reader:
         return values
 
     def value(self) -> Any:
-        token = self.token("quoted", "number", "word")
+        token = self.token("quoted", "date", "number", "word")
         if token is None or token[0] == "`":
             raise self.refusal()
         if token[0] in "'\"":
             return _unquoted(token)
+        if _DATE.fullmatch(token):
+            return token
         if token in _TRUTHS:
             return _TRUTHS[token]
         if token[0].isalpha() or token[0] == "_":

@@ -72,7 +72,7 @@ def levels_of(column: Column) -> tuple[str, ...]:
     """Return the names of a column's levels, or of the parts that it is cut into: public."""
     if not isinstance(column, Bounded):
         return tuple(map(str, column.labels))
-    cuts = [cut_text(cut) for cut in cuts_of(column)]
+    cuts = [column.written(cut) if column.dates else cut_text(cut) for cut in cuts_of(column)]
     if not cuts:
         return ("all",)
     return (f"below {cuts[0]}", *(f"{low} to {high}" for low, high in pairwise(cuts)),

@@ -82,8 +82,11 @@ class RddQuestion(TableQuestion[Discontinuity]):
             raise SchemaError("the treatment must be Levels([untreated, treated])")
         number_of_bins = public.whole("bins", bins, LEAST_BINS, MOST_BINS)
         lower, upper = _ends(running, number)
+        written = exact_number
+        if isinstance(number, Bounded):
+            cutoff, written = number.number(cutoff), number.written
         if not public.is_number(cutoff) or not lower < cutoff < upper:
-            ends = f"{exact_number(lower)} and {exact_number(upper)}"
+            ends = f"{written(lower)} and {written(upper)}"
             raise ParameterError(f"cutoff must lie between {ends}, the ends of {running!r}")
         near, bent = check_lines(bandwidth, upper - lower, curvature)
         question = cls(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpcausal.data.columns import exact_number
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.effects.result import Effect
 from dpcausal.privacy.ledger import Entry
@@ -244,7 +243,7 @@ def _assumptions(inputs: ReportInputs) -> tuple[str, ...]:
     for name in dict.fromkeys(str(question.arguments.get("outcome")) for question, _ in inputs.results):
         column = None if inputs.schema is None else inputs.schema.get(name)
         if isinstance(column, Bounded):
-            lower, upper, label = exact_number(column.lower), exact_number(column.upper), wording.label(name)
+            lower, upper, label = column.written(column.lower), column.written(column.upper), wording.label(name)
             lines.append(f"{label[:1].upper()}{label[1:]} counts from {lower} to {upper}: values beyond count as the "
                          "bound.")  # fmt: skip
     if not file.panel and file.missing in MISSING:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from dpcausal.data.columns import exact_number
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.effects.question import BEFORE
 from dpcausal.effects.result import Effect
@@ -90,7 +89,7 @@ def _variables(inputs: ReportInputs, schema: Schema) -> tuple[tuple[str, ...], .
         column = schema[name]
         if isinstance(column, Bounded):
             unit = inputs.wording.units.get(name, "")
-            values = f"{_rounded_bound(column.lower)} to {_rounded_bound(column.upper)} {unit}".rstrip()
+            values = f"{_rounded_bound(column, column.lower)} to {_rounded_bound(column, column.upper)} {unit}".rstrip()
         else:
             labels = inputs.wording.levels.get(name, {})
             named = (f"{one} = {labels[str(one)]}" if str(one) in labels else str(one) for one in column.labels)
@@ -110,9 +109,9 @@ def _columns_of_questions(inputs: ReportInputs, schema: Schema) -> list[str]:
     return list(schema) if whole or not used else used
 
 
-def _rounded_bound(bound: float) -> str:
-    exact = exact_number(bound)
-    return exact if len(exact.lstrip("-")) <= 8 else f"{bound:.4g} (rounded)"
+def _rounded_bound(column: Bounded, bound: float) -> str:
+    exact = column.written(bound)
+    return exact if column.dates or len(exact.lstrip("-")) <= 8 else f"{bound:.4g} (rounded)"
 
 
 def _privacy_statement(inputs: ReportInputs, figures: Figures) -> Block:
