@@ -96,12 +96,11 @@ def random_dag(seed: int, n: int) -> tuple[dict[str, np.ndarray], dpc.Cpdag]:
     return dict(zip(names, values.T, strict=True)), dpc.Cpdag.from_dag(names, arcs)
 
 
-@pytest.mark.parametrize("width", [20.0, 2_000.0])
-def test_ten_gaussian_columns_are_found_in_wide_bounds_too(width: float) -> None:
+def test_ten_gaussian_columns_are_found_in_wide_bounds_too() -> None:
     loss, found = dpc.ApproxDP(0.3, 1e-6), []
     for seed in range(5):
         frame, truth = random_dag(seed, 10_000)
-        schema = dpc.Schema(dict.fromkeys(frame, dpc.Bounded(-width, width)))
+        schema = dpc.Schema(dict.fromkeys(frame, dpc.Bounded(-2_000, 2_000)))
         with dpc.simulated_noise(seed):
             asked = dpc.discover(dpc.Table(frame, schema, dpc.Ledger.in_memory(loss)), loss=loss)
         assert asked.method == "moments" and not asked.untested

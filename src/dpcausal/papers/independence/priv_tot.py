@@ -21,11 +21,8 @@ from dpcausal.mechanisms.blocks import vote_count
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 
-BLOCKS = 10
-"""As in the paper."""
-
-LEVEL = 0.05
-"""Level of each block's own test."""
+BLOCKS = 10  # as in the paper
+LEVEL = 0.05  # of each block's own test
 
 
 def count_pvalue(noisy: int, blocks: int, epsilon: float) -> float:

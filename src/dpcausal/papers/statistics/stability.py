@@ -29,11 +29,8 @@ from dpcausal.privacy.unpicklable import ProcessLocal
 from dpcausal.regression.external import one_thread
 from dpcausal.regression.kernel_ridge import FourierFeatures, Integers, Reals, ridge_solution
 
-PLACES = 4097
-"""Places of the public grid on [−1, 1]: steps of 1/2048."""
-
-PAIRS = 100
-"""Cosine and sine pairs of φ."""
+PLACES = 4097  # of the public grid on [−1, 1]: steps of 1/2048
+PAIRS = 100  # cosine and sine pairs of φ
 
 RESPONSE_STEPS = 2**24
 """Responses are rounded to whole multiples of 2⁻²⁴, so that their sums are exact for up to 2²⁹ rows."""
