@@ -283,8 +283,8 @@ def ledger_export(
         for entry in ledger.entries():
             detail, saved = json.loads(entry.detail), ledger.answer(entry.number) is not None
             texts = (detail.get("analyst", ""), entry.task, question_text(entry.task, detail), detail.get("method", ""))
-            shown = (escaped(str(text)) for text in texts)
-            writer.writerow([entry.number, entry.at, *shown, entry.loss, saved, entry.hash])
+            cells = (escaped(str(text)) for text in texts)
+            writer.writerow([entry.number, entry.at, *cells, entry.loss, saved, entry.hash])
         sys.stdout.write(table.getvalue())
 
 
