@@ -1,6 +1,7 @@
 """A ledger in PostgreSQL, on a real server: the same lines and rules as a file, for several machines at once."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.storage import store
 from dpcausal.privacy.storage.postgres import Lines
-from tests.privacy.kill_loops import STEP, kill, kill_loop, race, release_then_spend, spend_then_release, start
+from tests.privacy.kill_loops import STEP, kill, kill_loop, mount, race, release_then_spend, spend_then_release, start
 from tests.privacy.postgres import NEEDED, Server, programs, server
 
 pytestmark = pytest.mark.skipif(programs() is None, reason=f"needs {NEEDED}")
@@ -226,6 +227,37 @@ def test_a_server_that_dies_loses_no_spend_and_grants_none_meanwhile(database: S
         database.start()
     assert ledger.charge(STEP, task="after").number == 6
     assert ledger.verify().ok
+
+
+def test_a_full_disk_grants_nothing_that_is_not_recorded(database: Server) -> None:
+    import psycopg
+
+    small = database.folder / "small"
+    small.mkdir()
+    if not mount("-t", "tmpfs", "-o", "size=8m", "tmpfs", small):
+        pytest.skip("a disk of its own cannot be mounted here")
+    place, granted = database.new(), 0
+    try:
+        shutil.chown(small, "postgres")
+        with psycopg.connect(database.address("").partition("?")[0], autocommit=True) as owner:
+            owner.execute(f"CREATE TABLESPACE small LOCATION '{small}'")
+            Ledger.create(place, budget=PureDP(1)).close()
+            owner.execute("ALTER TABLE dpcausal_ledger SET TABLESPACE small")
+        free = os.statvfs(small)
+        (small / "filler").write_bytes(bytes(free.f_bavail * free.f_bsize - 40_000))
+        ledger = Ledger.open(place)
+        with pytest.raises(LedgerError, match=r"could not extend.*nothing was granted"):
+            while granted < 400:
+                ledger.charge(STEP, task="x" * 200)
+                granted += 1
+        with pytest.raises(LedgerError):
+            ledger.charge(STEP, task="x" * 200)
+        database.execute("ALTER TABLE dpcausal_ledger SET TABLESPACE pg_default")  # the disk is larger now
+        assert (ledger.verify().ok, ledger.verify().entries) == (True, granted)
+        assert ledger.charge(STEP, task="after").number == granted + 1
+    finally:
+        database.execute("ALTER TABLE dpcausal_ledger SET TABLESPACE pg_default")
+        subprocess.run(["umount", "--lazy", str(small)], check=True)
 
 
 def test_others_that_hold_the_lock_are_waited_for_and_then_refused(

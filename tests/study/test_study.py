@@ -127,6 +127,31 @@ def test_a_plan_that_would_take_long_names_the_command_for_what_it_leaves_out(
     assert forecasts[2] == f"see: dpcausal plan effect --n {N}"
 
 
+def test_a_study_on_parts_of_a_budget_plans_and_runs_within_the_analysts_part(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with dpc.Ledger.create("study.ledger", budget=dpc.ApproxDP(2, 1e-6), person="id") as ledger:
+        ledger.divide({"anna": 0.6, "ben": 1.4})
+    for name, states in {"anna": [TO_ASK, BEYOND, BEYOND], "ben": [TO_ASK] * 2 + [BEYOND], "eve": [CANNOT] * 3}.items():
+        monkeypatch.setenv("DPCAUSAL_ANALYST", name)
+        assert [one.state for one in dpc.Study.open(study).plan(accuracy=False).questions] == states, name
+    monkeypatch.setenv("DPCAUSAL_ANALYST", "anna")
+    ran = dpc.Study.open(study).run(partial=True)
+    assert [one.state for one in ran.questions] == [ANSWERED, BEYOND, BEYOND]
+
+
+def test_a_report_after_a_renewal_states_the_budget_of_the_whole_life(study: Path) -> None:
+    written(LINKED)
+    dpc.Study.open(study).run(new_ledger=True)
+    with dpc.Ledger.open("study.ledger") as ledger:
+        ledger.renew(dpc.ApproxDP(1, 0), reason="records of 2027")
+    with pytest.raises(ParameterError, match="budget"):
+        dpc.Study.open(study).plan()
+    study.write_text(study.read_text().replace("epsilon = 2.0, delta", "epsilon = 3.0, delta"))
+    assert "whole life of the ledger; it was raised to ε = 3" in dpc.Study.open(study).report().read_text()
+    assert "records of 2027" in Path("report.registry.yaml").read_text()
+
+
 def test_a_question_that_is_not_foretold_says_why(study: Path) -> None:
     two = LINKED.replace('"smoker"', '["smoker", "sick"]').replace('"sick"\ngiven = ["age"]', '"age"\ngiven = []')
     written(two)
