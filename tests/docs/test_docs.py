@@ -10,6 +10,7 @@ import pytest
 import dpcausal
 import dpcausal.study.file
 from benchmarks.peers import validation
+from dpcausal.privacy.storage.witness import VARIABLE
 from tests.docs.pages import DOCS, EVIDENCE, ROOT, blocks, prose, run_page, run_python, run_shell
 
 PAGES = [*DOCS, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"))]
@@ -93,6 +94,14 @@ def test_every_page_is_in_a_list_of_the_site() -> None:
         index = page.with_name("index.md")
         inside = index.exists() and f"]({page.name})" in index.read_text(encoding="utf-8")
         assert inside or page.relative_to(ROOT).with_suffix("").as_posix() in listed, page
+
+
+def test_the_container_installs_extras_that_exist_and_keeps_the_witness_apart() -> None:
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    (extras,) = re.findall(r"/source\[(.+?)\]", text)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert set(extras.split(",")) <= set(project["optional-dependencies"])
+    assert f"{VARIABLE}=/witness" in text and "USER analyst" in text
 
 
 def test_one_version_everywhere() -> None:
