@@ -22,7 +22,13 @@ from dpcausal.errors import ParameterError
 from dpcausal.independence.methods import choice
 from dpcausal.independence.methods.block_test import BlockTest, block_scores
 from dpcausal.independence.methods.neighbours import Neighbours
-from dpcausal.independence.null_distributions import block_pvalue, geometric_tail, normal_laplace_pvalue, reach_of, term
+from dpcausal.independence.null_distributions import (
+    block_pvalue,
+    block_term,
+    geometric_tail,
+    normal_laplace_pvalue,
+    reach_of,
+)
 from dpcausal.independence.question import IndependenceQuestion
 from dpcausal.mechanisms.additive import laplace_scale
 from dpcausal.privacy.loss import PureDP
@@ -76,7 +82,7 @@ def rejected(draw: Any, n: int, runs: int, epsilons: list[float], link: float) -
                 blocks = test.blocks or 1
                 if blocks not in sums:
                     scores = block_scores(test, rows, question, generator_from_seed(seed))
-                    sums[blocks] = [term(score, reach_of(blocks)) for score in scores]
+                    sums[blocks] = [block_term(score, reach_of(blocks)) for score in scores]
                 found.append(sums[blocks])
             else:
                 person = getattr(data, "person", None)

@@ -205,8 +205,8 @@ def test_a_call_brings_the_same_to_the_gate_on_neighbours_in_silence(
 def test_a_call_keeps_its_claim_on_its_pair(row: TaskRow) -> None:
     with simulated_noise(22):
         # Where the pair is not a worst one the draws only show that the whole call runs and is not flagged.
-        first, second = [row.draw(side, 1.0, 3_300 if row.attained else 200) for side in (0, 1)]
-    pilot = min(300, len(first) // 5)  # some calls are slow and draw fewer
+        first, second = [row.draw(side, 1.0, 3_300 if row.attained else 120) for side in (0, 1)]
+    pilot = min(300, len(first) // 6)  # some calls are slow and draw fewer
     audit = audit_samples(first, second, claimed=1.0, delta=row.delta, pilot=pilot, false_alarm=EACH)
     assert not audit.violated, audit.summary()
     assert audit.lower_bound >= row.attained, audit.summary()

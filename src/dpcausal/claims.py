@@ -61,11 +61,13 @@ def explain(claim: str) -> str:
     """
     known = claims()
     if not isinstance(claim, str) or claim not in known:
-        raise ParameterError(f"no claim of that name{_near(claim, known)}; 'dpcausal explain' lists all {len(known)}")
+        raise ParameterError(
+            f"no claim of that name{_matching_claims(claim, known)}; 'dpcausal explain' lists all {len(known)}"
+        )
     return known[claim].text
 
 
-def _near(name: object, known: dict[str, Claim]) -> str:
+def _matching_claims(name: object, known: dict[str, Claim]) -> str:
     """Return the claims whose name or text has the word, as the name of a method has, or the nearest in spelling."""
     if not isinstance(name, str) or not 1 < len(name) < 200:
         return ""

@@ -103,7 +103,7 @@ def decode(stored: Any, **guarantee_fields: Any) -> Any:
                 return _CLASSES[tag](value)
             case {"kind": tag, "fields": values}:
                 values = {name: of(part) for name, part in values.items()}
-                return _build(_CLASSES[tag], values | (guarantee_fields if tag == "Guarantee" else {}))
+                return _object_of(_CLASSES[tag], values | (guarantee_fields if tag == "Guarantee" else {}))
         raise ValueError("unknown stored form")
 
     return of(stored)
@@ -113,7 +113,7 @@ def _is_derived(field: Field[Any]) -> bool:
     return not field.init and field.default_factory is not MISSING
 
 
-def _build(cls: Any, values: dict[str, Any]) -> Any:
+def _object_of(cls: Any, values: dict[str, Any]) -> Any:
     """Return an object of a registered dataclass with these fields; a field that came later takes its default."""
     if not is_dataclass(cls):
         raise ValueError("unknown stored form")

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from benchmarks.independence_level import block_level, critical, jackknifed
-from dpcausal.independence.null_distributions import block_pvalue, term
+from dpcausal.independence.null_distributions import block_pvalue, block_term
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.3])
 def test_the_level_of_a_sum_of_blocks_is_that_of_drawn_sums(shift: float) -> None:
-    terms = [term(NormalDist(shift).inv_cdf((place + 0.5) / 4_000)) for place in range(4_000)]
+    terms = [block_term(NormalDist(shift).inv_cdf((place + 0.5) / 4_000)) for place in range(4_000)]
     rng, ratio = np.random.default_rng(1), np.exp(-2.0 / 150)
     sums = rng.choice(terms, (20_000, 16)).sum(axis=1) + rng.geometric(1 - ratio, 20_000)
     drawn = np.abs(sums - rng.geometric(1 - ratio, 20_000)) >= critical(block_pvalue, 16, 2.0, True)

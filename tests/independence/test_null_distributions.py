@@ -96,10 +96,10 @@ def test_terms_round_and_clip_standard_normal_scores() -> None:
     # 200,000 scores; sums of 301 and 151 squared standardised deviations below 460 and 274: false alarms of 1e-8.
     scores = np.random.default_rng(4).standard_normal(200_000)
     for reach, most in ((null.WIDE_REACH, 460), (null.REACH, 274)):
-        counts = np.bincount([null.term(z, reach) + reach for z in scores], minlength=2 * reach + 1)
+        counts = np.bincount([null.block_term(z, reach) + reach for z in scores], minlength=2 * reach + 1)
         expected = one_term(reach) * scores.size
         assert float(((counts - expected) ** 2 / expected).sum()) < most
-    assert [null.term(z) for z in (math.nan, math.inf, -math.inf, 0.004)] == [0, null.REACH, -null.REACH, 0]
+    assert [null.block_term(z) for z in (math.nan, math.inf, -math.inf, 0.004)] == [0, null.REACH, -null.REACH, 0]
 
 
 def test_the_tail_of_the_noise_sums_its_probabilities() -> None:
@@ -172,7 +172,7 @@ def test_a_rank_does_not_depend_on_the_order_in_which_terms_are_added() -> None:
     left, right = (rng.random((2, 60, 1)) < 0.05) - 0.05
     orders = [np.random.default_rng(seed).permutation(60) for seed in range(1_000)]
     scores, moved = (
-        [null.term(null.permutation_score(left[order], right[order], 99, 1.0, generator_from_seed(seed)))
+        [null.block_term(null.permutation_score(left[order], right[order], 99, 1.0, generator_from_seed(seed)))
          for seed, order in enumerate(some)] for some in ([np.arange(60)] * 1_000, orders)
     )  # fmt: skip
     # The same data, so the same distribution: two-sample Kolmogorov, a false alarm below 1e-8.

@@ -154,4 +154,4 @@ def test_the_noise_of_a_count_is_below_the_law_by_hand() -> None:
     law /= law.sum()
     values = np.array([-9_000, -1, 0, 1, 20_000])
     by_hand = [law[k <= value].sum() for value in values]
-    np.testing.assert_allclose(placebo._below(values, dpc.PureDP(0.5)), by_hand, rtol=1e-9)
+    np.testing.assert_allclose(placebo._noise_cdf(values, dpc.PureDP(0.5)), by_hand, rtol=1e-9)

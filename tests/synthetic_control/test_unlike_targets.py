@@ -9,7 +9,7 @@ from scipy.stats import t as student
 
 import dpcausal as dpc
 from dpcausal.errors import InfeasibleError
-from dpcausal.synthetic_control.methods.factor import walked
+from dpcausal.synthetic_control.methods.factor import random_walk_error
 from dpcausal.synthetic_control.question import MOST_NOISE
 from tests.synthetic_control.neighbours import answer_to, panel_of, plan_of
 
@@ -65,7 +65,7 @@ def test_matched_intervals_are_no_narrower_than_what_the_donors_leave_of_the_tar
 def test_the_mean_of_a_random_walk_lies_as_far_off_as_its_covariance_says(after: int) -> None:
     past = np.array([0.0, 2, 0, 2, 0])  # steps of size 2
     covariance = 4 * np.minimum.outer(np.arange(1, after + 1), np.arange(1, after + 1))
-    assert walked(past, after) == pytest.approx(math.sqrt(float(covariance.mean())), rel=1e-12)
+    assert random_walk_error(past, after) == pytest.approx(math.sqrt(float(covariance.mean())), rel=1e-12)
 
 
 @pytest.mark.parametrize("loss", [dpc.PureDP(4), dpc.ApproxDP(4, 1e-6)])

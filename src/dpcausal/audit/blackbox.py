@@ -206,8 +206,8 @@ def audit_samples(
         pilot = min(max(1_000, size // 11), size - 100)
     if isinstance(pilot, bool) or not isinstance(pilot, int) or len(second) != size or not 1 <= pilot <= size - 100:
         raise ParameterError("the audit needs as many outputs of each side, at least 100 more than choose the events")
-    events = _choose(_outputs(first[:pilot]), _outputs(second[:pilot]), delta)
-    counted, counted_neighbour = _outputs(first[pilot:]), _outputs(second[pilot:])
+    events = _choose(_sorted_outputs(first[:pilot]), _sorted_outputs(second[:pilot]), delta)
+    counted, counted_neighbour = _sorted_outputs(first[pilot:]), _sorted_outputs(second[pilot:])
     draws = size - pilot
     share = false_alarm / (4 * max(1, len(events)))  # two intervals for each event in each direction
     best, by = 0.0, "none"
@@ -229,14 +229,14 @@ def _checked_amounts(*amounts: float) -> tuple[float, float, float]:
     raise ParameterError("the audit needs numbers claimed > 0, 0 <= delta < 1 and 0 < false_alarm < 1")
 
 
-def _outputs(values: Sequence[Output] | npt.NDArray[Any]) -> _Outputs:
+def _sorted_outputs(values: Sequence[Output] | npt.NDArray[Any]) -> _Outputs:
     """Sort outputs into numbers and others; −0.0 and numbers that a float rounds are both, NaN is one of the others."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and _are_floats(values):
         numbers = values.astype(np.float64)
         known = numbers[~np.isnan(numbers)]
         others = {"nan": len(numbers) - len(known), "-0.0": int(np.count_nonzero(np.signbit(known) & (known == 0)))}
         return _Outputs(known, others, len(numbers))
-    classified = [_classified(value) for value in values]
+    classified = [_number_or_name(value) for value in values]
     plain = [number for number, _ in classified if number is not None]
     others = dict(Counter(name for _, name in classified if name))
     return _Outputs(np.asarray(plain, dtype=np.float64), others, len(values))
@@ -248,7 +248,7 @@ def _are_floats(values: npt.NDArray[Any]) -> bool:
     return values.size == 0 or (int(values.max()) <= _EXACT and int(values.min()) >= -_EXACT)
 
 
-def _classified(value: object) -> tuple[float | None, str]:
+def _number_or_name(value: object) -> tuple[float | None, str]:
     """Return the number that an output is, if it is one, and the name of what that float does not say."""
     if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
         value = value.item()

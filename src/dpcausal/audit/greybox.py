@@ -111,10 +111,10 @@ def _recorded(run: Callable[[], Any], answers: FixedAnswers, seed: int) -> tuple
             returned = run()
         except Exception as error:  # an error that only one of two neighbours meets is a release
             return recording.passages, f"{type(error).__name__}: {error}", None
-    return recording.passages, "no error", _plain(returned)
+    return recording.passages, "no error", _comparable(returned)
 
 
-def _plain(value: Any) -> Any:
+def _comparable(value: Any) -> Any:
     """Return what a value says, NaN and the sign of 0 too, as ``==`` compares it; ``None`` for an unknown object."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -123,13 +123,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (bool, int, str, Fraction, type(None))):
         return type(value).__name__, value
     if is_dataclass(value) and not isinstance(value, type):
-        return type(value).__name__, [_plain(getattr(value, part.name)) for part in fields(value) if part.compare]
+        return type(value).__name__, [_comparable(getattr(value, part.name)) for part in fields(value) if part.compare]
     if isinstance(value, np.ndarray):
-        return "array", value.shape, [_plain(entry) for entry in value.ravel().tolist()]
+        return "array", value.shape, [_comparable(entry) for entry in value.ravel().tolist()]
     if isinstance(value, (list, tuple)):
-        return "list", [_plain(entry) for entry in value]
+        return "list", [_comparable(entry) for entry in value]
     if isinstance(value, Mapping):
-        return "mapping", [(_plain(key), _plain(entry)) for key, entry in value.items()]
+        return "mapping", [(_comparable(key), _comparable(entry)) for key, entry in value.items()]
     return None
 
 

@@ -103,8 +103,7 @@ def _code(value: object) -> float | str:
         return str(_level(value))
 
 
-def _codes(value: object) -> tuple[float | str, ...] | None:
-    """Return codes of a missing answer, numbers first."""
+def _missing_codes(value: object) -> tuple[float | str, ...] | None:
     codes = {_code(code) for code in _listed(value)}
     return tuple(sorted(codes, key=lambda code: (isinstance(code, str), code))) or None
 
@@ -126,7 +125,6 @@ def _plain(code: float | str) -> str:
 
 
 def _check_rules(rules: Mapping[str, tuple[Callable[[Any], Any], object]]) -> dict[str, Any]:
-    """Return what the rules make of the values given, or raise a SchemaError that names every rule broken."""
     fields: dict[str, Any] = {}
     broken: list[str] = []
     for name, (rule, value) in rules.items():
@@ -191,7 +189,7 @@ class Bounded:
         missing: Iterable[float | date | str] | None = None,
     ) -> None:  # fmt: skip
         dates = any(isinstance(bound, (date, str)) for bound in (lower, upper))
-        number, numbers, codes = (_day, _days, _days) if dates else (_number, _numbers, _codes)
+        number, numbers, codes = (_day, _days, _days) if dates else (_number, _numbers, _missing_codes)
         fields = _check_rules({
             "lower": (number, lower), "upper": (number, upper), "cuts": (numbers, cuts),
             "missing": (codes, missing),
@@ -298,7 +296,7 @@ class Levels:
         missing: Iterable[float | str] | None = None, period: str | None = None,
     ) -> None:  # fmt: skip
         fields = _check_rules({
-            "levels": (_levels, values), "other": (_level, other), "missing": (_codes, missing),
+            "levels": (_levels, values), "other": (_level, other), "missing": (_missing_codes, missing),
             "period": (_period, period),
         })  # fmt: skip
         _set_fields(self, values=fields.pop("levels"), **fields)

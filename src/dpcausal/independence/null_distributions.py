@@ -35,7 +35,7 @@ def reach_of(blocks: int) -> int:
     return WIDE_REACH if blocks < FEW_BLOCKS else REACH
 
 
-def term(z: float, reach: int = REACH) -> int:
+def block_term(z: float, reach: int = REACH) -> int:
     """Return a block's integer term of a standard score; 0 if it is not a number."""
     if math.isnan(z):
         return 0

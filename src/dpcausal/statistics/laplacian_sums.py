@@ -40,12 +40,12 @@ def kernel_sums(x: Codes, y: Codes, x_rate: Fraction, y_rate: Fraction) -> list[
     by_x = np.sort((x << 32) | y)
     x_sorted = by_x >> 32
     keys = ((by_x & 0xFFFFFFFF) << 32) | np.arange(len(x), dtype=np.int64)
-    sums = _sums(x_sorted, keys, _powers(x_rate), _powers(y_rate))
+    sums = _sums(x_sorted, keys, _exponential_tables(x_rate), _exponential_tables(y_rate))
     return [Fraction(float(high)) + Fraction(float(low)) for high, low in sums]
 
 
 @lru_cache(maxsize=64)
-def _powers(rate: Fraction) -> Pairs:
+def _exponential_tables(rate: Fraction) -> Pairs:
     """Return the tables exp(−rate · k · 2^(10 d)), k < 1024, d < 3, as pairs, cached in this process only."""
     step = PRECISION.divide(Decimal(rate.numerator), Decimal(rate.denominator))
     binary = np.zeros((DIGITS * DIGIT_BITS, 2))
@@ -59,7 +59,7 @@ def _powers(rate: Fraction) -> Pairs:
     return tables
 
 
-def _entry(function: Function) -> Function:
+def _compiled(function: Function) -> Function:
     """Compile, and keep the machine code on disk; where no directory can be written, compile in each process."""
     try:
         return cast(Function, njit(cache=True)(function))
@@ -102,7 +102,7 @@ def _plus(ah: float, al: float, bh: float, bl: float) -> tuple[float, float]:
     return high, rest - (high - total)
 
 
-@_entry
+@_compiled
 def _tables(binary: Pairs) -> Pairs:
     tables = np.zeros((DIGITS, 1 << DIGIT_BITS, 2))
     for digit in range(DIGITS):
@@ -201,7 +201,7 @@ def _pair_sum(x: Codes, keys: Codes, x_tables: Pairs, y_tables: Pairs) -> tuple[
     return th, tl, source
 
 
-@_entry
+@_compiled
 def _sums(x: Codes, keys: Codes, x_tables: Pairs, y_tables: Pairs) -> Pairs:
     th, tl, ordered = _pair_sum(x, keys, x_tables, y_tables)
     x_rows = _row_sums(x, x_tables)

@@ -87,7 +87,7 @@ def _shrunk(rows: Integers, squared: Integers, length: int) -> Integers:
     return np.trunc(rows * factor[:, None]).astype(np.int64)
 
 
-def summed(columns: Sequence[Reals], factors: Sequence[float] | Reals) -> Reals:
+def ordered_sums(columns: Sequence[Reals], factors: Sequence[float] | Reals) -> Reals:
     """Return Σ_t factor_t · column_t by single products and additions in this order.
 
     IEEE arithmetic rounds each correctly, so an entry is the same bits wherever its row stands and on every machine; a

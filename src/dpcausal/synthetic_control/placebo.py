@@ -19,7 +19,7 @@ from dpcausal.mechanisms.additive import cube, gaussian, gaussian_scale, geometr
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
-from dpcausal.synthetic_control.donor_rows import FULL, Integers, Reals, own_means, summed
+from dpcausal.synthetic_control.donor_rows import FULL, Integers, Reals, ordered_sums, own_means
 
 Base = PureDP | ZCDP | NoPrivacy
 """What the releases of a call share."""
@@ -89,7 +89,7 @@ def missed_by_own(rows: Integers, start: int, places: Reals | None = None) -> Re
     ``places`` are when the periods are, as ``forecast.tried`` takes them.
     """
     columns, after = rows.T.astype(np.float64), rows.shape[1] - start
-    return summed(list(columns[start:]), np.full(after, 1 / after)) - own_means(columns[:start], after, places)
+    return ordered_sums(list(columns[start:]), np.full(after, 1 / after)) - own_means(columns[:start], after, places)
 
 
 def count_beyond(placebos: Placebos, residual: float, scale: float) -> int:
@@ -250,10 +250,10 @@ def release_pvalue(
     query = Query(count_beyond(placebos, residual, scale), count_sensitivity(), "placebo count")
     noisy = int(_mechanism(loss)(query, allotment, loss))
     counts = FULL * np.arange(max(1, min(round(total), len(placebos.weights))) + 1)
-    return float(np.mean(_below(noisy - counts, loss)))
+    return float(np.mean(_noise_cdf(noisy - counts, loss)))
 
 
-def _below(values: Integers, loss: Base) -> Reals:
+def _noise_cdf(values: Integers, loss: Base) -> Reals:
     """Return P(Z ≤ value); for P(k) ∝ a^|k|, a = e^{−1/b}: 1 − a^{v+1}/(1 + a) for v ≥ 0, a^{−v}/(1 + a) below."""
     from scipy.special import ndtr
 

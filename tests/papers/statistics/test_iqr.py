@@ -9,7 +9,6 @@ import pytest
 
 from dpcausal.errors import HiddenAnswerError, ParameterError
 from dpcausal.papers.statistics.iqr import IqrReach, interquartile_range, iqr_signed_distance, least, quartiles
-from tests.conformance import exhaustive
 from tests.statistics.iqr_brute_force import iqr_by_definition, reachable
 
 
@@ -44,14 +43,6 @@ def test_the_reach_is_the_brute_force_one():
         assert (reach.highest(reach.most), reach.lowest(reach.most)) == (upper, 0)
         assert reach.most <= m
     assert compared > 250
-
-
-@pytest.mark.proves("iqr-flip-distance")
-@pytest.mark.parametrize(("values", "m"), [((0, 1), 4), ((0, 1), 3), ((0, 0.5, 1), 2)])
-def test_over_all_small_tables_full_of_ties_the_flip_distance_moves_by_one(values, m):
-    worst, pairs = exhaustive(distance, values, m, columns=4)
-    assert worst == 1
-    assert pairs > 10_000
 
 
 def test_the_flip_distance_is_the_first_replacement_count_by_a_plain_scan():

@@ -30,7 +30,7 @@ def checked_treated(treated: object, targets: Sequence[Any], unit: str = "unit")
     """
     if isinstance(treated, str) and treated:
         rule = " and ".join(sorted({_as_text(part) for part in _parts(treated, unit)}))
-        if not all(map(_holds(rule), map(unit_name, targets))):
+        if not all(map(_rule_as_function(rule), map(unit_name, targets))):
             raise ParameterError("treated must be a rule that is true of each target")
         return rule
     if isinstance(treated, bytes) or not isinstance(treated, Sequence):
@@ -56,7 +56,7 @@ def declare(ledger: Ledger, once: Mapping[str, Any], unit: str) -> None:
 
 def membership(treated: tuple[Any, ...] | str, as_text: bool) -> Callable[[Any], bool]:
     if isinstance(treated, str):
-        return _holds(treated)
+        return _rule_as_function(treated)
     return {unit_in_frame(one, as_text) for one in treated}.__contains__
 
 
@@ -86,7 +86,7 @@ def _as_text(part: tuple[str, Any]) -> str:
     return f"unit {'>=' if key == 'at_least' else '<='} {literal(value)}"
 
 
-def _holds(rule: str) -> Callable[[Any], bool]:
+def _rule_as_function(rule: str) -> Callable[[Any], bool]:
     """Return the rule as a function of a name; numbers are compared with names that are or say plain numbers."""
     parts = _parts(rule, "unit")
 

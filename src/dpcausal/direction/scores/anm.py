@@ -92,7 +92,9 @@ def _standardised(values: Column, by: Column) -> Column:
     return (values - float(np.mean(by))) / (spread if math.isfinite(spread) and spread > 0 else 1.0)
 
 
-def _table(predictor: Callable[[Column], Column], by: Column, interval: Interval) -> Callable[[Column], Column]:
+def _prediction_table(
+    predictor: Callable[[Column], Column], by: Column, interval: Interval
+) -> Callable[[Column], Column]:
     """Return predictions by a table that the training rows alone make, so that each is a function of its own row."""
     # Over the public range alone, bounds a thousand times too wide would leave a few places where the rows are.
     wide = np.linspace(interval[0], interval[1], TABLE_PLACES)
@@ -121,7 +123,7 @@ def fit_halves(
         predictor = fit(
             regressor, response, penalty=setting.penalty, width=setting.width, clip=clip, generator=generator
         )
-        table = _table(predictor, cause[train], range_cause)
+        table = _prediction_table(predictor, cause[train], range_cause)
 
         def residuals(rows: npt.NDArray[np.int64]) -> Column:
             return effect[rows] - np.clip(centre + table(cause[rows]), *range_effect)

@@ -110,7 +110,7 @@ def heaped(values: Column) -> npt.NDArray[np.bool_]:
     return np.asarray((counts >= least)[place], dtype=np.bool_)
 
 
-def _step(values: Column) -> float:
+def _rounding_step(values: Column) -> float:
     """Return the usual step of a column of few values over its deviation, 0 of one whose values hardly repeat."""
     distinct, deviation = np.unique(values), float(np.std(values))
     few = 1 < len(distinct) < FEW_VALUES * len(values)
@@ -119,7 +119,7 @@ def _step(values: Column) -> float:
 
 def spread(x: Column, y: Column, rng: PublicGenerator) -> tuple[Column, Column]:
     """Return both columns with variance 1, as coarse as the coarser one, ties moved apart at random, constants as 0."""
-    step = max(_step(x), _step(y))
+    step = max(_rounding_step(x), _rounding_step(y))
     return _spread(x, step, rng), _spread(y, step, rng)
 
 
@@ -129,7 +129,7 @@ def _spread(values: Column, step: float, rng: PublicGenerator) -> Column:
         return np.zeros(len(values))
     values = (values - np.mean(values)) / deviation
     if step > 0:
-        own = _step(values)
+        own = _rounding_step(values)
         values = (values if own >= step else np.round(values / step) * step) + noise * max(own, step)
     return np.asarray((values - np.mean(values)) / np.std(values))
 

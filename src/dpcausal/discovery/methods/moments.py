@@ -95,7 +95,7 @@ def learned_scales(
         histograms.append((cuts, counts / total[:, None]))
         totals.append(total)
         error = max(deviation / float(np.mean(totals)), LEAST_ERROR)
-        fits = np.array([_normal([(a[k], b[k]) for a, b in histograms], error) for k in range(columns)])
+        fits = np.array([_posterior_normal([(a[k], b[k]) for a, b in histograms], error) for k in range(columns)])
         quartiles = fits[:, :1] + fits[:, 1:] * np.array([-_QUARTILE, _QUARTILE])
         sides = np.floor(np.clip(quartiles, 0.0, 1 - NARROWEST) * PARTS / width) * width / PARTS
     present = np.clip(histograms[0][1][:, PARTS // 2 :].sum(axis=1), 0.0, 1.0)
@@ -104,7 +104,7 @@ def learned_scales(
     return Scales(middles, widths, float(np.mean(totals)))
 
 
-def _normal(histograms: list[tuple[Reals, Reals]], error: float) -> tuple[float, float]:
+def _posterior_normal(histograms: list[tuple[Reals, Reals]], error: float) -> tuple[float, float]:
     """Return the posterior means of a normal distribution's middle and, on its logarithm, width; flat priors."""
     from scipy.special import ndtr
 

@@ -17,7 +17,7 @@ from dpcausal.core.method import Run
 from dpcausal.core.validate import whole
 from dpcausal.data.remote_blocks import Parts, WorkerBlocks
 from dpcausal.errors import ParameterError
-from dpcausal.independence.null_distributions import STEPS_PER_UNIT, block_pvalue, reach_of, term
+from dpcausal.independence.null_distributions import STEPS_PER_UNIT, block_pvalue, block_term, reach_of
 from dpcausal.independence.question import SIGNED, IndependenceQuestion, IndependenceTest, Integers, Released, Sample
 from dpcausal.independence.residuals import checked_regression
 from dpcausal.mechanisms.additive import geometric
@@ -161,7 +161,7 @@ class BlockTest(IndependenceTest):
             each = partial(_terms, self, question.without_table, seeds)
             terms = [int(term) for term in private.each(len(seeds), salt, 1, each)[:, 0]]
         else:
-            terms = [term(score, reach) for score in block_scores(self, private, question, run.rng)]
+            terms = [block_term(score, reach) for score in block_scores(self, private, question, run.rng)]
         noisy = geometric(block_sum(terms, reach, "sum of block scores", question.unit), run.budget, run.loss)
         pvalue = block_pvalue(noisy, len(terms), run.loss.epsilon / question.blocks_moved, self.two_sided(question))
         return Released(noisy / STEPS_PER_UNIT / math.sqrt(len(terms)), pvalue)
@@ -189,7 +189,7 @@ def _terms(
     scorer: BlockTest, question: IndependenceQuestion, seeds: tuple[int, ...], rows: Sample, parts: Parts
 ) -> list[list[int]]:
     scores = _scores(scorer, question, rows, [part for _, part in parts], [seeds[block] for block, _ in parts])
-    return [[term(score, reach_of(len(seeds)))] for score in scores]
+    return [[block_term(score, reach_of(len(seeds)))] for score in scores]
 
 
 def _scores(

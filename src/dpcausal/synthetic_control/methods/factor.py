@@ -26,8 +26,8 @@ from dpcausal.synthetic_control.donor_rows import (
     TargetOnlyForecast,
     at_length,
     donor_free,
+    ordered_sums,
     squared_lengths,
-    summed,
     to_scale,
     within_radius,
 )
@@ -186,7 +186,7 @@ class Forecaster:
     def change(self, z: Reals) -> Reals:
         """Return the predicted future of rows less their last value, (n, T) to (n, m), bit for bit from each alone."""
         past = [z[:, t] - self.mean[t] for t in range(self.start)]
-        return np.stack([summed(past, slopes) for slopes in self.slopes.T], axis=-1) + self.mean[self.start :]
+        return np.stack([ordered_sums(past, slopes) for slopes in self.slopes.T], axis=-1) + self.mean[self.start :]
 
     def distance(self, row: Integers) -> float:
         """Return how far a past lies from the mean, in standard deviations of the model: root mean square over T0 − 1.
@@ -207,10 +207,12 @@ class Forecaster:
         """Return each row's mean residual after the start and its own scale, bit for bit from the row alone."""
         columns = [rows[:, t].astype(np.float64) - self.mean[t] for t in range(rows.shape[1])]
         past, after = columns[: self.start], len(columns) - self.start
-        missed = summed(columns[self.start :], np.full(after, 1 / after)) - summed(past, self.slopes.mean(axis=1))
+        missed = ordered_sums(columns[self.start :], np.full(after, 1 / after)) - ordered_sums(
+            past, self.slopes.mean(axis=1)
+        )
         left = list(past)
         for direction in self.basis:
-            along = summed(past, direction)
+            along = ordered_sums(past, direction)
             left = [column - along * float(part) for column, part in zip(left, direction, strict=True)]
         squared = np.zeros(len(rows))
         for column in left:
@@ -263,7 +265,7 @@ def forecaster(model: FactorRelease, start: int) -> Forecaster:
     )  # fmt: skip
 
 
-def walked(past: Reals, after: int) -> float:
+def random_walk_error(past: Reals, after: int) -> float:
     """Return how far the mean of that many periods lies from the last value, if a past's steps are a random walk's.
 
     Of m periods that is √((m + 1)(2m + 1)/(6m)) steps.
@@ -327,6 +329,6 @@ class Factor(SyntheticMethod):
             loadings=fitted.loadings * grid.step, level=fitted.mean * grid.step,
             covariance=fitted.covariance * grid.step**2, donors=Missed.joined(map(missed, grid.blocks(scaled))),
             own=missed(own), fit=fit * grid.step, distance=far, weights=np.full(len(scaled), FULL),
-            own_error=left * walked(past, plan.after) * grid.step, step=grid.step,
+            own_error=left * random_walk_error(past, plan.after) * grid.step, step=grid.step,
             total=float(len(scaled)), law=Law(max(fitted.freedom, 1)),
         )  # fmt: skip

@@ -25,8 +25,8 @@ from dpcausal.synthetic_control.donor_rows import (
     Integers,
     Reals,
     TargetOnlyForecast,
+    ordered_sums,
     squared_lengths,
-    summed,
     to_scale,
     within_radius,
 )
@@ -271,7 +271,7 @@ class Matched(SyntheticMethod):
         own_rule = missed_by_own(own, start, question.places)
 
         def missed(changes: Reals, slope: Reals, own: Reals, scales: Reals) -> Missed:
-            mean = summed(list(changes.T), np.full(by.after, 1 / by.after))
+            mean = ordered_sums(list(changes.T), np.full(by.after, 1 / by.after))
             return Missed(mean - centre, slope * own, slope * np.sqrt(scales * ours))
 
         by_own, scales = (np.concatenate(some) for some in zip(*seen, strict=True))
