@@ -1,6 +1,7 @@
 """A PostgreSQL server in a folder of its own, for tests and audits of ledgers in a database."""
 
 import os
+import pwd
 import shutil
 import socket
 import subprocess
@@ -19,7 +20,10 @@ def programs() -> str | None:
     """Return the folder of the server's programs, ``None`` where they or the client are missing."""
     try:
         import psycopg  # noqa: F401
-    except ImportError:
+
+        if os.geteuid() == 0:
+            pwd.getpwnam("postgres")  # the server refuses root
+    except (ImportError, KeyError):
         return None
     folders = [os.path.dirname(shutil.which("initdb") or ""), *sorted(glob("/usr/lib/postgresql/*/bin"), reverse=True)]
     return next((folder for folder in folders if folder and os.path.exists(f"{folder}/pg_ctl")), None)
@@ -37,7 +41,7 @@ class Server:
                   "--locale", "C", "--no-sync")  # fmt: skip
 
     def _run(self, program: str, *words: object) -> None:
-        user: dict[str, Any] = {"user": "postgres"} if os.geteuid() == 0 else {}  # the server refuses root
+        user: dict[str, Any] = {"user": "postgres"} if os.geteuid() == 0 else {}
         command = [f"{self.programs}/{program}", *map(str, words)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=self.folder, **user)
 
