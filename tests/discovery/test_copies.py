@@ -1,12 +1,13 @@
 """Columns that released numbers cannot tell apart: one of them is searched, near copies keep their own edges."""
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.discovery.copies import one_column
+from dpcausal.discovery.copies import one_column, parts_of
 
 CHAIN = [("a", "b"), ("b", "c"), ("c", "d"), ("e", "d"), ("d", "f"), ("b", "g"), ("h", "g"), ("f", "i"), ("g", "j")]
 COPIED = {"b": "b_code", "d": "d_code", "g": "g_code"}
@@ -20,6 +21,10 @@ def discrete(rows: int, seed: int) -> dict[str, Any]:
         own = rng.random(rows) < (0.6 if parents else 0.0)
         found[name] = np.where(own, base, rng.integers(0, 3, rows))
     return found | {copy: np.array([2, 0, 1])[found[name]] for name, copy in COPIED.items()}
+
+
+def test_an_edge_that_may_be_of_a_copy_has_less_support_the_more_copies_there_are() -> None:
+    assert parts_of({"x2": "x", "z2": "z", "z3": "z"}) == pytest.approx({"x": 3 / 4, "z": 2 / 3})
 
 
 def found_in(frame: dict[str, Any], declared: Any, loss: Any, **options: Any) -> dpc.Discovery:
@@ -39,6 +44,9 @@ def test_bijections_of_discrete_columns_are_one_column_and_hide_no_edge(method: 
     assert found.graph.skeleton == lines | {frozenset(arc) for arc in CHAIN}
     assert {frozenset((row["from"], row["to"])) for row in found.edges() if row["copy"]} == lines
     assert found.to_dict()["copies"] == found.copies
+    assert found.support is not None
+    parts = parts_of(found.copies) if method != "parities" else {}
+    assert all(found.support.edges[frozenset(pair)] <= math.prod(parts.get(end, 1.0) for end in pair) for pair in CHAIN)
     assert found.release is not None
     again = found.release.discover()
     assert again.copies == found.copies

@@ -53,10 +53,10 @@ class Discovery(Result):
         Of each column that the released numbers cannot distinguish from another, by the first of these by name: a line
         joins them, and an edge of one may be one of the other.
     support : Support or None
-        Shares of re-drawn noise in which each edge and arrow is tested and stands, of edges of
-        ``whitened`` and ``triples`` the mean of the shares of three searches, calibrated on generated and published
-        networks; ``None`` without noise, where the method releases decisions only, or where the search takes over
-        2,500 tests.
+        Shares of re-drawn noise in which each edge and arrow is tested and stands, of edges of ``whitened`` and
+        ``triples`` the mean of the shares of three searches, calibrated on generated and published networks, and less
+        where a column of the edge has copies; ``None`` without noise, where the method releases decisions only, or
+        where the search takes over 2,500 tests.
     tests : int
         Tests made.
     n : int

@@ -67,12 +67,12 @@ def test_draws_of_little_noise_count_for_less_than_their_share(monkeypatch: Any)
     release = released(epsilon=0.02)
     faint = np.where(np.eye(len(release.matrix)) == 1, release.matrix, 0.06 * release.matrix)
     clear = replace(release, matrix=faint, deviation=release.count / 110)
-    shares, told = (averaged_search(one, TERMS, 16)[1].edges for one in (release, clear))
+    shares, told = (averaged_search(one, TERMS, {}, 16)[1].edges for one in (release, clear))
     assert release.count / release.deviation < 60 and len({*shares.values()}) > 1 and len({*told.values()}) > 1
     draws = {both / 48 for both in range(33)}
     assert all(min(abs(share - one**0.8) for one in draws) < 1e-9 for share in shares.values())
     assert all(min(abs(share - one**2) for one in draws) < 1e-9 for share in told.values())
-    assert averaged_search(replace(release, deviation=0.0), TERMS, 2)[1].edges
+    assert averaged_search(replace(release, deviation=0.0), TERMS, {}, 2)[1].edges
 
 
 def test_noisy_numbers_in_another_order_give_the_same_graph_and_support() -> None:
@@ -91,8 +91,8 @@ def test_noisy_numbers_in_another_order_give_the_same_graph_and_support() -> Non
 
 def test_what_one_search_never_joins_is_out(monkeypatch: Any) -> None:
     more = frozenset({*CHAIN, frozenset("ad")})
-    monkeypatch.setattr("dpcausal.discovery.search.agreement.hill_climbed_edges", lambda release, terms: more)
-    skeleton, shares = averaged_search(released(epsilon=0.1), TERMS, 4)
+    monkeypatch.setattr("dpcausal.discovery.search.agreement.climbed", lambda release, terms: more)
+    skeleton, shares = averaged_search(released(epsilon=0.1), TERMS, {}, 4)
     assert 1 / 3 <= shares.edges[frozenset("ad")] < 0.5 and skeleton.edges == CHAIN
 
 

@@ -49,15 +49,14 @@ class SearchResult:
 
 def search(release: Release, terms: Terms, margins: bool = True) -> SearchResult:
     """Return the graph of released numbers, without its copies; without margins a score search is quicker."""
-    copies = copies_of(release, terms)
-    result = _search_graph(release, without(terms, copies, release.names), margins)
+    form, copies = release.as_graph_release(), copies_of(release, terms)
+    terms = without(terms, copies, release.names)
+    result = _of_pairs(form, terms, copies) if isinstance(form, NoisyWhitened) else _by_rule(release, terms, margins)
     return replace(result, graph=graph_with_copies(result.graph, copies), copies=copies)
 
 
-def _search_graph(release: Release, terms: Terms, margins: bool = True) -> SearchResult:
+def _by_rule(release: Release, terms: Terms, margins: bool) -> SearchResult:
     release = release.as_graph_release()
-    if isinstance(release, NoisyWhitened):
-        return _of_pairs(release, terms)
     ask = GraphTest(release, terms)
     skeleton = find_skeleton(release.names, ask, terms, together=ask.together)
     if terms.search == "score" and isinstance(release, NoisyTable | NoisyMoments):
@@ -66,13 +65,13 @@ def _search_graph(release: Release, terms: Terms, margins: bool = True) -> Searc
     return by_tests(release.names, skeleton, terms, None if isinstance(release, NoisyContrasts) else ask)
 
 
-def _of_pairs(release: NoisyWhitened, terms: Terms) -> SearchResult:
+def _of_pairs(release: NoisyWhitened, terms: Terms, copies: dict[str, str]) -> SearchResult:
     ordered = release.by_name()
     exact = release.is_exact
     if exact and not isinstance(ordered, NoisyTriples):
         skeleton, shares = strongest_first(ordered, terms), None
     else:
-        skeleton, shares = averaged_search(ordered, terms, 1 if exact else None)
+        skeleton, shares = averaged_search(ordered, terms, copies, 1 if exact else None)
     result = by_tests(ordered.names, skeleton, terms, GraphTest(ordered, terms))
     graph = Cpdag(release.names, result.graph.directed, result.graph.undirected)
     return replace(result, graph=graph, support=None if exact else shares)
@@ -117,16 +116,17 @@ def support(release: Release, terms: Terms, redraws: int | None = None) -> Suppo
     The released numbers are taken as the truth and get fresh noise of the stated distribution.  It applies to the noise
     alone, not of the sampling of the rows.  The draws are the same each time, so that one release has one support.
     """
-    form, terms = release.as_graph_release(), without(terms, copies_of(release, terms), release.names)
+    form, copies = release.as_graph_release(), copies_of(release, terms)
+    terms = without(terms, copies, release.names)
     if isinstance(form, NoisyWhitened):
-        return averaged_search(form, terms, redraws)[1]
+        return averaged_search(form, terms, copies, redraws)[1]
     redraws = redraws or usual_redraws(len(release.names))
     edges: Counter[Edge] = Counter()
     arrows: Counter[Arc] = Counter()
     generator = generator_from_seed(REDRAW_SEED)
     with progress(redraws, "draws of noise") as step:
         for _ in range(redraws):
-            result = _search_graph(release.with_extra_noise(generator), terms, margins=False)
+            result = _by_rule(release.with_extra_noise(generator), terms, margins=False)
             edges.update(result.graph.skeleton - result.untested)
             arrows.update(arc for arc in result.graph.directed if frozenset(arc) not in result.untested)
             step("draws of noise")
