@@ -91,7 +91,7 @@ def test_noisy_numbers_in_another_order_give_the_same_graph_and_support() -> Non
 
 def test_what_one_search_never_joins_is_out(monkeypatch: Any) -> None:
     more = frozenset({*CHAIN, frozenset("ad")})
-    monkeypatch.setattr("dpcausal.discovery.search.agreement.climbed", lambda release, terms: more)
+    monkeypatch.setattr("dpcausal.discovery.search.agreement.hill_climbed_edges", lambda release, terms: more)
     skeleton, shares = averaged_search(released(epsilon=0.1), TERMS, {}, 4)
     assert 1 / 3 <= shares.edges[frozenset("ad")] < 0.5 and skeleton.edges == CHAIN
 
