@@ -95,7 +95,8 @@ def check_named(declared: Iterable[str], header: Sequence[str]) -> None:
     present = ", ".join(repr(name) for name in names if name in header) or "none"
     raise SchemaError(
         f"column {absent!r} of the schema is not in the frame, which has {len(header)} columns. Of the schema it has: "
-        f"{present}. Check case and blanks; a CSV file needs a header, commas and UTF-8"
+        f"{present}. Check case and blanks. A text file needs a header; unless it has commas and UTF-8, declare its "
+        "separator and encoding under [data] of a study"
     )
 
 

@@ -177,16 +177,22 @@ def members_of(archive: ZipFile) -> list[ZipInfo]:
             if not (one.is_dir() or one.filename.startswith("__MACOSX/") or one.flag_bits & 1)]  # fmt: skip
 
 
+def first_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Return how a text begins; a ParameterError if it is a workbook or an archive instead."""
+    with bytes_of(path) as file:
+        start: bytes = file.read(FIRST_BYTES)
+    if start.startswith(b"PK\x03\x04"):
+        text = f"{os.fspath(path)!r} is no text but a workbook or an archive"
+        raise ParameterError(text, argument="data", rule="text", hint="name it .xlsx, .ods or .zip, or save it as CSV")
+    return start
+
+
 def likely_format(path: str) -> DataFile:
     """Return a file with the format that its name and its header suggest, for a person to confirm; no record is used.
 
     With semicolons between the names, numbers have commas in most countries that write them so.
     """
-    with bytes_of(path) as file:
-        start = file.read(FIRST_BYTES)
-    if start.startswith(b"PK"):
-        text = f"{path!r} is no text but a workbook or an archive: name it .xlsx, .ods or .zip, or save it as CSV"
-        raise ParameterError(text, argument="data", rule="text")
+    start = first_bytes(path)
     encoding = next((name for mark, name in _MARKS.items() if start.startswith(mark)), "utf-8")
     header = start.decode("utf-16", "replace") if encoding == "utf-16" else start.decode("utf-8", "surrogateescape")
     header = header.partition("\n")[0].partition("\r")[0]

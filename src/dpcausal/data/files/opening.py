@@ -17,7 +17,16 @@ from zipfile import ZipFile
 
 from dpcausal.data.files.arrow import ArrowSource, IpcFile, opened_parquet
 from dpcausal.data.files.fields import CsvSource, JsonLinesSource
-from dpcausal.data.files.formats import JSON_LINES, PACKED, TEXTS, WORKBOOKS, DataFile, ending_of, members_of
+from dpcausal.data.files.formats import (
+    JSON_LINES,
+    PACKED,
+    TEXTS,
+    WORKBOOKS,
+    DataFile,
+    ending_of,
+    first_bytes,
+    members_of,
+)
 from dpcausal.data.files.packages import READERS, PackageSource, WorkbookSource
 from dpcausal.data.source import Source, guarded_read
 from dpcausal.data.sources.arrays import ACCEPTED
@@ -69,6 +78,8 @@ def file_source(path: str | PathLike[str]) -> Source:
         return ArrowSource(written, files, IpcFile, "an Arrow file (IPC)")
     if name.suffix.lower() == ".zip":
         _check_zip(name)
+    elif name.suffix.lower() in TEXTS:
+        first_bytes(name)
     return FIELDS[ending](name, replace(path, path=written) if isinstance(path, DataFile) else DataFile(written))
 
 
