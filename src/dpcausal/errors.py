@@ -63,9 +63,9 @@ class Setting:
 
     def _python(self) -> str:
         if self.kind:
-            options = ", ".join(f"{name}={_python(value)}" for name, value in self.options.items())
+            options = ", ".join(f"{name}={_python_text(value)}" for name, value in self.options.items())
             return f"{self.name}={self.kind}({options})"
-        return f"{self.name}={'' if self.value is ... else _python(self.value)}"
+        return f"{self.name}={'' if self.value is ... else _python_text(self.value)}"
 
     def _toml(self) -> str:
         if self.name in RUN_OPTIONS:
@@ -74,9 +74,11 @@ class Setting:
             return self.name
         if self.kind:
             options = {"name": self.value, **self.options}
-            return f"{self.name} = {{ {', '.join(f'{name} = {_toml(value)}' for name, value in options.items())} }}"
+            return (
+                f"{self.name} = {{ {', '.join(f'{name} = {_toml_text(value)}' for name, value in options.items())} }}"
+            )
         amounts = getattr(self.value, "amounts", {self.name: self.value})
-        return ", ".join(f"{name} = {_toml(value)}" for name, value in amounts.items())
+        return ", ".join(f"{name} = {_toml_text(value)}" for name, value in amounts.items())
 
     def _command(self) -> str:
         amounts = getattr(self.value, "amounts", {self.name: self.value})
@@ -92,11 +94,11 @@ Hint: TypeAlias = str | Setting | tuple[str | Setting, ...]
 """What to do: text, with arguments that each language writes in its own way."""
 
 
-def _python(value: Any) -> str:
+def _python_text(value: Any) -> str:
     return "..." if value is ... else repr(value)
 
 
-def _toml(value: Any) -> str:
+def _toml_text(value: Any) -> str:
     if value is ...:
         return "..."
     if isinstance(value, (str, bool, list, tuple)):
@@ -187,12 +189,12 @@ def with_signature_errors(function: Function) -> Function:
         except TypeError as error:
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
                 raise  # from inside
-        raise CallError(_misfit(function, arguments, named), rule="signature")
+        raise CallError(_signature_error(function, arguments, named), rule="signature")
 
     return cast(Function, call)
 
 
-def _misfit(function: Callable[..., Any], arguments: tuple[Any, ...], named: Iterable[str]) -> str:
+def _signature_error(function: Callable[..., Any], arguments: tuple[Any, ...], named: Iterable[str]) -> str:
     from inspect import Parameter, signature  # slow to load
 
     name = function.__qualname__.removesuffix(".__init__").rpartition(".")[-1]

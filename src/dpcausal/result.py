@@ -271,7 +271,7 @@ def data_frame(rows: list[dict[str, Any]], columns: list[str] | None = None) -> 
     return pandas.DataFrame(rows, columns=columns)
 
 
-def flat(entries: dict[str, Any]) -> dict[str, Any]:
+def flat_row(entries: dict[str, Any]) -> dict[str, Any]:
     """Return entries as those of one row: a list as so many columns, the ends of an interval by their names."""
     row: dict[str, Any] = {}
     for name, value in entries.items():
@@ -375,7 +375,7 @@ class Result(TextResult):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return its parts, one a row of ``to_frame``: its scalars, unless it has groups, periods, edges or tests."""
-        return [flat({name: value for name, value in self.to_dict().items() if name != "guarantee"})]
+        return [flat_row({name: value for name, value in self.to_dict().items() if name != "guarantee"})]
 
     def to_frame(self) -> Any:
         """Return a tidy pandas data frame, a row for each part, the guarantee's loss and unit beside each."""

@@ -331,8 +331,8 @@ def linear_panel(
     """
     generator, seed = _panel_generator(donors, before, after, seed)
     T = before + after
-    slopes = _within(generator, donors + 1, 4.0, 1.0, 3.0, 5.0)
-    noise = _within(generator, (donors + 1) * T, 0.0, math.sqrt(0.1), -1.0, 1.0).reshape(donors + 1, T)
+    slopes = _truncated_normal(generator, donors + 1, 4.0, 1.0, 3.0, 5.0)
+    noise = _truncated_normal(generator, (donors + 1) * T, 0.0, math.sqrt(0.1), -1.0, 1.0).reshape(donors + 1, T)
     low, high = 2.0, 5.0 * T + 1
     rows = (slopes[:, None] * np.arange(1, T + 1) + noise - (low + high) / 2) / ((high - low) / 2)
     return _panel(rows, before, effect, seed)
@@ -345,7 +345,9 @@ def _panel_generator(donors: int, before: int, after: int, seed: int | None) -> 
     return _generator_of(seed)
 
 
-def _within(generator: PublicGenerator, size: int, mean: float, deviation: float, low: float, high: float) -> Reals:
+def _truncated_normal(
+    generator: PublicGenerator, size: int, mean: float, deviation: float, low: float, high: float
+) -> Reals:
     drawn = generator.normal(mean, deviation, size)
     while (outside := (drawn < low) | (drawn > high)).any():
         drawn[outside] = generator.normal(mean, deviation, int(outside.sum()))

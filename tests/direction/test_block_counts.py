@@ -10,8 +10,23 @@ from scipy import stats
 
 import dpcausal as dpc
 from dpcausal.direction import block_decisions as bits
-from dpcausal.direction.block_counts import DRAWN_WIDTH, Counts, cube_chance, cube_tail, geometric_tail, least, no_noise
-from dpcausal.direction.methods.verdict import Verdict, claims_of, default_blocks, enough_rows, outlook, verdict_of
+from dpcausal.direction.block_counts import (
+    DRAWN_WIDTH,
+    Counts,
+    cube_chance,
+    cube_tail,
+    geometric_tail,
+    least_holding,
+    no_noise,
+)
+from dpcausal.direction.methods.verdict import (
+    Verdict,
+    claims_of,
+    default_blocks,
+    enough_rows,
+    verdict_chances,
+    verdict_of,
+)
 from dpcausal.direction.question import Pair
 from dpcausal.privacy.noise import add_cube, simulated_noise
 
@@ -54,7 +69,7 @@ def test_the_chances_of_verdicts_are_those_of_simulated_noise(blocks: int, epsil
         "arrow": (blocks, blocks, 0, blocks), "neither": (blocks,) * 4, "both": (blocks, blocks, 0, 0),
         "unlinked": (0, blocks, 0, 0),
     }  # fmt: skip
-    expected, scale = outlook(counts, 0.1), 1 / epsilon * (1 + 1e-12)
+    expected, scale = verdict_chances(counts, 0.1), 1 / epsilon * (1 + 1e-12)
     verdicts = {"arrow": "x causes y", "neither": "model rejected", "unlinked": "no association detected"}
     with simulated_noise(4):
         for name, verdict in verdicts.items():
@@ -69,9 +84,9 @@ def test_the_chances_of_verdicts_are_those_of_simulated_noise(blocks: int, epsil
 
 
 def test_without_noise_what_can_come_out_is_certain_and_a_threshold_is_found_from_anywhere() -> None:
-    assert outlook(Counts(30, no_noise), 0.1) == dict.fromkeys(("arrow", "neither", "both", "unlinked"), 1.0)
-    assert outlook(Counts(3, no_noise), 0.1)["arrow"] == 0
-    assert [least(lambda count, at=at: count >= at, start) for at in (-900, 0, 7) for start in (-30, 7)] == [
+    assert verdict_chances(Counts(30, no_noise), 0.1) == dict.fromkeys(("arrow", "neither", "both", "unlinked"), 1.0)
+    assert verdict_chances(Counts(3, no_noise), 0.1)["arrow"] == 0
+    assert [least_holding(lambda count, at=at: count >= at, start) for at in (-900, 0, 7) for start in (-30, 7)] == [
         -900, -900, 0, 0, 7, 7
     ]  # fmt: skip
 
@@ -128,4 +143,4 @@ def test_too_few_rows_for_an_arrow_are_named_with_how_many_are_enough(epsilon: f
     assert (rows is None) == (epsilon < 0.01) and (rows is None or f" {rows} rows" in caveat)
     if rows is not None:
         counts = Counts(default_blocks(rows, epsilon), cube_tail(epsilon), epsilon)
-        assert outlook(counts, 0.1)["arrow"] >= 0.8
+        assert verdict_chances(counts, 0.1)["arrow"] >= 0.8

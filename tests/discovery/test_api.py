@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.discovery.methods import METHODS, automatic
+from dpcausal.discovery.methods import METHODS, choose_automatically
 from dpcausal.discovery.question import DiscoveryQuestion
 from dpcausal.errors import InfeasibleError, LossError, ParameterError, SchemaError, UnprovenError
 from dpcausal.methods import CiTest, ContingencyTable, Whitened
@@ -105,7 +105,9 @@ def test_sixty_columns_have_a_clear_word_before_anything_is_spent() -> None:
         with pytest.raises(InfeasibleError, match="cells"):
             dpc.discover(table, loss=loss_of(method), method=method, accept_unproven=True)
     assert not ledger.entries()
-    assert isinstance(automatic(DiscoveryQuestion.of(table, None, None, None), dpc.ApproxDP(1, 1e-6)), Whitened)
+    assert isinstance(
+        choose_automatically(DiscoveryQuestion.of(table, None, None, None), dpc.ApproxDP(1, 1e-6)), Whitened
+    )
 
 
 def test_auto_follows_schema_size_and_loss() -> None:

@@ -12,7 +12,7 @@ from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.release_search import GraphTest
 from dpcausal.errors import LossError
 from dpcausal.releases.counts import NoisyTable
-from dpcausal.statistics.wald import of_levels
+from dpcausal.statistics.wald import strength_of_levels
 from tests.discovery.ways import PROVED, loss_of
 
 
@@ -42,7 +42,7 @@ def test_the_caveat_says_how_often_a_strong_edge_is_found() -> None:
     rng = np.random.default_rng(7)
     rows, alpha, tables = 400, 0.05, 400
     noises = np.geomspace(1, 1e6, 200).tolist()
-    limit = next(v for v in noises if too_few([of_levels(2, 2, rows, v, STRONG)], rows, alpha))
+    limit = next(v for v in noises if too_few([strength_of_levels(2, 2, rows, v, STRONG)], rows, alpha))
     for factor, many in ((0.1, True), (10.0, False)):
         variance = limit * factor
         found = 0

@@ -85,7 +85,7 @@ def test_blocks_that_each_see_little_are_foretold_as_they_are_found() -> None:
 def test_a_direction_whose_blocks_all_agree_is_foretold_as_by_the_law_of_the_noise() -> None:
     """Against the closed chance; 400 draws, within five standard errors."""
     from dpcausal.direction.block_counts import Counts, cube_tail
-    from dpcausal.direction.methods.verdict import Verdict, outlook
+    from dpcausal.direction.methods.verdict import Verdict, verdict_chances
     from dpcausal.direction.question import Pair
     from dpcausal.privacy.noise import generator_from_seed
 
@@ -93,7 +93,7 @@ def test_a_direction_whose_blocks_all_agree_is_foretold_as_by_the_law_of_the_noi
     schema = dpc.Schema(dict.fromkeys("xy", dpc.Bounded(-1, 1)))
     question = Pair.of(dpc.Table(rows, schema, dpc.Ledger.in_memory(loss)), "x", "y", None, 0.1)
     way = Verdict(blocks=30).plan(question, loss)
-    told = outlook(Counts(30, cube_tail(0.4), 0.4), 0.1)["arrow"]
+    told = verdict_chances(Counts(30, cube_tail(0.4), 0.4), 0.1)["arrow"]
     with dpc.simulated_noise(3):
         found = way.drawn(question, loss, [(True, True, False, True)], generator_from_seed(1), 400)
     assert 0.2 < told < 0.9 and abs(found["x causes y"] / 400 - told) < 5 * math.sqrt(told * (1 - told) / 400)

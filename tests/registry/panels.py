@@ -146,7 +146,7 @@ def ridge(rows: Rows) -> Any:
 
 
 def products(rows: Rows) -> Any:
-    return factor.products(at_length(whole(rows), factor.LENGTH))
+    return factor.residual_products(at_length(whole(rows), factor.LENGTH))
 
 
 def gradient(rows: Rows, f: Any) -> Any:
@@ -189,7 +189,7 @@ SENSITIVITIES = (
     SensitivityRow("direction-products", products, lambda m: factor.products_sensitivity(), (1, 6), 0.99, (
         by_falsifier("products by the bound of one row's own", products, 5.0 * factor.LENGTH**2, columns=2, **SIGNED),
     ), {"columns": 2, "low": -1.0, "starts": {"apart": first_at(1, 0)}}),
-    SensitivityRow("mixing-scores", lambda rows: placebo.losses(two_ways(rows)),
+    SensitivityRow("mixing-scores", lambda rows: placebo.prediction_losses(two_ways(rows)),
                    lambda m: placebo.losses_sensitivity(2, Norm.L2), (1, 9), 0.99, (
         by_falsifier("mixing scores without a bound", lambda rows: float((FULL * (rows[:, 0] / 0.4) ** 2).sum()),
                      float(FULL), columns=1, low=-1.0),
@@ -300,7 +300,7 @@ def drawn(name: str) -> Callable[[int, float, int], list[float]]:
                 )
             if name == "factor":
                 # The answer to the question of the radius is as good as fixed: all donors but one lie still.
-                return float(factor.release(rows, grid, budget, loss).mean[-1])
+                return float(factor.release_model(rows, grid, budget, loss).mean[-1])
             way = next((one for start, one in WEIGHTED.items() if name.startswith(start)))
             return float(path_of(way, rows, loss, budget).sum())
 

@@ -139,7 +139,7 @@ def test_pair_arithmetic_keeps_its_error_and_its_form():
         (ah, al), (bh, bl) = pair(), pair()
         a, b = Fraction(ah) + Fraction(al), Fraction(bh) + Fraction(bl)
         for (h, t), want, absolute in (
-            (laplacian_sums._times(ah, al, bh, bl), a * b, underflow),
+            (laplacian_sums._pair_product(ah, al, bh, bl), a * b, underflow),
             (laplacian_sums._plus(ah, al, bh, bl), a + b, 0),
         ):
             assert abs(Fraction(h) + Fraction(t) - want) <= v * want + absolute
@@ -154,7 +154,7 @@ def test_a_decay_is_within_forty_units_of_the_exponential(rate):
     step = DIGITS.divide(Decimal(rate.numerator), Decimal(rate.denominator))
     random = (2.0 ** np.random.default_rng(4).uniform(0, 30, 200)).astype(np.int64)
     for gap in (0, 1, 1023, 1024, 2**20, 2**29 + 12345, STEPS, *map(int, random)):
-        h, t = laplacian_sums._decay(gap, tables)
+        h, t = laplacian_sums._pair_decay(gap, tables)
         exponent = DIGITS.multiply(step, Decimal(gap))
         want = Fraction(DIGITS.exp(exponent.copy_negate())) if exponent < 3000 else 0
         assert abs(Fraction(h) + Fraction(t) - want) <= 40 * Fraction(1, 2**103) * want + Fraction(1, 2**790)

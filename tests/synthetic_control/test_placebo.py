@@ -76,7 +76,7 @@ def test_what_is_divided_by_nothing_is_nothing_or_infinite() -> None:
     units = Placebos(np.array([0.0, 1.0, 0.0, 2.0]), np.array([0.0, 0.0, 1.0, 1.0]), np.full(4, FULL))
     for residual, scale, expected in ((1.5, 1.0, 2), (3.0, 1.0, 1), (5.0, 0.0, 1), (0.0, 0.0, 4), (0.0, 1.0, 4)):
         assert placebo.count_beyond(units, residual, scale) == expected * FULL
-    assert placebo.losses([units]).tolist() == [0 + FULL + 0 + FULL // 2]
+    assert placebo.prediction_losses([units]).tolist() == [0 + FULL + 0 + FULL // 2]
 
 
 def test_a_level_holds_the_coverage_on_average_over_the_noise() -> None:

@@ -208,7 +208,7 @@ class Interview:
         echo("  Each person is protected with all their rows." if person else "  Each row is protected by itself.")
 
     def _column(self, place: int) -> bool:
-        from dpcausal.study.draft import declared
+        from dpcausal.study.draft import declaration_of
         from dpcausal.study.wording import is_affirmative
 
         name, columns = self.names[place], self.entries["columns"]
@@ -220,7 +220,7 @@ class Interview:
             return False
         width = max(len(escaped(one)) for one in self.names)
         answer = _ask(f"[{place + 1}/{len(self.names)}] {escaped(name):{width}}")
-        column = declared("" if answer.strip().lower() == "skip" else answer)
+        column = declaration_of("" if answer.strip().lower() == "skip" else answer)
         columns.pop(name, None)
         if column is None:
             return True

@@ -70,13 +70,13 @@ def cache_key_text(task: str, plans: Sequence[PlannedCall[Any]], offered: Loss, 
 
     ``offered`` is the loss that the caller named, of which a plan may spend less and say so.
     """
-    calls = [_call(plan) for plan in plans]
+    calls = [_call_form(plan) for plan in plans]
     return json_text(
         {"form": CACHE_KEY_VERSION, "task": task, "loss": loss_text(offered), "calls": calls, **_drop_none(more)}
     )
 
 
-def _call(plan: PlannedCall[Any]) -> dict[str, Any]:
+def _call_form(plan: PlannedCall[Any]) -> dict[str, Any]:
     question = _question_key(plan.question)
     key = {
         "task": plan.question.task,
@@ -98,27 +98,30 @@ def _dataset_key(question: Any, question_key: dict[str, Any]) -> dict[str, Any]:
         raise NotStorableError("a table without a name")
     identity = {name.removeprefix("_"): value for name, value in subject.identity.items()}
     if isinstance(subject, Panel):
-        return {"panel": _panel(identity)}
-    return {"table": _table(subject, identity, question_key)}
+        return {"panel": _panel_form(identity)}
+    return {"table": _table_form(subject, identity, question_key)}
 
 
-def _table(table: Table, key: dict[str, Any], question_key: dict[str, Any]) -> dict[str, Any]:
+def _table_form(table: Table, key: dict[str, Any], question_key: dict[str, Any]) -> dict[str, Any]:
     inside, weight, schema = (key.pop(name) for name in ("inside", "weight", "schema"))
-    used = {*_texts(question_key), *(one.name for one in inside)}  # a level that is called as a column brings one more
+    used = {
+        *_texts_in(question_key),
+        *(one.name for one in inside),
+    }  # a level that is called as a column brings one more
     columns = {name: column.to_dict() for name, column in schema.items() if name in used}
     key |= {"schema": columns, "where": _subgroup(inside), "unit": table.unit.value}
     return _drop_none(key | {"weight": None if weight is None else [weight[0], weight[1].to_dict()]})
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts_in(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, (dict, list)):
         for part in value.values() if isinstance(value, dict) else value:
-            yield from _texts(part)
+            yield from _texts_in(part)
 
 
-def _panel(key: dict[str, Any]) -> dict[str, Any]:
+def _panel_form(key: dict[str, Any]) -> dict[str, Any]:
     covariates = {name: column.to_dict() for name, column in key["covariates"].items()}
     pairs = {name: [list(pair) for pair in key[name].items()] for name in ("starts", "series")}
     return _drop_none(key | {"bounds": key["bounds"].to_dict(), "covariates": covariates} | pairs)
@@ -273,11 +276,11 @@ def _other_data(ledger: Ledger, key: str, mark: str, origin: Origin) -> str:
         return "" if mark == origin.mark else "its file was written to, replaced or copied since"
     if mark or origin.mark:
         return f"from a {'file' if mark else 'frame in memory'}"
-    earlier = _frames.setdefault((_place(ledger), key), origin)
+    earlier = _frames.setdefault((_ledger_place(ledger), key), origin)
     return "from another frame of this process" if origin.is_other(earlier) else ""
 
 
-def _place(ledger: Ledger) -> object:
+def _ledger_place(ledger: Ledger) -> object:
     try:
         status = None if ledger.path is None else os.stat(ledger.path)
     except OSError:
@@ -291,7 +294,7 @@ def store(ledger: Ledger, origin: Origin, key: str, allotment: CallBudget, answe
     try:
         stamp = allotment.at[:16].replace("T", " ") + " UTC"
         ledger.store(allotment.number, {"released": encode(answer), "at": stamp, "data": origin.mark})
-        _frames[_place(ledger), key] = origin
+        _frames[_ledger_place(ledger), key] = origin
     except (NotStorableError, LedgerError, ParameterError) as error:
         # It is paid for and goes to whoever asked; the ledger goes on to say: spent, no answer.
         warn(NotCachedWarning(allotment.number, str(error), answer), stacklevel=2)

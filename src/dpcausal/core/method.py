@@ -186,7 +186,7 @@ class Method(ABC, Generic[QuestionType]):
 
     def options(self) -> dict[str, Any]:
         """Return its options as plain values: a method inside by its name and options, another object by its kind."""
-        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+        return {field.name: _plain_option(getattr(self, field.name)) for field in fields(self)}
 
 
 class SumsOverRows:
@@ -239,12 +239,12 @@ class PlannedCall(Generic[QuestionType]):
         return partial(self.method.release, Run(self.question, self.spent, budget, rng, data))
 
 
-def _plain(value: Any) -> Any:
+def _plain_option(value: Any) -> Any:
     if isinstance(value, Method):
         return {"method": value.name, **value.options()}
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else type(value).__name__
+    return [_plain_option(part) for part in value] if isinstance(value, (list, tuple)) else type(value).__name__
 
 
 @dataclass(frozen=True)

@@ -45,19 +45,19 @@ class Ready:
     def __call__(self) -> None:
         if not is_simulated():  # then nothing is paid for
             _load()
-        for method in {type(one): one for plan in self.plans for one in _methods(plan.method)}.values():
-            _tried(method.load, method.name)
+        for method in {type(one): one for plan in self.plans for one in _methods_within(plan.method)}.values():
+            _run_contained(method.load, method.name)
         self.plans = isolated(lambda: held_in_memory(self.plans))
 
 
 @lru_cache(maxsize=1)
 def _load() -> None:
     for name in MODULES:
-        _tried(partial(import_module, name), name)
-    _tried(draw_once, "opendp")
+        _run_contained(partial(import_module, name), name)
+    _run_contained(draw_once, "opendp")
 
 
-def _tried(action: Callable[[], object], name: str) -> None:
+def _run_contained(action: Callable[[], object], name: str) -> None:
     try:
         action()
         return
@@ -74,33 +74,33 @@ def held_in_memory(plans: Sequence[PlannedCall[Any]]) -> list[PlannedCall[Any]]:
         return [plan.about(panel) for plan in plans]
     if not isinstance(subject, Table):
         return list(plans)
-    named = {*_texts([(plan.question, plan.method) for plan in plans])}
+    named = {*_texts_in([(plan.question, plan.method) for plan in plans])}
     in_memory = any(plan.exactly or plan.method.needs_all_rows(plan.question) for plan in plans)
     table = held_table(subject, [name for name in subject.schema if name in named], in_memory)
     return [plan.about(table) for plan in plans]
 
 
-def _methods(method: Method[Any]) -> Iterator[Method[Any]]:
+def _methods_within(method: Method[Any]) -> Iterator[Method[Any]]:
     yield method
     for field in fields(method):
         option = getattr(method, field.name)
         if isinstance(option, Method):
-            yield from _methods(option)
+            yield from _methods_within(option)
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts_in(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, (Table, Panel)):
         return
     elif isinstance(value, Mapping):
-        yield from _texts([*value.keys(), *value.values()])
+        yield from _texts_in([*value.keys(), *value.values()])
     elif isinstance(value, (Sequence, Set)):
         for part in value:
-            yield from _texts(part)
+            yield from _texts_in(part)
     elif is_dataclass(value) and not isinstance(value, type):
-        yield from _texts([getattr(value, field.name) for field in fields(value)])
-        yield from _texts(list(getattr(value, "names", ())))
+        yield from _texts_in([getattr(value, field.name) for field in fields(value)])
+        yield from _texts_in(list(getattr(value, "names", ())))
 
 
 Call = ParamSpec("Call")

@@ -24,7 +24,7 @@ def exact_number(number: float) -> str:
     return repr(int(number)) if number == int(number) and abs(number) < 1e16 else repr(number)
 
 
-def _written(codes: tuple[float | str, ...] | None) -> str:
+def _codes_text(codes: tuple[float | str, ...] | None) -> str:
     if codes is None:
         return ""
     return f", missing=[{', '.join(repr(code) if isinstance(code, str) else exact_number(code) for code in codes)}]"
@@ -52,14 +52,14 @@ def _number(value: object) -> float:
     return number + 0.0  # -0.0 becomes 0.0
 
 
-def _day(value: object) -> float:
+def _day_number(value: object) -> float:
     if math.isnan(day := day_of(value)):
         raise _RuleError("must be a date such as 2019-01-31, as the other bound is")
     return day
 
 
-def _days(value: object) -> tuple[float, ...]:
-    return tuple(map(_day, _listed(value)))
+def _day_numbers(value: object) -> tuple[float, ...]:
+    return tuple(map(_day_number, _as_list(value)))
 
 
 def _period(value: object) -> str:
@@ -68,7 +68,7 @@ def _period(value: object) -> str:
     return str(value)
 
 
-def _listed(value: object) -> list[object]:
+def _as_list(value: object) -> list[object]:
     if isinstance(value, (str, bytes, Set, Mapping)) or not isinstance(value, Iterable):
         raise _RuleError("must be a list")
     try:
@@ -104,23 +104,23 @@ def _code(value: object) -> float | str:
 
 
 def _missing_codes(value: object) -> tuple[float | str, ...] | None:
-    codes = {_code(code) for code in _listed(value)}
+    codes = {_code(code) for code in _as_list(value)}
     return tuple(sorted(codes, key=lambda code: (isinstance(code, str), code))) or None
 
 
 def _numbers(value: object) -> tuple[float, ...]:
-    return tuple(map(_number, _listed(value)))
+    return tuple(map(_number, _as_list(value)))
 
 
-def _same(value: Any) -> Any:
+def _unchanged(value: Any) -> Any:
     return value
 
 
 def _levels(value: object) -> tuple[str | int | bool, ...]:
-    return tuple(map(_level, _listed(value)))
+    return tuple(map(_level, _as_list(value)))
 
 
-def _plain(code: float | str) -> str:
+def _code_text(code: float | str) -> str:
     return str(int(code)) if isinstance(code, float) and code.is_integer() else str(code)
 
 
@@ -189,7 +189,9 @@ class Bounded:
         missing: Iterable[float | date | str] | None = None,
     ) -> None:  # fmt: skip
         dates = any(isinstance(bound, (date, str)) for bound in (lower, upper))
-        number, numbers, codes = (_day, _days, _days) if dates else (_number, _numbers, _missing_codes)
+        number, numbers, codes = (
+            (_day_number, _day_numbers, _day_numbers) if dates else (_number, _numbers, _missing_codes)
+        )
         fields = _check_rules({
             "lower": (number, lower), "upper": (number, upper), "cuts": (numbers, cuts),
             "missing": (codes, missing),
@@ -236,7 +238,7 @@ class Bounded:
 
     def to_dict(self) -> dict[str, object]:
         """Return the declaration as the TOML table that would make it."""
-        plain: Callable[[Any], Any] = self.written if self.dates else _same
+        plain: Callable[[Any], Any] = self.written if self.dates else _unchanged
         fields: dict[str, object] = {"lower": plain(self.lower), "upper": plain(self.upper)}
         fields |= {} if self.cuts is None else {"cuts": [*map(plain, self.cuts)]}
         return fields if self.missing is None else {**fields, "missing": [*map(plain, self.missing)]}
@@ -245,7 +247,7 @@ class Bounded:
         if self.dates:
             return f"Bounded({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"
         cuts = "" if self.cuts is None else f", cuts=[{', '.join(map(exact_number, self.cuts))}]"
-        return f"Bounded({exact_number(self.lower)}, {exact_number(self.upper)}{cuts}{_written(self.missing)})"
+        return f"Bounded({exact_number(self.lower)}, {exact_number(self.upper)}{cuts}{_codes_text(self.missing)})"
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -309,7 +311,7 @@ class Levels:
              any(type(level) is not kind for level in self.values)),
             ("levels must differ from each other", len(set(self.values)) < len(self.values)),
             ("missing must name no level: a code of a missing answer is not a level",
-             not {_plain(code) for code in self.missing or ()}.isdisjoint(texts)),
+             not {_code_text(code) for code in self.missing or ()}.isdisjoint(texts)),
             ("other must be a name, or of the type of the levels", of_another and type(self.other) is not str),
             ("other must not be the text of a level of another type", of_another and self.other in texts),
             ("levels of dates by period must be text, as 2019-01, 2019-Q1 or 2019", bool(period) and kind is not str),
@@ -356,7 +358,7 @@ class Levels:
     def __repr__(self) -> str:
         other = "" if self.other is None else f", other={self.other!r}"
         period = "" if self.period is None else f", period={self.period!r}"
-        return f"Levels({list(self.values)!r}{other}{_written(self.missing)}{period})"
+        return f"Levels({list(self.values)!r}{other}{_codes_text(self.missing)}{period})"
 
 
 Column: TypeAlias = Bounded | Levels

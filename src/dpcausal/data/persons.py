@@ -146,10 +146,10 @@ def many(source: Source, name: str) -> int:
 
 def texts_of(collected: Collected, name: str, fields: bool) -> list[str | None]:
     """Return the ids of a column, ``None`` for what names nobody."""
-    return [_text(value, fields) for chunk in collected.objects(name) for value in chunk]
+    return [_id_text(value, fields) for chunk in collected.objects(name) for value in chunk]
 
 
-def _text(value: object, fields: bool) -> str | None:
+def _id_text(value: object, fields: bool) -> str | None:
     plain = scalar(value)
     if type(plain) is str:
         return plain if plain or not fields else None

@@ -95,7 +95,7 @@ class Rows:
         )
 
     def included_by(self, names: Iterable[str]) -> NDArray[np.bool_]:
-        return _every((self.present[name] for name in names), self.n)
+        return _all_masks((self.present[name] for name in names), self.n)
 
     @classmethod
     def joined(cls, several: Sequence[Rows]) -> Rows:
@@ -114,7 +114,7 @@ class Rows:
         impute, n = missing == "impute", len(inside)
         present = {name: inside if impute else mask & inside for name, (_, mask) in columns.items()}
         values = {name: column for name, (column, _) in columns.items()}
-        return cls(values, _every((inside, *present.values()), n), present)
+        return cls(values, _all_masks((inside, *present.values()), n), present)
 
     def one_each(self, persons: Persons, by_key: bool) -> Rows:
         places, _ = persons.chosen(self.included)
@@ -126,7 +126,7 @@ class Rows:
         return replace(chosen, weights=parts if chosen.weights is None else parts * chosen.weights, owners=owners)
 
 
-def _every(masks: Iterable[NDArray[np.bool_]], n: int) -> NDArray[np.bool_]:
+def _all_masks(masks: Iterable[NDArray[np.bool_]], n: int) -> NDArray[np.bool_]:
     every = np.ones(n, dtype=np.bool_)
     for mask in masks:
         every &= mask

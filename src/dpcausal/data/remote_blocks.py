@@ -120,7 +120,7 @@ class WorkerBlocks:
 
 def persons_in(table: TableSpec) -> int:
     reading = Reading((), {}, frozenset(), (), "drop", None)
-    return int(_block_results(table, reading, table.rows, 0, 0, _same, _nothing)[0])
+    return int(_block_results(table, reading, table.rows, 0, 0, _unchanged_rows, _nothing)[0])
 
 
 def _block_results(
@@ -147,7 +147,7 @@ class Count:
         return len(texts), np.array([len(set(texts) - {None})], dtype=np.int64)
 
 
-def _same(rows: Rows) -> Rows:
+def _unchanged_rows(rows: Rows) -> Rows:
     return rows
 
 

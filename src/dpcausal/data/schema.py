@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Bounded", "Column", "Levels", "Schema"]
 
 
-def _instead(given: object) -> str:
+def _suggestion(given: object) -> str:
     got = f"got {type(given).__name__}"
     if not isinstance(given, (tuple, list)) or [type(end) in (int, float) for end in given] != [True, True]:
         return got
@@ -26,12 +26,12 @@ def _instead(given: object) -> str:
     return f"{got}; Bounded({lower!r}, {upper!r})?" if lower < upper else got
 
 
-def _column(name: object, declared: object) -> Column:
+def _declared_column(name: object, declared: object) -> Column:
     check_name(name)
     if isinstance(declared, (Bounded, Levels)):
         return declared
     if not isinstance(declared, Mapping):
-        raise SchemaError(f"column {name!r}: must be Bounded(lower, upper) or Levels([...]), {_instead(declared)}")
+        raise SchemaError(f"column {name!r}: must be Bounded(lower, upper) or Levels([...]), {_suggestion(declared)}")
     rule = ""
     try:
         if "levels" in declared:
@@ -84,7 +84,7 @@ class Schema(Mapping[str, Column]):
             raise SchemaError("a schema is a mapping from column names to Bounded or Levels")
         if not columns:
             raise SchemaError("a schema needs at least one column")
-        declared = {name: _column(name, column) for name, column in columns.items()}
+        declared = {name: _declared_column(name, column) for name, column in columns.items()}
         object.__setattr__(self, "_columns", declared)
 
     @classmethod

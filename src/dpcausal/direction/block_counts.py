@@ -84,7 +84,7 @@ def cube_chance(slacks: tuple[float, ...], epsilon: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def _binomial(blocks: int, chance: float) -> npt.NDArray[np.float64]:
+def _binomial_chances(blocks: int, chance: float) -> npt.NDArray[np.float64]:
     from scipy.stats import binom
 
     return np.asarray(binom.pmf(np.arange(blocks + 1), blocks, chance))
@@ -109,7 +109,7 @@ class Counts:
     def _sum(self, count: int, chance: float, sign: int) -> float:
         beyond = sign * (count - np.arange(self.blocks + 1.0))
         tails = np.where(beyond >= 1, self.tail(np.maximum(beyond, 1)), 1 - self.tail(np.maximum(1 - beyond, 1)))
-        return min(1.0, float(_binomial(self.blocks, chance) @ tails))
+        return min(1.0, float(_binomial_chances(self.blocks, chance) @ tails))
 
     def sign_pvalue(self, count: int) -> float:
         """Return the two-sided p-value of fair coin flips: P(|B + Z − M/2| ≥ |count − M/2|)."""
@@ -127,7 +127,7 @@ class Counts:
         return float(min(slacks) >= 0) if math.isinf(self.epsilon) else cube_chance(slacks, self.epsilon)
 
 
-def least(holds: Callable[[int], bool], start: int = 0) -> int:
+def least_holding(holds: Callable[[int], bool], start: int = 0) -> int:
     """Return the least whole number from which on a rule holds, near the start or far on either side."""
     low, step = start, 1
     while holds(low):

@@ -12,7 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.direction.scores.anm import WIDTH_SHARE
-from dpcausal.direction.scores.lsnm import LEAST_VALUES, Column, Spline, half, heaped, joint_normality_pvalue, spread
+from dpcausal.direction.scores.lsnm import (
+    LEAST_VALUES,
+    Column,
+    Spline,
+    half_score,
+    heaped,
+    joint_normality_pvalue,
+    with_unit_spread,
+)
 from dpcausal.privacy.noise import generator_from_seed
 
 Bits = tuple[bool, bool, bool, bool]
@@ -42,7 +50,7 @@ NO_NOISE = 0.01
 
 def kernel(values: Column) -> tuple[Column, Column]:
     some = values[:WIDTH_ROWS]
-    median = float(np.median(np.abs(some[:, None] - some)[_above(len(some))]))
+    median = float(np.median(np.abs(some[:, None] - some)[_upper_triangle(len(some))]))
     scaled = values / (WIDTH_SHARE * (median if median > 0 else 1.0))
     K = np.exp(-((scaled[:, None] - scaled) ** 2))
     means = K.mean(axis=0)
@@ -50,7 +58,7 @@ def kernel(values: Column) -> tuple[Column, Column]:
 
 
 @lru_cache(maxsize=8)
-def _above(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _upper_triangle(n: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     return np.triu_indices(n, 1)
 
 
@@ -91,9 +99,9 @@ def of_block(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
     """
     rng = generator_from_seed(seed)
     is_fine = not any(heaped(values).any() or len(np.unique(values)) < LEAST_VALUES for values in (x, y))
-    x, y = spread(x, y, rng)
-    forward, left_y, rest_y = half(x, Spline(x), y)
-    backward, left_x, rest_x = half(y, Spline(y), x)
+    x, y = with_unit_spread(x, y, rng)
+    forward, left_y, rest_y = half_score(x, Spline(x), y)
+    backward, left_x, rest_x = half_score(y, Spline(y), x)
     margin = backward - forward
     is_clear = is_fine and math.isfinite(margin) and margin != 0 and joint_normality_pvalue(x, y) < LEVEL
     is_forward = margin > 0
@@ -113,6 +121,6 @@ def random_bits(seed: int, chances: tuple[float, ...] = THIN) -> Bits:
     return a, d, f, g
 
 
-def failed(seed: int) -> Bits:
+def bits_of_failure(seed: int) -> Bits:
     """Return the bits of a block whose columns are constant or whose fit fails: a random favoured side, the rest 0."""
     return random_bits(seed, (0.0, 0.5, 0.0, 0.0))

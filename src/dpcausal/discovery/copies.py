@@ -50,7 +50,7 @@ def copies_of(release: Release, terms: Terms) -> dict[str, str]:
     return {copy: own for copy, own in originals.items() if own not in originals}
 
 
-def without(terms: Terms, copies: dict[str, str], names: tuple[str, ...]) -> Terms:
+def terms_without_copies(terms: Terms, copies: dict[str, str], names: tuple[str, ...]) -> Terms:
     if not copies:
         return terms
     known = terms.knowledge

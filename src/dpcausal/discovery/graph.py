@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpcausal.codec import storable
-from dpcausal.discovery.search.orientation import Marks, close_under_meek, extend, members
+from dpcausal.discovery.search.orientation import Marks, close_under_meek, extend_to_dag, member_dags
 from dpcausal.errors import ParameterError
 
 Arc = tuple[str, str]
@@ -112,11 +112,11 @@ class Cpdag:
 
         *Source*: Dor & Tarsi (1992).
         """
-        return extend(self.marks())
+        return extend_to_dag(self.marks())
 
     def dags(self, most: int = 10_000) -> Iterator[frozenset[Arc]]:
         """Yield the DAGs of the class, at most so many."""
-        for number, dag in enumerate(members(self.marks())):
+        for number, dag in enumerate(member_dags(self.marks())):
             if number >= most:
                 return
             yield dag

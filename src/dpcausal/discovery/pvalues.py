@@ -70,7 +70,7 @@ def of_contrasts_together(contrasts: NoisyContrasts, tests: Sequence[tuple[int, 
         for part in (group[start : start + step] for start in range(0, len(group), step)):
             counts, factors = contrasts.cells_of([columns for _, columns, _ in part])
             # x and y first: where each cell of such an order stands in the order of the columns.
-            where = np.stack([_cells(sizes, axes) for _, _, axes in part])
+            where = np.stack([_cell_index(sizes, axes) for _, _, axes in part])
             counts = np.take_along_axis(counts.reshape(len(part), cells), where, 1).reshape(len(part), *ends, -1)
             variances = np.zeros(len(part))
             if contrasts.is_exact:
@@ -85,7 +85,7 @@ def of_contrasts_together(contrasts: NoisyContrasts, tests: Sequence[tuple[int, 
 
 
 @lru_cache(maxsize=512)
-def _cells(sizes: Columns, axes: Columns) -> npt.NDArray[np.intp]:
+def _cell_index(sizes: Columns, axes: Columns) -> npt.NDArray[np.intp]:
     return np.arange(math.prod(sizes)).reshape(sizes).transpose(axes).ravel()
 
 

@@ -70,7 +70,7 @@ class DiscoveryQuestion(TableQuestion[Discovery]):
         if isinstance(table, Release):
             raise ParameterError("a release is asked again free, by its own method: release.discover(alpha=..., ...)")
         public.check_table(table, persons=True)
-        names = _names(table, columns)
+        names = _column_names(table, columns)
         if table.n < 2:
             raise ParameterError(f"a discovery needs at least 2 rows, the table has {table.n}")
         for name in names:
@@ -247,7 +247,7 @@ def check_cells(question: DiscoveryQuestion, tables: int = 1) -> None:
         )  # fmt: skip
 
 
-def _names(table: Table, columns: Any) -> tuple[str, ...]:
+def _column_names(table: Table, columns: Any) -> tuple[str, ...]:
     if columns is None:
         names = table.schema.names
     elif isinstance(columns, str) or not isinstance(columns, Iterable):
@@ -269,18 +269,20 @@ def _cut_notes(question: DiscoveryQuestion, learned: bool) -> tuple[str, ...]:
     named = [f"{name!r} into {len(one.cuts) + 1}" for name, one in bounded.items() if one.cuts is not None]
     others = [repr(name) for name, one in bounded.items() if one.cuts is None]
     lost = "what varies within a part is lost, and what it causes alike can look linked"
-    notes = [f"bounded columns were cut into parts at their declared cuts: {_listed(named)}; {lost}"] if named else []
+    notes = (
+        [f"bounded columns were cut into parts at their declared cuts: {_names_text(named)}; {lost}"] if named else []
+    )
     if others and learned:
-        notes.append(f"bounded columns were cut into four parts at noisy quartiles: {_listed(others)}; {lost}")
+        notes.append(f"bounded columns were cut into four parts at noisy quartiles: {_names_text(others)}; {lost}")
     elif others:
         notes.append(
-            f"bounded columns without cuts were cut into four parts of one width: {_listed(others)}; {lost}; "
+            f"bounded columns without cuts were cut into four parts of one width: {_names_text(others)}; {lost}; "
             "of a skewed column, or one in wide bounds, nearly all values can lie in one part: then its links are lost"
         )
     return tuple(notes)
 
 
-def _listed(names: list[str]) -> str:
+def _names_text(names: list[str]) -> str:
     return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
 

@@ -12,7 +12,7 @@ from dpcausal.discovery.adjustment import adjustment_sets
 from dpcausal.discovery.copies import lines_of
 from dpcausal.discovery.graph import Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.search.orientation import extend
+from dpcausal.discovery.search.orientation import extend_to_dag
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.release_search import support, without_noise
 from dpcausal.discovery.support import FIRM, Support, graph_with_support
@@ -308,7 +308,7 @@ def layers(graph: Cpdag) -> list[list[str]]:
 
     Within a layer nodes are ordered by the mean place of their parents.
     """
-    arcs = extend(graph.marks()) or frozenset(graph.directed)
+    arcs = extend_to_dag(graph.marks()) or frozenset(graph.directed)
     parents = {node: sorted(a for a, b in arcs if b == node) for node in graph.nodes}
     depth: dict[str, int] = {}
     left = list(graph.nodes)

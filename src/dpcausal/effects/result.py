@@ -13,7 +13,7 @@ from dpcausal.result import (
     Result,
     ci_text,
     decimals_of,
-    flat,
+    flat_row,
     interval_text,
     number_text,
     percent_text,
@@ -261,7 +261,7 @@ class Effect(Result):
     def rows(self) -> list[dict[str, Any]]:
         (whole,) = super().rows()
         shared = ("treatment", "outcome", "treated", "control", "estimand", "coverage", "method", "n")
-        groups = ({name: whole[name] for name in shared} | flat(vars(one)) for one in self.by_group)
+        groups = ({name: whole[name] for name in shared} | flat_row(vars(one)) for one in self.by_group)
         return [{"group": "all"} | whole, *(one | {"interval_reason": one.pop("reason")} for one in groups)]
 
     def plot(

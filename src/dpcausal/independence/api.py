@@ -177,7 +177,7 @@ def ci_tests(
     way = _with_pvalues(method)
     division = split_loss(loss, _weights(hypotheses, shares))
     plans = [
-        replace(plan_call(_one(table, named, alpha), way, part, accept_unproven=accept_unproven), note="")
+        replace(plan_call(_question_of(table, named, alpha), way, part, accept_unproven=accept_unproven), note="")
         for named, part in zip(hypotheses, division.parts, strict=True)
     ]
     pairs = [(frozenset((plan.question.x, plan.question.y)), frozenset(plan.question.given)) for plan in plans]
@@ -214,7 +214,7 @@ def _weights(hypotheses: object, shares: object) -> list[Fraction]:
     return [exact_amount(share, "a share") for share in shares]
 
 
-def _one(table: Table, named: object, alpha: float) -> IndependenceQuestion:
+def _question_of(table: Table, named: object, alpha: float) -> IndependenceQuestion:
     if not (isinstance(named, (list, tuple)) and len(named) == 3):
         raise ParameterError("each hypothesis must be (x, y, given)")
     x, y, given = named

@@ -88,11 +88,11 @@ def rows_of(
     codes = raw.compress(~is_number, 1).astype(np.int64)
     conditioned = Given(raw.compress(is_number, 1), codes, tuple(levels.values()))
     complete = np.ones(n, dtype=np.bool_) if is_complete is None else is_complete
-    sides = [np.hstack([_numeric(columns[name], schema[name]) for name in side]) for side in (x, y)]
+    sides = [np.hstack([_numeric_column(columns[name], schema[name]) for name in side]) for side in (x, y)]
     return Sample(sides[0], sides[1], conditioned, raw, complete, keys)
 
 
-def _numeric(values: npt.NDArray[Any], declared: Column) -> Reals:
+def _numeric_column(values: npt.NDArray[Any], declared: Column) -> Reals:
     if isinstance(declared, Bounded):
         return values.astype(np.float64)[:, None]
     others = np.arange(1, max(2, len(declared)))  # of one level: a column of zeros
@@ -141,7 +141,7 @@ class IndependenceQuestion(TableQuestion[Independence]):
     @classmethod
     def of(cls, table: Table, x: object, y: object, given: object, alpha: object) -> IndependenceQuestion:
         public.check_table(table, persons=True)
-        named = _names("x", x), _names("y", y), _names("given", given, some=False)
+        named = _checked_names("x", x), _checked_names("y", y), _checked_names("given", given, some=False)
         everything = [name for part in named for name in part]
         if len(set(everything)) < len(everything):
             raise ParameterError("x, y and given must name different columns, each once")
@@ -240,7 +240,7 @@ class IndependenceTest(Method[IndependenceQuestion]):
         return None
 
 
-def _names(role: str, names: object, some: bool = True) -> tuple[str, ...]:
+def _checked_names(role: str, names: object, some: bool = True) -> tuple[str, ...]:
     listed: Any = (names,) if isinstance(names, str) else names
     if not isinstance(listed, (list, tuple)) or not all(isinstance(name, str) for name in listed):
         raise ParameterError(f"{role} must be a column's name or a list of names")

@@ -57,7 +57,7 @@ class Independence(Result):
 
     def headline(self) -> list[str]:
         given = f" given {', '.join(self.given)}" if self.given else ""
-        pair = f"{together(self.x)} and {together(self.y)}"
+        pair = f"{names_text(self.x)} and {names_text(self.y)}"
         p = "" if self.pvalue is None else f" ({p_text(self.pvalue)})"
         if self.decision == "dependent":
             conclusion = f"{pair} are associated{given}{p}."
@@ -92,10 +92,10 @@ class Independence(Result):
     def question(self) -> str:
         """Return what was asked in short: ``"x, y | z"``, several columns of x or y in parentheses."""
         given = f" | {', '.join(self.given)}" if self.given else ""
-        return f"{together(self.x)}, {together(self.y)}{given}"
+        return f"{names_text(self.x)}, {names_text(self.y)}{given}"
 
 
-def together(names: tuple[str, ...]) -> str:
+def names_text(names: tuple[str, ...]) -> str:
     """Return the names of a side, in parentheses if several."""
     return names[0] if len(names) == 1 else f"({', '.join(names)})"
 

@@ -43,7 +43,7 @@ def gaussian_scale(sensitivity: float | int | Fraction, loss: ZCDP | NoPrivacy) 
 Spent = TypeVar("Spent", PureDP, ZCDP)
 
 
-def _payable(query: Query, loss: Loss, kind: type[Spent], norm: Norm, mechanism: str) -> Spent:
+def _checked_loss(query: Query, loss: Loss, kind: type[Spent], norm: Norm, mechanism: str) -> Spent:
     """Return the loss, of the kind that pays for the noise, if the bound is in its norm.
 
     For a single number only a bound that is no norm is refused: the norms agree there.
@@ -56,7 +56,7 @@ def _payable(query: Query, loss: Loss, kind: type[Spent], norm: Norm, mechanism:
     return loss
 
 
-def _like(query: Query, noisy: Any) -> Any:
+def _in_shape_of(query: Query, noisy: Any) -> Any:
     return noisy.item() if query.shape == () and isinstance(noisy, (np.ndarray, np.generic)) else noisy
 
 
@@ -67,12 +67,12 @@ def laplace(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> An
     """
     if allotment.exact:
         return exact(query, allotment)
-    spent, bound = _payable(query, loss, PureDP, Norm.L1, "Laplace"), query.sensitivity.rounded_up
+    spent, bound = _checked_loss(query, loss, PureDP, Norm.L1, "Laplace"), query.sensitivity.rounded_up
     if query.integral:
         raise FenceError(f"'{query.label}' is an integer: use geometric noise")
     scale = laplace_scale(query.sensitivity.bound, spent)
     draw = partial(noise.add_laplace, scale=scale, sensitivity=bound, epsilon=spent.epsilon)
-    return _like(query, release(query, allotment, event_of("laplace", query, spent, scale), draw))
+    return _in_shape_of(query, release(query, allotment, event_of("laplace", query, spent, scale), draw))
 
 
 def geometric(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> Any:
@@ -82,12 +82,12 @@ def geometric(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> 
     """
     if allotment.exact:
         return exact(query, allotment)
-    spent, bound = _payable(query, loss, PureDP, Norm.L1, "geometric"), math.ceil(query.sensitivity.bound)
+    spent, bound = _checked_loss(query, loss, PureDP, Norm.L1, "geometric"), math.ceil(query.sensitivity.bound)
     if not query.integral:
         raise FenceError(f"'{query.label}' is not an integer: use Laplace noise")
     scale = laplace_scale(bound, spent)
     draw = partial(noise.add_geometric, scale=scale, sensitivity=bound, epsilon=spent.epsilon)
-    return _like(query, release(query, allotment, event_of("geometric", query, spent, scale), draw))
+    return _in_shape_of(query, release(query, allotment, event_of("geometric", query, spent, scale), draw))
 
 
 def cube(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> Any:
@@ -97,7 +97,7 @@ def cube(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> Any:
     """
     if allotment.exact:
         return exact(query, allotment)
-    spent, bound = _payable(query, loss, PureDP, Norm.LINF, "cube"), math.ceil(query.sensitivity.bound)
+    spent, bound = _checked_loss(query, loss, PureDP, Norm.LINF, "cube"), math.ceil(query.sensitivity.bound)
     if not query.integral or len(query.shape) != 1 or not 1 <= query.shape[0] <= noise.MOST_SIDES:
         raise FenceError(f"'{query.label}' must be 1 to {noise.MOST_SIDES} integers for the cube's noise")
     scale = laplace_scale(bound, spent)
@@ -114,12 +114,12 @@ def gaussian(query: Query, allotment: CallBudget, loss: ZCDP | NoPrivacy) -> Any
     """
     if allotment.exact:
         return exact(query, allotment)
-    spent, bound = _payable(query, loss, ZCDP, Norm.L2, "Gaussian"), query.sensitivity.rounded_up
+    spent, bound = _checked_loss(query, loss, ZCDP, Norm.L2, "Gaussian"), query.sensitivity.rounded_up
     scale = gaussian_scale(query.sensitivity.bound, spent)
     add: Callable[..., Any] = noise.add_discrete_gaussian if query.integral else noise.add_gaussian
     name = "discrete-gaussian" if query.integral else "gaussian"
     draw = partial(add, scale=scale, sensitivity=bound, rho=spent.rho)
-    return _like(query, release(query, allotment, event_of(name, query, spent, scale), draw))
+    return _in_shape_of(query, release(query, allotment, event_of(name, query, spent, scale), draw))
 
 
 def l2_ball(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> Any:
@@ -130,7 +130,7 @@ def l2_ball(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> An
     """
     if allotment.exact:
         return exact(query, allotment)
-    spent, bound = _payable(query, loss, PureDP, Norm.L2, "l2-ball"), query.sensitivity.rounded_up
+    spent, bound = _checked_loss(query, loss, PureDP, Norm.L2, "l2-ball"), query.sensitivity.rounded_up
     if query.integral or len(query.shape) != 1 or not 1 <= query.shape[0] <= noise.LARGEST_BALL:
         raise FenceError(f"'{query.label}' must be a real vector of 1 to 1,000,000 values for the ball's noise")
     scale = laplace_scale(query.sensitivity.bound, spent)

@@ -26,7 +26,7 @@ LARGEST_BUDGET = 10**6
 """No larger ε or ρ is taken as a budget: integer totals would come near their end."""
 
 
-def unfit(loss: Any) -> LossError:
+def unfit_loss_error(loss: Any) -> LossError:
     is_number = isinstance(loss, (int, float)) and not isinstance(loss, bool)
     meant = f"; PureDP({loss!r})?" if is_number and 0 < loss <= LARGE_EPSILON else ""
     text = f"loss must be PureDP, ApproxDP, ZCDP or NoPrivacy, got {type(loss).__name__}{meant}"
@@ -46,7 +46,7 @@ def check_budget(budget: Loss, accept_large_epsilon: bool = False) -> Loss:
 
 def check_kind(loss: Loss, budget: Loss) -> None:
     if type(loss) not in (PureDP, ApproxDP, ZCDP, NoPrivacy):
-        raise unfit(loss)
+        raise unfit_loss_error(loss)
     if loss.exact and not budget.exact:
         raise LossError("NoPrivacy() is taken by Ledger.without_privacy() only")
     if budget.exact and not loss.exact:
@@ -75,7 +75,7 @@ def check_epsilon_consent(loss: Loss, accept_large_epsilon: bool) -> None:
     elif isinstance(loss, (PureDP, ApproxDP)):
         large = loss.exact_epsilon > LARGE_EPSILON
     else:
-        raise unfit(loss)
+        raise unfit_loss_error(loss)
     if large and accept_large_epsilon is not True:
         raise LossError(
             f"{loss} gives no meaningful protection", argument="loss", rule="large-epsilon", value=loss,
@@ -93,7 +93,7 @@ def charged_loss(
     """
     note = ""
     if not isinstance(loss, (PureDP, ApproxDP, ZCDP, NoPrivacy)):
-        raise unfit(loss)
+        raise unfit_loss_error(loss)
     if isinstance(loss, ApproxDP) and ApproxDP not in kinds and PureDP in kinds:
         stated, loss = loss, PureDP(loss.exact_epsilon)
         note = f"{method} needs no delta: of {stated} it spent {loss}"
@@ -101,7 +101,7 @@ def charged_loss(
     if small_delta or not (loss.exact or isinstance(loss, kinds)):
         raise _wrong_kind(loss, kinds, method)
     if isinstance(loss, (PureDP, ApproxDP)) and loss.exact_epsilon < least_epsilon:
-        text = f"{method} needs epsilon of at least {_short(least_epsilon)}: its noise would hide any answer"
+        text = f"{method} needs epsilon of at least {_short_amount(least_epsilon)}: its noise would hide any answer"
         raise LossError(text, argument="loss", rule="least-epsilon", value=loss)
     return loss, note
 
@@ -120,11 +120,11 @@ def _wrong_kind(loss: Loss, kinds: tuple[type[Loss], ...], method: str) -> LossE
         epsilon_known = getattr(loss, "exact_epsilon", Fraction(1))
         more = "add a delta: ", Setting("loss", ApproxDP(epsilon_known, 1e-6))
         return LossError(f"{method} adds Gaussian noise", argument="loss", rule="gaussian", value=loss, hint=more)
-    text = f"{method} needs a delta above 0, at least {_short(LEAST_DELTA)}"
+    text = f"{method} needs a delta above 0, at least {_short_amount(LEAST_DELTA)}"
     return LossError(text, argument="loss", rule="delta", value=loss, hint="add a delta, as 1e-6")
 
 
-def _short(amount: Fraction) -> str:
+def _short_amount(amount: Fraction) -> str:
     return f"{float(amount):g}".replace("e-0", "e-")
 
 
@@ -174,30 +174,30 @@ def split_loss(loss: Loss, shares: Sequence[Fraction]) -> LossSplit:
     if isinstance(loss, NoPrivacy):
         return LossSplit(loss, None, (NoPrivacy(),) * len(shares))
     if isinstance(loss, ZCDP):
-        return LossSplit(loss, None, _parts(_root(loss.exact_rho, shares), shares))
+        return LossSplit(loss, None, _equal_parts(_root_of_rho(loss.exact_rho, shares), shares))
     if not isinstance(loss, (PureDP, ApproxDP)):
-        raise unfit(loss)
+        raise unfit_loss_error(loss)
     by_epsilon = loss.exact_epsilon / sum(shares)
     note = ""
     if isinstance(loss, ApproxDP):
         rho = largest_rho(loss.exact_epsilon, loss.exact_delta)
-        by_rho = _root(rho, shares)
+        by_rho = _root_of_rho(rho, shares)
         if by_rho > by_epsilon:
-            return LossSplit(loss, ZCDP(rho), _parts(by_rho, shares))
+            return LossSplit(loss, ZCDP(rho), _equal_parts(by_rho, shares))
         note = f"delta gives these releases no more: of {loss} they spent {PureDP(loss.exact_epsilon)}"
-    parts = _parts(by_epsilon, shares)
+    parts = _equal_parts(by_epsilon, shares)
     # Where ρ is counted, many small parts cost less than one of the whole ε: Σ εᵢ²/2 < (Σ εᵢ)²/2.
     rho = sum((part.exact_epsilon**2 for part in parts), Fraction(0)) / 2
     zcdp = ZCDP(Fraction(math.ceil(rho * EPSILON_UNITS), EPSILON_UNITS)) if len(parts) > 1 else None
     return LossSplit(PureDP(loss.exact_epsilon), zcdp, parts, note)
 
 
-def _root(rho: Fraction, shares: Sequence[Fraction]) -> Fraction:
+def _root_of_rho(rho: Fraction, shares: Sequence[Fraction]) -> Fraction:
     square = 2 * rho / sum(share**2 for share in shares)
     return Fraction(math.isqrt(math.floor(square * _ROOT_UNITS**2)), _ROOT_UNITS)
 
 
-def _parts(unit: Fraction, shares: Sequence[Fraction]) -> tuple[PureDP, ...]:
+def _equal_parts(unit: Fraction, shares: Sequence[Fraction]) -> tuple[PureDP, ...]:
     if unit == 0:
         raise LossError("the loss is too small to be divided")
     return tuple(PureDP(unit * share) for share in shares)

@@ -41,11 +41,11 @@ class Cost:
     rho_delta: Amount
 
 
-def _units(amount: Fraction, scale: int) -> Amount:
-    return _whole(amount * scale)
+def _to_units(amount: Fraction, scale: int) -> Amount:
+    return _from_units(amount * scale)
 
 
-def _whole(units: Fraction) -> Amount:
+def _from_units(units: Fraction) -> Amount:
     return units.numerator if units.denominator == 1 else units
 
 
@@ -58,12 +58,12 @@ def cost_of(loss: Loss, zcdp: ZCDP | None = None) -> Cost:
     if loss.exact:
         return Cost(None, 0, None, 0)
     if isinstance(loss, ZCDP):
-        return Cost(None, 0, _units(loss.exact_rho, EPSILON_UNITS), 0)
-    epsilon = _units(loss.exact_epsilon, EPSILON_UNITS)
-    delta = _units(loss.exact_delta, DELTA_UNITS) if isinstance(loss, ApproxDP) else 0
+        return Cost(None, 0, _to_units(loss.exact_rho, EPSILON_UNITS), 0)
+    epsilon = _to_units(loss.exact_epsilon, EPSILON_UNITS)
+    delta = _to_units(loss.exact_delta, DELTA_UNITS) if isinstance(loss, ApproxDP) else 0
     if zcdp is not None:
-        return Cost(epsilon, delta, _units(zcdp.exact_rho, EPSILON_UNITS), 0)
-    return Cost(epsilon, delta, _units(loss.exact_epsilon**2 / 2, EPSILON_UNITS), delta)
+        return Cost(epsilon, delta, _to_units(zcdp.exact_rho, EPSILON_UNITS), 0)
+    return Cost(epsilon, delta, _to_units(loss.exact_epsilon**2 / 2, EPSILON_UNITS), delta)
 
 
 @dataclass(frozen=True)
@@ -104,16 +104,16 @@ def caps_of(budget: Loss) -> Caps:
     if budget.exact:
         return Caps(None, 0, None, 0)
     if isinstance(budget, ZCDP):
-        return Caps(None, 0, _units(budget.exact_rho, EPSILON_UNITS), 0)
-    epsilon = _units(budget.exact_epsilon, EPSILON_UNITS)
+        return Caps(None, 0, _to_units(budget.exact_rho, EPSILON_UNITS), 0)
+    epsilon = _to_units(budget.exact_epsilon, EPSILON_UNITS)
     if isinstance(budget, PureDP) or budget.exact_delta == 0:
         return Caps(epsilon, 0, None, 0)
     rho = largest_rho(budget.exact_epsilon, budget.exact_delta / 4)
     return Caps(
         epsilon,
-        _units(budget.exact_delta / 2, DELTA_UNITS),
-        _units(rho, EPSILON_UNITS),
-        _units(budget.exact_delta / 4, DELTA_UNITS),
+        _to_units(budget.exact_delta / 2, DELTA_UNITS),
+        _to_units(rho, EPSILON_UNITS),
+        _to_units(budget.exact_delta / 4, DELTA_UNITS),
     )
 
 
@@ -121,14 +121,14 @@ def _single_caps(budget: ApproxDP) -> Caps:
     """Return the caps of one spend that nothing follows: all of δ, under either account.  Claim ``single-spend``."""
     rho = largest_rho(budget.exact_epsilon, budget.exact_delta)
     return Caps(
-        _units(budget.exact_epsilon, EPSILON_UNITS),
-        _units(budget.exact_delta, DELTA_UNITS),
-        _units(rho, EPSILON_UNITS),
+        _to_units(budget.exact_epsilon, EPSILON_UNITS),
+        _to_units(budget.exact_delta, DELTA_UNITS),
+        _to_units(rho, EPSILON_UNITS),
         0,
     )
 
 
-def _plus(left: Amount, right: Amount) -> Amount:
+def _sum_of_amounts(left: Amount, right: Amount) -> Amount:
     if not right:
         return left
     total = left + right
@@ -139,7 +139,7 @@ def _plus(left: Amount, right: Amount) -> Amount:
     return total.numerator if total.denominator == 1 else total
 
 
-def _within(caps: Caps, totals: Totals) -> bool:
+def _within_caps(caps: Caps, totals: Totals) -> bool:
     by_sums = (
         caps.epsilon is not None and totals.sums_open and totals.epsilon <= caps.epsilon and totals.delta <= caps.delta
     )
@@ -163,23 +163,23 @@ def admit(budget: Loss, totals: Totals, cost: Cost, caps: Caps | None = None) ->
         return Totals(spends=totals.spends + 1)
     after = Totals(
         spends=totals.spends + 1,
-        epsilon=_plus(totals.epsilon, cost.epsilon or 0),
-        delta=_plus(totals.delta, cost.delta),
-        rho=_plus(totals.rho, cost.rho or 0),
-        rho_delta=_plus(totals.rho_delta, cost.rho_delta),
+        epsilon=_sum_of_amounts(totals.epsilon, cost.epsilon or 0),
+        delta=_sum_of_amounts(totals.delta, cost.delta),
+        rho=_sum_of_amounts(totals.rho, cost.rho or 0),
+        rho_delta=_sum_of_amounts(totals.rho_delta, cost.rho_delta),
         sums_open=totals.sums_open and cost.epsilon is not None,
         zcdp_open=totals.zcdp_open and cost.rho is not None,
     )
-    if _within(caps or caps_of(budget), after):
+    if _within_caps(caps or caps_of(budget), after):
         return after
-    if totals.spends == 0 and isinstance(budget, ApproxDP) and _within(_single_caps(budget), after):
+    if totals.spends == 0 and isinstance(budget, ApproxDP) and _within_caps(_single_caps(budget), after):
         return replace(after, closed=True)
     return None
 
 
 def renewed(caps: Caps, totals: Totals) -> Totals:
     """Return the totals under larger caps: a first spend that used up the smaller budget may now be one of several."""
-    return replace(totals, closed=totals.closed and not _within(caps, totals))
+    return replace(totals, closed=totals.closed and not _within_caps(caps, totals))
 
 
 @dataclass(frozen=True)

@@ -77,13 +77,13 @@ def first_terms(columns: Columns) -> list[Reals]:
     terms = [np.column_stack([z, u]) for z, u in zip(columns.z.T, columns.scores.T, strict=True)]
     terms += [indicators(codes) for codes in columns.levels.T]
     if columns.count <= MOST_CURVED:
-        terms += _wide(columns)
+        terms += _wide_curves(columns)
     return [with_unit_trace(term) for term in terms]
 
 
 def more_terms(columns: Columns, U: Reals) -> list[Reals]:
     """Return what may be beside them; of many numbers the pairs that go best with the responses."""
-    terms = _wide(columns) if columns.count > MOST_CURVED else []
+    terms = _wide_curves(columns) if columns.count > MOST_CURVED else []
     terms += [curve(column, landmarks) for column in columns.curved.T for landmarks in NARROW]
     terms += _by_level(columns)
     if columns.count > 1:
@@ -96,10 +96,10 @@ def cut_terms(columns: Columns, left: Reals, *, along_pairs: bool = False) -> li
     """Return jumps, on lines of two columns if asked, and a crossing: those that go best with what is left."""
     terms, z = list[Reals](), columns.z
     if columns.count:
-        jumps = _jumps(z, left, _best_pairs(columns, left) if along_pairs else [])
+        jumps = _line_jumps(z, left, _best_pairs(columns, left) if along_pairs else [])
         terms.append(standardised(jumps))
     if 1 < columns.count <= MOST_CROSSED:
-        terms.append(_best_product_of_cuts(z, _residual(z, left))[:, None])
+        terms.append(_best_product_of_cuts(z, _residual_of_columns(z, left))[:, None])
     return [with_unit_trace(term) for term in terms]
 
 
@@ -121,7 +121,7 @@ def curve(column: Reals, landmarks: Landmarks) -> Reals:
     farthest = float(ndtri(1 - 0.5 / len(column)))
     marks = np.unique(np.quantile(column, ndtr(np.linspace(-farthest, farthest, count))))
     differences, between = np.subtract.outer(column, marks), np.subtract.outer(marks, marks)
-    return _features((differences / width) ** 2, (between / width) ** 2)
+    return _kernel_features((differences / width) ** 2, (between / width) ** 2)
 
 
 def indicators(codes: Integers) -> Reals:
@@ -140,13 +140,13 @@ def normal_scores(numbers: Reals) -> Reals:
     return scores
 
 
-def _features(squared: Reals, between: Reals) -> Reals:
+def _kernel_features(squared: Reals, between: Reals) -> Reals:
     values, vectors = np.linalg.eigh(np.exp(-0.5 * between))
     large = values > FLAT * values[-1]
     return np.asarray(np.exp(-0.5 * squared) @ (vectors[:, large] / np.sqrt(values[large])))
 
 
-def _wide(columns: Columns) -> list[Reals]:
+def _wide_curves(columns: Columns) -> list[Reals]:
     return [curve(column, WIDE) for column in columns.curved.T]
 
 
@@ -172,7 +172,7 @@ def _best_pairs(columns: Columns, U: Reals) -> list[Pair]:
     z, pairs = columns.z, list(combinations(range(columns.count), 2))
     if len(pairs) <= MOST_PAIRED:
         return pairs
-    R, sides = _residual(z, U), np.where(z > np.median(z, axis=0), 1.0, -1.0)
+    R, sides = _residual_of_columns(z, U), np.where(z > np.median(z, axis=0), 1.0, -1.0)
     gains = sum(((rows * column[:, None]).T @ rows) ** 2 for column in R.T for rows in (columns.curved, sides))
     return sorted(pairs, key=lambda pair: -float(gains[pair]))[:MOST_PAIRED]
 
@@ -195,15 +195,15 @@ def _landmark_features(columns: Reals, width: float) -> Reals:
         squares = np.add.outer((rows**2).sum(axis=1), (marks**2).sum(axis=1)) - 2 * rows @ marks.T
         return np.asarray(np.maximum(squares, 0.0) / width**2)
 
-    return _features(squared_distances(columns), squared_distances(marks))
+    return _kernel_features(squared_distances(columns), squared_distances(marks))
 
 
-def _residual(columns: Reals, U: Reals) -> Reals:
+def _residual_of_columns(columns: Reals, U: Reals) -> Reals:
     slopes, _ = np.linalg.qr(np.column_stack([np.ones(len(U)), columns]))
     return standardised(U - slopes @ (slopes.T @ U))
 
 
-def _cut(column: Reals, R: Reals) -> tuple[float, Reals]:
+def _column_cut(column: Reals, R: Reals) -> tuple[float, Reals]:
     """Return how well the best cut of a column splits the responses, and on which side of it, ±1, each row lies."""
     n = len(column)
     below = np.arange(1, n)
@@ -217,18 +217,18 @@ def _cut(column: Reals, R: Reals) -> tuple[float, Reals]:
     return float(gains[place]), np.where(column > column[order[place]], 1.0, -1.0)
 
 
-def _jumps(z: Reals, U: Reals, pairs: list[Pair]) -> Reals:
-    first = _best_cut(z, _residual(z, U), pairs)
-    return np.column_stack([first, _best_cut(z, _residual(np.column_stack([z, first]), U), pairs)])
+def _line_jumps(z: Reals, U: Reals, pairs: list[Pair]) -> Reals:
+    first = _best_cut(z, _residual_of_columns(z, U), pairs)
+    return np.column_stack([first, _best_cut(z, _residual_of_columns(np.column_stack([z, first]), U), pairs)])
 
 
 def _best_cut(z: Reals, R: Reals, pairs: list[Pair]) -> Reals:
     """Return the sides of the best cut of a column, or across a line: the best of the pairs', turned to each column."""
-    best, sides = max((_cut(column, R) for column in z.T), key=_gain)
-    cuts = [(*_cut(_turned_coordinate(z, pair, turn), R), pair, turn) for pair in pairs for turn in TURNS]
+    best, sides = max((_column_cut(column, R) for column in z.T), key=_cut_gain)
+    cuts = [(*_column_cut(_turned_coordinate(z, pair, turn), R), pair, turn) for pair in pairs for turn in TURNS]
     if not cuts:
         return sides
-    gain, across, pair, turn = max(cuts, key=_gain)
+    gain, across, pair, turn = max(cuts, key=_cut_gain)
     if gain <= best:
         return sides
     line, along = np.zeros(z.shape[1]), np.eye(z.shape[1])
@@ -237,7 +237,7 @@ def _best_cut(z: Reals, R: Reals, pairs: list[Pair]) -> Reals:
         for column in along:
             for angle in (step, -step):
                 turned = math.cos(angle) * line + math.sin(angle) * column
-                more, moved = _cut(z @ turned, R)
+                more, moved = _column_cut(z @ turned, R)
                 if more > gain:
                     gain, across, line = more, moved, turned
     return across
@@ -259,10 +259,10 @@ def _best_product_of_cuts(z: Reals, R: Reals) -> Reals:
     one, other = best // columns.size, best % columns.size
     left, right = sides[:, one], sides[:, other]
     for _ in range(CUT_MOVES):
-        _, left = _cut(z[:, columns[one]], R * right[:, None])
-        _, right = _cut(z[:, columns[other]], R * left[:, None])
+        _, left = _column_cut(z[:, columns[one]], R * right[:, None])
+        _, right = _column_cut(z[:, columns[other]], R * left[:, None])
     return np.asarray(left * right)
 
 
-def _gain(cut: tuple[Any, ...]) -> float:
+def _cut_gain(cut: tuple[Any, ...]) -> float:
     return float(cut[0])

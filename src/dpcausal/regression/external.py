@@ -73,7 +73,7 @@ def quiet_copy(estimator: Any) -> Any:
     from sklearn.base import clone
 
     copy = clone(estimator)
-    for part in _parts(copy):
+    for part in _estimator_parts(copy):
         part.set_params(**{name: QUIET[name] for name in part.get_params(deep=False) if name in QUIET})
         # Callbacks are kept by reference, and are handed the rows.
         getattr(part, "__dict__", {}).pop("_skl_callbacks", None)
@@ -93,7 +93,7 @@ def with_seed(estimator: Any, generator: PublicGenerator) -> Any:
     return model.set_params(**seeds)
 
 
-def _parts(estimator: Any) -> list[Any]:
+def _estimator_parts(estimator: Any) -> list[Any]:
     estimators, left = [], [estimator]
     while left:
         value = left.pop()
@@ -129,18 +129,18 @@ _limits: list[Any] = []
 """The number of threads belongs to the process: the first to come in sets it, the last to leave puts it back."""
 
 
-def _renew() -> None:
+def _renew_controller() -> None:
     global _changing
     _changing = threading.Lock()  # whoever held it, or was inside, is not in a forked child
     _inside.clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew)
+    os.register_at_fork(after_in_child=_renew_controller)
 
 
 @lru_cache(maxsize=1)
-def _controller() -> Any:
+def _thread_controller() -> Any:
     # Only libraries that are loaded already are found, so SciPy's own BLAS must be.
     import scipy.linalg  # noqa: F401
     from threadpoolctl import ThreadpoolController
@@ -156,7 +156,7 @@ def one_thread() -> Iterator[None]:
         with _changing:
             _inside.add(here)
             if not _limits:
-                _limits.append(_controller().limit(limits=1, user_api="blas"))
+                _limits.append(_thread_controller().limit(limits=1, user_api="blas"))
         yield
     finally:
         with _changing:

@@ -30,12 +30,14 @@ def ridge_solution(system: Reals, right: Reals, ridge: float) -> Reals:
 
     system[np.diag_indices(len(system))] += ridge
     try:
-        return finite(cho_solve(cho_factor(system, lower=True, check_finite=False), right, check_finite=False))
+        return with_finite_values(
+            cho_solve(cho_factor(system, lower=True, check_finite=False), right, check_finite=False)
+        )
     except LinAlgError:  # only values beyond floating-point products come here
         return np.zeros(right.shape)
 
 
-def finite(values: Reals) -> Reals:
+def with_finite_values(values: Reals) -> Reals:
     return np.where(np.isfinite(values), values, 0.0)
 
 
@@ -142,7 +144,7 @@ class Predictor(ProcessLocal):
                 for start in range(0, values.size, CHUNK_ROWS):
                     part = slice(start, start + CHUNK_ROWS)
                     predictions[part] = gaussian_kernel(values[part], self.anchors, self.width) @ self.weights
-        return np.clip(finite(predictions), self.lower, self.upper)
+        return np.clip(with_finite_values(predictions), self.lower, self.upper)
 
 
 def gaussian_kernel(left: Reals, right: Reals, width: float) -> Reals:
@@ -196,7 +198,7 @@ def leave_one_out(
         if n <= EXACT_ROWS:
             inverse = ridge_solution(gaussian_kernel(x, x, width), np.eye(n), alpha)
             # I − H = α (K + αI)⁻¹, so α cancels in the ratio.
-            return finite((inverse @ y) / inverse.diagonal())
+            return with_finite_values((inverse @ y) / inverse.diagonal())
         features = _random_features(width, generator)
         places, index = features.places(x)
         system, moments = _normal_equations(features, places, index, y)
@@ -211,7 +213,7 @@ def leave_one_out(
         for part, rows in features.chunks(places):
             predictions[part] = rows @ weights
             leverage[part] = np.square(rows @ whiten).sum(axis=1)
-        return finite((y - predictions[index]) / (1 - leverage[index]))
+        return with_finite_values((y - predictions[index]) / (1 - leverage[index]))
 
 
 def tune(x: Reals, y: Reals, *, widths: Sequence[float] = WIDTHS, alphas: Sequence[float] = ALPHAS) -> Setting:

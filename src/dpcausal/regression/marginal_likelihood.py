@@ -105,12 +105,12 @@ class Learnt:
 
     def leaving(self) -> Callable[[Reals], Reals]:
         """Return the function that gives the residuals of columns of rows given the terms."""
-        B = _together(self.terms, self.weights, len(self.U))
+        B = _joint_features(self.terms, self.weights, len(self.U))
         inner = np.linalg.inv(B.T @ B + self.noise * np.eye(B.shape[1]))
         return lambda rows: np.asarray(rows - B @ (inner @ (B.T @ rows)))
 
     def evidence(self) -> float:
-        B = _together(self.terms, self.weights, len(self.U))
+        B = _joint_features(self.terms, self.weights, len(self.U))
         inner = B.T @ B + self.noise * np.eye(B.shape[1])
         explained = B.T @ self.U
         misfit = float((self.U**2).sum() - (explained * np.linalg.solve(inner, explained)).sum()) / self.noise
@@ -118,7 +118,7 @@ class Learnt:
         return float(-0.5 * (self.U.shape[1] * spread + misfit))
 
     def side(self) -> SideFit:
-        return _side_fit(_together(self.terms, self.weights, len(self.U)), self.U)
+        return _side_fit(_joint_features(self.terms, self.weights, len(self.U)), self.U)
 
 
 def max_likelihood_kernel(columns: Columns, slopes: list[Learnt], together: Reals) -> list[Learnt]:
@@ -162,7 +162,7 @@ def _likely_terms(terms: Sequence[Reals], scores: Reals, least: float = LEAST_SC
     return [terms[place] for place in order if scores[place] > least]
 
 
-def _together(terms: Sequence[Reals], weights: Reals, n: int) -> Reals:
+def _joint_features(terms: Sequence[Reals], weights: Reals, n: int) -> Reals:
     weighted = [term * weight**0.5 for term, weight in zip(terms, weights, strict=True) if weight > 0]
     return np.hstack(weighted) if weighted else np.empty((n, 0))
 

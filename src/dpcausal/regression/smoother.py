@@ -97,7 +97,7 @@ def smooth(given: Given, responses: Reals, shape: Shape, generator: PublicGenera
     z, levels = standardised(given.numbers), given.levels
     if shape == "isotropic":
         z, levels = _with_indicators(z, levels), np.empty((n, 0), dtype=np.int64)
-    width = _width(given.numbers.shape[1] + given.levels.shape[1], shape)
+    width = _usual_width(given.numbers.shape[1] + given.levels.shape[1], shape)
     exact = _has_few_rows(n, z.shape[1], shape)
     if not exact:
         width = _kernel_width(z, levels, width, shape, U, generator)
@@ -123,7 +123,7 @@ def smooth(given: Given, responses: Reals, shape: Shape, generator: PublicGenera
 
 
 def _has_few_rows(n: int, numbers: int, shape: Shape) -> bool:
-    return n <= max(EXACT_ROWS, _pairs(numbers, shape) * numbers if shape == "additive" else 0)
+    return n <= max(EXACT_ROWS, _pair_count(numbers, shape) * numbers if shape == "additive" else 0)
 
 
 def _unexplained_share(U: Reals, projected: Reals, values: Reals) -> float:
@@ -155,11 +155,11 @@ def _kernel_width(
     return best
 
 
-def _width(columns: int, shape: Shape) -> float:
+def _usual_width(columns: int, shape: Shape) -> float:
     return WIDTH * math.sqrt(columns) if shape == "isotropic" else WIDTH
 
 
-def _pairs(numbers: int, shape: Shape) -> int:
+def _pair_count(numbers: int, shape: Shape) -> int:
     d = max(numbers, 1)
     return 3 * PAIRS if shape == "isotropic" else min(max(LEAST_PAIRS, PAIRS // d), max(4, MOST_PAIRS // d))
 
@@ -207,7 +207,7 @@ class _Features:
         self.z, self.levels = z, levels
         d = z.shape[1]
         together = shape == "isotropic"
-        self.pairs = _pairs(d, shape)
+        self.pairs = _pair_count(d, shape)
         groups = [np.arange(d)] if together else [np.array([k]) for k in range(d)]
         self.groups = [(group, generator.standard_normal((group.size, self.pairs)) / width) for group in groups]
         # The codes that occur; a level that does not occur would have no weight.

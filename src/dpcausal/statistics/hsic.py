@@ -75,7 +75,7 @@ def hsic(
     widths = checked_positive("width_x", width_x), checked_positive("width_y", width_y)
     rates = [step(interval) / width for interval, width in zip(intervals, widths, strict=True)]
     pairs, rows, total_x, total_y = kernel.sums(
-        _codes(columns[0], intervals[0]), _codes(columns[1], intervals[1]), rates[0], rates[1]
+        _grid_places(columns[0], intervals[0]), _grid_places(columns[1], intervals[1]), rates[0], rates[1]
     )
     # In fractions: this difference of nearly equal numbers adds no error of its own.
     value = (pairs - 2 * rows / m + total_x * total_y / m**2) / m**2
@@ -105,7 +105,7 @@ def _sensitivity(bound: Fraction, proof: str, unit: Unit) -> Sensitivity:
     return Sensitivity(bound, Norm.ABSOLUTE, Relation.REPLACE_ONE, proof, unit)
 
 
-def _codes(values: Column, interval: Interval) -> Codes:
+def _grid_places(values: Column, interval: Interval) -> Codes:
     """Return each record's place on the grid 0, …, STEPS: a map of single records, so neighbours stay neighbours."""
     lower, upper = interval
     known = np.where(np.isnan(values), lower + (upper - lower) / 2, values)

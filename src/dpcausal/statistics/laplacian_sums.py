@@ -54,7 +54,7 @@ def _exponential_tables(rate: Fraction) -> Pairs:
         if power > FLUSH:
             binary[bit, 0] = float(power)
             binary[bit, 1] = float(PRECISION.subtract(power, Decimal(float(power))))
-    tables: Pairs = _tables(binary)
+    tables: Pairs = _pair_tables(binary)
     tables.setflags(write=False)
     return tables
 
@@ -86,7 +86,7 @@ def _fused(_context: Any, a: Any, b: Any, c: Any) -> Any:
 
 
 @_inner
-def _times(ah: float, al: float, bh: float, bl: float) -> tuple[float, float]:
+def _pair_product(ah: float, al: float, bh: float, bl: float) -> tuple[float, float]:
     product = ah * bh
     rest = _fused(al, bh, _fused(ah, bl, _fused(ah, bh, -product)))
     high = product + rest
@@ -103,7 +103,7 @@ def _plus(ah: float, al: float, bh: float, bl: float) -> tuple[float, float]:
 
 
 @_compiled
-def _tables(binary: Pairs) -> Pairs:
+def _pair_tables(binary: Pairs) -> Pairs:
     tables = np.zeros((DIGITS, 1 << DIGIT_BITS, 2))
     for digit in range(DIGITS):
         tables[digit, 0, 0] = 1.0
@@ -111,21 +111,21 @@ def _tables(binary: Pairs) -> Pairs:
             bh, bl = binary[digit * DIGIT_BITS + bit]
             tables[digit, 1 << bit, 0], tables[digit, 1 << bit, 1] = bh, bl
             for k in range(1, 1 << bit):
-                vh, vl = _times(tables[digit, k, 0], tables[digit, k, 1], bh, bl)
+                vh, vl = _pair_product(tables[digit, k, 0], tables[digit, k, 1], bh, bl)
                 tables[digit, (1 << bit) + k, 0], tables[digit, (1 << bit) + k, 1] = vh, vl
     return tables
 
 
 @_inner
-def _decay(gap: int, tables: Pairs) -> tuple[float, float]:
+def _pair_decay(gap: int, tables: Pairs) -> tuple[float, float]:
     digit = gap & 1023
     vh, vl = tables[0, digit, 0], tables[0, digit, 1]
     digit = (gap >> 10) & 1023
     if digit:
-        vh, vl = _times(vh, vl, tables[1, digit, 0], tables[1, digit, 1])
+        vh, vl = _pair_product(vh, vl, tables[1, digit, 0], tables[1, digit, 1])
     digit = gap >> 20
     if digit:
-        vh, vl = _times(vh, vl, tables[2, digit, 0], tables[2, digit, 1])
+        vh, vl = _pair_product(vh, vl, tables[2, digit, 0], tables[2, digit, 1])
     return vh, vl
 
 
@@ -136,15 +136,15 @@ def _row_sums(values: Codes, tables: Pairs) -> Pairs:
     vh, vl = 1.0, 0.0
     rows[0, 0], rows[0, 1] = vh, vl
     for i in range(1, m):
-        fh, fl = _decay(values[i] - values[i - 1], tables)
-        vh, vl = _times(vh, vl, fh, fl)
+        fh, fl = _pair_decay(values[i] - values[i - 1], tables)
+        vh, vl = _pair_product(vh, vl, fh, fl)
         vh, vl = _plus(vh, vl, 1.0, 0.0)
         rows[i, 0], rows[i, 1] = vh, vl
     vh, vl = 0.0, 0.0
     for i in range(m - 2, -1, -1):
-        fh, fl = _decay(values[i + 1] - values[i], tables)
+        fh, fl = _pair_decay(values[i + 1] - values[i], tables)
         vh, vl = _plus(vh, vl, 1.0, 0.0)
-        vh, vl = _times(vh, vl, fh, fl)
+        vh, vl = _pair_product(vh, vl, fh, fl)
         rows[i, 0], rows[i, 1] = _plus(rows[i, 0], rows[i, 1], vh, vl)
     return rows
 
@@ -183,16 +183,16 @@ def _pair_sum(x: Codes, keys: Codes, x_tables: Pairs, y_tables: Pairs) -> tuple[
                     j += 1
                 target[k] = key
                 y = key >> 32
-                fh, fl = _decay(y - here, y_tables)
+                fh, fl = _pair_decay(y - here, y_tables)
                 here = y
-                wh, wl = _decay(abs(pivot - x[key & 0xFFFFFFFF]), x_tables)
-                ah, al = _times(ah, al, fh, fl)
-                bh, bl = _times(bh, bl, fh, fl)
+                wh, wl = _pair_decay(abs(pivot - x[key & 0xFFFFFFFF]), x_tables)
+                ah, al = _pair_product(ah, al, fh, fl)
+                bh, bl = _pair_product(bh, bl, fh, fl)
                 if from_left:
-                    ph, pl = _times(wh, wl, bh, bl)
+                    ph, pl = _pair_product(wh, wl, bh, bl)
                     ah, al = _plus(ah, al, wh, wl)
                 else:
-                    ph, pl = _times(wh, wl, ah, al)
+                    ph, pl = _pair_product(wh, wl, ah, al)
                     bh, bl = _plus(bh, bl, wh, wl)
                 ch, cl = _plus(ch, cl, ph, pl)
             th, tl = _plus(th, tl, ch, cl)
@@ -209,7 +209,7 @@ def _sums(x: Codes, keys: Codes, x_tables: Pairs, y_tables: Pairs) -> Pairs:
     rh, rl, xh, xl, yh, yl = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(keys.size):
         rank = ordered[k] & 0xFFFFFFFF
-        ph, pl = _times(x_rows[rank, 0], x_rows[rank, 1], y_rows[k, 0], y_rows[k, 1])
+        ph, pl = _pair_product(x_rows[rank, 0], x_rows[rank, 1], y_rows[k, 0], y_rows[k, 1])
         rh, rl = _plus(rh, rl, ph, pl)
         xh, xl = _plus(xh, xl, x_rows[k, 0], x_rows[k, 1])
         yh, yl = _plus(yh, yl, y_rows[k, 0], y_rows[k, 1])

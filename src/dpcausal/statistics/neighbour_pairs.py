@@ -40,7 +40,7 @@ def pair_sums(
     """
     order = z_order(z, cells, keys, complete)
     x, y, cells = x[order], y[order], cells[order]
-    before, after = _reaches(cells, k, ends)
+    before, after = _pair_reaches(cells, k, ends)
     signed = untied = 0
     for lag in range(1, k + 1):
         close = (before[:-lag] >= lag) & (after[lag:] >= lag)
@@ -60,7 +60,7 @@ def z_order(z: Reals, cells: Integers, keys: Integers, complete: npt.NDArray[np.
     return order[np.argsort(cells[order], kind="stable")]
 
 
-def _reaches(cells: Integers, k: int, ends: int) -> tuple[Integers, Integers]:
+def _pair_reaches(cells: Integers, k: int, ends: int) -> tuple[Integers, Integers]:
     first = np.flatnonzero(np.diff(cells, prepend=-1))
     sizes = np.diff(first, append=cells.size)
     places = np.arange(cells.size, dtype=np.int64)
@@ -77,7 +77,7 @@ def _signs(values: Reals, lag: int) -> npt.NDArray[np.int8]:
 def pair_counts(n: int, k: int, ends: int = ENDS) -> tuple[int, int]:
     """Return N, the pairs of one cell of n rows, and D = Σ_i deg_i (deg_i − 1), deg_i those of row i."""
     few = min(n, (2 * ends + 4) * k)
-    before, after = _reaches(np.zeros(few, dtype=np.int64), k, ends)
+    before, after = _pair_reaches(np.zeros(few, dtype=np.int64), k, ends)
     degrees = np.zeros(few, dtype=np.int64)
     for lag in range(1, min(k, few - 1) + 1):
         close = (before[:-lag] >= lag) & (after[lag:] >= lag)
@@ -103,14 +103,14 @@ def null_variance(n: int, k: int, untied: float | None = None, ends: int = ENDS)
 
 def signed_sensitivity(k: int, unit: Unit = Unit.ROW) -> Sensitivity:
     """Return the sensitivity of K: 6k."""
-    return Sensitivity(6 * _checked(k), Norm.ABSOLUTE, Relation.REPLACE_ONE, "neighbour-pairs", unit)
+    return Sensitivity(6 * _checked_count(k), Norm.ABSOLUTE, Relation.REPLACE_ONE, "neighbour-pairs", unit)
 
 
 def untied_sensitivity(k: int, unit: Unit = Unit.ROW) -> Sensitivity:
-    return Sensitivity(3 * _checked(k), Norm.ABSOLUTE, Relation.REPLACE_ONE, "untied-pairs", unit)
+    return Sensitivity(3 * _checked_count(k), Norm.ABSOLUTE, Relation.REPLACE_ONE, "untied-pairs", unit)
 
 
-def _checked(k: int) -> int:
+def _checked_count(k: int) -> int:
     if not 1 <= k <= MOST_NEIGHBOURS:
         raise ParameterError(f"neighbours must be a whole number between 1 and {MOST_NEIGHBOURS}")
     return k

@@ -26,7 +26,7 @@ def kendall_numerator(x: Column, y: Column) -> int:
     starts = np.flatnonzero(np.concatenate(([True], both_sorted[1:] != both_sorted[:-1])))
     # Sorted by x, then y, pairs tied in x ascend in y; a stable sort keeps pairs tied in y in place: neither is
     # an inversion, so the inversions are the discordant pairs.
-    discordant = _inversions(np.argsort(y_codes[order], kind="stable"))
+    discordant = _inversion_count(np.argsort(y_codes[order], kind="stable"))
     untied = pairs_of(m) - _tied_pairs(x_counts) - _tied_pairs(y_counts) + _tied_pairs(np.diff(starts, append=m))
     return untied - 2 * discordant
 
@@ -52,7 +52,7 @@ def _tied_pairs(counts: npt.NDArray[np.int64]) -> int:
     return int(np.sum(counts * (counts - 1) // 2))
 
 
-def _inversions(permutation: npt.NDArray[np.int64]) -> int:
+def _inversion_count(permutation: npt.NDArray[np.int64]) -> int:
     """Return the number of inversions of a permutation of 0, …, m−1 in O(m log m), without a loop over records.
 
     From the highest bit down, numbers are split stably by the bit; a pair counts at the first bit where it differs.

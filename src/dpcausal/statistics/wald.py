@@ -26,7 +26,7 @@ Strength = tuple[int, float]
 """Degrees of freedom and non-centrality λ of the test of a pair that is associated."""
 
 
-def of_levels(a: int, b: int, n: int, variance: float, link: float) -> Strength:
+def strength_of_levels(a: int, b: int, n: int, variance: float, link: float) -> Strength:
     """Return λ = n² φ² / (n + v a b),  φ² = V² (min(a, b) − 1), at even margins of Cramér's V and noise v in a cell."""
     return (a - 1) * (b - 1), n**2 * link**2 * (min(a, b) - 1) / (n + variance * a * b)
 
@@ -78,7 +78,7 @@ class Residuals(NamedTuple):
 
     def terms(self) -> Reals:
         terms = np.zeros(self.usable.size)
-        terms[self.usable] = quadratic(self.residual, self.covariance)
+        terms[self.usable] = quadratic_form(self.residual, self.covariance)
         return terms
 
     def pooled(self, copies: int = 1) -> Reals:
@@ -88,7 +88,7 @@ class Residuals(NamedTuple):
         place = np.tile(np.arange(copies), strata)[self.usable]
         np.add.at(sums, place, self.weight[:, None] * self.residual)
         np.add.at(spreads, place, self.weight[:, None, None] ** 2 * self.covariance)
-        return quadratic(sums, spreads + 1e-9 * np.eye(width))
+        return quadratic_form(sums, spreads + 1e-9 * np.eye(width))
 
 
 def wald_residuals(counts: Reals, variance: float) -> Residuals | None:
@@ -102,14 +102,14 @@ def wald_residuals(counts: Reals, variance: float) -> Residuals | None:
         own = (totals * a * (1 - a) * b * (1 - b))[:, None, None]
         covariance = own + (RIDGE + variance * (a**2 + (1 - a) ** 2) * (b**2 + (1 - b) ** 2))[:, None, None]
     else:
-        (dx, lx), (dy, ly) = _factors(px), _factors(py)
+        (dx, lx), (dy, ly) = _basis_factors(px), _basis_factors(py)
         own = totals[:, None, None] * _kron(dx, dy)
         covariance = own + variance * _kron(lx, ly) + RIDGE * np.eye(vectors.shape[1])
     weight = np.trace(own, axis1=1, axis2=2) / np.trace(covariance, axis1=1, axis2=2)
     return Residuals(which, vectors, covariance, weight)
 
 
-def quadratic(vectors: Reals, matrices: Reals) -> Reals:
+def quadratic_form(vectors: Reals, matrices: Reals) -> Reals:
     if vectors.shape[1] == 1:
         return np.asarray(vectors[:, 0] ** 2 / matrices[:, 0, 0])
     return np.asarray((vectors * np.linalg.solve(matrices, vectors[:, :, None])[:, :, 0]).sum(axis=1))
@@ -145,13 +145,13 @@ def _correlated_tests(counts: Reals, factors: Reals) -> Iterator[Wald]:
     stacked = np.ascontiguousarray(np.moveaxis(counts, 3, 1)).reshape(-1, *counts.shape[1:3])
     noise = np.moveaxis(factors, 3, 1).reshape(*stacked.shape, -1)
     totals = stacked.sum(axis=(1, 2))
-    px, py = shares(stacked.sum(axis=2)), shares(stacked.sum(axis=1))
+    px, py = level_shares(stacked.sum(axis=2)), level_shares(stacked.sum(axis=1))
     residual = (stacked - totals[:, None, None] * px[:, :, None] * py[:, None, :])[:, :-1, :-1].reshape(tests, -1)
     # L applied along both axes: subtract p times the sum.
     moved = noise - px[:, :, None, None] * noise.sum(axis=1, keepdims=True)
     moved = moved - py[:, None, :, None] * moved.sum(axis=2, keepdims=True)
     moved = moved[:, :-1, :-1].reshape(*residual.shape, -1)
-    blocks = (totals[:, None, None] * _kron(_factors(px)[0], _factors(py)[0])).reshape(tests, strata, -1)
+    blocks = (totals[:, None, None] * _kron(_basis_factors(px)[0], _basis_factors(py)[0])).reshape(tests, strata, -1)
     width = residual.shape[1] // strata
     covariance = moved @ moved.swapaxes(1, 2) + RIDGE * np.eye(residual.shape[1])
     for place in range(strata):
@@ -168,17 +168,17 @@ def _usable(counts: Reals, variance: float) -> tuple[npt.NDArray[np.bool_], Real
         return None
     stacked = np.moveaxis(counts[:, :, usable], -1, 0)
     totals = stacked.sum(axis=(1, 2))
-    px, py = shares(stacked.sum(axis=2)), shares(stacked.sum(axis=1))
+    px, py = level_shares(stacked.sum(axis=2)), level_shares(stacked.sum(axis=1))
     return usable, totals, px, py, (stacked - totals[:, None, None] * px[:, :, None] * py[:, None, :])[:, :-1, :-1]
 
 
-def shares(sums: Reals) -> Reals:
+def level_shares(sums: Reals) -> Reals:
     """Return shares of the levels, each at least one record's worth, so that no variance is 0."""
     floored = np.maximum(sums, 1.0)
     return np.asarray(floored / floored.sum(axis=1, keepdims=True))
 
 
-def _factors(p: Reals) -> tuple[Reals, Reals]:
+def _basis_factors(p: Reals) -> tuple[Reals, Reals]:
     levels = p.shape[1]
     eye = np.eye(levels)
     d = p[:, :, None] * eye - p[:, :, None] * p[:, None, :]

@@ -60,16 +60,16 @@ def names_of(data: str | PathLike[str], header: bool = False) -> list[str]:
     return names
 
 
-def declared(answer: str) -> dict[str, Any] | None:
+def declaration_of(answer: str) -> dict[str, Any] | None:
     """Return the declaration that an answer means; ``None`` leaves the column out.
 
     Examples
     --------
-    >>> declared("0..110"), declared("m/f"), declared("0, 1"), declared("")
+    >>> declaration_of("0..110"), declaration_of("m/f"), declaration_of("0, 1"), declaration_of("")
     ({'lower': 0.0, 'upper': 110.0}, {'levels': ['m', 'f']}, {'levels': [0, 1]}, None)
-    >>> declared("0-110; cuts 18, 40; missing 999, .")
+    >>> declaration_of("0-110; cuts 18, 40; missing 999, .")
     {'lower': 0.0, 'upper': 110.0, 'cuts': [18, 40], 'missing': [999, '.']}
-    >>> declared("2019-01-01 to 2019-12-31; by month")["period"]
+    >>> declaration_of("2019-01-01 to 2019-12-31; by month")["period"]
     'month'
     """
     text, *more = (part.strip() for part in answer.split(";"))

@@ -48,9 +48,9 @@ def lines_of(text: str) -> dict[Place, int]:
     for number, line in enumerate(text.splitlines(), start=1):
         header, key = HEADER.match(line), KEY.match(line)
         if key is not None:
-            lines.setdefault((*table, *_names(key[1])), number)
-        elif header is not None and _names(header[2]):
-            table = _names(header[2])
+            lines.setdefault((*table, *_place_names(key[1])), number)
+        elif header is not None and _place_names(header[2]):
+            table = _place_names(header[2])
             if header[1] == "[[":
                 arrays[table] += 1
                 table = (*table, arrays[table] - 1)
@@ -64,7 +64,7 @@ def line_of(place: Place, lines: dict[Place, int]) -> int | None:
     return lines.get(place)
 
 
-def _names(dotted: str) -> Place:
+def _place_names(dotted: str) -> Place:
     try:
         nested = tomllib.loads(f"{dotted} = 0")
     except tomllib.TOMLDecodeError:
@@ -81,7 +81,7 @@ ONE_TEXT = "constrained-str"
 Text = Annotated[str, StringConstraints(min_length=1, max_length=200, strip_whitespace=True)]
 
 
-def _amount(value: object) -> float | Fraction:
+def _checked_amount(value: object) -> float | Fraction:
     if isinstance(value, str):
         return written_amount(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
@@ -89,7 +89,7 @@ def _amount(value: object) -> float | Fraction:
     return value
 
 
-Amount = Annotated[Any, PlainValidator(_amount), WithJsonSchema({"type": ["number", "string"]})]
+Amount = Annotated[Any, PlainValidator(_checked_amount), WithJsonSchema({"type": ["number", "string"]})]
 
 
 class Part(BaseModel):

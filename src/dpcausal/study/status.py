@@ -236,7 +236,7 @@ def status_of(
         return QuestionStatus(question, state, cached.other_data, answer=cached.answer, **fields)
     if call.key in counted and not refresh:
         return QuestionStatus(question, TO_ASK, f"with {counted[call.key]}, the same question", **fields)
-    why = None if trial is None else _refusal(call, trial)
+    why = None if trial is None else _budget_refusal(call, trial)
     if why is not None:
         state = BEYOND if isinstance(why, BudgetExceededError) else CANNOT
         return QuestionStatus(question, state, why.message("toml"), error=why, **fields)
@@ -256,7 +256,7 @@ def simulated_ledger(ledger: Ledger | None, trial: Ledger) -> Ledger:
     return trial
 
 
-def _refusal(call: DryRunStop, trial: Ledger) -> DpCausalError | None:
+def _budget_refusal(call: DryRunStop, trial: Ledger) -> DpCausalError | None:
     question = call.plans[0].question
     try:
         trial.charge(call.loss, task=call.task, unit=question.unit, unit_column=question.unit_column,

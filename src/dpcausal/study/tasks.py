@@ -73,7 +73,9 @@ def ask(question: QuestionPart, subject: Table | Panel, refresh: bool = False) -
         for column, arguments in parse_predicates(question.where):
             subject = subject.where(column, **arguments)
     parameters = inspect.signature(function).parameters
-    arguments = {_python_name(name, parameters): _value(name, value) for name, value in question.arguments.items()}
+    arguments = {
+        _python_name(name, parameters): _argument_value(name, value) for name, value in question.arguments.items()
+    }
     if "method" in parameters:
         arguments["method"] = method_of(question)
     return function(subject, **arguments, loss=question.loss(), refresh=refresh)
@@ -84,7 +86,7 @@ def _python_name(name: str, parameters: Any) -> str:
     return other if name not in parameters and other in parameters else name
 
 
-def _value(name: str, value: Any) -> Any:
+def _argument_value(name: str, value: Any) -> Any:
     if name == "knowledge":
         if not isinstance(value, dict) or set(value) - {"forbidden", "required", "tiers"}:
             raise ParameterError("knowledge holds forbidden, required and tiers")

@@ -131,7 +131,7 @@ class Wording:
         kind = "effect" if self.design == "randomised" else "difference"
         form = QUESTIONS.get(f"{task} {kind}", QUESTIONS.get(task))
         if form is None:
-            listed = ", ".join(f"{name} {_listed(value)}" for name, value in arguments.items())
+            listed = ", ".join(f"{name} {_value_text(value)}" for name, value in arguments.items())
             return f"{task.replace('_', ' ')}: {listed}{inside}"
         named = {ALSO.get(name, name): value for name, value in arguments.items() if value}
         values = {"columns": "the columns", "cutoff": str(arguments.get("cutoff"))}
@@ -141,7 +141,7 @@ class Wording:
 
     def short(self, question: QuestionPart) -> str:
         """Return what a question is about, in a few words and the columns' own names."""
-        names = {ALSO.get(name, name): _listed(value) for name, value in question.arguments.items()}
+        names = {ALSO.get(name, name): _value_text(value) for name, value in question.arguments.items()}
         by = f", by {names['groups']}" if names.get("groups") else ""
         form = SHORT.get(question.task, question.task.replace("_", " "))
         return form.format_map(names) + (by if question.task == "effect" else "")
@@ -245,7 +245,7 @@ class Wording:
         pair = f"{self.listed(answer.x)} and {self.listed(answer.y)}"
         p = f" ({p_text(answer.pvalue)})" if answer.pvalue is not None else ""
         if answer.decision == "dependent":
-            return f"{pair[0].upper()}{pair[1:]} are {_sign(answer)}associated{given}{p}."
+            return f"{pair[0].upper()}{pair[1:]} are {_sign_word(answer)}associated{given}{p}."
         return f"No association between {pair}{given} was detected{p}. This is not evidence of independence."
 
     def graph_sentence(self, answer: Discovery) -> str:
@@ -269,7 +269,9 @@ class Wording:
             return rows
         if isinstance(answer, Independence):
             detected = answer.decision == "dependent"
-            text = f"Yes{f', {_sign(answer).strip()}' if _sign(answer) else ''}" if detected else "Not detected"
+            text = (
+                f"Yes{f', {_sign_word(answer).strip()}' if _sign_word(answer) else ''}" if detected else "Not detected"
+            )
             return [Finding(title, text, "–", p_text(answer.pvalue))]
         if isinstance(answer, Direction):
             return [Finding(title, answer.answer(), "–", "Inconclusive" if answer.cause is None else "Weak by design")]
@@ -278,7 +280,7 @@ class Wording:
         return [Finding(title, self.conclusions(question, answer)[0])]
 
 
-def _sign(answer: Independence) -> str:
+def _sign_word(answer: Independence) -> str:
     if answer.method not in SIGNED or len(answer.x) != 1 or len(answer.y) != 1:
         return ""
     return "negatively " if answer.statistic < 0 else "positively "
@@ -360,7 +362,7 @@ def public_text(items: Iterable[str]) -> str:
     return ", ".join([*columns, *others])
 
 
-def sources(proofs: tuple[str, ...]) -> list[str]:
+def proof_sources(proofs: tuple[str, ...]) -> list[str]:
     """Return the references that the proofs' pages name, each once; not those that are this library's own."""
     known, listed = claims(), list[str]()
     for proof in proofs:
@@ -373,5 +375,5 @@ def sources(proofs: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(listed))
 
 
-def _listed(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return ", ".join(str(part) for part in value) if isinstance(value, (list, tuple)) else str(value)

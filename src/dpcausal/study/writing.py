@@ -10,9 +10,9 @@ from dpcausal.errors import ParameterError
 
 def write_new(path: Path, text: str) -> None:
     """Write a file that is not there yet, and on the disk; a ParameterError where it is, or cannot be written."""
-    with _faults(path):
+    with _as_study_errors(path):
         try:
-            _write(path, text)
+            _write_to_disk(path, text)
         except FileExistsError:
             raise
         except OSError:
@@ -26,13 +26,13 @@ def replace_files(texts: Mapping[Path, str]) -> None:
     parts: dict[Path, Path] = {}
     try:
         for path, text in texts.items():
-            with _faults(path):
+            with _as_study_errors(path):
                 place = Path(os.path.realpath(path))
                 parts[place] = part = place.with_name(f".{place.name[:200]}.{os.getpid()}")
                 part.unlink(missing_ok=True)
-                _write(part, text)
+                _write_to_disk(part, text)
         for place, part in parts.items():
-            with _faults(place):
+            with _as_study_errors(place):
                 part.replace(place)
     finally:
         for part in parts.values():
@@ -58,7 +58,7 @@ def one_at_a_time(path: Path, waits: Callable[[], None]) -> Iterator[None]:
         yield
 
 
-def _write(path: Path, text: str) -> None:
+def _write_to_disk(path: Path, text: str) -> None:
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "w", encoding="utf-8", newline="") as file:
         file.write(text)
         file.flush()
@@ -66,7 +66,7 @@ def _write(path: Path, text: str) -> None:
 
 
 @contextmanager
-def _faults(path: Path) -> Iterator[None]:
+def _as_study_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except FileExistsError:

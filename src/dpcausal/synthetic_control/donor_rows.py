@@ -74,15 +74,15 @@ def within_radius(rows: Integers, radius: int) -> Integers:
     cutting towards 0 shortens.
     """
     squared = squared_lengths(rows)
-    return np.where((squared > radius * radius)[:, None], _shrunk(rows, squared, radius), rows)
+    return np.where((squared > radius * radius)[:, None], _shrunk_rows(rows, squared, radius), rows)
 
 
 def at_length(rows: Integers, length: int) -> Integers:
     """Return the directions of rows: each of at most ``length``, and nearly that; a row of zeros stays."""
-    return _shrunk(rows, squared_lengths(rows), length)
+    return _shrunk_rows(rows, squared_lengths(rows), length)
 
 
-def _shrunk(rows: Integers, squared: Integers, length: int) -> Integers:
+def _shrunk_rows(rows: Integers, squared: Integers, length: int) -> Integers:
     factor = length * (1 - 1e-12) / np.sqrt(np.maximum(squared, 1).astype(np.float64))
     return np.trunc(rows * factor[:, None]).astype(np.int64)
 
@@ -118,7 +118,7 @@ class TargetOnlyForecast:
         return self.last_error if self.error is None else self.error
 
 
-def _rule(name: str, past: Reals, ahead: int, places: Reals) -> Reals:
+def _rule_forecast(name: str, past: Reals, ahead: int, places: Reals) -> Reals:
     if name == "last value":
         return np.full(ahead, past[-1])
     if name == "mean" or len(past) < 2:
@@ -173,7 +173,7 @@ def donor_free(past: Reals, ahead: int, places: Reals | None = None) -> TargetOn
     least = NO_ERROR * float(np.abs(past - past[-1]).max())
     return TargetOnlyForecast(
         rule=best,
-        path=_rule(best, past, ahead, at),
+        path=_rule_forecast(best, past, ahead, at),
         error=errors[best] if errors[best] > least else None,
         last_error=errors["last value"] if errors["last value"] > least else UNKNOWN_SCALE,
     )

@@ -39,7 +39,7 @@ FAR = (
 OPEN = "nearly all donors, as released, lie further off than counts were taken, so no width is known"
 
 
-def still(past: Reals) -> bool:
+def is_line(past: Reals) -> bool:
     """Return whether a past is a line, but for rounding: its own changes say nothing of how far a forecast may err."""
     steps = np.diff(past)
     return not len(steps) or float(np.ptp(steps)) <= NO_ERROR * float(np.abs(past - past[-1]).max())
@@ -120,7 +120,7 @@ class SyntheticMethod(Method[Treated]):
         after = question.periods - start
         free = donor_free(past, after, question.places)
         reasons = self._reasons(question, base)
-        if still(past):
+        if is_line(past):
             reasons = reasons[0] or STILL, reasons[1] or STILL
         interval, test = (share * (not reason) for share, reason in zip((INTERVAL, PLACEBO_TEST), reasons, strict=True))
         mixing = MIXING * (len(self.mixtures(free)) > 1 and self.has_placebos)

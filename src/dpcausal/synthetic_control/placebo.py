@@ -117,7 +117,7 @@ def table_sensitivity() -> Sensitivity:
     return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "ratio-table", Unit.DONOR)
 
 
-def losses(candidates: list[Placebos]) -> Integers:
+def prediction_losses(candidates: list[Placebos]) -> Integers:
     """Return Σ ⌊K_i e_i²/(e_i² + 4 s_i²)⌋ for each way to predict: small where donors are predicted well."""
     sums = []
     for placebos in candidates:
@@ -138,11 +138,11 @@ def release_best(candidates: list[Placebos], allotment: CallBudget, loss: Base) 
     """Release the noisy losses of some ways to predict, and return the place of the least."""
     pure = isinstance(loss, PureDP)
     claim = losses_sensitivity(len(candidates), Norm.LINF if pure else Norm.L2)
-    query = Query(losses(candidates), claim, "mixing")
+    query = Query(prediction_losses(candidates), claim, "mixing")
     return int(np.argmin(cube(query, allotment, loss) if pure else gaussian(query, allotment, loss)))  # type: ignore[arg-type]
 
 
-def _mechanism(loss: Base) -> Callable[[Query, CallBudget, Any], Any]:
+def _mechanism_of(loss: Base) -> Callable[[Query, CallBudget, Any], Any]:
     return geometric if isinstance(loss, PureDP) else gaussian
 
 
@@ -227,11 +227,11 @@ def release_reach(
     share = max(0.6, min(coverage, 1 - 3 * deviation))
     if within is None:
         query = Query(count_beyond(placebos, FIRST_RATIO, 1.0), count_sensitivity(), "first ratio count")
-        beyond = _mechanism(losses[0])(query, allotment, losses[0]) / (FULL * total)
+        beyond = _mechanism_of(losses[0])(query, allotment, losses[0]) / (FULL * total)
         within = FIRST_RATIO, min(max(1 - beyond, 1e-3), 1 - 1e-6)
     ratio = within[0] * min(max(law.ratio(share) / law.ratio(within[1]), 1 / FURTHEST), FURTHEST)
     query = Query(count_beyond(placebos, ratio, 1.0), count_sensitivity(), "second ratio count")
-    second = 1 - _mechanism(losses[1])(query, allotment, losses[1]) / (FULL * total)
+    second = 1 - _mechanism_of(losses[1])(query, allotment, losses[1]) / (FULL * total)
     if second < LEAST_HELD:
         return None
     return ratio * law.ratio(law.level(coverage, share, deviation)) / law.ratio(believed_share(second, share))
@@ -248,7 +248,7 @@ def release_pvalue(
     at most the number of donors.
     """
     query = Query(count_beyond(placebos, residual, scale), count_sensitivity(), "placebo count")
-    noisy = int(_mechanism(loss)(query, allotment, loss))
+    noisy = int(_mechanism_of(loss)(query, allotment, loss))
     counts = FULL * np.arange(max(1, min(round(total), len(placebos.weights))) + 1)
     return float(np.mean(_noise_cdf(noisy - counts, loss)))
 

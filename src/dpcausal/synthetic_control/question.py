@@ -220,9 +220,9 @@ class Treated(Question[Any]):
             interval=None if answer.reach is None else (att - answer.reach * half, att + answer.reach * half),
             pvalue=answer.pvalue, donor_free_forecast=free, donor_free_rule=plan.free.rule, observed=observed,
             past=past, past_times=past_times,
-            mixing=answer.mixing, fit=times(path.fit, half), own_fit=times(plan.free.error, half),
-            path_noise=times(path.noise, half), donor_weight=path.weight, loadings=times(path.loadings, half),
-            level=times(path.level, half), covariance=times(path.covariance, half**2),
+            mixing=answer.mixing, fit=in_unit(path.fit, half), own_fit=in_unit(plan.free.error, half),
+            path_noise=in_unit(path.noise, half), donor_weight=path.weight, loadings=in_unit(path.loadings, half),
+            level=in_unit(path.level, half), covariance=in_unit(path.covariance, half**2),
             interval_reason=answer.interval_reason, pvalue_reason=answer.pvalue_reason, coverage=self.coverage,
             method=planned.method.name,
             settings=planned.method.options(), n=panel.n,
@@ -243,7 +243,7 @@ class OneTreated(Treated):
         return answer[0]
 
 
-def times(value: Any, factor: float) -> Any:
+def in_unit(value: Any, factor: float) -> Any:
     """Return a number or an array in another unit; ``None`` stays."""
     return None if value is None else value * factor
 

@@ -21,7 +21,7 @@ from dpcausal.data.curator import profile as module
 from dpcausal.data.curator.profile import STAMP
 from dpcausal.data.curator.suspects import FORMS, likely_forms
 from dpcausal.errors import HiddenAnswerError, ParameterError, SchemaError
-from dpcausal.study.draft import declared
+from dpcausal.study.draft import declaration_of
 
 SCHEMA = dpc.Schema(
     {
@@ -193,8 +193,8 @@ def test_a_panel_takes_a_code_for_no_value() -> None:
 
 
 def test_codes_are_written_in_the_text_of_a_declaration() -> None:
-    assert declared("0..110; missing 999, .") == {"lower": 0.0, "upper": 110.0, "missing": [999, "."]}
-    assert declared("no, yes; missing NA") == {"levels": ["no", "yes"], "missing": ["NA"]}
+    assert declaration_of("0..110; missing 999, .") == {"lower": 0.0, "upper": 110.0, "missing": [999, "."]}
+    assert declaration_of("no, yes; missing NA") == {"levels": ["no", "yes"], "missing": ["NA"]}
 
 
 @pytest.mark.parametrize(("values", "code", "column"), [

@@ -175,11 +175,11 @@ def test_a_scale_that_explains_little_costs_a_forced_choice_nothing() -> None:
     rng = np.random.default_rng(9)
     x = rng.uniform(-1, 1, 300)
     y = np.tanh(2 * x) + 0.3 * rng.standard_normal(300)
-    u, v = lsnm.spread(x, y, generator_from_seed(2))
+    u, v = lsnm.with_unit_spread(x, y, generator_from_seed(2))
     plain = [lsnm.entropy(a) + lsnm.entropy(Spline(a).fit(b)[1]) for a, b in ((u, v), (v, u))]
     assert lsnm.scores(x, y, generator_from_seed(2)) == tuple(plain)
     steep = x + np.exp(2 * x) * 0.4 * rng.standard_normal(300)
-    u, v = lsnm.spread(x, steep, generator_from_seed(2))
+    u, v = lsnm.with_unit_spread(x, steep, generator_from_seed(2))
     assert lsnm.scores(x, steep, generator_from_seed(2))[0] < lsnm.entropy(u) + lsnm.entropy(Spline(u).fit(v)[1]) - 0.08
 
 
@@ -265,11 +265,11 @@ def test_heaps_are_values_that_stick_out_of_their_neighbours() -> None:
 def test_both_columns_are_as_coarse_as_the_coarser_one() -> None:
     rng = np.random.default_rng(4)
     coarse, fine = np.round(2 * rng.standard_normal(200)) / 2, rng.standard_normal(200)
-    x, y = lsnm.spread(coarse, fine, generator_from_seed(1))
+    x, y = lsnm.with_unit_spread(coarse, fine, generator_from_seed(1))
     assert np.std(x) == pytest.approx(1) and np.std(y) == pytest.approx(1) and len(np.unique(y)) == 200
     # A step of half a deviation, and jitter as wide: the finer column moves by up to a step, and is else itself.
     assert 0.05 < np.abs(y - fine / fine.std()).mean() < 0.5 and np.corrcoef(y, fine)[0, 1] > 0.95
-    alone = lsnm.spread(fine, fine**3, generator_from_seed(1))[0]
+    alone = lsnm.with_unit_spread(fine, fine**3, generator_from_seed(1))[0]
     assert alone == pytest.approx((fine - fine.mean()) / fine.std(), abs=1e-12)
 
 

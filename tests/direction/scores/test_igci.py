@@ -9,7 +9,7 @@ from scipy.special import digamma
 
 import dpcausal as dpc
 from dpcausal.direction.scores import igci
-from dpcausal.direction.scores.igci import LEAST_GAP, entropy, from_gaussian, from_uniform, slope
+from dpcausal.direction.scores.igci import LEAST_GAP, from_gaussian, from_uniform, mean_log_slope, spacing_entropy
 from tests.direction.neighbours import ask
 
 RNG = np.random.default_rng
@@ -43,8 +43,8 @@ SAMPLES = {
 def test_entropies_and_slopes_are_those_of_a_loop(kind: str) -> None:
     for seed in range(5):
         x, y = SAMPLES[kind](RNG(seed))
-        assert entropy(x) == pytest.approx(entropy_by_hand(x.tolist()), abs=1e-9)
-        assert slope(x, y) == pytest.approx(slope_by_hand(x.tolist(), y.tolist()), abs=1e-9)
+        assert spacing_entropy(x) == pytest.approx(entropy_by_hand(x.tolist()), abs=1e-9)
+        assert mean_log_slope(x, y) == pytest.approx(slope_by_hand(x.tolist(), y.tolist()), abs=1e-9)
         unit = [(v - min(x)) / (max(x) - min(x)) for v in x.tolist()]
         assert from_uniform(x) == pytest.approx(-entropy_by_hand(unit), abs=1e-9)
         mean = sum(x.tolist()) / len(x)
@@ -68,7 +68,7 @@ def test_the_entropy_of_a_known_law_is_found(law: str) -> None:
     # A spacing's log has variance at most π²/6 + Var(log p) ≤ 3 here; seven standard errors of √(3/100,000), and seeds
     # are fixed.
     sample, exact = LAWS[law]
-    assert entropy(sample(RNG(1), 100_000)) == pytest.approx(exact, abs=7 * math.sqrt(3 / 100_000))
+    assert spacing_entropy(sample(RNG(1), 100_000)) == pytest.approx(exact, abs=7 * math.sqrt(3 / 100_000))
 
 
 def test_a_distribution_is_its_own_reference() -> None:
@@ -81,8 +81,8 @@ def test_a_distribution_is_its_own_reference() -> None:
 def test_the_slope_of_a_parabola_is_the_integral_of_its_logarithm() -> None:
     # ∫₀¹ log 2x dx = log 2 − 1, from midpoints of a grid; the other way it is ∫₀¹ log(1/(2√t)) dt = ½ − log 2.
     x = np.linspace(0, 1, 20_001)
-    assert slope(x, x**2) == pytest.approx(math.log(2) - 1, abs=1e-3)
-    assert slope(x, np.sqrt(x)) == pytest.approx(0.5 - math.log(2), abs=1e-3)
+    assert mean_log_slope(x, x**2) == pytest.approx(math.log(2) - 1, abs=1e-3)
+    assert mean_log_slope(x, np.sqrt(x)) == pytest.approx(0.5 - math.log(2), abs=1e-3)
 
 
 @pytest.mark.parametrize("score", igci.SCORES)
@@ -104,8 +104,8 @@ def test_a_function_without_noise_is_told_from_its_inverse(score: str) -> None:
 
 def test_a_column_of_one_value_counts_as_one_least_gap() -> None:
     flat = np.full(9, 4.0)
-    assert entropy(flat) == pytest.approx(math.log(LEAST_GAP) + 1)
-    assert slope(flat, np.arange(9.0)) == slope(np.arange(9.0), flat) == 0
+    assert spacing_entropy(flat) == pytest.approx(math.log(LEAST_GAP) + 1)
+    assert mean_log_slope(flat, np.arange(9.0)) == mean_log_slope(np.arange(9.0), flat) == 0
 
 
 def test_without_privacy_the_scores_are_those_of_all_rows() -> None:

@@ -14,8 +14,8 @@ from dpcausal.claims import claims
 from dpcausal.study.report.figures import Figures
 from dpcausal.study.report.html import Block, html, markdown
 from dpcausal.study.report.pages import document
-from dpcausal.study.report.registry import record, yaml
-from dpcausal.study.wording import disagreements, estimate_of, sources
+from dpcausal.study.report.registry import registry_record, yaml
+from dpcausal.study.wording import disagreements, estimate_of, proof_sources
 from tests.study.made import asked, main, write
 
 N = 3000
@@ -202,7 +202,7 @@ CHOICES = {
 
 
 def test_the_registry_record_has_the_fields_of_the_third_tier_and_no_others(study: dpc.Study) -> None:
-    made = record(study._report_inputs())
+    made = registry_record(study._report_inputs())
     assert set(made) == {"url_slug", "status", "tier", "deployment"} and (made["tier"], made["status"]) == (3, "Draft")
     assert {room: set(fields) for room, fields in made["deployment"].items()} == TIER
     for fields in made["deployment"].values():
@@ -236,7 +236,7 @@ def test_html_of_hostile_text_is_text() -> None:
 
 
 def test_sources_begin_with_a_word() -> None:
-    for line in sources(tuple(claims())):
+    for line in proof_sources(tuple(claims())):
         assert line.partition(": ")[2][:1] not in ";.,", line
 
 

@@ -25,7 +25,7 @@ def model(mean: Any, directions: Any, noise: float) -> factor.FactorRelease:
 
 @pytest.mark.proves("direction-products")
 def test_the_bound_of_the_products_is_attained_and_heavier_corners_are_caught() -> None:
-    one, other = (factor.products(at_length(np.array([row]), factor.LENGTH)) for row in ([7, 0], [0, 2**29]))
+    one, other = (factor.residual_products(at_length(np.array([row]), factor.LENGTH)) for row in ([7, 0], [0, 2**29]))
     moved, bound = float(np.linalg.norm((one - other).astype(float))), factor.products_sensitivity().bound
     assert bound * (1 - 2 / factor.LENGTH) < moved <= bound
 
@@ -61,7 +61,7 @@ def test_exact_sums_of_directions_do_not_depend_on_the_kernel() -> None:
     rows = at_length(rng.integers(-(2**29), 2**29, (300, 4)), factor.LENGTH)
     exact = [[sum(int(a) * int(b) for a, b in zip(rows[:, i], rows[:, j], strict=True)) for j in range(4)]
              for i in range(4)]  # fmt: skip
-    assert factor.symmetric(factor.products(rows).astype(np.float64), 4).tolist() == exact
+    assert factor.symmetric_matrix(factor.residual_products(rows).astype(np.float64), 4).tolist() == exact
 
 
 @pytest.mark.proves("row-radius")
@@ -81,7 +81,7 @@ def test_the_clip_is_exact_for_whole_numbers_and_leaves_short_rows_alone() -> No
 
 def test_without_privacy_the_model_is_that_of_numpy() -> None:
     made = dpc.simulate.factor_panel(400, seed=4)
-    released = factor.release(made.donors, GRID, granted(dpc.NoPrivacy()), dpc.NoPrivacy())
+    released = factor.release_model(made.donors, GRID, granted(dpc.NoPrivacy()), dpc.NoPrivacy())
     z = (made.donors - made.donors[:, 9:10]) * FINE
     # 80 % of the rows are not clipped.
     assert np.abs(released.mean - z.mean(axis=0)).max() < 0.1 * np.abs(z).std()

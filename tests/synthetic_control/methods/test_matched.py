@@ -101,16 +101,16 @@ def test_the_public_constants_come_from_the_targets_past() -> None:
     past = np.array([0.0, 0.1, -0.1, 0.2, 0.0, 0.1])
     for share in (1.0, 1e-4):
         free = donor_free(past * share, 3)
-        by = matched.matching(past * share, 3, NONE, free, None, None)
+        by = matched.matching_constants(past * share, 3, NONE, free, None, None)
         assert by.kernel_width * by.grid.step == pytest.approx(np.std(past) * share)
-        assert by.cut * by.grid.step == pytest.approx(3 * free.last_error) and by.radius == matched.matching(
+        assert by.cut * by.grid.step == pytest.approx(3 * free.last_error) and by.radius == matched.matching_constants(
             past, 3, NONE, donor_free(past, 3), None, None).radius  # fmt: skip
-    flat = matched.matching(np.zeros(6), 3, NONE, donor_free(np.zeros(6), 3), None, None)
+    flat = matched.matching_constants(np.zeros(6), 3, NONE, donor_free(np.zeros(6), 3), None, None)
     assert flat.kernel_width >= 1 and flat.radius >= 1
 
 
 def test_a_cut_of_any_size_keeps_sums_exact() -> None:
-    by = matched.matching(np.array([0, 1e-11, 0]), 2, NONE, donor_free(np.array([0, 1e-11, 0]), 2), None, 2.0)
+    by = matched.matching_constants(np.array([0, 1e-11, 0]), 2, NONE, donor_free(np.array([0, 1e-11, 0]), 2), None, 2.0)
     assert by.radius <= matched.MOST_CUT * np.sqrt(2)
     weights, changes = weighed(np.sign(np.random.default_rng(1).normal(size=(9, 5))), by)
     assert (np.abs(matched_sums(weights, changes, by)) < 2.0**61 * 9 / 1e8).all()

@@ -85,8 +85,8 @@ def filled_rows(rows: Reals, bounds: Bounded, missing: str) -> Reals:
 
 
 def array_cells(donors: Any, targets: Mapping[Any, Any], times: Sequence[Any] | None) -> Cells:
-    rows = _real(donors, "donors", 2)
-    series = {name: _real(values, "each target", 1) for name, values in targets.items()}
+    rows = _checked_reals(donors, "donors", 2)
+    series = {name: _checked_reals(values, "each target", 1) for name, values in targets.items()}
     if not series or any(len(values) != rows.shape[1] for values in series.values()):
         raise ParameterError(f"each target must have as many periods as the donors, {rows.shape[1]}")
     known = tuple(range(rows.shape[1])) if times is None else declared_times(times)
@@ -101,7 +101,7 @@ def array_cells(donors: Any, targets: Mapping[Any, Any], times: Sequence[Any] | 
     )
 
 
-def _real(values: Any, name: str, dimensions: int) -> Reals:
+def _checked_reals(values: Any, name: str, dimensions: int) -> Reals:
     array = values if isinstance(values, np.ndarray) else None
     if array is None or array.dtype.kind not in "iuf" or array.ndim != dimensions:
         raise ParameterError(f"{name} must be a numpy array of numbers with {dimensions} dimension(s)")
@@ -133,7 +133,7 @@ def frame_cells(
         check_declared(name, bounds, source.declared(name))
     as_text = source.declared(unit).kind is Kind.FIELD
     names = [unit_in_frame(target, as_text) for target in targets]
-    if not names or None in names or len(set(names)) < len(names) or not _differ(targets):
+    if not names or None in names or len(set(names)) < len(names) or not _targets_differ(targets):
         raise ParameterError("target must name one unit, or several different ones")
 
     rows = source.count()
@@ -201,7 +201,7 @@ def frame_cells(
     )
 
 
-def _differ(targets: list[Any]) -> bool:
+def _targets_differ(targets: list[Any]) -> bool:
     try:
         return len(set(targets)) == len(targets)
     except TypeError:
@@ -224,7 +224,7 @@ def _cells(
 ) -> NDArray[np.int64]:  # fmt: skip
     # The last entry is that of a null, code −1.
     rank = np.array([*(ranks[name] for name in names), -1], dtype=np.int64)[units]
-    place = np.array([*(_position(times, label) for label in labels), -1], dtype=np.int64)[moments]
+    place = np.array([*(_start_position(times, label) for label in labels), -1], dtype=np.int64)[moments]
     cells: NDArray[np.int64] = np.where((rank >= 0) & (place >= 0), rank * len(times) + place, -1)
     return cells
 
@@ -247,7 +247,7 @@ def _cell_means(
     return cells.reshape(units, periods)
 
 
-def _position(times: tuple[Label, ...], label: Any) -> int:
+def _start_position(times: tuple[Label, ...], label: Any) -> int:
     try:
         return times.index(label)
     except ValueError:

@@ -34,7 +34,7 @@ def period_label(value: Any) -> Label | None:
     """
     try:
         plain = scalar(value)
-        label: Any = scalar(_label(value if plain is None else plain))
+        label: Any = scalar(_parsed_label(value if plain is None else plain))
     except BaseException:  # a date that no calendar of Python's holds, a method that raises: one cell must not fail all
         return None
     return None if type(label) is bool else label
@@ -52,7 +52,7 @@ def label_in(period: str | None, order: str) -> Callable[[Any], Label | None]:
     return label
 
 
-def _label(value: Any) -> Label | None:
+def _parsed_label(value: Any) -> Label | None:
     if isinstance(value, np.datetime64):
         value = None if np.isnat(value) else value.astype("datetime64[us]").item()
     if value is None or isinstance(value, bool):
@@ -97,7 +97,7 @@ def unit_name(value: Any) -> str | int | float | None:
     """
     try:
         plain = scalar(value)
-        name: Any = scalar(_name(value if plain is None else plain))
+        name: Any = scalar(_unit_key(value if plain is None else plain))
     except BaseException:  # an object that has no text
         return None
     return name  # type: ignore[no-any-return]
@@ -109,7 +109,7 @@ def unit_in_frame(name: Any, as_text: bool) -> str | int | float | None:
     return str(own) if as_text and own is not None else own
 
 
-def _name(value: Any) -> str | int | float | None:
+def _unit_key(value: Any) -> str | int | float | None:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):

@@ -29,7 +29,7 @@ def checked_treated(treated: object, targets: Sequence[Any], unit: str = "unit")
     A rule calls them by the column's name or ``unit``, and is given back in one form: two ways to write it are one.
     """
     if isinstance(treated, str) and treated:
-        rule = " and ".join(sorted({_as_text(part) for part in _parts(treated, unit)}))
+        rule = " and ".join(sorted({_as_text(part) for part in _rule_parts(treated, unit)}))
         if not all(map(_rule_as_function(rule), map(unit_name, targets))):
             raise ParameterError("treated must be a rule that is true of each target")
         return rule
@@ -60,20 +60,20 @@ def membership(treated: tuple[Any, ...] | str, as_text: bool) -> Callable[[Any],
     return {unit_in_frame(one, as_text) for one in treated}.__contains__
 
 
-def _parts(rule: str, unit: str) -> list[tuple[str, Any]]:
+def _rule_parts(rule: str, unit: str) -> list[tuple[str, Any]]:
     try:
         clauses = parse_predicates(rule)
     except ParameterError:
         raise ParameterError(RULE) from None
     parts = [(key, value) for _, bounds in clauses for key, value in bounds.items()]
     listed = [value if key == "among" else [value] for key, value in parts]
-    known = all(isinstance(one, (list, tuple)) and one and all(map(_comparable, one)) for one in listed)
+    known = all(isinstance(one, (list, tuple)) and one and all(map(_is_comparable, one)) for one in listed)
     if not known or not {name for name, _ in clauses} <= {unit, "unit"}:
         raise ParameterError(RULE)
     return parts
 
 
-def _comparable(value: object) -> bool:
+def _is_comparable(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, (int, float)) and not isinstance(value, bool)
                                       and abs(value) < 1e15)  # fmt: skip
 
@@ -88,7 +88,7 @@ def _as_text(part: tuple[str, Any]) -> str:
 
 def _rule_as_function(rule: str) -> Callable[[Any], bool]:
     """Return the rule as a function of a name; numbers are compared with names that are or say plain numbers."""
-    parts = _parts(rule, "unit")
+    parts = _rule_parts(rule, "unit")
 
     def comparable(name: Any, value: Any) -> Any:
         if isinstance(value, str):

@@ -60,7 +60,7 @@ def predicate(name: str, column: Column, at_least: object, at_most: object, amon
         if among is not None or (at_least is None and at_most is None):
             hint = "give ", Setting("at_least"), " or ", Setting("at_most"), ", or both"
             raise ParameterError(f"column {name!r} has bounds", argument="where", rule="range", value=name, hint=hint)
-        ends = _end("at_least", at_least, name, column), _end("at_most", at_most, name, column)
+        ends = _checked_end("at_least", at_least, name, column), _checked_end("at_most", at_most, name, column)
         if None not in ends and not ends[0] <= ends[1]:  # type: ignore[operator]
             raise ParameterError("at_least must not be above at_most: nobody would be in the subgroup")
         return Predicate(name, *ends, dates=column.dates)
@@ -89,7 +89,7 @@ def check_some(predicates: Iterable[Predicate]) -> None:
             raise ParameterError(f"nobody would be in the subgroup: no value of column {name!r} meets all of its parts")
 
 
-def _end(argument: str, value: Any, name: str, column: Bounded) -> float | None:
+def _checked_end(argument: str, value: Any, name: str, column: Bounded) -> float | None:
     if value is None:
         return None
     number = column.number(value)

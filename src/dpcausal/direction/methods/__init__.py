@@ -20,12 +20,12 @@ def resolve_method(method: object) -> DirectionMethod | None:
     return None if is_auto else public.choose_method(method, DirectionMethod, {"auto": Verdict, **METHODS})
 
 
-def usual(question: Pair) -> DirectionMethod:
+def usual_method(question: Pair) -> DirectionMethod:
     return Verdict() if question.score in Verdict.scores and question.n >= LEAST_ROWS else MajorityVote()
 
 
 def choose_method(named: DirectionMethod | None, question: Pair, loss: Loss) -> tuple[DirectionMethod, tuple[str, ...]]:
-    method = named or usual(question)
+    method = named or usual_method(question)
     if not loss.exact or method.supports_no_privacy:
         return method, ()
     caveat = f"method={method.name!r} had no effect: without privacy the scores are exact"

@@ -17,8 +17,8 @@ from dpcausal.core import validate as public
 from dpcausal.core.method import Run
 from dpcausal.core.progress import report_share
 from dpcausal.data.remote_blocks import Parts, WorkerBlocks
-from dpcausal.direction.block_counts import AT_LEAST, AT_MOST, CLEAR, MOSTLY, Counts, cube_tail, least, no_noise
-from dpcausal.direction.block_decisions import ADDITIVE, MODELS, Bits, failed, of_block, random_bits
+from dpcausal.direction.block_counts import AT_LEAST, AT_MOST, CLEAR, MOSTLY, Counts, cube_tail, least_holding, no_noise
+from dpcausal.direction.block_decisions import ADDITIVE, MODELS, Bits, bits_of_failure, of_block, random_bits
 from dpcausal.direction.question import Columns, DirectionMethod, Pair, Released, block_answers
 from dpcausal.direction.scores.anm import Column
 from dpcausal.errors import ParameterError, Setting
@@ -97,14 +97,16 @@ def arrow_pvalue(pvalues: dict[str, float], cause: str, effect: str) -> float:
     return max(pvalues[claim] for claim in needs)
 
 
-def outlook(counts: Counts, alpha: float) -> dict[str, float]:
+def verdict_chances(counts: Counts, alpha: float) -> dict[str, float]:
     """Return how often each verdict comes out if every block agrees on it: from public numbers alone."""
     M, free = counts.blocks, math.inf
-    shows = M - least(lambda count: counts.at_least(count, AT_MOST) <= alpha)  # how far noise may carry a whole count
-    mostly = M - least(lambda count: counts.at_least(count, MOSTLY) <= alpha)
-    favours = M - least(lambda count: counts.clear(count) <= alpha, M // 2 + 1)
-    hides = -least(lambda count: counts.at_most(-count, AT_LEAST) <= alpha)
-    fits = -least(lambda count: counts.at_most(-count, counts.bounds[0]) <= alpha)
+    shows = M - least_holding(
+        lambda count: counts.at_least(count, AT_MOST) <= alpha
+    )  # how far noise may carry a whole count
+    mostly = M - least_holding(lambda count: counts.at_least(count, MOSTLY) <= alpha)
+    favours = M - least_holding(lambda count: counts.clear(count) <= alpha, M // 2 + 1)
+    hides = -least_holding(lambda count: counts.at_most(-count, AT_LEAST) <= alpha)
+    fits = -least_holding(lambda count: counts.at_most(-count, counts.bounds[0]) <= alpha)
     return {
         "arrow": counts.chance((shows, favours, fits, shows)), "neither": counts.chance((mostly, shows, shows, free)),
         "both": counts.chance((shows, fits, fits, free)), "unlinked": counts.chance((hides, free, free, free)),
@@ -115,7 +117,10 @@ def outlook(counts: Counts, alpha: float) -> dict[str, float]:
 def enough_rows(n: int, epsilon: float, alpha: float) -> int | None:
     while n < MOST_ROWS:
         n *= 2
-        if outlook(Counts(default_blocks(n, epsilon), cube_tail(epsilon), epsilon), alpha)["arrow"] >= LEAST_CHANCE:
+        if (
+            verdict_chances(Counts(default_blocks(n, epsilon), cube_tail(epsilon), epsilon), alpha)["arrow"]
+            >= LEAST_CHANCE
+        ):
             return n
     return None
 
@@ -169,7 +174,7 @@ class Verdict(DirectionMethod):
         blocks, rows = self.blocks or 1, self.rows_per_block or 1
         most = "at most " if question.blocks_moved > 1 else ""  # blocks that are assigned by hash differ in size
         counts = self._counts(question, loss)
-        chances = outlook(counts, question.alpha)
+        chances = verdict_chances(counts, question.alpha)
         chance_note = ""
         if chances["arrow"] < LEAST_CHANCE and isinstance(loss, PureDP):
             enough = enough_rows(question.n, loss.epsilon / question.blocks_moved, question.alpha)
@@ -255,4 +260,6 @@ def _block_decisions(size: int, model: str, seeds: tuple[int, ...], private: Col
 def decisions_of_blocks(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
     if len(x) < LEAST_COMPLETE:
         return random_bits(seed)
-    return isolated_or_default(lambda: of_block(x, y, seed, model), failed(seed))  # a failure would depend on the rows
+    return isolated_or_default(
+        lambda: of_block(x, y, seed, model), bits_of_failure(seed)
+    )  # a failure would depend on the rows

@@ -65,7 +65,7 @@ def vote(x: Column, y: Column, score: str, seed: int) -> bool:
     return seed % 2 == 0  # equal, or not a number
 
 
-def _votes(score: str, seeds: tuple[int, ...], private: Columns, parts: Parts) -> list[list[bool]]:
+def _block_votes(score: str, seeds: tuple[int, ...], private: Columns, parts: Parts) -> list[list[bool]]:
     return [[vote(*private.of(part), score, seeds[block])] for block, part in parts]
 
 
@@ -114,7 +114,7 @@ class MajorityVote(DirectionMethod):
         """
         question, blocks = run.question, self.blocks or 1
         # All rows are assigned; one with a missing value is left out inside its block.
-        answers = block_answers(run.data, blocks, 1, run.rng, partial(partial, _votes, question.score))
+        answers = block_answers(run.data, blocks, 1, run.rng, partial(partial, _block_votes, question.score))
         votes = answers[:, 0].astype(np.bool_).tolist()
         count = geometric(vote_count(votes, "votes for the first as cause", question.unit), run.budget, run.loss)
         pvalue = Counts(blocks, geometric_tail(run.loss.epsilon / question.blocks_moved)).sign_pvalue(count)

@@ -20,7 +20,7 @@ LEAST_GAP = 2.0**-1022
 """A column of one value counts as two values this far apart."""
 
 
-def entropy(values: Column) -> float:
+def spacing_entropy(values: Column) -> float:
     """Return the differential entropy of a sample by its spacings, in natural units.
 
     S = Σ_{k=1}^{m−1} 1/k + 1/(m − 1) Σ_i log(v_{i+1} − v_i),  v₁ < … < v_m the distinct values, two of them at least
@@ -41,17 +41,17 @@ def _to_unit(values: Column) -> Column:
 
 def from_uniform(values: Column) -> float:
     """Return the relative entropy of a column to the uniform distribution of its range: −S ≥ 0."""
-    return -entropy(_to_unit(values))
+    return -spacing_entropy(_to_unit(values))
 
 
 def from_gaussian(values: Column) -> float:
     """Return the relative entropy of a column to the normal distribution of its moments: ½ log(2πe) − S ≥ 0."""
     spread = float(np.std(values))
     scaled = (values - np.mean(values)) / (spread if spread > 0 else 1.0)
-    return 0.5 * math.log(2 * math.pi * math.e) - entropy(scaled)
+    return 0.5 * math.log(2 * math.pi * math.e) - spacing_entropy(scaled)
 
 
-def slope(x: Column, y: Column) -> float:
+def mean_log_slope(x: Column, y: Column) -> float:
     """Return the mean logarithm of the slopes of y over x, both scaled to [0, 1].
 
     C = mean log|Δy / Δx| over neighbouring rows in the order of x, those with Δx = 0 or Δy = 0 left out; 0 if all are
@@ -68,6 +68,6 @@ def slope(x: Column, y: Column) -> float:
 SCORES: dict[str, Callable[[Column, Column], tuple[float, float]]] = {
     "igci": lambda x, y: (from_uniform(x), from_uniform(y)),
     "igci-gaussian": lambda x, y: (from_gaussian(x), from_gaussian(y)),
-    "igci-slope": lambda x, y: (slope(x, y), slope(y, x)),
+    "igci-slope": lambda x, y: (mean_log_slope(x, y), mean_log_slope(y, x)),
 }
 """The scores of ("x causes y", "y causes x") from two columns, the smaller wins."""

@@ -117,13 +117,13 @@ def _rounding_step(values: Column) -> float:
     return float(np.median(np.diff(distinct))) / deviation if few and 0 < deviation < math.inf else 0.0
 
 
-def spread(x: Column, y: Column, rng: PublicGenerator) -> tuple[Column, Column]:
+def with_unit_spread(x: Column, y: Column, rng: PublicGenerator) -> tuple[Column, Column]:
     """Return both columns with variance 1, as coarse as the coarser one, ties moved apart at random, constants as 0."""
     step = max(_rounding_step(x), _rounding_step(y))
-    return _spread(x, step, rng), _spread(y, step, rng)
+    return _with_unit_spread(x, step, rng), _with_unit_spread(y, step, rng)
 
 
-def _spread(values: Column, step: float, rng: PublicGenerator) -> Column:
+def _with_unit_spread(values: Column, step: float, rng: PublicGenerator) -> Column:
     noise, deviation = rng.uniform(-0.5, 0.5, len(values)), float(np.std(values))
     if not (0 < deviation < math.inf and np.any(values != values[0])):
         return np.zeros(len(values))
@@ -164,7 +164,7 @@ def location_scale(spline: Spline, u: Column) -> tuple[Column, Column, Column, f
     return plain, *best, gained - least
 
 
-def half(regressor: Column, spline: Spline, response: Column) -> tuple[float, Column, Column]:
+def half_score(regressor: Column, spline: Spline, response: Column) -> tuple[float, Column, Column]:
     """Return ĥ(regressor) + ĥ(e) + mean log s, the residuals of the mean alone, and those over their scale."""
     plain, rest, scale, _ = location_scale(spline, response)
     return entropy(regressor) + entropy(rest) + float(np.mean(scale)), plain, rest
@@ -173,7 +173,7 @@ def half(regressor: Column, spline: Spline, response: Column) -> tuple[float, Co
 def scores(x: Column, y: Column, rng: PublicGenerator) -> tuple[float, float]:
     """Return the scores of ("x causes y", "y causes x") without rows on a heap; a scale of little gain is constant."""
     whole = ~(heaped(x) | heaped(y))
-    x, y = spread(x[whole], y[whole], rng)
+    x, y = with_unit_spread(x[whole], y[whole], rng)
     (plain, rest, scale, gain), (back, rest_back, scale_back, gain_back) = (
         location_scale(Spline(regressor), response) for regressor, response in ((x, y), (y, x))
     )

@@ -40,7 +40,7 @@ MOST_AUTO_CELLS = 1024
 
 
 def method_of(named: object, question: DiscoveryQuestion, loss: Loss) -> GraphSearch:
-    known: dict[str, Callable[[], GraphSearch]] = {"auto": lambda: automatic(question, loss), **METHODS}
+    known: dict[str, Callable[[], GraphSearch]] = {"auto": lambda: choose_automatically(question, loss), **METHODS}
     method: GraphSearch = public.choose_method(named, GraphSearch, known)
     return method
 
@@ -62,7 +62,7 @@ def _of_many(question: DiscoveryQuestion, loss: Loss) -> GraphSearch:
     return Whitened() if clearness < LITTLE_NOISE else Triples()
 
 
-def automatic(question: DiscoveryQuestion, loss: Loss) -> GraphSearch:
+def choose_automatically(question: DiscoveryQuestion, loss: Loss) -> GraphSearch:
     gaussian = loss.exact_delta > 0 if isinstance(loss, ApproxDP) else not isinstance(loss, PureDP)
     schema, cells = question.table.schema, math.prod(question.sizes)
     if gaussian and all(isinstance(schema.column(name), Bounded) for name in question.names):

@@ -21,7 +21,7 @@ from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from dpcausal.releases.counts import Law, NoisyTable, geometric_variance
 from dpcausal.statistics.strata import contingency_sensitivity
-from dpcausal.statistics.wald import of_levels
+from dpcausal.statistics.wald import strength_of_levels
 
 
 class CellNoise(NamedTuple):
@@ -67,7 +67,7 @@ class ContingencyTable(SumsOverRows, ScoreSearch):
     def feasibility_note(self, question: DiscoveryQuestion, loss: PureDP | ZCDP | NoPrivacy) -> str:
         whole = cell_noise(loss).variance * math.prod(question.sizes)
         levels = combinations(sorted(size for size in question.sizes if size > 1), 2)
-        pairs = [of_levels(a, b, question.n, whole / (a * b), STRONG) for a, b in levels]
+        pairs = [strength_of_levels(a, b, question.n, whole / (a * b), STRONG) for a, b in levels]
         return too_few(pairs, question.n, self.terms(question.alpha, question.knowledge).alpha)
 
     def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.counts import JointCounts, counts_of, margins_of, sizes_of
 from dpcausal.data.table import Table
-from dpcausal.discovery.copies import copies_of, graph_with_copies, without
+from dpcausal.discovery.copies import copies_of, graph_with_copies, terms_without_copies
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pvalues import MOST_CELLS, GraphTest
 from dpcausal.discovery.question import (
@@ -34,7 +34,7 @@ from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zc
 from dpcausal.privacy.sensitivity import Query
 from dpcausal.releases.contrasts import Columns, NoisyContrasts
 from dpcausal.statistics.contrasts import ROUNDING, contrast_of, contrasts_sensitivity
-from dpcausal.statistics.wald import of_levels
+from dpcausal.statistics.wald import strength_of_levels
 
 MOST_JOINT = 2**20
 """Largest table of all columns that is counted once, for all sets."""
@@ -80,7 +80,7 @@ class Parities(SumsOverRows, GraphSearch):
         bound = float(contrasts_sensitivity(sizes, pairs, question.n).bound)
         deviation = gaussian_scale(bound, rho.part(self.shares[0]))
         levels = combinations(sorted(size for size in sizes if size > 1), 2)
-        strengths = [of_levels(a, b, question.n, deviation**2, STRONG) for a, b in levels]
+        strengths = [strength_of_levels(a, b, question.n, deviation**2, STRONG) for a, b in levels]
         return too_few(strengths, question.n, self.terms(question.alpha, question.knowledge).alpha)
 
     def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
@@ -95,7 +95,7 @@ class Parities(SumsOverRows, GraphSearch):
         free = [pair for pair in combinations(names, 2) if not (known.forbids_edge(*pair) or known.joined(*pair))]
         releaser.begin(0, [(x, y, ()) for x, y in free])
         copies = copies_of(releaser.noisy, terms)
-        alone = without(terms, copies, names)
+        alone = terms_without_copies(terms, copies, names)
         ask = GraphTest(releaser.noisy, alone)
         skeleton = find_skeleton(names, ask, alone, lambda order, tests, _: releaser.begin(order, tests), ask.together)
         result = by_tests(names, skeleton, alone)

@@ -14,7 +14,7 @@ import numpy as np
 from dpcausal.core.method import Run
 from dpcausal.data.counts import JointCounts
 from dpcausal.data.table import Table
-from dpcausal.discovery.copies import copies_of, without
+from dpcausal.discovery.copies import copies_of, terms_without_copies
 from dpcausal.discovery.methods.whitened import Design, Whitened, loss_after_cuts, noisy_whitened, squared_length
 from dpcausal.discovery.question import DiscoveryQuestion, SearchOutcome
 from dpcausal.discovery.search.pc import Terms
@@ -85,7 +85,7 @@ def noisy_triples(
     pairs, n = noisy_whitened(private, question, allotment, loss, BEFORE_TRIPLES), question.n
     # From here on triples, features, weights and length are functions of the noisy margins and pairs.
     last, shares = third_part(loss_after_cuts(question, loss)), [np.array(p) for p in pairs.shares]
-    ordered, terms = pairs.by_name(), without(terms, copies_of(pairs, terms), pairs.names)
+    ordered, terms = pairs.by_name(), terms_without_copies(terms, copies_of(pairs, terms), pairs.names)
     named = needed_triples(ordered, candidates(ordered, terms), terms, [np.array(p) for p in ordered.shares])
     place = {name: number for number, name in enumerate(pairs.names)}
     triples = []

@@ -58,7 +58,7 @@ LEAST_GAP = 2.0**-14
 """Least distance of two cuts, and of a cut from a bound, as a part of the range."""
 
 
-def uncut(question: DiscoveryQuestion) -> dict[str, Bounded]:
+def uncut_columns(question: DiscoveryQuestion) -> dict[str, Bounded]:
     declared = {name: question.table.schema.column(name) for name in question.names}
     return {name: one for name, one in declared.items() if isinstance(one, Bounded) and one.cuts is None}
 
@@ -68,19 +68,19 @@ def part_of_round(loss: ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:
 
 
 def loss_after_cuts(question: DiscoveryQuestion, loss: ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:
-    return loss.part(1 - CUTS_SHARE) if uncut(question) else loss
+    return loss.part(1 - CUTS_SHARE) if uncut_columns(question) else loss
 
 
 def plan_cuts(question: DiscoveryQuestion, loss: ZCDP | NoPrivacy) -> None:
     """Try the noise of a round: ``FenceError`` if it could not be drawn."""
-    if columns := uncut(question):
+    if columns := uncut_columns(question):
         gaussian_scale(float(histograms_sensitivity(len(columns)).bound), part_of_round(loss))
 
 
 def learned_cuts(
     joint: JointCounts, question: DiscoveryQuestion, allotment: CallBudget, loss: ZCDP | NoPrivacy
 ) -> Cuts:
-    columns = uncut(question)
+    columns = uncut_columns(question)
     if not columns:
         return {}
     laws = {name: Law(column) for name, column in columns.items()}

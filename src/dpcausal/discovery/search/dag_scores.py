@@ -65,9 +65,9 @@ def hill_climbed_edges(
                     turned = gained[z].get(x, -math.inf) if len(parents[z]) < MOST_PARENTS else -math.inf
                     if -gain > best:
                         best, step = -gain, (z, x, False)
-                    if turned - gain > best and not _leads(parents, z, x, skip=True):
+                    if turned - gain > best and not _has_path(parents, z, x, skip=True):
                         best, step = turned - gain, (z, x, True)
-                elif gain > best and len(parents[x]) < MOST_PARENTS and not _leads(parents, x, z):
+                elif gain > best and len(parents[x]) < MOST_PARENTS and not _has_path(parents, x, z):
                     best, step = gain, (z, x, False)
         if step is None:
             break
@@ -107,7 +107,7 @@ def _is_linked(release: NoisyWhitened, x: int, y: int, terms: Terms) -> bool:
     return residual is not None and residual.pvalue <= terms.level(0)
 
 
-def _leads(parents: list[set[int]], start: int, end: int, skip: bool = False) -> bool:
+def _has_path(parents: list[set[int]], start: int, end: int, skip: bool = False) -> bool:
     seen, todo = {end}, [end]
     while todo:
         below = todo.pop()

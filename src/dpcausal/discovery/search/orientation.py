@@ -155,7 +155,7 @@ def _is_implied(marks: Marks, a: Any, b: Any) -> bool:
     return False
 
 
-def extend(marks: Marks) -> frozenset[tuple[Any, Any]] | None:
+def extend_to_dag(marks: Marks) -> frozenset[tuple[Any, Any]] | None:
     """Return the arcs of one DAG of the class, or ``None``.
 
     Take out, again and again, a node without children whose open neighbours are next to all its other neighbours,
@@ -194,7 +194,7 @@ def _colliders(marks: Marks) -> set[tuple[Any, Any]]:
     return colliders
 
 
-def members(marks: Marks) -> Iterator[frozenset[tuple[Any, Any]]]:
+def member_dags(marks: Marks) -> Iterator[frozenset[tuple[Any, Any]]]:
     """Yield the DAGs with this skeleton, these arcs and no further v-structure."""
     known = _colliders(marks)
 

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 from dpcausal.core.progress import progress
-from dpcausal.discovery.copies import copies_of, graph_with_copies, without
+from dpcausal.discovery.copies import copies_of, graph_with_copies, terms_without_copies
 from dpcausal.discovery.graph import Arc, Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pvalues import GraphTest
@@ -50,7 +50,7 @@ class SearchResult:
 def search(release: Release, terms: Terms, margins: bool = True) -> SearchResult:
     """Return the graph of released numbers, without its copies; without margins a score search is quicker."""
     form, copies = release.as_graph_release(), copies_of(release, terms)
-    terms = without(terms, copies, release.names)
+    terms = terms_without_copies(terms, copies, release.names)
     result = _of_pairs(form, terms, copies) if isinstance(form, NoisyWhitened) else _by_rule(release, terms, margins)
     return replace(result, graph=graph_with_copies(result.graph, copies), copies=copies)
 
@@ -117,7 +117,7 @@ def support(release: Release, terms: Terms, redraws: int | None = None) -> Suppo
     alone, not of the sampling of the rows.  The draws are the same each time, so that one release has one support.
     """
     form, copies = release.as_graph_release(), copies_of(release, terms)
-    terms = without(terms, copies, release.names)
+    terms = terms_without_copies(terms, copies, release.names)
     if isinstance(form, NoisyWhitened):
         return averaged_search(form, terms, copies, redraws)[1]
     redraws = redraws or usual_redraws(len(release.names))

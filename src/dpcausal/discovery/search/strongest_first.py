@@ -130,7 +130,7 @@ def needed_triples(release: NoisyWhitened, skeleton: Skeleton, terms: Terms, sha
     triples: dict[Triple, None] = {}
     entries, around = 0, neighbours_in(release.names, skeleton.edges)
     for _, x, y in _by_strength(release, skeleton.edges - skeleton.untested):
-        for given in _sets(release, around, x, y, min(terms.max_order, 2)):
+        for given in _conditioning_sets(release, around, x, y, min(terms.max_order, 2)):
             if len(given) < 2:
                 continue
             for end in (place[x], place[y]):
@@ -147,7 +147,7 @@ def retained_pairs(release: NoisyWhitened, skeleton: Skeleton, terms: Terms) -> 
     place = {name: number for number, name in enumerate(release.names)}
     left, around = set(skeleton.edges), neighbours_in(release.names, skeleton.edges)
     for strength, x, y in _by_strength(release, skeleton.edges - skeleton.untested):
-        for given in _sets(release, around, x, y, terms.max_order):
+        for given in _conditioning_sets(release, around, x, y, terms.max_order):
             residual = release.residual(place[x], place[y], given)
             if residual is not None and _is_separated(residual, strength, terms, len(given)):
                 left.discard(frozenset((x, y)))
@@ -173,7 +173,9 @@ def _by_strength(release: NoisyWhitened, edges: Iterable[Edge]) -> list[tuple[fl
     return sorted(strengths)
 
 
-def _sets(release: NoisyWhitened, around: dict[str, set[str]], x: str, y: str, largest: int) -> Iterator[Columns]:
+def _conditioning_sets(
+    release: NoisyWhitened, around: dict[str, set[str]], x: str, y: str, largest: int
+) -> Iterator[Columns]:
     place = {name: number for number, name in enumerate(release.names)}
     for names in conditioning_sets(around[x] - {y}, around[y] - {x}, largest):
         given = tuple(place[z] for z in names)

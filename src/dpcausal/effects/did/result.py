@@ -6,7 +6,7 @@ from typing import Any
 from dpcausal.codec import storable
 from dpcausal.effects.result import Interval, forest
 from dpcausal.releases.release import Release
-from dpcausal.result import Guarantee, Result, ci_text, flat, interval_text, p_text, signed_text
+from dpcausal.result import Guarantee, Result, ci_text, flat_row, interval_text, p_text, signed_text
 
 
 @storable("PathEffect")
@@ -106,7 +106,7 @@ class GroupTimeEffects(Result):
         parts = {"att": (self.att,), "event study": self.event_study, "cohort and period": self.by_cohort,
                  "trend": (self.trend,)}  # fmt: skip
         shared = {"outcome": self.outcome, "control": self.control, "coverage": self.coverage, "n": self.n}
-        return [{"part": part, **flat(vars(one)), **shared} for part, ones in parts.items() for one in ones if one]
+        return [{"part": part, **flat_row(vars(one)), **shared} for part, ones in parts.items() for one in ones if one]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the mean effect, and the event study with the intervals that hold all at once."""

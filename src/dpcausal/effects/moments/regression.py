@@ -13,7 +13,7 @@ from dpcausal.effects.moments.adaptive import LEAST_SEEN, detectable_skew, shrin
 from dpcausal.effects.moments.redundant import COLLINEAR, redundant_note, without_redundant
 from dpcausal.effects.moments.released import MARGIN, ReleasedMoments, line
 from dpcausal.effects.result import Balance, Effect, Interval, forest
-from dpcausal.result import Guarantee, Result, ci_text, flat, signed_text
+from dpcausal.result import Guarantee, Result, ci_text, flat_row, signed_text
 
 Reals = npt.NDArray[np.float64]
 
@@ -180,7 +180,7 @@ class Regression(Result):
     def rows(self) -> list[dict[str, Any]]:
         shared = {"about": self.about, "outcome": self.outcome, "coverage": self.coverage, "n": self.n,
                   "interval_reason": self.interval_reason}  # fmt: skip
-        return [flat(vars(one)) | shared for one in self.coefficients]
+        return [flat_row(vars(one)) | shared for one in self.coefficients]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the slopes with their intervals, the intercept left out."""

@@ -8,7 +8,7 @@ from dpcausal.data.columns import exact_number
 from dpcausal.effects.result import Interval
 from dpcausal.plotting import axes, titled
 from dpcausal.releases.release import Release
-from dpcausal.result import Guarantee, Result, ci_text, flat, number_text, p_text, signed_text
+from dpcausal.result import Guarantee, Result, ci_text, flat_row, number_text, p_text, signed_text
 
 BUNCHED = 0.05
 
@@ -125,7 +125,7 @@ class Discontinuity(Result):
 
     def rows(self) -> list[dict[str, Any]]:
         (whole,) = super().rows()
-        return [{"part": "cutoff"} | whole, *({"part": "bin"} | flat(vars(one)) for one in self.bins)]
+        return [{"part": "cutoff"} | whole, *({"part": "bin"} | flat_row(vars(one)) for one in self.bins)]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the mean outcome of each bin that noise does not hide, larger where there are more records."""

@@ -158,7 +158,7 @@ class BlockTest(IndependenceTest):
         reach = reach_of(self.blocks or 1)
         if isinstance(private, WorkerBlocks):
             salt, seeds = salt_of(run.rng), tuple(run.rng.integers(2**63, size=self.blocks or 1).tolist())
-            each = partial(_terms, self, question.without_table, seeds)
+            each = partial(_block_terms, self, question.without_table, seeds)
             terms = [int(term) for term in private.each(len(seeds), salt, 1, each)[:, 0]]
         else:
             terms = [block_term(score, reach) for score in block_scores(self, private, question, run.rng)]
@@ -182,17 +182,17 @@ def block_scores(scorer: Any, rows: Sample, question: IndependenceQuestion, gene
     """
     parts = assign_blocks(rows.n, scorer.blocks or 1, generator, rows.keys)
     seeds = [int(seed) for seed in generator.integers(2**63, size=len(parts))]
-    return _scores(scorer, question, rows, parts, seeds)
+    return _block_scores(scorer, question, rows, parts, seeds)
 
 
-def _terms(
+def _block_terms(
     scorer: BlockTest, question: IndependenceQuestion, seeds: tuple[int, ...], rows: Sample, parts: Parts
 ) -> list[list[int]]:
-    scores = _scores(scorer, question, rows, [part for _, part in parts], [seeds[block] for block, _ in parts])
+    scores = _block_scores(scorer, question, rows, [part for _, part in parts], [seeds[block] for block, _ in parts])
     return [[block_term(score, reach_of(len(seeds)))] for score in scores]
 
 
-def _scores(
+def _block_scores(
     scorer: Any, question: IndependenceQuestion, rows: Sample, parts: Sequence[Integers], seeds: Sequence[int]
 ) -> list[float]:
     workers = getattr(scorer, "workers", None) or 1

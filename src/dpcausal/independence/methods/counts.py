@@ -26,7 +26,7 @@ from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
 from dpcausal.releases.counts import geometric_variance
 from dpcausal.statistics.strata import Counts, contingency, contingency_sensitivity
-from dpcausal.statistics.wald import Reals, chance_of, of_levels, shares, upper_tail, wald_residuals
+from dpcausal.statistics.wald import Reals, chance_of, level_shares, strength_of_levels, upper_tail, wald_residuals
 
 MOST_CELLS = 1_000_000
 LEAST_ROWS = 20
@@ -89,12 +89,12 @@ class ContingencyTest(StratumSums):
         if strata > 1 or min(x, y) < 2:
             return None
         variance = geometric_variance(laplace_scale(contingency_sensitivity().bound, loss))
-        return chance_of(of_levels(x, y, question.n, variance, correlation), question.alpha)
+        return chance_of(strength_of_levels(x, y, question.n, variance, correlation), question.alpha)
 
     def release(self, run: Run[IndependenceQuestion]) -> Released:
         bound = contingency_sensitivity()
         noisy = geometric(Query(self.table(run.data, run.question), bound, "table of counts"), run.budget, run.loss)
-        return _decision(noisy, laplace_scale(bound.bound, run.loss), run.rng)
+        return _noisy_decision(noisy, laplace_scale(bound.bound, run.loss), run.rng)
 
 
 def _worker_table(question: IndependenceQuestion, shape: tuple[int, int, int], rows: Rows) -> Counts:
@@ -116,7 +116,7 @@ def copies_of(shape: tuple[int, int, int]) -> int:
     return copies if copies >= FEWEST_COPIES else 0
 
 
-def _decision(counts: Any, scale: float, rng: PublicGenerator) -> Released:
+def _noisy_decision(counts: Any, scale: float, rng: PublicGenerator) -> Released:
     noisy, variance = counts.astype(np.float64), geometric_variance(scale) if scale else 0.0
     residuals = wald_residuals(noisy, variance)
     if residuals is None:
@@ -151,7 +151,7 @@ def _null_statistics(noisy: Reals, scale: float, variance: float, rng: PublicGen
     if not copies:
         return None
     totals = np.rint(np.maximum(noisy.sum(axis=(0, 1)), 0)).astype(np.int64)
-    of_x, of_y = shares(noisy.sum(axis=1).T), shares(noisy.sum(axis=0).T)
+    of_x, of_y = level_shares(noisy.sum(axis=1).T), level_shares(noisy.sum(axis=0).T)
     tables = np.empty((x, y, strata, copies))
     for place, total in enumerate(totals.tolist()):
         cells = np.outer(of_x[place], of_y[place]).ravel()

@@ -52,17 +52,17 @@ def size_of(schema: Schema, given: tuple[str, ...]) -> int:
     """Return the number of features of the given columns."""
     levels = [len(column) for name in given if isinstance(column := schema[name], Levels)]
     numbers = len(given) - len(levels)
-    return 2 * _pairs(numbers) * numbers + sum(levels)
+    return 2 * _pair_count(numbers) * numbers + sum(levels)
 
 
-def _pairs(numbers: int) -> int:
+def _pair_count(numbers: int) -> int:
     return max(LEAST_PAIRS, PAIRS // max(numbers, 1))
 
 
 def chunks_of(rows: Sample, schema: Schema, given: tuple[str, ...], width: float, generator: PublicGenerator) -> Chunks:
     """Return a function that yields slices of the rows and φ there, which is 0 for an incomplete row."""
     numbers = [place for place, name in enumerate(given) if isinstance(schema[name], Bounded)]
-    pairs = _pairs(len(numbers))
+    pairs = _pair_count(len(numbers))
     drawn = {place: generator.standard_normal(pairs) / width for place in numbers}
     scale = _BELOW_ONE / math.sqrt(max(1, len(given)))
 

@@ -71,7 +71,7 @@ class RankTest(IndependenceTest):
     def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
         question.check_single(self.name, LEAST_ROWS, any_levels=True)
         strata = public.whole("strata", STRATA if self.strata is None else self.strata, 1, MOST_STRATA)
-        ready = replace(self, strata=strata if _numbers(question) else None)
+        ready = replace(self, strata=strata if _numeric_names(question) else None)
         parts = ready.strata_in(question)
         if parts > 10**15:
             raise ParameterError("given has too many strata: declare cuts, or give fewer strata")
@@ -82,7 +82,7 @@ class RankTest(IndependenceTest):
         declared = [question.schema[name] for name in (*question.x, *question.y)]
         many = any(isinstance(column, Levels) and len(column) > 2 for column in declared)
         thin = self.strata_in(question) > question.n / 2
-        caveats = ((SIGNED, True), (COARSE, bool(_numbers(question))), (ORDERED, many), (THIN, thin))
+        caveats = ((SIGNED, True), (COARSE, bool(_numeric_names(question))), (ORDERED, many), (THIN, thin))
         return tuple(caveat for caveat, holds in caveats if holds)
 
     def strata_of(self, rows: Sample, question: IndependenceQuestion) -> Integers:
@@ -199,5 +199,5 @@ class Kendall(RankTest):
         return Released(tau / at_most(null.MISSED * question.alpha), null.bounded_pvalue(tau, scale, at_most))
 
 
-def _numbers(question: IndependenceQuestion) -> list[str]:
+def _numeric_names(question: IndependenceQuestion) -> list[str]:
     return [name for name in question.given if isinstance(question.schema[name], Bounded)]

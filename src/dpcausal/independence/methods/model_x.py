@@ -254,11 +254,11 @@ def stated_model(model: Any, given: tuple[str, ...]) -> Any:
     unknown = next((name for name in model if name not in STATED), None)
     if unknown is not None or not model:
         raise ParameterError(f"model_x takes {', '.join(STATED)}{nearest(unknown, STATED)}")
-    arguments = {**model, "mean": _linear(model["mean"], given)} if "mean" in model else dict(model)
+    arguments = {**model, "mean": _linear_model(model["mean"], given)} if "mean" in model else dict(model)
     return StatedModel(**arguments, mapping=dict(model))
 
 
-def _linear(mean: Any, given: tuple[str, ...]) -> Linear:
+def _linear_model(mean: Any, given: tuple[str, ...]) -> Linear:
     slopes = mean if isinstance(mean, Mapping) else {INTERCEPT: mean}
     if INTERCEPT in given:
         raise ParameterError(f"a given column is named {INTERCEPT!r}: state the distribution by a function, in Python")

@@ -74,10 +74,10 @@ class StrataCovariance(StratumSums):
 
     def moments(self, rows: Sample | Records, question: IndependenceQuestion) -> strata.StratumMoments:
         """Return the covariance and its variance, of the rows kept."""
-        units = _unit(question.schema[question.x[0]]), _unit(question.schema[question.y[0]])
+        units = _column_unit(question.schema[question.x[0]]), _column_unit(question.schema[question.y[0]])
         if isinstance(rows, Records):
-            return strata.of_sums(rows.sum(partial(_sums, question.without_table)), units)
-        return strata.stratum_moments(*_complete(rows, question), units)
+            return strata.of_sums(rows.sum(partial(_stratum_sums, question.without_table)), units)
+        return strata.stratum_moments(*_complete_rows(rows, question), units)
 
     def release(self, run: Run[IndependenceQuestion]) -> Released:
         question = run.question
@@ -95,11 +95,11 @@ class StrataCovariance(StratumSums):
         return Released(noisy / strata.GRID / at_most(MISSED * question.alpha), p)
 
 
-def _sums(question: IndependenceQuestion, rows: Rows) -> Integers:
-    return strata.stratum_sums(*_complete(question.sample(rows), question), question.cells)
+def _stratum_sums(question: IndependenceQuestion, rows: Rows) -> Integers:
+    return strata.stratum_sums(*_complete_rows(question.sample(rows), question), question.cells)
 
 
-def _complete(rows: Sample, question: IndependenceQuestion) -> tuple[Integers, Integers, Integers]:
+def _complete_rows(rows: Sample, question: IndependenceQuestion) -> tuple[Integers, Integers, Integers]:
     x, y = (
         _in_units(values[rows.is_complete], question.schema[name])
         for values, name in zip(rows.pair, question.related, strict=True)
@@ -107,7 +107,7 @@ def _complete(rows: Sample, question: IndependenceQuestion) -> tuple[Integers, I
     return x, y, rows.cells[rows.is_complete]
 
 
-def _unit(declared: Column) -> int:
+def _column_unit(declared: Column) -> int:
     return strata.MOST_UNITS if isinstance(declared, Bounded) else 1
 
 

@@ -133,8 +133,8 @@ def first_page(inputs: ReportInputs, figures: Figures) -> list[Block]:
     blocks += [Block("heading", "Findings"), Block("table", "Findings", rows=tuple(rows))]
     notes = dict.fromkeys(f"{one.question.name}: {one.state}: {one.reason}." for one in plan.questions
                           if one.reason and one.answer is not None)  # fmt: skip
-    blocks += [*(Block("small", note) for note in notes), *_figures(inputs, figures)]
-    limits = Block("section", "What it does not show", lines=_limits(inputs))
+    blocks += [*(Block("small", note) for note in notes), *_figure_blocks(inputs, figures)]
+    limits = Block("section", "What it does not show", lines=_limit_lines(inputs))
     blocks.append(Block("section", "What this relies on", lines=_assumptions(inputs), right=(limits,)))
     return [*blocks, Block("heading", "Privacy in brief"), Block("text", _privacy_in_brief(inputs))]
 
@@ -160,13 +160,13 @@ def _answer_box(inputs: ReportInputs) -> tuple[str, tuple[str, ...]]:
         sentence = wording.effect_sentence(answer, estimate).rstrip(".")
         head, noise = f"{'Yes. ' if yes else ''}{sentence}{f', from {arms}' if arms else ''}.", ""
     else:
-        head, noise = f"No conclusion. {_compatible(wording, answer, estimate)}", wording.noise_sentence(answer)
+        head, noise = f"No conclusion. {_compatible_range(wording, answer, estimate)}", wording.noise_sentence(answer)
     more = [wording.outside_sentence(answer), noise, _design_sentence(inputs, answer), _group_sentence(inputs, answer),
             *disagreements(inputs.results, wording)]  # fmt: skip
     return head, tuple(part for part in more if part)
 
 
-def _compatible(wording: Wording, answer: Any, estimate: Estimate) -> str:
+def _compatible_range(wording: Wording, answer: Any, estimate: Estimate) -> str:
     if estimate.interval is None:
         return f"There is no confidence interval: {estimate.reason}."
     low, high = (wording.amount(answer, abs(end), estimate.interval) for end in estimate.interval)
@@ -207,7 +207,7 @@ def _group_sentence(inputs: ReportInputs, answer: Any) -> str:
     return f"{' '.join(parts)} This does not show that the groups differ."
 
 
-def _figures(inputs: ReportInputs, figures: Figures) -> list[Block]:
+def _figure_blocks(inputs: ReportInputs, figures: Figures) -> list[Block]:
     blocks, effects = list[Block](), [pair for pair in inputs.results if estimate_of(pair[1]) is not None]
     for number, (question, answer) in enumerate(effects, start=1):
         text = " ".join(inputs.wording.conclusions(question, answer))
@@ -251,7 +251,7 @@ def _assumptions(inputs: ReportInputs) -> tuple[str, ...]:
     return tuple(dict.fromkeys(lines))[:MOST_ASSUMPTIONS]
 
 
-def _limits(inputs: ReportInputs) -> tuple[str, ...]:
+def _limit_lines(inputs: ReportInputs) -> tuple[str, ...]:
     lines = list[str]()
     for _, answer in inputs.results:
         groups = [one for one in getattr(answer, "by_group", ()) if one.interval is not None]

@@ -91,14 +91,14 @@ def _html_element(block: Block) -> str:
         return f"<figure>{block.lines[0]}<figcaption>{text}</figcaption></figure>"
     heads, *rows = block.rows
     head = "".join(f'<th scope="col">{escape(one)}</th>' for one in heads)
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    body = "".join(f"<tr>{''.join(map(_table_cell, row))}</tr>" for row in rows)
     return (
         f'<div class="rows" role="region" aria-label="{text}" tabindex="0"><table>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
-def _cell(text: str) -> str:
+def _table_cell(text: str) -> str:
     unbroken = "&nbsp;" if len(text) <= LONGEST_UNBROKEN else " "
     indented = "&nbsp;&nbsp;" * text.startswith("  ") + escape(text.strip()).replace(" ", unbroken)
     return f'<td class="fill">{indented}</td>' if text.startswith("[to be filled in") else f"<td>{indented}</td>"
@@ -111,22 +111,22 @@ def markdown(blocks: list[Block]) -> str:
 def _markdown_block(block: Block) -> str:
     marks = {"title": "# ", "heading": "## ", "subheading": "### ", "text": "", "small": ""}
     if block.kind in marks:
-        return marks[block.kind] + _plain(block.text)
+        return marks[block.kind] + _plain_text(block.text)
     if block.kind == "page":
         return ""
     if block.kind == "quote":
-        return "\n".join(f"> {_plain(line)}  " for line in block.text.split("\n"))
+        return "\n".join(f"> {_plain_text(line)}  " for line in block.text.split("\n"))
     if block.kind == "answer":
-        return "\n".join(f"> {_plain(line)}  " for line in (f"**{block.text}**", *block.lines))
+        return "\n".join(f"> {_plain_text(line)}  " for line in (f"**{block.text}**", *block.lines))
     if block.kind == "section":
-        return "\n".join([f"## {_plain(block.text)}", "", *(f"* {_plain(line)}" for line in block.lines)])
+        return "\n".join([f"## {_plain_text(block.text)}", "", *(f"* {_plain_text(line)}" for line in block.lines)])
     if block.kind == "list":
-        return "\n".join(f"* {_plain(line)}" for line in block.lines)
+        return "\n".join(f"* {_plain_text(line)}" for line in block.lines)
     if block.kind == "picture":
-        return f"*{_plain(block.text)}*"
-    heads, *rows = ([_plain(one).replace("|", "\\|") for one in row] for row in block.rows)
+        return f"*{_plain_text(block.text)}*"
+    heads, *rows = ([_plain_text(one).replace("|", "\\|") for one in row] for row in block.rows)
     return "\n".join(f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows))
 
 
-def _plain(text: str) -> str:
+def _plain_text(text: str) -> str:
     return text.replace("<", "&lt;").replace("](", "]\\(").replace("\n", " ")

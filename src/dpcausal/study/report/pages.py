@@ -15,7 +15,7 @@ from dpcausal.study.report.figures import Figures, draw_budget
 from dpcausal.study.report.findings import FILL, MISSING, ReportInputs, first_page, no_answer
 from dpcausal.study.report.html import Block
 from dpcausal.study.status import ANSWERED, EARLIER
-from dpcausal.study.wording import answers_of, estimate_of, public_text, sources, unit_text
+from dpcausal.study.wording import answers_of, estimate_of, proof_sources, public_text, unit_text
 
 ESTIMANDS = {
     "ate": "the average treatment effect: the mean outcome if all were treated less that if none were",
@@ -43,29 +43,29 @@ def _second_page(inputs: ReportInputs, figures: Figures) -> list[Block]:
         rows.append((str(number), one.about, one.method, f"{getattr(answer, 'n', plan.n):,}",
                      "" if one.cost is None else short_loss(one.cost),
                      *("–" if error is None else number_text(error) for error in errors),
-                     "" if entry is None else _time(entry)))  # fmt: skip
+                     "" if entry is None else _entry_time(entry)))  # fmt: skip
     blocks = [
         Block("heading", "How the results were obtained"),
         Block("text", "The questions are those of the study file; the ledger records when each was answered. Noise was "
                       "added to released counts and sums. Standard errors, intervals and p-values account for it."),
-        Block("table", "Analyses", rows=tuple(rows)), Block("small", _estimands(inputs)),
+        Block("table", "Analyses", rows=tuple(rows)), Block("small", _estimand_text(inputs)),
     ]  # fmt: skip
     if inputs.schema is not None:
         blocks += [Block("heading", "Variables (allowed values are public)"),
-                   Block("table", "Variables", rows=_variables(inputs, inputs.schema))]  # fmt: skip
+                   Block("table", "Variables", rows=_variable_rows(inputs, inputs.schema))]  # fmt: skip
     blocks += [Block("heading", "Privacy statement"), _privacy_statement(inputs, figures),
-               Block("heading", "Text for a methods section"), Block("quote", _methods(inputs)),
-               Block("heading", "Responsibility and approval"), Block("text", _reasons(inputs)),
-               Block("table", "Approval", rows=_approval(inputs))]  # fmt: skip
+               Block("heading", "Text for a methods section"), Block("quote", _methods_paragraph(inputs)),
+               Block("heading", "Responsibility and approval"), Block("text", _reasons_text(inputs)),
+               Block("table", "Approval", rows=_approval_rows(inputs))]  # fmt: skip
     verify = f"dpcausal ledger verify {inputs.file.ledger} --fingerprint {plan.head}"
-    return [*blocks, Block("small", f"Verify: {verify} · {', '.join(_versions())}")]
+    return [*blocks, Block("small", f"Verify: {verify} · {', '.join(_package_versions())}")]
 
 
-def _time(entry: Any) -> str:
+def _entry_time(entry: Any) -> str:
     return str(entry.at[:16].replace("T", " "))
 
 
-def _estimands(inputs: ReportInputs) -> str:
+def _estimand_text(inputs: ReportInputs) -> str:
     parts, wording = list[str](), inputs.wording
     for _, answer in inputs.results:
         if not isinstance(answer, Effect):
@@ -82,7 +82,7 @@ def _estimands(inputs: ReportInputs) -> str:
     return " ".join(dict.fromkeys(parts))
 
 
-def _variables(inputs: ReportInputs, schema: Schema) -> tuple[tuple[str, ...], ...]:
+def _variable_rows(inputs: ReportInputs, schema: Schema) -> tuple[tuple[str, ...], ...]:
     meanings, origins = inputs.file.described("meaning"), inputs.file.described("source")
     rows = [("Column", "Meaning", "Allowed values", "Source of the bounds")]
     for name in _columns_of_questions(inputs, schema):
@@ -134,7 +134,7 @@ def _privacy_statement(inputs: ReportInputs, figures: Figures) -> Block:
     return Block("picture", caption, lines=(bar,), right=(Block("list", lines=lines),))
 
 
-def _methods(inputs: ReportInputs) -> str:
+def _methods_paragraph(inputs: ReportInputs) -> str:
     answered = [one for one in inputs.plan.questions if one.state == ANSWERED]
     listed = " ".join(f"({number}) {inputs.wording.question(one.question)} Method: {one.method}, {one.cost}."
                       for number, one in enumerate(answered, 1))  # fmt: skip
@@ -142,7 +142,7 @@ def _methods(inputs: ReportInputs) -> str:
     missing = "" if inputs.file.panel else f" {MISSING.get(inputs.file.missing, '')}"
     variant = {PureDP: "ε-differential privacy", ApproxDP: "(ε, δ)-differential privacy"}.get(
         type(inputs.spent), "zero-concentrated differential privacy")  # fmt: skip
-    opendp = next((one.removeprefix("opendp ") for one in _versions() if one.startswith("opendp")), "")
+    opendp = next((one.removeprefix("opendp ") for one in _package_versions() if one.startswith("opendp")), "")
     return (
         f"The data hold {inputs.plan.n:,} {inputs.plan.records}. {questions} All "
         f"results together satisfy {variant} with {inputs.spent_text} for each {inputs.person}'s complete record under "
@@ -152,14 +152,14 @@ def _methods(inputs: ReportInputs) -> str:
     )
 
 
-def _reasons(inputs: ReportInputs) -> str:
+def _reasons_text(inputs: ReportInputs) -> str:
     disclosure = inputs.file.disclosure
     reason = disclosure.justification or FILL.format("reason")
     earlier = disclosure.looked_at_before or FILL.format("any earlier access")
     return f"Reason for ε: {reason.rstrip('.')}. Earlier access to these data: {earlier.rstrip('.')}."
 
 
-def _approval(inputs: ReportInputs) -> tuple[tuple[str, ...], ...]:
+def _approval_rows(inputs: ReportInputs) -> tuple[tuple[str, ...], ...]:
     file = inputs.file.approvers
     return (
         ("Role", "Name, institution", "Date", "Signature"),
@@ -169,7 +169,7 @@ def _approval(inputs: ReportInputs) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def _versions() -> list[str]:
+def _package_versions() -> list[str]:
     versions = [f"Python {platform.python_version()}"]
     for package in ("dpcausal", "opendp", "numpy", "scipy"):
         try:
@@ -206,10 +206,10 @@ def _appendix(inputs: ReportInputs, figures: Figures) -> list[Block]:
         paid = [one for one in plan.questions if one.key and one.key == key]
         state = "saved" if any(one.state in (ANSWERED, EARLIER) for one in paid) else "not saved" if paid else ""
         rows.append((f"{entry.number}: {', '.join(one.question.name for one in paid) or 'outside this study'}",
-                     _time(entry), entry.task, str(parse_loss(entry.loss)), state))  # fmt: skip
+                     _entry_time(entry), entry.task, str(parse_loss(entry.loss)), state))  # fmt: skip
     blocks += [Block("subheading", "Ledger"), Block("table", "Every spend of the ledger", rows=tuple(rows)),
                Block("text", f"Left: {plan.left}. Fingerprint: {plan.head}")]  # fmt: skip
-    references = sources(inputs.proofs)
+    references = proof_sources(inputs.proofs)
     if references:
         blocks += [Block("subheading", "Proofs and their sources"), Block("list", lines=(
             f"Proofs: {', '.join(inputs.proofs)}; 'dpcausal explain NAME' prints one.", *references))]  # fmt: skip

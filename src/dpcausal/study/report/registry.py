@@ -10,7 +10,7 @@ from dpcausal.study.report.findings import FILL, ReportInputs
 from dpcausal.study.wording import public_text, unit_text
 
 
-def record(inputs: ReportInputs) -> dict[str, Any]:
+def registry_record(inputs: ReportInputs) -> dict[str, Any]:
     file, disclosure = inputs.file, inputs.file.disclosure
     guarantees, budget = inputs.guarantees, inputs.plan.budget
     units = sorted({one.unit.value for one in guarantees}) or ["person" if file.person else "row"]
@@ -102,13 +102,15 @@ def yaml(value: Any, depth: int = 0) -> str:
     pad = "  " * depth
     if isinstance(value, dict):
         return "".join(
-            f"{pad}{key}:\n{yaml(part, depth + 1)}" if isinstance(part, (dict, list)) else f"{pad}{key}: {_one(part)}\n"
+            f"{pad}{key}:\n{yaml(part, depth + 1)}"
+            if isinstance(part, (dict, list))
+            else f"{pad}{key}: {_yaml_scalar(part)}\n"
             for key, part in value.items()
         )
-    return "".join(f"{pad}- {_one(part)}\n" for part in value)
+    return "".join(f"{pad}- {_yaml_scalar(part)}\n" for part in value)
 
 
-def _one(value: Any) -> str:
+def _yaml_scalar(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.17g}" if "e" not in repr(value) else f"{value:.20f}".rstrip("0")
     return json.dumps(value, ensure_ascii=False)

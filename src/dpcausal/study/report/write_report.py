@@ -8,7 +8,7 @@ from dpcausal.errors import LedgerError, ParameterError
 from dpcausal.study.report.findings import ReportInputs
 from dpcausal.study.report.html import html, markdown
 from dpcausal.study.report.pages import document
-from dpcausal.study.report.registry import record, yaml
+from dpcausal.study.report.registry import registry_record, yaml
 from dpcausal.study.writing import replace_files
 
 OTHER = "choose another name with --out"
@@ -34,7 +34,7 @@ def write_report(inputs: ReportInputs, path: Path) -> Path:
     texts = {
         path: html(blocks, mark, f"{inputs.file.title} · fingerprint {inputs.plan.head[:16]}"),
         path.with_suffix(".md"): f"<!-- {mark} -->\n\n{markdown(blocks)}",
-        path.with_suffix(".registry.yaml"): f"# {mark}\n{yaml(record(inputs))}",
+        path.with_suffix(".registry.yaml"): f"# {mark}\n{yaml(registry_record(inputs))}",
     }
     for place in texts:
         _check_replaced(place, mark)

@@ -74,7 +74,7 @@ class FactorRelease:
     spread: float
 
 
-def radii(periods: int, most: int) -> list[int]:
+def candidate_radii(periods: int, most: int) -> list[int]:
     """Return the candidate radii in steps, from 2⁻⁵ times √T errors of the targets' last values on, √2 apart."""
     unit = FINE * math.sqrt(periods)
     top = math.isqrt(periods * most * most)
@@ -107,7 +107,7 @@ def sum_sensitivity(radius: int) -> Sensitivity:
     return Sensitivity(2 * radius, Norm.L2, Relation.REPLACE_ONE, "clipped-sum", Unit.DONOR)
 
 
-def products(rows: Integers) -> Integers:
+def residual_products(rows: Integers) -> Integers:
     """Return the weighted upper triangle of Σ rr' as whole numbers: 5 times the diagonal, 7 times what is off it.
 
     Rows are directions, at most ``BLOCK`` of them: in floats each partial sum is a whole number below 2⁵³, so exact.
@@ -124,7 +124,7 @@ def products_sensitivity() -> Sensitivity:
     return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "direction-products", Unit.DONOR)
 
 
-def symmetric(triangle: Reals, periods: int) -> Reals:
+def symmetric_matrix(triangle: Reals, periods: int) -> Reals:
     matrix = np.zeros((periods, periods))
     matrix[np.triu_indices(periods)] = triangle
     matrix /= np.where(np.eye(periods, dtype=bool), DIAGONAL, OFF)
@@ -138,21 +138,21 @@ def check_scales(candidates: list[int], loss: ZCDP) -> None:
     gaussian_scale(1, loss.part(SHARES["radius"] / STEPS))
 
 
-def release(scaled: Reals, grid: Grid, allotment: CallBudget, loss: ZCDP | NoPrivacy) -> FactorRelease:
+def release_model(scaled: Reals, grid: Grid, allotment: CallBudget, loss: ZCDP | NoPrivacy) -> FactorRelease:
     """Release the model: a radius, the clipped mean, the products of residual directions."""
     n, periods = scaled.shape
     squared = np.concatenate([squared_lengths(rows) for rows in grid.blocks(scaled)])
-    radius = release_radius(squared, radii(periods, grid.most), allotment, loss.part(SHARES["radius"]))
+    radius = release_radius(squared, candidate_radii(periods, grid.most), allotment, loss.part(SHARES["radius"]))
     total = sum(within_radius(rows, radius).sum(axis=0) for rows in grid.blocks(scaled))
     noisy = gaussian(Query(np.asarray(total), sum_sensitivity(radius), "mean"), allotment, loss.part(SHARES["mean"]))
     mean = np.clip(np.rint(noisy / n), -grid.most, grid.most).astype(np.int64)
-    crossed = sum(products(at_length(rows - mean, LENGTH)) for rows in grid.blocks(scaled))
+    crossed = sum(residual_products(at_length(rows - mean, LENGTH)) for rows in grid.blocks(scaled))
     portion = loss.part(SHARES["directions"])
     triangle = gaussian(Query(np.asarray(crossed), products_sensitivity(), "directions"), allotment, portion)
     whole, moved = float(n) * LENGTH**2, float(np.sum(mean.astype(np.float64) ** 2))
     return FactorRelease(
         mean=mean,
-        directions=symmetric(np.asarray(triangle, dtype=np.float64), periods) / whole,
+        directions=symmetric_matrix(np.asarray(triangle, dtype=np.float64), periods) / whole,
         noise=deviation_of(products_sensitivity().bound, portion) / (DIAGONAL * whole),
         spread=max(0.6 * radius**2 - moved, 0.15 * radius**2),
     )
@@ -298,7 +298,7 @@ class Factor(SyntheticMethod):
         """Return that of the mean, of rows twice as long as the target's own changes."""
         if not isinstance(base, ZCDP):
             return None
-        check_scales(radii(question.periods, self.grid(question).most), base)
+        check_scales(candidate_radii(question.periods, self.grid(question).most), base)
         radius = 2 * free.last_error * math.sqrt(question.periods)
         return gaussian_scale(2 * radius, base.part(SHARES["mean"])) / question.panel.n
 
@@ -309,7 +309,7 @@ class Factor(SyntheticMethod):
         """Release the model, and keep the donors."""
         base: Any = plan.base
         grid = self.grid(run.question)
-        return run.data, grid, release(run.data, grid, run.budget, base.part(plan.path))
+        return run.data, grid, release_model(run.data, grid, run.budget, base.part(plan.path))
 
     def path(self, begun: Any, plan: Plan, run: Run[Treated]) -> Path:
         question, (scaled, grid, model) = run.question, begun

@@ -89,7 +89,7 @@ class Matching:
         return math.isqrt(3 * self.radius * self.radius)
 
 
-def matching(
+def matching_constants(
     past: Reals, after: int, covariates: Reals, free: TargetOnlyForecast, kernel_width: float | None, cut: float | None
 ) -> Matching:
     """Return the constants: h = sd of the target's past, c = 3 errors of its last-value forecast, unless given."""
@@ -231,7 +231,7 @@ class Matched(SyntheticMethod):
         half = panel.bounds.width / 2
         past, after = past_of(panel, target), len(panel.times) - panel.start(target)
         width, cut = [None if value is None else min(value / half, 2.0) for value in (self.kernel_width, self.cut)]
-        return matching(past, after, panel.target_covariates(target), free, width, cut)
+        return matching_constants(past, after, panel.target_covariates(target), free, width, cut)
 
     def constants(self, question: Treated, target: Any, free: TargetOnlyForecast) -> dict[str, float]:
         half, by = question.panel.bounds.width / 2, self.by(question.panel, target, free)

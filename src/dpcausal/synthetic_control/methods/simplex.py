@@ -38,7 +38,7 @@ def simplex_weights(X: Reals, y: Reals) -> Reals:
             break
         support[entering] = True
         for _ in range(n):
-            step = _equality(A[:, support], b)
+            step = _equality_solution(A[:, support], b)
             if (step > 0).all():
                 w[:] = 0
                 w[support] = step
@@ -57,7 +57,7 @@ def simplex_weights(X: Reals, y: Reals) -> Reals:
     return weights
 
 
-def _equality(A: Reals, b: Reals) -> Reals:
+def _equality_solution(A: Reals, b: Reals) -> Reals:
     k = A.shape[1]
     system = np.zeros((k + 1, k + 1))
     system[:k, :k] = A.T @ A + 1e-14 * np.eye(k)
