@@ -35,6 +35,7 @@ TEXTS: tuple[TextRow, ...] = (
     TextRow("fully-adaptive-zcdp", "composition", "the filter of ρ"),
     TextRow("union-of-filters", "composition", "either of two filters may serve"),
     TextRow("single-spend", "composition", "one spend of the whole budget"),
+    TextRow("renewal", "composition", "the filter of a larger budget admits what the smaller admitted"),
     TextRow("one-unit", "composition", "why the spends of one ledger bound the loss of one unit"),
     TextRow("public-targets", "composition", "why no protected unit becomes a public target of its ledger"),
     TextRow("allotment", "composition", "a call within its allotment is one mechanism"),
