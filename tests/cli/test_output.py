@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +182,44 @@ def test_the_format_of_a_file_is_asked_back_written_and_then_used(
             separator, decimal, encoding]  # fmt: skip
         assert study.run(new_ledger=True).done and study.check().columns[0].substituted == 0
         assert file_source(study._source_file()).collect(["Größe"]).numbers("Größe").min() == 170.5
+
+
+def test_stopped_questions_go_on_where_they_were_and_end_in_the_same_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("d.csv").write_text("age;day;site\n1;02.01.2019;a\n")
+    days = ["2019-01-01 to 2019-12-31; by month", "day-month-year", ""]
+    confirmed, answers = "yes\n", ["T", "", "0..110; missing 999", "label; years", *days, "a, b", "", "1", "1e-6",
+                                  "2", "age", "site", "", "0.5", ""]  # fmt: skip
+    typed = confirmed + "\n".join([*answers, ""])
+    whole = CliRunner().invoke(app, ["init", "d.csv", "--out", "whole.toml"], input=typed)
+    assert whole.exit_code == 0 and "# " in Path("whole.toml").read_text(), whole.output
+    steps = [0, 1, 2, 4, 7, 9, 11, 16]  # where a step begins among the answers
+    for number, place in enumerate(steps[1:], start=1):
+        name = f"part{number}.toml"
+        stopped = CliRunner().invoke(app, ["init", "d.csv", "--out", name],
+                                     input=confirmed + "".join(f"{one}\n" for one in answers[:place]))  # fmt: skip
+        assert stopped.exit_code == 1 and "--resume" in stopped.output
+        rest = CliRunner().invoke(app, ["init", "--resume", name], input="\n".join([*answers[place:], ""]))
+        assert rest.exit_code == 0, (place, rest.output)
+        assert tomllib.loads(Path(name).read_text()) == tomllib.loads(Path("whole.toml").read_text()) | {
+            "ledger": f"part{number}.ledger"}  # fmt: skip
+    study = dpc.Study.open("whole.toml")
+    assert study.file.data.dates == "day-month-year" and study.schema["day"].period == "month"
+    for words in (["--resume", "whole.toml"], ["d.csv", "--resume", "whole.toml"], []):
+        assert CliRunner().invoke(app, ["init", *words]).exit_code == 2
+
+
+def test_a_second_study_of_a_folder_has_a_report_of_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    text = (folder / "s.toml").read_text()
+    (folder / "second.toml").write_text(text.replace("s.ledger", "second.ledger"))
+    for name in ("s.toml", "second.toml"):
+        for words in (["run", name, "--new-ledger"], ["report", name], ["report", name]):
+            done = CliRunner().invoke(app, words)
+            assert done.exit_code == 0, done.output
+    assert (folder / "report.html").read_text() != (folder / "second.report.html").read_text()
 
 
 def test_a_column_without_a_name_is_left_out(tmp_path: Path) -> None:

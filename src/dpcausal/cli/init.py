@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from dpcausal.cli.program import app
-from dpcausal.cli.shared import DataArgument, echo, exit_codes
+from dpcausal.cli.shared import DATA, echo, exit_codes
 from dpcausal.data.toml_text import escaped
 from dpcausal.errors import DpCausalError, ParameterError, nearest
 
@@ -28,6 +28,7 @@ BUDGETS = """
 Total privacy budget for everything ever published from these data.
   ε = 0.5 strong   1 common   2 moderate   above 5 weak"""
 TASKS = {"1": "effect", "2": "ci_test", "3": "discover", "4": ""}
+BOUNDS = ("lower", "upper", "cuts", "missing", "period")
 YES = {"y": True, "yes": True, "n": False, "no": False}
 
 
@@ -37,7 +38,7 @@ class BackError(Exception):
 
 @app.command("init")
 def init_command(
-    data: DataArgument,
+    data: Annotated[str, typer.Argument(metavar="DATA", help=DATA, show_default=False)] = "",
     out: Annotated[Path, typer.Option(help="Study file to write; none is replaced.")] = Path("study.toml"),
     header: Annotated[
         bool, typer.Option("--header", help="The first line of a text file is its header, whatever it looks like.")
@@ -45,6 +46,9 @@ def init_command(
     schema_from: Annotated[
         str, typer.Option(help="labels: take levels from the value labels of a Stata or SPSS file; no record is read.")
     ] = "",
+    resume: Annotated[
+        Path | None, typer.Option(help="Study file whose questions were stopped: goes on there.", show_default=False)
+    ] = None,
 ) -> None:
     """Start a study: declare the public bounds of each column. Shows column names only."""
     with exit_codes():
@@ -54,6 +58,11 @@ def init_command(
         from dpcausal.study.draft import names_of
         from dpcausal.study.writing import write_new
 
+        if (resume is None) == (not data):
+            raise ParameterError("name the data, or a study file with --resume", argument="data", rule="choice")
+        if resume is not None:
+            _resume(resume)
+            return
         if out.exists():
             text, hint = f"{str(out)!r} exists already", "edit it, or choose another name with --out"
             raise ParameterError(text, argument="out", rule="exists", hint=hint)
@@ -74,20 +83,7 @@ def init_command(
             interview.entries["columns"] |= interview.labelled
             echo(f"{len(interview.labelled)} columns are declared by the file's labels: documentation, not data.\n"
                  "They become public; check them in the study file. Other columns are asked for.\n")  # fmt: skip
-        try:
-            interview.run()
-        except typer.Abort:  # Ctrl-C or Ctrl-D
-            if interview.entries["title"]:
-                write_new(out, interview.text())
-                echo(f"\nStopped. Your answers so far are in {out}; complete the file in an editor.", error=True)
-            raise
-        write_new(out, interview.text())
-        questions = "1 question" if interview.entries["question"] else "no question yet: add one at its end"
-        columns = f"{len(interview.entries['columns'])} column{'s' * (len(interview.entries['columns']) != 1)}"
-        echo(f"\nWrote {out} ({columns}, {questions}). The ledger does not exist yet.")
-        echo(f"Next: dpcausal check {out}    looks for data problems (for you only, not private)\n"
-             f"      dpcausal plan {out}     shows the expected accuracy, free\n"
-             f"      dpcausal run {out} --new-ledger")  # fmt: skip
+        _finish(interview, out, write_new)
 
 
 def _draft(data: Any, file: str, entries: Mapping[str, Any]) -> str:
@@ -167,6 +163,7 @@ class Interview:
     draft: Callable[[Mapping[str, Any]], str]
     labelled: Mapping[str, Any] = field(default_factory=dict)
     has_texts: bool = False
+    step: int = 0
     entries: dict[str, Any] = field(default_factory=lambda: {
         "title": "", "columns": {}, "person": None, "epsilon": 1.0, "delta": 1e-6, "question": None, "design": None,
         "dates": "year-month-day",
@@ -175,7 +172,7 @@ class Interview:
     def text(self) -> str:
         return self.draft(self.entries)
 
-    def run(self) -> None:
+    def run(self, start: int = 0) -> None:
         columns = (partial(self._column, place) for place in range(len(self.names)))
         steps: list[Callable[[], bool | None]] = [
             self._title,
@@ -185,8 +182,9 @@ class Interview:
             self._question,
             self._summary,
         ]
-        place, answered = 0, list[int]()
+        place, answered = min(start, len(steps) - 1), list(range(min(start, len(steps) - 1)))
         while place < len(steps):
+            self.step = place
             try:
                 skipped = steps[place]() is False
             except BackError:
@@ -236,7 +234,8 @@ class Interview:
             column["levels"] = column["levels"][::-1]
             echo(f"      Order: {levels[1]}, {levels[0]}. The last category is the treated or counted one.")
         if len({level.casefold() for level in levels}) < len(levels):
-            echo("      Some categories differ only in upper and lower case: they count as different ones.")
+            echo("      Some categories differ only in upper and lower case: they count as different ones.\n"
+                 '      To make them one, leave one out and add spellings = { F = "f" } to the file.')  # fmt: skip
         described = _ask("      label; unit; source of these values [Enter: later]").split(";")
         parts = zip(("label", "unit", "source"), (part.strip() for part in described), strict=False)
         columns[name] |= {key: part for key, part in parts if part}
@@ -277,13 +276,29 @@ class Interview:
                 one["adjust"] = self._several("  Adjust for which confounders, as a,b (or none)", 0, 40, none="none")
                 self.entries["design"] = {"type": "observational"}
             groups = self._several("  Results by group [Enter: none]", 0, 1)
+            self._advise_cuts([*one["adjust"], *groups])
             one |= {"groups": groups[0]} if groups else {}
         elif task == "ci_test":
             one |= {"x": self._several("  First column", 1, 1)[0], "y": self._several("  Second column", 1, 1)[0],
                     "given": self._several("  Given, as a,b [Enter: none]", 0, 40)}  # fmt: skip
+            self._advise_cuts(one["given"])
         else:
             one["columns"] = self._several("  Columns, as a,b [Enter: all]", 0, 40) or columns
         return one | {"epsilon": _ask("  ε for this question", self.entries["epsilon"] / 2, float, True)}
+
+    def _advise_cuts(self, names: list[str]) -> None:
+        from dpcausal.data.coding import cuts_of
+        from dpcausal.data.schema import Bounded, Schema
+
+        for name in names:
+            declared = {key: value for key, value in self.entries["columns"][name].items() if key in BOUNDS}
+            if "lower" not in declared or declared.keys() & {"cuts", "period"}:
+                continue
+            column = Schema({name: declared}).column(name)
+            if isinstance(column, Bounded):
+                cuts = ", ".join(map(column.written, cuts_of(column)))
+                echo(f"      {escaped(name)}: people are compared within four parts of equal width, cut at {cuts}.\n"
+                     f"      Meaningful cuts are better: for example cuts = [18, 65] under [columns.{escaped(name)}].")
 
     def _several(self, prompt: str, least: int, most: int, none: str = "") -> list[str]:
         columns = list(self.entries["columns"])
@@ -300,3 +315,36 @@ class Interview:
         echo(f"\n{self.text()}")
         if not _yes("Is it right? yes, or back to change the last answers [yes]", "yes"):
             raise BackError
+
+
+def _resume(path: Path) -> None:
+    from dpcausal.data.files.formats import is_text
+    from dpcausal.data.sources.fingerprint import resolved
+    from dpcausal.study.draft import names_of, resumed
+    from dpcausal.study.file import StudyText
+    from dpcausal.study.writing import replace_files
+
+    file, entries, step = resumed(StudyText(path).text, path.name)
+    names = names_of(replace(file, path=resolved(path.parent, file.path)), header=True)
+    labelled = {name: column for name, column in entries["columns"].items()
+                if str(column.get("source")).startswith("value labels of")}  # fmt: skip
+    interview = Interview(names, partial(_draft, file, path.name), labelled, is_text(file), entries=entries)
+    echo(INTRODUCTION)
+    _finish(interview, path, lambda place, text: replace_files({place: text}), step)
+
+
+def _finish(interview: Interview, out: Path, write: Callable[[Path, str], None], step: int = 0) -> None:
+    try:
+        interview.run(step)
+    except typer.Abort:  # Ctrl-C or Ctrl-D
+        if interview.entries["title"]:
+            write(out, interview.draft({**interview.entries, "step": interview.step}))
+            echo(f"\nStopped. Your answers so far are in {out}; go on: dpcausal init --resume {out}", error=True)
+        raise
+    write(out, interview.text())
+    questions = "1 question" if interview.entries["question"] else "no question yet: add one at its end"
+    columns = f"{len(interview.entries['columns'])} column{'s' * (len(interview.entries['columns']) != 1)}"
+    echo(f"\nWrote {out} ({columns}, {questions}). The ledger does not exist yet.")
+    echo(f"Next: dpcausal check {out}    looks for data problems (for you only, not private)\n"
+         f"      dpcausal plan {out}     shows the expected accuracy, free\n"
+         f"      dpcausal run {out} --new-ledger")  # fmt: skip

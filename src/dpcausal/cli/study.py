@@ -35,6 +35,7 @@ from dpcausal.errors import ParameterError, nearest
 
 if TYPE_CHECKING:
     from dpcausal.study.status import StudyPlan
+    from dpcausal.study.study import Study
 
 StudyArgument = Annotated[Path, typer.Argument(help="The study file.")]
 
@@ -200,14 +201,18 @@ def schema_command() -> None:
 @app.command("report")
 def report_command(
     study: StudyArgument,
-    out: Annotated[Path, typer.Option(help="HTML file; Markdown and the registry record go beside it.")] = REPORT,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="HTML file; Markdown and the registry record go beside it. By default report.html, "
+                          "or NAME.report.html if that is another study's.", show_default=False),
+    ] = None,
 ) -> None:
     """Write the report of a study: two pages to sign and an appendix."""
     with exit_codes():
         from dpcausal.study.study import Study
 
         opened = Study.open(study)
-        path = opened.report(out.absolute())
+        path = _written_report(opened, out)
         missing = opened.file.unfilled()
         with printed_or(f"the report is written: {path}"):
             echo(f"Wrote {path} (two pages and an appendix), with a .md and a .registry.yaml file beside it.")
@@ -215,6 +220,15 @@ def report_command(
                 echo(f"{len(missing)} entries are empty and marked in the report: {', '.join(missing)}.")
             echo("Nothing was spent and no data were read.")
             echo(f"Next: open {path.name} in a browser, print it and have it signed")
+
+
+def _written_report(opened: Study, out: Path | None) -> Path:
+    try:
+        return opened.report((out or REPORT).absolute())
+    except ParameterError as error:
+        if out is not None or error.rule != "another-study":
+            raise
+    return opened.report(Path(f"{opened.path.stem}.report.html").absolute())
 
 
 @app.command("demo")

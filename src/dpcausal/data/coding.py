@@ -226,7 +226,8 @@ def cleaned_column(collected: Collected, name: str, column: Column, *, fields: b
 
 def _value_coder(column: Levels, rest: int, labels: Mapping[str, str]) -> Callable[[object], int]:
     codes: dict[object, int] = {label: code for code, label in enumerate(column.labels)}
-    codes = {text: codes[label] for text, label in labels.items() if label in codes} | codes
+    names = {**labels, **dict(column.spellings or ())}
+    codes = {text: codes[label] for text, label in names.items() if label in codes} | codes
 
     def text(value: object) -> int:
         plain = scalar(value)

@@ -30,7 +30,7 @@ def _codes_text(codes: tuple[float | str, ...] | None) -> str:
     return f", missing=[{', '.join(repr(code) if isinstance(code, str) else exact_number(code) for code in codes)}]"
 
 
-OPTIONAL = ("cuts", "other", "missing", "period")
+OPTIONAL = ("cuts", "other", "missing", "period", "spellings")
 
 SMALLEST_WIDTH = sys.float_info.min
 """Least upper − lower: below it 1/(upper − lower) would overflow."""
@@ -66,6 +66,12 @@ def _period(value: object) -> str:
     if value not in PERIODS:
         raise _RuleError(f"must be one of {', '.join(PERIODS)}")
     return str(value)
+
+
+def _spellings(value: object) -> tuple[tuple[str, str], ...]:
+    if not isinstance(value, Mapping) or not all(isinstance(text, str) for pair in value.items() for text in pair):
+        raise _RuleError("must be a table of texts, as { F = \"f\" }")
+    return tuple(value.items())
 
 
 def _as_list(value: object) -> list[object]:
@@ -270,6 +276,8 @@ class Levels:
     period : {"month", "quarter", "year"}, optional
         The column has dates, and the levels are the months, quarters or years that they lie in, as ``"2019-01"``,
         ``"2019-Q1"`` or ``"2019"``.
+    spellings : mapping from text to level, optional
+        Other texts for levels of text, as ``{"F": "f"}``: a value that equals one counts as its level.
 
     Notes
     -----
@@ -291,15 +299,17 @@ class Levels:
     other: str | int | bool | None
     missing: tuple[float | str, ...] | None
     period: str | None
+    spellings: tuple[tuple[str, str], ...] | None
     kind: str  # keeps Levels([0, 1]) apart from Levels([False, True]), which Python calls equal
 
     def __init__(
         self, values: Iterable[str | int | bool], other: str | int | bool | None = None,
         missing: Iterable[float | str] | None = None, period: str | None = None,
+        spellings: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         fields = _check_rules({
             "levels": (_levels, values), "other": (_level, other), "missing": (_missing_codes, missing),
-            "period": (_period, period),
+            "period": (_period, period), "spellings": (_spellings, spellings),
         })  # fmt: skip
         _set_fields(self, values=fields.pop("levels"), **fields)
         if not self.values:
@@ -314,6 +324,8 @@ class Levels:
              not {_code_text(code) for code in self.missing or ()}.isdisjoint(texts)),
             ("other must be a name, or of the type of the levels", of_another and type(self.other) is not str),
             ("other must not be the text of a level of another type", of_another and self.other in texts),
+            ("spellings must lead from texts that are no levels to levels of text",
+             any(text in texts or level not in self.labels for text, level in self.spellings or ())),
             ("levels of dates by period must be text, as 2019-01, 2019-Q1 or 2019", bool(period) and kind is not str),
         ))  # fmt: skip
         _set_fields(self, kind={str: "text", bool: "boolean", int: "integer"}[kind])
@@ -353,12 +365,14 @@ class Levels:
         fields: dict[str, object] = {"levels": list(self.values)}
         fields |= {} if self.other is None else {"other": self.other}
         fields |= {} if self.period is None else {"period": self.period}
+        fields |= {} if self.spellings is None else {"spellings": dict(self.spellings)}
         return fields if self.missing is None else {**fields, "missing": list(self.missing)}
 
     def __repr__(self) -> str:
         other = "" if self.other is None else f", other={self.other!r}"
         period = "" if self.period is None else f", period={self.period!r}"
-        return f"Levels({list(self.values)!r}{other}{_codes_text(self.missing)}{period})"
+        spellings = "" if self.spellings is None else f", spellings={dict(self.spellings)!r}"
+        return f"Levels({list(self.values)!r}{other}{_codes_text(self.missing)}{period}{spellings})"
 
 
 Column: TypeAlias = Bounded | Levels

@@ -41,7 +41,8 @@ def counting_event(table: Table, name: str, event: object) -> Table:
     if column.other is not None and type(first) is not type(last):
         text = f"event must be the last level of {name!r}: its level for other values is of another type"
         raise ParameterError(text, argument="event", rule="type", value=name)
-    return with_column(table, name, Levels([last, first], column.other, column.missing, column.period))
+    spellings = None if column.spellings is None else dict(column.spellings)
+    return with_column(table, name, Levels([last, first], column.other, column.missing, column.period, spellings))
 
 
 def as_levels(table: Table, name: str) -> Table:

@@ -302,5 +302,6 @@ def with_missing_level(schema: Schema) -> Schema:
     columns = dict(schema)
     for name, column in schema.items():
         if isinstance(column, Levels) and column.other is None:
-            columns[name] = Levels(column.values, MISSING_LEVEL, column.missing, column.period)
+            spellings = None if column.spellings is None else dict(column.spellings)
+            columns[name] = Levels(column.values, MISSING_LEVEL, column.missing, column.period, spellings)
     return Schema(columns)

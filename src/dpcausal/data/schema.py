@@ -35,7 +35,7 @@ def _declared_column(name: object, declared: object) -> Column:
     rule = ""
     try:
         if "levels" in declared:
-            return Levels(*_fields(declared, ("levels",), ("other", "missing", "period")))
+            return Levels(*_fields(declared, ("levels",), ("other", "missing", "period", "spellings")))
         if "period" in declared:
             lower, upper, period, other, missing = _fields(declared, ("lower", "upper", "period"), ("other", "missing"))
             bounds = Bounded(lower, upper)

@@ -10,6 +10,7 @@ from typing import Any
 from dpcausal.data.coding import is_writable
 from dpcausal.data.files.formats import DataFile, is_text
 from dpcausal.data.schema import Schema
+from dpcausal.data.toml_text import toml_in
 from dpcausal.errors import ParameterError, SchemaError
 
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
@@ -30,6 +31,15 @@ QUESTIONS = """
 
 # For the report: [disclosure] and [approvers]; level_labels and meaning of a column. See 'dpcausal schema'.
 """
+HEAD = """\
+# A study of dpcausal: edit it freely. What follows a # is a comment. All of it becomes public.
+# 'dpcausal check' finds data problems (not private), 'plan' foresees accuracy, 'run' answers, 'report' writes.
+"""
+LEDGER = "# The ledger records what was spent of the budget: all that is ever published from these data."
+COLUMNS = """\
+# Allowed values of each column, from the questionnaire or codebook and not from the data. A column may also have
+# missing = [999], cuts = [18, 40], other = "elsewhere", spellings = { F = "f" }, label, unit, source."""
+STOPPED = "# Stopped at step {} of the questions. Go on: dpcausal init --resume {}\n"
 NO_NAME = re.compile(
     r"(?i)[\W\d_]*|[-+]?(inf|infinity|nan)|[-+\d.,]+e[-+]?\d+|na|n/a|null|none|true|false|yes|no"
     r"|\d{4}-?\d\d-?\d\d[t ].*|\d{1,4}[-/. ]+(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[-/. ,]+\d{1,4}.*"
@@ -113,20 +123,39 @@ def _number_or_text(text: str) -> int | float | str:
 def draft(
     data: str | DataFile, title: str, columns: Mapping[str, Mapping[str, Any]], *, person: str | None,
     epsilon: float, delta: float, file: str = "study.toml", question: Mapping[str, Any] | None = None,
-    design: Mapping[str, Any] | None = None,
+    design: Mapping[str, Any] | None = None, step: int | None = None,
 ) -> str:  # fmt: skip
+    """Return the text of a study file; ``step``: that at which its questions were stopped."""
     stem = "".join(one if one.isalnum() or one in "_-" else "_" for one in file.removesuffix(".toml"))
     form = data.options if isinstance(data, DataFile) else {}
-    lines = [f"title = {_text(title)}", *([] if form else [f"data = {_text(fspath(data))}"])]
+    head = HEAD if step is None else HEAD + STOPPED.format(step, file)
+    lines = [*head.splitlines(), "", f"title = {_text(title)}", *([] if form else [f"data = {_text(fspath(data))}"])]
     lines += [f"person = {_text(person)}"] if person else []
-    lines += [f"ledger = {_text(stem + '.ledger')}", f"budget = {{ epsilon = {epsilon!r}, delta = {delta!r} }}"]
+    lines += ["", LEDGER, f"ledger = {_text(stem + '.ledger')}"]
+    lines += [f"budget = {{ epsilon = {epsilon!r}, delta = {delta!r} }}"]
     tables: list[tuple[str, Mapping[str, Any] | None]] = [("[data]", {"file": fspath(data), **form} if form else None)]
     tables += [("[design]", design), *((f"[columns.{_text(name)}]", one) for name, one in columns.items())]
     tables += [("[[question]]", question)]
     for name, table in tables:
+        lines += ["", COLUMNS] if name.startswith("[columns") and COLUMNS not in lines else []
         lines += ["", name, *(f"{key} = {_value(value)}" for key, value in table.items())] if table else []
     first = [*columns, "x", "y"]
     return "\n".join(lines) + "\n" + QUESTIONS.format(x=_text(first[0]), y=_text(first[1]))
+
+
+def resumed(text: str, name: str) -> tuple[DataFile, dict[str, Any], int]:
+    """Return the data file, the answers and the next step of a study file whose questions were stopped."""
+    study, step = toml_in(text, name), re.search(r"^# Stopped at step (\d{1,4}) ", text, re.MULTILINE)
+    written = {"title", "data", "person", "ledger", "budget", "columns", "question", "design"}
+    if step is None or not study.keys() <= written or not {"title", "data", "budget"} <= study.keys():
+        text = f"{name!r} is no study whose questions were stopped"
+        raise ParameterError(text, argument="resume", rule="resume", hint="complete it in an editor")
+    data = study["data"] if isinstance(study["data"], dict) else {"file": study["data"]}
+    file = DataFile(data.pop("file"), **data)
+    questions = study.get("question", [None])
+    entries = {"title": study["title"], "columns": study.get("columns", {}), "person": study.get("person"),
+               **study["budget"], "question": questions[0], "design": study.get("design"), "dates": file.dates}
+    return file, entries, int(step[1])  # fmt: skip
 
 
 def _text(text: str) -> str:

@@ -4,6 +4,7 @@ import copy
 import inspect
 import json
 import pickle
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -287,3 +288,18 @@ def test_undeclared_categories_are_named_with_their_share_and_ids_with_their_num
     assert any("'M' in 15.00 %" in note and "' ' in 5.00 %" in note for note in found.columns[0].notes)
     assert dict(found.persons) == {"patient_id": 25} and any("25 values in 100 rows" in note for note in found.notes)
     assert not schema.check({"sex": sexes, "patient_id": np.arange(100)}).persons
+
+
+def test_spellings_of_one_level_are_noted_with_the_line_that_makes_them_one() -> None:
+    frame = {"sex": np.array(["f", "F", "m", " m"] * 50)}
+    notes = " ".join(dpc.Schema({"sex": dpc.Levels(["f", "m"])}).check(frame).notes)
+    line = 'spellings = { "F" = "f", " m" = "m" }'
+    assert line in notes
+    spellings = tomllib.loads(line)["spellings"]
+    schema = dpc.Schema({"sex": {"levels": ["f", "m"], "spellings": spellings}})
+    assert schema.check(frame).columns[0].substituted == 0 and schema.check(frame).notes == ()
+    assert dpc.Schema(schema.to_dict()) == schema and schema["sex"] == dpc.Levels(["f", "m"], spellings=spellings)
+    assert 'spellings = { "F" = "f" }' in " ".join(dpc.Schema({"sex": dpc.Levels(["f", "F"])}).check(frame).notes)
+    for wrong in ({"f": "m"}, {"F": "x"}, {"F": 1}, ["F"]):
+        with pytest.raises(SchemaError):
+            dpc.Levels(["f", "m"], spellings=wrong)

@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from dpcausal.data.coding import MISSING, check_declared, check_named, level_codes, raw_numbers, without_codes
 from dpcausal.data.columns import Bounded, Column, Levels
-from dpcausal.data.curator.suspects import likely_forms, suspects_of_levels, suspects_of_numbers, suspects_of_texts
+from dpcausal.data.curator.suspects import (
+    likely_forms,
+    likely_spellings,
+    spellings_line,
+    suspects_of_levels,
+    suspects_of_numbers,
+    suspects_of_texts,
+)
 from dpcausal.data.persons import Persons, checked_weight
 from dpcausal.data.source import Collected, Kind, Source, guarded_read
 from dpcausal.data.sources.origin import opened
@@ -161,7 +168,7 @@ def _checked(source: Source, name: str, column: Column, rows: int) -> ColumnChec
     )
     absent = float((codes == MISSING).mean())
     notes = (*_notes_of_levels(codes, column, absent), *suspects_of_levels(codes, column))
-    notes = (*notes, *_undeclared(source, collected, name, codes == MISSING))
+    notes = (*notes, *_undeclared(source, collected, name, codes == MISSING, column))
     notes = (*notes, *_misread(source, collected, name, codes == MISSING))
     return ColumnCheck(name, column, 0.0, 0.0, absent, notes)
 
@@ -183,7 +190,9 @@ def _checked_weight(source: Source, weight: tuple[str, Bounded], rows: int) -> C
     return replace(one, notes=tuple(note for note, holds in notes if holds))
 
 
-def _undeclared(source: Source, collected: Collected, name: str, missing: NDArray[np.bool_]) -> tuple[str, ...]:
+def _undeclared(
+    source: Source, collected: Collected, name: str, missing: NDArray[np.bool_], column: Levels
+) -> tuple[str, ...]:
     def counted() -> Counter[str]:
         values = chain.from_iterable(collected.objects(name))
         plain = (str, bytes, int, float, np.generic)  # no null of a frame
@@ -195,7 +204,10 @@ def _undeclared(source: Source, collected: Collected, name: str, missing: NDArra
     counts = guarded_read(counted, f"the {source.backend} columns cannot be read")
     named = [f"{value!r} in {_percent(count / len(missing))}" for value, count in counts.most_common(MOST_NAMED)]
     more = f" and {len(counts) - MOST_NAMED} others" if len(counts) > MOST_NAMED else ""
-    return (f"values that are not declared, by share of the rows: {', '.join(named)}{more}",) if named else ()
+    notes = [f"values that are not declared, by share of the rows: {', '.join(named)}{more}"] if named else []
+    if spellings := likely_spellings([value for value, _ in counts.most_common(20)], column.labels):
+        notes.append(f"some values look like other spellings of levels: {spellings_line(spellings)}")
+    return tuple(notes)
 
 
 def _misread(source: Source, collected: Collected, name: str, missing: NDArray[np.bool_]) -> tuple[str, ...]:
@@ -228,11 +240,13 @@ def _notes_of_numbers(raw: NDArray[np.float64], column: Bounded, outside: float,
 def _notes_of_levels(codes: NDArray[np.int64], column: Levels, absent: float) -> tuple[str, ...]:
     never = [level for code, level in enumerate(column.labels) if level != column.other and not (codes == code).any()]
     distinct = np.unique(codes[codes != MISSING])
+    twins = likely_spellings(map(str, column.labels), column.labels)
     notes = (
         (_lacking(absent), absent >= MUCH_MISSING and column.other is None),
         ("most of its values are no declared level: a number is declared Bounded(lower, upper)", absent > 0.5),
         (f"levels that never occur: {', '.join(map(repr, never))}; spelled otherwise?", bool(never)),
         ("it is constant, and says nothing", distinct.size == 1),
+        (f"levels look like spellings of one: leave one out of levels, and add {spellings_line(twins)}", bool(twins)),
     )  # fmt: skip
     return tuple(note for note, holds in notes if holds)
 

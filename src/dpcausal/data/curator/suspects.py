@@ -1,8 +1,9 @@
 """Values that look like codes of a missing answer, or were read wrongly, for the curator's check.  *NOT PRIVATE.*"""
 
+import json
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,6 +89,23 @@ def suspects_of_levels(codes: NDArray[np.int64], column: Levels) -> tuple[str, .
         share = f"{count / len(codes):.1%} of the rows"
         notes.append(f"level {label!r} in {share}: {DECLARE.format(repr(label))}, not as a level")
     return tuple(notes)
+
+
+def likely_spellings(values: Iterable[str], levels: Iterable[object]) -> dict[str, str]:
+    """Return the levels that values differ from in case and outer blanks alone.
+
+    >>> likely_spellings(["F", " m", "x"], ["f", "m"])
+    {'F': 'f', ' m': 'm'}
+    """
+    known = {level.strip().casefold(): level for level in reversed([*levels]) if isinstance(level, str)}
+    level_of = {value: known.get(value.strip().casefold()) for value in values}
+    return {value: level for value, level in level_of.items() if level is not None and level != value}
+
+
+def spellings_line(spellings: Mapping[str, str]) -> str:
+    """Return the line of TOML by which spellings count as their levels."""
+    pairs = ", ".join(f"{json.dumps(value)} = {json.dumps(level)}" for value, level in spellings.items())
+    return f"spellings = {{ {pairs} }}"
 
 
 FORMS = {
