@@ -211,6 +211,13 @@ def test_stopped_questions_go_on_where_they_were_and_end_in_the_same_file(
         assert CliRunner().invoke(app, ["init", *words]).exit_code == 2
 
 
+def test_init_says_where_a_number_without_cuts_is_cut(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("age,sick\n1,0\n")
+    typed = "T\n\n0..100\n\nno, yes\n\n1\n1e-6\n2\nage\nsick\nage\n0.5\n\n"
+    done = CliRunner().invoke(app, ["init", str(tmp_path / "d.csv"), "--out", str(tmp_path / "s.toml")], input=typed)
+    assert done.exit_code == 0 and "25, 50, 75" in " ".join(done.output.split()), done.output
+
+
 def test_a_second_study_of_a_folder_has_a_report_of_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     text = (folder / "s.toml").read_text()

@@ -296,7 +296,7 @@ class Interview:
                 continue
             column = Schema({name: declared}).column(name)
             if isinstance(column, Bounded):
-                cuts = ", ".join(map(column.written, cuts_of(column)))
+                cuts = ", ".join(map(column.written, cuts_of(column).tolist()))
                 echo(f"      {escaped(name)}: people are compared within four parts of equal width, cut at {cuts}.\n"
                      f"      Meaningful cuts are better: for example cuts = [18, 65] under [columns.{escaped(name)}].")
 

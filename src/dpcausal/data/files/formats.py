@@ -178,13 +178,16 @@ def members_of(archive: ZipFile) -> list[ZipInfo]:
 
 
 def first_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Return how a text begins; a ParameterError if it is a workbook or an archive instead."""
     with bytes_of(path) as file:
         start: bytes = file.read(FIRST_BYTES)
+    return start
+
+
+def check_text(path: str | os.PathLike[str], start: bytes) -> None:
+    """Refuse a workbook or an archive that is named like a text."""
     if start.startswith(b"PK\x03\x04"):
         text = f"{os.fspath(path)!r} is no text but a workbook or an archive"
         raise ParameterError(text, argument="data", rule="text", hint="name it .xlsx, .ods or .zip, or save it as CSV")
-    return start
 
 
 def likely_format(path: str) -> DataFile:
@@ -193,6 +196,7 @@ def likely_format(path: str) -> DataFile:
     With semicolons between the names, numbers have commas in most countries that write them so.
     """
     start = first_bytes(path)
+    check_text(path, start)
     encoding = next((name for mark, name in _MARKS.items() if start.startswith(mark)), "utf-8")
     header = start.decode("utf-16", "replace") if encoding == "utf-16" else start.decode("utf-8", "surrogateescape")
     header = header.partition("\n")[0].partition("\r")[0]

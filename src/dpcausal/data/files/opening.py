@@ -23,6 +23,7 @@ from dpcausal.data.files.formats import (
     TEXTS,
     WORKBOOKS,
     DataFile,
+    check_text,
     ending_of,
     first_bytes,
     members_of,
@@ -79,7 +80,7 @@ def file_source(path: str | PathLike[str]) -> Source:
     if name.suffix.lower() == ".zip":
         _check_zip(name)
     elif name.suffix.lower() in TEXTS:
-        first_bytes(name)
+        check_text(name, guarded_read(lambda: first_bytes(name), f"file {written!r} cannot be read"))
     return FIELDS[ending](name, replace(path, path=written) if isinstance(path, DataFile) else DataFile(written))
 
 
