@@ -62,14 +62,14 @@ def effect(
         A short name, or an object of ``dpcausal.methods``.
 
         * ``"stratified"`` (``Stratified``): noisy sums by treatment and strata.  ``PureDP`` or ``ZCDP``.
-        * ``"aipw"`` (``Aipw``): a doubly robust score from noisy moments, for numbers that are adjusted for.
-          ``ApproxDP`` or ``ZCDP``.
-        * ``"boosted-aipw"`` (``BoostedAipw``): a doubly robust score with boosted models, where confounders may bend.
-          ``ApproxDP`` or ``ZCDP``.
+        * ``"boosted-aipw"`` (``BoostedAipw``): a doubly robust score with boosted models, for numbers that are adjusted
+          for and may act through curves, steps and pairs.  ``ApproxDP`` or ``ZCDP``.
+        * ``"aipw"`` (``Aipw``): a doubly robust score from lines, for fewer rows or effects by group.  ``ApproxDP`` or
+          ``ZCDP``.
         * ``"partially-linear"`` (``PartiallyLinear``): one slope from noisy moments, for many columns or few rows.
           ``ApproxDP`` or ``ZCDP``.
-        * ``"auto"``: ``"aipw"`` if a bounded column without ``cuts`` is adjusted for and the loss allows Gaussian
-          noise, ``"partially-linear"`` where ``"aipw"`` would be refused and it would not, else ``"stratified"``.
+        * ``"auto"``: if a bounded column without ``cuts`` is adjusted for and the loss allows Gaussian noise, the first
+          of ``"boosted-aipw"``, ``"aipw"`` and ``"partially-linear"`` that is not refused, else ``"stratified"``.
     accept_large_epsilon : bool
         Consent to ε above 20.
     refresh : bool

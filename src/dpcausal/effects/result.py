@@ -69,7 +69,7 @@ class FitCheck:
     """Whether the two models fit, from fresh noise: p-values of that hypothesis for treatment and outcome.
 
     ``correction`` is the bias that curvature leaves in the mean score, ``error`` its standard error; ``tail`` the
-    largest sum of the outcome's residuals in an outermost bin, in deviations: above 4 the tail is not fitted.
+    largest sum of the outcome's residuals in an outermost bin, in deviations.
     """
 
     correction: float

@@ -199,8 +199,8 @@ def test_a_tail_or_a_rare_treatment_that_may_have_moved_the_mean_has_no_interval
 
 
 @pytest.mark.parametrize(("adjust", "loss", "expected"), [
-    (["x"], LOSS, "aipw"), (["x", "site"], dpc.ZCDP(0.03), "aipw"), (["site"], LOSS, "stratified"),
-    (["x"], dpc.PureDP(1), "stratified"),
+    (["x"], LOSS, "boosted-aipw"), (["x", "site"], dpc.ZCDP(0.03), "boosted-aipw"), (["x"], dpc.ZCDP(0.001), "aipw"),
+    (["site"], LOSS, "stratified"), (["x"], dpc.PureDP(1), "stratified"),
 ])  # fmt: skip
 def test_auto_takes_moments_for_numbers_without_cuts_and_a_loss_with_delta(adjust: Any, loss: Any, expected: Any):
     result = ask(drawn(), loss, "auto", adjust=adjust)
@@ -353,7 +353,7 @@ CURVES: dict[str, Callable[[Any, Any, Any], Any]] = {
 
 
 def checked(treatment: str, outcome: str, loss: Any = TWO, n: int = 20_000, **more: Any) -> Any:
-    """Return the default effect where treatment and outcome follow a curve, or a line; the effect is 0.4."""
+    """Return the effect where treatment and outcome follow a curve, or a line; the effect is 0.4."""
     rng = np.random.default_rng([7, 1, n])
     x, w = np.clip(rng.normal(size=(2, n)), -3, 3)
     g = rng.integers(0, 2, n)
@@ -362,7 +362,7 @@ def checked(treatment: str, outcome: str, loss: Any = TWO, n: int = 20_000, **mo
     y = np.clip(0.4 * a + o + rng.normal(size=n), -12, 12)
     schema = SCHEMA | {"x": dpc.Bounded(-3, 3), "w": dpc.Bounded(-3, 3), "y": dpc.Bounded(-12, 12)}
     columns = {"a": np.where(a, "yes", "no"), "x": x, "w": w, "g": g, "y": y}
-    return ask(columns, loss, "auto", schema=schema, **({"adjust": ["x", "w", "g"]} | more))
+    return ask(columns, loss, "aipw", schema=schema, **({"adjust": ["x", "w", "g"]} | more))
 
 
 @pytest.mark.parametrize("curve", CURVES)

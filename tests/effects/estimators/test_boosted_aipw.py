@@ -42,7 +42,7 @@ def test_a_wave_in_both_models_is_adjusted_for_and_the_interval_holds_the_effect
 
 
 def test_the_check_estimates_the_bias_that_is_left_and_its_error_is_in_the_interval() -> None:
-    result = ask(drawn(20_000, "line"))
+    result = ask(drawn(20_000, "line", 2), seed=2)
     check = result.fit_check
     assert 0 < check.error < result.standard_error and abs(check.correction) < 6 * check.error
     assert result.to_dict()["fit_check"]["correction"] == check.correction

@@ -104,7 +104,7 @@ def test_an_arm_that_was_lost_by_shortening_has_no_answer(rarer: int) -> None:
 def test_auto_takes_it_where_moments_would_be_refused_and_it_would_not_by_public_numbers_alone() -> None:
     for columns in (drawn(3_000, 12), {name: np.zeros_like(one) for name, one in drawn(3_000, 12).items()}):
         methods = {epsilon: ask(columns, dpc.ApproxDP(epsilon, 1e-6), "auto").method for epsilon in (3.0, 8.0)}
-        assert methods == {3.0: "partially-linear", 8.0: "aipw"}
+        assert methods == {3.0: "partially-linear", 8.0: "boosted-aipw"}
         with pytest.raises(InfeasibleError):
             ask(columns, dpc.ApproxDP(1, 1e-6), "auto")
     grouped = drawn(3_000, 12) | {"g": np.tile(["r", "s", "t"], 1_000)}

@@ -29,10 +29,10 @@ def method_of(named: object, question: EffectQuestion, loss: Loss) -> EffectMeth
 
 
 def automatic(question: EffectQuestion, loss: Loss) -> EffectMethod:
-    """Return the method for a schema, a loss and n, all public: moments where numbers without cuts are adjusted for.
+    """Return the method for a schema, a loss and n, all public: where numbers without cuts are adjusted for the first
+    that answers of boosted models, lines and one slope, in that order.
 
-    One slope where moments would be refused and it would not; cells where the loss pays for no Gaussian noise, or the
-    question is one that moments do not answer.
+    Cells where the loss pays for no Gaussian noise, or the question is one that moments do not answer.
     """
     gaussian = loss.exact_delta > 0 if isinstance(loss, ApproxDP) else not isinstance(loss, PureDP)
     columns = [question.column(name) for name in question.strata]
@@ -40,8 +40,8 @@ def automatic(question: EffectQuestion, loss: Loss) -> EffectMethod:
     two_arms = len(levels_of(question.column(question.treatment))) == 2
     if not (gaussian and numbers and two_arms and question.estimand == "ate"):
         return Stratified()
-    slope = PartiallyLinear()
-    return slope if not _answers(Aipw(), question, loss) and _answers(slope, question, loss) else Aipw()
+    methods: tuple[EffectMethod, ...] = (BoostedAipw(), Aipw(), PartiallyLinear())
+    return next((method for method in methods if _answers(method, question, loss)), Aipw())
 
 
 def _answers(method: EffectMethod, question: EffectQuestion, loss: Loss) -> bool:

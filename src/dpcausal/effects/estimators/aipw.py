@@ -36,7 +36,8 @@ from dpcausal.effects.estimators.design import (
     enough,
     second_degree,
 )
-from dpcausal.effects.estimators.fit import Checked, Fit, check_claims, check_lines
+from dpcausal.effects.estimators.fit import Fit, check_claims, check_lines
+from dpcausal.effects.estimators.fit_check import Checked
 from dpcausal.effects.estimators.scores import (
     Nuisances,
     Scores,

@@ -3,9 +3,10 @@
 1. Moments of outcome, treatment, confounders, their squares and products give lines (as method ``aipw``).
 2. Histograms of the numbers give bins of about equal counts.
 3. Residual sums by bins, one feature after another, shrunken as wavelets, are added to both models; so are those along
-   functions of two features.
-4. The same sums of the final models with fresh noise estimate the bias that is left, to the second order.
-5. The noisy mean of the scores, cut at a released multiple of their spread, less that bias, is the estimate.
+   functions of two features.  Where this moved the estimate by more than its error, a second pass has finer bins.
+4. The slope of the outcome's residuals on those of treatment corrects that of the lines.
+5. Sums of the final models' residuals with fresh noise estimate the bias that is left, to the second order.
+6. The noisy mean of the scores, cut at a released multiple of their spread, less that bias, is the estimate.
 """
 
 from __future__ import annotations
@@ -31,10 +32,12 @@ from dpcausal.effects.estimators.design import (
     checked_design,
     second_degree,
 )
-from dpcausal.effects.estimators.fit import MOST_IN_TAIL, Checked, Fit
+from dpcausal.effects.estimators.fit import Fit
+from dpcausal.effects.estimators.fit_check import Checked, Dictionary, Step
 from dpcausal.effects.estimators.models import (
     FINE,
     OF_TREATMENT,
+    SIDE,
     Feature,
     Models,
     PairFunction,
@@ -57,8 +60,8 @@ from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zc
 
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-MOMENTS, HISTOGRAMS, BOOSTING, FUNCTIONS, CHECK, CHECKED_FUNCTIONS, SQUARES, SCORES = (
-    Fraction(percent, 100) for percent in (18, 5, 21, 8, 20, 6, 4, 18)
+MOMENTS, HISTOGRAMS, BOOSTING, FUNCTIONS, REFINING, CHECK, SLOPE, SQUARES, SCORES = (
+    Fraction(percent, 100) for percent in (16, 4, 15, 7, 6, 18, 2, 3, 29)
 )
 """Shares of ρ."""
 SECOND_DEGREE_SIGNAL, LEAST_SIGNAL = 2.0, 1.0
@@ -66,12 +69,22 @@ SECOND_DEGREE_SIGNAL, LEAST_SIGNAL = 2.0, 1.0
 answer where those of the columns alone would not exceed it so far."""
 LEAST_SIZE = 1_000.0
 """No answer where n √(2ρ) √(3/columns) is less: there is noise alone."""
-SPREADS_INSIDE, FIRST_CUT, GROWS_FROM = 3.5, 4.0, 2_200.0
+SPREADS_INSIDE, FIRST_CUT, GROWS_FROM = 7.0, 4.0, 2_200.0
 """Scores are cut at so many spreads, more where n √(2ρ) is larger; squares at the square of that many spreads that the
 lines predict."""
 LEAST_OF_EXPECTED = 0.1
 """Scores spread at least by such a share of the variance that the lines predict."""
 MOST_CONFOUNDERS = 20
+FINER, MOVED, MOST_REFINED = 2, 0.5, 3
+"""A second pass has so many times the bins, along at most so many features and pairs: those along which the first moved
+the estimate by more than such a share of its predicted error."""
+LEFT_OF_MOVED = 4.5, 7.0
+"""So many times the noise of what is learnt, as a share of how far it moved the estimate along features and along
+pairs, is the error of what may be left beside what the check sees: measured."""
+LEAST_CHANCE = 0.05
+"""The mean square of the treatment's residuals is taken for no less."""
+LEAST_PROBABILITIES = 0.01, 0.1
+"""A third of the smaller arm's share, between these, is the least probability of an arm."""
 RARE_ARM, LEAST_SHARE = 0.1, 0.75
 """No interval where an arm has fewer, or fewer records have a probability of treatment inside its limits."""
 CLEAR_TERM = 2.0
@@ -82,8 +95,20 @@ BINS = ((3_500.0, 16), (8_000.0, 32), (16_000.0, 64), (40_000.0, 128), (math.inf
 """Bins of a feature by n √(2ρ) √(3/columns)."""
 GRIDS_FROM = 1_500.0
 """Grids of two features are learnt where n √(2ρ) is so many times the number of features and pairs."""
-FINEST_FUNCTION = 0.02
-"""Several functions a pair where the noise of each moves the probability by less."""
+LOUDEST, FINEST = 0.115, 0.022
+"""Several functions a pair where the noise of all together moves the probability by at most so much; finer grids of a
+second pass where that along each function of theirs does."""
+LADDER = (
+    (4, "", 0), (8, "", 0), (8, "s", 0), (16, "s", 0), (16, "st", 0), (32, "st", 0), (32, "stb", 0), (64, "stb", 0),
+    (64, "stb", SIDE),
+)  # fmt: skip
+"""Bins of a feature, functions of a column of a pair, and cells a side of the grids of all pairs: models are checked
+along the last ones that can be afforded."""
+AFFORDED = 0.8
+"""The error of the correction if both models fit is at most so many times that of the mean score, by public numbers."""
+TAILS = 2.6, 0.2
+"""Outcomes in the outermost bins are fitted if no sum of residuals is farther from 0 than so many deviations, and so
+many more for each column."""
 TAIL = "the outcome's model misses the outermost values of a confounder: cut or transform it, or take more rows"
 BENT = (
     "neither the model of treatment nor that of outcome fits, and the noise hides what bias that leaves: more rows, a "
@@ -157,7 +182,9 @@ def lines(fit: Fit) -> Models:
     both = _line(fit, outcome, [treated, *others]), _line(fit, treated, others)
     slopes = [np.array([line.get(name, 0.0) for name in (*names[FIRST:], "intercept")]) for line in both]
     spread, whole = fit.residual_spreads([name for name in both[0] if name != "intercept"], LEAST_SPREAD)
-    return Models(slopes[0], slopes[1], both[0].get(treated, 0.0), spread, moments.mean(0), whole, ())
+    share = moments.mean(TREATMENT)
+    least = float(np.clip(min(share, 1 - share) / 3, *LEAST_PROBABILITIES))
+    return Models(slopes[0], slopes[1], both[0].get(treated, 0.0), spread, moments.mean(0), whole, (), least)
 
 
 def _line(fit: Fit, outcome: str, regressors: Sequence[str]) -> dict[str, float]:
@@ -173,27 +200,59 @@ def _line(fit: Fit, outcome: str, regressors: Sequence[str]) -> dict[str, float]
 
 
 def learnt(fit: Fit) -> Models:
-    """Release what is learnt beside the lines: one pass over the features and pairs, then pair functions."""
-    columns, pairs = len(fit.design.names) - FIRST, fit.pairs
-    bins = next((number for end, number in BINS if fit.size * math.sqrt(3 / columns) < end), FINE)
-    models = replace(lines(fit), features=fit.features(bins, HISTOGRAMS))
-    steps: list[tuple[int, ...]] = [(place,) for place in range(columns)]
-    if fit.size > GRIDS_FROM * (columns + len(pairs)):
+    """Release what is learnt beside the lines: features and pairs one after another, pair functions, a second pass."""
+    bins, pairs = _bins(fit), fit.pairs
+    models = replace(lines(fit), features=fit.features(min(2 * FINER * bins, FINE), HISTOGRAMS))
+    steps: list[tuple[int, ...]] = [(place,) for place in range(len(models.features))]
+    if fit.size > GRIDS_FROM * (len(steps) + len(pairs)):
         steps += pairs
     for step in steps:
-        models = _boosted(fit, models, step, BOOSTING / len(steps))
-    functions = functions_of(models.features, pairs, fit.n, fit.rho)
+        models = _boosted(fit, models, step, (BOOSTING if pairs else BOOSTING + FUNCTIONS) / len(steps), bins)
+    products = any(one != other for one, other in fit.terms.pairs)
+    functions = functions_of(models.features, pairs, fit.n, fit.rho, products)
     if functions:
         claim = pair_functions_sensitivity(len(functions), 2)
         noisy, noise = fit.release(fit.sums_along(models, functions), claim, "residuals along pairs", FUNCTIONS)
         scales, sizes = np.array(models.scales), np.array([one.size for one in functions])
         weights = clear_weights(noisy * scales[:, None], noise * scales, models.variances(fit.chance), sizes, fit.count)
-        models = replace(models, functions=functions, weights=weights)
-    return replace(models, final=True)
+        models = replace(models, functions=functions, weights=weights, pairs_noise=noise * scales * sizes.max())
+    least, moves = MOVED * _predicted_error(fit) * models.spread, models.moves(fit.chance)
+    large = sorted((step for step in moves if moves[step] > least), key=lambda step: -moves[step])[:MOST_REFINED]
+    for step in large:
+        models = _boosted(fit, models, step, REFINING / len(large), FINER * bins)
+    return _with_slope(fit, replace(models, final=True, refined=tuple(large)))
 
 
-def _boosted(fit: Fit, models: Models, step: tuple[int, ...], share: Fraction) -> Models:
-    sides, columns = models.sides(step, FINE), fit.columns
+def _bins(fit: Fit) -> int:
+    """Return into how many bins the first pass cuts a feature: public."""
+    size = fit.size * math.sqrt(3 / (len(fit.design.names) - FIRST))
+    return next((number for end, number in BINS if size < end), FINE)
+
+
+def _side(fit: Fit) -> int:
+    """Return how many cells a side a grid of two features has: public."""
+    fine = fit.rho is None or 2 * SIDE / math.sqrt(float(REFINING) * fit.rho.rho) / fit.n <= FINEST
+    return SIDE if fine else SIDE // 2
+
+
+def _learning_noise(fit: Fit) -> float:
+    """Return the noise of what the first pass learns along one function, in the treatment's probability: public."""
+    whole = _bins(fit) * (len(fit.design.names) - FIRST)
+    return 0.0 if fit.rho is None else 2 * math.sqrt(whole / (float(BOOSTING) * fit.rho.rho)) / fit.n
+
+
+def _predicted_error(fit: Fit) -> float:
+    """Return the predicted error of the mean score, in deviations of the outcome's residuals: public."""
+    noise = 4 * _spreads_inside(fit) / (fit.size * math.sqrt(float(SCORES)))
+    return math.hypot(2 / math.sqrt(fit.n), noise)
+
+
+def _spreads_inside(fit: Fit) -> float:
+    return SPREADS_INSIDE * math.pow(max(1.0, min(fit.size, 1e9) / GROWS_FROM), 0.25)
+
+
+def _boosted(fit: Fit, models: Models, step: tuple[int, ...], share: Fraction, bins: int) -> Models:
+    sides, columns = models.sides(step, bins, _side(fit)), fit.columns
 
     def kernel(unit: Reals, rows: Rows) -> Integers:
         codes, residuals = models.codes(unit, step, sides), models.residuals(columns(unit), unit)
@@ -205,23 +264,59 @@ def _boosted(fit: Fit, models: Models, step: tuple[int, ...], share: Fraction) -
     return replace(models, tables=(*models.tables, table))
 
 
+def _with_slope(fit: Fit, models: Models) -> Models:
+    """Release the slope of the outcome's residuals on those of treatment, which corrects the slope of the lines."""
+    columns = fit.columns
+
+    def kernel(unit: Reals, rows: Rows) -> Integers:
+        of_treatment, of_outcome = np.clip(models.residuals(columns(unit), unit), -1.0, 1.0).T
+        both = np.column_stack([of_treatment * of_outcome, of_treatment**2])
+        return residual_sums(np.zeros(len(unit), dtype=np.int64), 1, both, rows.masses(GRID))
+
+    (products, squares), _ = fit.release(fit.rows.over(kernel), residual_sums_sensitivity(2), "slope", SLOPE)
+    of_treatment, of_outcome = models.scales
+    squared = max(float(squares[0]), LEAST_CHANCE * fit.count / of_treatment**2)
+    return models.with_slope(models.effect + float(products[0]) / squared * of_outcome / of_treatment)
+
+
 def functions_of(
-    features: Sequence[Feature], pairs: Sequence[Pair], n: int, rho: ZCDP | None
+    features: Sequence[Feature], pairs: Sequence[Pair], n: int, rho: ZCDP | None, products: bool = True
 ) -> tuple[PairFunction, ...]:
-    """Return the functions of pairs, nine, four or one a pair by public numbers."""
-    most = 3
-    while most > 1 and rho is not None:
-        noise = 2 * OF_TREATMENT * most * math.sqrt(len(pairs) / (float(FUNCTIONS) * rho.rho)) / n
-        if noise <= FINEST_FUNCTION:
+    """Return the functions of pairs, nine, four or one a pair by public numbers.
+
+    ``products``: whether products of columns are among the lines' columns; if not, functions of ranks replace them.
+    """
+    functions = tuple[PairFunction, ...]()
+    for most in (3, 2, 1):
+        functions = _functions(features, pairs, "stb"[:most] if products else "rtb"[:most])
+        if rho is None:
             break
-        most -= 1
-    if most == 1:
-        return tuple(PairFunction(pair, "r") for pair in pairs)
-    functions = []
+        own = math.sqrt(sum(one.size**2 for one in functions) / (float(FUNCTIONS) * rho.rho)) / n
+        if 2 * OF_TREATMENT * own * math.sqrt(len(functions)) <= LOUDEST:
+            break
+    return functions
+
+
+def _functions(features: Sequence[Feature], pairs: Sequence[Pair], kinds: str) -> tuple[PairFunction, ...]:
+    functions = list[PairFunction]()
     for pair in pairs:
-        one, other = ("stb"[:most] if features[place].bins > 2 else "s" for place in pair)
+        one, other = (kinds if features[place].bins > 2 else "s"[: len(kinds)] for place in pair)
         functions += [PairFunction(pair, a + b) for a in one for b in other]
     return tuple(functions)
+
+
+def dictionary(fit: Fit, models: Models) -> Dictionary:
+    """Return the functions along which the models are checked, more of them the more rows there are: released."""
+    features, found = models.features, Dictionary(())
+    for bins, kinds, side in LADDER:
+        finer = [bins * (FINER if (place,) in models.refined else 1) for place in range(len(features))]
+        steps: list[Step] = [((place,), (min(size, features[place].bins),)) for place, size in enumerate(finer)]
+        pairs = fit.pairs if side else [step for step in models.refined if len(step) == 2]
+        steps += [(pair, models.sides(pair, bins, side or _side(fit))) for pair in pairs]
+        one = Dictionary(tuple(steps), _functions(features, fit.pairs, kinds))
+        if fit.rho is None or one.predicted_error(fit.n, fit.rho.part(CHECK)) <= AFFORDED * _predicted_error(fit):
+            found = one
+    return found
 
 
 def _mean_score(fit: Fit, models: Models) -> tuple[float, float, float, float, float]:
@@ -236,7 +331,7 @@ def _mean_score(fit: Fit, models: Models) -> tuple[float, float, float, float, f
     claim = capped_squares_sensitivity(2)
     (square, inside), _ = fit.release(fit.rows.over(squares), claim, "squares of scores", SQUARES)
     spread = math.sqrt(max(float(square) / fit.count * first**2, LEAST_OF_EXPECTED * expected**2))
-    cut = SPREADS_INSIDE * spread * max(1.0, min(fit.size, 1e9) / GROWS_FROM) ** 0.25
+    cut = _spreads_inside(fit) * spread
 
     def scores_of(unit: Reals, rows: Rows) -> Integers:
         scores = models.scores(columns(unit), unit)[0] / cut
@@ -253,7 +348,7 @@ def _reason(fit: Fit, checked: Checked, share: float) -> str:
         return overlap
     if signal < LEAST_SIGNAL:
         return WEAK.format(signal=signal)
-    if checked.check.tail > MOST_IN_TAIL:
+    if checked.check.tail > TAILS[0] + TAILS[1] * (len(fit.design.names) - FIRST):
         return TAIL
     return BENT if checked.rejected and checked.check.correction**2 < 4 * checked.null else ""
 
@@ -262,10 +357,12 @@ def _estimate(question: EffectQuestion, fit: Fit) -> Effect:
     from scipy.special import ndtri
 
     models = learnt(fit)
-    checked = fit.check(models, [table.features for table in models.tables], (CHECK, CHECKED_FUNCTIONS))
+    checked = fit.check(models, dictionary(fit, models), CHECK)
     mean, spread, noise, cut, share = _mean_score(fit, models)
     estimate = models.effect + mean - checked.shrunken
-    error = math.sqrt(spread**2 / fit.count + noise**2 + checked.variance)
+    moves = models.moves(fit.chance).items()
+    left = _learning_noise(fit) * sum(LEFT_OF_MOVED[len(step) - 1] * move for step, move in moves)
+    error = math.sqrt(spread**2 / fit.count + noise**2 + checked.variance + left**2)
     reach, reason = float(ndtri(0.5 + question.coverage / 2)), _reason(fit, checked, share)
     ends = None if reason else (estimate - reach * error, estimate + reach * error)
     return question.effect(

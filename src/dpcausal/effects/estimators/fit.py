@@ -1,11 +1,4 @@
-"""Noisy moments of a question's columns, what is released beside them, and whether models that were learnt fit.
-
-The check: to the second order a doubly robust score is off by E[(e − ê)(m − m̂) / (e(1 − e))].  Along orthonormal
-functions this is a sum of products of two residual sums.  Fresh noise in both is independent, so the products have no
-bias.  The estimate of ``aipw`` is right if either of its lines is.  Where both bend, the mean score is off by a product
-of two errors, which no width of the interval makes up for: so there is no interval where both are rejected, unless
-what is left is small.
-"""
+"""Noisy moments of a question's columns, what is released beside them, and whether models that were learnt fit."""
 
 from __future__ import annotations
 
@@ -22,10 +15,17 @@ from dpcausal.data.records import Rows
 from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.cells.effect import few_count_note, notes, unmeasured_fields
 from dpcausal.effects.estimators.design import FIRST, TREATMENT, Design, Pair, QuadraticTerms, drop_weak_terms
-from dpcausal.effects.estimators.models import FINE, Feature, Models, PairFunction, density, fine_cells, quantile_bins
+from dpcausal.effects.estimators.fit_check import Checked, Dictionary, Sums, checked
+from dpcausal.effects.estimators.models import (
+    FINE,
+    Feature,
+    Models,
+    PairFunction,
+    density,
+    fine_cells,
+    quantile_bins,
+)
 from dpcausal.effects.estimators.residual_sums import (
-    haar,
-    haar_of_grid,
     histograms,
     histograms_sensitivity,
     pair_functions,
@@ -39,7 +39,7 @@ from dpcausal.effects.moments.redundant import redundant_note, without_redundant
 from dpcausal.effects.moments.regression import balance_of
 from dpcausal.effects.moments.release import JointMoments
 from dpcausal.effects.question import EffectQuestion
-from dpcausal.effects.result import FitCheck, Interval
+from dpcausal.effects.result import Interval
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.budget import CallBudget
@@ -50,22 +50,12 @@ Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 RANGE_IN_DEVIATIONS = 5.0
 """Fine cells reach so many spreads from a column's mean, inside its bounds."""
-CHECKED_BINS = 64
-WIDER = 1.69
-"""The variance of the correction counts so many times in the interval."""
-LEAST_FULL = 0.3
-"""A bin counts as holding at least such a share of what it would hold if all were alike."""
-LEFT = 1.2
-"""Of models that fit the sums' squares are so many times those of noise and sampling, for what shrinkage leaves:
-measured, so that a model that fits is rejected at level 0.05 in about one draw of ten or fewer."""
-MOST_IN_TAIL = 4.0
-"""Outcomes in the outermost bin are fitted if their sum of residuals is within so many deviations of 0."""
+LEFT_IN_BINS, LEFT_ALONG_PAIRS = 5.0, 0.5
+"""Such a share of the variance of the noise when a model was learnt is left in it, over the number of bins, and along
+pairs: measured."""
 FEATURES, SUMS, FUNCTIONS = Fraction(1, 9), Fraction(5, 9), Fraction(3, 9)
 """Shares of the ρ of the check of lines: histograms of numbers, sums of residuals by their bins, and along pairs."""
 LINE_BINS, MOST_PAIRS = 8, 200
-MISFIT, CLEAR_BIAS, SMALL_BIAS = 0.05, 2.0, 0.25
-"""Both lines are rejected at such a level, or the bias is so many of its errors; it is small where it is, with as many
-errors more, at most such a share of half the interval."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +127,7 @@ class Fit:
     @property
     def chance(self) -> float:
         """The variance of the treatment, e(1 − e) for all alike."""
-        mean = float(np.clip(self.moments.mean(TREATMENT), 0.05, 0.95))
+        mean = float(np.clip(self.moments.mean(TREATMENT), 0.02, 0.98))
         return mean * (1 - mean)
 
     @property
@@ -174,13 +164,14 @@ class Fit:
             claim = histograms_sensitivity(len(numbers))
             noisy, noise = self.release(self.rows.over(kernel), claim, "histograms of confounders", share)
             for place, counts, (low, width) in zip(numbers, noisy, ends, strict=True):
-                cells, full = quantile_bins(density(counts, noise, self.count), bins)
-                features[place] = Feature(place, low, width, cells, full)
+                full = density(counts, noise, self.count)
+                features[place] = Feature(place, low, width, quantile_bins(full, bins), bins, full)
         halves = (np.arange(FINE) >= FINE // 2).astype(np.int64)
         for place, name in list(enumerate(self.design.names))[FIRST:]:
             mean = self.moments.mean(names.index(name)) if name in names else 0.0
             mean = float(np.clip(mean, 0.02, 0.98))
-            features.setdefault(place, Feature(place, -1.0, 2.0, halves, self.count * np.array([1 - mean, mean])))
+            full = self.count * np.where(halves, mean, 1 - mean) * 2 / FINE
+            features.setdefault(place, Feature(place, -1.0, 2.0, halves, 2, full))
         return tuple(features[place] for place in range(FIRST, len(self.design.names)))
 
     def _range(self, place: int) -> tuple[float, float]:
@@ -192,44 +183,44 @@ class Fit:
         low, high = (float(np.clip(end, -1.0, 1.0)) for end in (centre - reach, centre + reach))
         return (low, high - low) if high - low > 1e-9 else (-1.0, 2.0)
 
-    def sums_along(self, models: Models, functions: Sequence[PairFunction]) -> Integers:
+    def sums_along(self, models: Models, functions: Sequence[PairFunction], chance: float | None = None) -> Integers:
         columns = self.columns
 
         def kernel(unit: Reals, rows: Rows) -> Integers:
             values = np.stack([models.values(unit, one) for one in functions], axis=1)
-            return pair_functions(values, models.residuals(columns(unit), unit), rows.masses(GRID))
+            return pair_functions(values, models.residuals(columns(unit), unit, chance), rows.masses(GRID))
 
         return self.rows.over(kernel)
 
-    def check(
-        self, models: Models, steps: Sequence[tuple[int, ...]], shares: tuple[Fraction, Fraction], uneven: bool = False
-    ) -> Checked:
+    def check(self, models: Models, along: Dictionary, share: Fraction, uneven: bool = False) -> Checked:
         """Release the sums of the models' residuals with fresh noise, and return what they show.
 
         ``uneven`` says that bins may be far from equally full.
         """
-        sides = [models.sides(step, CHECKED_BINS) for step in steps]
-        cells = [math.prod(one) for one in sides]
+        cells = [math.prod(sides) for _, sides in along.steps]
         scales, released, columns = np.array(models.scales)[:, None], list[Sums](), self.columns
+        chance = self.chance
 
         def kernel(unit: Reals, rows: Rows) -> Integers:
-            residuals, mass = models.residuals(columns(unit), unit), rows.masses(GRID)
-            sums = [residual_sums(models.codes(unit, step, side), size, residuals, mass)
-                    for step, side, size in zip(steps, sides, cells, strict=True)]  # fmt: skip
+            residuals, mass = models.residuals(columns(unit), unit, chance), rows.masses(GRID)
+            sums = [residual_sums(models.codes(unit, step, sides), size, residuals, mass)
+                    for (step, sides), size in zip(along.steps, cells, strict=True)]  # fmt: skip
             return np.concatenate(sums, axis=1)
 
-        parts = np.split(self.rows.over(kernel), np.cumsum(cells)[:-1], axis=1) if steps else []
+        parts = np.split(self.rows.over(kernel), np.cumsum(cells)[:-1], axis=1) if along.steps else []
         claim, label = residual_sums_sensitivity(2), "residual sums of the final models"
-        for step, answer, side in zip(steps, parts, sides, strict=True):
-            noisy, noise = self.release(answer, claim, label, shares[0] / len(steps))
-            full = models.features[step[0]].counts_of(side[0]) if uneven else None
-            released.append(Sums(noisy * scales, noise * scales[:, 0], side, full))
-        if models.functions:
-            claim, label = pair_functions_sensitivity(len(models.functions), 2), "residuals of the final models"
-            answer = self.sums_along(models, models.functions)
-            noisy, noise = self.release(answer, claim, label + " along pairs", shares[1])
-            sizes = scales * models.functions[0].size  # of all functions alike
-            released.append(Sums(noisy * sizes, noise * sizes[:, 0], ()))
+        for (step, sides), answer in zip(along.steps, parts, strict=True):
+            noisy, noise = self.release(answer, claim, label, share * along.share(math.prod(sides)))
+            full = models.features[step[0]].counts_of(sides[0]) if uneven and len(sides) == 1 else None
+            size = math.prod(sides)
+            left = LEFT_IN_BINS / max(size, LEFT_IN_BINS) * models.learning_noise(step) ** 2 / size
+            released.append(Sums(noisy * scales, noise * scales[:, 0], sides, full, left))
+        if along.functions:
+            claim, label = pair_functions_sensitivity(len(along.functions), 2), "residuals of the final models"
+            answer = self.sums_along(models, along.functions, chance)
+            noisy, noise = self.release(answer, claim, label + " along pairs", share * along.share(along.of_pairs))
+            left = LEFT_ALONG_PAIRS * models.learning_noise(()) ** 2
+            released.append(Sums(noisy * scales, noise * scales[:, 0], (), None, left))
         return checked(released, models.variances(self.chance), self.count, self.chance)
 
     def effect_fields(
@@ -250,83 +241,6 @@ class Fit:
         }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Sums:
-    """Noisy sums of the residuals of treatment and outcome along functions, shape (2, K), in units of both."""
-
-    sums: Reals
-    noise: Reals
-    bins: tuple[int, ...]
-    """Of a feature or a grid; of pair functions none."""
-    counts: Reals | None = None
-    """Of the bins of one feature, where they may be far from equally full."""
-
-    def coefficients(self) -> tuple[Reals, Reals]:
-        """Return the sums along orthonormal functions without the mean, shape (2, K), and how much of the noise's
-        variance is in each."""
-        if self.counts is not None:
-            shares = np.maximum(self.counts, LEAST_FULL * self.counts.mean())
-            shares = shares / shares.sum()
-            scaled = (self.sums - np.outer(self.sums.sum(axis=1), shares)) / np.sqrt(shares * len(shares))
-            return scaled, 1 / (shares * len(shares))
-        if not self.bins:
-            along = self.sums
-        elif len(self.bins) == 1:
-            along = np.stack([haar(one)[1:] for one in self.sums])
-        else:
-            along = np.stack([haar_of_grid(one.reshape(self.bins))[1:, 1:].ravel() for one in self.sums])
-        return along, np.ones(along.shape[1])
-
-
-@dataclass(frozen=True)
-class Checked:
-    """The check, the correction's variance and what it would be if both models fitted."""
-
-    check: FitCheck
-    variance: float
-    null: float
-
-    @property
-    def rejected(self) -> bool:
-        """Whether neither model fits."""
-        return max(self.check.treatment_pvalue, self.check.outcome_pvalue) < MISFIT
-
-    @property
-    def shrunken(self) -> float:
-        """The correction that the estimate takes: less, the nearer it is to its noise."""
-        correction = self.check.correction
-        return correction * max(0.0, 1 - self.null / correction**2) if correction else 0.0
-
-    def bends(self, half_width: float) -> bool:
-        """Return whether both models are off by more than an interval of such a half-width bears."""
-        error, size = self.check.error, abs(self.check.correction)
-        return (self.rejected or size > CLEAR_BIAS * error) and size + CLEAR_BIAS * error > SMALL_BIAS * half_width
-
-
-def checked(sums: list[Sums], variances: tuple[float, float], count: float, chance: float) -> Checked:
-    """Return the check, from the ``variances`` of one row's residuals, ``count`` rows and ``chance`` e(1 − e)."""
-    from scipy.special import chdtrc
-
-    correction = variance = null = 0.0
-    energies, terms, tail = np.zeros(2), 0, 0.0
-    for one in sums:
-        (M, N), loud = one.coefficients()
-        size = math.prod(one.bins)
-        of_m, of_n = (noise**2 * loud + count / size * own for noise, own in zip(one.noise, variances, strict=True))
-        scale = size / (count**2 * chance)
-        least = float(of_m @ of_n)
-        correction += scale * float(M @ N)
-        variance += scale**2 * max(float(M**2 @ of_n) + float(N**2 @ of_m) - least, least / 2)
-        null += scale**2 * least
-        energies += float((M**2 / of_m).sum()), float((N**2 / of_n).sum())
-        terms += len(M) - (one.counts is not None)
-        if len(one.bins) == 1 and one.bins[0] > 2:
-            tail = max(tail, float(np.abs(one.sums[1, [0, -1]]).max()) / math.sqrt(float(of_n[0])))
-    pvalues = [float(chdtrc(terms, energy / LEFT)) for energy in energies]
-    error = math.sqrt(WIDER * variance)
-    return Checked(FitCheck(correction, error, pvalues[0], pvalues[1], tail), WIDER * variance, null)
-
-
 def check_claims(design: Design) -> tuple[str, ...]:
     """Return the names of the proofs of what the check of lines releases; none where lines can miss nothing."""
     numbers = ("histograms", "residual-sums") if design.numbers else ()
@@ -341,5 +255,5 @@ def check_lines(fit: Fit, lines: Nuisances) -> Checked:
         fit.features(LINE_BINS, FEATURES),
     )  # fmt: skip
     functions = tuple(PairFunction(pair, "ss") for pair in fit.pairs) if len(fit.pairs) <= MOST_PAIRS else ()
-    models = replace(models, functions=functions, weights=np.zeros((2, len(functions))))
-    return fit.check(models, [(place - FIRST,) for place in fit.design.numbers], (SUMS, FUNCTIONS), uneven=True)
+    steps = tuple(((place - FIRST,), (LINE_BINS,)) for place in fit.design.numbers)
+    return fit.check(models, Dictionary(steps, functions), SUMS + FUNCTIONS, uneven=True)

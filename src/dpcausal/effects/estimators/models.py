@@ -5,7 +5,8 @@ All of it was released; a row's values are made of the row alone, one column aft
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +19,14 @@ FINE = 256
 """Equal cells of a column, of which its bins are made."""
 OF_TREATMENT, OF_OUTCOME = 0.8, 2.2
 """Residuals of treatment are at most so large; those of the outcome are cut at so many of their spreads."""
-LEAST_STEP, LEAST_PROBABILITY = 0.03, 0.1
-"""Probabilities of treatment lie so far from 0 and 1 while they are learnt, and in the end."""
 MOST_FROM_MEAN = 2.5
 """The outcome's model lies within so many spreads of the outcome from its mean."""
 LARGEST_STEP = 0.6, 4.0
 """The most that one table changes the probability, and the outcome's model, in residual standard deviations."""
 FROM_A_FUNCTION = 0.3
 THRESHOLD, RISE, FINER = 1.5, 0.25, 0.7
+MANY = 4
+"""A table has slopes inside bins if so many are not empty."""
 SIDE = 8
 """Bins a side of a grid of two columns."""
 LEAST_FULL = 0.3
@@ -43,11 +44,13 @@ class Feature:
     low: float
     width: float
     cells: Integers
-    counts: Reals
+    bins: int
+    density: Reals
+    """Of the fine cells, as counts."""
 
     @property
-    def bins(self) -> int:
-        return len(self.counts)
+    def counts(self) -> Reals:
+        return np.bincount(self.cells, self.density, self.bins).astype(np.float64)
 
     def fine(self, unit: Reals) -> Integers:
         return fine_cells(unit[:, self.place], self.low, self.width)
@@ -60,6 +63,23 @@ class Feature:
     def counts_of(self, bins: int) -> Reals:
         counts: Reals = self.counts.reshape(bins, -1).sum(axis=1)
         return counts
+
+    def sloped(self, values: Reals) -> Reals:
+        """Return the values of fine cells, from those of the bins: with a slope inside a bin towards both neighbours,
+        the smaller one where both rise or both fall, else none."""
+        cells, size = self.cells * len(values) // self.bins, len(values)
+        counts = np.bincount(cells, self.density, size)
+        full = np.flatnonzero(counts)
+        if len(full) < MANY:
+            return values[cells]
+        places = np.bincount(cells, self.density * np.arange(FINE), size)[full] / counts[full]
+        rises = np.diff(values[full]) / np.diff(places)
+        left, right = np.append(0.0, rises), np.append(rises, 0.0)
+        slopes, centres = np.zeros(size), np.zeros(size)
+        least = np.minimum(2 * np.minimum(np.abs(left), np.abs(right)), np.abs(left + right) / 2)
+        slopes[full] = np.where(left * right > 0, np.sign(left) * least, 0.0)
+        centres[full] = places
+        return values[cells] + slopes[cells] * (np.arange(FINE) - centres[cells])
 
 
 def fine_cells(column: Reals, low: float, width: float) -> Integers:
@@ -78,21 +98,23 @@ def density(noisy: Reals, deviation: float, count: float) -> Reals:
     return shrunken
 
 
-def quantile_bins(counts: Reals, bins: int) -> tuple[Integers, Reals]:
-    """Return the bin of each fine cell, of bins with about equal counts, and the bins' counts."""
+def quantile_bins(counts: Reals, bins: int) -> Integers:
+    """Return the bin of each fine cell, of bins with about equal counts."""
     middle = (np.cumsum(counts) - counts / 2) / counts.sum()
     cells: Integers = np.minimum((middle * bins).astype(np.int64), bins - 1)
-    return cells, np.bincount(cells, counts, bins).astype(np.float64)
+    return cells
 
 
 @dataclass(frozen=True)
 class Table:
-    """What is added to both models in the bins of one feature, or in the cells of a grid of two."""
+    """What is added to both models in the fine cells of one feature, or in the cells of a grid of two."""
 
     features: tuple[int, ...]
-    bins: tuple[int, ...]
+    sides: tuple[int, ...]
     treatment: Reals
     outcome: Reals
+    noise: Reals
+    """The deviation of the noise of both sums, along functions whose mean square is 1."""
 
 
 @dataclass(frozen=True)
@@ -101,11 +123,12 @@ class PairFunction:
 
     features: tuple[int, int]
     kinds: str
-    """A letter for each: ``s`` above the median or not, ``t`` middle half or not, ``b`` both; ``r`` ranks of both."""
+    """A letter for each: ``s`` above the median or not, ``t`` middle half or not, ``b`` their product; ``r`` twice the
+    rank, from −1 to 1, cut there."""
 
     @property
     def size(self) -> float:
-        return 2.0 if self.kinds == "r" else 1.0
+        return math.pow(1.5, self.kinds.count("r") / 2)
 
 
 @dataclass(frozen=True)
@@ -123,10 +146,18 @@ class Models:
     whole_spread: float
     """Mean and spread of the outcome."""
     features: tuple[Feature, ...]
+    least: float = 0.1
+    """Probabilities of treatment lie so far from 0 and 1 in the end; a third of it while they are learnt."""
     tables: tuple[Table, ...] = ()
     functions: tuple[PairFunction, ...] = ()
     weights: Reals = field(default_factory=lambda: np.zeros((2, 0)))
     """Of the functions, in both models."""
+    shift: float = 0.0
+    """So many times the probability of treatment is added to the outcome's model."""
+    pairs_noise: Reals = field(default_factory=lambda: np.zeros(2))
+    """The deviation of the noise of both sums along pairs."""
+    refined: tuple[tuple[int, ...], ...] = ()
+    """Features and pairs that were learnt twice."""
     final: bool = False
 
     @property
@@ -138,8 +169,27 @@ class Models:
         """Return the variance of a row's residual of treatment, which is given, and of outcome."""
         return chance, self.spread**2
 
-    def sides(self, features: Sequence[int], most: int) -> tuple[int, ...]:
-        return tuple(min(most if len(features) == 1 else SIDE, self.features[place].bins) for place in features)
+    def learning_noise(self, features: Sequence[int]) -> Reals:
+        """Return the deviation of the noise of both sums when tables were learnt, along functions with a mean square of
+        1; of no features, along pairs."""
+        tables = (table.noise for table in self.tables if table.features == tuple(features))
+        return next(tables, np.zeros(2)) if features else self.pairs_noise
+
+    def moves(self, chance: float) -> dict[tuple[int, ...], float]:
+        """Return how far what was learnt along each feature, and each pair, moved the estimate."""
+        moved = dict[tuple[int, ...], float]()
+        for features in dict.fromkeys(table.features for table in self.tables):
+            same = [table for table in self.tables if table.features == features]
+            on_e, on_m = (np.sum([getattr(one, model) for one in same], axis=0) for model in ("treatment", "outcome"))
+            weights = self.features[features[0]].density if len(features) == 1 else np.ones(len(on_e))
+            own = [one - np.average(one, weights=weights) for one in (on_e, on_m)]
+            moved[features] = float(np.average(own[0] * own[1], weights=weights)) / chance
+        for function, (on_e, on_m) in zip(self.functions, self.weights.T, strict=True):
+            moved[function.features] = moved.get(function.features, 0.0) + on_e * on_m / chance / function.size**2
+        return {features: abs(move) for features, move in moved.items()}
+
+    def sides(self, features: Sequence[int], most: int, side: int) -> tuple[int, ...]:
+        return tuple(min(most if len(features) == 1 else side, self.features[place].bins) for place in features)
 
     def fitted(self, raw: Reals, unit: Reals) -> tuple[Reals, Reals]:
         """Return the probability of treatment, and the mean outcome of those who are not treated, of each row.
@@ -150,10 +200,12 @@ class Models:
         for place in range(2, raw.shape[1]):
             e += self.treatment[place - 2] * raw[:, place]
             m += self.outcome[place - 2] * raw[:, place]
-        e = np.clip(e, LEAST_STEP, 1 - LEAST_STEP)
+        e = np.clip(e, self.least / 3, 1 - self.least / 3)
         for table in self.tables:
-            codes = self.codes(unit, table.features, table.bins)
-            e = np.clip(e + table.treatment[codes], LEAST_STEP, 1 - LEAST_STEP)
+            of_one = len(table.features) == 1
+            feature = self.features[table.features[0]]
+            codes = feature.fine(unit) if of_one else self.codes(unit, table.features, table.sides)
+            e = np.clip(e + table.treatment[codes], self.least / 3, 1 - self.least / 3)
             m += table.outcome[codes]
         for function, (on_e, on_m) in zip(self.functions, self.weights.T, strict=True):
             if on_e or on_m:
@@ -161,10 +213,10 @@ class Models:
                 e += on_e * values
                 m += on_m * values
         if self.final:
-            e = np.clip(e, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+            e = np.clip(e, self.least, 1 - self.least)
             reach = MOST_FROM_MEAN * self.whole_spread
             m = np.clip(m, self.middle - reach, self.middle + reach)
-        return e, m
+        return e, m + self.shift * e
 
     def codes(self, unit: Reals, features: Sequence[int], bins: Sequence[int]) -> Integers:
         codes = np.zeros(len(unit), dtype=np.int64)
@@ -174,9 +226,6 @@ class Models:
 
     def values(self, unit: Reals, function: PairFunction) -> Reals:
         both = [self.features[place] for place in function.features]
-        if function.kinds == "r":
-            one, other = (2 * (feature.codes(unit, feature.bins) + 0.5) / feature.bins - 1 for feature in both)
-            return np.clip(1.5 * one * other, -1.0, 1.0)
         product = np.ones(len(unit))
         for feature, kind in zip(both, function.kinds, strict=True):
             bins = feature.bins
@@ -185,20 +234,31 @@ class Models:
                 product *= np.where(codes >= bins // 2, 1.0, -1.0)
             if kind in "tb":
                 product *= np.where((codes >= bins // 4) & (codes < bins - bins // 4), 1.0, -1.0)
+            if kind == "r":
+                product *= np.clip(2 * (2 * (codes + 0.5) / bins - 1), -1.0, 1.0)
         return product
 
-    def residuals(self, raw: Reals, unit: Reals) -> Reals:
-        """Return the residuals of treatment and outcome over what they are cut at, shape (n, 2)."""
+    def residuals(self, raw: Reals, unit: Reals, chance: float | None = None) -> Reals:
+        """Return the residuals of treatment and outcome over what they are cut at, shape (n, 2).
+
+        With ``chance``, the mean of e(1 − e), both are divided by √(e(1 − e) / chance): as in the score's bias.
+        """
         e, m = self.fitted(raw, unit)
         of_treatment, of_outcome = self.scales
-        treatment = (raw[:, 1] - e) * np.minimum(1.0, of_treatment / np.maximum(e, 1 - e)) / of_treatment
-        return np.column_stack([treatment, (raw[:, 0] - self.effect * raw[:, 1] - m) / of_outcome])
+        weight = np.ones(len(raw)) if chance is None else np.sqrt(chance / (e * (1 - e)))
+        most = np.minimum(1.0, of_treatment / (weight * np.maximum(e, 1 - e)))
+        treatment = weight * (raw[:, 1] - e) * most / of_treatment
+        return np.column_stack([treatment, weight * (raw[:, 0] - self.effect * raw[:, 1] - m) / of_outcome])
+
+    def with_slope(self, effect: float) -> Self:
+        """Return the same models with another slope of the treatment, and the same mean outcome at each place."""
+        return replace(self, effect=effect, shift=self.shift + self.effect - effect)
 
     def scores(self, raw: Reals, unit: Reals) -> tuple[Reals, Reals]:
         """Return the doubly robust score less ``effect``, and 1 where the probability is inside its limits."""
         e, m = self.fitted(raw, unit)
         a = raw[:, 1]
-        inside = (e > LEAST_PROBABILITY) & (e < 1 - LEAST_PROBABILITY)
+        inside = (e > self.least) & (e < 1 - self.least)
         return (raw[:, 0] - self.effect * a - m) * (a / e - (1 - a) / (1 - e)), inside.astype(np.float64)
 
 
@@ -221,7 +281,10 @@ def table_of(
             shrunken = smoothed_grid(noisy.reshape(bins), whole, THRESHOLD, FINER).ravel()
         steps.append(shrunken / counts)
     on_e, on_m = LARGEST_STEP[0], LARGEST_STEP[1] * models.spread
-    return Table(features, bins, np.clip(steps[0], -on_e, on_e), np.clip(steps[1], -on_m, on_m))
+    both = [np.clip(step, -most, most) for step, most in zip(steps, (on_e, on_m), strict=True)]
+    if len(bins) == 1:
+        both = [models.features[features[0]].sloped(one) for one in both]
+    return Table(features, bins, both[0], both[1], np.asarray(deviations) * math.sqrt(cells))
 
 
 def clear_weights(sums: Reals, deviations: Reals, variances: tuple[float, float], sizes: Reals, count: float) -> Reals:

@@ -1,0 +1,146 @@
+"""What sums of residuals along functions show: whether models of treatment and outcome fit, and what bias they leave.
+
+To the second order a doubly robust score is off by E[(e − ê)(m − m̂) / (e(1 − e))].  Along orthonormal functions this
+is a sum of products of two residual sums.  Fresh noise in both is independent, so the products have no bias.  The
+estimate is right if either model is.  Where both bend, the mean score is off by a product of two errors, which no width
+of the interval makes up for: so there is no interval where both are rejected, unless what is left is small.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.effects.estimators.models import OF_OUTCOME, OF_TREATMENT, PairFunction
+from dpcausal.effects.estimators.residual_sums import haar, haar_of_grid
+from dpcausal.effects.result import FitCheck
+from dpcausal.privacy.loss import ZCDP
+
+Reals = npt.NDArray[np.float64]
+Step = tuple[tuple[int, ...], tuple[int, ...]]
+"""Features, and into how many bins each is cut."""
+WIDER = 1.69
+"""The variance of the correction counts so many times in the interval."""
+LEAST_FULL = 0.3
+"""A bin counts as holding at least such a share of what it would hold if all were alike."""
+LEFT = 1.2
+"""Of models that fit the sums' squares are so many times those of noise and sampling, for what shrinkage leaves:
+measured, so that a model that fits is rejected at level 0.05 in about one draw of ten or fewer."""
+MISFIT, CLEAR_BIAS, SMALL_BIAS = 0.05, 2.0, 0.25
+"""Both lines are rejected at such a level, or the bias is so many of its errors; it is small where it is, with as many
+errors more, at most such a share of half the interval."""
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """The functions along which residuals are summed for a check: by bins of features and grids, and along pairs."""
+
+    steps: tuple[Step, ...]
+    functions: tuple[PairFunction, ...] = ()
+
+    @property
+    def of_pairs(self) -> int:
+        """The largest sum of squares of the functions of pairs."""
+        return math.ceil(sum(one.size**2 for one in self.functions))
+
+    @property
+    def whole(self) -> int:
+        """The largest sum of squares of all functions, with a mean square of 1 each."""
+        return sum(math.prod(sides) for _, sides in self.steps) + self.of_pairs
+
+    @property
+    def size(self) -> int:
+        """How many functions have no mean."""
+        return sum(math.prod(side - 1 for side in sides) for _, sides in self.steps) + len(self.functions)
+
+    def share(self, own: int) -> Fraction:
+        """Return the share of the loss of a part: with it the noise is the same along all functions."""
+        return Fraction(own, self.whole)
+
+    def predicted_error(self, n: int, rho: ZCDP, chance: float = 0.25) -> float:
+        """Return the standard deviation of the correction if both models fit, in residual deviations: public."""
+        noise = 4 * self.whole / rho.rho
+        of_treatment, of_outcome = noise * OF_TREATMENT**2 + n * chance, noise * OF_OUTCOME**2 + n
+        return math.sqrt(self.size * of_treatment * of_outcome) / (n * n * chance)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Noisy sums of the residuals of treatment and outcome along functions, shape (2, K), in units of both."""
+
+    sums: Reals
+    noise: Reals
+    bins: tuple[int, ...]
+    """Of a feature or a grid; of pair functions none."""
+    counts: Reals | None = None
+    """Of the bins of one feature, where they may be far from equally full."""
+    left: Reals | float = 0.0
+    """The variance that the noise of what was learnt leaves in both sums."""
+
+    def coefficients(self) -> tuple[Reals, Reals]:
+        """Return the sums along orthonormal functions without the mean, shape (2, K), and how much of the noise's
+        variance is in each."""
+        if self.counts is not None:
+            shares = np.maximum(self.counts, LEAST_FULL * self.counts.mean())
+            shares = shares / shares.sum()
+            scaled = (self.sums - np.outer(self.sums.sum(axis=1), shares)) / np.sqrt(shares * len(shares))
+            return scaled, 1 / (shares * len(shares))
+        if not self.bins:
+            along = self.sums
+        elif len(self.bins) == 1:
+            along = np.stack([haar(one)[1:] for one in self.sums])
+        else:
+            along = np.stack([haar_of_grid(one.reshape(self.bins))[1:, 1:].ravel() for one in self.sums])
+        return along, np.ones(along.shape[1])
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The check, the correction's variance and what it would be if both models fitted."""
+
+    check: FitCheck
+    variance: float
+    null: float
+
+    @property
+    def rejected(self) -> bool:
+        """Whether neither model fits."""
+        return max(self.check.treatment_pvalue, self.check.outcome_pvalue) < MISFIT
+
+    @property
+    def shrunken(self) -> float:
+        """The correction that the estimate takes: less, the nearer it is to its noise."""
+        correction = self.check.correction
+        return correction * max(0.0, 1 - self.null / correction**2) if correction else 0.0
+
+    def bends(self, half_width: float) -> bool:
+        """Return whether both models are off by more than an interval of such a half-width bears."""
+        error, size = self.check.error, abs(self.check.correction)
+        return (self.rejected or size > CLEAR_BIAS * error) and size + CLEAR_BIAS * error > SMALL_BIAS * half_width
+
+
+def checked(sums: list[Sums], variances: tuple[float, float], count: float, chance: float) -> Checked:
+    """Return the check, from the ``variances`` of one row's residuals, ``count`` rows and ``chance`` e(1 − e)."""
+    from scipy.special import chdtrc
+
+    correction = variance = null = 0.0
+    energies, terms, tail = np.zeros(2), 0, 0.0
+    for one in sums:
+        (M, N), loud = one.coefficients()
+        size = math.prod(one.bins)
+        of_m, of_n = (noise**2 * loud + count / size * own for noise, own in zip(one.noise, variances, strict=True))
+        scale = size / (count**2 * chance)
+        least = float(of_m @ of_n)
+        correction += scale * float(M @ N)
+        variance += scale**2 * max(float(M**2 @ of_n) + float(N**2 @ of_m) - least, least / 2)
+        null += scale**2 * least
+        left = np.zeros(2) + one.left
+        energies += float((M**2 / (of_m + left[0])).sum()), float((N**2 / (of_n + left[1])).sum())
+        terms += len(M) - (one.counts is not None)
+        if len(one.bins) == 1 and one.bins[0] > 2:
+            tail = max(tail, float(np.abs(one.sums[1, [0, -1]]).max()) / math.sqrt(float(of_n[0] + left[1])))
+    pvalues = [float(chdtrc(terms, energy / LEFT)) for energy in energies]
+    error = math.sqrt(WIDER * variance)
+    return Checked(FitCheck(correction, error, pvalues[0], pvalues[1], tail), WIDER * variance, null)
