@@ -39,7 +39,9 @@ _NEEDS_LEVELS = {
 }
 
 
-_DATES = "; declare dates as bounds, as lower = 2019-01-01, with period = \"month\" if its months are categories"
+_HINTS = dict.fromkeys((Kind.OBJECT, Kind.TEXT), "convert it, for example with pandas.to_numeric")
+_HINTS |= {Kind.BOOLEAN: "declare Levels([False, True])"}
+_DATES = "declare dates as bounds, as lower = 2019-01-01, with period = \"month\" if its months are categories"
 
 
 def check_declared(name: str, column: Column, declared: Declared) -> None:
@@ -51,12 +53,11 @@ def check_declared(name: str, column: Column, declared: Declared) -> None:
         fits, needs = _FITS_LEVELS[column.kind], _NEEDS_LEVELS[column.kind]
         kind = f"Levels of {column.kind} values"
     if declared.kind not in fits:
-        texts = isinstance(column, Bounded) and declared.kind in {Kind.OBJECT, Kind.TEXT}
-        hint = "; convert it, for example with pandas.to_numeric" if texts else ""
+        hint = _HINTS.get(declared.kind, "convert it first") if isinstance(column, Bounded) else "convert it first"
         hint = _DATES if declared.kind is Kind.DATE else hint
         raise SchemaError(
             f"column {name!r}: {kind} needs {needs}, but its declared type is {declared.dtype} "
-            f"({declared.kind.value}){hint}"
+            f"({declared.kind.value}); {hint}"
         )
 
 
