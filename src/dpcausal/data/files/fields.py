@@ -209,14 +209,13 @@ class FieldColumns(Collected):
         import pyarrow
         from pyarrow import compute
 
-        fields = self._written_plainly(self._table[name])
+        fields = self._with_decimal_points_and_no_marks(self._table[name])
         plain = compute.if_else(compute.match_substring_regex(fields, _NUMBER), fields, None)
         text = compute.utf8_trim_whitespace(plain.cast(pyarrow.string()))
         numbers: NDArray[np.float64] = text.cast(pyarrow.float64()).fill_null(np.nan).to_numpy()
         return numbers
 
-    def _written_plainly(self, fields: Any) -> Any:
-        """Return numbers with a decimal point and no marks between thousands; another field stays no number."""
+    def _with_decimal_points_and_no_marks(self, fields: Any) -> Any:
         from pyarrow import compute
 
         for mark in _MARKS.get(self._form.thousands, ()):
