@@ -8,6 +8,7 @@ import hashlib
 import json
 import math
 import platform
+import shlex
 import subprocess
 from collections.abc import Iterable
 from datetime import date
@@ -102,7 +103,7 @@ def write(
     path = RESULTS / task / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     head = {
-        "benchmark": name, "task": task, "command": " ".join(["python -m benchmarks", name, *command]),
+        "benchmark": name, "task": task, "command": f"python -m benchmarks {shlex.join(command)}",
         "version": version("dpcausal"), "commit": commit(), "date": date.today().isoformat(), "cpu": cpu(),
         "seed_rule": seeds,
         "code": {method: {"hash": code_hash(some), "modules": some} for method, some in sorted(roots.items())},

@@ -178,7 +178,7 @@ class Report:
             print(f"{'met   ' if met else 'MISSED'}  {text}")
         if self.given.record is not None:
             name = self.given.record or self.name
-            print(record.write(self.task, name, self.command, self.rows, self.roots, self.seeds))
+            print(record.write(self.task, name, [self.name, *self.command], self.rows, self.roots, self.seeds))
         return 0 if all(self.targets.values()) else 1
 
 
