@@ -53,16 +53,30 @@ ALSO = {
     "effect varies as step": "step", "lognormal errors": "line", "growing spread": "line",
 }  # fmt: skip
 BOOSTED = (*CURVES, *ALSO)
+KINDS_OF_NUMBERS: list[tuple[Any, float, float]] = [
+    (lambda rng, n: rng.uniform(-1.75, 1.75, n), -1.75, 1.75), (lambda rng, n: rng.normal(size=n), -4, 4),
+    (lambda rng, n: rng.exponential(size=n) - 1, -1, 7),
+]  # fmt: skip
 
 
-def curved(name: str, rng: Any, n: int) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Three confounders: uniform, normal, exponential; errors have a spread of 1 and the mean effect is 0.5."""
-    x, z = rng.uniform(-1.75, 1.75, n), np.clip(rng.normal(size=n), -4, 4)
-    w = np.clip(rng.exponential(size=n), 0, 8) - 1
-    declared: dict[str, Any] = {"x": dpc.Bounded(-1.75, 1.75), "z": dpc.Bounded(-4, 4), "w": dpc.Bounded(-1, 7)}
-    if name == "xor":
-        x, z = rng.integers(0, 2, (2, n))
-        declared |= {"x": dpc.Levels([0, 1]), "z": dpc.Levels([0, 1])}
+NUMBERS = {"one number": 1, "three numbers": 3, "six numbers": 6}
+
+
+def curved(name: str, rng: Any, n: int, numbers: int = 3) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Confounders uniform, normal and exponential in turn; errors have a spread of 1 and the mean effect is 0.5.
+
+    The first two bend, the last one goes along a line; one number does all.
+    """
+    columns: dict[str, Any] = {}
+    declared: dict[str, Any] = {}
+    for place in range(numbers):
+        draw, low, high = KINDS_OF_NUMBERS[place % 3]
+        columns[f"x{place}"], declared[f"x{place}"] = np.clip(draw(rng, n), low, high), dpc.Bounded(low, high)
+    if name == "xor" and numbers > 1:
+        columns |= {"x0": rng.integers(0, 2, n), "x1": rng.integers(0, 2, n)}
+        declared |= {"x0": FLAG, "x1": FLAG}
+    x, z = columns["x0"], columns["x1" if numbers > 1 else "x0"]
+    w = columns[f"x{numbers - 1}"] if numbers > 1 else 0 * x
     bent = CURVES[ALSO.get(name, name)](x, z)
     of_treatment, of_outcome = (x if name == f"sine in the {one}" else bent for one in ("outcome", "treatment"))
     a = (rng.random(n) < np.clip(1 / (1 + np.exp(-0.8 * of_treatment - 0.3 * w)), 0.08, 0.92)).astype(int)
@@ -73,19 +87,21 @@ def curved(name: str, rng: Any, n: int) -> tuple[dict[str, Any], dict[str, Any]]
         errors = (np.exp(errors) - math.exp(0.5)) / 2.16
     if name == "growing spread":
         errors = errors * (0.4 + 0.6 * np.abs(x))
-    y, end = effect * a + 0.8 * of_outcome + 0.3 * w + errors, 60.0 if name == "cube of a normal" else 12.0
-    declared |= {"a": dpc.Levels([0, 1]), "y": dpc.Bounded(-end, end)}
-    return {"x": x, "z": z, "w": w, "a": a, "y": np.clip(y, -end, end)}, declared
+    end = 60.0 if name == "cube of a normal" else 12.0
+    declared |= {"a": FLAG, "y": dpc.Bounded(-end, end)}
+    y = effect * a + 0.8 * of_outcome + 0.3 * w + errors
+    return columns | {"a": a, "y": np.clip(y, -end, end)}, declared
 
 
-def boosted(name: str) -> Study:
-    schema = curved(name, np.random.default_rng(0), 2)[1]
-    return Study(lambda rng, n: curved(name, rng, n)[0], schema, 0.5, "boosted-aipw")
+def boosted(name: str, numbers: int) -> Study:
+    schema = curved(name, np.random.default_rng(0), 2, numbers)[1]
+    return Study(lambda rng, n: curved(name, rng, n, numbers)[0], schema, 0.5, "boosted-aipw")
 
 
 for place, name in enumerate(BOOSTED):
-    DESIGNS |= register({f"{name}, three numbers": boosted(name)}, "curves", delta=1e-6,
-                        fails=True, seeds=lambda n, run, place=place: [97, n, run, place])  # fmt: skip
+    for text, numbers in NUMBERS.items():
+        DESIGNS |= register({f"{name}, {text}": boosted(name, numbers)}, f"curves, {text}", delta=1e-6, fails=True,
+                            seeds=lambda n, run, place=place: [97, n, run, place])  # fmt: skip
 
 
 def five(kind: str, rng: Any, n: int) -> tuple[Any, Any, Any]:
