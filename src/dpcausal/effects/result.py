@@ -211,7 +211,7 @@ class Effect(Result):
                                   for mean, wide in ((self.mean_treated, 12), (self.mean_control, 8)))  # fmt: skip
             lines.append(f"{name:{width}}  {signed_text(estimate, interval):>9}   {ends:28}{means}".rstrip())
         errors = "" if self.standard_error is None else f"Standard error {number_text(self.standard_error)}"
-        noise = "" if self.noise_error is None else f", of which privacy noise {number_text(self.noise_error)}"
+        noise = "" if self.noise_error is None else f" (privacy noise {number_text(self.noise_error)}, squares add up)"
         lines.append(f"{errors}{noise}{'. ' if errors else ''}Adjusted for {self.adjusted_text} ({self.method}).")
         return [*lines, *self.sensitivity()]
 

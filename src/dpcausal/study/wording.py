@@ -45,6 +45,18 @@ SHORT = {
     "direction": "direction, {x} – {y}", "discover": "causal graph", "did": "difference in differences",
 }  # fmt: skip
 """What a question is, by its task, as a sentence and in a few words."""
+STATEMENTS = {
+    "ci_test": "We tested whether {x} and {y} are associated{given}",
+    "direction": "We asked which of {x} and {y} is the cause",
+    "discover": "We estimated a causal graph of {columns}",
+    "effect effect": "We estimated the effect of {treatment} on {outcome}{adjust}{groups}",
+    "effect difference": "We estimated the difference in {outcome} by {treatment}{adjust}{groups}",
+    "synthetic_control": "We estimated the outcome without the treatment by synthetic control",
+    "synthetic_controls": "We estimated the outcomes without the treatments by synthetic control",
+    "did": "We estimated the change of {outcome} after treatment began",
+    "discontinuity": "We estimated the jump of {outcome} at {running} = {cutoff}",
+}
+"""The same for a methods section."""
 OPTIONAL = {"given": ", given {}", "adjust": ", adjusted for {}", "groups": ", and by {}"}
 
 
@@ -124,12 +136,12 @@ class Wording:
         column, _, level = text.partition(" = ")
         return self.levels.get(column, {}).get(level) or f"{self.label(column)} {level}".strip()
 
-    def question(self, question: QuestionPart) -> str:
+    def question(self, question: QuestionPart, forms: Mapping[str, str] = QUESTIONS, end: str = "?") -> str:
         """Return a question as a sentence."""
         arguments, task = question.arguments, question.task
         inside = f", among those with {question.where}" if question.where else ""
         kind = "effect" if self.design == "randomised" else "difference"
-        form = QUESTIONS.get(f"{task} {kind}", QUESTIONS.get(task))
+        form = forms.get(f"{task} {kind}", forms.get(task))
         if form is None:
             listed = ", ".join(f"{name} {_value_text(value)}" for name, value in arguments.items())
             return f"{task.replace('_', ' ')}: {listed}{inside}"
@@ -137,7 +149,7 @@ class Wording:
         values = {"columns": "the columns", "cutoff": str(arguments.get("cutoff"))}
         values |= {name: self.listed(value) for name, value in named.items() if isinstance(value, (str, list, tuple))}
         values |= {name: text.format(values[name]) if name in values else "" for name, text in OPTIONAL.items()}
-        return f"{form.format_map(values)}{inside}?"
+        return f"{form.format_map(values)}{inside}{end}"
 
     def short(self, question: QuestionPart) -> str:
         """Return what a question is about, in a few words and the columns' own names."""
@@ -226,6 +238,19 @@ class Wording:
             return label
         return f"{label} = {levels.get(str(treated), treated)} (compared with {levels.get(str(control), control)})"
 
+    def arms(self, answer: Any) -> str:
+        """Return the mean outcomes of both arms, shares in per cent; empty where there are none."""
+        if not isinstance(answer, Effect) or answer.mean_control is None or answer.mean_treated is None:
+            return ""
+        decimals, label = decimals_of(answer.interval), self.label(answer.treatment)
+        treated, control = (percent_text(mean) if answer.event is not None else number_text(mean, decimals)
+                            for mean in (answer.mean_treated, answer.mean_control))  # fmt: skip
+        if is_affirmative(answer.treated, answer.control):
+            return f"{treated} with {label}, {control} without"
+        levels = self.levels.get(answer.treatment, {})
+        of_treated, of_control = (levels.get(one, one) for one in (answer.treated, answer.control))
+        return f"{treated} if {label} is {of_treated}, {control} if it is {of_control}"
+
     def is_causal(self, answer: Any) -> bool:
         quasi_experiment = isinstance(answer, (SyntheticControl, Discontinuity, GroupTimeEffects))
         return self.design == "randomised" or (quasi_experiment and self.design == "observational")
@@ -259,8 +284,7 @@ class Wording:
     def findings(self, question: QuestionPart, answer: Any) -> list[Finding]:
         title, estimate = self.question(question), estimate_of(answer)
         if estimate is not None:
-            arms = arms_text(answer, " → ")
-            size = signed_text(estimate.size, estimate.interval) + (f" ({arms})" if arms else "")
+            size = signed_text(estimate.size, estimate.interval)
             rows = [Finding(title, size, interval_text(estimate.interval) or "none", estimate.evidence)]
             for one in getattr(answer, "by_group", ()):
                 part = Estimate(one.estimate, one.interval, estimate.coverage, one.reason)
@@ -288,16 +312,6 @@ def _sign_word(answer: Independence) -> str:
 
 def _in_percent(interval: tuple[float, float] | None) -> int | None:
     return None if interval is None else decimals_of((100 * interval[0], 100 * interval[1]))
-
-
-def arms_text(answer: Any, between: str) -> str:
-    """Return the mean outcomes of control and treated, shares in per cent; empty where there are none."""
-    if not isinstance(answer, Effect) or answer.mean_control is None or answer.mean_treated is None:
-        return ""
-    means = answer.mean_control, answer.mean_treated
-    if answer.event is not None:
-        return between.join(map(percent_text, means))
-    return between.join(number_text(mean, decimals_of(answer.interval)) for mean in means)
 
 
 def disagreements(results: Iterable[tuple[QuestionPart, Any]], wording: Wording) -> list[str]:

@@ -77,9 +77,11 @@ def draw_budget(ax: Any, shares: list[tuple[str, float]], total: float, symbol: 
     shades = ("#1f4e79", "#7fa6cf", "#b9d0e8")
     for number, (name, share) in enumerate(shares):
         ax.barh([0], [share], left=place, color=shades[number % len(shades)], edgecolor="white", height=0.5)
-        if share >= 0.016 * total * len(name) or number == len(shares) - 1:  # there is room for its name
-            ax.text(place, 0.42, name, fontsize=8, ha="left", va="bottom")
+        room = share >= 0.016 * total * len(name)
         place += share
+        if room or number == len(shares) - 1:
+            start, side = (place - share, "left") if room else (place, "right")
+            ax.text(start, 0.42, name, fontsize=8, ha=side, va="bottom")
     ax.barh([0], [max(total - place, 0)], left=place, color="white", edgecolor="0.4", height=0.5)
     ax.set_xlim(0, total)
     ax.set_ylim(-0.35, 0.95)

@@ -11,7 +11,7 @@ from dpcausal.data.schema import Bounded, Schema
 from dpcausal.effects.result import Effect
 from dpcausal.privacy.ledger import Entry
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, parse_loss, zcdp_epsilon
-from dpcausal.result import Guarantee, decimals_of, number_text
+from dpcausal.result import Guarantee, decimals_of, interval_text, number_text
 from dpcausal.study.report.figures import Figures
 from dpcausal.study.report.html import Block
 from dpcausal.study.status import CANNOT, SPENT, QuestionStatus, StudyPlan
@@ -19,7 +19,6 @@ from dpcausal.study.wording import (
     Estimate,
     Wording,
     answers_of,
-    arms_text,
     disagreements,
     estimate_of,
     unit_text,
@@ -34,7 +33,6 @@ FILL = "[to be filled in: {}]"
 CONFOUNDING = "No unmeasured confounding: every common cause of treatment and outcome is adjusted for."
 ASSUMPTIONS: dict[str, tuple[str, ...]] = {
     "effect": (CONFOUNDING,),
-    "ci_test": ("The test adjusts for the conditioning columns only.",),
     "direction": ("Additive independent noise, no common cause, no selection and no feedback.",),
     "discover": ("No unmeasured common causes, and no independence by accident (faithfulness).",),
     "did": ("Parallel trends: without treatment all cohorts would have changed alike.", "No anticipation."),
@@ -52,7 +50,7 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "synthetic_control": ("Effects on other units.",),
 }
 MISSING = {
-    "drop": "Records with a missing value in a question are left out of it; their number is confidential.",
+    "drop": "Records with a missing value in a question are left out of it. How many is confidential.",
     "level": "A missing category counts as a category; records with a missing number are left out.",
     "impute": "A missing value counts as the midpoint of its bounds or the first category.",
 }
@@ -155,10 +153,11 @@ def _answer_box(inputs: ReportInputs) -> tuple[str, tuple[str, ...]]:
         return lines[0], (*lines[1:3], *disagreements(inputs.results, wording))
     answer, estimate = first
     if estimate.excludes_zero:
-        arms = arms_text(answer, " to ")
-        yes = inputs.file.title.rstrip().endswith("?") and wording.is_causal(answer)
+        arms = wording.arms(answer)
+        by_cluster = inputs.file.design is not None and inputs.file.design.unit_of_assignment is not None
+        yes = inputs.file.title.rstrip().endswith("?") and wording.is_causal(answer) and not by_cluster
         sentence = wording.effect_sentence(answer, estimate).rstrip(".")
-        head, noise = f"{'Yes. ' if yes else ''}{sentence}{f', from {arms}' if arms else ''}.", ""
+        head, noise = f"{'Yes. ' if yes else ''}{sentence}{f': {arms}' if arms else ''}.", ""
     else:
         head, noise = f"No conclusion. {_compatible_range(wording, answer, estimate)}", wording.noise_sentence(answer)
     more = [wording.outside_sentence(answer), noise, _design_sentence(inputs, answer), _group_sentence(inputs, answer),
@@ -187,7 +186,7 @@ def _design_sentence(inputs: ReportInputs, answer: Any) -> str:
     if design.unit_of_assignment is None:
         return text
     return (f"{text} It was assigned by {design.unit_of_assignment}; the intervals treat {inputs.plan.records} as "
-            "independent and may be too narrow.")  # fmt: skip
+            f"independent. They may be too narrow: intervals that allow for it may include 0.")  # fmt: skip
 
 
 def _group_sentence(inputs: ReportInputs, answer: Any) -> str:
@@ -202,8 +201,8 @@ def _group_sentence(inputs: ReportInputs, answer: Any) -> str:
     for name, ends in groups:
         (open_ones if ends[0] <= 0 <= ends[1] else clear).append(name)
     parts = [f"The interval excludes 0 for {' and '.join(clear)}."] if clear else []
-    parts += [f"It includes 0 for {' and '.join(open_ones)}." if clear else "The interval of each group includes 0."
-              ] if open_ones else []  # fmt: skip
+    parts += [f"For {' and '.join(open_ones)} it includes 0: the data allow an effect, or none." if clear else
+              "The interval of each group includes 0."] if open_ones else []  # fmt: skip
     return f"{' '.join(parts)} This does not show that the groups differ."
 
 
@@ -230,6 +229,9 @@ def _assumptions(inputs: ReportInputs) -> tuple[str, ...]:
         within = f" within {wording.listed(design.within)}" if design.within else ""
         lines.append(f"Random assignment{within}.")
     for question, answer in inputs.results:
+        if question.task == "ci_test":
+            given = wording.listed(question.arguments.get("given"))
+            lines.append(f"The test of association adjusts for {given or 'nothing'}{' only' if given else ''}.")
         lines += [text for text in ASSUMPTIONS.get(question.task, ())
                   if not (inputs.randomised and text == CONFOUNDING)]  # fmt: skip
         if isinstance(answer, Effect) and answer.e_value and answer.sensitivity() and not inputs.randomised:
@@ -260,8 +262,10 @@ def _limit_lines(inputs: ReportInputs) -> tuple[str, ...]:
             halves = [(one.interval[1] - one.interval[0]) / 2 for one in (largest, least)]
             difference, half = largest.estimate - least.estimate, math.hypot(*halves)
             size = inputs.wording.amount(answer, difference, largest.interval)
-            names = " and ".join(inputs.wording.group(one.group) for one in (largest, least))
-            lines.append(f"Whether groups differ: {names} differ by {size} (95 % CI ±{number_text(half)}).")
+            one, other = (inputs.wording.group(one.group) for one in (largest, least))
+            ends = interval_text((difference - half, difference + half))
+            lines.append(f"Whether the effect differs by group: it is {size} larger for {one} than for {other} "
+                         f"(95 % CI {ends}).")  # fmt: skip
     for question, _ in inputs.results:
         lines += LIMITS.get(question.task, ())
     lines.append("Anything about people, places or times outside these data.")
@@ -273,7 +277,7 @@ def _privacy_in_brief(inputs: ReportInputs) -> str:
     plan = inputs.plan
     symbol, *_ = plan.amounts
     text = (f"Protected: {units}. {symbol} limits what all results reveal about one {inputs.person}: smaller is safer. "
-            f"Budget {plan.budget}; {plan.spent} was used, {plan.rest} is left. ")  # fmt: skip
+            f"The limit approved is {plan.budget}; {inputs.spent_text} was used. ")  # fmt: skip
     return text + (odds(inputs.spent) or "Nothing was spent yet.")
 
 
@@ -285,5 +289,5 @@ def odds(spent: Loss | None) -> str:
     epsilon = zcdp_epsilon(spent.rho, delta) if isinstance(spent, ZCDP) else spent.epsilon
     chance = min(1 / (1 + math.exp(-epsilon)), 0.999)
     but = f", except with probability {delta:.0e}" if delta else ""
-    return ("Worst case: whoever must choose between two equally likely possibilities for one participant's data is "
-            f"right at most {math.ceil(100 * chance)} % of the time after reading all results{but}.")  # fmt: skip
+    return ("Worst case: whoever guesses which of two equally likely things is true of one participant is right 50 % of "
+            f"the time without the results and at most {math.ceil(100 * chance)} % with them{but}.")  # fmt: skip

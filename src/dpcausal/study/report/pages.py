@@ -15,7 +15,7 @@ from dpcausal.study.report.figures import Figures, draw_budget
 from dpcausal.study.report.findings import FILL, MISSING, ReportInputs, first_page, no_answer
 from dpcausal.study.report.html import Block
 from dpcausal.study.status import ANSWERED, EARLIER
-from dpcausal.study.wording import answers_of, estimate_of, proof_sources, public_text, unit_text
+from dpcausal.study.wording import STATEMENTS, answers_of, estimate_of, proof_sources, public_text, unit_text
 
 ESTIMANDS = {
     "ate": "the average treatment effect: the mean outcome if all were treated less that if none were",
@@ -47,7 +47,8 @@ def _second_page(inputs: ReportInputs, figures: Figures) -> list[Block]:
     blocks = [
         Block("heading", "How the results were obtained"),
         Block("text", "The questions are those of the study file; the ledger records when each was answered. Noise was "
-                      "added to released counts and sums. Standard errors, intervals and p-values account for it."),
+                      "added to released counts and sums. Standard errors (SE) account for sampling and noise, whose "
+                      "squares add up."),
         Block("table", "Analyses", rows=tuple(rows)), Block("small", _estimand_text(inputs)),
     ]  # fmt: skip
     if inputs.schema is not None:
@@ -58,7 +59,7 @@ def _second_page(inputs: ReportInputs, figures: Figures) -> list[Block]:
                Block("heading", "Responsibility and approval"), Block("text", _reasons_text(inputs)),
                Block("table", "Approval", rows=_approval_rows(inputs))]  # fmt: skip
     verify = f"dpcausal ledger verify {inputs.file.ledger} --fingerprint {plan.head}"
-    return [*blocks, Block("small", f"Verify: {verify} · {', '.join(_package_versions())}")]
+    return [*blocks, Block("small", f"Verify: {verify}"), Block("small", f"Made by {', '.join(_package_versions())}.")]
 
 
 def _entry_time(entry: Any) -> str:
@@ -76,7 +77,8 @@ def _estimand_text(inputs: ReportInputs) -> str:
         largest = sorted(others, key=lambda one: -abs(one.difference))[:3]
         if largest:
             listed = ", ".join(f"{wording.group(one.name)} {signed_text(round(one.difference, 2))}" for one in largest)
-            parts.append(f"Baseline differences, treated minus control, in standard deviations: {listed}.")
+            parts.append("Differences at baseline, treated minus control, in standard deviations (0 is balance): "
+                         f"{listed}.")  # fmt: skip
     if inputs.file.person:
         parts.append("Each person counts once: an effect averages all rows of a person, a test uses one of them.")
     return " ".join(dict.fromkeys(parts))
@@ -129,16 +131,16 @@ def _privacy_statement(inputs: ReportInputs, figures: Figures) -> Block:
     public = public.replace("the seed", "the seed that divides the data (the noise does not use it)")
     lines = (f"Protected: {units or inputs.person}.", f"Public: {public}.",
              *filter(None, [inputs.lifetime]),
-             "Not covered: other publications from these data; access to the analysis computer; timing; a restored "
-             "older ledger.")  # fmt: skip
+             "Not covered: other publications from these data; access to the analysis computer; how long "
+             "computations take; a ledger replaced by an older copy.")  # fmt: skip
     return Block("picture", caption, lines=(bar,), right=(Block("list", lines=lines),))
 
 
 def _methods_paragraph(inputs: ReportInputs) -> str:
     answered = [one for one in inputs.plan.questions if one.state == ANSWERED]
-    listed = " ".join(f"({number}) {inputs.wording.question(one.question)} Method: {one.method}, {one.cost}."
-                      for number, one in enumerate(answered, 1))  # fmt: skip
-    questions = f"The questions were: {listed}" if answered else "No question was answered yet."
+    listed = (f"{inputs.wording.question(one.question, STATEMENTS, '')} (method {one.method}, {one.cost})."
+              for one in answered)  # fmt: skip
+    questions = " ".join(listed) or "No question was answered yet."
     missing = "" if inputs.file.panel else f" {MISSING.get(inputs.file.missing, '')}"
     variant = {PureDP: "ε-differential privacy", ApproxDP: "(ε, δ)-differential privacy"}.get(
         type(inputs.spent), "zero-concentrated differential privacy")  # fmt: skip
@@ -156,7 +158,8 @@ def _reasons_text(inputs: ReportInputs) -> str:
     disclosure = inputs.file.disclosure
     reason = disclosure.justification or FILL.format("reason")
     earlier = disclosure.looked_at_before or FILL.format("any earlier access")
-    return f"Reason for ε: {reason.rstrip('.')}. Earlier access to these data: {earlier.rstrip('.')}."
+    return (f"Reason for ε: {reason.rstrip('.')}. Earlier access to these data: {earlier.rstrip('.')}. "
+            "Signatures confirm that both pages were read and that the entries of one's role are right.")  # fmt: skip
 
 
 def _approval_rows(inputs: ReportInputs) -> tuple[tuple[str, ...], ...]:
