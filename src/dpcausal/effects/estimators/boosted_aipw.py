@@ -15,7 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,12 +36,11 @@ from dpcausal.effects.estimators.fit import Fit
 from dpcausal.effects.estimators.fit_check import Checked, Dictionary, Step
 from dpcausal.effects.estimators.models import (
     FINE,
-    OF_TREATMENT,
     SIDE,
-    Feature,
     Models,
-    PairFunction,
     clear_weights,
+    functions_of,
+    functions_of_kinds,
     table_of,
 )
 from dpcausal.effects.estimators.residual_sums import (
@@ -60,8 +59,8 @@ from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zc
 
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-MOMENTS, HISTOGRAMS, BOOSTING, FUNCTIONS, REFINING, CHECK, SLOPE, SQUARES, SCORES = (
-    Fraction(percent, 100) for percent in (16, 4, 15, 7, 6, 18, 2, 3, 29)
+MOMENTS, HISTOGRAMS, BOOSTING, FUNCTIONS, REFINING, CHECK, SLOPE, SQUARES, COUNTS, SCORES = (
+    Fraction(percent, 100) for percent in (16, 4, 15, 7, 6, 18, 2, 3, 4, 25)
 )
 """Shares of ρ."""
 SECOND_DEGREE_SIGNAL, LEAST_SIGNAL = 2.0, 1.0
@@ -72,6 +71,11 @@ LEAST_SIZE = 1_000.0
 SPREADS_INSIDE, FIRST_CUT, GROWS_FROM = 7.0, 4.0, 2_200.0
 """Scores are cut at so many spreads, more where n √(2ρ) is larger; squares at the square of that many spreads that the
 lines predict."""
+FROM_AN_EVENT = 2.0
+"""Scores of an outcome of two levels are cut at no less than so many times that of an event at a mean probability."""
+EXCESS, MOST_BEYOND = 0.6, 0.0075
+"""Scores beyond the cut are taken to be so many times the cut farther on average; no interval where clearly a larger
+share of them is beyond."""
 LEAST_OF_EXPECTED = 0.1
 """Scores spread at least by such a share of the variance that the lines predict."""
 MOST_CONFOUNDERS = 20
@@ -95,9 +99,8 @@ BINS = ((3_500.0, 16), (8_000.0, 32), (16_000.0, 64), (40_000.0, 128), (math.inf
 """Bins of a feature by n √(2ρ) √(3/columns)."""
 GRIDS_FROM = 1_500.0
 """Grids of two features are learnt where n √(2ρ) is so many times the number of features and pairs."""
-LOUDEST, FINEST = 0.115, 0.022
-"""Several functions a pair where the noise of all together moves the probability by at most so much; finer grids of a
-second pass where that along each function of theirs does."""
+FINEST = 0.022
+"""Grids of a second pass are finer where the noise along each of their functions moves the probability by less."""
 LADDER = (
     (4, "", 0), (8, "", 0), (8, "s", 0), (16, "s", 0), (16, "st", 0), (32, "st", 0), (32, "stb", 0), (64, "stb", 0),
     (64, "stb", SIDE),
@@ -109,6 +112,10 @@ AFFORDED = 0.8
 TAILS = 2.6, 0.2
 """Outcomes in the outermost bins are fitted if no sum of residuals is farther from 0 than so many deviations, and so
 many more for each column."""
+CUT = (
+    "{beyond:.1%} of the scores are extreme and cut, too many for an interval: the outcome is too skewed or too rare. "
+    "Method 'aipw' allows for it, 'stratified' for an outcome of two levels"
+)
 TAIL = "the outcome's model misses the outermost values of a confounder: cut or transform it, or take more rows"
 BENT = (
     "neither the model of treatment nor that of outcome fits, and the noise hides what bias that leaves: more rows, a "
@@ -209,7 +216,8 @@ def learnt(fit: Fit) -> Models:
     for step in steps:
         models = _boosted(fit, models, step, (BOOSTING if pairs else BOOSTING + FUNCTIONS) / len(steps), bins)
     products = any(one != other for one, other in fit.terms.pairs)
-    functions = functions_of(models.features, pairs, fit.n, fit.rho, products)
+    paid = math.inf if fit.rho is None else float(FUNCTIONS) * fit.rho.rho
+    functions = functions_of(models.features, pairs, fit.n, paid, products)
     if functions:
         claim = pair_functions_sensitivity(len(functions), 2)
         noisy, noise = fit.release(fit.sums_along(models, functions), claim, "residuals along pairs", FUNCTIONS)
@@ -279,32 +287,6 @@ def _with_slope(fit: Fit, models: Models) -> Models:
     return models.with_slope(models.effect + float(products[0]) / squared * of_outcome / of_treatment)
 
 
-def functions_of(
-    features: Sequence[Feature], pairs: Sequence[Pair], n: int, rho: ZCDP | None, products: bool = True
-) -> tuple[PairFunction, ...]:
-    """Return the functions of pairs, nine, four or one a pair by public numbers.
-
-    ``products``: whether products of columns are among the lines' columns; if not, functions of ranks replace them.
-    """
-    functions = tuple[PairFunction, ...]()
-    for most in (3, 2, 1):
-        functions = _functions(features, pairs, "stb"[:most] if products else "rtb"[:most])
-        if rho is None:
-            break
-        own = math.sqrt(sum(one.size**2 for one in functions) / (float(FUNCTIONS) * rho.rho)) / n
-        if 2 * OF_TREATMENT * own * math.sqrt(len(functions)) <= LOUDEST:
-            break
-    return functions
-
-
-def _functions(features: Sequence[Feature], pairs: Sequence[Pair], kinds: str) -> tuple[PairFunction, ...]:
-    functions = list[PairFunction]()
-    for pair in pairs:
-        one, other = (kinds if features[place].bins > 2 else "s"[: len(kinds)] for place in pair)
-        functions += [PairFunction(pair, a + b) for a in one for b in other]
-    return tuple(functions)
-
-
 def dictionary(fit: Fit, models: Models) -> Dictionary:
     """Return the functions along which the models are checked, more of them the more rows there are: released."""
     features, found = models.features, Dictionary(())
@@ -313,14 +295,31 @@ def dictionary(fit: Fit, models: Models) -> Dictionary:
         steps: list[Step] = [((place,), (min(size, features[place].bins),)) for place, size in enumerate(finer)]
         pairs = fit.pairs if side else [step for step in models.refined if len(step) == 2]
         steps += [(pair, models.sides(pair, bins, side or _side(fit))) for pair in pairs]
-        one = Dictionary(tuple(steps), _functions(features, fit.pairs, kinds))
+        one = Dictionary(tuple(steps), functions_of_kinds(features, fit.pairs, kinds))
         if fit.rho is None or one.predicted_error(fit.n, fit.rho.part(CHECK)) <= AFFORDED * _predicted_error(fit):
             found = one
     return found
 
 
-def _mean_score(fit: Fit, models: Models) -> tuple[float, float, float, float, float]:
-    """Release the mean score less the slope, and return it, its spread, its noise, its cut and the share inside."""
+class MeanScore(NamedTuple):
+    """The mean score less the slope, as released, what its error is made of, where scores are cut, and shares."""
+
+    mean: float
+    spread: float
+    noise: float
+    cut: float
+    inside: float
+    beyond: float
+    clearly_beyond: float
+
+    @property
+    def taken(self) -> float:
+        """How far the cut may have moved the mean."""
+        return EXCESS * self.cut * self.beyond
+
+
+def _mean_score(fit: Fit, models: Models, least_cut: float) -> MeanScore:
+    """Release the spread of the scores, then how many are beyond a cut, and the mean of the cut ones."""
     expected = models.spread / math.sqrt(fit.chance)
     first, columns = FIRST_CUT * expected, fit.columns
 
@@ -330,24 +329,33 @@ def _mean_score(fit: Fit, models: Models) -> tuple[float, float, float, float, f
 
     claim = capped_squares_sensitivity(2)
     (square, inside), _ = fit.release(fit.rows.over(squares), claim, "squares of scores", SQUARES)
-    spread = math.sqrt(max(float(square) / fit.count * first**2, LEAST_OF_EXPECTED * expected**2))
-    cut = _spreads_inside(fit) * spread
+    least = max(float(square) / fit.count * first**2, LEAST_OF_EXPECTED * expected**2)
+    cut = max(_spreads_inside(fit) * math.sqrt(least), least_cut)
+
+    def beyond(unit: Reals, rows: Rows) -> Integers:
+        scores = np.abs(models.scores(columns(unit), unit)[0]) / cut
+        return capped_squares(np.column_stack([scores > 1, np.minimum(scores, 1.0) ** 2]), rows.masses(GRID))
+
+    (far, square), loud = fit.release(fit.rows.over(beyond), claim, "scores beyond the cut", COUNTS)
+    spread = math.sqrt(max(float(square) / fit.count * cut**2, least))
 
     def scores_of(unit: Reals, rows: Rows) -> Integers:
         scores = models.scores(columns(unit), unit)[0] / cut
         return residual_sums(np.zeros(len(unit), dtype=np.int64), 1, scores[:, None], rows.masses(GRID))
 
     noisy, noise = fit.release(fit.rows.over(scores_of), residual_sums_sensitivity(1), "scores", SCORES)
-    share = float(np.clip(inside / fit.count, 0, 1))
-    return float(noisy[0, 0]) * cut / fit.count, spread, noise * cut / fit.count, cut, share
+    shares = (float(np.clip(one / fit.count, 0, 1)) for one in (inside, far, far - loud))
+    return MeanScore(float(noisy[0, 0]) * cut / fit.count, spread, noise * cut / fit.count, cut, *shares)
 
 
-def _reason(fit: Fit, checked: Checked, share: float) -> str:
+def _reason(fit: Fit, checked: Checked, score: MeanScore) -> str:
     signal = fit.moments.signal_to_noise
-    if overlap := overlap_reason(fit.moments.mean(TREATMENT), share, RARE_ARM, LEAST_SHARE):
+    if overlap := overlap_reason(fit.moments.mean(TREATMENT), score.inside, RARE_ARM, LEAST_SHARE):
         return overlap
     if signal < LEAST_SIGNAL:
         return WEAK.format(signal=signal)
+    if score.clearly_beyond > MOST_BEYOND:
+        return CUT.format(beyond=score.beyond)
     if checked.check.tail > TAILS[0] + TAILS[1] * (len(fit.design.names) - FIRST):
         return TAIL
     return BENT if checked.rejected and checked.check.correction**2 < 4 * checked.null else ""
@@ -358,15 +366,18 @@ def _estimate(question: EffectQuestion, fit: Fit) -> Effect:
 
     models = learnt(fit)
     checked = fit.check(models, dictionary(fit, models), CHECK)
-    mean, spread, noise, cut, share = _mean_score(fit, models)
-    estimate = models.effect + mean - checked.shrunken
+    share = fit.moments.mean(TREATMENT)
+    weight = 1 / float(np.clip(min(share, 1 - share), models.least, 0.5))
+    score = _mean_score(fit, models, 0.0 if question.event is None else FROM_AN_EVENT * weight)
+    estimate = models.effect + score.mean - checked.shrunken
     moves = models.moves(fit.chance).items()
     left = _learning_noise(fit) * sum(LEFT_OF_MOVED[len(step) - 1] * move for step, move in moves)
-    error = math.sqrt(spread**2 / fit.count + noise**2 + checked.variance + left**2)
-    reach, reason = float(ndtri(0.5 + question.coverage / 2)), _reason(fit, checked, share)
+    own = score.spread**2 / fit.count + score.noise**2 + score.taken**2
+    error = math.sqrt(own + checked.variance + left**2)
+    reach, reason = float(ndtri(0.5 + question.coverage / 2)), _reason(fit, checked, score)
     ends = None if reason else (estimate - reach * error, estimate + reach * error)
     return question.effect(
-        estimand="ate-winsorized", cut=cut, estimate=estimate, interval=ends, interval_reason=reason,
-        standard_error=error, noise_error=math.hypot(noise, checked.check.error),
-        **fit.effect_fields(estimate, ends, share, models.whole_spread, checked),
+        estimand="ate-winsorized", cut=score.cut, estimate=estimate, interval=ends, interval_reason=reason,
+        standard_error=error, noise_error=math.hypot(score.noise, checked.check.error),
+        **fit.effect_fields(estimate, ends, score.inside, models.whole_spread, checked),
     )  # fmt: skip

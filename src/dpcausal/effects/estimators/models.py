@@ -27,6 +27,8 @@ FROM_A_FUNCTION = 0.3
 THRESHOLD, RISE, FINER = 1.5, 0.25, 0.7
 MANY = 4
 """A table has slopes inside bins if so many are not empty."""
+LOUDEST = 0.115
+"""Several functions a pair where the noise of all together moves the probability by at most so much."""
 SIDE = 8
 """Bins a side of a grid of two columns."""
 LEAST_FULL = 0.3
@@ -285,6 +287,33 @@ def table_of(
     if len(bins) == 1:
         both = [models.features[features[0]].sloped(one) for one in both]
     return Table(features, bins, both[0], both[1], np.asarray(deviations) * math.sqrt(cells))
+
+
+def functions_of(
+    features: Sequence[Feature], pairs: Sequence[tuple[int, int]], n: int, rho: float, products: bool = True
+) -> tuple[PairFunction, ...]:
+    """Return the functions of pairs, nine, four or one a pair by public numbers.
+
+    ``rho`` pays for them (infinity: no noise).  ``products`` says that products of columns are columns of the lines:
+    otherwise functions of ranks replace them.
+    """
+    functions = tuple[PairFunction, ...]()
+    for most in (3, 2, 1):
+        functions = functions_of_kinds(features, pairs, "stb"[:most] if products else "rtb"[:most])
+        own = math.sqrt(sum(one.size**2 for one in functions) / rho) / n
+        if 2 * OF_TREATMENT * own * math.sqrt(len(functions)) <= LOUDEST:
+            break
+    return functions
+
+
+def functions_of_kinds(
+    features: Sequence[Feature], pairs: Sequence[tuple[int, int]], kinds: str
+) -> tuple[PairFunction, ...]:
+    functions = list[PairFunction]()
+    for pair in pairs:
+        one, other = (kinds if features[place].bins > 2 else "s"[: len(kinds)] for place in pair)
+        functions += [PairFunction(pair, a + b) for a in one for b in other]
+    return tuple(functions)
 
 
 def clear_weights(sums: Reals, deviations: Reals, variances: tuple[float, float], sizes: Reals, count: float) -> Reals:

@@ -289,5 +289,5 @@ def odds(spent: Loss | None) -> str:
     epsilon = zcdp_epsilon(spent.rho, delta) if isinstance(spent, ZCDP) else spent.epsilon
     chance = min(1 / (1 + math.exp(-epsilon)), 0.999)
     but = f", except with probability {delta:.0e}" if delta else ""
-    return ("Worst case: whoever guesses which of two equally likely things is true of one participant is right 50 % of "
-            f"the time without the results and at most {math.ceil(100 * chance)} % with them{but}.")  # fmt: skip
+    return ("Worst case: whoever guesses which of two equally likely things is true of one participant is right 50 % "
+            f"of the time without the results and at most {math.ceil(100 * chance)} % with them{but}.")  # fmt: skip
