@@ -298,7 +298,7 @@ class Interview:
             if isinstance(column, Bounded):
                 cuts = ", ".join(map(column.written, cuts_of(column).tolist()))
                 echo(f"      {escaped(name)}: people are compared within four parts of equal width, cut at {cuts}.\n"
-                     f"      Meaningful cuts are better: for example cuts = [18, 65] under [columns.{escaped(name)}].")
+                     f"      Thresholds that matter are better: cuts = [...] under [columns.{escaped(name)}].")
 
     def _several(self, prompt: str, least: int, most: int, none: str = "") -> list[str]:
         columns = list(self.entries["columns"])

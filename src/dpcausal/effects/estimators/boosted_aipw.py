@@ -208,7 +208,7 @@ def _line(fit: Fit, outcome: str, regressors: Sequence[str]) -> dict[str, float]
 
 def learnt(fit: Fit) -> Models:
     """Release what is learnt beside the lines: features and pairs one after another, pair functions, a second pass."""
-    bins, pairs = _bins(fit), fit.pairs
+    bins, pairs = _bins_of_first_pass(fit), fit.pairs
     models = replace(lines(fit), features=fit.features(min(2 * FINER * bins, FINE), HISTOGRAMS))
     steps: list[tuple[int, ...]] = [(place,) for place in range(len(models.features))]
     if fit.size > GRIDS_FROM * (len(steps) + len(pairs)):
@@ -224,33 +224,30 @@ def learnt(fit: Fit) -> Models:
         scales, sizes = np.array(models.scales), np.array([one.size for one in functions])
         weights = clear_weights(noisy * scales[:, None], noise * scales, models.variances(fit.chance), sizes, fit.count)
         models = replace(models, functions=functions, weights=weights, pairs_noise=noise * scales * sizes.max())
-    least, moves = MOVED * _predicted_error(fit) * models.spread, models.moves(fit.chance)
+    least, moves = MOVED * _predicted_score_error(fit) * models.spread, models.moves(fit.chance)
     large = sorted((step for step in moves if moves[step] > least), key=lambda step: -moves[step])[:MOST_REFINED]
     for step in large:
         models = _boosted(fit, models, step, REFINING / len(large), FINER * bins)
     return _with_slope(fit, replace(models, final=True, refined=tuple(large)))
 
 
-def _bins(fit: Fit) -> int:
-    """Return into how many bins the first pass cuts a feature: public."""
+def _bins_of_first_pass(fit: Fit) -> int:
     size = fit.size * math.sqrt(3 / (len(fit.design.names) - FIRST))
     return next((number for end, number in BINS if size < end), FINE)
 
 
-def _side(fit: Fit) -> int:
-    """Return how many cells a side a grid of two features has: public."""
+def _side_of_grids(fit: Fit) -> int:
     fine = fit.rho is None or 2 * SIDE / math.sqrt(float(REFINING) * fit.rho.rho) / fit.n <= FINEST
     return SIDE if fine else SIDE // 2
 
 
 def _learning_noise(fit: Fit) -> float:
     """Return the noise of what the first pass learns along one function, in the treatment's probability: public."""
-    whole = _bins(fit) * (len(fit.design.names) - FIRST)
+    whole = _bins_of_first_pass(fit) * (len(fit.design.names) - FIRST)
     return 0.0 if fit.rho is None else 2 * math.sqrt(whole / (float(BOOSTING) * fit.rho.rho)) / fit.n
 
 
-def _predicted_error(fit: Fit) -> float:
-    """Return the predicted error of the mean score, in deviations of the outcome's residuals: public."""
+def _predicted_score_error(fit: Fit) -> float:
     noise = 4 * _spreads_inside(fit) / (fit.size * math.sqrt(float(SCORES)))
     return math.hypot(2 / math.sqrt(fit.n), noise)
 
@@ -260,7 +257,7 @@ def _spreads_inside(fit: Fit) -> float:
 
 
 def _boosted(fit: Fit, models: Models, step: tuple[int, ...], share: Fraction, bins: int) -> Models:
-    sides, columns = models.sides(step, bins, _side(fit)), fit.columns
+    sides, columns = models.sides(step, bins, _side_of_grids(fit)), fit.columns
 
     def kernel(unit: Reals, rows: Rows) -> Integers:
         codes, residuals = models.codes(unit, step, sides), models.residuals(columns(unit), unit)
@@ -289,16 +286,16 @@ def _with_slope(fit: Fit, models: Models) -> Models:
 
 def dictionary(fit: Fit, models: Models) -> Dictionary:
     """Return the functions along which the models are checked, more of them the more rows there are: released."""
-    features, found = models.features, Dictionary(())
+    features, affordable = models.features, Dictionary(())
     for bins, kinds, side in LADDER:
         finer = [bins * (FINER if (place,) in models.refined else 1) for place in range(len(features))]
         steps: list[Step] = [((place,), (min(size, features[place].bins),)) for place, size in enumerate(finer)]
         pairs = fit.pairs if side else [step for step in models.refined if len(step) == 2]
-        steps += [(pair, models.sides(pair, bins, side or _side(fit))) for pair in pairs]
+        steps += [(pair, models.sides(pair, bins, side or _side_of_grids(fit))) for pair in pairs]
         one = Dictionary(tuple(steps), functions_of_kinds(features, fit.pairs, kinds))
-        if fit.rho is None or one.predicted_error(fit.n, fit.rho.part(CHECK)) <= AFFORDED * _predicted_error(fit):
-            found = one
-    return found
+        if fit.rho is None or one.predicted_error(fit.n, fit.rho.part(CHECK)) <= AFFORDED * _predicted_score_error(fit):
+            affordable = one
+    return affordable
 
 
 class MeanScore(NamedTuple):
