@@ -153,7 +153,7 @@ def keeps_nan() -> Iterator[None]:
     def cleaned(numbers: Any, column: dpc.Bounded) -> Any:
         return _kept(numbers, column), ~np.isnan(numbers)
 
-    with mock.patch.object(coding, "clean_numbers", cleaned), mock.patch.object(panel, "filled", filled):
+    with mock.patch.object(coding, "clean_numbers", cleaned), mock.patch.object(panel, "filled_rows", filled):
         yield
 
 
