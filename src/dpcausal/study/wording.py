@@ -182,7 +182,7 @@ class Wording:
         inside, outside = percent_text(answer.share_supported), percent_text(1 - answer.share_supported)
         if answer.method not in ("stratified", "trial"):
             return (f"About {outside} of the complete records have a probability of treatment near 0 or 1. For them "
-                    "the estimate rests on the model of the outcome.")  # fmt: skip
+                    "the estimate depends on the model of the outcome.")  # fmt: skip
         return (f"The estimate is for about {inside} of the complete records, in strata where both arms are large "
                 f"enough. About {outside} are not in it: fewer columns or coarser cuts in adjust would include "
                 "more.")  # fmt: skip
