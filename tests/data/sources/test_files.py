@@ -432,9 +432,13 @@ def test_json_lines_are_total_whatever_a_record_holds(packed: str, tmp_path: Pat
     schema = Schema({"g": Levels(["a", "b"], other="c"), "b": Levels([False, True])})
     rows = Table(path, schema, ledger).rows(["g", "b"])
     assert rows.values["g"].tolist() == [0, 1, 2, 2, 2, 2, 2, 2, 2]
-    path.write_bytes(gzip.compress(b"[1]") if packed else b"[1]")
-    with pytest.raises(SchemaError, match="its first line must be an object"):
-        Table(path, schema, ledger)
+
+
+@pytest.mark.parametrize("first", ["[1]", "{}", '{"g": "a"}', '{"other": 1}'])
+def test_no_json_line_decides_which_columns_there_are(first: str, tmp_path: Path, ledger: Ledger) -> None:
+    (path := tmp_path / "d.jsonl").write_text(f'{first}\n{{"g": "b", "x": 2}}\n')
+    table = Table(path, Schema({"g": Levels(["a", "b"]), "x": Bounded(0, 10)}), ledger)
+    assert table.n == 2 and table.rows(["x"]).values["x"].tolist() == [5, 2]
 
 
 @pytest.mark.parametrize("compression", ["uncompressed", "lz4", "zstd"])

@@ -12,8 +12,8 @@ is no record, except in a file of one column, where it is an empty field.  A fil
 fields as the header is no table: it is refused when the table is made, before any budget is spent, by an error for the
 curator that quotes neither a record nor its place.
 
-JSON lines: an object a line; the names in the first are the header.  Missing is a name that another line has not, a
-nested value, or a line that is no object.
+JSON lines: an object a line.  Missing is a name that a line has not, a nested value, or a line that is no object.
+Every name that is asked for is a column, since a line is a record: none may decide which columns there are.
 """
 
 import csv
@@ -146,12 +146,20 @@ class CsvSource(FieldSource):
         return guarded_read(rows, self._unread)
 
 
+class EveryName(tuple[str, ...]):
+    """Names that the curator sees in the first record, while any text is the name of a column."""
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str)
+
+
 class JsonLinesSource(FieldSource):
 
     backend = "json lines"
 
     def __init__(self, path: Path, form: DataFile) -> None:
-        super().__init__(path, form, "as JSON lines: its first line must be an object")
+        super().__init__(path, form, "as JSON lines")
+        self.names = EveryName(self.names)
 
     def _objects(self) -> Iterator[Mapping[str, Any]]:
         with io.TextIOWrapper(io.BufferedReader(Utf8Bytes(bytes_of(self._path), "utf-8-sig")), "utf-8") as file:
@@ -160,9 +168,10 @@ class JsonLinesSource(FieldSource):
                     yield _object(line)
 
     def header(self) -> Sequence[str]:
-        if not (first := next(self._objects())):
-            raise ValueError
-        return tuple(first)
+        return tuple(next(self._objects(), {}))
+
+    def count(self) -> int:
+        return guarded_read(lambda: sum(1 for _ in self._objects()), self._unread)
 
     def tables(self, names: Sequence[str]) -> Iterator[Any]:
         records = self._objects()
