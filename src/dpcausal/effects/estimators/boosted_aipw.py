@@ -161,7 +161,9 @@ class BoostedAipw(SumsOverRows, EffectMethod):
 
     def caveats(self, question: EffectQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> tuple[str, ...]:
         return ("right if the outcome, or the probability of treatment, is a sum of functions of one confounder and "
-                "coarse functions of two; fit_check tests this",)  # fmt: skip
+                "coarse functions of two; fit_check tests this in part",
+                "a confounder with a long tail, a ratio or threshold of two, or a rare level can bias the estimate "
+                "unseen: transform or combine such columns")  # fmt: skip
 
     def release(self, run: Run[EffectQuestion]) -> Effect:
         question, rho = run.question, None if run.loss.exact else affordable_zcdp(run.loss)
