@@ -54,17 +54,17 @@ def columns(design: str, n: int) -> tuple[dict[str, Any], dpc.Schema]:
     return found, dpc.Schema(schema)
 
 
-def panel(design: str, ledger: dpc.Ledger, target: Any = 0, start: Any = 6, **options: Any) -> dpc.Panel:
+def panel(design: str, ledger: dpc.Ledger, target: Any = 0, start: Any = 6) -> dpc.Panel:
     """Return 250 units in 9 periods, each with a line in time, and a "step" or a "wave"."""
     unit, time = np.repeat(np.arange(250), 9), np.tile(np.arange(9), 250)
     shape = {"step": np.arange(9) > 5, "wave": np.array([0, 1, 0, -1, 0, 1, 0, -1, 1])}[design][time]
     coins = np.random.default_rng(2)
     slope, size = coins.standard_normal((2, 250))[:, unit] / 4
     outcome = np.round(slope * time / 8 + size * shape + coins.standard_normal(unit.size) / 20, 3)
-    frame = {"unit": unit, "time": time, "outcome": outcome, "size": np.round(size, 2)}
+    frame = {"unit": unit, "time": time, "outcome": outcome}
     bounds = dpc.Bounded(-1, 1)
     return dpc.Panel(frame, unit="unit", time="time", outcome="outcome", target=target, start=start, bounds=bounds,
-                     ledger=ledger, **options)  # fmt: skip
+                     ledger=ledger)  # fmt: skip
 
 
 def again(found: dpc.Discovery) -> list[Any]:
@@ -85,7 +85,7 @@ def words(design: str, kind: str, call: str) -> dict[str, Any]:
         "dpc": dpc, "m": m, "p": p, "loss": LOSSES[kind], "again": again, "known": KNOWN, "drawn": DRAWN,
         "rows": lambda n=180: dpc.Table(*columns(design, n), ledger, missing="impute"),
         "panel": lambda **options: panel(design, ledger, **options),
-        "law": CHANCE if design == "levels" else NORMAL, "size": {"size": dpc.Bounded(-1, 1)},
+        "law": CHANCE if design == "levels" else NORMAL,
         "tree": DecisionTreeRegressor(splitter="random", max_depth=3),
     }  # fmt: skip
 

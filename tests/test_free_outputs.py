@@ -84,7 +84,6 @@ def of_panels(series: np.ndarray[Any, Any]) -> list[str]:
             told.append(said(lambda t=target, b=bounds, s=start: plan_of(dpc.Panel.from_arrays(
                 np.delete(series, t, axis=0), series[t], start=s, bounds=b, ledger=arrays), loss=dpc.PureDP(1))))
     told.append(said(lambda: made([0, 1])))
-    told.append(said(lambda: made(0, covariates={"id": wide})))
     told.append(repr(ledger) + str(ledger.entries()))
     rows = dpc.Ledger.in_memory(dpc.ApproxDP(4, 1e-6))
     return [*told, said(lambda: made(3, ledger=rows)), said(lambda: made(0, ledger=rows))]

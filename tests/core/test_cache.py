@@ -302,5 +302,5 @@ def test_each_part_of_a_table_or_panel_is_public_or_is_left_out() -> None:
         "ids", "inside", "max_rows_per_person", "missing", "n", "name", "person", "schema", "share", "weight",
     }  # fmt: skip
     assert set(panel(dpc.Ledger.in_memory(BUDGET, unit="state")).identity) == {
-        "_bounds", "_covariates", "_missing", "_n", "_name", "_named", "_series", "_starts", "_times", "_treated",
+        "_bounds", "_missing", "_n", "_name", "_named", "_series", "_starts", "_times", "_treated",
     }  # fmt: skip

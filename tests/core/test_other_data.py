@@ -301,8 +301,8 @@ def test_a_panel_whose_file_changes_while_it_is_read_is_refused_unpaid(
     panel = dpc.Panel(path, unit="u", time="t", outcome="y", target=1, start=25, bounds=dpc.Bounded(0, 10), ledger=to)
     own = panel._cells.donor_rows
 
-    def changed(place: int) -> Any:
-        found, before = own(place), path.stat()
+    def changed() -> Any:
+        found, before = own(), path.stat()
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
         return found
 

@@ -37,7 +37,7 @@ RADIUS = 3000
 WEIGHTS = np.array([-0.7, 0.1, 0.4, 0.2])
 GRID = Grid(2.0**-12, 3, 2**24)
 PAST = np.array([[0.1, -0.2, 0.3]])
-BY = Matching(GRID, 2, GRID.rows(PAST)[0], np.empty(0), 0.2 * FINE, 0.25 * FINE)
+BY = Matching(GRID, 2, GRID.rows(PAST)[0], 0.2 * FINE, 0.25 * FINE)
 
 
 def whole(rows: Rows) -> Any:
@@ -74,7 +74,7 @@ missed_twice = first_at(1, 1, -1, 1)
 
 def sums(rows: Rows, by: Matching = BY) -> Any:
     cells = GRID.rows(np.clip(rows, -1, 1))
-    return matched_sums(*matched.weights_and_changes(cells, np.empty((len(cells), 0)), by)[:2], by)
+    return matched_sums(*matched.weights_and_changes(cells, by)[:2], by)
 
 
 def sums_of_followers(rows: Rows) -> Any:
@@ -292,8 +292,8 @@ def drawn(name: str) -> Callable[[int, float, int], list[float]]:
         def run() -> float:
             if name.startswith("matched"):
                 target = grid.rows(LINE[None, :START])[0]
-                by = Matching(grid, PERIODS - START, target, np.empty(0), 0.2 * FINE, 0.5 * FINE)
-                parts = matched.weights_and_changes(grid.rows(rows), np.empty((len(rows), 0)), by)[:2]
+                by = Matching(grid, PERIODS - START, target, 0.2 * FINE, 0.5 * FINE)
+                parts = matched.weights_and_changes(grid.rows(rows), by)[:2]
                 noisy = (l2_ball if pure else gaussian)(matched.matched_query(*parts, by, loss), budget, loss)
                 return float(
                     matched.estimate_from_sums(noisy, by, np.zeros(PERIODS - START), 0.1 * FINE, loss).change.sum()

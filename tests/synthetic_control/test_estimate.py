@@ -14,7 +14,7 @@ from dpcausal.methods import Matched
 from dpcausal.papers import OutputPerturbation
 from dpcausal.privacy.sensitivity import Relation, Unit
 from dpcausal.synthetic_control.methods import METHODS
-from tests.synthetic_control.neighbours import LINE, PERIODS, START, WAYS, answer_to, ask, ledger_of, panel_of, plan_of
+from tests.synthetic_control.neighbours import LINE, PERIODS, START, WAYS, answer_to, ask, panel_of, plan_of
 
 ONE = dpc.PureDP(1)
 
@@ -161,21 +161,6 @@ def test_several_targets_share_one_budget_whenever_they_were_treated() -> None:
         assert early.guarantee.ledger_head == late.guarantee.ledger_head
     with pytest.raises(ParameterError, match="name one"):
         dpc.synthetic_control(panel_of(donors, {"a": LINE, "b": LINE}, ONE, START), loss=ONE)
-
-
-def test_covariates_serve_matching_and_the_exact_references_only() -> None:
-    rng = np.random.default_rng(5)
-    units = np.repeat([f"u{k}" for k in range(60)], 6)
-    frame = {"unit": units, "t": np.tile(np.arange(6), 60), "y": rng.uniform(-1, 1, 360), "c": rng.uniform(0, 1, 360)}
-    for loss, method, fits in ((dpc.PureDP(2), "auto", True), (dpc.NoPrivacy(), "simplex", True),
-                               (dpc.PureDP(2), dpc.papers.OutputPerturbation(), False)):  # fmt: skip
-        panel = dpc.Panel(frame, unit="unit", time="t", outcome="y", target="u0", start=4, bounds=dpc.Bounded(-1, 1),
-                          ledger=ledger_of(loss), covariates={"c": dpc.Bounded(0, 1)})  # fmt: skip
-        if fits:
-            assert dpc.synthetic_control(panel, loss=loss, method=method, force=True).n == 59
-        else:
-            with pytest.raises(ParameterError, match="no covariates"):
-                dpc.synthetic_control(panel, loss=loss, method=method, force=True)  # type: ignore[arg-type]
 
 
 def test_a_result_pickles_prints_and_holds_no_donor() -> None:

@@ -113,12 +113,11 @@ def test_a_timestamp_of_a_donor_that_python_has_no_object_for_is_no_time(engine:
     np.testing.assert_array_equal(panels[0].donors(), panels[1].donors())
 
 
-def test_bounds_of_a_covariate_whose_sums_overflow_are_refused() -> None:
+def test_bounds_whose_sums_overflow_are_refused() -> None:
     """A donor's values of both signs there made a NaN of its mean, and of its weight −2⁶³."""
-    frame = long({"x": np.zeros(1806)})
     for bounds in (dpc.Bounded(-8e307, 8e307), dpc.Bounded(0, 1e-200)):
         with pytest.raises(ParameterError, match="declare another unit"):
-            make(frame, dpc.Ledger.in_memory(dpc.PureDP(2), unit="unit"), covariates={"x": bounds})
+            make(long(), dpc.Ledger.in_memory(dpc.PureDP(2), unit="unit"), bounds=bounds)
 
 
 def test_donors_too_large_for_a_float_cause_no_warning() -> None:

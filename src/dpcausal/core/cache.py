@@ -122,9 +122,10 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 
 def _panel_form(key: dict[str, Any]) -> dict[str, Any]:
-    covariates = {name: column.to_dict() for name, column in key["covariates"].items()}
-    pairs = {name: [list(pair) for pair in key[name].items()] for name in ("starts", "series")}
-    return _drop_none(key | {"bounds": key["bounds"].to_dict(), "covariates": covariates} | pairs)
+    starts = [list(pair) for pair in key["starts"].items()]
+    series = [[name, [row]] for name, row in key["series"].items()]
+    # The key is that of versions that had covariates: kept answers are found by it.
+    return _drop_none(key | {"bounds": key["bounds"].to_dict(), "covariates": {}, "starts": starts, "series": series})
 
 
 def _subgroup(inside: Sequence[Predicate]) -> list[dict[str, Any]]:

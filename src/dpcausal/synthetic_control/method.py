@@ -52,7 +52,6 @@ class SyntheticMethod(Method[Treated]):
     losses: ClassVar[tuple[type[Loss], ...]] = (PureDP, ApproxDP, ZCDP)
     supports_no_privacy: ClassVar[bool] = True
     uses_public_randomness: ClassVar[bool] = False
-    takes_covariates: ClassVar[bool] = False
     shared: ClassVar[bool] = False
     """Whether one release serves all targets."""
     has_placebos: ClassVar[bool] = False
@@ -88,10 +87,6 @@ class SyntheticMethod(Method[Treated]):
             value = getattr(self, name)
             if value is not None and not (public.is_number(value) and 1e-9 < value < 1e12):
                 raise ParameterError(f"{name} must be a number above 1e-9 and below 1e12")
-        if question.panel.covariates and not self.takes_covariates:
-            hint = "use ", Setting("method", "matched")
-            text = f"method {self.name!r} takes no covariates"
-            raise ParameterError(text, argument="method", rule="covariates", hint=hint)
         for target in question.targets if self.has_placebos else ():
             if (before := question.panel.start(target)) < LEAST_PAST:
                 when = question.panel.times[before]

@@ -200,14 +200,6 @@ def test_several_targets_have_their_own_starts_and_are_no_donors() -> None:
     np.testing.assert_array_equal(panel.donors(), DONORS[:1])
 
 
-def test_covariates_are_means_before_the_start_on_the_scale() -> None:
-    frame = {**FRAME, "price": np.arange(12.0)}
-    panel = make(frame, covariates={"price": dpc.Bounded(0, 10)})
-    np.testing.assert_allclose(panel.donor_covariates(), [[(2 + 5) / 2 / 5 - 1], [(0 + 3) / 2 / 5 - 1]])
-    np.testing.assert_allclose(panel.target_covariates("a"), [(1 + 4) / 2 / 5 - 1])
-    assert panel.covariates == ("price",)
-
-
 @pytest.mark.parametrize(
     ("error", "arguments"),
     [

@@ -215,13 +215,3 @@ def test_a_period_that_one_target_lacks_and_in_which_another_is_treated_is_refus
         dpc.Panel.from_arrays(np.zeros((4, 10)), {"a": first, "b": second}, start={"a": 8, "b": 5}, **arguments)
     panel = dpc.Panel.from_arrays(np.zeros((4, 10)), {"a": first, "b": second}, start={"a": 8, "b": 7}, **arguments)
     assert len(panel.times) == 9 and panel.lacking == {"a": (6,), "b": ()} and panel.start("b") == 6
-
-
-def test_a_target_without_a_value_of_a_covariate_is_refused_and_nothing_of_it_is_filled() -> None:
-    frame = long(np.tile(np.arange(12), 3)).assign(price=np.tile(np.arange(12.0), 3))
-    frame.loc[(frame.unit == 0) & (frame.time < 6), "price"] = [np.nan, 1, np.nan, np.nan, 3, np.nan]
-    panel = make(frame, 6, covariates={"price": dpc.Bounded(0, 10)})
-    np.testing.assert_allclose(panel.target_covariates(0), [2 / 5 - 1])
-    frame.loc[(frame.unit == 0) & (frame.time < 6), "price"] = np.nan
-    with pytest.raises(ParameterError):
-        make(frame, 6, covariates={"price": dpc.Bounded(0, 10)})

@@ -1,6 +1,5 @@
 """Matched donors: what one donor can move, and what the release makes of it."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,19 +16,17 @@ from dpcausal.synthetic_control.methods.matched import Matching, matched_sensiti
 from dpcausal.synthetic_control.question import Treated
 from tests.synthetic_control.neighbours import granted, panel_of
 
-NONE = np.empty(0)
-
 
 def constants(after: int, past: Any = (0.1, -0.2, 0.3), cut: float = 0.25, step: float = 2.0**-12) -> Matching:
     y = np.asarray(past, dtype=np.float64)
     grid = Grid(step, len(y), 2**24)
-    return Matching(grid, after, grid.rows(y[None])[0], NONE, 0.2 / step, cut / step)
+    return Matching(grid, after, grid.rows(y[None])[0], 0.2 / step, cut / step)
 
 
 def weighed(rows: Any, by: Matching) -> Any:
     """Return weights and changes of rows on the scale [−1, 1]."""
     whole = by.grid.rows(np.clip(rows, -1, 1))
-    return matched.weights_and_changes(whole, np.empty((len(whole), 0)), by)[:2]
+    return matched.weights_and_changes(whole, by)[:2]
 
 
 @pytest.mark.proves("matched-sums")
@@ -59,13 +56,6 @@ def test_a_donor_of_half_the_swings_is_stretched_towards_the_targets() -> None:
     weights, changes = weighed(y[None] / 2 + 0.3, by)
     assert 0.8 * FULL < weights[0] < FULL
     assert -0.4 < changes[0, 0] / FINE < -0.2
-
-
-def test_covariates_lower_the_weight_of_donors_far_off() -> None:
-    rows = np.zeros((2, 5), dtype=np.int64)
-    by = replace(constants(2, np.zeros(3)), covariates=np.array([0.5]))
-    weights, _, _ = matched.weights_and_changes(rows, np.array([[0.5], [-0.5]]), by)
-    assert weights.tolist() == [FULL, round(FULL * np.exp(-2))]
 
 
 def test_without_weight_the_answer_is_the_donor_free_forecast() -> None:
@@ -101,16 +91,16 @@ def test_the_public_constants_come_from_the_targets_past() -> None:
     past = np.array([0.0, 0.1, -0.1, 0.2, 0.0, 0.1])
     for share in (1.0, 1e-4):
         free = donor_free(past * share, 3)
-        by = matched.matching_constants(past * share, 3, NONE, free, None, None)
+        by = matched.matching_constants(past * share, 3, free, None, None)
         assert by.kernel_width * by.grid.step == pytest.approx(np.std(past) * share)
         assert by.cut * by.grid.step == pytest.approx(3 * free.last_error) and by.radius == matched.matching_constants(
-            past, 3, NONE, donor_free(past, 3), None, None).radius  # fmt: skip
-    flat = matched.matching_constants(np.zeros(6), 3, NONE, donor_free(np.zeros(6), 3), None, None)
+            past, 3, donor_free(past, 3), None, None).radius  # fmt: skip
+    flat = matched.matching_constants(np.zeros(6), 3, donor_free(np.zeros(6), 3), None, None)
     assert flat.kernel_width >= 1 and flat.radius >= 1
 
 
 def test_a_cut_of_any_size_keeps_sums_exact() -> None:
-    by = matched.matching_constants(np.array([0, 1e-11, 0]), 2, NONE, donor_free(np.array([0, 1e-11, 0]), 2), None, 2.0)
+    by = matched.matching_constants(np.array([0, 1e-11, 0]), 2, donor_free(np.array([0, 1e-11, 0]), 2), None, 2.0)
     assert by.radius <= matched.MOST_CUT * np.sqrt(2)
     weights, changes = weighed(np.sign(np.random.default_rng(1).normal(size=(9, 5))), by)
     assert (np.abs(matched_sums(weights, changes, by)) < 2.0**61 * 9 / 1e8).all()
@@ -123,7 +113,7 @@ def test_a_donors_scale_lies_half_of_the_way_to_the_targets() -> None:
     plan = way.plans(question, exact)[0]
     path = way.path(rows[1:], plan, Run(question, exact, granted(exact), None, rows[1:]))
     by, spread = way.by(panel, plan.target, plan.free), np.std(np.diff(rows[:, :6]), axis=1, ddof=1) / path.step
-    _, _, slope = matched.weights_and_changes(by.grid.rows(rows[1:]), np.empty((30, 0)), by)
+    _, _, slope = matched.weights_and_changes(by.grid.rows(rows[1:]), by)
     assert path.donors is not None and path.own is not None
     np.testing.assert_allclose(path.donors.scales, slope * np.sqrt(spread[1:] * spread[0]), rtol=1e-3)
     np.testing.assert_allclose(path.own.scales, spread[0], rtol=1e-3)

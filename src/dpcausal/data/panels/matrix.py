@@ -33,17 +33,17 @@ Reals = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cells:
-    """Where a panel's cells come from: public but for ``donor_rows``, which brings one column of all donors in.
+    """Where a panel's cells come from: public but for ``donor_rows``, which brings the outcomes of all donors in.
 
-    ``target_rows`` has each target's columns, shape (1 + p, T), as they are: infinity where several records of a cell
-    are not all within the bounds.  ``confirm`` raises a SchemaError if the frame no longer is what was declared.
+    ``target_rows`` has each target's outcomes as they are: infinity where several records of a cell are not all within
+    the bounds.  ``confirm`` raises a SchemaError if the frame no longer is what was declared.
     """
 
     times: tuple[Label, ...]
     targets: tuple[Any, ...]
     donors: int
     target_rows: dict[Any, Reals]
-    donor_rows: Callable[[int], Reals]
+    donor_rows: Callable[[], Reals]
     confirm: Callable[[], None] = lambda: None
     origin: Origin = field(default_factory=Origin)
 
@@ -55,13 +55,13 @@ def public_values(cells: Cells, outcome: str | None) -> dict[str, Any]:
     """
     if outcome is None:
         return {
-            json_text(unit_name(name)): [float(one) + 0.0 if np.isfinite(one) else str(one) for one in block[0]]
-            for name, block in cells.target_rows.items()
+            json_text(unit_name(name)): [float(one) + 0.0 if np.isfinite(one) else str(one) for one in row]
+            for name, row in cells.target_rows.items()
         }
     return {
         json_text([outcome, unit_name(name), time]): float(value) + 0.0
-        for name, block in cells.target_rows.items()
-        for time, value in zip(cells.times, block[0], strict=True)
+        for name, row in cells.target_rows.items()
+        for time, value in zip(cells.times, row, strict=True)
         if not np.isnan(value)
     }
 
@@ -96,8 +96,8 @@ def array_cells(donors: Any, targets: Mapping[Any, Any], times: Sequence[Any] | 
         times=known,
         targets=tuple(series),
         donors=len(rows),
-        target_rows={name: values[None] for name, values in series.items()},
-        donor_rows=lambda column: rows,
+        target_rows=series,
+        donor_rows=lambda: rows,
     )
 
 
@@ -112,7 +112,7 @@ def _checked_reals(values: Any, name: str, dimensions: int) -> Reals:
 
 
 def frame_cells(
-    frame: Any, unit: str, time: str, columns: dict[str, Bounded], targets: list[Any],
+    frame: Any, unit: str, time: str, outcome: str, bounds: Bounded, targets: list[Any],
     treated: Callable[[bool], Callable[[Any], bool]] = lambda as_text: lambda name: False,
     listed_times: Sequence[Any] | None = None, declare: Callable[[], None] = lambda: None, period: str | None = None,
 ) -> Cells:  # fmt: skip
@@ -123,24 +123,22 @@ def frame_cells(
     """
     declared = () if listed_times is None else declared_times(listed_times)
     source, origin = opened(frame)
-    for name in (unit, time, *columns):
+    for name in (unit, time, outcome):
         if not isinstance(name, str) or name not in source.names:
             raise SchemaError(f"column {name!r} is not among the columns of the frame")
         check_name(name)
-    if len({unit, time, *columns}) < 2 + len(columns):
-        raise SchemaError("unit, time, outcome and covariates must be different columns")
-    for name, bounds in columns.items():
-        check_declared(name, bounds, source.declared(name))
+    if len({unit, time, outcome}) < 3:
+        raise SchemaError("unit, time and outcome must be different columns")
+    check_declared(outcome, bounds, source.declared(outcome))
     as_text = source.declared(unit).kind is Kind.FIELD
     names = [unit_in_frame(target, as_text) for target in targets]
     if not names or None in names or len(set(names)) < len(names) or not _targets_differ(targets):
         raise ParameterError("target must name one unit, or several different ones")
 
     rows = source.count()
-    listed = tuple(columns)
     if source.lazy:
-        source.evaluate((unit, time, *listed))
-    collected = source.collect((unit, time, *listed))
+        source.evaluate((unit, time, outcome))
+    collected = source.collect((unit, time, outcome))
     if len(collected) != rows:
         raise SchemaError("the frame does not keep its number of rows")
     unread = f"the {source.backend} columns of units and times cannot be read"
@@ -169,34 +167,31 @@ def frame_cells(
     width = len(names) + len(order)
     ranks = dict.fromkeys(unit_names, -1) | {name: rank for rank, name in enumerate([*names, *order])}
     cells = _cells(units[of_targets], moments[of_targets], unit_names, labels, ranks, times)
-    blocks = []
-    for name in listed:  # only the targets' values are kept
-        raw = guarded_read(lambda name=name: raw_numbers(collected, name, columns[name])[of_targets], unread)  # type: ignore[misc]
-        values = without_codes(raw, columns[name])
-        within = _cell_means(values, cells, len(names), len(times), columns[name])
-        plain = _cell_means(values, cells, len(names), len(times))
-        blocks.append(np.where((plain == within) | np.isnan(within), within, np.inf))
+    raw = guarded_read(lambda: raw_numbers(collected, outcome, bounds)[of_targets], unread)
+    values = without_codes(raw, bounds)
+    within = _cell_means(values, cells, len(names), len(times), bounds)
+    plain = _cell_means(values, cells, len(names), len(times))
+    own_rows = np.where((plain == within) | np.isnan(within), within, np.inf)
 
-    def column(place: int) -> Reals:
+    def all_rows() -> Reals:
         # Units and times come with the values, in one reading: a frame may give its rows in another order by now.
-        name = listed[place]
-        collected = source.collect((unit, time, name))
+        collected = source.collect((unit, time, outcome))
         if len(collected) != rows:
             raise SchemaError("the frame no longer has the number of rows counted when the panel was made")
         flat = guarded_read(lambda: _cells_of(collected, unit, time, label, ranks, times), unread)
         if flat is None:
             raise SchemaError("the frame no longer has the units it had when the panel was made")
-        bounds, broken = columns[name], f"the {source.backend} columns cannot be read"
-        raw = guarded_read(lambda: raw_numbers(collected, name, bounds), broken)
+        broken = f"the {source.backend} columns cannot be read"
+        raw = guarded_read(lambda: raw_numbers(collected, outcome, bounds), broken)
         return _cell_means(without_codes(raw, bounds), flat, width, len(times), bounds)
 
     return Cells(
         times,
         tuple(targets),
         len(order),
-        {target: np.stack([block[place] for block in blocks]) for place, target in enumerate(targets)},
-        lambda place: column(place)[len(names) :],
-        lambda: confirm(source, columns, rows, origin.stamp, (unit, time)),
+        dict(zip(targets, own_rows, strict=True)),
+        lambda: all_rows()[len(names) :],
+        lambda: confirm(source, {outcome: bounds}, rows, origin.stamp, (unit, time)),
         origin,
     )
 
@@ -296,21 +291,3 @@ def observed_places(
                 "panel of its own"
             )
     return np.flatnonzero(~lacks)
-
-
-def own_covariates(name: Any, before: Reals, columns: dict[str, Bounded]) -> Reals:
-    means = []
-    for values, (covariate, column) in zip(before, columns.items(), strict=True):
-        seen = np.clip(values[~np.isnan(values)], column.lower, column.upper)
-        if not len(seen):
-            raise ParameterError(f"target {name!r} has no value of {covariate!r} before its start")
-        means.append((seen.mean() - column.midpoint) / (column.width / 2))
-    return np.clip(np.array(means, dtype=np.float64), -1, 1)
-
-
-def covariate_means(blocks: Reals, columns: list[Bounded], before: int, missing: str) -> Reals:
-    means = np.empty((len(blocks), len(columns)))
-    for place, column in enumerate(columns):
-        clean = filled_rows(blocks[:, place, :before], column, missing)
-        means[:, place] = (clean.mean(axis=1) - column.midpoint) / (column.width / 2)
-    return np.clip(means, -1, 1)

@@ -15,11 +15,9 @@ from dpcausal.data.panels.matrix import (
     Cells,
     array_cells,
     check_target,
-    covariate_means,
     filled_rows,
     frame_cells,
     observed_places,
-    own_covariates,
     place_of,
     public_values,
 )  # fmt: skip
@@ -84,8 +82,6 @@ class Panel(Frozen):
     missing : str
         What an absent or null cell of a donor counts as, by a rule that looks at this donor only: ``"carry"``, its
         value before, else its first value, else the midpoint of the bounds; or ``"midpoint"``.
-    covariates : mapping from column to Bounded, optional
-        Further things to match on: each unit's mean over the periods before its start (the earliest start for a donor).
     period : {"month", "quarter", "year"}, optional
         The column of times has dates, and the periods are the months, quarters or years that they lie in, as
         ``"2019-01"``, ``"2019-Q1"`` or ``2019``.  A cell is the mean of its rows.
@@ -138,13 +134,12 @@ class Panel(Frozen):
     confined = "a panel holds private records: it cannot be pickled"
 
     __slots__ = (
-        "_bounds", "_cells", "_covariates", "_lacking", "_ledger", "_missing", "_n", "_name", "_named", "_places",
-        "_public_values", "_series", "_starts", "_target_covariates", "_times", "_treated",
+        "_bounds", "_cells", "_lacking", "_ledger", "_missing", "_n", "_name", "_named", "_places", "_public_values",
+        "_series", "_starts", "_times", "_treated",
     )  # fmt: skip
 
     _bounds: Bounded
     _cells: Cells
-    _covariates: dict[str, Bounded]
     _lacking: dict[Any, tuple[Label, ...]]
     _ledger: Ledger
     _missing: str
@@ -155,7 +150,6 @@ class Panel(Frozen):
     _public_values: dict[str, Any]
     _series: dict[Any, Reals]
     _starts: dict[Any, int]
-    _target_covariates: dict[Any, Reals]
     _times: tuple[Label, ...]
     _treated: tuple[Any, ...] | str
 
@@ -163,20 +157,19 @@ class Panel(Frozen):
     def __init__(
         self, frame: Any, *, unit: str, time: str, outcome: str, target: Any, start: Any, bounds: Bounded,
         ledger: Ledger, name: str = "", treated: Sequence[Any] | str = (), times: Sequence[Any] | None = None,
-        missing: str = "carry", covariates: Mapping[str, Bounded] | None = None, period: str | None = None,
+        missing: str = "carry", period: str | None = None,
     ) -> None:  # fmt: skip
         if period is not None and period not in PERIODS:
             text = f"period must be one of {', '.join(PERIODS)}"
             raise ParameterError(text, argument="period", rule="choice", value=period)
-        columns = dict(covariates or {})
-        _check_public(bounds, ledger, missing, columns)
+        _check_public(bounds, ledger, missing)
         listed = list(target) if isinstance(target, (list, tuple)) else [target]
         others = checked_treated(treated, listed, unit)
         first = partial(declare, ledger, {TARGETS: treated_record(others), MADE_OF: FRAME}, unit)
-        cells = frame_cells(frame, unit, time, {outcome: bounds, **columns}, listed, partial(membership, others),
-                            times, first, period)  # fmt: skip
+        cells = frame_cells(frame, unit, time, outcome, bounds, listed, partial(membership, others), times, first,
+                            period)  # fmt: skip
         named = unit, time, outcome
-        self._set_fields(cells, start, bounds, ledger, missing, columns, others, checked_name(name), named)
+        self._set_fields(cells, start, bounds, ledger, missing, others, checked_name(name), named)
 
     @classmethod
     def from_arrays(
@@ -201,7 +194,7 @@ class Panel(Frozen):
         bounds, ledger, treated, missing
             As for ``Panel``; who is a donor is up to the caller.
         """
-        _check_public(bounds, ledger, missing, {})
+        _check_public(bounds, ledger, missing)
         panel = cls.__new__(cls)
         series = dict(target) if isinstance(target, Mapping) else {"target": target}
         others = checked_treated(treated, list(series))
@@ -209,12 +202,12 @@ class Panel(Frozen):
             raise ParameterError("unit must be the word by which the ledger names the rows")
         cells = array_cells(donors, series, times)
         declare(ledger, {TARGETS: treated_record(others), MADE_OF: ARRAYS, VALUES: public_values(cells, None)}, unit)
-        panel._set_fields(cells, start, bounds, ledger, missing, {}, others, named=(unit,))
+        panel._set_fields(cells, start, bounds, ledger, missing, others, named=(unit,))
         return panel
 
     def _set_fields(
-        self, cells: Cells, start: Any, bounds: Bounded, ledger: Ledger, missing: str, covariates: dict[str, Bounded],
-        treated: tuple[Any, ...] | str, known_as: str = "", named: tuple[str, ...] = (),
+        self, cells: Cells, start: Any, bounds: Bounded, ledger: Ledger, missing: str, treated: tuple[Any, ...] | str,
+        known_as: str = "", named: tuple[str, ...] = (),
     ) -> None:  # fmt: skip
         if cells.donors < 1:
             raise SchemaError("a panel needs at least one donor beside its targets")
@@ -225,22 +218,19 @@ class Panel(Frozen):
         starts = {name: start[name] if isinstance(start, Mapping) else start for name in cells.targets}
         every = {name: place_of(cells.times, name, value) for name, value in starts.items()}
         raw = cells.target_rows
-        for name, block in raw.items():
-            check_target(name, block[0], every[name], cells.times, bounds)
-        used = observed_places({name: block[0] for name, block in raw.items()}, every, cells.times)
+        for name, row in raw.items():
+            check_target(name, row, every[name], cells.times, bounds)
+        used = observed_places(raw, every, cells.times)
         places = {name: int(np.searchsorted(used, place)) for name, place in every.items()}
-        series, own, lacking = {}, {}, {}
-        for name, block in raw.items():
-            values = block[0, used] + 0.0
-            values.setflags(write=False)
-            series[name] = values
-            own[name] = own_covariates(name, block[1:, : every[name]], covariates)
-            lacking[name] = tuple(cells.times[place] for place in np.flatnonzero(np.isnan(block[0, : every[name]])))
+        series, lacking = {}, {}
+        for name, row in raw.items():
+            series[name] = row[used] + 0.0
+            series[name].setflags(write=False)
+            lacking[name] = tuple(cells.times[place] for place in np.flatnonzero(np.isnan(row[: every[name]])))
         for field, value in (
             ("_cells", cells), ("_times", tuple(cells.times[place] for place in used)), ("_n", cells.donors),
             ("_series", series), ("_starts", places), ("_bounds", bounds), ("_ledger", ledger), ("_missing", missing),
-            ("_covariates", covariates), ("_target_covariates", own), ("_name", known_as), ("_named", named),
-            ("_treated", treated), ("_places", used), ("_lacking", lacking),
+            ("_name", known_as), ("_named", named), ("_treated", treated), ("_places", used), ("_lacking", lacking),
             ("_public_values", public_values(cells, named[2] if len(named) > 1 else None)),
         ):  # fmt: skip
             object.__setattr__(self, field, value)
@@ -263,7 +253,7 @@ class Panel(Frozen):
     @property
     def identity(self) -> dict[str, Any]:
         """All that is public of it, the targets' own records too; nothing of a donor."""
-        hidden = ("_cells", "_lacking", "_ledger", "_places", "_public_values", "_series", "_target_covariates")
+        hidden = ("_cells", "_lacking", "_ledger", "_places", "_public_values", "_series")
         fields = {slot: getattr(self, slot) for slot in Panel.__slots__ if slot not in hidden}
         return fields | {"_series": self._cells.target_rows, "_times": self._cells.times}
 
@@ -318,17 +308,17 @@ class Panel(Frozen):
 
     def before_treatment(self, start: Any) -> Panel:
         """Return the panel up to the first treatment, as if it had been at ``start``: for placebos in time."""
-        cells, blocks = self._cells, self._cells.target_rows
+        cells, rows = self._cells, self._cells.target_rows
         first = int(self._places[min(self._starts.values())])
         if place_of(cells.times, self.targets[0], start) >= first:
             raise ParameterError(f"a placebo in time needs a start before the first treatment, in {cells.times[first]}")
         early = replace(
-            cells, times=cells.times[:first], target_rows={name: block[:, :first] for name, block in blocks.items()},
-            donor_rows=lambda place: cells.donor_rows(place)[:, :first],
+            cells, times=cells.times[:first], target_rows={name: row[:first] for name, row in rows.items()},
+            donor_rows=lambda: cells.donor_rows()[:, :first],
         )  # fmt: skip
         panel = Panel.__new__(Panel)
-        panel._set_fields(early, start, self._bounds, self._ledger, self._missing, self._covariates, self._treated,
-                      self._name, self._named)  # fmt: skip
+        panel._set_fields(early, start, self._bounds, self._ledger, self._missing, self._treated, self._name,
+                          self._named)  # fmt: skip
         object.__setattr__(panel, "_public_values", self._public_values)
         return panel
 
@@ -348,11 +338,6 @@ class Panel(Frozen):
         """The rule for missing cells."""
         return self._missing
 
-    @property
-    def covariates(self) -> tuple[str, ...]:
-        """The names of the covariates."""
-        return tuple(self._covariates)
-
     def start(self, target: Any) -> int:
         """Return T0, the number of periods before a target's treatment."""
         return self._starts[target]
@@ -361,37 +346,24 @@ class Panel(Frozen):
         """Return a target's outcome, shape (T,), within the bounds.  Public."""
         return self._series[target]
 
-    def target_covariates(self, target: Any) -> Reals:
-        """Return a target's covariates, scaled to [−1, 1].  Public."""
-        return self._target_covariates[target]
-
     def donors(self) -> Reals:
         """Bring the donors' outcomes into memory, shape (n, T), within the bounds.  *Private.*
 
         For mechanisms and statistics, after the ledger allotted.
         """
-        return np.ascontiguousarray(
-            filled_rows(self._cells.donor_rows(0), self._bounds, self._missing)[:, self._places]
-        )
-
-    def donor_covariates(self) -> Reals:
-        """Bring the donors' covariates into memory, shape (n, p), scaled to [−1, 1].  *Private.*"""
-        before = int(self._places[min(self._starts.values())])
-        blocks = [self._cells.donor_rows(place + 1) for place in range(len(self._covariates))]
-        stacked = np.stack(blocks, axis=1) if blocks else np.empty((self._n, 0, before))
-        return covariate_means(stacked, list(self._covariates.values()), before, self._missing)
+        return np.ascontiguousarray(filled_rows(self._cells.donor_rows(), self._bounds, self._missing)[:, self._places])
 
     def __repr__(self) -> str:
         named = ", ".join(f"target {name} from {self._times[place]}" for name, place in self._starts.items())
         return f"Panel(n={self._n} donors, {len(self._times)} periods, {named})"
 
 
-def _check_public(bounds: Bounded, ledger: Ledger, missing: str, covariates: dict[str, Bounded]) -> None:
-    if not isinstance(bounds, Bounded) or not all(isinstance(column, Bounded) for column in covariates.values()):
-        raise ParameterError("bounds, of the outcome and of each covariate, must be Bounded(lower, upper)")
-    for column in (bounds, *covariates.values()):  # sums over a row must not overflow: a NaN has no weight in 0, …, Q
-        if max(-column.lower, column.upper) > 1e100 or column.width < 1e-100:
-            raise ParameterError("bounds must lie within ±1e100 and at least 1e-100 apart: declare another unit")
+def _check_public(bounds: Bounded, ledger: Ledger, missing: str) -> None:
+    if not isinstance(bounds, Bounded):
+        raise ParameterError("bounds must be Bounded(lower, upper)")
+    # Sums over a row must not overflow: a NaN has no weight in 0, …, Q.
+    if max(-bounds.lower, bounds.upper) > 1e100 or bounds.width < 1e-100:
+        raise ParameterError("bounds must lie within ±1e100 and at least 1e-100 apart: declare another unit")
     if not isinstance(ledger, Ledger):
         raise ParameterError(f"ledger must be a Ledger, got {type(ledger).__name__}")
     if not (isinstance(missing, str) and missing in MISSING):

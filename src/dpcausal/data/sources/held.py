@@ -77,9 +77,9 @@ def held_table(table: Table, names: Sequence[str], in_memory: bool) -> Table:
 
 
 def held_panel(panel: Panel) -> Panel:
-    columns = [panel._cells.donor_rows(place) for place in range(1 + len(panel.covariates))]
+    rows = panel._cells.donor_rows()
     panel._cells.confirm()  # the file may have changed while it was read
-    return _with(panel, _cells=replace(panel._cells, donor_rows=columns.__getitem__, confirm=_nothing))
+    return _with(panel, _cells=replace(panel._cells, donor_rows=lambda: rows, confirm=_nothing))
 
 
 def _with(single: One, **fields: object) -> One:

@@ -26,8 +26,7 @@ def choose_method(method: object, panel: Panel, loss: Loss) -> SyntheticMethod:
     if isinstance(loss, NoPrivacy):
         return Simplex()
     mu = math.sqrt(2 * float(_rho(loss)))
-    many = panel.n * mu / math.sqrt(len(panel.times)) >= MANY_DONORS
-    return Factor() if many and not panel.covariates else Matched()
+    return Factor() if panel.n * mu / math.sqrt(len(panel.times)) >= MANY_DONORS else Matched()
 
 
 def _rho(loss: Any) -> Any:

@@ -19,7 +19,6 @@ from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, large
 from dpcausal.privacy.noise import LARGEST_BALL
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.synthetic_control.donor_rows import (
-    BLOCK,
     FULL,
     Grid,
     Integers,
@@ -43,10 +42,6 @@ OWN_IS_BETTER = 0.6
 """The own rule may replace the donors where its error on the past is below this share of the last value's."""
 MOST_CUT = 2**20
 """No cut has more steps: sums stay below 2⁶¹."""
-COVARIATE_STEPS = 4096
-"""Steps in half of a covariate's range."""
-COVARIATE_WIDTH = 0.5
-"""Width of the kernel in each covariate on the scale [−1, 1]: a quarter of its range."""
 ERRORS_EXPECTED = 1.5
 """Size of the effect-free surprises expected beforehand, in errors of the donor-free forecast on its own past."""
 MOST_SLOPE = 2.0
@@ -70,7 +65,6 @@ class Matching:
     grid: Grid
     after: int
     past: Integers
-    covariates: Reals
     kernel_width: float
     cut: float
 
@@ -90,7 +84,7 @@ class Matching:
 
 
 def matching_constants(
-    past: Reals, after: int, covariates: Reals, free: TargetOnlyForecast, kernel_width: float | None, cut: float | None
+    past: Reals, after: int, free: TargetOnlyForecast, kernel_width: float | None, cut: float | None
 ) -> Matching:
     """Return the constants: h = sd of the target's past, c = 3 errors of its last-value forecast, unless given."""
     grid = Grid.of([free.last_error], len(past), len(past) + after)
@@ -98,10 +92,10 @@ def matching_constants(
     c = CUT_IN_ERRORS * free.last_error if cut is None else cut
     h = h or free.last_error
     own = grid.rows(past[None])[0]
-    return Matching(grid, after, own, covariates, max(h / grid.step, 1.0), c / grid.step)
+    return Matching(grid, after, own, max(h / grid.step, 1.0), c / grid.step)
 
 
-def weights_and_changes(rows: Integers, covariates: Reals, by: Matching) -> tuple[Integers, Reals, Reals]:
+def weights_and_changes(rows: Integers, by: Matching) -> tuple[Integers, Reals, Reals]:
     """Return each donor's weight in 0, …, FULL, its prediction of the target's change, (n, m), uncut, and its stretch.
 
     b = (x̃·ỹ + T0h²)/(x̃·x̃ + T0h²) in [0, 2],  k = exp(−‖ỹ − b x̃‖²/(2T0h²)),  change = b (x_post − x_last)
@@ -119,8 +113,6 @@ def weights_and_changes(rows: Integers, covariates: Reals, by: Matching) -> tupl
     prior = T0 * by.kernel_width**2
     slope = np.clip((together + prior) / (varied + prior), 0, MOST_SLOPE)
     distance = ((own_squares - own * (own / T0)) - slope * (2 * together) + slope * slope * varied) / prior
-    differences = np.rint(covariates * COVARIATE_STEPS) - np.rint(by.covariates * COVARIATE_STEPS)
-    distance = distance + (differences * differences).sum(axis=1) / (COVARIATE_STEPS * COVARIATE_WIDTH) ** 2
     weights = (FULL - np.searchsorted(_DISTANCES, distance)).astype(np.int64)
     return weights, slope[:, None] * rows[:, by.start :], slope
 
@@ -209,7 +201,6 @@ class Matched(SyntheticMethod):
 
     name: ClassVar[str] = "matched"
     about: ClassVar[str] = "donors weighted by how they followed the target"
-    takes_covariates: ClassVar[bool] = True
     has_placebos: ClassVar[bool] = True
     proofs: ClassVar[tuple[str, ...]] = PROOFS
     positive: ClassVar[tuple[str, ...]] = ("kernel_width", "cut")
@@ -231,7 +222,7 @@ class Matched(SyntheticMethod):
         half = panel.bounds.width / 2
         past, after = past_of(panel, target), len(panel.times) - panel.start(target)
         width, cut = [None if value is None else min(value / half, 2.0) for value in (self.kernel_width, self.cut)]
-        return matching_constants(past, after, panel.target_covariates(target), free, width, cut)
+        return matching_constants(past, after, free, width, cut)
 
     def constants(self, question: Treated, target: Any, free: TargetOnlyForecast) -> dict[str, float]:
         half, by = question.panel.bounds.width / 2, self.by(question.panel, target, free)
@@ -253,9 +244,9 @@ class Matched(SyntheticMethod):
         question, panel = run.question, run.question.panel
         y, by = to_scale(panel.series(plan.target), panel.bounds), self.by(panel, plan.target, plan.free)
         step, start, own = by.grid.step, plan.start, by.grid.rows(y[None])
-        parts, seen, places = [], [], panel.donor_covariates()
-        for place, rows in enumerate(by.grid.blocks(begun)):
-            weights, changes, slope = weights_and_changes(rows, places[BLOCK * place :][: len(rows)], by)
+        parts, seen = [], []
+        for rows in by.grid.blocks(begun):
+            weights, changes, slope = weights_and_changes(rows, by)
             parts.append((weights, changes, np.maximum(slope, LEAST_STRETCH)))
             seen.append((missed_by_own(rows, start, question.places), scales_of(rows, start)))
         weights, changes, slope = (np.concatenate(some) for some in zip(*parts, strict=True))

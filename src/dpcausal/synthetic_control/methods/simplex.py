@@ -73,9 +73,7 @@ class Simplex(SyntheticMethod):
     name: ClassVar[str] = "simplex"
     about: ClassVar[str] = "weights on the simplex, without privacy"
     losses: ClassVar[tuple[type[Loss], ...]] = ()
-    takes_covariates: ClassVar[bool] = True
 
     def path(self, scaled: Reals, plan: Plan, run: Run[Treated]) -> Path:
-        panel, X, Y = run.question.panel, scaled[:, : plan.start], scaled[:, plan.start :]
-        past = np.concatenate([past_of(panel, plan.target), panel.target_covariates(plan.target)])
-        return Path(Y.T @ simplex_weights(np.hstack([X, panel.donor_covariates()]), past), 0.0)
+        X, Y = scaled[:, : plan.start], scaled[:, plan.start :]
+        return Path(Y.T @ simplex_weights(X, past_of(run.question.panel, plan.target)), 0.0)
