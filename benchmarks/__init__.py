@@ -1,1 +1,1 @@
-"""Comparisons and speeds, each a command of its own; never imported by the library."""
+"""Comparisons, each a command of its own; never imported by the library."""

@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.data import DataAbsentError
 
 HERE = Path(__file__).resolve().parent
-FOLDERS = (".", "papers", "peers", "speed")
+FOLDERS = (".", "papers", "peers")
 STUDIES: dict[str, dict[str, Any]] = tomllib.loads((HERE / "studies.toml").read_text(encoding="utf-8"))
 BY_NAME_ALONE = ("audit_", "paper")
 """Long runs of guarantees and replications."""
