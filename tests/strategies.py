@@ -165,7 +165,7 @@ def ways(kind: Any) -> st.SearchStrategy[Any]:
 direction_arguments = st.fixed_dictionaries(
     {"loss": often(fit_loss, junk)},
     optional={
-        "score": often(st.sampled_from([None, "lsnm", "hsic", "kendall", "iqr", "igci-slope"]), junk),
+        "score": often(st.sampled_from([None, "lsnm", "hsic", "kendall", "iqr"]), junk),
         "method": often(st.one_of(st.sampled_from(["auto", *METHODS]), *(ways(kind) for kind in DIRECTION_WAYS)), junk),
         "alpha": often(st.sampled_from([0.1, 0.1, 0.25, 0.001]), junk),
         "accept_unproven": often(st.booleans(), junk),
@@ -183,11 +183,11 @@ many_arguments = st.fixed_dictionaries(
     {"loss": often(fit_loss, junk)},
     optional={
         "scores": often(
-            st.lists(st.sampled_from(["hsic", "igci-slope", "igci"]), min_size=1, max_size=2, unique=True),
+            st.lists(st.sampled_from(["hsic", "lsnm"]), min_size=1, max_size=2, unique=True),
             st.one_of(junk, st.lists(junk, max_size=2)),
         ),
         "shares": often(
-            st.sampled_from([None, {}, {("x", "y"): 2}, {"hsic": 0.1}, {"igci": 1e-300}, {"igci-slope": 1e300}]), junk
+            st.sampled_from([None, {}, {("x", "y"): 2}, {"hsic": 0.1}, {"lsnm": 1e-300}, {"hsic": 1e300}]), junk
         ),
         "method": often(st.builds(METHODS["majority-vote"], blocks=OPTIONS["blocks"]), junk),
         "alpha": often(st.sampled_from([0.1, 0.1, 0.25]), junk),

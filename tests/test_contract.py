@@ -137,7 +137,7 @@ EXAMPLES: dict[str, partial[Any]] = {
     "cells": partial(dpc.cells, by=["a", "b"], values=["y", "x"], loss=PURE),
     "moments": partial(dpc.moments, columns=["x", "y"], loss=APPROXIMATE),
     "ci_tests": partial(dpc.ci_tests, hypotheses=[("x", "y", ["z"]), ("a", "b", [])], loss=PURE),
-    "direction_all": partial(dpc.direction_all, pairs=[("x", "y")], scores=["igci", "lsnm"], loss=PURE),
+    "direction_all": partial(dpc.direction_all, pairs=[("x", "y")], scores=["lsnm", "hsic"], loss=PURE),
 }
 
 

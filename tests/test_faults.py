@@ -30,7 +30,7 @@ def table_of(ledger: dpc.Ledger | None = None, **columns: Any) -> dpc.Table:
 
 
 def ask(table: dpc.Table, **arguments: Any) -> dpc.Direction:
-    return dpc.direction(table, "x", "y", **({"score": "igci", "loss": dpc.PureDP(0.25)} | arguments))
+    return dpc.direction(table, "x", "y", **({"score": "lsnm", "loss": dpc.PureDP(0.25)} | arguments))
 
 
 def refused(kind: type[DpCausalError], call: Any, ledger: dpc.Ledger) -> str:
@@ -47,7 +47,7 @@ WITHOUT_INFORMATION = [
     (np.zeros(24), np.zeros(24)), (TIES, TIES[::-1]), (np.full(24, np.nan), TIES), (TIES, np.full(24, 7)),
 ]  # fmt: skip
 WAYS: list[tuple[str, Any, tuple[str, ...]]] = [
-    ("everyone", "auto", ("hsic", "igci")), ("test", Holdout(), Holdout.scores),
+    ("everyone", "auto", ("hsic", "lsnm")), ("test", Holdout(), Holdout.scores),
     ("test", Holdout(release_scores=True), Holdout.scores[:3]), ("training", TrainingPrivacy(), TrainingPrivacy.scores),
 ]  # fmt: skip
 

@@ -73,7 +73,7 @@ def test_a_regression_has_a_row_a_coefficient_and_a_graph_one_an_edge(answers: d
 def test_pairs_and_hypotheses_have_a_row_each(answers: dict[str, Any]) -> None:
     tests, ways = frame_of(answers["ci_tests"]), frame_of(answers["direction_all"])
     assert tests[["x", "y"]].to_numpy().tolist() == [["a", "b"], ["a", "u"]]
-    assert ways[["columns_1", "columns_2", "score"]].to_numpy().tolist() == [["v", "u", "igci"]]
+    assert ways[["columns_1", "columns_2", "score"]].to_numpy().tolist() == [["v", "u", "lsnm"]]
     assert len(frame_of(answers["synthetic_control"])) == 12
 
 

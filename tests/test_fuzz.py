@@ -272,7 +272,7 @@ words = st.one_of(
     st.sampled_from(
         [
             "direction", "ledger", "create", "show", "verify", "explain", "table.csv", "schema.toml", "spent.ledger",
-            "direction-all", "--pair", "--scores", "--alpha", "0.25", "x,y", "hsic,igci",
+            "direction-all", "--pair", "--scores", "--alpha", "0.25", "x,y", "hsic,lsnm",
             "x", "y", "--schema", "--ledger", "--json", "--epsilon", "--delta", "--rho", "--score", "--protect",
             "--blocks", "1", "0.5", "-1", "nan", "inf", "hsic", "test", "kendall-tau", "--help",
         ]

@@ -136,7 +136,7 @@ def ask(table: dpc.Table, **arguments: Any) -> dpc.Direction:
         return dpc.direction(table, "x", "y", **({"loss": dpc.PureDP(1)} | spelled(arguments)))
 
 
-SCORES = ("hsic", "igci", "igci-gaussian", "igci-slope")
+SCORES = ("hsic", "lsnm")
 OF_HALVES = ("hsic", "spearman", "kendall", "iqr")
 CALLS: list[dict[str, Any]] = [
     *({"score": score} for score in SCORES),
@@ -151,16 +151,15 @@ CALLS: list[dict[str, Any]] = [
     {"score": "iqr", "protect": "training", "release_scores": True},
     {"score": "hsic", "protect": "training", "published": True},
     {"score": "kendall", "protect": "training", "published": True, "loss": dpc.ApproxDP(1, 0.1)},
-    {"score": "lsnm"},
     *({"score": score, "loss": dpc.NoPrivacy()} for score in SCORES),
 ]  # fmt: skip
 """Every way to ask for a direction."""
 
 MANY: list[dict[str, Any]] = [
-    {"scores": ["hsic", "igci"]},
+    {"scores": ["hsic", "lsnm"]},
     {"scores": ["spearman", "kendall"], "protect": "test", "shares": {"kendall": 3}},
-    {"scores": ["igci-slope"], "alpha": 0.27, "loss": dpc.ZCDP(0.5)},
-    {"scores": ["hsic", "igci"], "loss": dpc.NoPrivacy()},
+    {"scores": ["hsic"], "alpha": 0.27, "loss": dpc.ZCDP(0.5)},
+    {"scores": ["hsic", "lsnm"], "loss": dpc.NoPrivacy()},
 ]
 """Ways to ask for several directions."""
 
@@ -204,10 +203,10 @@ def test_nothing_planted_comes_out_of_any_way_to_ask_and_no_result_leads_to_data
 
 def test_nothing_planted_is_in_the_files_of_a_ledger(tmp_path: Path, quiet: None) -> None:
     with dpc.Ledger.create(tmp_path / "study.ledger", budget=dpc.ApproxDP(20, 0.5)) as ledger:
-        for call in ({"score": "hsic"}, {"score": "igci"}):
+        for call in ({"score": "hsic"}, {"score": "lsnm"}):
             result = dpc.direction(made(TABLE, ledger), "x", "y", loss=dpc.PureDP(1), **call)  # type: ignore[arg-type]
             clean(shown(result))
-        clean(shown(dpc.direction_all(made(TABLE, ledger), scores=["hsic", "igci"], loss=dpc.PureDP(1))))
+        clean(shown(dpc.direction_all(made(TABLE, ledger), scores=["hsic", "lsnm"], loss=dpc.PureDP(1))))
         clean(file.read_bytes() for file in tmp_path.iterdir())  # with its log, while it is open
         clean(str(entry.to_dict()) for entry in ledger.entries())
     files = list(tmp_path.iterdir())
@@ -466,7 +465,7 @@ def test_nothing_planted_comes_out_of_the_command(backend: str, json: list[str],
         (ask_half, 2),  # which leaves out no row
         ([*ask_half, "--missing", "impute"], 0),
         ([*ask_first, "--method", "papers.Holdout", "--missing", "impute"], 2),  # the ledger protects all rows
-        (["direction-all", data, *ask_first[4:6], *asked[:2], "--epsilon", "0.25", "--scores", "igci", *json], 0),
+        (["direction-all", data, *ask_first[4:6], *asked[:2], "--epsilon", "0.25", "--scores", "lsnm", *json], 0),
         (["direction-all", data, *ask_first[4:6], *asked[:2], "--epsilon", "0.25", "--pair", "x,z", *json], 2),
         (ask_first, 3),
         (["direction", data, "x", "z", *ask_first[4:]], 2),

@@ -84,7 +84,7 @@ def alike(ask: Callable[[dpc.Table], Any], start: str, rows: int, make: Callable
 
 def direction(**arguments: Any) -> Callable[[dpc.Table], Any]:
     def ask(table: dpc.Table) -> Any:
-        score = "spearman" if arguments.get("protect") == "test" else "igci"
+        score = "spearman" if arguments.get("protect") == "test" else "lsnm"
         with dpc.simulated_noise(5):
             return dpc.direction(table, "x", "y", **({"loss": dpc.PureDP(1), "score": score} | spelled(arguments)))
 
@@ -110,7 +110,7 @@ def test_a_replaced_row_does_not_show_in_any_kind_of_frame(backend: str, tmp_pat
 @pytest.mark.parametrize("start", START)
 def test_a_replaced_row_does_not_show_in_an_answer(start: str, noise: str) -> None:
     def ask(table: dpc.Table) -> Any:
-        return dpc.direction(table, "x", "y", loss=dpc.PureDP(1), score="igci")
+        return dpc.direction(table, "x", "y", loss=dpc.PureDP(1), score="lsnm")
 
     alike(ask if noise == "real" else direction(score="hsic"), start, 8, arrays)
 

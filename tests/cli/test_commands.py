@@ -133,12 +133,12 @@ def test_the_half_that_is_protected_is_named_first_and_takes_a_ledger_of_its_own
 
 @pytest.mark.usefixtures("folder")
 def test_many_pairs_are_asked_by_one_command_and_paid_at_once() -> None:
-    answered = run_many("--epsilon", "0.5", "--scores", "hsic,igci", "--pair", "y,x", "--json")
+    answered = run_many("--epsilon", "0.5", "--scores", "hsic,lsnm", "--pair", "y,x", "--json")
     assert answered.exit_code == 0 and answered.stderr == ""  # no terminal, no progress
     answer = json.loads(answered.stdout)
-    assert [one["score"] for one in answer["directions"]] == ["hsic", "igci"]
+    assert [one["score"] for one in answer["directions"]] == ["hsic", "lsnm"]
     assert answer["pairs"] == [["y", "x"]] and answer["remaining"]["epsilon"] == 0.5
-    both = ("--scores", " hsic", "--scores", "igci", "--pair", "x, y", "--shares", "igci = 4", "--shares", "x, y=2")
+    both = ("--scores", " hsic", "--scores", "lsnm", "--pair", "x, y", "--shares", "lsnm = 4", "--shares", "x, y=2")
     shares = run_many("--epsilon", "0.25", *both, "--json")
     assert [one["spent"]["epsilon"] for one in json.loads(shares.stdout)["directions"]] == [0.05, 0.2]
     assert run_many("--epsilon", "0.3").exit_code == 3
@@ -155,7 +155,7 @@ BAD: dict[str, tuple[Callable[[], Result], str]] = {
     "a missing score": (lambda: run_many("--epsilon", "0.1", "--scores", "hsic,"), "rule: missing-name"),
     "a share of nobody": (lambda: run_many("--epsilon", "0.1", "--shares", "=2"), "rule: share"),
     "a share without a number": (lambda: run_many("--epsilon", "0.1", "--shares", "x,y"), "rule: share"),
-    "a share of nothing asked": (lambda: run_many("--epsilon", "0.1", "--shares", "igci=2"), "shares"),
+    "a share of nothing asked": (lambda: run_many("--epsilon", "0.1", "--shares", "hsic=2"), "shares"),
     "no such level": (lambda: ask("--epsilon", "0.1", "--alpha", "1"), "rule: range"),
     "a missing column": (lambda: ask("--epsilon", "0.1", columns=("x", "q")), "'q'"),
     "a column with levels": (lambda: ask("--epsilon", "0.1", columns=("x", "group")), "'group'"),

@@ -62,9 +62,9 @@ CALLS: dict[str, Callable[..., Any]] = {
         table(to, s), [("a", "b", []), ("a", "u", [])], loss=PURE, method=methods.Gcm(blocks=8, resamples=19),
         correction="none"),
     "direction": lambda to, s=None: dpc.direction(
-        table(to, s), "u", "v", loss=PURE, score="igci", alpha=0.1, method=methods.MajorityVote(blocks=41)),
+        table(to, s), "u", "v", loss=PURE, score="lsnm", alpha=0.1, method=methods.MajorityVote(blocks=41)),
     "direction_all": lambda to, s=None: dpc.direction_all(
-        table(to, s), pairs=[("v", "u")], scores=["igci"], loss=PURE, alpha=0.1,
+        table(to, s), pairs=[("v", "u")], scores=["lsnm"], loss=PURE, alpha=0.1,
         method=methods.MajorityVote(blocks=41)),
     "discover": lambda to, s=None: dpc.discover(
         table(to, s), columns=["a", "b", "u"], loss=GAUSSIAN, alpha=0.01, method=methods.Parities(max_order=1),

@@ -22,7 +22,7 @@ def test_a_terminal_is_shown_each_step(monkeypatch: pytest.MonkeyPatch, capsys: 
     monkeypatch.setenv("TERM", "xterm")
     r = all_of(table())
     text = shown.getvalue()
-    assert f"{len(r.directions)}/{len(r.directions)}" in text and "c, d: igci" in text
+    assert f"{len(r.directions)}/{len(r.directions)}" in text and "c, d: lsnm" in text
     assert capsys.readouterr().out == ""
 
 

@@ -37,7 +37,7 @@ def table(budget: Any = None, n: int = 80, protect: str = "everyone", **other: A
 
 
 def all_of(asked: dpc.Table, pairs: Any = None, **arguments: Any) -> dpc.DirectionSet:
-    scores = ["igci" if arguments.get("protect", "everyone") == "everyone" else "spearman"]
+    scores = ["lsnm" if arguments.get("protect", "everyone") == "everyone" else "spearman"]
     return dpc.direction_all(asked, pairs, **({"loss": dpc.PureDP(1), "scores": scores} | spelled(arguments)))
 
 
@@ -50,12 +50,12 @@ LOSSES: dict[str, tuple[Any, Any]] = {
 
 
 @pytest.mark.parametrize("kind", LOSSES)
-@pytest.mark.parametrize("shares", [None, {("a", "b"): 3, "igci-slope": 0.1, ("c", "d"): Fraction(1, 7)}], ids=str)
+@pytest.mark.parametrize("shares", [None, {("a", "b"): 3, "hsic": 0.1, ("c", "d"): Fraction(1, 7)}], ids=str)
 def test_one_entry_pays_for_all_and_the_answers_use_it_up(kind: str, shares: Any) -> None:
     loss, spent = LOSSES[kind]
     asked = table(loss)
     with recording_gate() as recording:
-        r = all_of(asked, loss=loss, scores=["igci", "igci-slope"], shares=shares)
+        r = all_of(asked, loss=loss, scores=["lsnm", "hsic"], shares=shares)
     (entry,) = asked.ledger.entries()
     assert r.guarantee.loss == spent and entry.task == "direction_all" and asked.ledger.verify().ok
     assert len(r.directions) == len(recording.passages) == 12
@@ -68,13 +68,13 @@ def test_one_entry_pays_for_all_and_the_answers_use_it_up(kind: str, shares: Any
         assert 0 <= rho - sum(epsilon**2 for epsilon in epsilons) / 2 < Fraction(1, 10**12)
     assert asked.ledger.remaining.epsilon == 0
     with pytest.raises(BudgetExceededError):
-        dpc.direction(asked, "a", "b", score="igci", loss=dpc.PureDP(1e-6))
+        dpc.direction(asked, "a", "b", score="lsnm", loss=dpc.PureDP(1e-6))
 
 
 def test_a_share_names_its_pair_in_either_order_and_one_score_may_be_a_text() -> None:
-    r = all_of(table(), [("a", "b"), ("c", "d")], scores="igci-slope", shares={("b", "a"): 3})
+    r = all_of(table(), [("a", "b"), ("c", "d")], scores="hsic", shares={("b", "a"): 3})
     assert [one.spent.epsilon for one in r.directions] == [0.75, 0.25]  # type: ignore[union-attr]
-    assert r.scores == ("igci-slope",)
+    assert r.scores == ("hsic",)
 
 
 def test_all_pairs_of_bounded_columns_are_asked_by_default() -> None:
@@ -98,14 +98,14 @@ def recorded(monkeypatch: pytest.MonkeyPatch, where: Any, name: str) -> list[tup
 
 def test_each_column_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = recorded(monkeypatch, dpc.Table, "rows")
-    all_of(table(), [("a", "b"), ("c", "a")], scores=["igci-slope", "igci"])
+    all_of(table(), [("a", "b"), ("c", "a")], scores=["hsic", "lsnm"])
     assert [list(names) for (_, names), _ in calls] == [["a", "b", "c"]]
 
 
 @pytest.mark.parametrize("way", [{}, {"protect": "test"}, {"blocks": 3}, {"alpha": 0.55}], ids=str)
 def test_each_answer_is_that_of_a_direction_with_its_seed_and_its_part(way: dict[str, Any]) -> None:
     protect = way.get("protect", "everyone")
-    scores = ["igci", "igci-slope"] if protect == "everyone" else ["spearman", "kendall"]
+    scores = ["lsnm", "hsic"] if protect == "everyone" else ["spearman", "kendall"]
     with recording_gate(lambda event, value: value):
         r = all_of(table(protect=protect), [("a", "b"), ("b", "c")], scores=scores, **way)
     for one in r.directions:
@@ -163,14 +163,14 @@ REFUSED: dict[type[DpCausalError], list[dict[str, Any]]] = {
             [("a", "b"), ("b", "a")], [("a", "a")],
         )),
         *({"scores": scores} for scores in ([], {"hsic"}, ["iqr", "hsic", "iqr"], ["hsic", "r2"])),
-        {"protect": "test", "scores": ["igci"]}, {"pairs": [("a", "b")], "shares": {("a", "c"): 1}},
+        {"protect": "test", "scores": ["lsnm"]}, {"pairs": [("a", "b")], "shares": {("a", "c"): 1}},
         {"pairs": [("a", "b")], "shares": {("b", "a"): 1, ("a", "b"): 2}}, {"shares": [1, 2]}, {"blocks": 4},
         {"alpha": 2.0}, {"correction": "sidak"}, {"table": columns()},
         {"table": ["a"]}, {"table": [f"v{k}" for k in range(64)]},  # one column; 2,016 pairs
     ],
     SchemaError: [{"pairs": [("a", "b"), ("a", "q")]}, {"pairs": [("a", "z")]}],
     LossError: [
-        {"shares": {"igci": 0}}, {"shares": {"igci": "1"}}, {"shares": {("a", "b"): 1e-12}}, {"loss": dpc.PureDP(21)},
+        {"shares": {"lsnm": 0}}, {"shares": {"lsnm": "1"}}, {"shares": {("a", "b"): 1e-12}}, {"loss": dpc.PureDP(21)},
         {"loss": 1.0}, {"loss": dpc.NoPrivacy()},
     ],
     BudgetExceededError: [{"loss": dpc.PureDP(2)}],
@@ -198,10 +198,10 @@ def test_what_cannot_be_answered_is_refused_before_the_spend(
 
 def test_the_entry_holds_what_was_asked() -> None:
     asked = table()
-    all_of(asked, [("d", "a"), ("a", "b")], scores=["igci-slope", "igci"], shares={"igci": 3}, alpha=0.52)
+    all_of(asked, [("d", "a"), ("a", "b")], scores=["hsic", "lsnm"], shares={"lsnm": 3}, alpha=0.52)
     (entry,) = asked.ledger.entries()
     assert json.loads(entry.detail) == {
-        "columns": ["d", "a", "b"], "pairs": [[0, 1], [1, 2]], "scores": ["igci-slope", "igci"],
+        "columns": ["d", "a", "b"], "pairs": [[0, 1], [1, 2]], "scores": ["hsic", "lsnm"],
         "epsilons": [0.125, 0.375, 0.125, 0.375], "divided_by": "epsilon",
         "methods": [{"method": "majority-vote", "blocks": 1}], "alpha": 0.52, "correction": "holm",
     }  # fmt: skip

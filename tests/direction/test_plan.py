@@ -40,7 +40,7 @@ REFUSED: dict[type[DpCausalError], list[dict[str, Any]]] = {
     ParameterError: [
         {"second": "x"}, {"score": "pearson"}, {"score": ["hsic"]}, {"score": "kendall"}, {"method": "halves"},
         {"protect": "test", "release_scores": "no"}, {"protect": "test", "score": "variance"},
-        {"protect": "test", "score": "lsnm"}, {"protect": "test", "score": "igci"}, {"method": "verdict"},
+        {"protect": "test", "score": "lsnm"}, {"method": "verdict"},
         {"method": Verdict(), "score": "hsic"}, *({"n": n} for n in range(1, 8)),
         *({"blocks": blocks} for blocks in (4, 0, 9, True, 3.0)),
         *({"alpha": alpha} for alpha in (1.0, math.nan, "0.1")),

@@ -32,7 +32,7 @@ def answers(counts: tuple[int, ...] = (4, 0, 3, 5), **arguments: Any) -> dpc.Dir
     """Return four answers of five blocks with the given noisy counts of votes."""
     released = iter(counts)
     with recording_gate(lambda event, value: np.full_like(value, next(released))):
-        return all_of(wide_table(), PAIRS, **({"scores": ["igci", "igci-slope"], "blocks": 5} | arguments))
+        return all_of(wide_table(), PAIRS, **({"scores": ["lsnm", "hsic"], "blocks": 5} | arguments))
 
 
 @pytest.mark.parametrize("count", [-3, 0, 2, 3, 5, 9])
@@ -109,7 +109,7 @@ def test_a_set_is_a_sequence_and_a_frame_of_its_directions() -> None:
     assert len(r) == 4 and list(r) == list(r.directions) and r[-1] is r.directions[3] and r[1:3] == r.directions[1:3]
     frame = r.to_frame()
     assert frame[["columns_1", "columns_2", "score"]].to_numpy().tolist() == [
-        ["a", "b", "igci"], ["a", "b", "igci-slope"], ["c", "a", "igci"], ["c", "a", "igci-slope"],
+        ["a", "b", "lsnm"], ["a", "b", "hsic"], ["c", "a", "lsnm"], ["c", "a", "hsic"],
     ]  # fmt: skip
     assert frame["epsilon"].tolist() == [0.375, 0.375, 0.125, 0.125] and set(frame["loss"]) == {"PureDP(1)"}
     assert frame["inconclusive"].tolist() == [one.inconclusive for one in r.directions]
@@ -121,9 +121,9 @@ def test_the_summary_of_a_set_has_a_line_for_each_answer_and_names_scores_that_d
     head, *lines = answers((60, 0, 3, 5), alpha=0.3).headline()
     assert "2 pairs, 2 scores, 80 rows" in head and "a -> b" in head
     assert "+115 votes" in lines[0] and "adjusted p" in lines[0] and "5 blocks; paid ε = 0.25" in lines[0]
-    assert "c and a: inconclusive   igci: +1 votes" in lines[2]
+    assert "c and a: inconclusive   lsnm: +1 votes" in lines[2]
     (line,) = [line for line in answers((60, -60, 5, 5)).headline() if "disagree" in line]
-    assert "igci says a -> b, igci-slope says b -> a" in line
+    assert "lsnm says a -> b, hsic says b -> a" in line
     assert not [line for line in answers((60, 2, 5, 5)).headline() if "disagree" in line]
 
 

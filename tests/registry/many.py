@@ -48,7 +48,7 @@ def on_one_block(loss_of: Callable[[float], Loss]) -> Callable[[int, float, int]
         columns = {name: np.full(9, 0.8 if side else 0.2) for name in ("x", "y")}
         data = dpc.Table(columns, SCHEMA, dpc.Ledger.in_memory(PureDP(1)), missing="impute")
         way = by_blocks.MajorityVote(blocks=1)
-        plans, _ = planned_calls(data, None, loss_of(epsilon), ("igci", "igci-slope"), None, way, 0.1, False)
+        plans, _ = planned_calls(data, None, loss_of(epsilon), ("lsnm", "hsic"), None, way, 0.1, False)
         both, budget = columns_of(columns["x"]), allotted(PureDP(epsilon), size)
 
         def lead(plan: Any) -> Any:
@@ -79,9 +79,9 @@ TEST_SCORES = ("spearman", "kendall")
 OF_HALVES = tuple(dict.fromkeys(claim for score in TEST_SCORES for claim in holdout.PROOFS[score]))
 TASKS = (
     TaskRow("direction_all by epsilon", "direction_all", (*by_blocks.PROOFS, "divided-loss"),
-            scores_on_neighbours(PureDP(1), "everyone", ("igci-slope", "igci")), on_one_block(PureDP), 0.5),
+            scores_on_neighbours(PureDP(1), "everyone", ("hsic", "lsnm")), on_one_block(PureDP), 0.5),
     TaskRow("direction_all by rho", "direction_all", (*by_blocks.PROOFS, "divided-loss"),
-            scores_on_neighbours(ZCDP(0.5), "everyone", ("igci", "igci-gaussian")), on_one_block(half_of_both), 0.5),
+            scores_on_neighbours(ZCDP(0.5), "everyone", ("lsnm", "hsic")), on_one_block(half_of_both), 0.5),
     TaskRow("direction_all test half", "direction_all", (*OF_HALVES, "divided-loss", "one-half-for-all"),
             scores_on_neighbours(PureDP(1), "test", TEST_SCORES), on_scored_rows, 0.5),
 )  # fmt: skip

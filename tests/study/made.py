@@ -24,7 +24,7 @@ lower = -4
 upper = 4
 """
 ASKED = (
-    'name="test"\ntask="ci_test"\nx="a"\ny="b"\ngiven=[]', 'name="way"\ntask="direction"\nx="u"\ny="v"\nscore="igci"',
+    'name="test"\ntask="ci_test"\nx="a"\ny="b"\ngiven=[]', 'name="way"\ntask="direction"\nx="u"\ny="v"\nscore="hsic"',
     'name="graph"\ntask="discover"\ncolumns=["a","b"]', 'name="sums"\ntask="cells"\nby=["a"]\nvalues=["u"]',
     'name="size"\ntask="effect"\ntreatment="a"\noutcome="b"\nadjust=[]',
     'name="many"\ntask="ci_tests"\nhypotheses=[["a","b",[]],["a","u",[]]]',

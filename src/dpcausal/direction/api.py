@@ -24,7 +24,7 @@ from dpcausal.privacy.checks import LossSplit, check_epsilon_consent, split_loss
 from dpcausal.privacy.loss import Loss, exact_amount
 from dpcausal.privacy.noise import public_generator
 
-Score = Literal["lsnm", "hsic", "igci", "igci-gaussian", "igci-slope"]
+Score = Literal["lsnm", "hsic"]
 
 
 @public_task
@@ -60,8 +60,7 @@ def direction(
     score : str, optional
         ``"lsnm"`` (the default): which location-scale model leaves less dependence, by entropies; the only one with a
         verdict, and a forced choice takes a scale only in blocks where it gains.  ``"hsic"``: root of the
-        Hilbert-Schmidt criterion of residuals.  The scores of information geometry fit no regression: ``"igci"``,
-        ``"igci-gaussian"`` (spacings, against a uniform or normal distribution) and ``"igci-slope"``.
+        Hilbert-Schmidt criterion of residuals.
     method : str or method
         A short name, or an object of ``dpcausal.methods`` with its options, as ``Verdict(blocks=51)``: ``"verdict"``,
         four noisy counts of blocks, or ``"majority-vote"``, the whole ε on one count: a forced choice, which is
@@ -189,9 +188,9 @@ def direction_all(
     >>> ledger = dpc.Ledger.in_memory(dpc.PureDP(4))
     >>> table = dpc.Table(pair.columns, pair.schema, ledger)
     >>> with dpc.simulated_noise(7):
-    ...     answers = dpc.direction_all(table, scores=("lsnm", "igci"), loss=dpc.PureDP(4))
+    ...     answers = dpc.direction_all(table, scores=("lsnm", "hsic"), loss=dpc.PureDP(4))
     >>> [(one.verdict, one.favoured, one.score, one.spent) for one in answers.directions]
-    [('x causes y', 'x', 'lsnm', PureDP(2)), (None, 'x', 'igci', PureDP(2))]
+    [('x causes y', 'x', 'lsnm', PureDP(2)), (None, 'x', 'hsic', PureDP(2))]
     """
     public.reject_misplaced_options(misplaced, method, METHODS, direction_all)
     public.check_choice("correction", correction, get_args(Correction))

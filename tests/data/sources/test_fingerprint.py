@@ -37,10 +37,10 @@ def refused(frame: Any, change: Callable[[], object], words: str, schema: dpc.Sc
     ledger = dpc.Ledger.in_memory(dpc.PureDP(2))
     with dpc.simulated_noise(0):
         table = dpc.Table(frame, schema, ledger)
-        dpc.direction(table, "x", "y", score="igci", loss=dpc.PureDP(1))
+        dpc.direction(table, "x", "y", score="lsnm", loss=dpc.PureDP(1))
         change()
         with pytest.raises(SchemaError, match=words) as caught:
-            dpc.direction(table, "x", "y", score="igci", loss=dpc.PureDP(1))
+            dpc.direction(table, "x", "y", score="lsnm", loss=dpc.PureDP(1))
     assert len(ledger.entries()) == 1 and ledger.remaining.epsilon == 1
     assert "nothing was spent" in str(caught.value) and CANARY not in str(caught.value)
     assert caught.value.__cause__ is None and caught.value.__context__ is None

@@ -5,7 +5,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.direction import scores
-from dpcausal.direction.scores import NAMES, anm, igci, of_block, rehearse
+from dpcausal.direction.scores import NAMES, anm, of_block, rehearse
 from dpcausal.privacy.noise import generator_from_seed
 from tests.direction.neighbours import table
 
@@ -19,13 +19,6 @@ def rows(n: int) -> tuple[np.ndarray, np.ndarray]:
 def test_the_score_of_residuals_in_a_block_is_that_of_its_leave_one_out_residuals() -> None:
     x, y = rows(60)
     assert of_block("hsic", x, y, 5) == anm.hsic_scores(anm.fit_all(x, y, generator_from_seed(5)))
-
-
-@pytest.mark.parametrize("score", igci.SCORES)
-def test_a_score_of_columns_fits_nothing(score: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(anm, "fit_all", lambda *_: pytest.fail("a regression was fitted"))
-    x, y = rows(60)
-    assert of_block(score, x, y, 5) == igci.SCORES[score](x, y)
 
 
 @pytest.mark.parametrize("score", NAMES)

@@ -1,20 +1,18 @@
-"""All scores of a direction by name: those of residuals, which need regressions, and those of the columns alone."""
+"""The scores of a direction by name."""
 
 import numpy as np
 
-from dpcausal.direction.scores import anm, igci, lsnm
+from dpcausal.direction.scores import anm, lsnm
 from dpcausal.direction.scores.anm import Column
 from dpcausal.privacy.noise import generator_from_seed
 
-NAMES = ("lsnm", "hsic", *igci.SCORES)
+NAMES = ("lsnm", "hsic")
 
 
 def of_block(score: str, x: Column, y: Column, seed: int) -> tuple[float, float]:
     """Return the scores of ("x causes y", "y causes x") from the rows of a block and a public seed alone."""
     if score == "lsnm":
         return lsnm.scores(x, y, generator_from_seed(seed))
-    if score in igci.SCORES:
-        return igci.SCORES[score](x, y)
     return anm.hsic_scores(anm.fit_all(x, y, generator_from_seed(seed)))
 
 
