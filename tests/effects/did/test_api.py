@@ -157,7 +157,8 @@ def test_noisy_effects_lie_within_their_errors_bands_are_wider_and_asking_again_
     again: Any = dpc.Release.from_json(found.release.to_json())
     assert again.to_dict() == found.release.to_dict() and again.did().to_dict() == found.to_dict()
     assert again.did(control="not-yet", coverage=0.9).control == "not-yet" and private.ledger.head == head
-    assert len(found.plot().get_yticklabels()) == 1 + len(found.event_study)
+    drawn = sorted(float(line.get_xdata()[0]) for line in found.plot().lines if line.get_marker() == "o")
+    assert drawn == sorted([-1.0, *(float(one.event) for one in found.event_study)])
 
 
 def test_a_trend_before_treatment_is_found() -> None:

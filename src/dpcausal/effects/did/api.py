@@ -15,9 +15,9 @@ from dpcausal.core.method import Method, Run, SumsOverRows
 from dpcausal.core.run import Task, public_task
 from dpcausal.data.records import Rows
 from dpcausal.data.table import Table
+from dpcausal.effects.did.contrasts import LEAST_COUNT
 from dpcausal.effects.did.question import DidQuestion
 from dpcausal.effects.did.release import (
-    LEAST_COUNT,
     LEAST_RATIO,
     NoisyPaths,
     cohort_bits,

@@ -2,15 +2,15 @@
 
     ATT(g, t) = E[y_t − y_(g−1) | cohort g] − E[y_t − y_(g−1) | controls]
 
-for periods before treatment, too; averages over cohorts by their sizes.  The covariance of all of them is that of the
-delta method, whose gradients are those of complex steps: exact, as every answer is a ratio of sums.
+for periods before treatment, too; averages over cohorts by their sizes.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,17 @@ import numpy.typing as npt
 from dpcausal.codec import storable
 from dpcausal.core import validate as public
 from dpcausal.effects.cells.effect import MOST_SKEW, few_count_note
+from dpcausal.effects.did.contrasts import (
+    DRAWS,
+    LEAST_COUNT,
+    LEAST_VARIANCE,
+    CohortContrasts,
+    Pair,
+    controls_of,
+    widest,
+)
 from dpcausal.effects.did.result import GroupTimeEffects, PathEffect
+from dpcausal.effects.did.robust import EventStudy
 from dpcausal.effects.moments.adaptive import paths_radius, shrinkage
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
@@ -30,14 +40,13 @@ Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
-LEAST_COUNT, LEAST_RATIO, LEAST_VARIANCE = 30.0, 6.0, 2.0
-"""A cohort enters with at least so many persons, and so many deviations of the noise of their number; without noise
-with any, and with fewer than two persons its variance is that of the other cohorts."""
+LEAST_RATIO = 6.0
+"""A cohort enters with at least so many deviations of the noise of its number of persons; without noise with any."""
 MOST_LOST = 0.2
 """No interval where shortening took 0.2 √n more than of normal rows: calibrated by measured coverage, not proved."""
 SURE = 2.5
 """Deviations of the noise that an excess must have to be one: normal paths are so withheld in 1 %."""
-DRAWS, LINE = 20_000, 0.8
+LINE = 0.8
 """Of the level of the test before treatment the trend has four fifths: what most often goes wrong is one."""
 
 LOST = ": if a missing value is what says never treated, declare Levels([...], other='never')"
@@ -158,6 +167,21 @@ class NoisyPaths(Release):
         share = public.number("coverage", coverage, 0.5, 0.999)
         return staggered(self, chosen, share)
 
+    def event_study(self, control: str) -> EventStudy:
+        """Return the mean effect and those of all events, with their covariance."""
+        found = Comparisons.of(self, control)
+        _, whole, of_events, _ = found.parts
+        chosen = slice(whole.start, of_events.stop)
+        after = [(self.counts[g], t - self.starts[g] + 1) for g, t in found.controls if t >= self.starts[g]]
+        total = max(sum(count for count, _ in after), 1e-300)
+        mean, squared = (sum(count * of(e) for count, e in after) / total for of in (float, _triangular))
+        events = [event for *_, event in found.names[chosen]]
+        return EventStudy(
+            events, [mean if event is None else event + 1.0 for event in events],
+            [squared if event is None else _triangular(event + 1) for event in events],
+            found.contrasts.values[chosen], found.contrasts.covariance[chosen, chosen],
+        )  # fmt: skip
+
     @property
     def count_noise(self) -> float:
         return self.deviation * math.sqrt(2) / self.radius
@@ -165,6 +189,32 @@ class NoisyPaths(Release):
     @property
     def lost_noise(self) -> float:
         return 2 * self.deviation / self.radius
+
+    @property
+    def adjusted_for(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def enough(self) -> list[int]:
+        """The cohorts with enough persons for the noise."""
+        least = max(LEAST_COUNT, LEAST_RATIO * self.count_noise) if self.deviation > 0 else 1e-9
+        return [g for g, count in enumerate(self.counts) if count >= least]
+
+    @property
+    def shortened(self) -> bool:
+        """Whether shortening took more than it does of normal rows of the same spread, by what noise allows."""
+        n = max(float(self.counts.sum()), 1.0)
+        normal = n * _lost_of_normal(self.squares.sum(axis=0) / n, self.radius)
+        return self.lost - normal > max(MOST_LOST * math.sqrt(n), SURE * self.lost_noise)
+
+    def effects(self, counts: Any, sums: Any, controls: dict[Pair, list[int]]) -> dict[Pair, Any]:
+        """Return ATT(g, t) of counts and sums by cohort, against the controls of each pair."""
+        steps = self.width * (self.middle + (sums / counts[:, None]) @ self.spread.T)
+        levels, found = np.cumsum(np.hstack([np.zeros((len(counts), 1)), steps]), axis=1), dict[Pair, Any]()
+        for (g, t), others in controls.items():
+            change = levels[:, t] - levels[:, self.starts[g] - 1]
+            found[g, t] = change[g] - (counts[others] @ change[others]) / counts[others].sum()
+        return found
 
     def with_extra_noise(self, generator: PublicGenerator) -> Self:
         d, s = len(self.spread), self.deviation
@@ -192,66 +242,100 @@ class NoisyPaths(Release):
                    deviation=form.size("deviation"))  # fmt: skip
 
 
+def _triangular(number: float) -> float:
+    return number * (number + 1) / 2
+
+
+class Comparisons(NamedTuple):
+    """What is compared: cohorts with enough persons, the controls of each pair, then means over pairs, all estimated.
+
+    Of the ``names`` the first are of pairs, the next ``whole`` of all, the next of events and the last of cohorts.
+    """
+
+    enough: list[int]
+    controls: dict[Pair, list[int]]
+    names: list[tuple[str, str | None, str | None, int | None]]
+    parts: tuple[slice, slice, slice, slice]
+    contrasts: CohortContrasts
+
+    @classmethod
+    def of(cls, paths: NoisyPaths, control: str) -> Comparisons:
+        enough, starts = paths.enough, paths.starts
+        # Who is treated in the first period has no period before it to compare with.
+        pairs = [(g, t) for g in enough if starts[g] > 0 for t in range(len(paths.times)) if t != starts[g] - 1]
+        controls = {pair: controls_of(starts, enough, control == "never", pair) for pair in pairs}
+        controls = {pair: those for pair, those in controls.items() if those}
+        events = sorted({t - starts[g] for g, t in controls})
+        after = [(g, t) for g, t in controls if t >= starts[g]]
+        treated = list(dict.fromkeys(g for g, _ in after))
+        means = [
+            *([after] if after else []), *([(g, t) for g, t in controls if t - starts[g] == e] for e in events),
+            *([(g, t) for g, t in after if g == c] for c in treated),
+        ]  # fmt: skip
+        names: list[tuple[str, str | None, str | None, int | None]] = [
+            (f"{paths.cohorts[g]} in {paths.times[t]}", paths.cohorts[g], paths.times[t], t - starts[g])
+            for g, t in controls
+        ]
+        names += ([("all", None, None, None)] if after else []) + [(f"{e:+d}", None, None, e) for e in events]
+        names += [(paths.cohorts[g], paths.cohorts[g], None, None) for g in treated]
+        ends = np.cumsum([0, len(controls), bool(after), len(events), len(treated)]).tolist()
+        deviations = np.array([paths.count_noise, *[paths.deviation] * paths.sums.shape[1]])
+        contrasts = CohortContrasts(
+            lambda counts, sums: paths.effects(counts, sums, controls), paths.counts, paths.sums, paths.squares,
+            deviations, enough, means,
+        )  # fmt: skip
+        first, whole, of_events, last = (slice(*both) for both in pairwise(ends))
+        return cls(enough, controls, names, (first, whole, of_events, last), contrasts)
+
+
 def staggered(paths: NoisyPaths, control: str, coverage: float) -> GroupTimeEffects:
     from scipy.special import chdtrc, ndtri
 
-    noisy, never_only = paths.deviation > 0, control == "never"
-    least = max(LEAST_COUNT, LEAST_RATIO * paths.count_noise) if noisy else 1e-9
-    enough = [g for g, count in enumerate(paths.counts) if count >= least]
-    # Who is treated in the first period has no period before it to compare with.
-    treated = [g for g in enough if paths.starts[g] > 0]
-    pairs = [
-        (g, t) for g in treated for t in range(len(paths.times))
-        if t != paths.starts[g] - 1 and _controls(paths, enough, never_only, g, t)
-    ]  # fmt: skip
+    noisy, found = paths.deviation > 0, Comparisons.of(paths, control)
+    enough, contrasts, (cells, whole, of_events, last) = found.enough, found.contrasts, found.parts
     dropped = [g for g in range(len(paths.cohorts)) if g not in enough and paths.starts[g] != 0]
     few = "has too few persons for the noise" if noisy else "has no persons"
     notes = tuple(f"cohort {paths.cohorts[g]} {few}{LOST * (paths.starts[g] < 0)}" for g in dropped)
     lone = [paths.cohorts[g] for g in enough if paths.counts[g] < LEAST_VARIANCE]
-    events = sorted({t - paths.starts[g] for g, t in pairs})
-    after = [(g, t) for g, t in pairs if t >= paths.starts[g]]
-    means = [*([after] if after else []), *([(g, t) for g, t in pairs if t - paths.starts[g] == e] for e in events)]
-    contrasts = _CohortContrasts(paths, enough, never_only, pairs, means)
-    if not pairs:
-        later = never_only and any(_controls(paths, enough, False, g, paths.starts[g]) for g in treated)
-        free = f": {NOT_YET}" if later else ""
+    if not found.controls:
+        first = [(g, start) for g, start in enumerate(paths.starts) if start > 0 and g in enough]
+        later = control == "never" and any(controls_of(paths.starts, enough, False, pair) for pair in first)
+        free = f": {NOT_YET}" if later and not paths.adjusted_for else ""
         notes += (f"no cohort can be compared: too few persons, or nobody is left untreated{free}",)
     if lone and contrasts.pooled:
         notes += (f"cohorts of one person, {', '.join(lone)}, have the variance of the other cohorts",)
-    reason = CUT if _skewed(paths) else LONG if _long(paths, enough) else ALONE if lone and not contrasts.pooled else ""
+    alone = ALONE if lone and not contrasts.pooled else ""
+    reason = CUT if paths.shortened else LONG if _long(paths, enough) else alone
     reach, has_intervals = float(ndtri(0.5 + coverage / 2)), not reason
-    first = len(pairs) + bool(after)
-    wide = _widest(contrasts.covariance[first:, first:], coverage) if events else 0.0
+    wide = np.zeros(len(found.names))
+    for part in (cells, of_events, last):
+        if part.stop > part.start:
+            wide[part] = widest(contrasts.covariance[part, part], coverage)
     rows = []
-    names: list[tuple[str, Any, Any, Any]] = [
-        (f"{paths.cohorts[g]} in {paths.times[t]}", paths.cohorts[g], paths.times[t], t - paths.starts[g])
-        for g, t in pairs
-    ]
-    names += ([("all", None, None, None)] if after else []) + [(f"{e:+d}", None, None, e) for e in events]
-    for place, (name, cohort, time, event) in enumerate(names):
+    for place, (name, cohort, time, event) in enumerate(found.names):
         estimate, error = float(contrasts.values[place]), math.sqrt(float(contrasts.covariance[place, place]))
-        ends = (estimate - reach * error, estimate + reach * error) if has_intervals else None
-        band = (estimate - wide * error, estimate + wide * error) if has_intervals and place >= first else None
+        ends, band = ((estimate - z * error, estimate + z * error) if has_intervals and z else None
+                      for z in (reach, float(wide[place])))  # fmt: skip
         own = math.sqrt(float(contrasts.noise[place, place]))
         rows.append(PathEffect(name, cohort, time, event, estimate, error, own, ends, band))
     notes += ((reason,) if reason else ()) + few_count_note(float(paths.counts.sum()), paths.n)
-    trend = _trend(contrasts, [t - paths.starts[g] + 1 for g, t in pairs], reach, has_intervals)
+    trend = _trend(contrasts, [t - paths.starts[g] + 1 for g, t in found.controls], reach, has_intervals)
     pretrend = None
     if trend is not None and has_intervals:
-        before = [first + place for place, event in enumerate(events) if event < 0]
+        before = [of_events.start + place for place, one in enumerate(rows[of_events]) if (one.event or 0) < 0]
         values, matrix = contrasts.values[before], contrasts.covariance[np.ix_(before, before)]
-        whole = float(chdtrc(len(before), float(values @ np.linalg.pinv(matrix, hermitian=True) @ values)))
+        moved = float(chdtrc(len(before), float(values @ np.linalg.pinv(matrix, hermitian=True) @ values)))
         line = float(chdtrc(1, (trend.estimate / max(trend.standard_error, 1e-300)) ** 2))
-        pretrend = min(line / LINE, whole / (1 - LINE), 1.0)
+        pretrend = min(line / LINE, moved / (1 - LINE), 1.0)
     return GroupTimeEffects(
         outcome=paths.names[1], control=control, coverage=coverage, n=paths.n, release=paths, guarantee=paths.guarantee,
-        att=rows[len(pairs)] if after else None, event_study=tuple(rows[first:]),
-        by_cohort=tuple(rows[: len(pairs)]), trend=trend, pretrend=pretrend, notes=notes,
+        att=rows[whole][0] if rows[whole] else None, event_study=tuple(rows[of_events]), by_cohort=tuple(rows[cells]),
+        cohort_means=tuple(rows[last]), trend=trend, pretrend=pretrend, notes=notes, adjusted_for=paths.adjusted_for,
         share_counted=float(np.clip(paths.counts.sum() / paths.n, 0.0, 1.0)),
     )  # fmt: skip
 
 
-def _trend(contrasts: _CohortContrasts, since: list[int], reach: float, has_interval: bool) -> PathEffect | None:
+def _trend(contrasts: CohortContrasts, since: list[int], reach: float, has_interval: bool) -> PathEffect | None:
     """Return the common trend of cohorts before treatment, by generalised least squares.
 
     ``since`` has of each cohort and period how many periods it is from the last one before treatment.
@@ -268,80 +352,13 @@ def _trend(contrasts: _CohortContrasts, since: list[int], reach: float, has_inte
     return PathEffect("trend", None, None, None, estimate, error, noise, ends, None)
 
 
-def _controls(paths: NoisyPaths, enough: list[int], never_only: bool, g: int, t: int) -> list[int]:
-    late = max(t, paths.starts[g] - 1)
-    return [
-        c for c in enough
-        if paths.starts[c] == -1 or (not never_only and c != g and paths.starts[c] > late)
-    ]  # fmt: skip
-
-
-class _CohortContrasts:
-    """All ATT(g, t), then their means, with their covariance and that of the noise."""
-
-    def __init__(
-        self, paths: NoisyPaths, enough: list[int], never_only: bool, pairs: list[tuple[int, int]],
-        means: list[list[tuple[int, int]]],
-    ) -> None:  # fmt: skip
-        d, cohorts = len(paths.spread), len(paths.cohorts)
-        place = {pair: order for order, pair in enumerate(pairs)}
-
-        def answers(counts: Any, sums: Any) -> Any:
-            steps = paths.width * (paths.middle + (sums / counts[:, None]) @ paths.spread.T)
-            levels = np.cumsum(np.hstack([np.zeros((cohorts, 1)), steps]), axis=1)
-            single = []
-            for g, t in pairs:
-                base, others = paths.starts[g] - 1, _controls(paths, enough, never_only, g, t)
-                change = levels[:, t] - levels[:, base]
-                single.append(change[g] - (counts[others] @ change[others]) / counts[others].sum())
-            pooled = [
-                sum(counts[g] * single[place[g, t]] for g, t in mean) / sum(counts[g] for g, _ in mean)
-                for mean in means
-            ]  # fmt: skip
-            return np.array([*single, *pooled])
-
-        counts = np.where([g in enough for g in range(cohorts)], paths.counts, 1.0)
-        self.values = np.real(answers(counts, paths.sums)).astype(np.float64)
-        size, step = len(self.values), 1e-200
-        gradient = np.zeros((cohorts, size, 1 + d))
-        for g in enough:
-            for entry in range(1 + d):
-                moved_counts, moved_sums = counts.astype(complex), paths.sums.astype(complex)
-                if entry:
-                    moved_sums[g, entry - 1] += 1j * step
-                else:
-                    moved_counts[g] += 1j * step
-                gradient[g, :, entry] = np.imag(answers(moved_counts, moved_sums)) / step
-        self.covariance, self.noise = np.zeros((size, size)), np.zeros((size, size))
-        deviations = np.array([paths.count_noise, *[paths.deviation] * d])
-        outer = {g: np.outer(paths.sums[g], paths.sums[g]) / paths.counts[g] for g in enough}
-        several = [g for g in enough if paths.counts[g] >= LEAST_VARIANCE]
-        self.pooled = bool(several)
-        within = sum((paths.squares[g] - outer[g] for g in several), np.zeros((d, d)))
-        within /= max(sum(paths.counts[g] - 1 for g in several), 1.0)
-        for g in enough:
-            count, sums, squares = paths.counts[g], paths.sums[g], paths.squares[g]
-            if count < LEAST_VARIANCE:  # these and the next without noise alone
-                squares = outer[g] + count * within
-            elif count < LEAST_COUNT:  # an unbiased variance
-                squares = squares + (squares - outer[g]) / (count - 1)
-            matrix = np.block([[np.full((1, 1), count), sums[None]], [sums[:, None], squares]])
-            eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-            root = gradient[g] @ (vectors * np.sqrt(np.maximum(eigenvalues, 0.0)))
-            noise = gradient[g] * deviations
-            self.covariance += root @ root.T + noise @ noise.T
-            self.noise += noise @ noise.T
-
-
-def _skewed(paths: NoisyPaths) -> bool:
-    """Return whether shortening took more than it does of normal rows of the same spread, by what noise allows."""
-    d, n = len(paths.spread), max(float(paths.counts.sum()), 1.0)
+def _lost_of_normal(square: Reals, radius: float) -> float:
+    d = len(square)
     # What is left of normal rows that are about as wide everywhere, undone.
-    square = paths.squares.sum(axis=0) / n / shrinkage(d, paths.radius)
+    square = square / shrinkage(d, radius)
     spreads = np.sqrt(np.clip(np.linalg.eigvalsh((square + square.T) / 2), 0.1, 2.0))
     lengths = np.linalg.norm(generator_from_seed(3).normal(0, 1, (DRAWS, d)) * spreads, axis=1)
-    normal = float(np.clip(lengths / paths.radius - 1, 0.0, 1.0).mean())
-    return paths.lost - n * normal > max(MOST_LOST * math.sqrt(n), SURE * paths.lost_noise)
+    return float(np.clip(lengths / radius - 1, 0.0, 1.0).mean())
 
 
 def _long(paths: NoisyPaths, enough: list[int]) -> bool:
@@ -355,11 +372,3 @@ def _long(paths: NoisyPaths, enough: list[int]) -> bool:
         return False
     skew = paths.radius / np.sqrt(sizes) / (1 + paths.deviation**2 / sizes) ** 1.5
     return bool((skew > MOST_SKEW).any())
-
-
-def _widest(covariance: Reals, coverage: float) -> float:
-    """Return the factor of the errors at which intervals for all hold at once: a quantile of the largest |t|."""
-    errors = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-    eigenvalues, vectors = np.linalg.eigh(covariance / np.outer(errors, errors))
-    drawn = generator_from_seed(2).normal(0, 1, (DRAWS, len(errors))) * np.sqrt(np.maximum(eigenvalues, 0.0))
-    return float(np.quantile(np.abs(drawn @ vectors.T).max(axis=1), coverage))

@@ -1,10 +1,15 @@
 """The result of ``did``: effects by cohort and period, the event study, and whether trends were parallel before."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from dpcausal.codec import storable
-from dpcausal.effects.result import Interval, forest
+from dpcausal.core import validate as public
+from dpcausal.effects.did.robust import RobustEffects, robust_effects
+from dpcausal.effects.result import DARK, Interval
+from dpcausal.errors import ParameterError
+from dpcausal.plotting import axes, titled
 from dpcausal.releases.release import Release
 from dpcausal.result import Guarantee, Result, ci_text, flat_row, interval_text, p_text, signed_text
 
@@ -12,7 +17,7 @@ from dpcausal.result import Guarantee, Result, ci_text, flat_row, interval_text,
 @storable("PathEffect")
 @dataclass(frozen=True)
 class PathEffect:
-    """One effect: its interval, and the ``band`` that holds all of an event study at once."""
+    """One effect: its interval, and the ``band`` that holds all of its kind at once: events, cells or cohorts."""
 
     name: str
     cohort: str | None
@@ -42,6 +47,9 @@ class GroupTimeEffects(Result):
         By periods since treatment began; the period before it is 0 and left out.
     by_cohort : tuple of PathEffect
         ATT(g, t) for every cohort and period.
+    cohort_means : tuple of PathEffect
+        The mean over each cohort's treated periods.
+    adjusted_for : tuple of str
     trend : PathEffect or None
         By how much a period cohorts moved apart before treatment, the same for all of them: from every cohort and
         period by generalised least squares.
@@ -74,6 +82,8 @@ class GroupTimeEffects(Result):
     release: Release
     guarantee: Guarantee
     share_counted: float = 1.0
+    cohort_means: tuple[PathEffect, ...] = ()
+    adjusted_for: tuple[str, ...] = ()
 
     def headline(self) -> list[str]:
         whom = "never treated" if self.control == "never" else "not yet treated"
@@ -104,12 +114,55 @@ class GroupTimeEffects(Result):
 
     def rows(self) -> list[dict[str, Any]]:
         parts = {"att": (self.att,), "event study": self.event_study, "cohort and period": self.by_cohort,
-                 "trend": (self.trend,)}  # fmt: skip
+                 "cohort": self.cohort_means, "trend": (self.trend,)}  # fmt: skip
         shared = {"outcome": self.outcome, "control": self.control, "coverage": self.coverage, "n": self.n}
         return [{"part": part, **flat_row(vars(one)), **shared} for part, ones in parts.items() for one in ones if one]
 
+    def robust_trends(
+        self, mbar: Iterable[float] | None = None, smoothness: Iterable[float] | None = None
+    ) -> RobustEffects:  # fmt: skip
+        """Return the effects where trends need not be parallel: free.
+
+        Parameters
+        ----------
+        mbar : list of float, optional
+            Relative magnitudes: after treatment the difference of trends changes per period by at most so many times
+            its largest change between two periods before.  By default 0.5, 1 and 2.
+        smoothness : list of float, optional
+            Instead: the change per period itself changes by at most so much, in units of the outcome.
+
+        Returns
+        -------
+        RobustEffects
+            Of the mean effect and of each event: bounds, and an interval that holds the effect.
+
+        Notes
+        -----
+        *Source*: the assumptions of Rambachan & Roth (2023).  The interval of relative magnitudes is the union of
+        those of each change before treatment in both directions: it covers at least as often as it says.
+        """
+        if mbar is not None and smoothness is not None:
+            raise ParameterError("give mbar or smoothness, not both", argument="mbar", rule="one")
+        chosen = (0.5, 1.0, 2.0) if mbar is None and smoothness is None else smoothness if mbar is None else mbar
+        numbers = tuple(public.number("mbar", one, 0.0, 1e6) for one in chosen or ())
+        release: Any = self.release
+        about = {"outcome": self.outcome, "coverage": self.coverage, "n": self.n, "guarantee": self.guarantee}
+        shown = self.att is not None and self.att.interval is not None
+        return robust_effects(release.event_study(self.control), numbers, smoothness is not None, about, shown)
+
     def plot(self, ax: Any = None) -> Any:
-        """Draw the mean effect, and the event study with the intervals that hold all at once."""
-        mean = [] if self.att is None else [("all", self.att.estimate, self.att.interval)]
-        rows = [*mean, *((one.name, one.estimate, one.band) for one in self.event_study)]
-        return forest(rows, ax, f"effect on {self.outcome}, by periods since it began", self.stamp())
+        """Draw the event study: each effect with its interval, and thin lines that hold all effects at once."""
+        ax = axes(ax, (6, 3.6))
+        ax.axhline(0, color="0.5", linewidth=1, linestyle=":")
+        ax.axvline(-0.5, color="0.5", linewidth=1, linestyle="--")
+        ax.plot([-1], [0.0], marker="o", color=DARK, fillstyle="none")
+        for one in self.event_study:
+            for ends, width in ((one.band, 1), (one.interval, 3)):
+                if ends is not None:
+                    ax.plot([one.event] * 2, list(ends), color=DARK, linewidth=width, solid_capstyle="butt")
+            ax.plot([one.event], [one.estimate], marker="o", color=DARK,
+                    fillstyle="none" if one.interval is None else "full")  # fmt: skip
+        ax.set_xticks([-1, *(one.event or 0 for one in self.event_study)])
+        ax.set_xlabel("periods since treatment began")
+        ax.set_ylabel(f"effect on {self.outcome}")
+        return titled(ax, self.stamp())
