@@ -31,20 +31,19 @@ def test_few_rows_have_the_residuals_of_kernel_ridge():
     alpha = smoother._unexplained_share(responses, vectors.T @ responses, np.maximum(values, 0)) / 2
     fitted = KernelRidge(alpha=alpha, kernel="precomputed").fit(K, responses).predict(K)
     expected = responses - fitted
-    found = smooth(given(z, levels), U, "additive", generator_from_seed(0))
+    found = smooth(given(z, levels), U, generator_from_seed(0))
     assert found.residuals == pytest.approx(expected - expected.mean(axis=0), abs=1e-8)
     M = np.linalg.matrix_power(np.eye(80) - K @ np.linalg.inv(K + alpha * np.eye(80)), 2)
     assert found.spread == pytest.approx(80 * np.trace(M @ M) / np.trace(M) ** 2, rel=1e-6)
 
 
-@pytest.mark.parametrize("shape", ["additive", "isotropic"])
-def test_features_come_near_the_exact_residuals(shape, monkeypatch):
+def test_features_come_near_the_exact_residuals(monkeypatch):
     z, U = some(240, 2)
-    exact = smooth(given(z), U, shape, generator_from_seed(0))
+    exact = smooth(given(z), U, generator_from_seed(0))
     monkeypatch.setattr(smoother, "_has_few_rows", lambda *sizes: False)
     monkeypatch.setattr(smoother, "LEAST_PAIRS", 150)
     monkeypatch.setattr(smoother, "PAIRS", 150)
-    near = smooth(given(z), U, shape, generator_from_seed(0))
+    near = smooth(given(z), U, generator_from_seed(0))
     assert (near.residuals != exact.residuals).any()
     assert np.corrcoef(exact.residuals[:, 0], near.residuals[:, 0])[0, 1] > 0.98
     assert near.spread == pytest.approx(exact.spread, rel=0.15)
@@ -54,31 +53,28 @@ def test_features_come_near_the_exact_residuals(shape, monkeypatch):
 def test_a_smooth_function_is_taken_out_and_noise_is_left(n):
     rng = np.random.default_rng(1)
     z, noise = rng.uniform(-2, 2, (n, 1)), rng.standard_normal(n)
-    found = smooth(given(z), np.column_stack([5 * z[:, 0] + np.sin(3 * z[:, 0]), noise]), "additive",
-                   generator_from_seed(0))  # fmt: skip
+    found = smooth(given(z), np.column_stack([5 * z[:, 0] + np.sin(3 * z[:, 0]), noise]), generator_from_seed(0))
     assert found.residuals[:, 0].std() < 0.15 and found.residuals[:, 1].std() > 0.6
 
 
 @pytest.mark.parametrize("n", [60, 400])
-@pytest.mark.parametrize("shape", ["additive", "isotropic"])
-def test_constant_tied_and_huge_columns_have_finite_residuals(n, shape):
+def test_constant_tied_and_huge_columns_have_finite_residuals(n):
     for z in (np.zeros((n, 2)), np.full((n, 1), 1e99), np.repeat([[1e99], [-1e99]], n // 2, axis=0)):
         for u in (np.zeros((n, 2)), np.full((n, 1), 0.1), np.arange(n)[:, None] * 1e95, np.eye(n)[:, :1]):
             with np.errstate(all="ignore"):
-                found = smooth(given(z, np.zeros((n, 1), dtype=np.int64)), u, shape, generator_from_seed(0))
+                found = smooth(given(z, np.zeros((n, 1), dtype=np.int64)), u, generator_from_seed(0))
             assert np.isfinite(found.residuals).all() and found.spread >= 1
-    assert (smooth(given(np.zeros((n, 1))), np.full((n, 1), 0.1), shape, generator_from_seed(0)).residuals == 0).all()
+    assert (smooth(given(np.zeros((n, 1))), np.full((n, 1), 0.1), generator_from_seed(0)).residuals == 0).all()
 
 
 def test_what_z_determines_leaves_nothing_but_its_rounding_is_not_taken_for_residuals():
     z = np.repeat([0.0, 1.0], 40)[:, None]
-    found = smooth(given(z), np.full((80, 1), 3.7), "additive", generator_from_seed(0))
+    found = smooth(given(z), np.full((80, 1), 3.7), generator_from_seed(0))
     assert (found.residuals == 0).all()
 
 
 def test_without_given_columns_responses_are_standardised():
-    found = smooth(Given(np.empty((50, 0)), np.empty((50, 0), dtype=np.int64)), np.arange(50.0)[:, None], "additive",
-                   generator_from_seed(0))  # fmt: skip
+    found = smooth(given(np.empty((50, 0))), np.arange(50.0)[:, None], generator_from_seed(0))
     assert found.residuals.mean() == pytest.approx(0, abs=1e-12) and found.residuals.std() == pytest.approx(1)
     assert found.spread == 1
 
@@ -90,9 +86,9 @@ def test_a_kernel_is_narrowed_where_a_rough_function_is_clearly_there(rate, shar
     noise = rng.standard_normal((900, 2))
     u = standardised(np.column_stack([np.sin(rate * z[:, 0]) + 0.7 * noise[:, 0], noise[:, 1]]))
     levels = np.empty((900, 0), dtype=np.int64)
-    found = smoother._kernel_width(standardised(z), levels, WIDTH, "additive", u, generator_from_seed(0))
+    found = smoother._kernel_width(standardised(z), levels, u, generator_from_seed(0))
     assert found == pytest.approx(WIDTH * share)
-    assert smoother._kernel_width(standardised(z), levels, WIDTH, "additive", u[:, 1:], generator_from_seed(0)) == WIDTH
+    assert smoother._kernel_width(standardised(z), levels, u[:, 1:], generator_from_seed(0)) == WIDTH
 
 
 def test_two_hundred_given_columns_take_seconds_in_any_block():
@@ -102,5 +98,5 @@ def test_two_hundred_given_columns_take_seconds_in_any_block():
     U = given.numbers[:, :2] + 0.5 * rng.standard_normal((1_200, 2))
     for rows in (400, 1_200):
         part = np.arange(rows)
-        found = smooth(given.at(part), U[part], "additive", generator_from_seed(1)).residuals
+        found = smooth(given.at(part), U[part], generator_from_seed(1)).residuals
         assert found.shape == (rows, 2) and (found.std(axis=0) < 0.9).all()

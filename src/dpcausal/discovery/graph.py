@@ -143,14 +143,6 @@ class Cpdag:
         """Return F1 over adjacent pairs."""
         return _f1(set(self.skeleton), set(truth.skeleton))
 
-    def shd(self, truth: Cpdag) -> int:
-        """Return the structural Hamming distance: pairs that are joined, or pointed, otherwise.
-
-        *Source*: Tsamardinos, Brown & Aliferis (2006), Algorithm 4.
-        """
-        mine, other = self._ordered_pairs(), truth._ordered_pairs()
-        return len({frozenset(pair) for pair in mine ^ other})
-
     def to_networkx(self) -> Any:
         """Return a ``networkx.DiGraph``; an undirected edge is two arcs."""
         import networkx
@@ -191,17 +183,13 @@ class Cpdag:
 
         An edge's ``kind`` distinguishes arcs (``directed``) from edges (``undirected``).
         """
-        from xml.sax.saxutils import quoteattr
+        import networkx
 
-        lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">']
-        lines.append('<key id="kind" for="edge" attr.name="kind" attr.type="string"/>')
-        lines.append('<graph edgedefault="directed">')
-        lines += [f"<node id={quoteattr(node)}/>" for node in self.nodes]
-        lines += [
-            f'<edge source={quoteattr(a)} target={quoteattr(b)}><data key="kind">{kind}</data></edge>'
-            for kind, pairs in (("directed", self.arcs()), ("undirected", self.edges())) for a, b in pairs
-        ]  # fmt: skip
-        return "\n".join([*lines, "</graph>", "</graphml>"]) + "\n"
+        graph = networkx.DiGraph()
+        graph.add_nodes_from(self.nodes)
+        graph.add_edges_from(self.arcs(), kind="directed")
+        graph.add_edges_from(self.edges(), kind="undirected")
+        return "\n".join(networkx.generate_graphml(graph)) + "\n"
 
 
 def _quoted(name: str) -> str:

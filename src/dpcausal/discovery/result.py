@@ -12,7 +12,6 @@ from dpcausal.discovery.adjustment import adjustment_sets
 from dpcausal.discovery.copies import lines_of
 from dpcausal.discovery.graph import Cpdag, Edge
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.search.orientation import extend_to_dag
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.release_search import support, without_noise
 from dpcausal.discovery.support import FIRM, Support, graph_with_support
@@ -308,22 +307,17 @@ def layers(graph: Cpdag) -> list[list[str]]:
 
     Within a layer nodes are ordered by the mean place of their parents.
     """
-    arcs = extend_to_dag(graph.marks()) or frozenset(graph.directed)
-    parents = {node: sorted(a for a, b in arcs if b == node) for node in graph.nodes}
-    depth: dict[str, int] = {}
-    left = list(graph.nodes)
-    while left:
-        ready = [node for node in left if all(parent in depth for parent in parents[node])]
-        for node in ready or left[:1]:  # a cycle cannot be laid out: its first node is placed as it is
-            depth[node] = 1 + max((depth[p] for p in parents[node] if p in depth), default=-1)
-            left.remove(node)
+    import networkx
+
+    dag = networkx.DiGraph(list(graph.a_dag() or graph.directed))
+    dag.add_nodes_from(graph.nodes)
+    acyclic = networkx.is_directed_acyclic_graph(dag)
     rows: list[list[str]] = []
     place: dict[str, float] = {}
-    for level in range(max(depth.values(), default=-1) + 1):
-        row = [node for node in graph.nodes if depth[node] == level]
-        row.sort(key=lambda node: sum(place.get(p, 0.5) for p in parents[node]) / max(len(parents[node]), 1))
-        for number, node in enumerate(row):
-            place[node] = (number + 1) / (len(row) + 1)
+    for generation in networkx.topological_generations(dag) if acyclic else [graph.nodes]:
+        above = {node: sorted(dag.predecessors(node)) for node in graph.nodes if node in generation}
+        row = sorted(above, key=lambda node: sum(place.get(p, 0.5) for p in above[node]) / max(len(above[node]), 1))
+        place |= {node: (number + 1) / (len(row) + 1) for number, node in enumerate(row)}
         rows.append(row)
     return rows
 

@@ -13,7 +13,7 @@ from dpcausal.regression.external import external_code, is_estimator, quiet_copy
 from dpcausal.regression.marginal_likelihood import MOST_ROWS, likely_residuals
 from dpcausal.regression.smoother import Given, Smoothed, smooth, standardised
 
-SHAPES = ("likely", "additive", "isotropic")
+SHAPES = ("likely", "additive")
 
 MOST_TRIAL_ROWS = 20_000
 """Simulated rows, no more than a block has, on which a regressor is tried before anything is spent."""
@@ -63,7 +63,7 @@ def residuals(given: Given, sides: Sequence[Reals], regression: Any, generator: 
     if regression == "likely" and given.rows <= MOST_ROWS:
         return likely_residuals(given, sides)
     if isinstance(regression, str):
-        return smooth(given, responses, "isotropic" if regression == "isotropic" else "additive", generator)
+        return smooth(given, responses, generator)
     return _cross_fitted(given, responses, regression, generator)
 
 

@@ -1,11 +1,11 @@
-"""Residuals of several columns given several others, inside one block: kernel ridge, additive or isotropic.
+"""Residuals of several columns given several others, inside one block: kernel ridge.
 
     R = (I − H) U,  H = K (K + αI)⁻¹
 
 * U holds the responses, centred and of variance 1.
-* K_ij is the kernel of the given columns at rows i and j: Gaussian in a number, equality in a level.  ``"additive"``
-  adds the columns' kernels, ``"isotropic"`` multiplies them.  LINEAR z_i·z_j is added, so that slopes hardly shrink: a
-  Gaussian kernel alone falls back to the mean where values are rare, and a true null is then rejected.
+* K_ij is the kernel of the given columns at rows i and j: Gaussian in a number, equality in a level; those
+  of several columns are added.  LINEAR z_i·z_j is added too, so that slopes hardly shrink: a Gaussian kernel alone
+  falls back to the mean where values are rare, and a true null is then rejected.
 * α is half the share of variance that a first fit with α = 1 leaves unexplained: a bias that x and y share counts more
   than prediction.
 
@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -27,15 +26,14 @@ from dpcausal.privacy.noise import PublicGenerator
 
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-Shape = Literal["additive", "isotropic"]
 EXACT_ROWS = 250
 """Largest number of rows whose kernel matrix is decomposed."""
 PAIRS = 60
-"""Pairs of random features for one number; in all, for an isotropic kernel, three times as many."""
+"""Pairs of random features for one number."""
 LEAST_PAIRS, MOST_PAIRS = 40, 1000
-"""Pairs for each number of an additive kernel of many; in all, so that hundreds of numbers have fewer each."""
+"""Pairs for each of many numbers; in all, so that hundreds of numbers have fewer each."""
 WIDTH = 0.25
-"""Width of a Gaussian kernel, in standard deviations of its column; √d times as much for d columns multiplied."""
+"""Width of a Gaussian kernel, in standard deviations of its column."""
 LINEAR = 10.0
 """Weight of the linear kernel beside Gaussian kernels of weight 1."""
 TRIAL_ROWS, CLEARLY = 2_000, 0.04
@@ -88,23 +86,17 @@ def standardised(columns: Reals) -> Reals:
     return np.where(np.isfinite(scaled), scaled, 0.0)
 
 
-def smooth(given: Given, responses: Reals, shape: Shape, generator: PublicGenerator) -> Smoothed:
+def smooth(given: Given, responses: Reals, generator: PublicGenerator) -> Smoothed:
     """Return the residuals of each response given the columns; the features' random draws are this block's own."""
     n = given.rows
     U = standardised(responses)
     if given.empty:
         return Smoothed(U, 1.0)
     z, levels = standardised(given.numbers), given.levels
-    if shape == "isotropic":
-        z, levels = _with_indicators(z, levels), np.empty((n, 0), dtype=np.int64)
-    width = _usual_width(given.numbers.shape[1] + given.levels.shape[1], shape)
-    exact = _has_few_rows(n, z.shape[1], shape)
-    if not exact:
-        width = _kernel_width(z, levels, width, shape, U, generator)
-    features = _Features(z, levels, width, shape, generator)
-    values, vectors, projected = (
-        _kernel_decomposition(z, levels, width, shape, U) if exact else _feature_decomposition(features, U)
-    )
+    exact = _has_few_rows(n, z.shape[1])
+    width = WIDTH if exact else _kernel_width(z, levels, U, generator)
+    features = _Features(z, levels, width, generator)
+    values, vectors, projected = _kernel_decomposition(z, levels, U) if exact else _feature_decomposition(features, U)
     alpha = max(LEAST_SHARE, UNDERSMOOTHING * _unexplained_share(U, projected, values))
     shrunk = alpha / (values + alpha)
     if exact:
@@ -122,8 +114,8 @@ def smooth(given: Given, responses: Reals, shape: Shape, generator: PublicGenera
     return Smoothed(R, spread if math.isfinite(spread) and spread >= 1 else 1.0)
 
 
-def _has_few_rows(n: int, numbers: int, shape: Shape) -> bool:
-    return n <= max(EXACT_ROWS, _pair_count(numbers, shape) * numbers if shape == "additive" else 0)
+def _has_few_rows(n: int, numbers: int) -> bool:
+    return n <= max(EXACT_ROWS, _pair_count(numbers) * numbers)
 
 
 def _unexplained_share(U: Reals, projected: Reals, values: Reals) -> float:
@@ -135,48 +127,31 @@ def _unexplained_share(U: Reals, projected: Reals, values: Reals) -> float:
     return float(np.clip(known.min(initial=1.0), LEAST_SHARE, 1.0))
 
 
-def _kernel_width(
-    z: Reals, levels: Integers, width: float, shape: Shape, U: Reals, generator: PublicGenerator
-) -> float:
-    """Return the width, a third or a ninth of it: the first unless a narrower one leaves clearly less unexplained.
+def _kernel_width(z: Reals, levels: Integers, U: Reals, generator: PublicGenerator) -> float:
+    """Return the usual width, a third or a ninth of it: the widest that leaves nearly as little unexplained.
 
     *Clearly*: by ``CLEARLY`` of the variance, for the ninth by 40/n more, in up to ``TRIAL_ROWS`` rows.  A kernel that
     is too narrow costs power; one that is too wide leaves a bias that x and y may share.
     """
     rows = np.linspace(0, len(z) - 1, min(len(z), TRIAL_ROWS)).astype(np.int64)
-    best, least = width, math.inf
-    for trial, gain in ((width, 0.0), (width / 3, CLEARLY), (width / 9, CLEARLY + 40 / rows.size)):
-        values, _, projected = _feature_decomposition(
-            _Features(z[rows], levels[rows], trial, shape, generator), U[rows]
-        )
+    best, least = WIDTH, math.inf
+    for trial, gain in ((WIDTH, 0.0), (WIDTH / 3, CLEARLY), (WIDTH / 9, CLEARLY + 40 / rows.size)):
+        values, _, projected = _feature_decomposition(_Features(z[rows], levels[rows], trial, generator), U[rows])
         share = _unexplained_share(U[rows], projected, values)
         if share < least - gain:
             best, least = trial, share
     return best
 
 
-def _usual_width(columns: int, shape: Shape) -> float:
-    return WIDTH * math.sqrt(columns) if shape == "isotropic" else WIDTH
-
-
-def _pair_count(numbers: int, shape: Shape) -> int:
+def _pair_count(numbers: int) -> int:
     d = max(numbers, 1)
-    return 3 * PAIRS if shape == "isotropic" else min(max(LEAST_PAIRS, PAIRS // d), max(4, MOST_PAIRS // d))
+    return min(max(LEAST_PAIRS, PAIRS // d), max(4, MOST_PAIRS // d))
 
 
-def _with_indicators(z: Reals, levels: Integers) -> Reals:
-    """Return numbers and, scaled so that two levels are 1/√2 of a standard deviation apart, indicators of levels."""
-    columns = [z] + [(codes[:, None] == np.unique(codes)) / 2 for codes in levels.T]
-    return np.hstack(columns)
-
-
-def _kernel_decomposition(
-    z: Reals, levels: Integers, width: float, shape: Shape, U: Reals
-) -> tuple[Reals, Reals, Reals]:
-    K = np.zeros((len(z), len(z))) if shape == "additive" else np.ones((len(z), len(z)))
+def _kernel_decomposition(z: Reals, levels: Integers, U: Reals) -> tuple[Reals, Reals, Reals]:
+    K = np.zeros((len(z), len(z)))
     for column in z.T:
-        part = np.exp(-0.5 * (np.subtract.outer(column, column) / width) ** 2)
-        K = K + part if shape == "additive" else K * part
+        K += np.exp(-0.5 * (np.subtract.outer(column, column) / WIDTH) ** 2)
     for codes in levels.T:
         K += np.equal.outer(codes, codes)
     K += LINEAR * (z @ z.T)
@@ -203,23 +178,21 @@ def _eigen_decomposition(matrix: Reals) -> tuple[Reals, Reals]:
 
 
 class _Features:
-    def __init__(self, z: Reals, levels: Integers, width: float, shape: Shape, generator: PublicGenerator) -> None:
+    def __init__(self, z: Reals, levels: Integers, width: float, generator: PublicGenerator) -> None:
         self.z, self.levels = z, levels
         d = z.shape[1]
-        together = shape == "isotropic"
-        self.pairs = _pair_count(d, shape)
-        groups = [np.arange(d)] if together else [np.array([k]) for k in range(d)]
-        self.groups = [(group, generator.standard_normal((group.size, self.pairs)) / width) for group in groups]
+        self.pairs = _pair_count(d)
+        self.frequencies = [generator.standard_normal((1, self.pairs)) / width for _ in range(d)]
         # The codes that occur; a level that does not occur would have no weight.
         self.codes = [np.unique(codes) for codes in levels.T]
-        self.size = 2 * self.pairs * len(groups) + d + sum(codes.size for codes in self.codes)
+        self.size = 2 * self.pairs * d + d + sum(codes.size for codes in self.codes)
 
     def chunks(self) -> Iterator[tuple[slice, Reals]]:
         for start in range(0, len(self.z), CHUNK_ROWS):
             part = slice(start, min(start + CHUNK_ROWS, len(self.z)))
             rows, place = np.empty((part.stop - part.start, self.size)), 0
-            for group, frequencies in self.groups:
-                angles = self.z[part][:, group] @ frequencies
+            for column, frequencies in zip(self.z[part].T, self.frequencies, strict=True):
+                angles = column[:, None] @ frequencies
                 np.cos(angles, out=rows[:, place : place + self.pairs])
                 np.sin(angles, out=rows[:, place + self.pairs : place + 2 * self.pairs])
                 place += 2 * self.pairs

@@ -70,13 +70,12 @@ def table_of(data: Any, epsilon: float = 1.0) -> dpc.Table:
     return dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(epsilon)))
 
 
-@pytest.mark.parametrize("regression", ["additive", "isotropic"])
-def test_a_dependence_is_found_and_its_sign_is_that_of_the_statistic(regression):
+def test_a_dependence_is_found_and_its_sign_is_that_of_the_statistic():
     for effect in (0.6, -0.6):
         with dpc.simulated_noise(5):
             t = dpc.ci_test(
                 table_of(smooth(3_000, effect)), "x", "y", given=["z1"], loss=dpc.PureDP(1),
-                method=dpc.methods.Gcm(regression=regression),
+                method=dpc.methods.Gcm(regression="additive"),
             )  # fmt: skip
         assert t.decision == "dependent" and t.pvalue < 0.001
         assert np.sign(t.statistic) == np.sign(effect)

@@ -76,8 +76,7 @@ class BlockTest(IndependenceTest):
     blocks : int, optional
         Public number of blocks; by default a public rule of n and ε.
     regression : str or regressor, optional
-        Inside blocks: ``"likely"`` (default), ``"additive"`` or ``"isotropic"`` kernel ridge, or a scikit-learn
-        regressor.
+        Inside blocks: ``"likely"`` (default) or ``"additive"`` kernel ridge, or a scikit-learn regressor.
     resamples : int, optional
         Permuted or resampled copies in a block, by default 99.
     workers : int, optional
