@@ -1,10 +1,12 @@
 """Panels: units of families of shapes, simulated designs, real counties; a design draws donors and one target."""
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import truncnorm
 
 import dpcausal as dpc
 from benchmarks.data import panels as real
@@ -232,6 +234,21 @@ def simulated(make: Any, **facts: Any) -> Callable[[int, int, int], Drawn]:
     return draw
 
 
+def linear_panel(donors: int, *, before: int = BEFORE, after: int = AFTER, seed: int | None = None) -> Drawn:
+    """The design of Rho, Cummings & Misra (2023), Section 6: x_it = θ_i t + noise, scaled to [−1, 1].
+
+    θ_i is normal around 4 with variance 1, within [3, 5]; the noise normal with variance 0.1, within [−1, 1]; t from 1.
+    A straight line through the target's own past predicts it, without any donor.
+    """
+    rng, periods = np.random.default_rng(seed), before + after
+    slopes = truncnorm.rvs(-1, 1, loc=4, size=(donors + 1, 1), random_state=rng)
+    end = 1 / math.sqrt(0.1)
+    noise = truncnorm.rvs(-end, end, scale=math.sqrt(0.1), size=(donors + 1, periods), random_state=rng)
+    low, high = 2.0, 5.0 * periods + 1
+    rows = (slopes * np.arange(1, periods + 1) + noise - (low + high) / 2) / ((high - low) / 2)
+    return Drawn(rows[1:], rows[0], rows[0], before, dpc.Bounded(-1, 1))
+
+
 def counties(n: int, run: int, targets: int) -> Drawn:
     """Counties that are left out of the donors, in points of unemployment."""
     panel = _counties()
@@ -249,6 +266,6 @@ DESIGNS |= register({name: of_family(name) for name in FAMILIES if name not in T
 DESIGNS |= register({"counties": counties}, "counties", "2026-11-22", more={"noise": 0}, **FACTS)
 DESIGNS |= register({make.__name__: of_practice(make) for make in SHAPES}, "practice", "2026-11-23", **FACTS)
 DESIGNS |= register({
-    "factor, shock": simulated(dpc.simulate.factor_panel), "linear": simulated(dpc.simulate.linear_panel),
+    "factor, shock": simulated(dpc.simulate.factor_panel), "linear": simulated(linear_panel),
     **{f"factor, effect {effect:g}": simulated(dpc.simulate.factor_panel, effect=effect) for effect in (0.2, 0.5)},
 }, "simulated", more={"noise": 0}, **FACTS)  # fmt: skip

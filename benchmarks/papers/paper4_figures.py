@@ -8,6 +8,7 @@ import numpy as np
 
 import dpcausal as dpc
 from benchmarks.data import DATA, text
+from benchmarks.designs.panels import linear_panel
 from benchmarks.run import Report, options
 from dpcausal.papers.statistics.ridge_weights import ridge_weights
 from dpcausal.papers.synthetic_control import dpsc
@@ -100,7 +101,7 @@ def figures(report: Report, title: str, make: Callable[[int, int], Iterator[Pane
 def main(arguments: list[str], name: str = "paper4_figures", **changed: Any) -> int:
     given = options(__doc__, arguments, **{"runs": 50} | changed)
     report = Report(name, "synthetic_control", given, arguments)
-    figures(report, "the paper's design", lambda n, T0: drawn(dpc.simulate.linear_panel, n, T0, given.runs))
+    figures(report, "the paper's design", lambda n, T0: drawn(linear_panel, n, T0, given.runs))
     figures(report, "the authors' own panels", lambda n, T0: authors(n, T0, given.runs))
     figures(report, "factor design with a shock", lambda n, T0: drawn(dpc.simulate.factor_panel, n, T0, given.runs))
     return report.finish()

@@ -299,7 +299,10 @@ def factor_panel(
     >>> made.donors.shape, made.start, made.bounds
     ((50, 13), 10, Bounded(-1, 1))
     """
-    generator, seed = _panel_generator(donors, before, after, seed)
+    _whole("donors", donors, MOST_DONORS)
+    _whole("before", before, 10_000)
+    _whole("after", after, 10_000)
+    generator, seed = _generator_of(seed)
     _number("effect", effect, -LARGEST_SCALE, LARGEST_SCALE)
     _number("shock", shock, 0, LARGEST_SCALE)
     _number("noise", noise, 0, LARGEST_SCALE)
@@ -312,57 +315,9 @@ def factor_panel(
     level = generator.uniform(-LEVEL, LEVEL, donors + 1)
     loadings = generator.normal(1, LOADING, (donors + 1, 2))
     rows = level[:, None] + loadings @ factors + noise * generator.standard_normal((donors + 1, T))
-    return _panel(rows, before, effect, seed)
-
-
-def linear_panel(
-    donors: int, *, before: int = 10, after: int = 3, effect: float = 0.0, seed: int | None = None
-) -> SimulatedPanel:
-    """Draw the design of Rho, Cummings & Misra (2023), Section 6: x_it = θ_i t + noise, scaled to [−1, 1].
-
-    θ_i is normal around 4 with variance 1, within [3, 5]; the noise normal with variance 0.1, within [−1, 1]; t from 1.
-    The scale is that of the design's own range, [2, 5T + 1], moved to [−1, 1].  A straight line through the target's
-    own past predicts it, without any donor.
-
-    Examples
-    --------
-    >>> linear_panel(10, seed=1).donors.shape
-    (10, 13)
-    """
-    generator, seed = _panel_generator(donors, before, after, seed)
-    T = before + after
-    slopes = _truncated_normal(generator, donors + 1, 4.0, 1.0, 3.0, 5.0)
-    noise = _truncated_normal(generator, (donors + 1) * T, 0.0, math.sqrt(0.1), -1.0, 1.0).reshape(donors + 1, T)
-    low, high = 2.0, 5.0 * T + 1
-    rows = (slopes[:, None] * np.arange(1, T + 1) + noise - (low + high) / 2) / ((high - low) / 2)
-    return _panel(rows, before, effect, seed)
-
-
-def _panel_generator(donors: int, before: int, after: int, seed: int | None) -> tuple[PublicGenerator, int]:
-    _whole("donors", donors, MOST_DONORS)
-    _whole("before", before, 10_000)
-    _whole("after", after, 10_000)
-    return _generator_of(seed)
-
-
-def _truncated_normal(
-    generator: PublicGenerator, size: int, mean: float, deviation: float, low: float, high: float
-) -> Reals:
-    drawn = generator.normal(mean, deviation, size)
-    while (outside := (drawn < low) | (drawn > high)).any():
-        drawn[outside] = generator.normal(mean, deviation, int(outside.sum()))
-    return drawn
-
-
-def _panel(rows: Reals, before: int, effect: float, seed: int) -> SimulatedPanel:
     target = rows[0].copy()
     target[before:] += effect
     return SimulatedPanel(
-        donors=np.clip(rows[1:], -1, 1),
-        target=np.clip(target, -1, 1),
-        untreated=np.clip(rows[0], -1, 1),
-        start=before,
-        effect=float(effect),
-        bounds=Bounded(-1, 1),
-        seed=seed,
-    )
+        donors=np.clip(rows[1:], -1, 1), target=np.clip(target, -1, 1), untreated=np.clip(rows[0], -1, 1),
+        start=before, effect=float(effect), bounds=Bounded(-1, 1), seed=seed,
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a call needs is at hand before it is paid for: its packages, its rows and its progress."""
+"""What a call needs is at hand before it is paid for: its packages and its rows."""
 
 import subprocess
 import sys
@@ -133,22 +133,3 @@ def test_other_rows_than_were_counted_are_refused_unpaid(tmp_path: Path) -> None
             assert not ledger.entries()
             parquet(ids, tmp_path)
             dpc.cells(table, by=["x"], loss=dpc.PureDP(1))
-
-
-def test_a_progress_function_that_raises_is_not_called_again_and_loses_no_answer() -> None:
-    rng, told = np.random.default_rng(7), []
-
-    def raising(done: int, of: int) -> None:
-        told.append((done, of))
-        raise RuntimeError("canary")
-
-    frame = {name: rng.random(500) for name in "xyz"}
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(3))
-    table = dpc.Table(frame, dpc.Schema(dict.fromkeys(frame, dpc.Bounded(0, 1))), ledger)
-    asked = [("x", "y", []), ("x", "z", []), ("y", "z", [])]
-    with dpc.simulated_noise(1):
-        silent = dpc.ci_tests(table, asked, loss=dpc.PureDP(1))
-    with dpc.simulated_noise(1):
-        found = dpc.ci_tests(table, asked, loss=dpc.PureDP(1), progress=raising)
-    assert told == [(1, 3)] and len(ledger.entries()) == 2
-    assert [test.pvalue for test in found.tests] == [test.pvalue for test in silent.tests]

@@ -58,7 +58,7 @@ def test_public_arguments_are_refused_before_anything_is_spent(error: Any, argum
 
 @pytest.mark.parametrize("arguments", [
     {"hypotheses": []}, {"hypotheses": [("x", "y")]}, {"correction": "none at all"}, {"shares": [1, 2]},
-    {"method": "crt-decision"}, {"blcoks": 3}, {"progress": 3},
+    {"method": "crt-decision"}, {"blcoks": 3},
     {"hypotheses": [("x", "y", ["z", "g"]), ("y", "x", ["g", "z"])]},
 ], ids=str)  # fmt: skip
 def test_many_tests_are_refused_before_anything_is_spent(arguments: dict[str, Any]) -> None:
@@ -158,13 +158,10 @@ def test_adjusted_pvalues_reject_what_the_procedures_reject(correction: Any) -> 
 
 
 def test_many_tests_are_paid_by_one_entry_and_shares_are_kept() -> None:
-    t, steps = table(), []
+    t = table()
     with dpc.simulated_noise(1):
-        answers = dpc.ci_tests(
-            t, [("x", "y", ["z"]), ("x", "z", [])], loss=dpc.PureDP(1), shares=[3, 1],
-            progress=lambda done, all: steps.append((done, all)),
-        )  # fmt: skip
-    assert len(t.ledger.entries()) == 1 and t.ledger.remaining.epsilon == 0 and steps == [(1, 2), (2, 2)]
+        answers = dpc.ci_tests(t, [("x", "y", ["z"]), ("x", "z", [])], loss=dpc.PureDP(1), shares=[3, 1])
+    assert len(t.ledger.entries()) == 1 and t.ledger.remaining.epsilon == 0
     assert json.loads(t.ledger.entries()[0].detail)["epsilons"] == [0.75, 0.25]
     assert answers.guarantee.loss == dpc.PureDP(1) and "allotment" in answers.guarantee.proofs
     assert [p <= answers.alpha for p in answers.adjusted] == [one == "dependent" for one in answers.decisions]

@@ -10,7 +10,6 @@ from typing import Any, ParamSpec
 
 from dpcausal.core.cache import lookup_or_stop, store, subject_of
 from dpcausal.core.method import Answer, Method, PlannedCall, Question
-from dpcausal.core.progress import while_it_works
 from dpcausal.data.panels.panel import Panel
 from dpcausal.data.sources.held import held_panel, held_table
 from dpcausal.data.sources.origin import Origin
@@ -206,21 +205,18 @@ def _charge_all(
 
 def run_many(
     plans: Sequence[PlannedCall[Any]], allotment: CallBudget, *, read: Callable[[Any], Any] | None = None,
-    seed: int | None = None, progress: Callable[[int, int], None] | None = None,
+    seed: int | None = None,
 ) -> list[Any]:  # fmt: skip
     """Answer many planned questions from one allotment, in order; their costs are within it, and it books each.
 
-    ``read`` brings a question's rows where several share a reading; one ``seed`` for all deals the rows alike;
-    ``progress`` gets (done, all) after each, and no more once it has failed.
+    ``read`` brings a question's rows where several share a reading; one ``seed`` for all deals the rows alike.
     """
-    answers, report = [], None if progress is None else while_it_works(progress)
-    for done, planned in enumerate(plans, start=1):
+    answers = []
+    for planned in plans:
         rng, own = (None, None) if not planned.method.uses_public_randomness else _generator_of(seed)
         private = isolated(partial(read, planned.question) if read else planned.read)
         released = isolated(planned.released(private, rng, allotment))
         answers.append(planned.question.report(planned, released, allotment, own))
-        if report is not None:
-            report(done, len(plans))
     return answers
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, cast, get_args
@@ -112,7 +112,6 @@ def ci_tests(
     alpha: float = 0.05,
     correction: Correction = "holm",
     shares: Sequence[float] | None = None,
-    progress: Callable[[int, int], None] | None = None,
     accept_unproven: bool = False,
     accept_large_epsilon: bool = False,
     refresh: bool = False,
@@ -139,8 +138,6 @@ def ci_tests(
         dependent) or ``"none"``.  It is made from released p-values and costs nothing.
     shares : list of numbers, optional
         Positive, one a hypothesis: public, as all arguments are.
-    progress : function of (done, all), optional
-        Called after each test.  If it fails, the call ends and what was spent stays spent.
 
     Returns
     -------
@@ -171,8 +168,6 @@ def ci_tests(
     """
     public.reject_misplaced_options(misplaced, method, METHODS, ci_tests)
     public.check_choice("correction", correction, get_args(Correction))
-    if progress is not None and not callable(progress):
-        raise ParameterError("progress must be a function of (done, all)")
     check_epsilon_consent(loss, accept_large_epsilon)
     way = _with_pvalues(method)
     division = split_loss(loss, _weights(hypotheses, shares))
@@ -186,7 +181,7 @@ def ci_tests(
     paid = charge_jointly("ci_tests", plans, division, loss, _detail(plans), correction=correction, refresh=refresh)
     if not isinstance(paid, JointRun):
         return cast(IndependenceSet, paid)
-    tests = run_many(paid.plans, paid.allotment, progress=progress)
+    tests = run_many(paid.plans, paid.allotment)
     pvalues = [1.0 if test.pvalue is None else test.pvalue for test in tests]
     claims = ("allotment", "cost-accounts") if division.by_rho else ("allotment",)
     return paid.store(IndependenceSet(
