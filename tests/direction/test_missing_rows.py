@@ -81,6 +81,7 @@ def test_one_thing_in_two_units_is_never_a_finding(copy: str, model: str) -> Non
     for pair in ((X, COPIES[copy]), (COPIES[copy], X)):
         found = direction_of(*pair, 2, method=dpc.methods.Verdict(model=model))
         assert found.verdict in ("cannot distinguish", "inconclusive") and found.cause is None and found.reason
+        assert bool(found.warnings()) == (found.verdict == "inconclusive")  # more rows would not tell them apart
 
 
 def test_a_block_of_a_copy_is_linked_and_fits_both_ways_and_one_with_noise_is_judged() -> None:

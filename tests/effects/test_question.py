@@ -188,6 +188,36 @@ def test_where_outcomes_are_missing_by_what_is_adjusted_for_the_interval_of_all_
     assert held >= 27
 
 
+@pytest.mark.parametrize(("method", "loss", "adjust"), [
+    ("stratified", dpc.PureDP(1), ["site"]), ("aipw", dpc.ApproxDP(2, 1e-6), ["site", "x"]),
+    ("partially-linear", dpc.ApproxDP(2, 1e-6), ["x"]), ("boosted-aipw", dpc.ApproxDP(2, 1e-6), ["x"]),
+])  # fmt: skip
+def test_the_share_of_records_that_count_is_in_the_first_line_and_all_only_where_all_count(
+    method: str, loss: Any, adjust: list[str]
+) -> None:
+    whole = asked(loss, method=method, adjust=adjust, outcome="cost")
+    assert whole.share_counted == pytest.approx(1, abs=0.03) and f"all {ROWS:,} rows" in whole.headline()[0]
+    columns, rng = rows(), np.random.default_rng(2)
+    columns["cost"] = np.where(rng.random(ROWS) < 0.4, np.nan, columns["cost"])
+    schema, words = table(loss).schema, {"method": method, "adjust": adjust, "outcome": "cost"}
+    found = asked(loss, factories.table(columns, schema, loss), **words)
+    assert found.share_counted == pytest.approx(0.6, abs=0.05)
+    share = f"{100 * found.share_counted:.0f} %"
+    assert share in found.headline()[0] and f"all {ROWS:,}" not in found.headline()[0]
+    assert len(found.warnings()) == len(whole.warnings()) + 1
+    answers = asked(loss, factories.table(columns, schema, loss, missing="impute"), **words), whole
+    assert ["imputed" in one.headline()[0] for one in answers] == [True, False]
+
+
+def test_of_weights_and_of_a_subgroup_no_share_of_records_is_stated_and_few_are_no_fault() -> None:
+    loss, columns = dpc.PureDP(1), rows() | {"w": np.where(np.arange(ROWS) % 2, 1.0, 30.0)}
+    weighted = dpc.Table(columns, table(loss).schema, dpc.Ledger.in_memory(loss), weight=("w", 30.0))
+    few = factories.table(columns | {"site": np.where(np.arange(ROWS) % 40, 0, 2)}, table(loss).schema, loss)
+    for held in (weighted, few.where("site", among=[2])):
+        found = asked(loss, held, outcome="cost", adjust=[])
+        assert found.share_counted is None and "all" not in found.headline()[0].split() and not found.notes
+
+
 def test_the_population_is_refused_unpaid_where_it_is_none_and_said_of_imputed_tables() -> None:
     columns, _ = lacking(1)
     with pytest.raises(ParameterError):

@@ -253,6 +253,8 @@ class TableQuestion(Question[Answer]):
         "the number of rows", "column names, levels, bounds and cuts", "all arguments",
     )  # fmt: skip
     """What an answer takes as public, in words."""
+    left_out: ClassVar[str] = "records with a missing value of a column that is used are left out"
+    """Who has no part where values are missing, in words."""
 
     table: Table
 
@@ -293,7 +295,7 @@ class TableQuestion(Question[Answer]):
         imputed = "what is missing counts as the midpoint of its bounds or as the first level: missing='impute'"
         weight = table.declared.get("weight")
         return (
-            *([imputed] if table.missing == "impute" else []),
+            self.left_out if self.drops_missing else imputed,
             *(f"{name!r} counts within its bounds: what lies outside {one.ends[0]} to {one.ends[1]} counts as the bound"
               for name, one in numbers if isinstance(one, Bounded)),
             *([] if weight is None else [f"a weight above the largest, {weight[1]:g}, counts as {weight[1]:g}"]),

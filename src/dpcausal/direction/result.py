@@ -173,9 +173,8 @@ class Direction(Result):
         return [line for line in lines if line]
 
     def warnings(self) -> list[str]:
-        is_open = self.verdict is not None and self.cause is None and self.counts is not None
         text = "the evidence is too weak for a direction: use more subsets (blocks=), more rows or a larger ε"
-        return [text] if is_open else []
+        return [text] if self.verdict == "inconclusive" and self.counts is not None else []
 
     def technical(self) -> list[str]:
         lines = list[str]()

@@ -21,6 +21,8 @@ from dpcausal.errors import ParameterError
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Unit
+from dpcausal.releases.release import Release
+from dpcausal.result import percent_text
 
 LEAST_ROWS = 20
 INDEPENDENT = (
@@ -32,6 +34,12 @@ COMPLETE = (
     "for the complete records; Stratified(population='observed') estimates it for all records with treatment and "
     "confounders"
 )
+LEAST_COUNTED = 0.05
+FEW_COUNT = (
+    "hardly any record counts: most have a missing value of the call, or hold levels, weights or numbers that are "
+    "not as declared; schema.check(frame) shows the curator which, before anything is paid"
+)
+MISSING = "about {} of the {} have a missing value in a column that is used: the estimate is for the others"
 BEFORE = "causal if all confounders of treatment and outcome are adjusted for, and nothing that the treatment changes"
 Integers = npt.NDArray[np.int64]
 
@@ -39,6 +47,7 @@ Integers = npt.NDArray[np.int64]
 @dataclass(frozen=True)
 class EffectQuestion(TableQuestion[Effect]):
     task: ClassVar[str] = "effect"
+    left_out: ClassVar[str] = COMPLETE
     treatment: str
     outcome: str
     adjust: tuple[str, ...]
@@ -90,10 +99,6 @@ class EffectQuestion(TableQuestion[Effect]):
         return None if isinstance(column, Bounded) else str(column.labels[1])
 
     @property
-    def caveats(self) -> tuple[str, ...]:
-        return (*super().caveats, *((COMPLETE,) if self.drops_missing else ()))
-
-    @property
     def outcomes(self) -> tuple[str, ...]:
         return (self.outcome,)
 
@@ -137,11 +142,21 @@ class EffectQuestion(TableQuestion[Effect]):
         caveats = (*planned.caveats, *adjusted, independence_caveat(self.unit))
         guarantee = self.guarantee(planned, allotment, caveats)
         release = None if released.release is None else released.release.under(guarantee)
-        return replace(
+        effect = replace(
             released, method=planned.method.name, settings=planned.method.options(), guarantee=guarantee,
-            release=release, event=self.event,
+            release=release, event=self.event, share_counted=self._share_counted(release),
             population=released.population if self.drops_missing else "imputed",
         )  # fmt: skip
+        share = 1.0 if effect.share_counted is None else effect.share_counted
+        missing = MISSING.format(percent_text(1 - share), guarantee.records) if effect.is_partly_counted else ""
+        note = FEW_COUNT if share < LEAST_COUNTED else missing
+        return replace(effect, notes=(*effect.notes, *([note] if note else [])))
+
+    def _share_counted(self, release: Release | None) -> float | None:
+        counted = None if release is None else release.records_counted
+        if counted is None or self.table.weighed or self.table.inside:
+            return None
+        return min(max(counted / self.n, 0.0), 1.0)
 
 
 def _check_arms(table: Table, treatment: str, treated: Any, control: Any) -> list[object]:

@@ -139,6 +139,9 @@ class Effect(Result):
     population : str
         Whose mean effect it is: ``"complete"`` records, ``"observed"``, all with treatment and confounders, whether or
         not their outcome is known, or ``"imputed"``, all records.
+    share_counted : float or None
+        Share of the records, noisy, that have a value of each column that is used; ``None`` of weights, of a subgroup
+        and where it was not released.
     fit_check : FitCheck or None
         Of method ``"boosted-aipw"``: whether its models fit.
     """
@@ -176,6 +179,7 @@ class Effect(Result):
     cut: float | None = None
     event: str | None = None
     population: str = "complete"
+    share_counted: float | None = None
     fit_check: FitCheck | None = None
 
     @property
@@ -188,10 +192,16 @@ class Effect(Result):
         return f"{self.treatment} on {self.measured}: {signed_text(self.estimate, self.interval)} ({ends})"
 
     def headline(self) -> list[str]:
-        who = f"all {self.n:,} {self.guarantee.records}" if not self.guarantee.subgroup else (
+        who = f"{self.n:,} {self.guarantee.records}" if not self.guarantee.subgroup else (
             f"{self.guarantee.records} with {self.guarantee.subgroup}")  # fmt: skip
-        if self.is_partly_supported:
-            who = f"about {percent_text(self.share_supported)} of {who.removeprefix('all ')}"
+        share = self.share_supported if self.is_partly_supported else 1.0
+        share *= self.share_counted or 1.0 if self.is_partly_counted else 1.0
+        if share < 1:
+            who = f"about {percent_text(share)} of {who}"
+        elif self.share_counted is not None:
+            who = f"all {who}"
+        if self.population == "imputed":
+            who += ", missing values imputed"
         whom = {
             "att": ", among the treated", "slope": ", along a line", "overlap": ", in the overlap population",
             "ate-winsorized": ", with winsorised outcomes",
@@ -219,6 +229,11 @@ class Effect(Result):
     def is_partly_supported(self) -> bool:
         """Whether the estimate leaves out more than 5 % of the records, in strata without enough of both arms."""
         return self.estimate is not None and self.share_supported < 0.95
+
+    @property
+    def is_partly_counted(self) -> bool:
+        """Whether more than 5 % of the records have a missing value in a column that is used."""
+        return self.share_counted is not None and self.share_counted < 0.95
 
     @property
     def adjusted_text(self) -> str:

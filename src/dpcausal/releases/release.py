@@ -97,6 +97,11 @@ class Release(TextResult, ABC):
     def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
         """Return the release that ``numbers`` wrote."""
 
+    @property
+    def records_counted(self) -> float | None:
+        """How many records count, noisy; ``None`` where that was not released."""
+        return None
+
     def as_graph_release(self) -> Release:
         """Return it in the form that a graph is searched in: itself, where there is no other."""
         return self

@@ -176,8 +176,18 @@ class Wording:
         return [f"Noisy statistics of {', '.join(answer.names)}; they can be re-used at no cost."]
 
     def outside_sentence(self, answer: Any) -> str:
-        """Return whom an effect is not about, and what to do; empty where at most 5 % are outside it."""
-        if not isinstance(answer, Effect) or not answer.is_partly_supported:
+        """Return whom an effect is not about, and what to do; empty where of either kind at most 5 % are outside it."""
+        if not isinstance(answer, Effect):
+            return ""
+        missing = ""
+        if answer.is_partly_counted:
+            share = percent_text(1 - (answer.share_counted or 0.0))
+            missing = (f"About {share} of the {answer.guarantee.records} have a missing value in a column that is "
+                       "used. The estimate is for the others. ")  # fmt: skip
+        return (missing + self._unsupported_sentence(answer)).strip()
+
+    def _unsupported_sentence(self, answer: Effect) -> str:
+        if not answer.is_partly_supported:
             return ""
         inside, outside = percent_text(answer.share_supported), percent_text(1 - answer.share_supported)
         if answer.method not in ("stratified", "trial"):

@@ -143,6 +143,17 @@ def test_persons_with_a_gap_or_two_cohorts_are_left_out_and_rows_of_one_period_c
     assert found.to_dict()["share_counted"] == found.share_counted == pytest.approx(598 / 600)
 
 
+def test_the_first_lines_name_whom_the_answer_is_about_its_periods_in_order_and_who_is_never_treated() -> None:
+    columns = frame(*made(600))
+    whole = asked(columns, EXACT).headline()
+    assert whole[0].endswith("600 persons") and "1, 2, 3, 4, 5, 6" in whole[1] and "never" in whole[1]
+    columns["y"][: 6 * 300 : 6] = np.nan  # half of the persons lack the first period
+    found = asked(columns, EXACT)
+    assert "50 % of 600 persons" in found.headline()[0] and found.never == ("never",)
+    chosen = dpc.did(table(columns, EXACT).where("g", among=["3", "never"]), **ROLES, loss=EXACT).headline()[0]
+    assert found.guarantee.subgroup == "" and "g in" in chosen and "%" not in chosen
+
+
 def test_noisy_effects_lie_within_their_errors_bands_are_wider_and_asking_again_is_free() -> None:
     y, g = made(6_000)
     private = table(frame(y, g))
@@ -299,6 +310,7 @@ def test_periods_are_in_order_of_what_they_mean_in_whatever_order_they_are_decla
     ["before", "1", "2", "3", "4", "5"], ["2001", "2002", "2003-01-01", "2004", "2005", "2006"],
     ["1", "2", "3", "4", "5", "5.0"], ["1/2/2001", "1/3/2001", "1/4/2001", "1/5/2001", "1/6/2001", "2/1/2001"],
     ["2001Q1", "2001Q2", "2001-07", "2001-08", "2001-09", "2001-10"],
+    ["wave 10", "wave 11", "wave 12", "wave 7", "wave 8", "wave 9"], ["Q4", "Q3", "Q2", "Q1", "Q5", "Q6"],
 ])  # fmt: skip
 def test_periods_without_a_common_order_are_refused_unpaid(periods: list[str]) -> None:
     with pytest.raises(SchemaError):

@@ -280,7 +280,8 @@ def scale_of(label: object) -> Place | None:
 def levels_in_order(name: str, labels: Sequence[object]) -> tuple[tuple[int, ...], str]:
     """Return the places of labels in order of time, and the scale; declared order and no scale where all are names.
 
-    A SchemaError where names or scales are mixed, two are one period, or days and months may be swapped.
+    A SchemaError where names or scales are mixed, two are one period, days and months may be swapped, or numbers in
+    names do not rise.
     """
     places = [scale_of(label) for label in labels]
     unplaced = [str(label).strip() for place, label in zip(places, labels, strict=True) if place is None]
@@ -289,6 +290,12 @@ def levels_in_order(name: str, labels: Sequence[object]) -> tuple[tuple[int, ...
     known = [place for place in places if place is not None]
     scales = sorted({scale for scale, _ in known})
     if not known:
+        numbers = _period_numbers(unplaced) or {}
+        if sorted(numbers, key=numbers.__getitem__) != list(numbers):
+            raise SchemaError(
+                f"the levels of {name!r} are declared in another order than the numbers in their names: declare them "
+                "in order of time, with the year where numbers start again, as in 2019Q4"
+            )
         return tuple(range(len(labels))), ""
     if len(scales) > 1 or len(known) < len(places):
         kinds = [*(f"{scale}s" for scale in scales), *(["names"] if len(known) < len(places) else [])]

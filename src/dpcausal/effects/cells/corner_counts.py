@@ -247,6 +247,11 @@ class NoisyCells(Release):
         values = (*self.values[:place], replace(value, levels=value.levels[::-1]), *self.values[place + 1 :])
         return replace(self, counts=counts, values=values)
 
+    @property
+    def records_counted(self) -> float:
+        counts = self.counts[..., : self.values[0].degree + 1] if self.observed is None else self.observed
+        return float(counts.sum())
+
     def value(self, name: str) -> Value:
         match = next((one for one in self.values if one.name == name), None)
         if match is None:

@@ -26,7 +26,7 @@ LEAST_SHARE = 0.5
 """No answer where less of the records is in strata with enough of both arms."""
 FIRM = 4.0
 """The ratio of risks is normal on its log if they are so many standard errors away from 0, and for odds from 1."""
-RARE, LEAST_COUNTED = 0.05, 0.05
+RARE = 0.05
 LEFT = 0.75
 """So much of what an answer moves by where the parts of numbers are twice as wide may be left in it: measured."""
 MOST_SKEW = 0.35
@@ -47,10 +47,6 @@ CROWDED = (
 )
 UNSUPPORTED = "less than half of the records is in strata with enough of both arms for the noise"
 EMPTY = "less than half of the records is in strata with two records or more of both arms: adjust for fewer columns"
-FEW_COUNT = (
-    "hardly any record counts: most have a missing value of the call, or hold levels, weights or numbers that are "
-    "not as declared; schema.check(frame) shows the curator which, before anything is paid"
-)
 
 
 @estimate_release.register(NoisyCells)
@@ -91,8 +87,7 @@ def standardized_effect(
         control=release.levels[axis][pair[0]], estimand=estimand, adjusted_for=names, coverage=float(coverage),
         signal_to_noise=sums.ratio, by_group=tuple(by_group), balance=balance(release, axis, pair, strata, value),
         **fields,
-        notes=(*notes(fields["share_supported"], share_treated), *own_notes,
-               *few_count_note(float(release.sums(value, ())[0][0]), release.n)),
+        notes=(*notes(fields["share_supported"], share_treated), *own_notes),
         method="stratified", n=release.n, guarantee=release.guarantee,
         event=value.event, population="complete" if release.observed is None else "observed",
     )  # fmt: skip
@@ -106,10 +101,6 @@ def notes(share: float, treated: float) -> tuple[str, ...]:
     if min(treated, 1 - treated) < RARE:
         texts.append(f"one arm has less than {percent_text(RARE)} of the records")
     return tuple(texts)
-
-
-def few_count_note(counted: float, n: int) -> tuple[str, ...]:
-    return (FEW_COUNT,) if counted < LEAST_COUNTED * n else ()
 
 
 def crowded(records: Reals, names: Sequence[str], merged: Iterable[int]) -> str:

@@ -126,6 +126,7 @@ def _spelling(label: Label) -> str:
 @dataclass(frozen=True)
 class DidQuestion(TableQuestion[GroupTimeEffects]):
     task: ClassVar[str] = "did"
+    left_out: ClassVar[str] = WHOLE_PATHS
 
     time: str
     outcome: str
@@ -180,7 +181,7 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        return (*super().caveats, *self.design.notes, WHOLE_PATHS)
+        return (*super().caveats, *self.design.notes)
 
     @property
     def outcomes(self) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from dpcausal.codec import storable
 from dpcausal.core import validate as public
-from dpcausal.effects.cells.effect import MOST_SKEW, few_count_note
+from dpcausal.effects.cells.effect import MOST_SKEW
 from dpcausal.effects.did.contrasts import (
     DRAWS,
     LEAST_COUNT,
@@ -318,7 +318,7 @@ def staggered(paths: NoisyPaths, control: str, coverage: float) -> GroupTimeEffe
                       for z in (reach, float(wide[place])))  # fmt: skip
         own = math.sqrt(float(contrasts.noise[place, place]))
         rows.append(PathEffect(name, cohort, time, event, estimate, error, own, ends, band))
-    notes += ((reason,) if reason else ()) + few_count_note(float(paths.counts.sum()), paths.n)
+    notes += (reason,) if reason else ()
     trend = _trend(contrasts, [t - paths.starts[g] + 1 for g, t in found.controls], reach, has_intervals)
     pretrend = None
     if trend is not None and has_intervals:
@@ -331,7 +331,8 @@ def staggered(paths: NoisyPaths, control: str, coverage: float) -> GroupTimeEffe
         outcome=paths.names[1], control=control, coverage=coverage, n=paths.n, release=paths, guarantee=paths.guarantee,
         att=rows[whole][0] if rows[whole] else None, event_study=tuple(rows[of_events]), by_cohort=tuple(rows[cells]),
         cohort_means=tuple(rows[last]), trend=trend, pretrend=pretrend, notes=notes, adjusted_for=paths.adjusted_for,
-        share_counted=float(np.clip(paths.counts.sum() / paths.n, 0.0, 1.0)),
+        share_counted=float(np.clip(paths.counts.sum() / paths.n, 0.0, 1.0)), times=paths.times,
+        never=tuple(one for one, start in zip(paths.cohorts, paths.starts, strict=True) if start < 0),
     )  # fmt: skip
 
 

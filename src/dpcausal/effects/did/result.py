@@ -11,7 +11,10 @@ from dpcausal.effects.result import DARK, Interval
 from dpcausal.errors import ParameterError
 from dpcausal.plotting import axes, titled
 from dpcausal.releases.release import Release
-from dpcausal.result import Guarantee, Result, ci_text, flat_row, interval_text, p_text, signed_text
+from dpcausal.result import Guarantee, Result, ci_text, flat_row, interval_text, p_text, percent_text, signed_text
+
+MOST_TIMES = 12
+"""So many periods are printed; of more, the first two and the last."""
 
 
 @storable("PathEffect")
@@ -65,6 +68,8 @@ class GroupTimeEffects(Result):
     guarantee : Guarantee
     share_counted : float
         Share of the persons, noisy, who have an outcome in every period and one cohort: the answer is about these.
+    times, never : tuple of str
+        The periods in order of time, and the cohorts that count as never treated.
     """
 
     named = ("part", "name", "cohort", "time", "event", "estimate", "interval_low", "interval_high")
@@ -84,13 +89,23 @@ class GroupTimeEffects(Result):
     share_counted: float = 1.0
     cohort_means: tuple[PathEffect, ...] = ()
     adjusted_for: tuple[str, ...] = ()
+    times: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
 
     def headline(self) -> list[str]:
         whom = "never treated" if self.control == "never" else "not yet treated"
+        subgroup = self.guarantee.subgroup
+        who = f"persons with {subgroup}" if subgroup else f"{self.n:,} persons"
+        if self.share_counted < 0.95 and not subgroup:
+            who = f"about {percent_text(self.share_counted)} of {who}, with an outcome in every period"
         whole = () if self.att is None else (("all periods", self.att),)
         rows = [*whole, *((one.name, one) for one in self.event_study)]
         width = max((len(name) for name, _ in rows), default=0)
-        lines = [f"Effect of treatment on {self.outcome}, compared with persons {whom}, {self.n:,} persons"]
+        lines = [f"Effect of treatment on {self.outcome}, compared with persons {whom}, {who}"]
+        if self.times:
+            inner = [*self.times[:2], "…", self.times[-1]] if len(self.times) > MOST_TIMES else self.times
+            never = f"; never treated: {', '.join(self.never)}" if self.never else ""
+            lines.append(f"Periods in order: {', '.join(inner)}{never}.")
         lines += ["no result"] if self.att is None else []
         for name, one in rows:
             ends = ci_text(one.interval, self.coverage)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dpcausal.data.records import Rows
 from dpcausal.effects.cells.corner_counts import GRID
-from dpcausal.effects.cells.effect import few_count_note, notes, unmeasured_fields
+from dpcausal.effects.cells.effect import notes, unmeasured_fields
 from dpcausal.effects.estimators.design import FIRST, TREATMENT, Design, Pair, QuadraticTerms, drop_weak_terms
 from dpcausal.effects.estimators.fit_check import Checked, Dictionary, Sums, checked
 from dpcausal.effects.estimators.models import (
@@ -232,10 +232,9 @@ class Fit:
         outcome, arm, *others = moments.names
         robust = moments.ols(outcome, [arm, *others])[arm].robustness_value
         against = notes(share, float(np.clip(moments.mean(TREATMENT), 0, 1)))
-        few = few_count_note(float(moments.sums[-1, -1]), self.n)
         return {
             "signal_to_noise": moments.signal_to_noise, "share_supported": share, "balance": balance_of(moments),
-            "notes": (*redundant_note(self.redundant), *more, *against, *few), "release": moments,
+            "notes": (*redundant_note(self.redundant), *more, *against), "release": moments,
             "fit_check": None if checked is None else checked.check,
             **unmeasured_fields(robust, estimate, ends, spread),
         }  # fmt: skip

@@ -14,7 +14,6 @@ import numpy as np
 
 from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.core.validate import check_choice
-from dpcausal.effects.cells.effect import few_count_note
 from dpcausal.effects.estimators.design import FIRST, Design, checked_design, enough
 from dpcausal.effects.moments.adaptive import TAKEN, predicted_signal
 from dpcausal.effects.moments.api import SANDWICH_SHARE, check_rounds, release_sandwich, rows_for_step, times_as_wide
@@ -166,7 +165,7 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
             notes = (*notes, ONE_LAW)
         return replace(
             slope, interval_reason=reason,
-            notes=(*notes, *few_count_note(float(moments.sums[-1, -1]), question.n)), treatment=question.treatment,
+            notes=notes, treatment=question.treatment,
             treated=treated, control=control, adjusted_for=question.strata,
             balance=balance_of(moments), method=self.name, release=moments,
         )  # fmt: skip

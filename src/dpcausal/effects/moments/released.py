@@ -222,6 +222,10 @@ class ReleasedMoments(Release):
         return least / (self.deviation * math.sqrt(2 * len(self.names))) if self.deviation > 0 else math.inf
 
     @property
+    def records_counted(self) -> float:
+        return float(self.sums[-1, -1])
+
+    @property
     def count(self) -> float:
         """The rows that count, noisy, at least a tenth of all or what noise alone could make."""
         return max(float(self.sums[-1, -1]), self.noise.least_count(self.n))
