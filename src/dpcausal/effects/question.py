@@ -22,7 +22,6 @@ from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.releases.release import Release
-from dpcausal.result import percent_text
 
 LEAST_ROWS = 20
 INDEPENDENT = (
@@ -39,7 +38,6 @@ FEW_COUNT = (
     "hardly any record counts: most have a missing value of the call, or hold levels, weights or numbers that are "
     "not as declared; schema.check(frame) shows the curator which, before anything is paid"
 )
-MISSING = "about {} of the {} have a missing value in a column that is used: the estimate is for the others"
 BEFORE = "causal if all confounders of treatment and outcome are adjusted for, and nothing that the treatment changes"
 Integers = npt.NDArray[np.int64]
 
@@ -147,9 +145,8 @@ class EffectQuestion(TableQuestion[Effect]):
             release=release, event=self.event, share_counted=self._share_counted(release),
             population=released.population if self.drops_missing else "imputed",
         )  # fmt: skip
-        share = 1.0 if effect.share_counted is None else effect.share_counted
-        missing = MISSING.format(percent_text(1 - share), guarantee.records) if effect.is_partly_counted else ""
-        note = FEW_COUNT if share < LEAST_COUNTED else missing
+        few = effect.share_counted is not None and effect.share_counted < LEAST_COUNTED
+        note = FEW_COUNT if few else effect.missing_text
         return replace(effect, notes=(*effect.notes, *([note] if note else [])))
 
     def _share_counted(self, release: Release | None) -> float | None:

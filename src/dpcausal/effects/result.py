@@ -195,7 +195,7 @@ class Effect(Result):
         who = f"{self.n:,} {self.guarantee.records}" if not self.guarantee.subgroup else (
             f"{self.guarantee.records} with {self.guarantee.subgroup}")  # fmt: skip
         share = self.share_supported if self.is_partly_supported else 1.0
-        share *= self.share_counted or 1.0 if self.is_partly_counted else 1.0
+        share *= self.share_counted or 0.0 if self.missing_text else 1.0
         if share < 1:
             who = f"about {percent_text(share)} of {who}"
         elif self.share_counted is not None:
@@ -231,9 +231,13 @@ class Effect(Result):
         return self.estimate is not None and self.share_supported < 0.95
 
     @property
-    def is_partly_counted(self) -> bool:
-        """Whether more than 5 % of the records have a missing value in a column that is used."""
-        return self.share_counted is not None and self.share_counted < 0.95
+    def missing_text(self) -> str:
+        """How many records have a missing value in a column that is used; empty where at most 5 % have one."""
+        if self.share_counted is None or self.share_counted >= 0.95:
+            return ""
+        share = percent_text(1 - self.share_counted)
+        return (f"about {share} of the {self.guarantee.records} have a missing value in a column that is used: the "
+                "estimate is for the others")  # fmt: skip
 
     @property
     def adjusted_text(self) -> str:

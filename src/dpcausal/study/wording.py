@@ -179,22 +179,15 @@ class Wording:
         """Return whom an effect is not about, and what to do; empty where of either kind at most 5 % are outside it."""
         if not isinstance(answer, Effect):
             return ""
-        missing = ""
-        if answer.is_partly_counted:
-            share = percent_text(1 - (answer.share_counted or 0.0))
-            missing = (f"About {share} of the {answer.guarantee.records} have a missing value in a column that is "
-                       "used. The estimate is for the others. ")  # fmt: skip
-        return (missing + self._unsupported_sentence(answer)).strip()
-
-    def _unsupported_sentence(self, answer: Effect) -> str:
+        missing = f"{answer.missing_text[:1].upper()}{answer.missing_text[1:]}. " if answer.missing_text else ""
         if not answer.is_partly_supported:
-            return ""
+            return missing.rstrip()
         inside, outside = percent_text(answer.share_supported), percent_text(1 - answer.share_supported)
         if answer.method not in ("stratified", "trial"):
-            return (f"About {outside} of the complete records have a probability of treatment near 0 or 1. For them "
-                    "the estimate depends on the model of the outcome.")  # fmt: skip
-        return (f"The estimate is for about {inside} of the complete records, in strata where both arms are large "
-                f"enough. About {outside} are not in it: fewer columns or coarser cuts in adjust would include "
+            return (f"{missing}About {outside} of the complete records have a probability of treatment near 0 or 1. "
+                    "For them the estimate depends on the model of the outcome.")  # fmt: skip
+        return (f"{missing}The estimate is for about {inside} of the complete records, in strata where both arms are "
+                f"large enough. About {outside} are not in it: fewer columns or coarser cuts in adjust would include "
                 "more.")  # fmt: skip
 
     def noise_sentence(self, answer: Any) -> str:
