@@ -90,8 +90,8 @@ def test_effect_att_and_interval_agree_with_each_other() -> None:
 def test_an_answer_says_how_far_it_rests_on_donors_and_how_both_fit_the_past() -> None:
     shared = answer_of(1000, dpc.ApproxDP(2, 1e-6))
     assert shared.mixing == 1 and shared.fit is not None and shared.own_fit is not None
-    assert 0.03 < shared.fit < shared.own_fit and "On the target's past the control leaves" in shared.details()
-    assert "control counts 50%" in dataclasses.replace(shared, mixing=0.5).details()
+    assert 0.03 < shared.fit < shared.own_fit and "Pre-treatment fit (RMSE)" in shared.details()
+    assert "control units make 50%" in dataclasses.replace(shared, mixing=0.5).details()
     # Donors that nothing moves together, all but a shock after the start that half of them have: no control helps.
     rng = np.random.default_rng(1)
     rows = 0.01 * rng.normal(size=(1001, 13))
@@ -234,4 +234,4 @@ def test_few_donors_or_little_loss_have_no_interval_and_a_reason() -> None:
     for n, loss in ((10, ONE), (100, dpc.ApproxDP(0.5, 1e-6))):
         answer = answer_of(n, loss, force=True)
         assert answer.interval is None and f"{n} donors" in answer.interval_reason
-    assert "No interval" in answer.details() and "No placebo test" in answer.details()
+    assert "no confidence interval:" in answer.details() and "no placebo test:" in answer.details()

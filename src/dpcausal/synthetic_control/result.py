@@ -140,28 +140,13 @@ class SyntheticControl(Result):
             ("placebo test", self.pvalue, self.pvalue_reason)) if value is None]  # fmt: skip
 
     def technical(self) -> list[str]:
-        first, last = self.times[0], self.times[-1]
-        lines = [f"{self.target}, {first} to {last}: mean effect {self.att:+.4g}."]
-        if self.interval is None:
-            lines.append(f"No interval: {self.interval_reason}.")
-        else:
-            low, high = self.interval
-            lines.append(f"{self.coverage:.0%} interval of the mean effect: {low:.4g} to {high:.4g}.")
-        lines.append(f"No placebo test: {self.pvalue_reason}." if self.pvalue is None
-                     else f"Placebo p-value {self.pvalue:.3g}.")  # fmt: skip
-        own = float(np.mean(self.observed - self.donor_free_forecast))
-        lines.append(f"Without donors, against the target's own {self.donor_free_rule} forecast: {own:+.4g}.")
+        lines = [f"The own forecast is the rule {self.donor_free_rule!r} of the target's past."]
         lacking = [str(time) for time, value in zip(self.past_times, self.past.tolist(), strict=True) if value != value]
         if lacking:
             lines.append(
                 f"The target has no value in {len(lacking)} of {len(self.past)} periods before the start: "
                 f"{', '.join(lacking)}. These missing periods are left out, for the donors too."
             )
-        if self.mixing < 1:
-            lines.append(f"The donors' control counts {self.mixing:.0%} in it, that forecast the rest.")
-        if self.fit is not None:
-            own_fit = "an unknown amount" if self.own_fit is None else f"{self.own_fit:.3g}"
-            lines.append(f"On the target's past the control leaves {self.fit:.3g}; that forecast erred by {own_fit}.")
         rests = "" if self.donor_weight is None else f", which count as {self.donor_weight:.3g} like the target"
         noise = "" if self.path_noise is None else f"; noise in each period {self.path_noise:.3g}"
         lines.append(f"Method {self.method}, {self.n} donors{rests}{noise}.")
