@@ -27,7 +27,6 @@ TEXTS: tuple[TextRow, ...] = (
     *independence.TEXTS,
     *many.TEXTS,
     TextRow("iqr-reach", "lemma", "what j replacements can reach: iqr-flip-distance follows from it"),
-    TextRow("hsic-bounded-features", "lemma", "signed kernels, which no call uses"),
     TextRow("hsic-laplacian-rounding", "lemma", "an error bound inside the sensitivities of root-hsic and hsic"),
     TextRow("hsic-gaussian-rounding", "lemma", "an error bound inside the sensitivities of root-hsic and hsic"),
     TextRow("cost-accounts", "composition", "what a loss costs in each account"),

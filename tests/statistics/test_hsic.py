@@ -238,24 +238,21 @@ def test_at_a_hundred_thousand_records_the_root_reaches_98_percent_of_its_bound(
 
 
 @pytest.mark.proves("root-hsic")
-@pytest.mark.proves("hsic-bounded-features")
-@pytest.mark.parametrize(("signed", "largest", "reached"), [(False, 6, 5.9), (True, 24, 15.5)])
-def test_the_lemma_holds_over_gram_matrices(signed, largest, reached):
+def test_the_lemma_holds_over_gram_matrices():
     worst = 0.0
     for seed in range(6):
         rng = np.random.default_rng(seed)
         z, best = rng.normal(size=(2, 3, 4)), -1.0
         for _ in range(6000):
             trial = z + rng.normal(size=z.shape) * rng.choice([0.01, 0.1, 1.0]) * (rng.random(z.shape) < 0.3)
-            features = trial if signed else np.abs(trial)
-            features = features / np.linalg.norm(features, axis=2, keepdims=True)
+            features = np.abs(trial) / np.linalg.norm(trial, axis=2, keepdims=True)
             (a, a2), (b, b2) = (f[:2] - f[2] for f in features)
             f = np.sum((np.outer(a, b) - np.outer(a2, b2)) ** 2)
-            assert f <= largest
+            assert f <= 6
             if f >= best:
                 z, best = trial, f
         worst = max(worst, best)
-    assert worst > reached
+    assert worst > 5.9
 
 
 @pytest.mark.proves("hsic")

@@ -75,7 +75,7 @@ FILES: dict[str, Any] = {
 }
 
 SETTINGS = (
-    "table", "panel", "loss", "method", "misplaced", "refresh", "progress", "accept_large_epsilon",
+    "table", "panel", "loss", "method", "misplaced", "refresh", "accept_large_epsilon",
     "accept_unproven", "inference",
 )  # fmt: skip
 """Arguments of the library's functions that are no options of their own."""

@@ -42,7 +42,7 @@ TASKS: dict[str, tuple[Callable[..., Any], Kinds]] = {
 """Every task that a study may ask: the function of the library, and its methods by short name."""
 
 PANELS = ("synthetic_control", "synthetic_controls")
-OWN = ("table", "panel", "loss", "method", "refresh", "misplaced", "progress", "accept_unproven")
+OWN = ("table", "panel", "loss", "method", "refresh", "misplaced", "accept_unproven")
 ALSO = {"first": "x", "second": "y"}
 """What a study may call an argument as well."""
 
