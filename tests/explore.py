@@ -8,10 +8,9 @@ import random
 import pytest
 
 from dpcausal.audit import falsify
-from dpcausal.direction import api as ask
-from dpcausal.direction.scores import anm
 from dpcausal.papers.statistics import hsic as gaussian
 from tests.direction.neighbours import ANSWERS
+from tests.factories import make_quick
 from tests.registry.index import SENSITIVITIES, TASKS
 from tests.registry.rows import SensitivityRow, TaskRow
 from tests.test_fuzz import PROPERTIES, run
@@ -41,8 +40,7 @@ def test_no_neighbours_move_a_statistic_past_its_bound(
 def test_a_call_brings_the_same_to_the_gate_on_neighbours(
     row: TaskRow, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(anm, "TABLE_PLACES", 65)
-    monkeypatch.setattr(ask, "rehearse", lambda score: None)
+    make_quick(monkeypatch)
     for answers in ANSWERS.values():
         audit = row.compare(seed, answers)
         assert audit.passages and not audit.violated, audit.summary()

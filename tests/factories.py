@@ -6,6 +6,9 @@ from typing import Any
 import pytest
 
 import dpcausal as dpc
+from dpcausal.direction import api as direction
+from dpcausal.direction.scores import anm
+from dpcausal.discovery import support
 from dpcausal.errors import DpCausalError
 
 
@@ -15,6 +18,13 @@ def table(columns: Any, schema: Mapping[str, Any], loss: Any = None, **how: Any)
     exact = loss is None or isinstance(loss, dpc.NoPrivacy)
     ledger = dpc.Ledger.without_privacy() if exact else dpc.Ledger.in_memory(loss, **person)
     return dpc.Table(columns, schema if isinstance(schema, dpc.Schema) else dpc.Schema(schema), ledger, **how)
+
+
+def make_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small interpolation tables, no rehearsal and few redraws: none of it bears on what one row can move."""
+    monkeypatch.setattr(anm, "TABLE_PLACES", 65)
+    monkeypatch.setattr(direction, "rehearse", lambda score: None)
+    monkeypatch.setattr(support, "REDRAWS", support.LEAST_REDRAWS)
 
 
 def refused_unpaid(asked: dpc.Table, error: type[DpCausalError], call: Any, *arguments: Any, **options: Any) -> str:

@@ -27,8 +27,6 @@ from dpcausal.audit import audit_epsilon, audit_samples
 from dpcausal.audit.falsifier import distance
 from dpcausal.claims import claims
 from dpcausal.core import run as asking
-from dpcausal.direction import api as ask
-from dpcausal.direction.scores import anm
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.papers import AnmTestPrivacy, AnmTestPrivacyIqr, Holdout
@@ -39,6 +37,7 @@ from dpcausal.papers.statistics.rank import flip_sensitivity
 from dpcausal.privacy.noise import simulated_noise
 from dpcausal.privacy.sensitivity import Norm, Query
 from tests.direction.neighbours import ANSWERS
+from tests.factories import make_quick
 from tests.registry import discovery, effects, independence, iqr, training
 from tests.registry.index import MECHANISMS, SENSITIVITIES, TASKS, TEXTS, cases, mutants_of
 from tests.registry.mechanisms import published_columns
@@ -189,9 +188,7 @@ def test_the_black_box_shows_most_of_a_claim_where_many_outputs_cost_little(row:
 def test_a_call_brings_the_same_to_the_gate_on_neighbours_in_silence(
     row: TaskRow, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    # Small tables and no rehearsal: neither bears on what one row can move.
-    monkeypatch.setattr(anm, "TABLE_PLACES", 65)
-    monkeypatch.setattr(ask, "rehearse", lambda score: None)
+    make_quick(monkeypatch)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for seed in range(4):

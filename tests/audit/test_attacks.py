@@ -1,21 +1,12 @@
 """The four attacks fail on every public call, and succeed on libraries that are broken as others were."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from dpcausal.direction import api as ask
-from dpcausal.direction.scores import anm
+from tests.factories import make_quick
 from tests.registry.attacks import ATTACKS, WAYS, Attack, Way, fallen
 from tests.test_registry import spending_calls
 
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Small tables and no rehearsal: neither bears on what one row can move."""
-    monkeypatch.setattr(anm, "TABLE_PLACES", 65)
-    monkeypatch.setattr(ask, "rehearse", lambda score: None)
-    yield
+quick = pytest.fixture(make_quick, autouse=True)
 
 
 TASKS = {way.task for way in WAYS}

@@ -11,14 +11,13 @@ import pytest
 import dpcausal as dpc
 from dpcausal import papers
 from dpcausal.audit import compare
-from dpcausal.direction import api as asking
 from dpcausal.direction.methods import METHODS
-from dpcausal.direction.scores import anm
 from dpcausal.direction.scores.anm import split_rows
 from dpcausal.mechanisms.blocks import assign_blocks
 from dpcausal.methods import MajorityVote
 from dpcausal.privacy.noise import public_generator
 from tests.conformance import STARTS
+from tests.factories import make_quick
 
 Rows = npt.NDArray[np.float64]
 Positions = npt.NDArray[np.int64]
@@ -133,8 +132,4 @@ def new_row(rng: np.random.Generator, rows: Rows) -> Rows:
     return np.array([value(0), value(1)])
 
 
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small interpolation tables and no rehearsal: neither bears on what one row can move."""
-    monkeypatch.setattr(anm, "TABLE_PLACES", 65)
-    monkeypatch.setattr(asking, "rehearse", lambda score: None)
+quick = pytest.fixture(make_quick)
