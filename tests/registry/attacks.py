@@ -304,7 +304,7 @@ WAYS = (
     _of_table("direction", "majority-vote, last column constant", lambda of: dpc.direction(
         of, "x", list(of.schema)[-1], loss=PURE, method=dpc.methods.MajorityVote(blocks=3)), constant=True),
     _of_table("direction_all", "all pairs, one column constant", lambda of: dpc.direction_all(
-        of, loss=PURE)), constant=True),
+        of, loss=PURE), constant=True),
     _of_table("ci_test", "kendall", lambda of: dpc.ci_test(of, "x", "y", given=["z"], loss=PURE, method="kendall")),
     _of_table("ci_test", "gcm", lambda of: dpc.ci_test(
         of, "x", "y", given=[], loss=PURE, method=dpc.methods.Gcm(resamples=19))),
