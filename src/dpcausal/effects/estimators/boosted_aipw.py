@@ -63,7 +63,7 @@ MOMENTS, HISTOGRAMS, BOOSTING, FUNCTIONS, REFINING, CHECK, SLOPE, SQUARES, COUNT
     Fraction(percent, 100) for percent in (16, 4, 15, 7, 6, 18, 2, 3, 4, 25)
 )
 """Shares of ρ."""
-SECOND_DEGREE_SIGNAL, LEAST_SIGNAL = 2.0, 1.0
+SECOND_DEGREE_SIGNAL, LEAST_SIGNAL = 1.8, 1.0
 """Squares, and products, are among the columns where moments with them exceed their noise so far by public numbers; no
 answer where those of the columns alone would not exceed it so far."""
 LEAST_SIZE = 1_000.0
@@ -193,7 +193,7 @@ def lines(fit: Fit) -> Models:
     spread, whole = fit.residual_spreads([name for name in both[0] if name != "intercept"], LEAST_SPREAD)
     share = moments.mean(TREATMENT)
     least = float(np.clip(min(share, 1 - share) / 3, *LEAST_PROBABILITIES))
-    return Models(slopes[0], slopes[1], both[0].get(treated, 0.0), spread, moments.mean(0), whole, (), least)
+    return Models(slopes[0], slopes[1], both[0].get(treated, 0.0), spread, moments.mean(0), whole, (), least=least)
 
 
 def _line(fit: Fit, outcome: str, regressors: Sequence[str]) -> dict[str, float]:
@@ -211,7 +211,9 @@ def _line(fit: Fit, outcome: str, regressors: Sequence[str]) -> dict[str, float]
 def learnt(fit: Fit) -> Models:
     """Release what is learnt beside the lines: features and pairs one after another, pair functions, a second pass."""
     bins, pairs = _bins_of_first_pass(fit), fit.pairs
-    models = replace(lines(fit), features=fit.features(min(2 * FINER * bins, FINE), HISTOGRAMS))
+    features = fit.features(min(2 * FINER * bins, FINE), HISTOGRAMS)
+    ends = tuple((feature.place, *feature.bulk) for feature in features if feature.bins > 2)
+    models = replace(lines(fit), features=features, ends=ends)
     steps: list[tuple[int, ...]] = [(place,) for place in range(len(models.features))]
     if fit.size > GRIDS_FROM * (len(steps) + len(pairs)):
         steps += pairs
@@ -262,7 +264,7 @@ def _boosted(fit: Fit, models: Models, step: tuple[int, ...], share: Fraction, b
     sides, columns = models.sides(step, bins, _side_of_grids(fit)), fit.columns
 
     def kernel(unit: Reals, rows: Rows) -> Integers:
-        codes, residuals = models.codes(unit, step, sides), models.residuals(columns(unit), unit)
+        codes, residuals = models.codes(unit, step, sides), models.residuals(columns(models.bulk(unit)), unit)
         return residual_sums(codes, math.prod(sides), residuals, rows.masses(GRID))
 
     noisy, noise = fit.release(fit.rows.over(kernel), residual_sums_sensitivity(2), "residual sums", share)
@@ -276,7 +278,7 @@ def _with_slope(fit: Fit, models: Models) -> Models:
     columns = fit.columns
 
     def kernel(unit: Reals, rows: Rows) -> Integers:
-        of_treatment, of_outcome = np.clip(models.residuals(columns(unit), unit), -1.0, 1.0).T
+        of_treatment, of_outcome = np.clip(models.residuals(columns(models.bulk(unit)), unit), -1.0, 1.0).T
         both = np.column_stack([of_treatment * of_outcome, of_treatment**2])
         return residual_sums(np.zeros(len(unit), dtype=np.int64), 1, both, rows.masses(GRID))
 
@@ -323,7 +325,7 @@ def _mean_score(fit: Fit, models: Models, least_cut: float) -> MeanScore:
     first, columns = FIRST_CUT * expected, fit.columns
 
     def squares(unit: Reals, rows: Rows) -> Integers:
-        scores, inside = models.scores(columns(unit), unit)
+        scores, inside = models.scores(columns(models.bulk(unit)), unit)
         return capped_squares(np.column_stack([np.minimum((scores / first) ** 2, 1.0), inside]), rows.masses(GRID))
 
     claim = capped_squares_sensitivity(2)
@@ -332,14 +334,14 @@ def _mean_score(fit: Fit, models: Models, least_cut: float) -> MeanScore:
     cut = max(_spreads_inside(fit) * math.sqrt(least), least_cut)
 
     def beyond(unit: Reals, rows: Rows) -> Integers:
-        scores = np.abs(models.scores(columns(unit), unit)[0]) / cut
+        scores = np.abs(models.scores(columns(models.bulk(unit)), unit)[0]) / cut
         return capped_squares(np.column_stack([scores > 1, np.minimum(scores, 1.0) ** 2]), rows.masses(GRID))
 
     (far, square), loud = fit.release(fit.rows.over(beyond), claim, "scores beyond the cut", COUNTS)
     spread = math.sqrt(max(float(square) / fit.count * cut**2, least))
 
     def scores_of(unit: Reals, rows: Rows) -> Integers:
-        scores = models.scores(columns(unit), unit)[0] / cut
+        scores = models.scores(columns(models.bulk(unit)), unit)[0] / cut
         return residual_sums(np.zeros(len(unit), dtype=np.int64), 1, scores[:, None], rows.masses(GRID))
 
     noisy, noise = fit.release(fit.rows.over(scores_of), residual_sums_sensitivity(1), "scores", SCORES)

@@ -188,7 +188,7 @@ class Fit:
 
         def kernel(unit: Reals, rows: Rows) -> Integers:
             values = np.stack([models.values(unit, one) for one in functions], axis=1)
-            return pair_functions(values, models.residuals(columns(unit), unit, chance), rows.masses(GRID))
+            return pair_functions(values, models.residuals(columns(models.bulk(unit)), unit, chance), rows.masses(GRID))
 
         return self.rows.over(kernel)
 
@@ -202,7 +202,7 @@ class Fit:
         chance = self.chance
 
         def kernel(unit: Reals, rows: Rows) -> Integers:
-            residuals, mass = models.residuals(columns(unit), unit, chance), rows.masses(GRID)
+            residuals, mass = models.residuals(columns(models.bulk(unit)), unit, chance), rows.masses(GRID)
             sums = [residual_sums(models.codes(unit, step, sides), size, residuals, mass)
                     for (step, sides), size in zip(along.steps, cells, strict=True)]  # fmt: skip
             return np.concatenate(sums, axis=1)

@@ -25,6 +25,7 @@ LARGEST_STEP = 0.6, 4.0
 """The most that one table changes the probability, and the outcome's model, in residual standard deviations."""
 FROM_A_FUNCTION = 0.3
 THRESHOLD, RISE, FINER = 1.5, 0.25, 0.7
+FAR, NEAR, BEYOND = 1 / 64, 1 / 8, 0.5
 MANY = 4
 """A table has slopes inside bins if so many are not empty."""
 LOUDEST = 0.115
@@ -53,6 +54,14 @@ class Feature:
     @property
     def counts(self) -> Reals:
         return np.bincount(self.cells, self.density, self.bins).astype(np.float64)
+
+    @property
+    def bulk(self) -> tuple[float, float]:
+        """Where lines end: beyond ``FAR`` of the counts, by so many times as far as those are from ``NEAR``."""
+        places = (np.cumsum(self.density) - self.density / 2) / self.density.sum()
+        far, near = (np.interp([share, 1 - share], places, np.arange(FINE) + 0.5) for share in (FAR, NEAR))
+        low, high = self.low + (far + BEYOND * (far - near)) / FINE * self.width
+        return float(low), float(high)
 
     def fine(self, unit: Reals) -> Integers:
         return fine_cells(unit[:, self.place], self.low, self.width)
@@ -148,6 +157,8 @@ class Models:
     whole_spread: float
     """Mean and spread of the outcome."""
     features: tuple[Feature, ...]
+    ends: tuple[tuple[int, float, float], ...] = ()
+    """Places of numbers, and where the lines end: a long tail beyond is taken for its end."""
     least: float = 0.1
     """Probabilities of treatment lie so far from 0 and 1 in the end; a third of it while they are learnt."""
     tables: tuple[Table, ...] = ()
@@ -219,6 +230,13 @@ class Models:
             reach = MOST_FROM_MEAN * self.whole_spread
             m = np.clip(m, self.middle - reach, self.middle + reach)
         return e, m + self.shift * e
+
+    def bulk(self, unit: Reals) -> Reals:
+        """Return the rows with numbers cut where the lines end."""
+        cut = unit.copy() if self.ends else unit
+        for place, low, high in self.ends:
+            cut[:, place] = np.clip(unit[:, place], low, high)
+        return cut
 
     def codes(self, unit: Reals, features: Sequence[int], bins: Sequence[int]) -> Integers:
         codes = np.zeros(len(unit), dtype=np.int64)
