@@ -96,7 +96,8 @@ CLEAR_TERM = 2.0
 LEAST_SPREAD = 0.05
 """A line leaves at least such a share of the outcome's variance."""
 BINS = ((3_500.0, 16), (8_000.0, 32), (16_000.0, 64), (40_000.0, 128), (math.inf, 256))
-"""Bins of a feature by n √(2ρ) √(3/columns)."""
+MANY_ROWS = 8_000.0
+"""Bins of a feature by n √(2ρ) √(3/columns), and from where on their cells are fine."""
 GRIDS_FROM = 1_500.0
 """Grids of two features are learnt where n √(2ρ) is so many times the number of features and pairs."""
 FINEST = 0.022
@@ -162,8 +163,8 @@ class BoostedAipw(SumsOverRows, EffectMethod):
     def caveats(self, question: EffectQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> tuple[str, ...]:
         return ("right if the outcome, or the probability of treatment, is a sum of functions of one confounder and "
                 "coarse functions of two; fit_check tests this in part",
-                "a confounder with a long tail, a ratio or threshold of two, or a rare level can bias the estimate "
-                "unseen: transform or combine such columns")  # fmt: skip
+                "a relation with many turns, a ratio or threshold of two confounders, or a rare level can bias the "
+                "estimate unseen: transform or combine such columns")  # fmt: skip
 
     def release(self, run: Run[EffectQuestion]) -> Effect:
         question, rho = run.question, None if run.loss.exact else affordable_zcdp(run.loss)
@@ -211,7 +212,7 @@ def _line(fit: Fit, outcome: str, regressors: Sequence[str]) -> dict[str, float]
 def learnt(fit: Fit) -> Models:
     """Release what is learnt beside the lines: features and pairs one after another, pair functions, a second pass."""
     bins, pairs = _bins_of_first_pass(fit), fit.pairs
-    features = fit.features(min(2 * FINER * bins, FINE), HISTOGRAMS)
+    features = fit.features(min(2 * FINER * bins, FINE[0]), HISTOGRAMS, FINE[_size_of_each(fit) > MANY_ROWS])
     ends = tuple((feature.place, *feature.bulk) for feature in features if feature.bins > 2)
     models = replace(lines(fit), features=features, ends=ends)
     steps: list[tuple[int, ...]] = [(place,) for place in range(len(models.features))]
@@ -236,8 +237,11 @@ def learnt(fit: Fit) -> Models:
 
 
 def _bins_of_first_pass(fit: Fit) -> int:
-    size = fit.size * math.sqrt(3 / (len(fit.design.names) - FIRST))
-    return next((number for end, number in BINS if size < end), FINE)
+    return next((number for end, number in BINS if _size_of_each(fit) < end), BINS[-1][1])
+
+
+def _size_of_each(fit: Fit) -> float:
+    return fit.size * math.sqrt(3 / (len(fit.design.names) - FIRST))
 
 
 def _side_of_grids(fit: Fit) -> int:

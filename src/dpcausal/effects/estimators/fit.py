@@ -151,14 +151,14 @@ class Fit:
         noisy = gaussian(Query(answer, claim, label), self.budget, loss)
         return np.asarray(noisy, dtype=np.float64) / GRID, gaussian_scale(float(claim.bound), loss) / GRID
 
-    def features(self, bins: int, share: Fraction) -> tuple[Feature, ...]:
-        """Return the confounders in bins of about equal counts, by noisy histograms of the numbers."""
+    def features(self, bins: int, share: Fraction, fine: int = FINE[0]) -> tuple[Feature, ...]:
+        """Return the confounders in bins of about equal counts, by noisy histograms of the numbers in ``fine`` cells."""
         numbers, names, features = self.design.numbers, self.moments.names, dict[int, Feature]()
         ends = [self._range(place) for place in numbers]
 
         def kernel(unit: Reals, rows: Rows) -> Integers:
-            cells = [fine_cells(unit[:, place], *end) for place, end in zip(numbers, ends, strict=True)]
-            return histograms(np.stack(cells, axis=1), FINE, rows.masses(GRID))
+            cells = [fine_cells(unit[:, place], *end, fine) for place, end in zip(numbers, ends, strict=True)]
+            return histograms(np.stack(cells, axis=1), fine, rows.masses(GRID))
 
         if numbers:
             claim = histograms_sensitivity(len(numbers))
@@ -166,11 +166,11 @@ class Fit:
             for place, counts, (low, width) in zip(numbers, noisy, ends, strict=True):
                 full = density(counts, noise, self.count)
                 features[place] = Feature(place, low, width, quantile_bins(full, bins), bins, full)
-        halves = (np.arange(FINE) >= FINE // 2).astype(np.int64)
+        halves = (np.arange(fine) >= fine // 2).astype(np.int64)
         for place, name in list(enumerate(self.design.names))[FIRST:]:
             mean = self.moments.mean(names.index(name)) if name in names else 0.0
             mean = float(np.clip(mean, 0.02, 0.98))
-            full = self.count * np.where(halves, mean, 1 - mean) * 2 / FINE
+            full = self.count * np.where(halves, mean, 1 - mean) * 2 / fine
             features.setdefault(place, Feature(place, -1.0, 2.0, halves, 2, full))
         return tuple(features[place] for place in range(FIRST, len(self.design.names)))
 

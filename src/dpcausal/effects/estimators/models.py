@@ -15,8 +15,8 @@ from dpcausal.effects.estimators.residual_sums import haar, haar_levels, inverse
 
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-FINE = 256
-"""Equal cells of a column, of which its bins are made."""
+FINE = 256, 2048
+"""Equal cells of a column, of which its bins are made: with few rows for the noise, and with many."""
 OF_TREATMENT, OF_OUTCOME = 0.8, 2.2
 """Residuals of treatment are at most so large; those of the outcome are cut at so many of their spreads."""
 MOST_FROM_MEAN = 2.5
@@ -59,12 +59,12 @@ class Feature:
     def bulk(self) -> tuple[float, float]:
         """Where lines end: beyond ``FAR`` of the counts, by so many times as far as those are from ``NEAR``."""
         places = (np.cumsum(self.density) - self.density / 2) / self.density.sum()
-        far, near = (np.interp([share, 1 - share], places, np.arange(FINE) + 0.5) for share in (FAR, NEAR))
-        low, high = self.low + (far + BEYOND * (far - near)) / FINE * self.width
+        far, near = (np.interp([share, 1 - share], places, np.arange(len(places)) + 0.5) for share in (FAR, NEAR))
+        low, high = self.low + (far + BEYOND * (far - near)) / len(places) * self.width
         return float(low), float(high)
 
     def fine(self, unit: Reals) -> Integers:
-        return fine_cells(unit[:, self.place], self.low, self.width)
+        return fine_cells(unit[:, self.place], self.low, self.width, len(self.cells))
 
     def codes(self, unit: Reals, bins: int) -> Integers:
         """Return the bin of each row, of ``bins`` that are as many times as wide."""
@@ -83,18 +83,18 @@ class Feature:
         full = np.flatnonzero(counts)
         if len(full) < MANY:
             return values[cells]
-        places = np.bincount(cells, self.density * np.arange(FINE), size)[full] / counts[full]
+        places = np.bincount(cells, self.density * np.arange(len(cells)), size)[full] / counts[full]
         rises = np.diff(values[full]) / np.diff(places)
         left, right = np.append(0.0, rises), np.append(rises, 0.0)
         slopes, centres = np.zeros(size), np.zeros(size)
         least = np.minimum(2 * np.minimum(np.abs(left), np.abs(right)), np.abs(left + right) / 2)
         slopes[full] = np.where(left * right > 0, np.sign(left) * least, 0.0)
         centres[full] = places
-        return values[cells] + slopes[cells] * (np.arange(FINE) - centres[cells])
+        return values[cells] + slopes[cells] * (np.arange(len(cells)) - centres[cells])
 
 
-def fine_cells(column: Reals, low: float, width: float) -> Integers:
-    cells: Integers = np.clip(np.floor((column - low) / width * FINE), 0, FINE - 1).astype(np.int64)
+def fine_cells(column: Reals, low: float, width: float, number: int) -> Integers:
+    cells: Integers = np.clip(np.floor((column - low) / width * number), 0, number - 1).astype(np.int64)
     return cells
 
 
