@@ -152,7 +152,7 @@ class Fit:
         return np.asarray(noisy, dtype=np.float64) / GRID, gaussian_scale(float(claim.bound), loss) / GRID
 
     def features(self, bins: int, share: Fraction, fine: int = FINE[0]) -> tuple[Feature, ...]:
-        """Return the confounders in bins of about equal counts, by noisy histograms of the numbers in ``fine`` cells."""
+        """Return the confounders in bins of about equal counts, by noisy histograms in ``fine`` cells."""
         numbers, names, features = self.design.numbers, self.moments.names, dict[int, Feature]()
         ends = [self._range(place) for place in numbers]
 
