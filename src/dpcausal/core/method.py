@@ -299,9 +299,15 @@ class TableQuestion(Question[Answer]):
             *(f"{name!r} counts within its bounds: what lies outside {one.ends[0]} to {one.ends[1]} counts as the bound"
               for name, one in numbers if isinstance(one, Bounded)),
             *([] if weight is None else [f"a weight above the largest, {weight[1]:g}, counts as {weight[1]:g}"]),
-            *(f"the rows are chosen by {name!r}, which the answer is about: what holds in them can differ from what "
-              "holds without that choice" for name in self.related if name in {one.name for one in table.inside}),
+            *self.selection_caveats,
         )  # fmt: skip
+
+    @property
+    def selection_caveats(self) -> tuple[str, ...]:
+        """What a subgroup means that is chosen by a column which the answer is about."""
+        chosen = {one.name for one in self.table.inside}
+        return tuple(f"the rows are chosen by {name!r}, which the answer is about: what holds in them can differ from "
+                     "what holds without that choice" for name in self.related if name in chosen)  # fmt: skip
 
     def read(self) -> Any:
         return self.table

@@ -147,7 +147,7 @@ class EffectQuestion(TableQuestion[Effect]):
         )  # fmt: skip
         few = effect.share_counted is not None and effect.share_counted < LEAST_COUNTED
         note = FEW_COUNT if few else effect.missing_text
-        return replace(effect, notes=(*effect.notes, *([note] if note else [])))
+        return replace(effect, notes=(*effect.notes, *self.selection_caveats, *([note] if note else [])))
 
     def _share_counted(self, release: Release | None) -> float | None:
         counted = None if release is None else release.records_counted

@@ -185,6 +185,7 @@ def test_records_at_the_cutoff_count_on_the_side_that_is_named(running: Any) -> 
     for cutoff, side in ((40, "left"), (40.5, "right"), (41, "right")):
         found = asked(columns, schema=schema, cutoff=cutoff, at_cutoff=side)
         assert abs(found.estimate + 6) < 1 and found.cutoff == cutoff and found.at_cutoff == side
+        assert any(f" {side} " in line for line in found.headline())
         again: Any = dpc.Release.from_json(found.release.to_json())
         assert again.discontinuity().to_dict() == found.to_dict()
     wrong = asked(columns, schema=schema, cutoff=40)

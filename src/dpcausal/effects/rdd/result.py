@@ -100,7 +100,8 @@ class Discontinuity(Result):
         lines = [f"{head}: {signed_text(self.estimate, self.interval)} ({ci_text(self.interval, self.coverage)})"]
         if self.bandwidth is not None:
             near = number_text(self.bandwidth)
-            lines.append(f"Records within {near} of the cutoff, {self.n:,} {self.guarantee.records} in all.")
+            lines.append(f"Records within {near} of the cutoff, those at it on the {self.at_cutoff} side; "
+                         f"{self.n:,} {self.guarantee.records} in all.")  # fmt: skip
         if self.share_moved is not None:
             lines.append(f"The share of treated jumps by {number_text(self.share_moved)}.")
         if self.density is not None:
