@@ -73,6 +73,13 @@ def test_a_refusal_reads_nothing_quotes_nothing_and_spends_nothing(
     assert "3141" not in str(raised.value) and not ledger.entries()
 
 
+def test_an_unknown_score_is_refused_without_privacy_too() -> None:
+    """Seen to fail: a method named beside it, and the exact answer of another score came in its place."""
+    for method in ("auto", "majority-vote"):
+        with pytest.raises(ParameterError, match="score"):
+            ask(table(dpc.Ledger.without_privacy()), loss=dpc.NoPrivacy(), score="igci", method=method)
+
+
 def test_an_option_in_the_call_names_the_object_that_takes_it() -> None:
     with pytest.raises(ParameterError, match=r"method=dpc.methods.Verdict\(blocks=3\)"):
         dpc.direction(table(dpc.Ledger.in_memory(dpc.PureDP(1))), "x", "y", loss=dpc.PureDP(1), blocks=3)

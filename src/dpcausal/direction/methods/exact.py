@@ -38,7 +38,7 @@ class Exact(DirectionMethod):
         most = LAPLACIAN.most_records
         if question.score == "hsic" and anm.half_sizes(question.n, TRAINING_SHARE)[1] > most:
             raise ParameterError(f"the hsic score takes at most {most} rows in a half without privacy")
-        return self
+        return super().plan(question, loss)
 
     def release(self, run: Run[Pair]) -> Released:
         score, rng = run.question.score, run.rng
