@@ -25,18 +25,21 @@ Integers = NDArray[np.int64]
 IDS = ("private", "public")
 """What ``ids=`` takes."""
 
+GROUPS = 1024
+"""So many groups have the clusters of rows: by a public hash."""
+
 MOST_ROWS = 2**20
 """Rows of one person that count in a sum, those of least hash: a float sum of that many stays exact enough."""
 
 _FITS = {Kind.TEXT, Kind.INTEGER, Kind.OBJECT, Kind.FIELD}
 
 
-def check_id(name: str, declared: Declared, ids: str) -> None:
+def check_id(name: str, declared: Declared, ids: str, named: str = "person") -> None:
     if ids not in IDS:
         raise ParameterError(f"ids must be one of {', '.join(IDS)}")
     if declared.kind not in _FITS:
         raise SchemaError(
-            f"column {name!r}: a person is named by a text or a whole number, but its declared type is "
+            f"column {name!r}: a {named} is named by a text or a whole number, but its declared type is "
             f"{declared.dtype} ({declared.kind.value}); convert it, in pandas to 'Int64'"
         )
 
@@ -147,6 +150,25 @@ def many(source: Source, name: str) -> int:
 def texts_of(collected: Collected, name: str, fields: bool) -> list[str | None]:
     """Return the ids of a column, ``None`` for what names nobody."""
     return [_id_text(value, fields) for chunk in collected.objects(name) for value in chunk]
+
+
+def groups_of(collected: Collected, name: str, fields: bool) -> Integers:
+    """Return the group of each row by a public hash of its cluster's name; rows without a name are one cluster."""
+    known: dict[object, int] = {}
+
+    def group(value: object) -> int:
+        if (text := _id_text(value, fields)) not in known:
+            known[text] = hash_of_text(text or "", "cluster") % GROUPS
+        return known[text]
+
+    if (integers := collected.integers(name)) is not None:
+        numbers, places = np.unique(integers, return_inverse=True)
+        return np.array([*map(group, numbers.tolist())], dtype=np.int64)[places]
+    if (coded := collected.distinct(name)) is not None:
+        places, distinct = coded
+        return np.array([*map(group, distinct), group(None)], dtype=np.int64)[places]
+    values = (value for chunk in collected.objects(name) for value in chunk)
+    return np.fromiter(map(group, values), np.int64, len(collected))
 
 
 def _id_text(value: object, fields: bool) -> str | None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.coding import cleaned_column
-from dpcausal.data.persons import Persons
+from dpcausal.data.persons import Persons, groups_of
 from dpcausal.data.schema import Bounded, Column, Levels, Schema
 from dpcausal.data.source import Collected, Kind, Source, guarded_read
 from dpcausal.data.sources.fingerprint import was_modified
@@ -45,7 +45,8 @@ class Rows:
     pair only.  ``values``: numbers in [lower, upper] or codes of levels, the substitute where one is missing;
     ``present``: where it is not; ``included``: whether the record has all of the columns; ``keys``: of persons whose
     ids are private, by which blocks are assigned and not by position; ``weights``: what part of its unit a record is,
-    those of a unit at most 1 in all, ``None`` where each is one; ``owners``: whose each is, counted from 0.
+    those of a unit at most 1 in all, ``None`` where each is one; ``owners``: whose each is, counted from 0; ``groups``:
+    those of clusters, where clusters were named.
     """
 
     values: dict[str, NDArray[Any]]
@@ -54,6 +55,7 @@ class Rows:
     keys: NDArray[np.int64] | None = None
     weights: NDArray[np.float64] | None = None
     owners: NDArray[np.int64] | None = None
+    groups: NDArray[np.int64] | None = None
 
     @property
     def n(self) -> int:
@@ -83,16 +85,16 @@ class Rows:
 
     def by_value(self, persons: Persons) -> tuple[Rows, Persons]:
         """Return rows that come in no order, and whose they are, by their values: nobody moves another's own rows."""
-        weights = [] if self.weights is None else [self.weights]
-        order = np.lexsort([self.included, *self.values.values(), *self.present.values(), *weights])
+        more = [one for one in (self.weights, self.groups) if one is not None]
+        order = np.lexsort([self.included, *self.values.values(), *self.present.values(), *more])
         return self.at(order), replace(persons, codes=persons.codes[order])
 
     def at(self, places: NDArray[np.int64]) -> Rows:
         values = {name: column[places] for name, column in self.values.items()}
         present = {name: mask[places] for name, mask in self.present.items()}
-        return Rows(
-            values, self.included[places], present, weights=None if self.weights is None else self.weights[places]
-        )
+        weights = None if self.weights is None else self.weights[places]
+        groups = None if self.groups is None else self.groups[places]
+        return Rows(values, self.included[places], present, weights=weights, groups=groups)
 
     def included_by(self, names: Iterable[str]) -> NDArray[np.bool_]:
         return _all_masks((self.present[name] for name in names), self.n)
@@ -104,8 +106,10 @@ class Rows:
             for what in ("values", "present")
         )
         weights = [one.weights for one in several if one.weights is not None]
+        groups = [one.groups for one in several if one.groups is not None]
         mask = np.concatenate([one.included for one in several])
-        return cls(values, mask, present, weights=np.concatenate(weights) if weights else None)
+        return cls(values, mask, present, weights=np.concatenate(weights) if weights else None,
+                   groups=np.concatenate(groups) if groups else None)  # fmt: skip
 
     @classmethod
     def of(
@@ -158,6 +162,7 @@ class TableSpec(Uncopyable):
     weight: tuple[str, Bounded] | None
     inside: tuple[Predicate, ...] = ()
     share: float = 1.0
+    cluster: str | None = None
 
     @property
     def unit(self) -> Unit:
@@ -180,8 +185,8 @@ class TableSpec(Uncopyable):
 
     def needed(self, names: Iterable[str]) -> tuple[str, ...]:
         weight = () if self.weight is None else (self.weight[0],)
-        person = () if self.person is None else (self.person,)
-        return tuple(dict.fromkeys((*names, *(one.name for one in self.inside), *weight, *person)))
+        others = (one for one in (self.person, self.cluster) if one is not None)
+        return tuple(dict.fromkeys((*names, *(one.name for one in self.inside), *weight, *others)))
 
     def read(self, names: tuple[str, ...], parts: bool) -> Rows | None:
         """Bring records into memory, with ``parts`` all rows of persons; ``None`` if others than those counted."""
@@ -217,14 +222,16 @@ class Reading:
     inside: tuple[Predicate, ...]
     missing: str
     weight: tuple[str, Bounded] | None
+    cluster: str | None = None
 
     @classmethod
     def of(cls, table: TableSpec, names: tuple[str, ...]) -> Reading:
         both = dict.fromkeys([*names, *(one.name for one in table.inside)])
-        read = both if table.weight is None else [*both, table.weight[0]]
+        weight = () if table.weight is None else (table.weight[0],)
+        read = (*both, *weight, *(() if table.cluster is None else (table.cluster,)))
         fields = frozenset(name for name in read if table.source.declared(name).kind is Kind.FIELD)
         columns = {name: table.schema[name] for name in both}
-        return cls(names, columns, fields, table.inside, table.missing, table.weight)
+        return cls(names, columns, fields, table.inside, table.missing, table.weight, table.cluster)
 
     def none(self) -> Rows:
         values = {
@@ -232,11 +239,13 @@ class Reading:
             for name in self.names
         }
         nowhere = np.empty(0, dtype=np.bool_)
-        return Rows(values, nowhere, dict.fromkeys(values, nowhere), np.empty(0, dtype=np.int64))
+        none = np.empty(0, dtype=np.int64)
+        return Rows(values, nowhere, dict.fromkeys(values, nowhere), none, groups=none)
 
     @property
     def needed(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys([*self.columns, *([] if self.weight is None else [self.weight[0]])]))
+        weight = None if self.weight is None else self.weight[0]
+        return tuple(dict.fromkeys([*self.columns, *(one for one in (weight, self.cluster) if one is not None)]))
 
     def rows(self, collected: Collected) -> Rows:
         """Return the records of the rows collected, each from its own row alone."""
@@ -248,6 +257,8 @@ class Reading:
         for one in self.inside:
             inside &= one.holds(*both[one.name])
         rows = Rows.of({name: both[name] for name in self.names}, inside, self.missing)
+        if self.cluster is not None:
+            rows = replace(rows, groups=groups_of(collected, self.cluster, self.cluster in self.fields))
         if self.weight is None:
             return rows
         name, column = self.weight

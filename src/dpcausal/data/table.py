@@ -200,6 +200,7 @@ class Table(Frozen):
         declared: dict[str, Any] = {"table": spec.name} if spec.name else {}
         declared |= {} if spec.person is None else {"person": spec.person, "ids": spec.ids}
         declared |= {} if spec.max_rows_per_person is None else {"max_rows_per_person": spec.max_rows_per_person}
+        declared |= {} if spec.cluster is None else {"cluster": spec.cluster}
         declared |= {} if spec.weight is None else {"weight": [spec.weight[0], spec.weight[1].upper]}
         return declared | ({"where": [str(one) for one in spec.inside]} if spec.inside else {})
 
@@ -246,6 +247,18 @@ class Table(Frozen):
         check_some((*self._spec.inside, added))
         share = self._spec.share if share is None else float(share)
         return self.with_spec(replace(self._spec, inside=(*self._spec.inside, added), share=share))
+
+    def clustered_by(self, name: object) -> Table:
+        """Return the table whose rows also have the group of their cluster: nothing is read or paid.
+
+        ``name`` is a column of texts or whole numbers, which need not be in the schema.
+        """
+        source = self._spec.source
+        if not isinstance(name, str) or name not in source.names:
+            raise ParameterError("cluster must be the name of a column of the frame", argument="cluster", rule="column")
+        check_id(check_name(name), source.declared(name), "private", "cluster")
+        source.evaluate((name,))
+        return self.with_spec(replace(self._spec, cluster=name))
 
     @property
     def inside(self) -> tuple[Predicate, ...]:

@@ -24,6 +24,7 @@ def effect(
     loss: Loss,
     estimand: str = "ate",
     groups: str | None = None,
+    cluster: str | None = None,
     treated: object = None,
     control: object = None,
     event: object = None,
@@ -52,6 +53,10 @@ def effect(
         ``"ate"``, everybody's mean effect, or ``"att"``, that of the treated.
     groups : str, optional
         A column of levels; the effect is also estimated for each, and adjusted for it.
+    cluster : str, optional
+        A column of texts or whole numbers that names each row's clinic, village or household: the interval is then for
+        independent clusters instead of rows, and ``clusters`` says about how many there are.  It need not be in the
+        schema.  The loss still protects a row, or person.  For everybody's mean effect.
     treated, control : level, optional
         The levels to compare; of two levels the second is the treated one.
     event : level, optional
@@ -89,8 +94,8 @@ def effect(
 
     Notes
     -----
-    *Guarantee*: the loss, under replace-one for every row, or person; claims corner-counts, ellipse-moments.  That the
-    effect is causal needs that ``adjust`` holds every common cause; privacy does not need it.
+    *Guarantee*: the loss, under replace-one for every row, or person; claims corner-counts, ellipse-moments,
+    group-layers.  That the effect is causal needs that ``adjust`` holds every common cause; privacy does not need it.
     *Source*: this library.
 
     Examples
@@ -108,7 +113,9 @@ def effect(
     >>> abs(found.estimate - 0.1) < 0.05
     True
     """
-    question = EffectQuestion.of(table, treatment, outcome, adjust, groups, estimand, treated, control, coverage, event)
+    question = EffectQuestion.of(
+        table, treatment, outcome, adjust, groups, estimand, treated, control, coverage, event, cluster
+    )
     way = method_of(method, question, loss)
     public.reject_misplaced_options(misplaced, way, METHODS, effect)
     return question, way

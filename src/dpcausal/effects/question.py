@@ -17,8 +17,9 @@ from dpcausal.data.subgroups.predicate import check_varies, codes_left
 from dpcausal.data.table import Table
 from dpcausal.effects.cells.corner_counts import Value, arms_of, level_text, levels_of, value_of
 from dpcausal.effects.result import Effect
-from dpcausal.errors import ParameterError
+from dpcausal.errors import ParameterError, Setting
 from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.releases.release import Release
@@ -26,7 +27,10 @@ from dpcausal.releases.release import Release
 LEAST_ROWS = 20
 INDEPENDENT = (
     "assumes independent {}: where treatment or outcomes are clustered (clinics, households), the interval is too "
-    "narrow; set person= to the cluster"
+    "narrow; name them by cluster="
+)
+CLUSTERED = (
+    "assumes independent clusters of {!r}: about as many as the result says, and as the treatment differs among them"
 )
 COMPLETE = (
     "records with a missing value are left out: where outcomes are missing more often in some strata, the estimate is "
@@ -58,7 +62,7 @@ class EffectQuestion(TableQuestion[Effect]):
     @classmethod
     def of(
         cls, table: Any, treatment: Any, outcome: Any, adjust: Any, groups: Any, estimand: Any, treated: Any,
-        control: Any, coverage: Any, event: Any = None,
+        control: Any, coverage: Any, event: Any = None, cluster: Any = None,
     ) -> EffectQuestion:  # fmt: skip
         public.check_table(table, persons=True, weights=True)
         adjusted = public.names("adjust", adjust)
@@ -70,6 +74,9 @@ class EffectQuestion(TableQuestion[Effect]):
         if table.n < LEAST_ROWS:
             raise ParameterError(f"an effect needs at least {LEAST_ROWS} rows, the table has {table.n}")
         table = counting_event(table, outcome, event)
+        if cluster is not None:
+            table = table.clustered_by(cluster)
+            check_clustered(cluster, (treatment, outcome), estimand, groups)
         value_of(outcome, table.schema.column(outcome))
         check_varies(table.inside, outcome, table.schema.column(outcome))
         if all(level is None or level_text(level, ("0", "1")) for level in (treated, control)):
@@ -97,6 +104,18 @@ class EffectQuestion(TableQuestion[Effect]):
         return None if isinstance(column, Bounded) else str(column.labels[1])
 
     @property
+<<<<<<< HEAD
+=======
+    def cluster(self) -> str | None:
+        """The column that names clusters, of which the interval is."""
+        return self.table.spec.cluster
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        return (*super().caveats, *((COMPLETE,) if self.drops_missing else ()))
+
+    @property
+>>>>>>> 059f642d (Inference by clusters of an effect: one release of layers of score sums)
     def outcomes(self) -> tuple[str, ...]:
         return (self.outcome,)
 
@@ -137,7 +156,8 @@ class EffectQuestion(TableQuestion[Effect]):
 
     def report(self, planned: PlannedCall[Any], released: Effect, allotment: CallBudget, seed: int | None) -> Effect:
         adjusted = (BEFORE,) if self.adjust else ()
-        caveats = (*planned.caveats, *adjusted, independence_caveat(self.unit))
+        independent = independence_caveat(self.unit) if self.cluster is None else CLUSTERED.format(self.cluster)
+        caveats = (*planned.caveats, *adjusted, independent)
         guarantee = self.guarantee(planned, allotment, caveats)
         release = None if released.release is None else released.release.under(guarantee)
         effect = replace(
@@ -154,6 +174,17 @@ class EffectQuestion(TableQuestion[Effect]):
         if counted is None or self.table.weighed or self.table.inside:
             return None
         return min(max(counted / self.n, 0.0), 1.0)
+
+
+def check_clustered(cluster: Any, others: tuple[str, ...], estimand: str = "ate", groups: str | None = None) -> None:
+    if cluster in others:
+        text = "cluster must be another column than treatment and outcome"
+        raise ParameterError(text, argument="cluster", rule="same")
+    if groups is not None or estimand == "att":
+        raise ParameterError(
+            "the interval by clusters is of everybody's mean effect: leave out groups, with estimand 'ate'",
+            argument="cluster", rule="everybody",
+        )  # fmt: skip
 
 
 def _check_arms(table: Table, treatment: str, treated: Any, control: Any) -> list[object]:
@@ -194,8 +225,18 @@ class EffectMethod(Method[EffectQuestion]):
     allows_private_ids: ClassVar[bool] = True
     is_trial: ClassVar[bool] = False
     """Whether its options say who is in which arm."""
+    supports_clusters: ClassVar[bool] = False
+    """Whether it has an interval by clusters."""
     assumptions: ClassVar[tuple[tuple[str, Any], ...]] = ()
     """Options with the value that states what no data of such a size can show, and that an interval may need."""
+
+    def charge(self, loss: Loss, question: EffectQuestion) -> tuple[Any, str]:
+        if question.cluster is not None and not self.supports_clusters:
+            raise ParameterError(
+                f"method {self.name!r} has no interval by clusters", argument="method", rule="clusters",
+                hint=("use ", Setting("method", "auto"), ", or set person= of the table to the cluster"),
+            )  # fmt: skip
+        return super().charge(loss, question)
 
     def simulated_design(self, n: int, strata: int, share: float, rng: PublicGenerator) -> SimulatedDesign:
         """Return n simulated records as this method supposes them to be assigned: a share of them by a coin."""

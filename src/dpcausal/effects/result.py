@@ -144,6 +144,10 @@ class Effect(Result):
         and where it was not released.
     fit_check : FitCheck or None
         Of method ``"boosted-aipw"``: whether its models fit.
+    cluster : str
+        The column whose clusters error and interval are by; empty: by rows, or persons.
+    clusters : float or None
+        About how many clusters of one size would vary as much: noisy, fewer where their sizes or effects differ.
     """
 
     treatment: str
@@ -181,6 +185,8 @@ class Effect(Result):
     population: str = "complete"
     share_counted: float | None = None
     fit_check: FitCheck | None = None
+    cluster: str = ""
+    clusters: float | None = None
 
     @property
     def measured(self) -> str:
@@ -223,6 +229,8 @@ class Effect(Result):
         errors = "" if self.standard_error is None else f"Standard error {number_text(self.standard_error)}"
         noise = "" if self.noise_error is None else f" (privacy noise {number_text(self.noise_error)}, squares add up)"
         lines.append(f"{errors}{noise}{'. ' if errors else ''}Adjusted for {self.adjusted_text} ({self.method}).")
+        if self.cluster and self.clusters is not None:
+            lines.append(f"Inference by {self.cluster} (about {self.clusters:.0f} clusters).")
         return [*lines, *self.sensitivity()]
 
     @property

@@ -25,6 +25,7 @@ from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts_sensitivity, functionals, levels_of
+from dpcausal.effects.clusters import ClusteredScores, group_sums, shared
 from dpcausal.effects.estimators.design import (
     FIRST,
     MOST_TIMES,
@@ -122,6 +123,7 @@ class Aipw(SumsOverRows, EffectMethod):
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("scale-histograms", "ellipse-moments", "corner-counts", "gaussian")
     assumptions: ClassVar[tuple[tuple[str, Any], ...]] = (("light_tails", True),)
+    supports_clusters: ClassVar[bool] = True
     light_tails: bool = False
     lines_only: bool = False
 
@@ -133,7 +135,7 @@ class Aipw(SumsOverRows, EffectMethod):
         d, n = len(checked_design(self.name, question).names), question.n
         if loss.exact:
             return self
-        rho = affordable_zcdp(loss)
+        rho, _ = shared(affordable_zcdp(loss), question.cluster is not None)
         check_noise(loss, d, n, rho.part(WITH_CHECK), float(CORNERS.bound), rho.part(FEWER))
         most = rho.part(MOMENTS[-1])
         signal = predicted_signal(d, n, most)
@@ -148,11 +150,14 @@ class Aipw(SumsOverRows, EffectMethod):
         return self
 
     def proofs_of(self, question: EffectQuestion, loss: ApproxDP | ZCDP) -> tuple[str, ...]:
-        shares = self._shares(question, affordable_zcdp(loss))
-        return self.proofs + check_claims(shares.design) * (shares.check > 0)
+        rho, _ = shared(affordable_zcdp(loss), question.cluster is not None)
+        shares = self._shares(question, rho)
+        layers = ("group-layers",) if question.cluster else ()
+        return self.proofs + check_claims(shares.design) * (shares.check > 0) + layers
 
     def caveats(self, question: EffectQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> tuple[str, ...]:
-        rho, n = None if isinstance(loss, NoPrivacy) else affordable_zcdp(loss), question.n
+        whole, n = None if isinstance(loss, NoPrivacy) else affordable_zcdp(loss), question.n
+        rho, _ = shared(whole, question.cluster is not None)
         shares = self._shares(question, rho)
         bent = shares.pairs
         terms_text = " and its squares" * (len(bent) > 0) + " and products" * any(i != j for i, j in bent)
@@ -183,7 +188,8 @@ class Aipw(SumsOverRows, EffectMethod):
         return (shares.n < SEEN_FROM or wide > MOST_WIDE) and not self.light_tails
 
     def release(self, run: Run[EffectQuestion]) -> Effect:
-        question, rho = run.question, None if run.loss.exact else affordable_zcdp(run.loss)
+        question = run.question
+        rho, for_layers = shared(None if run.loss.exact else affordable_zcdp(run.loss), question.cluster is not None)
         shares = self._shares(question, rho)
         fit = Fit.of(question, shares.pairs, rho, shares.moments, LEAST_SIGNAL if rho else 1.0, run.budget)
         whole = fit.whole
@@ -195,7 +201,16 @@ class Aipw(SumsOverRows, EffectMethod):
         tally = tally.cut(far, deviations, self.light_tails or rho is None)
         noisy, _ = fit.release(rows.over(tally), CORNERS, "scores", shares.scores)
         blind = rho is not None and self._blind(shares, tally.farthest)
-        return _answer(question, fit, tally, noisy, deviations, blind, checked)
+        effect = _answer(question, fit, tally, noisy, deviations, blind, checked)
+        if question.cluster is None:
+            return effect
+        centre = lines.centre if effect.estimate is None else effect.estimate
+        scores = ClusteredScores.of(effect, fit.count, centre, lines.spread)
+        found = scores.variance(
+            lambda cut: rows.over(lambda unit, held: group_sums(cut(lines.scores(whole.raw(unit))[0]), held)),
+            fit.n, for_layers, fit.budget,
+        )  # fmt: skip
+        return scores.applied(effect, found, question.cluster)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.records import Rows
 from dpcausal.effects.cells.corner_counts import GRID
+from dpcausal.effects.clusters import ClusteredScores, group_sums, shared
 from dpcausal.effects.estimators.design import (
     FIRST,
     TREATMENT,
@@ -135,6 +136,7 @@ class BoostedAipw(SumsOverRows, EffectMethod):
     name: ClassVar[str] = "boosted-aipw"
     about: ClassVar[str] = "a doubly robust score with boosted models"
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
+    supports_clusters: ClassVar[bool] = True
 
     def plan(self, question: EffectQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> BoostedAipw:
         if question.estimand != "ate" or question.groups is not None:
@@ -144,7 +146,8 @@ class BoostedAipw(SumsOverRows, EffectMethod):
             raise ParameterError(f"method {self.name!r} needs a bounded column among adjust; use method 'stratified'")
         if loss.exact:
             return self
-        rho, d = affordable_zcdp(loss), len(design.names)
+        rho, _ = shared(affordable_zcdp(loss), question.cluster is not None)
+        d = len(design.names)
         check_noise(loss, d, n, rho.part(MOMENTS), GRID * math.sqrt(2 * d), rho.part(SQUARES))
         times = _shortfall(d, n, rho)
         if times > 1:
@@ -157,8 +160,9 @@ class BoostedAipw(SumsOverRows, EffectMethod):
 
     def proofs_of(self, question: EffectQuestion, loss: ApproxDP | ZCDP) -> tuple[str, ...]:
         several = ("pair-functions",) if Design.of(question).pairs else ()
+        layers = ("group-layers",) if question.cluster else ()
         return ("scale-histograms", "ellipse-moments", "histograms", "residual-sums", *several, "capped-squares",
-                "gaussian")  # fmt: skip
+                *layers, "gaussian")  # fmt: skip
 
     def caveats(self, question: EffectQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> tuple[str, ...]:
         return ("right if the outcome, or the probability of treatment, is a sum of functions of one confounder and "
@@ -167,9 +171,10 @@ class BoostedAipw(SumsOverRows, EffectMethod):
                 "estimate unseen: transform or combine such columns")  # fmt: skip
 
     def release(self, run: Run[EffectQuestion]) -> Effect:
-        question, rho = run.question, None if run.loss.exact else affordable_zcdp(run.loss)
+        question = run.question
+        rho, for_layers = shared(None if run.loss.exact else affordable_zcdp(run.loss), question.cluster is not None)
         pairs = terms_of(Design.of(question), question.n, rho)
-        return _estimate(question, Fit.of(question, pairs, rho, MOMENTS, LEAST_SIGNAL, run.budget))
+        return _estimate(question, Fit.of(question, pairs, rho, MOMENTS, LEAST_SIGNAL, run.budget), for_layers)
 
 
 def _shortfall(d: int, n: int, rho: ZCDP) -> float:
@@ -366,7 +371,7 @@ def _reason(fit: Fit, checked: Checked, score: MeanScore) -> str:
     return BENT if checked.rejected and checked.check.correction**2 < 4 * checked.null else ""
 
 
-def _estimate(question: EffectQuestion, fit: Fit) -> Effect:
+def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Effect:
     from scipy.special import ndtri
 
     models = learnt(fit)
@@ -381,8 +386,16 @@ def _estimate(question: EffectQuestion, fit: Fit) -> Effect:
     error = math.sqrt(own + checked.variance + left**2)
     reach, reason = float(ndtri(0.5 + question.coverage / 2)), _reason(fit, checked, score)
     ends = None if reason else (estimate - reach * error, estimate + reach * error)
-    return question.effect(
+    effect = question.effect(
         estimand="ate-winsorized", cut=score.cut, estimate=estimate, interval=ends, interval_reason=reason,
         standard_error=error, noise_error=math.hypot(score.noise, checked.check.error),
         **fit.effect_fields(estimate, ends, score.inside, models.whole_spread, checked),
     )  # fmt: skip
+    if question.cluster is None:
+        return effect
+    scores, columns = ClusteredScores(score.mean, score.spread, fit.count), fit.columns
+    found = scores.variance(
+        lambda cut: fit.rows.over(lambda unit, rows: group_sums(cut(models.scores(columns(unit), unit)[0]), rows)),
+        fit.n, for_layers, fit.budget,
+    )  # fmt: skip
+    return scores.applied(effect, found, question.cluster)

@@ -28,6 +28,7 @@ from dpcausal.releases.counts import geometric_variance
 
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 Cut = tuple[str, Bounded]
 
 SHARES = tuple(Fraction(percent, 100) for percent in (1, 2, 3, 4, 5, 6))
@@ -73,7 +74,7 @@ def check_parts(
     question: EffectQuestion, numbers: tuple[Cut, ...], cells: NoisyCells, loss: Paid, allotment: CallBudget
 ) -> PartBias:
     """Release how the sums of both residuals differ between the halves of parts, and return the bias this shows."""
-    strata, of_each = _Strata(question, numbers, cells), loss.part(Fraction(1, len(numbers)))
+    strata, of_each = Strata(question, numbers, cells), loss.part(Fraction(1, len(numbers)))
     names = (question.treatment, *question.strata, question.outcome)
     value = spread = 0.0
     for name, column in numbers:
@@ -92,7 +93,7 @@ def check_parts(
     return PartBias(value * width, math.sqrt(spread) * width)
 
 
-class _Strata:
+class Strata:
     """The probability of treatment and the mean outcomes by strata, and the residuals of records from them."""
 
     def __init__(self, question: EffectQuestion, numbers: tuple[Cut, ...], cells: NoisyCells) -> None:
@@ -112,15 +113,27 @@ class _Strata:
 
     def residuals(self, rows: Rows) -> Reals:
         """Return those of treatment and outcome, 0 of a record of no supported stratum or another arm."""
+        place, treated, counts, of_outcome = self._placed(rows)
+        both = np.column_stack([treated - self.probability[place], of_outcome / self.scale])
+        return np.asarray(both * counts[:, None])
+
+    def scores(self, rows: Rows, effect: float) -> Reals:
+        """Return how far each record's score is from an effect, in units of the range; its mean is the estimate."""
+        place, treated, counts, of_outcome = self._placed(rows)
+        chance = np.where(treated, self.probability[place], self.probability[place] - 1)
+        gaps = self.means[1] - self.means[0]
+        return np.asarray((gaps[place] - effect + of_outcome / np.where(counts, chance, 1.0)) * counts)
+
+    def _placed(self, rows: Rows) -> tuple[Integers, Mask, Mask, Reals]:
+        """Return each record's stratum, whether it is treated, whether it counts, and its outcome's residual."""
         place = np.zeros(rows.n, dtype=np.int64)
         for name, column in self.columns.items():
             codes = rows.values[name]
             place = place * size_of(column) + (bin_codes(codes, column) if isinstance(column, Bounded) else codes)
         control, treated = (rows.values[self.question.treatment] == code for code in self.question.pair)
         unit = np.clip((rows.values[self.question.outcome] - self.outcome.lower) / self.outcome.width, 0.0, 1.0)
-        of_outcome = (unit - self.means[treated.astype(np.int64), place]) / self.scale
-        both = np.column_stack([treated - self.probability[place], of_outcome])
-        return np.asarray(both * (self.supported[place] & (treated | control))[:, None])
+        residual = unit - self.means[treated.astype(np.int64), place]
+        return place, treated, self.supported[place] & (treated | control), residual
 
     def bias(self, name: str, noisy: Reals, noise: float) -> tuple[float, float]:
         """Return the sum of the products of both residuals' sums in the parts of a number, and its variance."""

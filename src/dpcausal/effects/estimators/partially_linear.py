@@ -7,14 +7,18 @@ it is a weighted mean, with weights e(x)(1 − e(x)) where the probability of tr
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.core.validate import check_choice
-from dpcausal.effects.estimators.design import FIRST, Design, checked_design, enough
+from dpcausal.effects.clusters import ClusteredScores, group_sums, shared
+from dpcausal.effects.estimators.design import FIRST, TREATMENT, Design, checked_design, enough
+from dpcausal.effects.estimators.scores import lines_of
 from dpcausal.effects.moments.adaptive import TAKEN, predicted_signal
 from dpcausal.effects.moments.api import SANDWICH_SHARE, check_rounds, release_sandwich, rows_for_step, times_as_wide
 from dpcausal.effects.moments.redundant import redundant_note, without_redundant
@@ -35,6 +39,7 @@ from dpcausal.effects.result import Effect
 from dpcausal.errors import InfeasibleError, ParameterError
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 
+Reals = npt.NDArray[np.float64]
 Paid = ApproxDP | ZCDP | NoPrivacy
 LEAST_PREDICTED, LEAST_RATIO = 1.25, 0.5
 """No answer where public numbers foresee less, or moments that were released stand nearer to their noise: above, the
@@ -83,7 +88,11 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("scale-histograms", "ellipse-moments", "gaussian")
     assumptions: ClassVar[tuple[tuple[str, Any], ...]] = tuple(("errors", stated) for stated in get_args(Errors))
+    supports_clusters: ClassVar[bool] = True
     errors: Errors | None = None
+
+    def proofs_of(self, question: EffectQuestion, loss: Paid) -> tuple[str, ...]:
+        return (*self.proofs, "group-layers") if question.cluster else self.proofs
 
     def plan(self, question: EffectQuestion, loss: Paid) -> PartiallyLinear:
         if self.errors is not None:
@@ -93,7 +102,7 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
         d, n = len(checked_design(self.name, question).names), question.n
         if isinstance(loss, NoPrivacy):
             return self
-        rho = affordable_zcdp(loss)
+        rho, _ = shared(affordable_zcdp(loss), question.cluster is not None)
         check_rounds(d, n, loss, *self._parts(d, n, rho), d)
         if _expected_signal_to_noise(d, n, rho) < LEAST_PREDICTED:
             rows, times = enough(
@@ -111,7 +120,7 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
         if isinstance(loss, NoPrivacy):
             return (right,)
         d, n = len(Design.of(question).names), question.n
-        rho = affordable_zcdp(loss)
+        rho, _ = shared(affordable_zcdp(loss), question.cluster is not None)
         caveats = [right, f"public numbers predict errors {times_as_wide(d, n, self._parts(d, n, rho)[0]):.2g} times "
                 "those without privacy"]  # fmt: skip
         if self.errors is None and (enough := rows_for_step(rho.part(SANDWICH_SHARE))) > n:
@@ -132,10 +141,11 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
     def release(self, run: Run[EffectQuestion]) -> Effect:
         question, design = run.question, Design.of(run.question)
         names, sources = design.names, tuple(dict.fromkeys(design.sources))
+        paid, for_layers = shared(affordable_zcdp(run.loss), question.cluster is not None)
         if run.loss.exact:
             rho, own = None, None if self._homoscedastic else run.loss
         else:
-            rho, own = self._parts(len(names), question.n, affordable_zcdp(run.loss))
+            rho, own = self._parts(len(names), question.n, paid)
         moments, rows = JointMoments.of_table(
             question.table, sources, names, design.ranges, design.units, rho, run.budget
         )
@@ -145,7 +155,24 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
             seen = rows.with_terms(lambda unit: unit[:, places])
             of = (moments.names[0], moments.names[1:])
             moments = replace(moments, sandwich=release_sandwich(moments, of, seen, run.budget, own))
-        return self._effect(question, moments, gone)
+        effect = self._effect(question, moments, gone)
+        if question.cluster is None:
+            return effect
+        lines, (outcome, treatment, *others) = lines_of(moments, names), moments.names
+        chance = max(moments.residual(treatment, others), 1e-3)
+        spread = math.sqrt(moments.residual(outcome, moments.names[1:]) / chance)
+        scores = ClusteredScores.of(effect, min(moments.count, question.n), 0.0, spread)
+
+        def products(unit: Reals) -> Reals:
+            raw = design.raw(unit)
+            residual, probability = lines.residuals(raw)
+            return (raw[:, TREATMENT] - probability) * residual / chance
+
+        found = scores.variance(
+            lambda cut: rows.over(lambda unit, held: group_sums(cut(products(unit)), held)),
+            question.n, for_layers, run.budget,
+        )  # fmt: skip
+        return scores.applied(effect, found, question.cluster)
 
     def _effect(self, question: EffectQuestion, moments: JointMoments, gone: tuple[str, ...] = ()) -> Effect:
         outcome, treatment, *others = moments.names

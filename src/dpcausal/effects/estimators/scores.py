@@ -96,14 +96,17 @@ class Nuisances:
 
     def scores(self, raw: Reals) -> tuple[Reals, Mask]:
         """Return ψ, and whether the probability was cut, each row from itself alone, one column after another."""
-        a, m, e = raw[:, TREATMENT], np.full(len(raw), self.outcome[-1]), np.full(len(raw), self.treatment[-1])
+        a, (residual, e) = raw[:, TREATMENT], self.residuals(raw)
+        probability = np.clip(e, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+        return self.outcome[0] + residual * (a / probability - (1 - a) / (1 - probability)), probability != e
+
+    def residuals(self, raw: Reals) -> tuple[Reals, Reals]:
+        """Return the outcome less its line, and the treatment's line."""
+        m, e = np.full(len(raw), self.outcome[-1]), np.full(len(raw), self.treatment[-1])
         for place in range(FIRST, raw.shape[1]):
             m += self.outcome[place - 1] * raw[:, place]
             e += self.treatment[place - 2] * raw[:, place]
-        effect = self.outcome[0]
-        probability = np.clip(e, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
-        residual = raw[:, OUTCOME] - m - effect * a
-        return effect + residual * (a / probability - (1 - a) / (1 - probability)), probability != e
+        return raw[:, OUTCOME] - m - self.outcome[0] * raw[:, TREATMENT], e
 
 
 def lines_of(moments: JointMoments, names: Sequence[str]) -> Nuisances:

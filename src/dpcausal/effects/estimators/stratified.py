@@ -25,10 +25,11 @@ from dpcausal.effects.cells.api import (
 )
 from dpcausal.effects.cells.effect import standardized_effect
 from dpcausal.effects.cells.standardise import least_count
-from dpcausal.effects.estimators.part_check import check_parts, check_share
+from dpcausal.effects.clusters import ClusteredScores, group_sums, shared
+from dpcausal.effects.estimators.part_check import Strata, check_parts, check_share
 from dpcausal.effects.question import EffectMethod, EffectQuestion
 from dpcausal.effects.result import Effect
-from dpcausal.errors import InfeasibleError
+from dpcausal.errors import InfeasibleError, ParameterError
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, Loss, PureDP
 
@@ -67,16 +68,18 @@ class Stratified(SumsOverRows, EffectMethod):
     about: ClassVar[str] = "noisy sums by strata"
     losses: ClassVar[tuple[type[Loss], ...]] = (PureDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("corner-counts",)
+    supports_clusters: ClassVar[bool] = True
     population: str | None = None
 
     def plan(self, question: EffectQuestion, loss: Paid) -> Stratified:
         if self.population is not None:
             public.check_choice("population", self.population, ("complete", "observed"))
+        if question.cluster is not None and self._observed(question):
+            raise ParameterError("the interval by clusters is of complete records: leave out population")
         sums_of(question)  # refuses more cells than are released
-        deviation = _deviation(question, loss)
+        deviation = _deviation(question, self._own(question, loss))
         if self._observed(question):
-            counted = math.sqrt(cell_variance(1, loss.part(OBSERVED)))
-            deviation = max(_deviation(question, self._own(question, loss)), counted)
+            deviation = max(deviation, math.sqrt(cell_variance(1, loss.part(OBSERVED))))
         least, mean = least_count(deviation), question.n / question.cells
         if mean < least and not loss.exact:
             raise InfeasibleError(
@@ -88,7 +91,8 @@ class Stratified(SumsOverRows, EffectMethod):
         return self
 
     def proofs_of(self, question: EffectQuestion, loss: Paid) -> tuple[str, ...]:
-        return (*self.proofs, "residual-sums") if _cut_at_will(question) else self.proofs
+        numbers = ("residual-sums",) if _cut_at_will(question) else ()
+        return (*self.proofs, *numbers, *(("group-layers",) if question.cluster else ()))
 
     def caveats(self, question: EffectQuestion, loss: Paid) -> tuple[str, ...]:
         numbers, loss = _cut_at_will(question), self._own(question, loss)
@@ -114,13 +118,25 @@ class Stratified(SumsOverRows, EffectMethod):
         effect = standardized_effect(cells, **question.options, least_left=0.0 if bias is None else bias.allowance)
         if finer and bias is None and UNCHECKED not in self.caveats(question, run.loss):  # too many parts were learnt
             effect = replace(effect, notes=(*effect.notes, UNCHECKED))
-        return replace(effect, release=cells)
+        effect = replace(effect, release=cells)
+        return effect if question.cluster is None else self._clustered(run, effect, Strata(question, finer, cells))
+
+    def _clustered(self, run: Run[EffectQuestion], effect: Effect, strata: Strata) -> Effect:
+        question, width = run.question, strata.outcome.width
+        middle = 0.0 if effect.estimate is None else effect.estimate / width
+        scores = ClusteredScores.of(effect, strata.count, 0.0, width)
+        records = question.table.records((question.treatment, *question.strata, question.outcome), parts=True)
+        found = scores.variance(
+            lambda cut: records.sum(lambda rows: group_sums(cut(strata.scores(rows, middle) * width), rows)),
+            question.n, shared(run.loss, True)[1], run.budget,
+        )  # fmt: skip
+        return scores.applied(effect, found, question.cluster)
 
     def _observed(self, question: EffectQuestion) -> bool:
         return self.population == "observed" and question.drops_missing
 
     def _own(self, question: EffectQuestion, loss: Paid) -> Paid:
-        return loss.part(1 - OBSERVED) if self._observed(question) else loss
+        return loss.part(1 - OBSERVED) if self._observed(question) else shared(loss, question.cluster is not None)[0]
 
 
 def sums_of(question: EffectQuestion, finer: tuple[tuple[str, Bounded], ...] = ()) -> CellSums:

@@ -1,0 +1,211 @@
+"""Inference by clusters: how much sums of scores by clusters vary, from one release whatever the number of clusters.
+
+Clusters are in public groups by a hash of their names.  Of the sizes |S| of the groups' score sums, layers between
+public ends are released: how much of them lies there.  A replaced row moves all layers together by what it moves two
+groups.  Their weighted sum is Σ S², the variance of the sum of all scores if clusters are independent.
+
+Proofs: ``clusters.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.data.persons import GROUPS
+from dpcausal.data.records import Rows
+from dpcausal.effects.cells.corner_counts import GRID
+from dpcausal.effects.cells.effect import robustness_limit
+from dpcausal.effects.result import Effect
+from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.loss import ZCDP, NoPrivacy, PureDP
+from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
+from dpcausal.releases.counts import geometric_variance
+
+Reals = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Paid = PureDP | ZCDP | NoPrivacy | None
+SHARE = Fraction(1, 10)
+"""Of the loss, for the layers."""
+SPREADS = 3.0
+"""Scores are cut at so many of their spreads."""
+FIRST, MOST_LAYERS = 2.0**-4, 40
+"""The end of the first layer, in cut scores; each next end is twice as far."""
+CLEAR, FARTHER, MORE = 4.0, 3.0, 4
+"""Layers are summed up to where their variance stands out most from its noise, or that of independent rows does; then,
+at most so many more, to that many times Σ S² / Σ |S|; and farther while the noise is little.  Further ones count where
+the variance is so many deviations of the noise."""
+LITTLE = 0.1
+LEAST_GROUPS = 8.0
+"""No interval where fewer groups of one size would vary so much."""
+FEW = "about {:.0f} clusters vary as much as these, too few for an interval"
+
+
+def group_sums(scores: Reals, rows: Rows) -> Integers:
+    """Return the sums of scores of [−1, 1] by the groups of their rows' clusters, in units of 1 / ``GRID``: exact."""
+    groups = np.zeros(rows.n, dtype=np.int64) if rows.groups is None else rows.groups
+    whole = np.rint(np.clip(np.nan_to_num(scores, nan=0.0), -1.0, 1.0) * rows.masses(GRID))
+    return np.bincount(groups, whole, GROUPS).astype(np.int64)
+
+
+def ends_of_layers(n: int) -> Integers:
+    """Return where layers end, up to the largest sum of n scores, in units of 1 / ``GRID``."""
+    last = min(max(math.ceil(math.log2(n / FIRST)), 1), MOST_LAYERS)
+    return np.array([0, *(int(FIRST * GRID) << place for place in range(last + 1))], dtype=np.int64)
+
+
+def group_layers(sums: Integers, ends: Integers) -> Integers:
+    """Return how much of the sums' sizes lies between each two ends: Σ_g clip(|S_g| − e_j, 0, e_{j+1} − e_j).
+
+    *Guarantee*: ``group_layers_sensitivity(norm)``.
+    """
+    layers: Integers = np.clip(np.abs(sums)[:, None] - ends[:-1], 0, np.diff(ends)).sum(axis=0)
+    return layers
+
+
+def group_layers_sensitivity(norm: Norm = Norm.L2) -> Sensitivity:
+    """Return the sensitivity of ``group_layers``, 2 · ``GRID`` in l1 and in l2, whatever the groups and layers.
+
+    Examples
+    --------
+    >>> group_layers_sensitivity().bound / GRID
+    2.0
+    """
+    return Sensitivity(2 * GRID, norm, Relation.REPLACE_ONE, "group-layers", symmetric=True)
+
+
+def shared(loss: Any, clustered: bool) -> tuple[Any, Any]:
+    """Return what a loss leaves for the estimate, and what the layers have."""
+    return (loss.part(1 - SHARE), loss.part(SHARE)) if clustered and loss is not None else (loss, loss)
+
+
+@dataclass(frozen=True)
+class ClusterVariance:
+    """How much the sum of scores varies between samples of clusters, in cut scores squared, with its noise's deviation.
+
+    ``independent`` is what it would be of independent rows.
+    """
+
+    variance: float
+    noise: float
+    groups: float
+    independent: float
+
+    @classmethod
+    def of(cls, layers: Reals, ends: Reals, deviation: float, independent: float) -> ClusterVariance:
+        """Return what noisy layers say, ends and all in cut scores."""
+        weights = ends[:-1] + ends[1:]
+        sizes, squares = np.cumsum(layers), np.cumsum(layers * weights)
+        noise = deviation * np.sqrt(np.cumsum(weights**2))
+        known = (noise <= independent) | (squares > CLEAR * noise)
+        known[0] = True
+        best = int(np.argmax(np.where(known, squares / np.maximum(noise, 1e-300), -math.inf)))
+        most = len(layers) - 1
+        place = min(best + 1, most)
+        while place < min(best + MORE, most) and ends[place + 1] * sizes[place] < FARTHER * squares[place]:
+            place += 1
+        place = max([place, *np.flatnonzero(known & (noise <= LITTLE * squares)).tolist()])
+        return cls._of(float(sizes[place]), float(squares[place]), float(noise[place]), independent)
+
+    @classmethod
+    def exactly(cls, sums: Reals, independent: float) -> ClusterVariance:
+        return cls._of(float(np.abs(sums).sum()), float(sums @ sums), 0.0, independent)
+
+    @classmethod
+    def _of(cls, sizes: float, squares: float, noise: float, independent: float) -> ClusterVariance:
+        """Normal sums of K groups of one size have (Σ |S|)² = K Σ S² · 2 / π."""
+        groups = math.pi / 2 * max(sizes, 0.0) ** 2 / max(squares, independent, 1e-300)
+        return cls(squares, noise, float(np.clip(groups, 1.0, GROUPS)), independent)
+
+    def error(self, standard_error: float, unit: float, coverage: float) -> tuple[float, float]:
+        """Return the standard error by clusters, of that of independent rows, and how many of it an interval reaches.
+
+        ``unit`` is what a sum of 1 adds to the estimate.
+        """
+        from scipy.special import stdtrit
+
+        free = max(self.groups - 2, 1.0)
+        own = max(self.variance * (free + 2) / free, self.independent) * unit**2
+        variance = max(standard_error**2 + own - self.independent * unit**2, own)
+        unsure = 2 * own**2 / free + (self.noise * unit**2) ** 2
+        degrees = max(2 * variance**2 / max(unsure, 1e-300), 1.0)
+        return math.sqrt(variance), float(stdtrit(min(degrees, 1e9), 0.5 + coverage / 2))
+
+
+@dataclass(frozen=True)
+class ClusteredScores:
+    """Scores less their mean, of which the estimate is the mean over so many rows, and how far they spread."""
+
+    estimate: float
+    spread: float
+    count: float
+
+    @classmethod
+    def of(cls, effect: Effect, count: float, centre: float, spread: float) -> ClusteredScores:
+        """Return those of an effect, by its error less that of noise; where it has none, about a centre and spread."""
+        if effect.standard_error is not None and effect.noise_error is not None:
+            own = effect.standard_error**2 - effect.noise_error**2
+            spread = math.sqrt(max(own * count, 1e-6 * spread**2))
+        return cls(centre, max(spread, 1e-150), count)
+
+    @property
+    def cut(self) -> float:
+        return SPREADS * self.spread
+
+    @property
+    def unit(self) -> float:
+        return self.cut / self.count
+
+    def variance(
+        self, over: Callable[[Callable[[Reals], Reals]], Integers], n: int, loss: Paid, budget: CallBudget
+    ) -> ClusterVariance:
+        """Release the layers; ``over`` sums by groups what it is given: how scores are centred and cut."""
+        centre, cut = self.estimate, self.cut
+        sums = over(lambda scores: (scores - centre) / cut)
+        return release_layers(sums, n, self.count / SPREADS**2, loss, budget)
+
+    def applied(self, effect: Effect, found: ClusterVariance, column: str | None) -> Effect:
+        """Return an effect of which error and interval are those by clusters."""
+        if effect.estimate is None or effect.standard_error is None:
+            return replace(effect, cluster=column or "")
+        error, reach = found.error(effect.standard_error, self.unit, effect.coverage)
+        few = FEW.format(found.groups) if found.groups < LEAST_GROUPS else ""
+        ends = None
+        if effect.interval is not None and not few:
+            more = reach * error - normal_reach(effect.coverage) * effect.standard_error
+            ends = effect.interval[0] - more, effect.interval[1] + more
+        robust = None if ends is None or effect.robustness_value is None else (
+            robustness_limit(effect.robustness_value, effect.estimate, ends))  # fmt: skip
+        return replace(
+            effect, interval=ends, interval_reason=effect.interval_reason or few, standard_error=error,
+            e_value_limit=None, robustness_value_limit=robust, risk_ratio=None, odds_ratio=None, cluster=column or "",
+            clusters=found.groups,
+        )  # fmt: skip
+
+
+def normal_reach(coverage: float) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri(0.5 + coverage / 2))
+
+
+def release_layers(
+    sums: Integers, n: int, independent: float, loss: Paid, budget: CallBudget
+) -> ClusterVariance:
+    """Release the layers of group sums in units of 1 / ``GRID``; without privacy they are known."""
+    if loss is None or isinstance(loss, NoPrivacy):
+        return ClusterVariance.exactly(sums / GRID, independent)
+    ends, norm = ends_of_layers(n), Norm.L1 if isinstance(loss, PureDP) else Norm.L2
+    claim = group_layers_sensitivity(norm)
+    query = Query(group_layers(sums, ends), claim, "score sums by clusters")
+    noisy = geometric(query, budget, loss) if isinstance(loss, PureDP) else gaussian(query, budget, loss)
+    deviation = math.sqrt(geometric_variance(laplace_scale(claim.bound, loss))) if isinstance(loss, PureDP) else (
+        gaussian_scale(claim.bound, loss))  # fmt: skip
+    return ClusterVariance.of(np.asarray(noisy, dtype=np.float64) / GRID, ends / GRID, deviation / GRID, independent)
