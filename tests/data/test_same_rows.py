@@ -48,6 +48,9 @@ def seen(frame: Any) -> list[Any]:
             for rows in (one.rows(["x", "g", "y"]), one.parts(["x", "g", "y"])):
                 arrays = [rows.included, *rows.values.values(), rows.keys, rows.weights, rows.owners]
                 found.append([None if array is None else array.tolist() for array in arrays])
+            for cluster in ("id", "name"):
+                groups = one.clustered_by(cluster).to_sum(["x"], parts=True).groups
+                found.append(None if groups is None else groups.tolist())
             with dpc.simulated_noise(3):
                 found.append(dpc.cells(one, by=["g"], values=["x"], loss=dpc.PureDP(1)).counts.tolist())
                 if not one.weighed:

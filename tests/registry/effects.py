@@ -8,6 +8,8 @@ from unittest import mock
 import numpy as np
 
 import dpcausal as dpc
+from dpcausal.data.records import Rows as Records
+from dpcausal.effects import clusters
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
 from dpcausal.effects.did.release import cohort_bits, cohort_sums, cohort_sums_sensitivity
 from dpcausal.effects.estimators import METHODS
@@ -30,6 +32,7 @@ LOW, HIGH = np.zeros(4), np.array([1.0, 2.0, 1.0, 1.0])
 
 IN_CELLS: dict[str, Any] = {"columns": 4, "high": HIGH.tolist()}
 IN_BINS: dict[str, Any] = {"columns": 4, "low": [0.0, -1.0, -1.0, 0.0], "high": [2.0, 1.0, 1.0, 1.0]}
+OF_GROUPS: dict[str, Any] = {"columns": 3, "low": [0.0, -1.0, 0.0], "high": [2.0, 1.0, 1.0]}
 OF_PAIRS: dict[str, Any] = {"columns": 5, "low": [-1.0, -1.0, -1.0, -1.0, 0.0], "high": [1.0] * 5}
 OF_SQUARES: dict[str, Any] = {"columns": 3, "low": [-1.0, -1.0, 0.0], "high": [2.0, 2.0, 1.0]}
 OF_COLUMNS: dict[str, Any] = {"columns": 3, "low": 0.0, "high": [2.0, 2.0, 1.0]}
@@ -124,6 +127,23 @@ def squares_of(rows: Rows) -> Any:
     return fits.capped_squares(rows[:, :2].copy(), masses_of(rows))
 
 
+ENDS = np.array([0, GRID // 2, GRID, 2 * GRID, 4 * GRID, 8 * GRID, 16 * GRID])
+
+
+def sums_of_groups(rows: Rows) -> Any:
+    """Return the score sums of three groups; a row below a half in the last column is left out."""
+    groups, kept = np.rint(rows[:, 0]).astype(np.int64), rows[:, -1] >= 0.5
+    return clusters.group_sums(rows[:, 1].copy(), Records({}, kept, {}, groups=groups))
+
+
+def layers_of(rows: Rows) -> Any:
+    return clusters.group_layers(sums_of_groups(rows), ENDS)
+
+
+def squares_by_groups(rows: Rows) -> Any:
+    return np.array([np.square(sums_of_groups(rows) / GRID).sum() * GRID])
+
+
 LEAST = 0.1
 
 
@@ -174,6 +194,10 @@ SENSITIVITIES = (
         by_falsifier("cohorts with what was lost for nothing", paths_of,
                      lambda m: 2 * 2 ** cohort_bits(m, RADIUS) * RADIUS, norm=Norm.L2, columns=4, **APART),
     ), {"columns": 4, **APART}),
+    SensitivityRow("group-layers", layers_of, lambda m: clusters.group_layers_sensitivity(), (4, 9), 0.99, (
+        by_falsifier("layers by 0.95 of their bound", layers_of, 1.9 * GRID, **L2, **OF_GROUPS),
+        by_falsifier("squares of group sums by the bound of layers", squares_by_groups, 2 * GRID, **L1, **OF_GROUPS),
+    ), OF_GROUPS),
     SensitivityRow("histograms", histograms_of, lambda m: fits.histograms_sensitivity(2), (4, 9), 0.99, (
         by_falsifier("histograms by the bound of one column", histograms_of, 2**0.5 * GRID, **L2, **OF_COLUMNS),
     ), OF_COLUMNS),
@@ -215,6 +239,7 @@ CONTROLS = (
     by_falsifier("two numbers by their bound", of_two_numbers, corner_counts_sensitivity(2).bound, **L1, **IN_CELLS),
     by_falsifier("residual sums by their bound in l1", residuals_of,
                  fits.residual_sums_sensitivity(2, Norm.L1).bound, **L1, **IN_BINS),
+    by_falsifier("layers by their bound in l1", layers_of, 2 * GRID, **L1, **OF_GROUPS),
 )
 
 # The calls.
@@ -378,6 +403,11 @@ LISTED = (
                                 "gaussian"), APPROXIMATE, 6_000, adjust=["x"], more=("z",), method="boosted-aipw"),
     effect_row("partially-linear", (*ELLIPSE, "gaussian"), APPROXIMATE, 6_000, adjust=["x", "z"],
                method="partially-linear"),
+    effect_row("stratified, clusters", ("corner-counts", "group-layers", "geometric"), adjust=["z"], cluster="z",
+               method="stratified"),
+    effect_row("boosted-aipw, clusters", (*ELLIPSE, "histograms", "residual-sums", "capped-squares", "group-layers",
+                                          "gaussian"), APPROXIMATE, 6_000, adjust=["x"], cluster="z",
+               method="boosted-aipw"),
     effect_row("sample-aggregate", PROOFS, draw=of_blocks, adjust=["x", "z"], method=BLOCKS),
     effect_row("trial, sizes", ("assigned-sum", "corner-counts", "geometric"),
                method=dpc.methods.RandomizedTrial(sizes=[ROWS // 2, ROWS // 2])),
@@ -388,4 +418,5 @@ LISTED = (
 METHOD_WAYS = {f"effect {name}" for name in (*METHODS, *BY_TASK["effects"])} - {"effect trial"}
 TASKS = LISTED + tuple(by_list(kind) for name, kind in METHODS.items()
                        if f"effect {name}" in METHOD_WAYS - {row.name for row in LISTED})  # fmt: skip
-WAYS = {"cells", "did", "discontinuity", "moments", "effect trial, sizes", "effect trial, probabilities"} | METHOD_WAYS
+WAYS = {"cells", "did", "discontinuity", "moments", "effect trial, sizes", "effect trial, probabilities",
+        "effect stratified, clusters", "effect boosted-aipw, clusters"} | METHOD_WAYS  # fmt: skip

@@ -36,14 +36,14 @@ SHARE = Fraction(1, 10)
 """Of the loss, for the layers."""
 SPREADS = 3.0
 """Scores are cut at so many of their spreads."""
-FIRST, MOST_LAYERS = 2.0**-4, 40
-"""The end of the first layer, in cut scores; each next end is twice as far."""
+LARGEST = 2**61
+"""Layers end before it, in units of 1 / ``GRID``: each next end is twice as far."""
 CLEAR, FARTHER, MORE = 4.0, 3.0, 4
 """Layers are summed up to where their variance stands out most from its noise, or that of independent rows does; then,
 at most so many more, to that many times Σ S² / Σ |S|; and farther while the noise is little.  Further ones count where
 the variance is so many deviations of the noise."""
 LITTLE = 0.1
-LEAST_GROUPS = 8.0
+LEAST_GROUPS = 6.0
 """No interval where fewer groups of one size would vary so much."""
 FEW = "about {:.0f} clusters vary as much as these, too few for an interval"
 
@@ -56,9 +56,11 @@ def group_sums(scores: Reals, rows: Rows) -> Integers:
 
 
 def ends_of_layers(n: int) -> Integers:
-    """Return where layers end, up to the largest sum of n scores, in units of 1 / ``GRID``."""
-    last = min(max(math.ceil(math.log2(n / FIRST)), 1), MOST_LAYERS)
-    return np.array([0, *(int(FIRST * GRID) << place for place in range(last + 1))], dtype=np.int64)
+    """Return where layers end, in units of 1 / ``GRID``: from half of what sums are by all groups, to n scores."""
+    ends = [0, int(GRID * math.sqrt(n / GROUPS) / (2 * SPREADS))]
+    while ends[-1] < min(n * GRID, LARGEST):
+        ends.append(2 * ends[-1])
+    return np.array(ends, dtype=np.int64)
 
 
 def group_layers(sums: Integers, ends: Integers) -> Integers:

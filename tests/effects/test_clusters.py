@@ -1,0 +1,173 @@
+"""Inference by clusters: the layers of group sums, what is read off them, and answers by each method."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import statsmodels.api as sm
+
+import dpcausal as dpc
+from dpcausal.data.persons import GROUPS
+from dpcausal.data.records import Rows
+from dpcausal.effects.cells.corner_counts import GRID
+from dpcausal.effects.clusters import (
+    ClusterVariance,
+    ends_of_layers,
+    group_layers,
+    group_layers_sensitivity,
+    group_sums,
+)
+from dpcausal.errors import SchemaError
+from tests.effects.tables import EXACT, effect_of, table_of
+from tests.refusals import rule_of
+
+Reals = npt.NDArray[np.float64]
+SCHEMA = {"a": dpc.Levels([0, 1]), "y": dpc.Bounded(-8, 8), "x": dpc.Bounded(-4, 4)}
+PURE, APPROXIMATE = dpc.PureDP(1), dpc.ApproxDP(1, 1e-6)
+
+
+def columns_of(seed: int, clusters: int, n: int, within: float = 0.1) -> dict[str, Any]:
+    """Return rows of clusters that are treated as a whole; the effect is 0.5."""
+    rng = np.random.default_rng(seed)
+    village = rng.permutation(np.arange(n) % clusters)
+    a, u = (rng.random(clusters) < 0.5).astype(int)[village], rng.normal(0, within**0.5, clusters)[village]
+    x = rng.normal(size=n)
+    return {"village": village, "a": a, "x": x, "y": 0.5 * a + 0.5 * x + u + rng.normal(0, (1 - within) ** 0.5, n)}
+
+
+def persons() -> Iterator[Any]:
+    """Yield the layers of records of two rows of half the mass, beside others in two groups."""
+    for ends in (np.array([0, 7 * GRID]), np.array([0, GRID, 2 * GRID, 3 * GRID, 7 * GRID])):
+        yield [
+            group_layers(np.array([3 * GRID, -2 * GRID]) + np.bincount(groups, values, 2).astype(np.int64), ends)
+            for groups in ([0, 0], [0, 1], [1, 1])
+            for values in ([one * GRID / 2, other * GRID / 2] for one in (-1, 0.25, 1) for other in (-1, 0.25, 1))
+        ]  # fmt: skip
+
+
+@pytest.mark.proves("group-layers")
+def test_a_person_of_several_clusters_moves_layers_no_farther_than_a_row() -> None:
+    for layers in persons():
+        moved = [np.abs(one - other).sum() for one in layers for other in layers]
+        assert max(moved) == group_layers_sensitivity().bound
+
+
+def test_layers_hold_all_of_the_sums_and_weigh_up_to_little_more_than_their_squares() -> None:
+    sums, ends = (np.random.default_rng(1).normal(0, 20, GROUPS) * GRID).astype(np.int64), ends_of_layers(10_000)
+    layers = group_layers(sums, ends)
+    assert layers.sum() == np.abs(sums).sum()
+    found = ClusterVariance.of(layers / GRID, ends / GRID, 0.0, 1.0)
+    square = float(np.square(sums / GRID).sum())
+    assert square <= found.variance <= 1.15 * square
+    assert found.groups == pytest.approx(GROUPS, rel=0.15)
+
+
+@pytest.mark.parametrize("clusters", [20, 200])
+@pytest.mark.parametrize("spread", [3.0, 60.0])
+def test_noisy_layers_tell_the_variance_and_how_many_clusters_there_are(clusters: int, spread: float) -> None:
+    rng, ends, deviation = np.random.default_rng([clusters, int(spread)]), ends_of_layers(20_000), spread / 5
+    ratios, groups = [], []
+    for _ in range(60):
+        sums = np.zeros(GROUPS)
+        sums[:clusters] = rng.normal(0, spread, clusters)
+        layers = group_layers((sums * GRID).astype(np.int64), ends) / GRID
+        found = ClusterVariance.of(
+            layers + rng.normal(0, deviation, len(layers)), ends / GRID, deviation, clusters * spread**2 / 4
+        )
+        ratios.append(found.variance / float(sums @ sums))
+        groups.append(found.groups)
+    assert np.median(ratios) == pytest.approx(1.0, abs=0.15)
+    assert np.median(groups) == pytest.approx(clusters, rel=0.2)
+
+
+def test_sums_by_groups_are_those_of_numpy_and_odd_scores_weigh_no_more() -> None:
+    scores, groups = np.array([0.5, np.nan, 3.0, -np.inf]), np.array([3, 3, 3, 9])
+    rows = Rows({}, np.ones(4, dtype=bool), {}, groups=groups)
+    sums = group_sums(scores, rows)
+    assert sums[3] == 1.5 * GRID and sums[9] == -GRID and np.abs(sums).sum() == 2.5 * GRID
+
+
+def test_without_noise_the_error_is_that_of_a_line_by_clusters() -> None:
+    columns = columns_of(3, 60, 3_000)
+    found = effect_of(table_of(columns, SCHEMA, EXACT), EXACT, "partially-linear", cluster="village")
+    design = sm.add_constant(np.column_stack([columns["a"], columns["x"]]))
+    peer = sm.OLS(columns["y"], design).fit(cov_type="cluster", cov_kwds={"groups": columns["village"]})
+    assert found.estimate == pytest.approx(float(peer.params[1]), abs=1e-3)
+    assert found.standard_error == pytest.approx(float(peer.bse[1]), rel=0.04)
+    assert found.clusters == pytest.approx(60, rel=0.15)
+
+
+def test_intervals_by_clusters_hold_where_those_by_rows_do_not() -> None:
+    held: dict[str | None, list[bool]] = {"village": [], None: []}
+    for seed in range(60):
+        columns = columns_of(seed, 40, 4_000)
+        for cluster, hits in held.items():
+            table = table_of(columns, SCHEMA, PURE)
+            interval = effect_of(table, PURE, "stratified", seed, adjust=[], cluster=cluster).interval
+            hits += [] if interval is None else [interval[0] < 0.5 < interval[1]]
+    assert np.mean(held["village"]) >= 0.9 and np.mean(held[None]) <= 0.7
+    assert len(held["village"]) >= 55 and len(held[None]) == 60
+
+
+@pytest.mark.parametrize(("method", "loss"), [
+    ("stratified", PURE), ("stratified", dpc.ZCDP(0.1)), ("aipw", APPROXIMATE), ("boosted-aipw", APPROXIMATE),
+    (dpc.methods.PartiallyLinear(errors="homoscedastic"), APPROXIMATE),
+])  # fmt: skip
+def test_each_method_says_whose_inference_it_is(method: Any, loss: Any) -> None:
+    columns = columns_of(5, 50, 20_000)
+    answers = []
+    for cluster in ("village", None):
+        table = table_of(columns, SCHEMA, loss)
+        adjust = [] if method == "stratified" else ["x"]
+        answers.append(effect_of(table, loss, method, adjust=adjust, cluster=cluster))
+    by_cluster, by_row = answers
+    assert by_cluster.cluster == "village" and by_cluster.clusters == pytest.approx(50, rel=0.4)
+    assert (by_row.cluster, by_row.clusters) == ("", None)
+    assert by_cluster.standard_error > 1.5 * by_row.standard_error
+    assert by_cluster.interval[1] - by_cluster.interval[0] > 1.5 * (by_row.interval[1] - by_row.interval[0])
+    assert "group-layers" in by_cluster.guarantee.proofs and "group-layers" not in by_row.guarantee.proofs
+    assert json.loads(by_cluster.to_json())["clusters"] == by_cluster.clusters
+
+
+def test_a_few_clusters_leave_no_interval() -> None:
+    table = table_of(columns_of(1, 4, 4_000, 0.5), SCHEMA, dpc.PureDP(9))
+    found = effect_of(table, dpc.PureDP(9), "stratified", adjust=[], cluster="village")
+    assert found.interval is None and found.interval_reason and found.clusters < 6
+    assert found.estimate is not None
+
+
+def test_the_names_of_clusters_may_be_texts_or_numbers_and_belong_to_persons() -> None:
+    columns = columns_of(2, 40, 4_000)
+    named = columns | {"village": np.array([f"{one}" for one in columns["village"]], dtype=object)}
+    found = [effect_of(table_of(one, SCHEMA, PURE), PURE, "stratified", adjust=[], cluster="village")
+             for one in (columns, named)]  # fmt: skip
+    assert found[0].interval == found[1].interval
+    several = columns | {"id": np.arange(4_000) // 2}
+    table = table_of(several, SCHEMA, PURE, person="id")
+    persons = effect_of(table, PURE, "stratified", adjust=[], cluster="village")
+    assert persons.clusters is not None and persons.n == 2_000
+
+
+@pytest.mark.parametrize(("asked", "rule"), [
+    ({"method": "sample-aggregate"}, "clusters"),
+    ({"method": dpc.methods.RandomizedTrial(probabilities=[0.5, 0.5]), "adjust": []}, "clusters"),
+    ({"estimand": "att", "method": "stratified"}, "everybody"), ({"groups": "a2"}, "everybody"),
+    ({"cluster": "a"}, "same"), ({"cluster": "nowhere"}, "column"), ({"cluster": 3}, "column"),
+])  # fmt: skip
+def test_what_has_no_interval_by_clusters_is_refused_unpaid(asked: dict[str, Any], rule: str) -> None:
+    columns = columns_of(1, 40, 4_000)
+    table = table_of(columns | {"a2": columns["a"]}, SCHEMA | {"a2": dpc.Levels([0, 1])}, PURE)
+    question = {"treatment": "a", "outcome": "y", "adjust": ["x"], "cluster": "village", "loss": PURE} | asked
+    assert rule_of(lambda: dpc.effect(table, **question)) == rule
+    assert not table.ledger.entries()
+
+
+def test_a_cluster_without_a_name_that_is_text_or_a_whole_number_is_refused() -> None:
+    columns = columns_of(1, 40, 4_000)
+    table = table_of(columns | {"village": columns["village"] + 0.5}, SCHEMA, PURE)
+    with pytest.raises(SchemaError):
+        dpc.effect(table, treatment="a", outcome="y", adjust=[], cluster="village", loss=PURE)
+    assert not table.ledger.entries()
