@@ -12,13 +12,25 @@ from typing import Any
 
 import dpcausal as dpc
 from benchmarks import designs as registry
-from benchmarks.designs.effects import bends, cutoffs, did, fresh, rare, regressions, shapes, slopes, strata, tails
+from benchmarks.designs.effects import (
+    bends,
+    clusters,
+    cutoffs,
+    did,
+    fresh,
+    rare,
+    regressions,
+    shapes,
+    slopes,
+    strata,
+    tails,
+)
 from benchmarks.run import Report, grid, mean, median, options, ratio, rms, selected, share
 
 PLAIN = 60
 """Runs that are asked without privacy, too."""
 DESIGNS: dict[str, registry.Design] = {}
-for room in (strata, rare, shapes, tails, fresh, regressions, slopes, bends, did, cutoffs):
+for room in (strata, rare, shapes, tails, fresh, regressions, slopes, bends, clusters, did, cutoffs):
     for name, one in room.DESIGNS.items():
         DESIGNS[name if name not in DESIGNS else f"{name} ({one.family})"] = one
 

@@ -122,7 +122,7 @@ def test_each_method_says_whose_inference_it_is(method: Any, loss: Any) -> None:
     for cluster in ("village", None):
         table = table_of(columns, SCHEMA, loss)
         adjust = [] if method == "stratified" else ["x"]
-        answers.append(effect_of(table, loss, method, adjust=adjust, cluster=cluster))
+        answers.append(effect_of(table, loss, method, 2, adjust=adjust, cluster=cluster))
     by_cluster, by_row = answers
     assert by_cluster.cluster == "village" and by_cluster.clusters == pytest.approx(50, rel=0.4)
     assert (by_row.cluster, by_row.clusters) == ("", None)

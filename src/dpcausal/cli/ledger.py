@@ -194,7 +194,8 @@ def question_text(task: str, detail: dict[str, Any]) -> str:
         text = f"effect of {detail['treatment']} on {detail['outcome']}"
     else:
         text = f"{task.replace('_', ' ')} of {', '.join(named('columns', 'by', 'values', 'targets'))}"
-    for key, label in (("given", "given"), ("groups", "by"), ("adjust", "adjusted for"), ("where", "where")):
+    for key, label in (("given", "given"), ("groups", "by"), ("adjust", "adjusted for"),
+                       ("cluster", "by clusters of"), ("where", "where")):  # fmt: skip
         if named(key):
             text += f", {label} {' and '.join(named(key)) if key == 'where' else ', '.join(named(key))}"
     return text + (f" in {detail['table']}" if detail.get("table") else "")

@@ -37,6 +37,10 @@ EVEN, TENTH, FEW = 0.5, 0.1, 0.05
 """The share of treated that is assumed where none is stated, a second one, and that for the far end of the range."""
 USUAL, LITTLE, MUCH = 0.2, 0.1, 0.3
 """The outcome's spread, as a part of its width, and those for the near and the far end."""
+USUAL_CLUSTERS = 40
+"""Where clusters are named and their number is not stated."""
+FEWEST_CLUSTERS = 10
+"""So many are simulated at least, where fewer rows are."""
 MIDDLE, LOW = 0.5, 0.1
 """Where the outcome's mean is assumed between its bounds, and for the far end."""
 UNSURE = 3
@@ -78,6 +82,11 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
     groups: int = assumption(
         "Number of groups with an effect each, 0 for none; the width is then that of a group's interval.", 0, 0, 1_000,
     )  # fmt: skip
+    clusters: int = assumption(
+        "Number of clusters of one size that are treated as a whole, with inference by cluster; 0 for none.",
+        0, 0, 100_000,
+    )  # fmt: skip
+    intraclass: float = assumption("Intra-class correlation of the outcome in clusters.", 0.05, 0.0, 0.99)
     adjust: int = assumption("How many numbers are adjusted for.", 0, 0, 20)
     cells: int = assumption("How many combinations of levels are adjusted for; 1 without any.", 1, 1, 10_000)
     coverage: float = assumption("Of the interval.", 0.95, 0.5, 0.999)
@@ -99,10 +108,12 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
     @classmethod
     def of(
         cls, schema: Schema, *, treatment: str, outcome: str, adjust: Any, coverage: float = 0.95,
-        method: Any = "auto", treated: object = None, control: object = None, groups: str | None = None, **more: Any,
+        method: Any = "auto", treated: object = None, control: object = None, groups: str | None = None,
+        cluster: str | None = None, **more: Any,
     ) -> Self:  # fmt: skip
         arms = levels_of(schema.column(treatment))
         more["control"], more["treated"] = arms_of(arms, treatment, treated, control)
+        more = more if cluster is None else {"clusters": USUAL_CLUSTERS} | more
         declared = schema.column(outcome)
         sizes = [level_count(schema.column(name)) for name in adjust if name != groups]
         return cls(
@@ -117,6 +128,8 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         each = " in each group" if self.groups and not self.everyone else ""
         if self.design.is_trial:
             return each
+        if self.clusters:
+            each += f" with {self.clusters} clusters of intra-class correlation {self.intraclass:g}"
         if self.share is None and self.rarest is None:
             return f"{each} if half of each stratum is treated"
         lowest = "" if self.rarest is None else f", and {100 * self.rarest:g} % in the stratum with fewest"
@@ -173,14 +186,14 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
     def simulate_once(self, n: int, loss: Loss, rng: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
         columns = 3 + self.adjust + (self.groups > 0)
         fewer, scaled, factor = fewer_rows(n, loss, columns)
-        effect = self._simulated_effect(fewer, scaled, rng)
+        effect = self._simulated_effect(fewer, scaled, rng, n)
         interval, reason = effect.interval, effect.interval_reason
         if self.groups and not self.everyone:  # the middle one of the groups, those without an interval last
             each = sorted(effect.by_group, key=lambda one: math.inf if (of := one.interval) is None else of[1] - of[0])
             interval, reason = each[len(each) // 2].interval, each[len(each) // 2].reason
         return (None if interval is None else (factor * interval[0], factor * interval[1])), reason
 
-    def _simulated_effect(self, n: int, loss: Loss, rng: PublicGenerator) -> Effect:
+    def _simulated_effect(self, n: int, loss: Loss, rng: PublicGenerator, whole: int = 0) -> Effect:
         half, flags, numbers = self.width / 2, Levels([0, 1]), [f"z{place}" for place in range(self.adjust)]
         columns: dict[str, Any] = {name: normal(rng, n) for name in numbers}
         made = self.design.simulated_design(n, self.cells, self.treated_share, rng)
@@ -188,8 +201,15 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         chance = self._chance_of_treatment(made.strata, columns[numbers[0]] if numbers else None)
         if chance is not None:
             columns["a"] = (rng.random(n) < np.clip(chance, 0.0, 1.0)).astype(np.int64)
+        clusters = max(round(self.clusters * n / (whole or n)), min(self.clusters, FEWEST_CLUSTERS))
+        if clusters:
+            columns["cluster"] = rng.permutation(np.arange(n) % clusters)
+            columns["a"] = (rng.permutation(clusters) < self.treated_share * clusters)[columns["cluster"]].astype(int)
         pair = (self.control % made.levels, self.treated % made.levels) if made.levels > 2 else (0, 1)
         around = self._numbers(n, rng)
+        if clusters:
+            common = USUAL * self.width * normal(rng, clusters)[columns["cluster"]]
+            around = math.sqrt(1 - self.intraclass) * around + math.sqrt(self.intraclass) * common
         columns["y"] = (rng.random(n) < self.rate).astype(np.float64) if self.outcome else around
         if self.missing:
             columns["y"] = np.where(rng.random(n) < self.missing, np.nan, columns["y"])
@@ -205,7 +225,8 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         return effect(
             self.table(columns, schema), treatment="a", outcome="y", adjust=[*numbers, *(["cell"] * (self.cells > 1))],
             loss=loss, coverage=self.coverage, method=made.method if self.design.is_trial else self.method,
-            control=pair[0], treated=pair[1], groups="group" if self.groups else None, accept_large_epsilon=True,
+            control=pair[0], treated=pair[1], groups="group" if self.groups else None,
+            cluster="cluster" if clusters else None, accept_large_epsilon=True,
         )  # fmt: skip
 
     def _numbers(self, n: int, rng: PublicGenerator) -> Any:

@@ -359,7 +359,8 @@ class Study(Uncopyable):
         if self.file.panel is None:
             if self.file.n is None:
                 return self._subject(self.trial())
-            return synthetic_table(self._columns(), self.file.n, self.trial(), **self._table_options())
+            clusters = [str(one.arguments["cluster"]) for one in self.file.question if "cluster" in one.arguments]
+            return synthetic_table(self._columns(), self.file.n, self.trial(), clusters, **self._table_options())
         if ledger is None:
             raise LedgerError(
                 f"there is no ledger {self.file.ledger!r}: a plan shows the target's own series, public once a ledger "

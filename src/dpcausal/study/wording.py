@@ -49,15 +49,17 @@ STATEMENTS = {
     "ci_test": "We tested whether {x} and {y} are associated{given}",
     "direction": "We asked which of {x} and {y} is the cause",
     "discover": "We estimated a causal graph of {columns}",
-    "effect effect": "We estimated the effect of {treatment} on {outcome}{adjust}{groups}",
-    "effect difference": "We estimated the difference in {outcome} by {treatment}{adjust}{groups}",
+    "effect effect": "We estimated the effect of {treatment} on {outcome}{adjust}{groups}{cluster}",
+    "effect difference": "We estimated the difference in {outcome} by {treatment}{adjust}{groups}{cluster}",
     "synthetic_control": "We estimated the outcome without the treatment by synthetic control",
     "synthetic_controls": "We estimated the outcomes without the treatments by synthetic control",
     "did": "We estimated the change of {outcome} after treatment began",
     "discontinuity": "We estimated the jump of {outcome} at {running} = {cutoff}",
 }
 """The same for a methods section."""
-OPTIONAL = {"given": ", given {}", "adjust": ", adjusted for {}", "groups": ", and by {}"}
+OPTIONAL = {
+    "given": ", given {}", "adjust": ", adjusted for {}", "groups": ", and by {}", "cluster": ", with inference by {}",
+}  # fmt: skip
 
 
 class Finding(NamedTuple):
@@ -163,7 +165,9 @@ class Wording:
         estimate = estimate_of(answer)
         if estimate is not None:
             partly = self.outside_sentence(answer)
-            return [self.effect_sentence(answer, estimate), *self._group_lines(answer),
+            clusters = getattr(answer, "clusters", None)
+            by = [] if clusters is None else [f"Inference by {self.label(answer.cluster)} ({clusters:.0f} groups)."]
+            return [self.effect_sentence(answer, estimate), *by, *self._group_lines(answer),
                     *([f"warning: {partly}"] if partly else [])]  # fmt: skip
         if isinstance(answer, Independence):
             return [self._association(answer)]
