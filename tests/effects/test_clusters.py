@@ -171,3 +171,43 @@ def test_a_cluster_without_a_name_that_is_text_or_a_whole_number_is_refused() ->
     with pytest.raises(SchemaError):
         dpc.effect(table, treatment="a", outcome="y", adjust=[], cluster="village", loss=PURE)
     assert not table.ledger.entries()
+
+
+def test_a_regression_by_clusters_without_noise_is_that_of_statsmodels() -> None:
+    columns = columns_of(4, 60, 3_000)
+    table = table_of(columns, SCHEMA, EXACT)
+    released = dpc.moments(table, ["y", "a", "x"], loss=EXACT, robust_for=("y", ["a", "x"]), cluster="village")
+    found = released.ols("y", ["x", "a"])
+    design = sm.add_constant(np.column_stack([columns["x"], columns["a"]]))
+    peer = sm.OLS(columns["y"], design).fit(cov_type="cluster", cov_kwds={"groups": columns["village"]})
+    errors = [found[name].standard_error for name in ("intercept", "x", "a")]
+    assert errors == pytest.approx(peer.bse.tolist(), rel=0.07)
+    assert found.cluster == "village" and found.clusters == pytest.approx(60, rel=0.2)
+    effect = released.effect(treatment="a", outcome="y", adjust=["x"])
+    assert (effect.standard_error, effect.clusters) == (found["a"].standard_error, found.clusters)
+
+
+def test_a_noisy_regression_by_clusters_is_saved_and_is_wider() -> None:
+    columns, loss = columns_of(4, 60, 20_000), dpc.ZCDP(0.1)
+    found = {}
+    for cluster in ("village", None):
+        with dpc.simulated_noise(2):
+            released = dpc.moments(
+                table_of(columns, SCHEMA, loss), ["y", "a", "x"], loss=loss, robust_for=("y", ["a", "x"]),
+                cluster=cluster,
+            )  # fmt: skip
+        again: Any = dpc.Release.from_json(released.to_json())
+        found[cluster] = again.ols("y", ["a", "x"], errors="symmetric")
+        assert found[cluster]["a"] == released.ols("y", ["a", "x"], errors="symmetric")["a"]
+    by_cluster, by_row = found["village"], found[None]
+    assert by_cluster.clusters == pytest.approx(60, rel=0.4) and by_row.clusters is None
+    assert by_cluster["a"].standard_error > 2 * by_row["a"].standard_error
+    assert by_cluster["x"].standard_error < 1.5 * by_row["x"].standard_error
+    low, high = by_cluster["a"].interval
+    assert low < 0.5 < high
+
+
+def test_errors_by_clusters_need_the_regression_they_are_of() -> None:
+    table = table_of(columns_of(4, 60, 3_000), SCHEMA, APPROXIMATE)
+    asked = rule_of(lambda: dpc.moments(table, ["y", "a"], loss=APPROXIMATE, cluster="village"))
+    assert asked == "robust_for" and not table.ledger.entries()

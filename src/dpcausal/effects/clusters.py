@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.codec import storable
 from dpcausal.data.persons import GROUPS
 from dpcausal.data.records import Rows
 from dpcausal.effects.cells.corner_counts import GRID
@@ -88,6 +89,7 @@ def shared(loss: Any, clustered: bool) -> tuple[Any, Any]:
     return (loss.part(1 - SHARE), loss.part(SHARE)) if clustered and loss is not None else (loss, loss)
 
 
+@storable("ClusterVariance")
 @dataclass(frozen=True)
 class ClusterVariance:
     """How much the sum of scores varies between samples of clusters, in cut scores squared, with its noise's deviation.
@@ -126,17 +128,27 @@ class ClusterVariance:
         groups = math.pi / 2 * max(sizes, 0.0) ** 2 / max(squares, independent, 1e-300)
         return cls(squares, noise, float(np.clip(groups, 1.0, GROUPS)), independent)
 
-    def error(self, standard_error: float, unit: float, coverage: float) -> tuple[float, float]:
+    def scaled(self, unit: float) -> ClusterVariance:
+        """Return the same where a sum of 1 is so many of another unit."""
+        square = unit**2
+        return ClusterVariance(self.variance * square, self.noise * square, self.groups, self.independent * square)
+
+    @property
+    def few(self) -> str:
+        """Why there is no interval; empty where clusters are enough."""
+        return FEW.format(self.groups) if self.groups < LEAST_GROUPS else ""
+
+    def error(self, standard_error: float, coverage: float) -> tuple[float, float]:
         """Return the standard error by clusters, of that of independent rows, and how many of it an interval reaches.
 
-        ``unit`` is what a sum of 1 adds to the estimate.
+        A sum of 1 adds 1 to the estimate.
         """
         from scipy.special import stdtrit
 
         free = max(self.groups - 2, 1.0)
-        own = max(self.variance * (free + 2) / free, self.independent) * unit**2
-        variance = max(standard_error**2 + own - self.independent * unit**2, own)
-        unsure = 2 * own**2 / free + (self.noise * unit**2) ** 2
+        own = max(self.variance * (free + 2) / free, self.independent)
+        variance = max(standard_error**2 + own - self.independent, own)
+        unsure = 2 * own**2 / free + self.noise**2
         degrees = max(2 * variance**2 / max(unsure, 1e-300), 1.0)
         return math.sqrt(variance), float(stdtrit(min(degrees, 1e9), 0.5 + coverage / 2))
 
@@ -177,8 +189,7 @@ class ClusteredScores:
         """Return an effect of which error and interval are those by clusters."""
         if effect.estimate is None or effect.standard_error is None:
             return replace(effect, cluster=column or "")
-        error, reach = found.error(effect.standard_error, self.unit, effect.coverage)
-        few = FEW.format(found.groups) if found.groups < LEAST_GROUPS else ""
+        few, (error, reach) = found.few, found.scaled(self.unit).error(effect.standard_error, effect.coverage)
         ends = None
         if effect.interval is not None and not few:
             more = reach * error - normal_reach(effect.coverage) * effect.standard_error

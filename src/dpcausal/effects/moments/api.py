@@ -24,6 +24,7 @@ from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Levels
 from dpcausal.data.subgroups.predicate import check_varies
 from dpcausal.data.table import Table
+from dpcausal.effects.clusters import SPREADS, ClusterVariance, group_sums, release_layers, shared
 from dpcausal.effects.moments import adaptive
 from dpcausal.effects.moments.adaptive import HISTOGRAM, LAST, SHAPING, Noise, Shape, StreamedRows, noise_of
 from dpcausal.effects.moments.regression import forecast
@@ -34,6 +35,7 @@ from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 
 Reals = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 MOST_COLUMNS = 40
 LEAST_ROWS = 20
@@ -63,8 +65,15 @@ class JointSums(TableQuestion[JointMoments]):
     """The regression whose spread about its line is released, too: outcome and regressors."""
 
     @classmethod
-    def of(cls, table: Table, columns: Any, robust_for: Any) -> JointSums:
+    def of(cls, table: Table, columns: Any, robust_for: Any, cluster: Any = None) -> JointSums:
         public.check_table(table, persons=True, weights=True)
+        if cluster is not None:
+            table = table.clustered_by(cluster)
+            if robust_for is None:
+                raise ParameterError(
+                    "errors by clusters are those of one regression: name it by robust_for", argument="cluster",
+                    rule="robust_for",
+                )  # fmt: skip
         names = public.names("columns", columns)
         for name in names:
             declared = public.column(table, name, "a regression")
@@ -96,6 +105,7 @@ class JointSums(TableQuestion[JointMoments]):
         return tuple((name, str(one.labels[0]), str(one.labels[1])) for name, one in named if isinstance(one, Levels))
 
     def parts(self, loss: ZCDP) -> tuple[ZCDP, ZCDP | None]:
+        loss, _ = shared(loss, self.table.spec.cluster is not None)
         return (loss, None) if self.robust_for is None else (loss.part(1 - SANDWICH_SHARE), loss.part(SANDWICH_SHARE))
 
     def ranges(self) -> tuple[Any, Any]:
@@ -115,6 +125,9 @@ class MomentQuery(SumsOverRows, Method[JointSums]):
     about: ClassVar[str] = "noisy moments in a learnt shape"
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("scale-histograms", "ellipse-moments", "gaussian")
+
+    def proofs_of(self, question: JointSums, loss: Paid) -> tuple[str, ...]:
+        return (*self.proofs, "group-layers") if question.table.spec.cluster else self.proofs
 
     def plan(self, question: JointSums, loss: Paid) -> MomentQuery:
         if not isinstance(loss, NoPrivacy):
@@ -146,7 +159,9 @@ class MomentQuery(SumsOverRows, Method[JointSums]):
         moments = replace(moments, levels=question.levels)
         if question.robust_for is None or own is None:
             return moments
-        return replace(moments, sandwich=release_sandwich(moments, question.robust_for, rows, run.budget, own))
+        for_layers = None if run.loss.exact else shared(affordable_zcdp(run.loss), True)[1]
+        by = question.table.spec.cluster, for_layers
+        return replace(moments, sandwich=release_sandwich(moments, question.robust_for, rows, run.budget, own, by))
 
 
 @dataclass(frozen=True)
@@ -207,8 +222,12 @@ def release_sandwich(
     summed: StreamedRows,
     allotment: CallBudget,
     loss: ZCDP | NoPrivacy,
+    clusters: tuple[str | None, ZCDP | None] = (None, None),
 ) -> Sandwich:
-    """Release moments of ψ of one regression of rows of [−1, 1], ψ summed over the rows of a person: by clusters."""
+    """Release moments of ψ of one regression of rows of [−1, 1], ψ summed over the rows of a person.
+
+    ``clusters`` is a column of clusters, between which the variance of slopes is released, too, and what pays for it.
+    """
     outcome, regressors = of
     places = [release.names.index(name) for name in (outcome, *regressors)]
     fitted = line(release, outcome, regressors)
@@ -225,19 +244,37 @@ def release_sandwich(
                       np.hstack([np.zeros((size, 1)), vectors / roots @ vectors.T])])  # fmt: skip
     centre, shape, last, n = release.centre[places], turn[:, :-1] * widths, turn[:, -1], release.n
 
-    def scores(unit: Reals, parts: Rows) -> tuple[Reals, Rows]:
+    def psi(unit: Reals) -> Reals:
         rows = adaptive.whitened(unit[:, places], centre, shape) + last
+        return np.asarray(rows[:, 1:] * rows[:, :1])
+
+    def scores(unit: Reals, parts: Rows) -> tuple[Reals, Rows]:
         mass = parts.included if parts.weights is None else parts.included * parts.weights
-        products: Reals = rows[:, 1:] * rows[:, :1] * mass[:, None]
+        products: Reals = psi(unit) * mass[:, None]
         if parts.owners is None:
             return products, Rows({}, parts.included, {})
         by_unit = np.stack([np.bincount(parts.owners, column, n).astype(np.float64) for column in products.T], axis=1)
         return by_unit, Rows({}, np.bincount(parts.owners, parts.included, n) > 0, {})
 
+    def between(turned: Reals, squares: Reals) -> tuple[ClusterVariance, ...]:
+        """Return the variance of each slope, the intercept of the columns' own origin last."""
+        own = turned.copy()
+        own[-1] -= (release.middles + release.halves * release.centre)[places[1:]] @ turned[:-1]
+        cuts = SPREADS * np.sqrt(np.maximum(np.diag(own @ squares @ own.T), 1e-200) / release.count)
+
+        def sums(unit: Reals, parts: Rows) -> Integers:
+            influences = adaptive.whitened(psi(unit), np.zeros(size), own / cuts[:, None])
+            return np.stack([group_sums(one, parts) for one in influences.T])
+
+        part = clusters[1] and clusters[1].part(Fraction(1, size))
+        return tuple(release_layers(one, n, release.count / SPREADS**2, part, allotment).scaled(float(cut))
+                     for one, cut in zip(summed.over(sums), cuts, strict=True))  # fmt: skip
+
     back = spread * (vectors * roots) @ vectors.T
     if loss.exact:
         whole = summed.over(lambda unit, parts: (products := scores(unit, parts)[0]).T @ products)
-        return Sandwich(outcome, regressors, back @ whole @ back, 0.0)
+        found = between(fitted.inverse @ back, whole) if clusters[0] else ()
+        return Sandwich(outcome, regressors, back @ whole @ back, 0.0, None, clusters[0] or "", found)
     noise = sandwich_noise(size, n, loss)
     seen = StreamedRows(lambda kernel: summed.over(lambda unit, parts: kernel(*scores(unit, parts))), False)
     standard = Shape(np.zeros(size), np.eye(size))
@@ -251,13 +288,14 @@ def release_sandwich(
     lost = max(scatter.clipped - noise.count, 0.0) * TAIL * noise.radius if noise.radius >= FAR else 1e100
     step = Step(turned @ scatter.sums[:-1, -1], noise.variances(size)[-1, 0] * turned @ turned.T,
                 lost * np.linalg.norm(turned, axis=1))  # fmt: skip
-    return Sandwich(outcome, regressors, back @ squares @ back, noise.deviation, step)
+    found = between(turned, squares) if clusters[0] else ()
+    return Sandwich(outcome, regressors, back @ squares @ back, noise.deviation, step, clusters[0] or "", found)
 
 
 @public_task
 def moments(
     table: Table, columns: Iterable[str], *, loss: Loss, robust_for: tuple[str, Iterable[str]] | None = None,
-    accept_large_epsilon: bool = False, refresh: bool = False,
+    cluster: str | None = None, accept_large_epsilon: bool = False, refresh: bool = False,
 ) -> Task[JointMoments]:  # fmt: skip
     """Release first and second moments of columns of numbers, to be asked for regressions again and again.
 
@@ -274,6 +312,9 @@ def moments(
         One regression, outcome and regressors, whose spread about its line is released, too, for three tenths of the
         loss: ``ols`` of it then has intervals that are right where the spread goes with the regressors, of many rows
         whatever the skew, of fewer where errors are said to be symmetric.
+    cluster : str, optional
+        A column that names each row's cluster, as of ``effect``: errors of the regression named as ``robust_for`` are
+        then by clusters, for a tenth of the loss.
     accept_large_epsilon, refresh : bool
         As of ``effect``.
 
@@ -284,8 +325,8 @@ def moments(
 
     Notes
     -----
-    *Guarantee*: the loss, under replace-one for every row, or person; claims scale-histograms and
-    ellipse-moments.  Rounds learn where the rows lie and in what shape, so that wide bounds cost little; rows are
+    *Guarantee*: the loss, under replace-one for every row, or person; claims scale-histograms, ellipse-moments and
+    group-layers.  Rounds learn where the rows lie and in what shape, so that wide bounds cost little; rows are
     shortened to a public length there.
     *Source*: the rounds follow the idea of CoinPress (Biswas, Dong, Kamath & Ullman 2020).
 
@@ -300,4 +341,4 @@ def moments(
     >>> abs(fit["x"].estimate - 3) < 0.1
     True
     """
-    return JointSums.of(table, columns, robust_for), MomentQuery()
+    return JointSums.of(table, columns, robust_for, cluster), MomentQuery()

@@ -133,6 +133,8 @@ class Regression(Result):
         Share of rows, noisy, that were shortened.
     levels : tuple of (str, str, str)
         Columns of two levels, each with its reference level, which counts 0, and the level that counts 1.
+    cluster, clusters : str; float or None
+        The column whose clusters errors are by, and about how many vary as much; empty: by rows.
     """
 
     about: str
@@ -146,6 +148,8 @@ class Regression(Result):
     n: int
     guarantee: Guarantee
     levels: tuple[tuple[str, str, str], ...] = field(default=(), kw_only=True)
+    cluster: str = field(default="", kw_only=True)
+    clusters: float | None = field(default=None, kw_only=True)
 
     def __getitem__(self, name: str) -> Coefficient:
         """Return the coefficient of a column, or of ``"intercept"``."""
@@ -174,6 +178,7 @@ class Regression(Result):
         if self.interval_reason:
             lines.append(f"No intervals: {self.interval_reason}.")
         lines += [f"{self.assumed}."] if self.assumed else []
+        lines += [] if self.clusters is None else [f"Inference by {self.cluster} (about {self.clusters:.0f} clusters)."]
         lines.append(f"{self.n} {self.guarantee.records}, signal to noise {self.signal_to_noise:.3g}.")
         return lines
 
@@ -225,20 +230,30 @@ def regress(
             hidden = HIDDEN
     noise, both = (back @ matrix @ back.T for matrix in (noise, noise + sampling))
     errors, noises = (np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in (both, noise))
+    clusters = sandwich.by_clusters(regressors) if sandwich is not None and known else []
+    reaches = np.full(len(errors), terms.reach)
+    for place, one in enumerate(clusters):
+        errors[place], reaches[place] = one.error(float(errors[place]), terms.coverage)
     sided = sided or bool((unsure > MOST_UNSURE * errors).any())
     least = LEAST_SIGNAL if known else LEAST_OF_A_LINE
-    reason, reach = reason_for_no_interval(release, terms, sided, least, known, whole) or hidden, terms.reach
+    few = [one.few for one in clusters] or [""] * len(errors)
+    reason = reason_for_no_interval(release, terms, sided, least, known, whole) or hidden
+    reason = reason or (few[0] if all(few[:-1]) else "")
     if release.signal_to_noise < least:
         gone = without_redundant(release.among((outcome, *regressors)), 1, least)[1]
         reason = COLLINEAR.format(", ".join(map(repr, gone))) if gone else reason
     robust = _robustness(fitted.moments, count)
     coefficients = tuple(
-        coefficient(name, float(slopes[place]), float(errors[place]), float(noises[place]), reach, reason,
-                    None if robust is None or name == "intercept" else robust[place], float(unsure[place]))
+        coefficient(name, float(slopes[place]), float(errors[place]), float(noises[place]), float(reaches[place]),
+                    reason or few[place], None if robust is None or name == "intercept" else robust[place],
+                    float(unsure[place]))
         for place, name in enumerate((*regressors, "intercept"))
     )  # fmt: skip
     astray = assumed_errors and not whole and is_heavy_tailed(release)
-    return Regression.of(release, f"{outcome} on", outcome, coefficients, reason, terms, assumed, astray)
+    named: dict[str, Any] = {}
+    if sandwich is not None and clusters:
+        named = {"cluster": sandwich.cluster, "clusters": min(one.groups for one in clusters[:-1])}
+    return Regression.of(release, f"{outcome} on", outcome, coefficients, reason, terms, assumed, astray, **named)
 
 
 def coefficient(
@@ -346,7 +361,8 @@ def effect_of_line(
         treatment=treatment, outcome=outcome, estimand="slope",
         treated=arms[1] if arms else "one more", control=arms[0] if arms else "as it is",
         event=event[1] if event else None,
-        adjusted_for=adjust, estimate=slope.estimate, interval=slope.interval, interval_reason=fit.interval_reason,
+        cluster=fit.cluster, clusters=fit.clusters, adjusted_for=adjust,
+        estimate=slope.estimate, interval=slope.interval, interval_reason=fit.interval_reason,
         coverage=terms.coverage, standard_error=error, noise_error=noise, signal_to_noise=fit.signal_to_noise,
         robustness_value=slope.robustness_value, robustness_value_limit=slope.robustness_value_limit,
         notes=(WEIGHTED, *redundant_note(gone), *((fit.assumed,) if fit.assumed else ())), method="ols",

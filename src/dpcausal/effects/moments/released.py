@@ -13,6 +13,7 @@ import numpy.typing as npt
 from dpcausal.codec import storable
 from dpcausal.data.records import Rows
 from dpcausal.data.table import Table
+from dpcausal.effects.clusters import ClusterVariance
 from dpcausal.effects.moments.adaptive import (
     Moments,
     Noise,
@@ -59,6 +60,14 @@ class Sandwich:
     sums: Reals
     deviation: float
     step: Step | None = None
+    cluster: str = ""
+    clusters: tuple[ClusterVariance, ...] = ()
+    """The variance between clusters of each slope in the columns' units, the intercept last; empty: by rows."""
+
+    def by_clusters(self, regressors: tuple[str, ...]) -> list[ClusterVariance]:
+        """Return the variances in the order of the regressors, the intercept last; empty: by rows."""
+        order = [*(self.regressors.index(name) for name in regressors), len(regressors)]
+        return [self.clusters[place] for place in order] if self.clusters else []
 
     def over(self, regressors: tuple[str, ...]) -> tuple[Reals, Step | None]:
         """Return sums and step in the order of the regressors."""
@@ -81,7 +90,14 @@ class Sandwich:
         if form.has("step"):
             part = form.part("step")
             step = Step(array(part, "by", (size,)), array(part, "noise", (size, size)), array(part, "unsure", (size,)))
-        return cls(outcome, regressors, array(form, "sums", (size, size)), form.size("deviation"), step)
+        names_of = ("variance", "noise", "groups", "independent")
+        clusters = tuple(ClusterVariance(*(float(one.array(name)) for name in names_of))
+                         for one in (form.parts("clusters") if form.has("clusters") else ()))  # fmt: skip
+        if len(clusters) not in (0, size):
+            raise form.refuse("clusters")
+        cluster = form.text("cluster") if form.has("cluster") else ""
+        sums, deviation = array(form, "sums", (size, size)), form.size("deviation")
+        return cls(outcome, regressors, sums, deviation, step, cluster, clusters)
 
 
 @storable("Product")
