@@ -184,7 +184,7 @@ def test_a_regression_by_clusters_without_noise_is_that_of_statsmodels() -> None
     assert errors == pytest.approx(peer.bse.tolist(), rel=0.07)
     assert found.cluster == "village" and found.clusters == pytest.approx(60, rel=0.2)
     effect = released.effect(treatment="a", outcome="y", adjust=["x"])
-    assert (effect.standard_error, effect.clusters) == (found["a"].standard_error, found.clusters)
+    assert (effect.standard_error, effect.clusters) == pytest.approx((found["a"].standard_error, found.clusters))
 
 
 def test_a_noisy_regression_by_clusters_is_saved_and_is_wider() -> None:
