@@ -124,7 +124,7 @@ class ClusterVariance:
 
     @classmethod
     def _of(cls, sizes: float, squares: float, noise: float, independent: float) -> ClusterVariance:
-        """Normal sums of K groups of one size have (Σ |S|)² = K Σ S² · 2 / π."""
+        # Normal sums of K groups of one size have (Σ |S|)² = K Σ S² · 2 / π.
         groups = math.pi / 2 * max(sizes, 0.0) ** 2 / max(squares, independent, 1e-300)
         return cls(squares, noise, float(np.clip(groups, 1.0, GROUPS)), independent)
 

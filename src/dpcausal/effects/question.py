@@ -104,18 +104,11 @@ class EffectQuestion(TableQuestion[Effect]):
         return None if isinstance(column, Bounded) else str(column.labels[1])
 
     @property
-<<<<<<< HEAD
-=======
     def cluster(self) -> str | None:
         """The column that names clusters, of which the interval is."""
         return self.table.spec.cluster
 
     @property
-    def caveats(self) -> tuple[str, ...]:
-        return (*super().caveats, *((COMPLETE,) if self.drops_missing else ()))
-
-    @property
->>>>>>> 059f642d (Inference by clusters of an effect: one release of layers of score sums)
     def outcomes(self) -> tuple[str, ...]:
         return (self.outcome,)
 

@@ -113,19 +113,18 @@ class Strata:
 
     def residuals(self, rows: Rows) -> Reals:
         """Return those of treatment and outcome, 0 of a record of no supported stratum or another arm."""
-        place, treated, counts, of_outcome = self._placed(rows)
+        place, treated, counts, of_outcome = self._stratum_arm_inclusion_residual(rows)
         both = np.column_stack([treated - self.probability[place], of_outcome / self.scale])
         return np.asarray(both * counts[:, None])
 
     def scores(self, rows: Rows, effect: float) -> Reals:
         """Return how far each record's score is from an effect, in units of the range; its mean is the estimate."""
-        place, treated, counts, of_outcome = self._placed(rows)
+        place, treated, counts, of_outcome = self._stratum_arm_inclusion_residual(rows)
         chance = np.where(treated, self.probability[place], self.probability[place] - 1)
         gaps = self.means[1] - self.means[0]
         return np.asarray((gaps[place] - effect + of_outcome / np.where(counts, chance, 1.0)) * counts)
 
-    def _placed(self, rows: Rows) -> tuple[Integers, Mask, Mask, Reals]:
-        """Return each record's stratum, whether it is treated, whether it counts, and its outcome's residual."""
+    def _stratum_arm_inclusion_residual(self, rows: Rows) -> tuple[Integers, Mask, Mask, Reals]:
         place = np.zeros(rows.n, dtype=np.int64)
         for name, column in self.columns.items():
             codes = rows.values[name]
