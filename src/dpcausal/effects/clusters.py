@@ -185,11 +185,11 @@ class ClusteredScores:
         sums = over(lambda scores: (scores - centre) / cut)
         return release_layers(sums, n, self.count / SPREADS**2, loss, budget)
 
-    def applied(self, effect: Effect, found: ClusterVariance, column: str | None) -> Effect:
+    def applied(self, effect: Effect, between: ClusterVariance, column: str | None) -> Effect:
         """Return an effect of which error and interval are those by clusters."""
         if effect.estimate is None or effect.standard_error is None:
             return replace(effect, cluster=column or "")
-        few, (error, reach) = found.few, found.scaled(self.unit).error(effect.standard_error, effect.coverage)
+        few, (error, reach) = between.few, between.scaled(self.unit).error(effect.standard_error, effect.coverage)
         ends = None
         if effect.interval is not None and not few:
             more = reach * error - normal_reach(effect.coverage) * effect.standard_error
@@ -199,7 +199,7 @@ class ClusteredScores:
         return replace(
             effect, interval=ends, interval_reason=effect.interval_reason or few, standard_error=error,
             e_value_limit=None, robustness_value_limit=robust, risk_ratio=None, odds_ratio=None, cluster=column or "",
-            clusters=found.groups,
+            clusters=between.groups,
         )  # fmt: skip
 
 

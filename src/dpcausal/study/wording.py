@@ -57,9 +57,7 @@ STATEMENTS = {
     "discontinuity": "We estimated the jump of {outcome} at {running} = {cutoff}",
 }
 """The same for a methods section."""
-OPTIONAL = {
-    "given": ", given {}", "adjust": ", adjusted for {}", "groups": ", and by {}", "cluster": ", with inference by {}",
-}  # fmt: skip
+OPTIONAL = {"given": ", given {}", "adjust": ", adjusted for {}", "groups": ", and by {}", "cluster": ", errors by {}"}
 
 
 class Finding(NamedTuple):
@@ -164,9 +162,8 @@ class Wording:
         """Return what a result says, in sentences, the first alone enough."""
         estimate = estimate_of(answer)
         if estimate is not None:
-            partly = self.outside_sentence(answer)
-            clusters = getattr(answer, "clusters", None)
-            by = [] if clusters is None else [f"Inference by {self.label(answer.cluster)} ({clusters:.0f} groups)."]
+            partly, groups = self.outside_sentence(answer), getattr(answer, "clusters", None)
+            by = [f"Inference by {self.label(answer.cluster)} ({groups:.0f} groups)."] if groups else []
             return [self.effect_sentence(answer, estimate), *by, *self._group_lines(answer),
                     *([f"warning: {partly}"] if partly else [])]  # fmt: skip
         if isinstance(answer, Independence):

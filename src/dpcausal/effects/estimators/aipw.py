@@ -206,11 +206,11 @@ class Aipw(SumsOverRows, EffectMethod):
             return effect
         centre = lines.centre if effect.estimate is None else effect.estimate
         scores = ClusteredScores.of(effect, fit.count, centre, lines.spread)
-        found = scores.variance(
+        between = scores.variance(
             lambda cut: rows.over(lambda unit, held: group_sums(cut(lines.scores(whole.raw(unit))[0]), held)),
             fit.n, for_layers, fit.budget,
         )  # fmt: skip
-        return scores.applied(effect, found, question.cluster)
+        return scores.applied(effect, between, question.cluster)
 
 
 @dataclass(frozen=True)

@@ -394,8 +394,8 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     if question.cluster is None:
         return effect
     scores, columns = ClusteredScores(score.mean, score.spread, fit.count), fit.columns
-    found = scores.variance(
+    between = scores.variance(
         lambda cut: fit.rows.over(lambda unit, rows: group_sums(cut(models.scores(columns(unit), unit)[0]), rows)),
         fit.n, for_layers, fit.budget,
     )  # fmt: skip
-    return scores.applied(effect, found, question.cluster)
+    return scores.applied(effect, between, question.cluster)

@@ -168,11 +168,11 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
             residual, probability = lines.residuals(raw)
             return (raw[:, TREATMENT] - probability) * residual / chance
 
-        found = scores.variance(
+        between = scores.variance(
             lambda cut: rows.over(lambda unit, held: group_sums(cut(products(unit)), held)),
             question.n, for_layers, run.budget,
         )  # fmt: skip
-        return scores.applied(effect, found, question.cluster)
+        return scores.applied(effect, between, question.cluster)
 
     def _effect(self, question: EffectQuestion, moments: JointMoments, gone: tuple[str, ...] = ()) -> Effect:
         outcome, treatment, *others = moments.names

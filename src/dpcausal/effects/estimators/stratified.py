@@ -126,11 +126,11 @@ class Stratified(SumsOverRows, EffectMethod):
         middle = 0.0 if effect.estimate is None else effect.estimate / width
         scores = ClusteredScores.of(effect, strata.count, 0.0, width)
         records = question.table.records((question.treatment, *question.strata, question.outcome), parts=True)
-        found = scores.variance(
+        between = scores.variance(
             lambda cut: records.sum(lambda rows: group_sums(cut(strata.scores(rows, middle) * width), rows)),
             question.n, shared(run.loss, True)[1], run.budget,
         )  # fmt: skip
-        return scores.applied(effect, found, question.cluster)
+        return scores.applied(effect, between, question.cluster)
 
     def _observed(self, question: EffectQuestion) -> bool:
         return self.population == "observed" and question.drops_missing

@@ -273,8 +273,8 @@ def release_sandwich(
     back = spread * (vectors * roots) @ vectors.T
     if loss.exact:
         whole = summed.over(lambda unit, parts: (products := scores(unit, parts)[0]).T @ products)
-        found = between(fitted.inverse @ back, whole) if clusters[0] else ()
-        return Sandwich(outcome, regressors, back @ whole @ back, 0.0, None, clusters[0] or "", found)
+        variances = between(fitted.inverse @ back, whole) if clusters[0] else ()
+        return Sandwich(outcome, regressors, back @ whole @ back, 0.0, None, clusters[0] or "", variances)
     noise = sandwich_noise(size, n, loss)
     seen = StreamedRows(lambda kernel: summed.over(lambda unit, parts: kernel(*scores(unit, parts))), False)
     standard = Shape(np.zeros(size), np.eye(size))
@@ -288,8 +288,8 @@ def release_sandwich(
     lost = max(scatter.clipped - noise.count, 0.0) * TAIL * noise.radius if noise.radius >= FAR else 1e100
     step = Step(turned @ scatter.sums[:-1, -1], noise.variances(size)[-1, 0] * turned @ turned.T,
                 lost * np.linalg.norm(turned, axis=1))  # fmt: skip
-    found = between(turned, squares) if clusters[0] else ()
-    return Sandwich(outcome, regressors, back @ squares @ back, noise.deviation, step, clusters[0] or "", found)
+    variances = between(turned, squares) if clusters[0] else ()
+    return Sandwich(outcome, regressors, back @ squares @ back, noise.deviation, step, clusters[0] or "", variances)
 
 
 @public_task
