@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, NamedTuple
@@ -146,8 +146,7 @@ class BoostedAipw(SumsOverRows, EffectMethod):
             raise ParameterError(f"method {self.name!r} needs a bounded column among adjust; use method 'stratified'")
         if loss.exact:
             return self
-        rho, _ = shared(affordable_zcdp(loss), question.cluster is not None)
-        d = len(design.names)
+        (rho, _), d = shared(affordable_zcdp(loss), question.cluster is not None), len(design.names)
         check_noise(loss, d, n, rho.part(MOMENTS), GRID * math.sqrt(2 * d), rho.part(SQUARES))
         times = _shortfall(d, n, rho)
         if times > 1:
@@ -394,8 +393,8 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     if question.cluster is None:
         return effect
     scores, columns = ClusteredScores(score.mean, score.spread, fit.count), fit.columns
-    between = scores.variance(
-        lambda cut: fit.rows.over(lambda unit, rows: group_sums(cut(models.scores(columns(unit), unit)[0]), rows)),
-        fit.n, for_layers, fit.budget,
-    )  # fmt: skip
-    return scores.applied(effect, between, question.cluster)
+
+    def sums(cut: Callable[[Reals], Reals]) -> Integers:
+        return fit.rows.over(lambda unit, rows: group_sums(cut(models.scores(columns(unit), unit)[0]), rows))
+
+    return scores.applied(effect, scores.variance(sums, fit.n, for_layers, fit.budget), question.cluster)
