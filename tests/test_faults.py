@@ -7,16 +7,14 @@ and ``privacy/test_ledger_faults.py``; pickles and copies, ``privacy/test_ledger
 ``test_optimised.py``.
 """
 
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import dpcausal as dpc
-from dpcausal.errors import BudgetExceededError, DpCausalError, LossError, ParameterError, SchemaError
+from dpcausal.errors import DpCausalError, LossError, ParameterError, SchemaError
 from dpcausal.papers import Holdout, TrainingPrivacy
 from tests.strategies import JUNK, observe
 
@@ -71,37 +69,10 @@ def test_too_few_rows_are_refused(rows: int) -> None:
     refused(ParameterError if rows else SchemaError, lambda: ask(table_of(ledger, **few)), ledger)
 
 
-WRONG = {
-    "text": np.array(["zephyr"] * 24),
-    "object": np.array(["zephyr", 1.0] * 12, dtype=object),
-    "bool": np.array([True, False] * 12),
-    "datetime": np.array([datetime(2020, 1, 1)] * 24, dtype="datetime64[s]"),
-    "complex": np.full(24, 1 + 1j),
-    "bytes": np.array([b"zephyr"] * 24),
-}
-
-
-@pytest.mark.parametrize("kind", WRONG)
-def test_values_of_another_type_are_refused_without_being_quoted(kind: str) -> None:
-    ledger, frame = dpc.Ledger.in_memory(dpc.PureDP(1)), ROWS | {"x": WRONG[kind]}
-    for one in (frame, pd.DataFrame(frame)):
-        assert "zephyr" not in refused(SchemaError, lambda: dpc.Table(one, SCHEMA, ledger, missing="impute"), ledger)  # noqa: B023
-    # The width of numpy's text is that of the longest value.
-    assert len({str(observe(lambda: table_of(x=np.array(["a" * k] * 24))).error) for k in (1, 9)}) == 1  # noqa: B023
-
-
 @pytest.mark.parametrize("loss", [*JUNK, dpc.PureDP(20.5)], ids=lambda loss: type(loss).__name__)
 def test_what_is_no_loss_is_refused(loss: Any) -> None:
     table = table_of()
     refused(LossError, lambda: ask(table, loss=loss), table.ledger)
-
-
-def test_a_budget_too_small_is_refused_before_the_data_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = table_of(dpc.Ledger.in_memory(dpc.PureDP(0.3)))
-    ask(table)
-    monkeypatch.setattr(dpc.Table, "rows", lambda *_: pytest.fail("the data were read"))
-    monkeypatch.setattr(type(table.spec.source), "collect", lambda *_: pytest.fail("the data were read"))
-    refused(BudgetExceededError, lambda: ask(table), table.ledger)
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError])

@@ -1,7 +1,6 @@
 """Audits that anyone can run on our mechanisms or on their own."""
 
 from dpcausal.audit.blackbox import BlackBoxAudit as BlackBoxAudit
-from dpcausal.audit.blackbox import audit_epsilon as audit_epsilon
 from dpcausal.audit.blackbox import audit_samples as audit_samples
 from dpcausal.audit.falsifier import Falsification as Falsification
 from dpcausal.audit.falsifier import falsify as falsify

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -99,71 +99,6 @@ class BlackBoxAudit:
         return f"VIOLATED: {bound} ({how})." if self.violated else f"Not violated: {bound} ({how})."
 
 
-def audit_epsilon(
-    run: Callable[[], Output],
-    run_neighbour: Callable[[], Output],
-    *,
-    claimed: float,
-    delta: float = 0.0,
-    draws: int = 20_000,
-    pilot: int | None = None,
-    false_alarm: float = 1e-6,
-) -> BlackBoxAudit:
-    """Return a lower bound on ε from runs of a mechanism on two neighbouring data sets.
-
-    ε ≥ log((p_low − δ) / q_high),  P(p_low ≤ p and q ≤ q_high for all events) ≥ 1 − false_alarm
-
-    where p, q are the probabilities of an event under the one and the other data set.
-
-    Parameters
-    ----------
-    run, run_neighbour : callable
-        Run the mechanism afresh on D and on D′ and return one output: a number, a text, a bool, or ``None`` for "no
-        answer".  Of several numbers, return one that is computed from them.
-        Outputs must be independent, so use real noise, not a seed that repeats; and D, D′ must not be chosen by them.
-    claimed : float
-        The ε claimed.
-    delta : float
-        The δ claimed, 0 ≤ δ < 1.
-    draws : int
-        Runs counted on each side, at least 100.
-    pilot : int, optional
-        Further runs of each side that choose the events, at least 1; by default a tenth of ``draws``, at least 1,000.
-        Fewer serve for a slow mechanism whose fault is plain.
-    false_alarm : float
-        Probability of a bound above the true ε, in (0, 1).
-
-    Notes
-    -----
-    *Accuracy*: Laplace noise that is too small by 5 %, 10 %, 25 %, 50 % at a claim of 1 needs about 264,000, 69,000,
-    12,500 and 3,600 draws to be seen with power 0.99.
-
-    Examples
-    --------
-    >>> from dpcausal.privacy.noise import generator_from_seed
-    >>> rng = generator_from_seed(1)
-    >>> audit = audit_epsilon(lambda: rng.laplace(0.0, 0.25), lambda: rng.laplace(1.0, 0.25), claimed=1.0)
-    >>> audit.violated
-    True
-    """
-    if isinstance(draws, bool) or not isinstance(draws, int) or draws < 100:
-        raise ParameterError("draws must be a whole number of at least 100")
-    claimed, delta, false_alarm = _checked_amounts(claimed, delta, false_alarm)
-    if pilot is None:
-        pilot = max(1_000, draws // 10)
-    if isinstance(pilot, bool) or not isinstance(pilot, int) or pilot < 1:
-        raise ParameterError("pilot must be a whole number of at least 1")
-    size = pilot + draws
-    return audit_samples(
-        [run() for _ in range(size)],
-        [run_neighbour() for _ in range(size)],
-        claimed=claimed,
-        delta=delta,
-        pilot=pilot,
-        false_alarm=false_alarm,
-    )
-
-
 def audit_samples(
     first: Sequence[Output] | npt.NDArray[Any],
     second: Sequence[Output] | npt.NDArray[Any],
@@ -173,19 +108,32 @@ def audit_samples(
     pilot: int | None = None,
     false_alarm: float = 1e-6,
 ) -> BlackBoxAudit:
-    """Return a lower bound on ε from outputs that were drawn before, as ``audit_epsilon`` does from runs.
+    """Return a lower bound on ε from outputs of a mechanism on two neighbouring data sets.
 
-    For mechanisms that draw many independent outputs at once.
+    ε ≥ log((p_low − δ) / q_high),  P(p_low ≤ p and q ≤ q_high for all events) ≥ 1 − false_alarm
+
+    where p, q are the probabilities of an event under the one and the other data set.
 
     Parameters
     ----------
     first, second : sequence or one-dimensional array, one length N
-        Independent outputs on D and on D′: numbers, texts, bools or ``None``.  NaN is an output like another.
-    claimed, delta, false_alarm : float
-        As in ``audit_epsilon``.
+        Independent outputs on D and on D′: numbers, texts, bools or ``None`` for "no answer".  NaN is an output like
+        another.  Of several numbers, take one that is computed from them.  Use real noise, not a seed that repeats;
+        and D, D′ must not be chosen by the outputs.
+    claimed : float
+        The ε claimed.
+    delta : float
+        The δ claimed, 0 ≤ δ < 1.
     pilot : int, optional
         The first so many outputs of each side choose the events and are not counted again, 1 ≤ pilot ≤ N − 100; by
-        default an eleventh, at least 1,000 where N ≥ 1,100.
+        default an eleventh, at least 1,000 where N ≥ 1,100.  Fewer serve for a slow mechanism whose fault is plain.
+    false_alarm : float
+        Probability of a bound above the true ε, in (0, 1).
+
+    Notes
+    -----
+    *Accuracy*: Laplace noise that is too small by 5 %, 10 %, 25 %, 50 % at a claim of 1 needs about 264,000, 69,000,
+    12,500 and 3,600 counted outputs to be seen with power 0.99.
 
     Examples
     --------
