@@ -108,6 +108,20 @@ def test_ten_gaussian_columns_are_found_in_wide_bounds_too() -> None:
     assert np.mean(found) > 0.75
 
 
+@pytest.mark.parametrize(("columns", "law", "epsilon"), [
+    (16, "normal", 0.1), (20, "exponential", 0.1), (16, "constant", 1.0),
+])  # fmt: skip
+def test_many_independent_columns_have_hardly_an_edge(columns: int, law: str, epsilon: float) -> None:
+    """Seen to fail above 14 columns: 118 of 120 pairs were edges, as hardly a pair could be tested."""
+    rng, loss = np.random.default_rng(1), dpc.ApproxDP(epsilon, 1e-6)
+    draw = {"normal": rng.normal, "exponential": rng.exponential, "constant": lambda size: np.full(size, 2.0)}[law]
+    frame = {f"x{place}": np.clip(draw(size=5_000), -4, 4) for place in range(columns)}
+    with dpc.simulated_noise(1):
+        table = dpc.Table(frame, dpc.Schema(dict.fromkeys(frame, dpc.Bounded(-4, 4))), dpc.Ledger.in_memory(loss))
+        found = dpc.discover(table, loss=loss, method="moments")
+    assert found.tests >= columns and len(found.graph.skeleton) <= 3
+
+
 def test_true_independences_of_shortened_rows_are_rejected_no_oftener_than_nominal() -> None:
     """Three causes of one column, rows shortened to a quarter of their length: apart, and given a fourth.
 

@@ -1,0 +1,55 @@
+"""Networks whose tables are nearly deterministic: edges of high support are true, with no penalty they are not."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.discovery.search import agreement
+
+ROWS, COLUMNS = 10_000, 12
+
+
+def firm_edges(own: float, seeds: range = range(1), rows: int = ROWS) -> list[bool]:
+    """Return of each edge of support 0.95 or more whether it is true.
+
+    A column is a random table of one or two earlier ones, but for a share of the records, which are random.
+    """
+    found = []
+    for seed in seeds:
+        rng, frame, arcs = np.random.default_rng(seed), dict[str, Any](), set()
+        for place in range(COLUMNS):
+            many = int(rng.integers(1, 3)) if place > 2 else 0
+            parents = [str(name) for name in rng.choice(list(frame), many, replace=False)] if many else []
+            codes = [*(frame[name] for name in parents), *[np.zeros(rows, dtype=int)] * 2][:2]
+            free = rng.random(rows) < (own if parents else 1.0)
+            table = rng.integers(0, 3, (3, 3))[codes[0], codes[1]]
+            frame[f"v{place:02d}"] = np.where(free, rng.integers(0, 3, rows), table)
+            arcs |= {frozenset((name, f"v{place:02d}")) for name in parents}
+        loss = dpc.ApproxDP(3, 1e-6)
+        table = dpc.Table(frame, dpc.Schema(dict.fromkeys(frame, dpc.Levels([0, 1, 2]))), dpc.Ledger.in_memory(loss))
+        with dpc.simulated_noise(seed):
+            graph = dpc.discover(table, loss=loss, method="whitened")
+        assert graph.support is not None
+        copies = {frozenset(pair) for pair in graph.copies.items()}
+        edges = [edge for edge in graph.graph.skeleton - copies if graph.support.edges.get(edge, 0) >= 0.95]
+        found += [edge in arcs for edge in edges]
+    return found
+
+
+@pytest.mark.parametrize("own", [0.0, 0.005])
+def test_of_nearly_deterministic_tables_edges_of_high_support_are_true(own: float) -> None:
+    found = firm_edges(own)
+    assert sum(found) >= 0.9 * len(found)
+
+
+def test_of_other_tables_there_are_such_edges() -> None:
+    found = firm_edges(0.5)
+    assert len(found) >= 8 and sum(found) >= 0.9 * len(found)
+
+
+def test_without_the_penalty_false_edges_have_high_support(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agreement, "determinism_penalty", lambda *_: 0.0)
+    found = firm_edges(0.005, range(2))
+    assert len(found) >= 5 and not all(found)
