@@ -30,8 +30,11 @@ class Case:
         return cls(network.sample(rows, seed), network.schema, network.truth)
 
 
-def generated(columns: int, seed: int) -> Network:
-    """Draw a network of 2 to 4 levels, about 1.3 parents a column, each conditional distribution from Dirichlet(½)."""
+def generated(columns: int, seed: int, determined: int = 0) -> Network:
+    """Draw a network of 2 to 4 levels, about 1.3 parents a column, each conditional distribution from Dirichlet(½).
+
+    The tables of so many last columns are ``determined`` but for 0.005 of the records.
+    """
     rng = np.random.default_rng(seed)
     names = [f"v{place:02d}" for place in range(columns)]
     levels = {name: tuple(map(str, range(rng.integers(2, 5)))) for name in names}
@@ -43,6 +46,9 @@ def generated(columns: int, seed: int) -> Network:
         name: rng.dirichlet(np.full(len(levels[name]), 0.5), size=[len(levels[above]) for above in parents[name]])
         for name in names
     }
+    for name in names[columns - determined :]:
+        likeliest = np.eye(len(levels[name]))[tables[name].argmax(axis=-1)]
+        tables[name] = 0.995 * likeliest + 0.005 * tables[name]
     return Network(f"generated {columns}", levels, parents, tables)
 
 

@@ -119,6 +119,9 @@ def test_other_tasks_refuse_a_column_that_the_subgroup_or_the_schema_fixes_unpai
         lambda: dpc.ci_test(held, "site", "x", loss=loss),
         lambda: dpc.direction(one, "x", "cost", loss=loss),
         lambda: dpc.moments(one, ["arm", "cost"], loss=loss),
+        *(lambda way=way: dpc.discover(held, loss=loss, columns=["arm", "site", "state"], method=way)
+          for way in ("table", "parities", "whitened", "moments")),
+        lambda: dpc.discover(one, loss=loss, columns=["arm", "site", "cost"]),
         lambda: dpc.discontinuity(one, running="cost", outcome="x", cutoff=5, loss=dpc.PureDP(1)),
         lambda: dpc.discontinuity(one, running="cost", outcome="state", cutoff=5, treatment="arm", loss=dpc.PureDP(1)),
     ):
@@ -140,6 +143,16 @@ def test_imputation_bounds_weights_and_rows_chosen_by_the_outcome_are_caveats_of
     assert len(usual - set(asked(EXACT).guarantee.caveats)) == 1
     among = asked(EXACT, table(EXACT).where("site", among=[0, 1]), outcome="cost").guarantee.caveats
     assert set(among) == usual
+
+
+@pytest.mark.parametrize("ask", [
+    lambda held: asked(EXACT, held, outcome="cost"), lambda held: dpc.moments(held, ["cost", "x"], loss=EXACT),
+    lambda held: dpc.discontinuity(held, running="x", outcome="cost", cutoff=0, loss=EXACT),
+])  # fmt: skip
+def test_an_estimate_says_within_which_bounds_its_outcome_counts_and_who_is_left_out(ask: Any) -> None:
+    caveats = ask(table(EXACT)).guarantee.caveats
+    assert sum("'cost'" in one and "0 to 10" in one for one in caveats) == 1
+    assert sum("missing" in one for one in caveats) == 1
 
 
 def lacking(seed: int, n: int = ROWS) -> tuple[dict[str, Any], float]:

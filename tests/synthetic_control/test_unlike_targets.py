@@ -79,9 +79,13 @@ def test_a_past_that_does_not_vary_gives_neither_interval_nor_p_value_and_pays_f
     assert found.interval is None and found.pvalue is None and found.pvalue_reason == plan.pvalue_reason
 
 
-def test_few_donors_are_answered_where_noise_leaves_them_a_say_and_a_refusal_names_a_number_that_would_do() -> None:
-    made = rows("like", 5)
-    loss = dpc.PureDP(1)
+@pytest.mark.parametrize(("loss", "kind"), [
+    (dpc.PureDP(1), "like"), (dpc.PureDP(0.5), "like"), (dpc.PureDP(1), "larger"),
+])  # fmt: skip
+def test_few_donors_are_answered_where_noise_leaves_them_a_say_and_a_refusal_names_a_number_that_would_do(
+    loss: Any, kind: str
+) -> None:
+    made = rows(kind, 5)
 
     def plan(n: int) -> Any:
         return plan_of(panel_of(made[1 : n + 1], made[0], loss, START, BOUNDS), loss=loss)

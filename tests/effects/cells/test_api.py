@@ -64,9 +64,11 @@ def test_too_few_rows_to_see_where_records_lie_show_no_interval_rather_than_a_wr
     assert found.interval is None and found.interval_reason
 
 
-def test_a_rare_treatment_has_as_few_parts_as_it_bears() -> None:
+@pytest.mark.parametrize(("share", "law"), [(0.02, "normal"), (0.03, "uniform"), (0.02, "skewed")])
+def test_a_rare_treatment_has_as_few_parts_as_it_bears(share: float, law: str) -> None:
     rng, n = generator_from_seed(1), 20_000
-    age, a = np.clip(rng.normal(50, 12, n), 20, 80), (rng.random(n) < 0.02).astype(int)
+    drawn = {"normal": rng.normal(50, 12, n), "uniform": rng.uniform(20, 80, n), "skewed": 20 + rng.gamma(2, 10, n)}
+    age, a = np.clip(drawn[law], 20, 80), (rng.random(n) < share).astype(int)
     parts = {}
     for name, arm in (("rare", a), ("even", (rng.random(n) < 0.5).astype(int))):
         y = np.clip(5 + arm + 0.03 * (age - 50) + rng.normal(size=n), 0, 10)
