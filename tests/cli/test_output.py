@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -216,6 +217,29 @@ def test_init_says_where_a_number_without_cuts_is_cut(tmp_path: Path) -> None:
     typed = "T\n\n0..100\n\nno, yes\n\n1\n1e-6\n2\nage\nsick\nage\n0.5\n\n"
     done = CliRunner().invoke(app, ["init", str(tmp_path / "d.csv"), "--out", str(tmp_path / "s.toml")], input=typed)
     assert done.exit_code == 0 and "25, 50, 75" in " ".join(done.output.split()), done.output
+
+
+@pytest.mark.parametrize(("delta", "cut"), [("", False), ("0", True)])
+def test_a_number_is_adjusted_for_by_a_model_unless_delta_is_refused(delta: str, cut: bool, tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("age,drug,sick\n" + "1,0,0\n" * 900)
+    typed = f"T\n\n0..100\n\n0, 1\n\n0, 1\n\n1\n1e-6\n1\ndrug\nsick\n\nage\n\n0.5\n{delta}\n\n"
+    done = CliRunner().invoke(app, ["init", str(tmp_path / "d.csv"), "--out", str(tmp_path / "s.toml")], input=typed)
+    assert done.exit_code == 0 and ("25, 50, 75" in done.output) == cut, done.output
+    (one,) = dpc.Study.open(tmp_path / "s.toml").plan(accuracy=False).questions
+    assert one.question.delta == (None if cut else 5e-7) and (one.method == "stratified") == cut
+
+
+def test_what_init_leaves_to_fill_in_is_accepted_without_its_marks(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("age,drug\n1,0\n")
+    out = tmp_path / "s.toml"
+    done = CliRunner().invoke(app, ["init", str(tmp_path / "d.csv"), "--out", str(out)],
+                              input="T\n\n0..100\n\n0, 1\n\n1\n1e-6\n4\n\n")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    head, marked, rest = out.read_text().partition("# [[question]]")
+    filled = re.sub(r"(?m)^# (\[.*\]|\w+ = .*)$", lambda line: line[1].replace('""', '"a"'), marked + rest)
+    out.write_text(head + filled)
+    study = dpc.Study.open(out)
+    assert len(study.file.question) == 1 and study.file.unfilled() == ["design.type"]
 
 
 def test_a_second_study_of_a_folder_has_a_report_of_its_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

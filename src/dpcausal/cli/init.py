@@ -26,9 +26,10 @@ from the questionnaire or codebook, not from the data.
 """
 BUDGETS = """
 Total privacy budget for everything ever published from these data.
-  ε = 0.5 strong   1 common   2 moderate   above 5 weak"""
+  ε = 0.5 strong   1 common   2 moderate   above 5 weak
+  δ is about the probability that the guarantee fails: much smaller than 1/number of people."""
+GAUSSIAN = "  δ allows Gaussian noise: {}. It is taken from the budget's δ; 0 for none."
 TASKS = {"1": "effect", "2": "ci_test", "3": "discover", "4": ""}
-BOUNDS = ("lower", "upper", "cuts", "missing", "period")
 YES = {"y": True, "yes": True, "n": False, "no": False}
 
 
@@ -247,7 +248,7 @@ class Interview:
 
         echo(BUDGETS)
         epsilon = _ask("Budget ε", 1.0, float, True)
-        delta = _ask("Budget δ, much smaller than 1/number of people", 1e-6, float, True)
+        delta = _ask("Budget δ", 1e-6, float, True)
         check_budget(ApproxDP(epsilon, delta))
         self.entries["epsilon"], self.entries["delta"] = epsilon, delta
 
@@ -276,29 +277,44 @@ class Interview:
                 one["adjust"] = self._several("  Adjust for which confounders, as a,b (or none)", 0, 40, none="none")
                 self.entries["design"] = {"type": "observational"}
             groups = self._several("  Results by group [Enter: none]", 0, 1)
-            self._advise_cuts([*one["adjust"], *groups])
-            one |= {"groups": groups[0]} if groups else {}
-        elif task == "ci_test":
+            one |= ({"groups": groups[0]} if groups else {}) | self._epsilon()
+            if self._automatic_cuts(one["adjust"]):
+                one |= self._delta("numbers without cuts are adjusted for by a model, not in four parts")
+            self._advise_cuts([*(() if "delta" in one else one["adjust"]), *groups])
+            return one
+        if task == "ci_test":
             one |= {"x": self._several("  First column", 1, 1)[0], "y": self._several("  Second column", 1, 1)[0],
                     "given": self._several("  Given, as a,b [Enter: none]", 0, 40)}  # fmt: skip
             self._advise_cuts(one["given"])
-        else:
-            one["columns"] = self._several("  Columns, as a,b [Enter: all]", 0, 40) or columns
-        return one | {"epsilon": _ask("  ε for this question", self.entries["epsilon"] / 2, float, True)}
+            return one | self._epsilon()
+        one["columns"] = self._several("  Columns, as a,b [Enter: all]", 0, 40) or columns
+        return one | self._epsilon() | self._delta("more columns and numbers can be searched")
 
-    def _advise_cuts(self, names: list[str]) -> None:
+    def _epsilon(self) -> dict[str, float]:
+        return {"epsilon": _ask("  ε for this question", self.entries["epsilon"] / 2, float, True)}
+
+    def _delta(self, gain: str) -> dict[str, float]:
+        echo(GAUSSIAN.format(gain))
+        delta = _ask("  δ for this question", self.entries["delta"] / 2, float, True)
+        return {"delta": delta} if delta else {}
+
+    def _automatic_cuts(self, names: list[str]) -> dict[str, str]:
         from dpcausal.data.coding import cuts_of
         from dpcausal.data.schema import Bounded, Schema
+        from dpcausal.study.file import DESCRIPTIONS
 
+        found = {}
         for name in names:
-            declared = {key: value for key, value in self.entries["columns"][name].items() if key in BOUNDS}
-            if "lower" not in declared or declared.keys() & {"cuts", "period"}:
-                continue
+            declared = {key: value for key, value in self.entries["columns"][name].items() if key not in DESCRIPTIONS}
             column = Schema({name: declared}).column(name)
-            if isinstance(column, Bounded):
-                cuts = ", ".join(map(column.written, cuts_of(column).tolist()))
-                echo(f"      {escaped(name)}: people are compared within four parts of equal width, cut at {cuts}.\n"
-                     f"      Thresholds that matter are better: cuts = [...] under [columns.{escaped(name)}].")
+            if isinstance(column, Bounded) and column.cuts is None:
+                found[name] = ", ".join(map(column.written, cuts_of(column).tolist()))
+        return found
+
+    def _advise_cuts(self, names: list[str]) -> None:
+        for name, cuts in self._automatic_cuts(names).items():
+            echo(f"      {escaped(name)}: people are compared within four parts of equal width, cut at {cuts}.\n"
+                 f"      Thresholds that matter are better: cuts = [...] under [columns.{escaped(name)}].")
 
     def _several(self, prompt: str, least: int, most: int, none: str = "") -> list[str]:
         columns = list(self.entries["columns"])

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date
 from os import PathLike, fspath
 from typing import Any
@@ -12,6 +12,7 @@ from dpcausal.data.files.formats import DataFile, is_text
 from dpcausal.data.schema import Schema
 from dpcausal.data.toml_text import toml_in
 from dpcausal.errors import ParameterError, SchemaError
+from dpcausal.study.file import Approvers, Disclosure
 
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 RANGE = re.compile(rf"({NUMBER})\s*(?:\.\.|to|-|–)\s*({NUMBER})")
@@ -28,14 +29,17 @@ QUESTIONS = """
 # y = {y}
 # given = []
 # epsilon = 0.5
+# delta = 5e-7   # where Gaussian noise is wanted: did, moments, discover, and effect adjusted for numbers without cuts
 
-# For the report: [disclosure] and [approvers]; level_labels and meaning of a column. See 'dpcausal schema'.
-"""
+# For the report, what only a person can say: remove the marks of what you fill in. All keys: 'dpcausal schema'."""
 HEAD = """\
 # A study of dpcausal: edit it freely. What follows a # is a comment. All of it becomes public.
 # 'dpcausal check' finds data problems (not private), 'plan' foresees accuracy, 'run' answers, 'report' writes.
 """
-LEDGER = "# The ledger records what was spent of the budget: all that is ever published from these data."
+LEDGER = """\
+# The ledger records what was spent of the budget: all that is ever published from these data.
+# delta is about the probability that the guarantee fails: much smaller than 1/number of people."""
+DELTA = "   # allows Gaussian noise; part of the budget's delta"
 COLUMNS = """\
 # Allowed values of each column, from the questionnaire or codebook and not from the data. A column may also have
 # missing = [999], cuts = [18, 40], other = "elsewhere", spellings = { F = "f" }, label, unit, source."""
@@ -131,16 +135,23 @@ def draft(
     head = HEAD if step is None else HEAD + STOPPED.format(step, file)
     lines = [*head.splitlines(), "", f"title = {_text(title)}", *([] if form else [f"data = {_text(fspath(data))}"])]
     lines += [f"person = {_text(person)}"] if person else []
-    lines += ["", LEDGER, f"ledger = {_text(stem + '.ledger')}"]
+    lines += ["", *LEDGER.splitlines(), f"ledger = {_text(stem + '.ledger')}"]
     lines += [f"budget = {{ epsilon = {epsilon!r}, delta = {delta!r} }}"]
     tables: list[tuple[str, Mapping[str, Any] | None]] = [("[data]", {"file": fspath(data), **form} if form else None)]
     tables += [("[design]", design), *((f"[columns.{_text(name)}]", one) for name, one in columns.items())]
     tables += [("[[question]]", question)]
     for name, table in tables:
         lines += ["", COLUMNS] if name.startswith("[columns") and COLUMNS not in lines else []
-        lines += ["", name, *(f"{key} = {_value(value)}" for key, value in table.items())] if table else []
+        lines += ["", name] if table else []
+        lines += [f"{key} = {_value(value)}{DELTA if key == 'delta' else ''}" for key, value in (table or {}).items()]
     first = [*columns, "x", "y"]
-    return "\n".join(lines) + "\n" + QUESTIONS.format(x=_text(first[0]), y=_text(first[1]))
+    return "\n".join([*lines, QUESTIONS.format(x=_text(first[0]), y=_text(first[1])), *_report_parts()]) + "\n"
+
+
+def _report_parts() -> Iterator[str]:
+    for name, part in (("disclosure", Disclosure), ("approvers", Approvers)):
+        yield f"# [{name}]"
+        yield from (f'# {key} = ""   # {one.description}' for key, one in part.model_fields.items())
 
 
 def resumed(text: str, name: str) -> tuple[DataFile, dict[str, Any], int]:
