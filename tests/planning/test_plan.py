@@ -227,7 +227,7 @@ def test_a_plan_of_an_effect_foretells_what_the_run_gives(said: dict[str, float]
     for seed in range(7):
         coins = np.random.default_rng(seed)
         site, a = coins.integers(0, 3, n), (coins.random(n) < said.get("share", 0.5)).astype(int)
-        y = np.clip(5 + 0.5 * a + 0.3 * site + 10 * said.get("spread", 0.2) * coins.normal(size=n), 0, 10)
+        y = np.clip(5 + 0.5 * a + 0.3 * site + 10 * said.get("spread", 0.15) * coins.normal(size=n), 0, 10)
         y = np.where(coins.random(n) < said.get("missing", 0), np.nan, y)
         table = dpc.Table({"a": a, "site": site, "y": y}, schema, dpc.Ledger.in_memory(loss))
         with dpc.simulated_noise(seed):
@@ -248,11 +248,11 @@ def test_few_treated_in_some_strata_are_planned_and_make_the_interval_wider() ->
 def test_where_the_share_of_treated_is_not_stated_the_range_covers_few() -> None:
     loss = dpc.PureDP(1)
     plan = dpc.plan("effect", n=20_000, loss=loss)
-    tenth = dpc.plan("effect", n=20_000, loss=loss, share=0.1, spread=0.2)
+    tenth = dpc.plan("effect", n=20_000, loss=loss, share=0.1, spread=0.15)
     assert float(plan.others.split()[0].removeprefix("±")) == pytest.approx(tenth.accuracy, rel=0.15)
     few = dpc.plan("effect", n=20_000, loss=loss, share=0.05, spread=0.25)
     assert plan.low < plan.accuracy < few.accuracy < plan.high
-    stated = dpc.plan("effect", n=20_000, loss=loss, share=0.5, spread=0.2)
+    stated = dpc.plan("effect", n=20_000, loss=loss, share=0.5, spread=0.15)
     assert stated.accuracy == plan.accuracy and stated.high < plan.high
 
 

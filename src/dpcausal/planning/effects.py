@@ -35,7 +35,7 @@ from dpcausal.privacy.noise import PublicGenerator
 
 EVEN, TENTH, FEW = 0.5, 0.1, 0.05
 """The share of treated that is assumed where none is stated, a second one, and that for the far end of the range."""
-USUAL, LITTLE, MUCH = 0.2, 0.1, 0.3
+USUAL, LITTLE, MUCH = 0.15, 0.1, 0.3
 """The outcome's spread, as a part of its width, and those for the near and the far end."""
 USUAL_CLUSTERS = 40
 """Where clusters are named and their number is not stated."""
@@ -63,8 +63,8 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
     outcome: int = assumption("Number of levels of the outcome, 2; 0 is a number.", 0, 0, 2)
     width: float = assumption("How far apart the bounds of the outcome are; 1 for two levels.", 1.0, 1e-9, 1e12)
     spread: float | None = assumption(
-        "The outcome's standard deviation within treatment and strata, as a part of width; of numbers. By default "
-        "0.2, and the range covers 0.1 to 0.3.", None, 1e-3, 0.5,
+        "The outcome's standard deviation within treatment and strata, divided by width: 0.1 is an SD of 15 for bounds "
+        "70 to 220; of numbers. By default 0.15, and the range covers 0.1 to 0.3.", None, 1e-3, 0.5,
     )  # fmt: skip
     mean: float | None = assumption(
         "Where the outcome's mean lies, 0 at the lower bound and 1 at the upper; of numbers. By default 0.5, and the "
@@ -126,14 +126,19 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
     @property
     def condition(self) -> str:
         each = " in each group" if self.groups and not self.everyone else ""
-        if self.design.is_trial:
-            return each
-        if self.clusters:
+        parts = [] if self.outcome else [f"the outcome's SD is {self.outcome_spread * self.width:.2g}"]
+        if self.clusters and not self.design.is_trial:
             each += f" with {self.clusters} clusters of intra-class correlation {self.intraclass:g}"
-        if self.share is None and self.rarest is None:
-            return f"{each} if half of each stratum is treated"
-        lowest = "" if self.rarest is None else f", and {100 * self.rarest:g} % in the stratum with fewest"
-        return f"{each} if {100 * self.treated_share:g} % are treated{lowest}"
+        if not self.design.is_trial:
+            lowest = "" if self.rarest is None else f" ({100 * self.rarest:g} % in the stratum with fewest)"
+            unstated = self.share is None and self.rarest is None
+            treated = "half of each stratum is" if unstated else f"{100 * self.treated_share:g} % are"
+            parts.insert(0, f"{treated} treated{lowest}")
+        return f"{each} if {' and '.join(parts)}" if parts else each
+
+    @property
+    def outcome_spread(self) -> float:
+        return USUAL if self.spread is None else self.spread
 
     @property
     def treated_share(self) -> float:
@@ -208,7 +213,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         pair = (self.control % made.levels, self.treated % made.levels) if made.levels > 2 else (0, 1)
         around = self._numbers(n, rng)
         if clusters:
-            common = USUAL * self.width * normal(rng, clusters)[columns["cluster"]]
+            common = self.outcome_spread * self.width * normal(rng, clusters)[columns["cluster"]]
             around = math.sqrt(1 - self.intraclass) * around + math.sqrt(self.intraclass) * common
         columns["y"] = (rng.random(n) < self.rate).astype(np.float64) if self.outcome else around
         if self.missing:
@@ -230,7 +235,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         )  # fmt: skip
 
     def _numbers(self, n: int, rng: PublicGenerator) -> Any:
-        half, spread = self.width / 2, USUAL if self.spread is None else self.spread
+        half, spread = self.width / 2, self.outcome_spread
         if self.mean is None:
             return np.clip(spread * self.width * normal(rng, n), -half, half)
         mean = min(max(self.mean, 0.001), 0.999)  # of a beta distribution, which has no values at its bounds

@@ -37,7 +37,7 @@ LARGEST = 0.95
 """The largest correlation that is tried."""
 CURVES = ("tanh", "cubic", "exponential", "sine")
 """What "any" goes over; what is reported is the middle, the range all of them."""
-BLOCKS, DRAWN, DIRECTION_ERROR = 60, 200, 0.3
+BLOCKS, DRAWN, DIRECTION_ERROR = 60, 200, 0.5
 """Simulated blocks of a design, verdicts that are drawn from them, and how far other rows lie: measured."""
 
 
@@ -172,8 +172,8 @@ class DirectionPlan(TablePlan):
         return Forecast(median(chances), low, high, f"{BLOCKS} simulated subsets of {', '.join(self._curves)}")
 
     def sentence(self, forecast: Forecast) -> str:
-        bounds = f"({forecast.low:.2f} to {forecast.high:.2f})"
-        return f"the right direction is found with probability {forecast.accuracy:.2f} {bounds}"
+        bounds = f"{forecast.low:.2f} to {forecast.high:.2f}"
+        return f"the right direction is found with a probability of {bounds}, about {forecast.accuracy:.2f}"
 
     @property
     def _curves(self) -> tuple[str, ...]:

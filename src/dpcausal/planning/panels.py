@@ -23,7 +23,7 @@ class DidPlan(IntervalWidthPlan):
 
     task: ClassVar[str] = "did"
     records: ClassVar[str] = "persons"
-    relative_error: ClassVar[float] = 0.15
+    relative_error: ClassVar[float] = 0.25
     no_interval_note: ClassVar[str] = "; none where outcomes are skewed or have long tails"
     least: ClassVar[int] = 200
     most: ClassVar[int] = 200_000
@@ -31,7 +31,7 @@ class DidPlan(IntervalWidthPlan):
     periods: int = assumption("Number of periods.", 4, 2, 30)
     width: float = assumption("How far apart the bounds of the outcome are.", 1.0, 1e-9, 1e12)
     spread: float = assumption(
-        "The standard deviation of a person's outcome from period to period, as a part of width.", 0.1, 1e-3, 0.3,
+        "The standard deviation of a person's outcome from period to period, divided by width.", 0.1, 1e-3, 0.3,
     )  # fmt: skip
     share: float = assumption("Of the persons that are treated.", 0.5, 0.01, 0.99)
     coverage: float = assumption("Of the interval.", 0.95, 0.5, 0.999)
@@ -42,6 +42,10 @@ class DidPlan(IntervalWidthPlan):
         if not isinstance(declared, Bounded) or isinstance(never, Bounded):
             raise ParameterError("a plan of did takes a bounded outcome and a cohort of levels")
         return cls(periods=level_count(schema.column(time)), width=declared.width, coverage=coverage, **more)
+
+    @property
+    def condition(self) -> str:
+        return f" if {100 * self.share:g} % are treated and a person varies by an SD of {self.spread * self.width:.2g}"
 
     def simulate_once(self, n: int, loss: Loss, rng: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
         person, time = np.divmod(np.arange(n * self.periods), self.periods)
@@ -73,10 +77,14 @@ class PanelPlan(IntervalWidthPlan):
     before: int = assumption("Periods before the start of the treatment.", 10, 2, 500)
     after: int = assumption("Periods from the start of the treatment.", 3, 1, 500)
     width: float = assumption("How far apart the bounds of the outcome are.", 2.0, 1e-9, 1e12)
-    spread: float = assumption("The standard deviation of a unit's own noise, as a part of width.", 0.03, 1e-4, 0.3)
-    shock: float = assumption("How far all units move at the start, as a part of width.", 0.1, 0.0, 0.3)
+    spread: float = assumption("The standard deviation of a unit's own noise, divided by width.", 0.03, 1e-4, 0.3)
+    shock: float = assumption("How far all units move at the start, divided by width.", 0.1, 0.0, 0.3)
     coverage: float = assumption("Of the interval.", 0.9, 0.5, 0.9999)
     method: Any = assumption("As in synthetic_control.", "auto")
+
+    @property
+    def condition(self) -> str:
+        return f" if a unit's own noise has an SD of {self.spread * self.width:.2g}"
 
     def simulate_once(self, n: int, loss: Loss, rng: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
         made = factor_panel(

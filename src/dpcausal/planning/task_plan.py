@@ -156,8 +156,9 @@ class IntervalWidthPlan(TaskPlan):
         bounds = f"from ±{forecast.low:.2g} to ±{forecast.high:.2g}"
         if math.isinf(forecast.high):
             bounds = f"at best ±{forecast.low:.2g}, in a bad case no interval"
-        parts = [f"{level} about ±{forecast.accuracy:.2g}{self.condition}", forecast.others,
-                 f"{bounds}{self.no_interval_note}"]  # fmt: skip
+        about = f"about ±{forecast.accuracy:.2g}"
+        first, last = (about, bounds) if self.relative_error < 1 else (bounds, about)
+        parts = [f"{level} {first}{self.condition}", forecast.others, f"{last}{self.no_interval_note}"]
         return "; ".join(part for part in parts if part)
 
 

@@ -145,7 +145,7 @@ class QuestionPart(Price):
     method: str | dict[str, Any] = "auto"
     """Short name of a method, or a table with its name and options."""
     assumed: dict[str, Any] = Field(default_factory=dict)
-    """Assumptions of the plan, such as {share = 0.02, spread = 4.5}."""
+    """Assumptions of the plan, such as {share = 0.02, spread = 0.1}; spread is the SD divided by the bounds' width."""
 
     @property
     def arguments(self) -> dict[str, Any]:
