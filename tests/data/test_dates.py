@@ -152,6 +152,22 @@ def test_a_subgroup_is_given_by_dates() -> None:
         whole.where("day", at_least="2020-02-01")
 
 
+def test_the_cutoff_of_a_date_is_shown_as_a_date_and_read_back_from_a_release(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    day = rng.integers(0, 1_400, 6_000)
+    y = np.clip((day >= 700) + 0.3 * rng.normal(size=6_000), -2, 3)
+    frame = {"born": np.datetime64("1990-01-01") + day, "y": y}
+    schema = dpc.Schema({"born": dpc.Bounded("1990-01-01", "1993-10-31"), "y": dpc.Bounded(-2, 3)})
+    roles, loss = {"running": "born", "outcome": "y", "cutoff": "1991-12-02"}, dpc.PureDP(4)
+    for side in ("right", "left"):
+        table = dpc.Table(frame, schema, dpc.Ledger.in_memory(loss))
+        found = dpc.discontinuity(table, **roles, at_cutoff=side, loss=loss)
+        again = dpc.Release.from_json(found.release.to_json()).discontinuity(bandwidth=300)
+        for one in (found, again):
+            assert "born = 1991-12-02:" in one.headline()[0] and "days" in one.headline()[1]
+        assert "1991-12-02" in [label.get_text() for label in found.plot().get_xticklabels()]
+
+
 def test_did_and_effect_take_dates_and_synthetic_control_their_months(tmp_path: Path) -> None:
     rng, people = np.random.default_rng(0), np.repeat(np.arange(1000), 6)
     months = np.tile(np.arange(6), 1000)

@@ -95,8 +95,11 @@ def test_balance_is_that_of_the_arms_before_the_adjustment() -> None:
     for one, level in zip(found.balance, (1, 2), strict=True):
         shares = [(columns["z"][arm] == level).mean() for arm in (drug, ~drug)]
         assert one.name == f"z = {level}" and (one.treated, one.control) == pytest.approx(tuple(shares), abs=1e-12)
+        pooled = np.sqrt(np.mean([p * (1 - p) for p in shares]))
+        sampled = np.sqrt(sum(p * (1 - p) / arm.sum() for p, arm in zip(shares, (drug, ~drug), strict=True)))
+        assert one.standard_error == pytest.approx(sampled / pooled)
         assert one.deviation == 0 and one.difference == pytest.approx(
-            (shares[0] - shares[1]) / np.sqrt(np.mean([p * (1 - p) for p in shares]))
+            (shares[0] - shares[1]) / pooled
         )
 
 

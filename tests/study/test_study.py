@@ -310,6 +310,16 @@ def test_a_check_of_persons_does_not_ask_for_them_again(study: Path) -> None:
     assert [note for note in dpc.Study.open(study).check().notes if "person=" in note]
 
 
+def test_a_level_that_looks_like_a_code_is_no_problem_once_the_study_says_what_it_means(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("visits\n" + "0\n1\n2\n9\n" * 30)
+    path, found = tmp_path / "s.toml", {}
+    for meaning in ("", 'level_labels = { 9 = "nine or more" }', 'level_labels = { 9 = "refused" }'):
+        path.write_text('title = "t"\ndata = "d.csv"\nledger = "l"\nbudget = { epsilon = 1 }\n[columns.visits]\n'
+                        f"levels = [0, 1, 2, 9]\n{meaning}\n")  # fmt: skip
+        found[meaning] = CliRunner().invoke(app, ["check", str(path)]).exit_code
+    assert list(found.values()) == [1, 0, 1]
+
+
 def test_init_asks_again_for_what_was_mistyped_and_keeps_what_was_answered(tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text("id,age,sick\n1,30,no\n")
     out = tmp_path / "s.toml"

@@ -53,7 +53,8 @@ class GroupEffect:
 class Balance:
     """How often a level, or how large a number, is among treated and controls before anything is adjusted for.
 
-    ``difference`` is in the pooled standard deviation; ``deviation`` is that of its noise.
+    ``difference`` is in the pooled standard deviation; ``deviation`` is that of its noise, ``standard_error`` that of
+    sampling and noise, ``None`` where it is not known.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Balance:
     control: float
     difference: float
     deviation: float
+    standard_error: float | None = None
 
 
 @storable("FitCheck")
@@ -351,7 +353,8 @@ def draw_balance(effect: Effect, ax: Any) -> Any:
     ax = axes(ax, (6, 1.2 + 0.25 * len(effect.balance)))
     ax.axvline(0, color="0.6", linewidth=1)
     for place, one in enumerate(effect.balance):
-        ends = [one.difference - 2 * one.deviation, one.difference + 2 * one.deviation]
+        reach = NORMAL_95 * (one.deviation if one.standard_error is None else one.standard_error)
+        ends = [one.difference - reach, one.difference + reach]
         ax.plot(ends, [place, place], color="0.6", linewidth=2, solid_capstyle="butt")
         ax.plot([one.difference], [place], marker="o", color="tab:blue")
     ax.set_yticks(range(len(effect.balance)), [one.name for one in effect.balance])

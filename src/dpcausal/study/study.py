@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpcausal.data.curator.profile import SchemaCheck
+from dpcausal.data.curator.profile import SchemaCheck, check
 from dpcausal.data.files.formats import DataFile
 from dpcausal.data.panels.panel import Panel
 from dpcausal.data.records import LONGEST_NAME
@@ -170,7 +170,7 @@ class Study(Uncopyable):
         """Return what the schema does to the data: NOT PRIVATE, for the curator alone."""
         if self.schema is None:
             raise ParameterError("a study of a panel declares no columns to check")
-        profile = self.schema.check(self._frame())
+        profile = check(self._frame(), self.schema, meanings=self.file.described("level_labels"))
         return replace(profile, persons={} if self.file.person else profile.persons)
 
     def plan(self, *, accuracy: bool = True) -> StudyPlan:

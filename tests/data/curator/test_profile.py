@@ -224,7 +224,8 @@ def test_numbers_without_codes_are_not_remarked(values: Any) -> None:
 
 @pytest.mark.parametrize(("levels", "codes"), [
     (["no", "yes", "NA"], 1), (["no", "yes", "."], 1), ([0, 1, 9], 1), ([1, 2, 3, 88, 99], 2), (["f", "m", "9"], 1),
-    ([-1, 0, 1], 0), (list(range(10)), 0), (["none", "drug"], 0), ([7, 8, 9], 0), ([False, True], 0), (["a", "b"], 0),
+    (["never", "yes", "unknown"], 0), ([-1, 0, 1], 0), (list(range(10)), 0),
+    (["none", "drug"], 0), ([7, 8, 9], 0), ([False, True], 0), (["a", "b"], 0),
 ])  # fmt: skip
 def test_levels_that_look_like_codes_are_remarked(levels: list[Any], codes: int) -> None:
     values = np.array(levels, dtype=object)[RNG.integers(0, len(levels), ROWS)]

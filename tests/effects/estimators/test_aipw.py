@@ -61,6 +61,8 @@ def test_without_noise_it_is_the_score_of_two_least_squares_lines_to_8_digits() 
         assert one.estimate == pytest.approx(score[columns["site"] == level].mean(), abs=1e-8)
     balance = next(one for one in result.balance if one.name == "x")
     assert (balance.treated, balance.control) == pytest.approx([columns["x"][a == arm].mean() for arm in (1, 0)])
+    means = sm.stats.CompareMeans.from_data(columns["x"][a == 1], columns["x"][a == 0])
+    assert balance.standard_error == pytest.approx(means.std_meandiff_pooledvar / columns["x"].std(), rel=0.02)
     assert result.share_supported == pytest.approx(((e > 0.05) & (e < 0.95)).mean(), abs=1e-12)
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, compress
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -121,7 +122,10 @@ class SchemaCheck:
         raise HiddenAnswerError("the check of a schema holds exact shares of private records: it cannot be pickled")
 
 
-def check(frame: Any, schema: Mapping[str, Column], weight: tuple[str, float] | None = None) -> SchemaCheck:
+def check(
+    frame: Any, schema: Mapping[str, Column], weight: tuple[str, float] | None = None,
+    meanings: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+) -> SchemaCheck:  # fmt: skip
     source, _ = opened(frame)
     check_named(schema, source.names)
     for name, column in schema.items():
@@ -129,7 +133,7 @@ def check(frame: Any, schema: Mapping[str, Column], weight: tuple[str, float] | 
     rows = source.count()
     if rows < 1:
         raise SchemaError("a table needs at least one row")
-    columns = tuple(_checked(source, name, column, rows) for name, column in schema.items())
+    columns = tuple(_checked(source, name, column, rows, meanings.get(name, {})) for name, column in schema.items())
     columns += () if weight is None else (_checked_weight(source, checked_weight(weight, source), rows),)
     distinct = {name: _distinct_ids(source, name) for name in source.names}
     return SchemaCheck(rows, columns, {name: number for name, number in distinct.items() if number})
@@ -146,7 +150,7 @@ def _distinct_ids(source: Source, name: str) -> int:
     return persons.n if persons.n < int((persons.codes >= 0).sum()) else 0
 
 
-def _checked(source: Source, name: str, column: Column, rows: int) -> ColumnCheck:
+def _checked(source: Source, name: str, column: Column, rows: int, meanings: Mapping[str, str]) -> ColumnCheck:
     collected = source.collect([name])  # one at a time: all together may not fit in memory
     if len(collected) != rows:
         raise SchemaError("the frame no longer has the rows that were counted")
@@ -167,7 +171,7 @@ def _checked(source: Source, name: str, column: Column, rows: int) -> ColumnChec
         f"the {source.backend} columns cannot be read",
     )
     absent = float((codes == MISSING).mean())
-    notes = (*_notes_of_levels(codes, column, absent), *suspects_of_levels(codes, column))
+    notes = (*_notes_of_levels(codes, column, absent), *suspects_of_levels(codes, column, meanings))
     notes = (*notes, *_undeclared(source, collected, name, codes == MISSING, column))
     notes = (*notes, *_misread(source, collected, name, codes == MISSING))
     return ColumnCheck(name, column, 0.0, 0.0, absent, notes)
@@ -180,7 +184,7 @@ def _texts(collected: Collected, name: str, absent: NDArray[np.bool_]) -> tuple[
 
 def _checked_weight(source: Source, weight: tuple[str, Bounded], rows: int) -> ColumnCheck:
     name, column = weight
-    one = replace(_checked(source, name, column, rows), notes=())
+    one = replace(_checked(source, name, column, rows, {}), notes=())
     notes = (
         (f"{_percent(one.above)} of the weights lie above the largest, {column.upper:g}, and count as it: give the "
          "design's largest weight", one.above > 0),

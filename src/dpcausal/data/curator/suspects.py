@@ -17,8 +17,9 @@ HEAP, NEAR = 8.0, 10
 
 _REPDIGITS = re.compile(r"-?(9+|8+|7+|9+[5-8]|8+[5-7]|1)")
 _WHOLE = re.compile(r"-?\d{1,18}")
-_CODES = {"", ".", "?", "-", "--", "n/a", "na", "n.a.", "nan", "null", "missing", "#n/a", "dk", "refused", "unknown",
-          "don't know", "no answer", "keine angabe", "k.a."}  # fmt: skip
+_WORDS = {"missing", "refused", "unknown", "don't know", "no answer", "keine angabe"}
+"""What a level may well be called."""
+_CODES = {"", ".", "?", "-", "--", "n/a", "na", "n.a.", "nan", "null", "#n/a", "dk", "k.a.", *_WORDS}
 
 DECLARE = "a code of a missing answer? Then declare it as missing=[{}]"
 
@@ -72,8 +73,8 @@ def suspects_of_texts(texts: Iterable[str], rows: int, column: Bounded) -> tuple
                  for text, count in often if text.strip())  # fmt: skip
 
 
-def suspects_of_levels(codes: NDArray[np.int64], column: Levels) -> tuple[str, ...]:
-    """Return in words the declared levels that occur and look like codes of a missing answer."""
+def suspects_of_levels(codes: NDArray[np.int64], column: Levels, meanings: Mapping[str, str]) -> tuple[str, ...]:
+    """Return in words the declared levels that occur and look like codes of a missing answer, as do their meanings."""
     plain = [label for label in column.labels if not like_code(str(label))]
     whole = {int(label) for label in column.labels if _WHOLE.fullmatch(str(label))}
     run = {int(label) for label in plain if _WHOLE.fullmatch(str(label))}
@@ -82,12 +83,14 @@ def suspects_of_levels(codes: NDArray[np.int64], column: Levels) -> tuple[str, .
     notes = []
     for code, label in enumerate(column.labels):
         text, count = str(label), int((codes == code).sum())
-        if label == column.other or isinstance(label, bool) or not like_code(text) or not count:
+        meant = label == column.other or isinstance(label, bool) or text.strip().casefold() in _WORDS
+        if meant or not count or not (like_code(text) and like_code(meanings.get(text, text))):
             continue
         if _WHOLE.fullmatch(text) and (not plain or int(text) in run):
             continue
         share = f"{count / len(codes):.1%} of the rows"
-        notes.append(f"level {label!r} in {share}: {DECLARE.format(repr(label))}, not as a level")
+        notes.append(f"level {label!r} in {share}: {DECLARE.format(repr(label))}, not as a level. If it is one, say "
+                     f"what it means: level_labels = {{ {json.dumps(text)} = ... }}")  # fmt: skip
     return tuple(notes)
 
 

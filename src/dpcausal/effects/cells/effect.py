@@ -198,11 +198,12 @@ def balance(
         spread = noise[0, 0] * (1 - 2 * shares + size * shares**2) / totals[:, None] ** 2
         for place in range(1, size):
             p = shares[:, place]
-            pooled = math.sqrt(max(float((p * (1 - p)).mean()), 1e-12))
+            pooled, noisy = math.sqrt(max(float((p * (1 - p)).mean()), 1e-12)), float(spread[:, place].sum())
+            sampled = float((p * (1 - p) / totals).sum())
             rows.append(
                 Balance(
                     f"{release.by[axis]} = {release.levels[axis][place]}", float(p[1]), float(p[0]),
-                    float(p[1] - p[0]) / pooled, math.sqrt(float(spread[:, place].sum())) / pooled,
+                    float(p[1] - p[0]) / pooled, math.sqrt(noisy) / pooled, math.sqrt(noisy + sampled) / pooled,
                 )
             )  # fmt: skip
     return tuple(rows)

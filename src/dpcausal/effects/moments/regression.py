@@ -376,10 +376,11 @@ def balance_of(moments: ReleasedMoments) -> tuple[Balance, ...]:
     treats, rows = moments.mean(1), []
     for name in others:
         slope = regress(moments, name, (arm,), Terms(None, 0.95))[arm]
+        error = slope.standard_error
         deep = math.sqrt(max(moments.residual(name, []), 1e-300))
         mean = moments.mean(moments.names.index(name))
         rows.append(
             Balance(name, mean + (1 - treats) * slope.estimate, mean - treats * slope.estimate, slope.estimate / deep,
-                    slope.noise_error / deep)
+                    slope.noise_error / deep, error / deep if math.isfinite(error) else None)
         )  # fmt: skip
     return tuple(rows)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from dpcausal.core import validate as public
 from dpcausal.core.method import Method, PlannedCall, Run, SumsOverRows, TableQuestion
 from dpcausal.core.run import Task, public_task
-from dpcausal.data.columns import exact_number
+from dpcausal.data.columns import exact_number, has_dates
 from dpcausal.data.recoded import as_levels, counting_event
 from dpcausal.data.schema import Bounded, Column, Levels
 from dpcausal.data.subgroups.predicate import check_varies, codes_within, range_within
@@ -209,7 +209,7 @@ class BinQuery(SumsOverRows, Method[RddQuestion]):
         arms = () if question.treatment is None else cells.levels[0]
         return NoisyBins(
             names, cells.n, question.border, lower, upper, cells.values[0], counts, cells.variance,
-            question.at_cutoff or "right", arms,
+            question.at_cutoff or "right", arms, has_dates(question.column(question.running)),
         )  # fmt: skip
 
 

@@ -69,6 +69,8 @@ class NoisyBins(Release):
         The side on which records at the cutoff itself count; if it is the left one, ``cutoff`` is the next number.
     arms : tuple of str
         The levels of untreated and treated, if a treatment was named.
+    dates : bool
+        Whether the running number is a date, counted in days since 1970-01-01.
     """
 
     kind: ClassVar[str] = "bins"
@@ -81,6 +83,7 @@ class NoisyBins(Release):
     variance: float
     at_cutoff: str = "right"
     arms: tuple[str, ...] = ()
+    dates: bool = False
 
     @with_signature_errors
     def discontinuity(
@@ -137,7 +140,8 @@ class NoisyBins(Release):
         arms = form.texts("arms") if form.has("arms") else ()
         if arms and (len(arms) != 2 or len(names) != 3):
             raise form.refuse("arms")
-        return cls(names, n, cutoff, lower, upper, value, counts, form.size("variance"), side, arms)
+        dates = form.has("dates") and form.truth("dates")
+        return cls(names, n, cutoff, lower, upper, value, counts, form.size("variance"), side, arms, dates)
 
 
 def check_lines(bandwidth: Any, widest: float, curvature: Any) -> tuple[float | None, float | None]:
@@ -295,5 +299,5 @@ def _answer(release: NoisyBins, both: tuple[SideFit, SideFit], **estimated: Any)
         running=running, outcome=outcome, treatment=treatment[0] if treatment else None,
         cutoff=release.cutoff if release.at_cutoff == "right" else math.nextafter(release.cutoff, -math.inf),
         at_cutoff=release.at_cutoff, event=value.event, estimand="ratio" if treatment else "jump", bins=bins,
-        n=release.n, arms=release.arms, release=release, guarantee=release.guarantee, **estimated,
+        n=release.n, arms=release.arms, dates=release.dates, release=release, guarantee=release.guarantee, **estimated,
     )  # fmt: skip

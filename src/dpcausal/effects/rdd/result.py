@@ -5,6 +5,7 @@ from typing import Any
 
 from dpcausal.codec import storable
 from dpcausal.data.columns import exact_number
+from dpcausal.data.panels.dates import date_text
 from dpcausal.effects.result import Interval
 from dpcausal.plotting import axes, titled
 from dpcausal.releases.release import Release
@@ -58,6 +59,8 @@ class Discontinuity(Result):
         ``discontinuity(bandwidth=..., curvature=..., donut=...)`` re-uses it free.
     event, arms : str, tuple of str
         The level of an outcome whose frequency is compared; the levels of untreated and treated.
+    dates : bool
+        Whether the running number is a date; ``cutoff`` and the ends of bins are days since 1970-01-01.
     """
 
     running: str
@@ -87,6 +90,7 @@ class Discontinuity(Result):
     at_cutoff: str = "right"
     event: str | None = None
     arms: tuple[str, ...] = ()
+    dates: bool = False
 
     @property
     def measured(self) -> str:
@@ -94,12 +98,12 @@ class Discontinuity(Result):
         return self.outcome if self.event is None else f"{self.outcome} = {self.event}"
 
     def headline(self) -> list[str]:
-        what = f"{self.measured} at {self.running} = {exact_number(self.cutoff)}"
+        what = f"{self.measured} at {self.running} = {self._written(self.cutoff)}"
         arms = f" ({self.arms[1]} vs {self.arms[0]})" if self.arms else ""
         head = f"Jump of {what}" if self.treatment is None else f"Effect of {self.treatment}{arms} on {what}"
         lines = [f"{head}: {signed_text(self.estimate, self.interval)} ({ci_text(self.interval, self.coverage)})"]
         if self.bandwidth is not None:
-            near = number_text(self.bandwidth)
+            near = f"{number_text(self.bandwidth)}{' days' if self.dates else ''}"
             lines.append(f"Records within {near} of the cutoff, those at it on the {self.at_cutoff} side; "
                          f"{self.n:,} {self.guarantee.records} in all.")  # fmt: skip
         if self.share_moved is not None:
@@ -107,6 +111,9 @@ class Discontinuity(Result):
         if self.density is not None:
             lines.append(f"Bunching at the cutoff: {p_text(self.density)} (small: the design is doubtful).")
         return lines
+
+    def _written(self, number: float) -> str:
+        return date_text(number) if self.dates else exact_number(number)
 
     def warnings(self) -> list[str]:
         reasons = [f"no confidence interval: {self.interval_reason}"] if self.interval is None else []
@@ -140,5 +147,8 @@ class Discontinuity(Result):
                     markersize=3 + 5 * (one.count / most) ** 0.5)  # fmt: skip
         ax.axvline(self.cutoff, color="0.6", linewidth=1, linestyle="--")
         ax.set_xlabel(self.running)
+        if self.dates:
+            marked = (self.bins[0].lower, self.cutoff, self.bins[-1].upper)
+            ax.set_xticks(marked, [date_text(day) for day in marked])
         ax.set_ylabel(f"mean {self.outcome}" if self.event is None else f"share of {self.measured}")
         return titled(ax, self.stamp())

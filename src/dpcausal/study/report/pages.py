@@ -8,7 +8,7 @@ from typing import Any
 
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.effects.question import BEFORE
-from dpcausal.effects.result import Effect
+from dpcausal.effects.result import Balance, Effect
 from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP, parse_loss
 from dpcausal.result import explain_terms, number_text, percent_text, short_amount, short_loss, signed_text
 from dpcausal.study.report.figures import Figures, draw_budget
@@ -76,12 +76,17 @@ def _estimand_text(inputs: ReportInputs) -> str:
         others = [one for one in answer.balance if one.name.partition(" = ")[0] not in wording.within]
         largest = sorted(others, key=lambda one: -abs(one.difference))[:3]
         if largest:
-            listed = ", ".join(f"{wording.group(one.name)} {signed_text(round(one.difference, 2))}" for one in largest)
-            parts.append("Differences at baseline, treated minus control, in standard deviations (0 is balance): "
-                         f"{listed}.")  # fmt: skip
+            listed = ", ".join(f"{wording.group(one.name)} {_difference_text(one)}" for one in largest)
+            parts.append("Differences at baseline, treated minus control, in standard deviations, ± standard error "
+                         f"(0 is balance): {listed}.")  # fmt: skip
     if inputs.file.person:
         parts.append("Each person counts once: an effect averages all rows of a person, a test uses one of them.")
     return " ".join(dict.fromkeys(parts))
+
+
+def _difference_text(one: Balance) -> str:
+    error = "" if one.standard_error is None else f" ± {number_text(one.standard_error, 2)}"
+    return f"{signed_text(round(one.difference, 2))}{error}"
 
 
 def _variable_rows(inputs: ReportInputs, schema: Schema) -> tuple[tuple[str, ...], ...]:
