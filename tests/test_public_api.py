@@ -14,8 +14,9 @@ import pytest
 import dpcausal as dpc
 
 NAMES = {
-    "ApproxDP", "Bounded", "Cpdag", "Direction", "DirectionSet", "Discovery", "Effect", "Guarantee", "Knowledge",
-    "Ledger", "Independence", "IndependenceSet", "Levels", "moments", "ModelX", "NoPrivacy", "Panel", "PureDP",
+    "ApproxDP", "Bounded", "Cpdag", "DataFile", "Direction", "DirectionSet", "Discovery", "Effect", "Guarantee",
+    "Knowledge", "Ledger", "Independence", "IndependenceSet", "Levels", "moments", "ModelX", "NoPrivacy", "Panel",
+    "PureDP",
     "ci_test",
     "ci_tests", "Relation", "Release", "Schema", "Study", "SyntheticControl", "Table", "Unit", "ZCDP",
     "average_effect",

@@ -10,7 +10,7 @@ from typing import Any
 
 GROUPS = {
     "Data and budget": (
-        "Schema", "Bounded", "Levels", "Table", "Panel", "Ledger", "PureDP", "ApproxDP", "ZCDP", "NoPrivacy",
+        "Schema", "Bounded", "Levels", "DataFile", "Table", "Panel", "Ledger", "PureDP", "ApproxDP", "ZCDP", "NoPrivacy",
     ),
     "Questions": (
         "effect", "did", "discontinuity", "ci_test", "ci_tests", "discover", "direction", "direction_all",
@@ -95,36 +95,57 @@ def _plain(text: str | None) -> str:
     return re.sub(r"\s+", " ", (text or "").replace("|", "/").replace("<", "&lt;")).strip()
 
 
+TABLES = {
+    "QuestionPart": "[[question]]", "DataPart": "[data]", "PanelPart": "[panel]", "Bounds": "bounds of [panel]",
+}  # fmt: skip
+"""How the tables of study.toml are written, where not as their part is called."""
+COLUMN_KEYS = {
+    "lower": ("number or date", "Lowest allowed value of a number or a date."),
+    "upper": ("number or date", "Highest allowed value."),
+    "cuts": ("list", "Bin edges of a number, where people of similar value are compared."),
+    "levels": ("list", "All categories, instead of lower and upper; the last is the treated or counted one."),
+    "period": ("string", "Of dates: month, quarter or year, which are then the categories."),
+    "missing": ("list", "Codes of a missing value, such as [999, \"NA\"]."),
+    "other": ("string", "Category for values that are not declared."),
+    "spellings": ("table", "Other spellings of categories, such as { F = \"f\" }."),
+    "label": ("string", "Name of the column in the report."),
+    "meaning": ("string", "What the column holds, for the report."),
+    "unit": ("string", "Unit of a number, for the report."),
+    "source": ("string", "Where the bounds or categories come from, for the report."),
+    "level_labels": ("table", "Names of categories in the report, such as { 1 = \"yes\" }."),
+}
+
+
 def study_keys() -> list[str]:
     """Return a table of all keys of study.toml: type, default, meaning, from its schema."""
     from dpcausal.study.file import StudyFile
 
     schema = StudyFile.model_json_schema()
-    page = ["# Keys of study.toml", ""]
+    page = ["# Keys of study.toml", "", "## `[columns.NAME]`", "", "Allowed values of a column, and what the report says of it.", ""]
+    page += ["| key | type | meaning |", "|---|---|---|"]
+    page += [f"| `{key}` | {kind} | {meaning} |" for key, (kind, meaning) in COLUMN_KEYS.items()]
     for title, part in {"The file": schema, **schema["$defs"]}.items():
         needed = set(part.get("required", ()))
-        page += [f"## {title if title == 'The file' else _spaced(title)}", "", part.get("description", "").split("\n")[0], ""]
+        heading = title if title == "The file" else f"`{TABLES.get(title, f'[{title.lower()}]')}`"
+        page += ["", f"## {heading}", "", part.get("description", "").split("\n")[0], ""]
         page += ["| key | type | default | meaning |", "|---|---|---|---|"]
         for key, one in part.get("properties", {}).items():
-            default = "required" if key in needed else f"`{one.get('default', 'none')!r}`".replace("`None`", "none")
+            given = one.get("default")
+            default = "required" if key in needed else "none" if given is None or isinstance(given, dict) else f"`{given!r}`"
             page.append(f"| `{key}` | {_type(one)} | {default} | {one.get('description', '')} |".replace("\n", " "))
-        page.append("")
     return page
 
 
 def _type(one: dict[str, Any]) -> str:
     if "$ref" in one:
-        return f"table ({_spaced(one['$ref'].rpartition('/')[-1])})"
+        name = one["$ref"].rpartition("/")[-1]
+        return "table" if name == "Bounds" else f"table `{TABLES.get(name, f'[{name.lower()}]')}`"
     if "anyOf" in one:
         return " or ".join(dict.fromkeys(_type(part) for part in one["anyOf"] if part.get("type") != "null"))
     kind = one.get("type", "any")
     if isinstance(kind, list):
         return " or ".join(kind)
     return f"list of {_type(one['items'])}" if kind == "array" and "items" in one else str(kind).replace("object", "table")
-
-
-def _spaced(name: str) -> str:
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
 
 
 def errors() -> list[str]:

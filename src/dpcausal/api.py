@@ -7,6 +7,7 @@ from dpcausal import methods as methods
 from dpcausal import papers as papers
 from dpcausal import simulate as simulate
 from dpcausal.claims import explain as explain
+from dpcausal.data.files.formats import DataFile as DataFile
 from dpcausal.data.panels.panel import Panel as Panel
 from dpcausal.data.schema import Bounded as Bounded
 from dpcausal.data.schema import Levels as Levels

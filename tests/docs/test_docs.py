@@ -4,6 +4,7 @@ import re
 import tomllib
 from dataclasses import fields
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 
@@ -11,6 +12,7 @@ import dpcausal
 import dpcausal.study.file
 from benchmarks.peers import validation
 from dpcausal.privacy.storage.witness import VARIABLE
+from dpcausal.study.file import DESCRIPTIONS, Part, Price
 from tests.docs.pages import DOCS, EVIDENCE, ROOT, blocks, prose, run_page, run_python, run_shell
 
 PAGES = [*DOCS, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"))]
@@ -113,6 +115,25 @@ def test_one_version_everywhere() -> None:
 
 
 METHOD_PAGES = [page for page in DOCS if page.parent.name == "methods" and page.name != "index.md"]
+STUDY_PAGE = ROOT / "docs" / "howto" / "run-a-study.md"
+
+
+def test_each_key_of_a_study_that_is_accepted_has_its_line_in_the_reference(tmp_path: Path) -> None:
+    reference = run_path(str(ROOT / "docs" / "site" / "reference.py"))
+    parts = (part.partition("\n") for part in "\n".join(reference["study_keys"]()).split("\n## "))
+    keys = {name.strip("`"): set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) for name, _, text in parts}
+    models = [one for one in vars(dpcausal.study.file).values() if isinstance(one, type) and issubclass(one, Part)]
+    listed = [set(model.model_fields) for model in models if model not in (Part, Price)]
+    assert len(listed) >= 9 and all(fields in keys.values() for fields in listed)
+    page = STUDY_PAGE.read_text(encoding="utf-8")
+    for table in ("disclosure", "approvers"):
+        assert keys[f"[{table}]"] == set(re.findall(rf"^\| `\[{table}\]` \| `(\w+)` \|", page, re.MULTILINE))
+    ways = ({"lower": 0, "upper": 9, "cuts": [3]}, {"lower": "2019-01-01", "upper": "2020-01-01", "period": "year"},
+            {"levels": ["a", "b"], "missing": [9], "other": "c", "spellings": {"A": "a"}})  # fmt: skip
+    accepted = {key for way in ways for key in dpcausal.Schema({"x": way}) and way}
+    assert keys["[columns.NAME]"] == accepted | set(DESCRIPTIONS)
+
+
 SECTIONS = ("When to use it", "Assumptions", "Example", "Reading the output", "Privacy", "Accuracy", "Limitations")
 
 

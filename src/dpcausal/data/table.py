@@ -39,9 +39,9 @@ class Table(Frozen):
     ----------
     frame : frame, mapping or path
         A pandas, polars (eager or lazy) or pyarrow table, a DuckDB relation, a mapping of one-dimensional numpy
-        arrays, or the path of a file: CSV, TSV, Parquet, Stata, SAS, SPSS.  *Private.*  It must not change afterwards:
-        each question reads it again.  A question about a frame whose columns, types or rows have changed is refused
-        before it spends.  The order of its rows is kept.
+        arrays, or the path of a file, a ``DataFile`` if its format is not the usual one of its name.  *Private.*  It
+        must not change afterwards: each question reads it again.  A question about a frame whose columns, types or
+        rows have changed is refused before it spends.  The order of its rows is kept.
     schema : Schema
         The columns that may be used, each with its bounds or levels.  *Public.*
     ledger : Ledger

@@ -224,8 +224,6 @@ class Approvers(Part):
 class Disclosure(Part):
     """What only a person can say, for the report and the registry."""
 
-    model_config = ConfigDict(extra="allow", hide_input_in_errors=True, frozen=True, use_attribute_docstrings=True)
-
     curators: Text | None = Field(default=None, description="Who holds the data.")
     contact: Text | None = Field(default=None, description="Whom to ask about the publication.")
     description: str | None = Field(default=None, description="What the publication is, in a sentence.")
