@@ -378,5 +378,11 @@ class Levels:
 Column: TypeAlias = Bounded | Levels
 
 
+def missing_texts(column: Column) -> list[str]:
+    """Return the codes of a missing answer as texts, those of dates as dates."""
+    dates = isinstance(column, Bounded) and column.dates
+    return [date_text(code) if dates and isinstance(code, float) else _code_text(code) for code in column.missing or ()]
+
+
 def has_dates(column: Column) -> bool:
     return column.dates if isinstance(column, Bounded) else column.period is not None

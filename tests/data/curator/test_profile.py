@@ -241,6 +241,14 @@ def test_texts_among_the_numbers_of_a_file_are_remarked_until_they_are_declared(
         assert sum("missing=[" in note for note in notes) == many
 
 
+def test_declared_codes_of_a_file_are_no_problem_in_whatever_form_they_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("x;y;z\n" + "1,5;a;0\n2,5;b;1\n3,0;a;1\n" * 40 + "999,0;9;9\n")
+    schema = dpc.Schema({"x": dpc.Bounded(0, 5, missing=[999]), "y": dpc.Levels(["a", "b"], missing=[9]),
+                         "z": dpc.Levels([0, 1], missing=[9])})  # fmt: skip
+    assert schema.check(dpc.DataFile(str(path), separator=";", decimal=",")).notes == ()
+
+
 def test_weights_above_their_largest_are_told_by_the_check() -> None:
     frame, schema = {"x": YEARS, "w": np.where(GONE, 20.0, 1.0)}, dpc.Schema({"x": dpc.Bounded(0, 110)})
     assert schema.check(frame).notes == schema.check(frame, weight=("w", 20)).notes == ()

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpcausal.data.coding import MISSING, check_declared, check_named, level_codes, raw_numbers, without_codes
-from dpcausal.data.columns import Bounded, Column, Levels
+from dpcausal.data.columns import Bounded, Column, Levels, missing_texts
 from dpcausal.data.curator.suspects import (
     likely_forms,
     likely_spellings,
@@ -163,7 +163,7 @@ def _checked(source: Source, name: str, column: Column, rows: int, meanings: Map
         absent = float(np.isnan(raw).mean())
         notes = (*_notes_of_numbers(raw, column, sum(outside), absent), *suspects_of_numbers(raw, column))
         notes = (*notes, *suspects_of_texts(texts, rows, column))
-        notes = (*notes, *_misread(source, collected, name, np.isnan(raw)))
+        notes = (*notes, *_misread(source, collected, name, np.isnan(numbers)))
         return ColumnCheck(name, column, *outside, absent, notes)
     fields = source.declared(name).kind is Kind.FIELD
     codes = guarded_read(
@@ -206,6 +206,8 @@ def _undeclared(
     if not missing.any():
         return ()
     counts = guarded_read(counted, f"the {source.backend} columns cannot be read")
+    for text in missing_texts(column):
+        del counts[text], counts[f"{text}.0"]  # a float column holds 9 as 9.0
     named = [f"{value!r} in {_percent(count / len(missing))}" for value, count in counts.most_common(MOST_NAMED)]
     more = f" and {len(counts) - MOST_NAMED} others" if len(counts) > MOST_NAMED else ""
     notes = [f"values that are not declared, by share of the rows: {', '.join(named)}{more}"] if named else []

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from dpcausal.data.columns import missing_texts
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.effects.question import BEFORE
 from dpcausal.effects.result import Balance, Effect
@@ -102,7 +103,7 @@ def _variable_rows(inputs: ReportInputs, schema: Schema) -> tuple[tuple[str, ...
             named = (f"{one} = {labels[str(one)]}" if str(one) in labels else str(one) for one in column.labels)
             values = ", ".join(named)
         if column.missing:
-            values += f"; missing: {', '.join(map(str, column.missing))}"
+            values += f"; missing: {', '.join(missing_texts(column))}"
         meaning = meanings.get(name) or inputs.wording.labels.get(name, "")
         rows.append((name, meaning, values, origins.get(name, FILL.format("source"))))
     return tuple(rows)
