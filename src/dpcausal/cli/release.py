@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpcausal.cli.program import app
-from dpcausal.cli.shared import JsonOption, echo, exit_codes, names_in, text_of
+from dpcausal.cli.shared import JsonOption, echo, exit_codes, names_in
+from dpcausal.data.toml_text import text_of, toml_in
 from dpcausal.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -73,7 +74,6 @@ def opened(path: Path) -> Release:
 
 
 def knowledge_in(path: Path) -> Knowledge:
-    from dpcausal.data.toml_text import toml_in
     from dpcausal.discovery.knowledge import Knowledge
 
     groups = toml_in(text_of(path), repr(str(path)))

@@ -153,16 +153,6 @@ def short_fingerprint(head: str) -> str:
     return " ".join(head[place : place + 4] for place in range(0, 16, 4)) + " ..."
 
 
-def text_of(path: Path, hint: str = "") -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise ParameterError(f"there is no file {str(path)!r}", argument=str(path), rule="no-file", hint=hint) from None
-    except (OSError, ValueError):
-        text = f"{str(path)!r} cannot be read as a text file in UTF-8"
-        raise ParameterError(text, argument=str(path), rule="encoding") from None
-
-
 def loss_from(epsilon: float | None, delta: float | None, rho: float | None) -> Loss:
     from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dpcausal.data.coding import check_name
 from dpcausal.data.columns import Bounded, Column, Levels
 from dpcausal.data.panels.dates import PERIODS, periods_between
-from dpcausal.data.toml_text import toml_in
+from dpcausal.data.toml_text import text_of, toml_in
 from dpcausal.errors import SchemaError, nearest
 
 if TYPE_CHECKING:
@@ -96,19 +96,7 @@ class Schema(Mapping[str, Column]):
         ``period = "month"`` (``"quarter"``, ``"year"``) the months between the bounds are the levels.  A column whose
         name has a dot or a space is quoted: ``["blood pressure"]``.
         """
-        # A bare number would be taken for a file descriptor, and that file closed after reading.
-        if not isinstance(path, (str, PathLike)) or not isinstance(fspath(path), str):
-            raise SchemaError("the path of a schema file must be text or a path")
-        rule = ""
-        try:
-            with open(path, encoding="utf-8-sig") as file:
-                text = file.read()
-        except FileNotFoundError:
-            raise SchemaError(f"there is no file {fspath(path)!r}") from None
-        except (OSError, ValueError):  # a ValueError: no UTF-8, or a path that no file can have
-            rule = "cannot be read as a text file in UTF-8"
-        if rule:
-            raise SchemaError(f"schema file {fspath(path)!r} {rule}")
+        text = text_of(path, error=SchemaError)
         return cls(toml_in(text, f"schema file {fspath(path)!r}", SchemaError))
 
     @property

@@ -2,6 +2,8 @@
 
 import re
 import tomllib
+from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
 from dpcausal.errors import DpCausalError, ParameterError
@@ -14,6 +16,20 @@ CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202
 
 
 _LONG_KEY = re.compile(r"(?:[\w-]{1,200}[ \t]*\.[ \t]*){50}")
+
+
+def text_of(path: str | PathLike[str], hint: str = "", error: type[DpCausalError] = ParameterError) -> str:
+    """Return the text of a file; ``hint`` says how to make one that is not there."""
+    # A bare number would be taken for a file descriptor, and that file closed after reading.
+    if not isinstance(path, (str, PathLike)) or not isinstance(fspath(path), str):
+        raise error("the path of a file of text must be text or a path")
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        rule, text = "no-file", f"there is no file {fspath(path)!r}"
+    except (OSError, ValueError):  # a ValueError: no UTF-8, or a path that no file can have
+        rule, text, hint = "encoding", f"{fspath(path)!r} cannot be read as a text file in UTF-8", ""
+    raise error(text, argument=fspath(path), rule=rule, hint=hint)
 
 
 def toml_in(text: str, what: str, error: type[DpCausalError] = ParameterError) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections import Counter
 from fractions import Fraction
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -24,7 +24,7 @@ from pydantic import (
 
 from dpcausal.data.files.formats import DataFile
 from dpcausal.data.schema import Schema
-from dpcausal.data.toml_text import toml_in
+from dpcausal.data.toml_text import text_of, toml_in
 from dpcausal.errors import DpCausalError, Hint, ParameterError
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, written_amount
 
@@ -296,15 +296,8 @@ class StudyText:
     """A file as it was read: its text, and its name for messages."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        if not isinstance(path, (str, PathLike)) or not isinstance(fspath(path), str):
-            raise ParameterError("the path of a study must be text or a path")
+        self.text = text_of(path, "'dpcausal init DATA' makes a study file")
         self.path = Path(path)
-        try:
-            self.text = self.path.read_text(encoding="utf-8-sig")
-        except FileNotFoundError:
-            raise ParameterError(f"there is no file {str(path)!r}; 'dpcausal init DATA' makes a study file") from None
-        except (OSError, ValueError):
-            raise ParameterError(f"{str(path)!r} cannot be read as a text file in UTF-8") from None
 
     def refusal(self, place: Place, text: str, rule: str = "study-file", hint: Hint = "") -> ParameterError:
         line = line_of(place, lines_of(self.text))
