@@ -54,6 +54,7 @@ def to_parquet(table: pa.Table, path: Path) -> Path:
     return path / "table.parquet"
 
 
+DATABASE = duckdb.connect()  # one for all: to open another takes longer than most tests of a frame
 BACKENDS: dict[str, Callable[[pa.Table, Path], Any]] = {
     "pandas": lambda table, path: table.to_pandas(),
     "pandas nullable": lambda table, path: table.to_pandas(types_mapper=NULLABLE.get),
@@ -61,7 +62,7 @@ BACKENDS: dict[str, Callable[[pa.Table, Path], Any]] = {
     "polars": lambda table, path: pl.from_arrow(table),
     "polars lazy": lambda table, path: pl.from_arrow(table).lazy(),
     "pyarrow": lambda table, path: table,
-    "duckdb": lambda table, path: duckdb.connect().from_arrow(table),
+    "duckdb": lambda table, path: DATABASE.cursor().from_arrow(table),
     "numpy": to_numpy,
     "csv": to_csv,
     "parquet": to_parquet,
