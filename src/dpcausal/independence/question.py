@@ -111,8 +111,8 @@ ALONE = (
 MOST_GIVEN, MOST_ROWS = 200, 10**8
 
 SIGNED = (
-    "a link that is positive in some rows and negative in others cancels here, a U too: ask of each group, with where, "
-    "or by gcm-weighted, or hsic where nothing is given"
+    "this test detects a trend: it can miss a U shape, or opposite trends that cancel. Test groups separately "
+    "(where=), or take gcm-weighted, or hsic if given is empty"
 )
 """Said by tests that add up signs."""
 

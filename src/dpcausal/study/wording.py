@@ -28,13 +28,12 @@ STABLE, LEAST_SAMPLING = 0.6, 0.3
 SIGNED = ("kendall", "neighbours", "strata-covariance", "gcm")
 """Tests whose statistic is above 0 where both columns grow together."""
 
-
 QUESTIONS = {
     "ci_test": "Are {x} and {y} associated{given}",
     "direction": "Which is the cause, {x} or {y}",
     "discover": "Which of {columns} cause which",
-    "effect effect": "How large is the effect of {treatment} on {outcome}{adjust}{groups}",
-    "effect difference": "How large is the difference in {outcome} by {treatment}{adjust}{groups}",
+    "effect effect": "What is the effect of {treatment} on {outcome}{groups}{adjust}",
+    "effect difference": "What is the difference in {outcome} by {treatment}{groups}{adjust}",
     "synthetic_control": "What would have happened without the treatment",
     "synthetic_controls": "What would have happened without the treatments",
     "did": "How did {outcome} change after treatment began",
@@ -49,15 +48,17 @@ STATEMENTS = {
     "ci_test": "We tested whether {x} and {y} are associated{given}",
     "direction": "We asked which of {x} and {y} is the cause",
     "discover": "We estimated a causal graph of {columns}",
-    "effect effect": "We estimated the effect of {treatment} on {outcome}{adjust}{groups}{cluster}",
-    "effect difference": "We estimated the difference in {outcome} by {treatment}{adjust}{groups}{cluster}",
+    "effect effect": "We estimated the effect of {treatment} on {outcome}{groups}{adjust}{cluster}",
+    "effect difference": "We estimated the difference in {outcome} by {treatment}{groups}{adjust}{cluster}",
     "synthetic_control": "We estimated the outcome without the treatment by synthetic control",
     "synthetic_controls": "We estimated the outcomes without the treatments by synthetic control",
     "did": "We estimated the change of {outcome} after treatment began",
     "discontinuity": "We estimated the jump of {outcome} at {running} = {cutoff}",
 }
 """The same for a methods section."""
-OPTIONAL = {"given": ", given {}", "adjust": ", adjusted for {}", "groups": ", and by {}", "cluster": ", errors by {}"}
+OPTIONAL = {
+    "given": ", given {}", "adjust": ", adjusted for {}", "groups": ", overall and by {}", "cluster": ", errors by {}",
+}  # fmt: skip
 
 
 class Finding(NamedTuple):
@@ -97,9 +98,9 @@ def estimate_of(answer: Any) -> Estimate | None:
         if att is None:
             return Estimate(None, None, answer.coverage, "no result")
         return Estimate(att.estimate, att.interval, answer.coverage, "the released numbers leave it open")
-    if isinstance(answer, SyntheticControl):
-        return Estimate(answer.att, answer.interval, answer.coverage, answer.interval_reason)
-    return None
+    if not isinstance(answer, SyntheticControl):
+        return None
+    return Estimate(answer.att, answer.interval, answer.coverage, answer.interval_reason)
 
 
 def answers_of(answer: Any) -> tuple[Any, ...]:
@@ -128,7 +129,8 @@ class Wording:
         return self.labels.get(str(name), str(name))
 
     def listed(self, names: Any) -> str:
-        parts = [self.label(name) for name in ([names] if isinstance(names, str) else names or ())]
+        whole = names if isinstance(names, (list, tuple)) else () if names is None else (names,)
+        parts = [self.label(name) for name in whole]
         return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
     def group(self, text: str) -> str:
@@ -143,7 +145,7 @@ class Wording:
         kind = "effect" if self.design == "randomised" else "difference"
         form = forms.get(f"{task} {kind}", forms.get(task))
         if form is None:
-            listed = ", ".join(f"{name} {_value_text(value)}" for name, value in arguments.items())
+            listed = ", ".join(f"{name} {self.listed(value)}" for name, value in arguments.items())
             return f"{task.replace('_', ' ')}: {listed}{inside}"
         named = {ALSO.get(name, name): value for name, value in arguments.items() if value}
         values = {"columns": "the columns", "cutoff": str(arguments.get("cutoff"))}
@@ -152,8 +154,8 @@ class Wording:
         return f"{form.format_map(values)}{inside}{end}"
 
     def short(self, question: QuestionPart) -> str:
-        """Return what a question is about, in a few words and the columns' own names."""
-        names = {ALSO.get(name, name): _value_text(value) for name, value in question.arguments.items()}
+        """Return what a question is about, in a few words."""
+        names = {ALSO.get(name, name): self.listed(value) for name, value in question.arguments.items()}
         by = f", by {names['groups']}" if names.get("groups") else ""
         form = SHORT.get(question.task, question.task.replace("_", " "))
         return form.format_map(names) + (by if question.task == "effect" else "")
@@ -240,7 +242,7 @@ class Wording:
 
     def _comparison(self, answer: Any) -> str:
         label, levels = self.label(answer.treatment), self.levels.get(answer.treatment, {})
-        treated, control = getattr(answer, "treated", None), getattr(answer, "control", None)
+        treated, control = (getattr(answer, arm, None) for arm in ("treated", "control"))
         if treated is None or control is None or is_affirmative(str(treated), str(control)):
             return label
         return f"{label} = {levels.get(str(treated), treated)} (compared with {levels.get(str(control), control)})"
@@ -250,13 +252,17 @@ class Wording:
         if not isinstance(answer, Effect) or answer.mean_control is None or answer.mean_treated is None:
             return ""
         decimals, label = decimals_of(answer.interval), self.label(answer.treatment)
-        treated, control = (percent_text(mean) if answer.event is not None else number_text(mean, decimals)
-                            for mean in (answer.mean_treated, answer.mean_control))  # fmt: skip
+        means = answer.mean_treated, answer.mean_control
+        treated, control = (percent_text(one) if answer.event is not None else number_text(one, decimals)
+                            for one in means)  # fmt: skip
+        sizes = [round(one or 0.0, decimals or 0) for one in (*means, answer.estimate)]
+        differ = answer.event is None and abs(sizes[0] - sizes[1] - sizes[2]) > 0.5 * 10.0 ** -(decimals or 0)
+        rounded = " (rounded separately)" if differ and decimals is not None else ""
         if is_affirmative(answer.treated, answer.control):
-            return f"{treated} with {label}, {control} without"
-        levels = self.levels.get(answer.treatment, {})
-        of_treated, of_control = (levels.get(one, one) for one in (answer.treated, answer.control))
-        return f"{treated} if {label} is {of_treated}, {control} if it is {of_control}"
+            return f"{treated} with {label}, {control} without{rounded}"
+        named = self.levels.get(answer.treatment, {})
+        of_treated, of_control = (named.get(one, one) for one in (answer.treated, answer.control))
+        return f"{treated} if {label} is {of_treated}, {control} if it is {of_control}{rounded}"
 
     def is_causal(self, answer: Any) -> bool:
         quasi_experiment = isinstance(answer, (SyntheticControl, Discontinuity, GroupTimeEffects))
@@ -299,10 +305,8 @@ class Wording:
                 rows.append(Finding(f"  {self.group(one.group)}", size, interval, part.evidence))
             return rows
         if isinstance(answer, Independence):
-            detected = answer.decision == "dependent"
-            text = (
-                f"Yes{f', {_sign_word(answer).strip()}' if _sign_word(answer) else ''}" if detected else "Not detected"
-            )
+            sign = _sign_word(answer).strip().removesuffix("ly")
+            text = f"Yes{f' ({sign})' if sign else ''}" if answer.decision == "dependent" else "Not detected"
             return [Finding(title, text, "–", p_text(answer.pvalue))]
         if isinstance(answer, Direction):
             return [Finding(title, answer.answer(), "–", "Inconclusive" if answer.cause is None else "Weak by design")]
@@ -394,7 +398,3 @@ def proof_sources(proofs: tuple[str, ...]) -> list[str]:
             if text and not text.startswith(("As ", "Own")):
                 listed.append(f"{proof}: {text[0].upper()}{text[1:]}")
     return list(dict.fromkeys(listed))
-
-
-def _value_text(value: Any) -> str:
-    return ", ".join(str(part) for part in value) if isinstance(value, (list, tuple)) else str(value)

@@ -38,7 +38,7 @@ class Auto(IndependenceTest):
     def charge(self, loss: Loss, question: IndependenceQuestion) -> tuple[PureDP | NoPrivacy, str]:
         spent, note = super().charge(loss, question)
         test, why = choice(question, spent)
-        return spent, f"{note + '; ' if note else ''}auto took {test.name}: {why}"
+        return spent, f"{note + '; ' if note else ''}the default test is {test.name}: {why}"
 
     def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Any:
         return choice(question, loss)[0].plan(question, loss)
@@ -73,7 +73,7 @@ def _by_columns(question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Cho
     if question.pairs > 1:
         return Gcm(), "levels without an order beside numbers"
     if not question.numbers:
-        return Kendall(), "x and y have an order, and no number is given"
+        return Kendall(), "x and y are ordered, and given has no numeric column"
     if question.numbers > 1:
         return Gcm(), "several numbers are given"
     if question.n < max(LEAST_ROWS, LEAST_CELL * question.cells):

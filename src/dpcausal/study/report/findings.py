@@ -11,7 +11,7 @@ from dpcausal.data.schema import Bounded, Schema
 from dpcausal.effects.result import Effect
 from dpcausal.privacy.ledger import Entry
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, parse_loss, zcdp_epsilon
-from dpcausal.result import Guarantee, decimals_of, interval_text, number_text
+from dpcausal.result import Guarantee, ci_text, decimals_of, number_text
 from dpcausal.study.report.figures import Figures
 from dpcausal.study.report.html import Block
 from dpcausal.study.status import CANNOT, SPENT, QuestionStatus, StudyPlan
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from dpcausal.study.file import QuestionPart, StudyFile
 
 MOST_ASSUMPTIONS, MOST_LIMITS = 5, 4
+CLUSTERED = 3
+"""Where people are clustered, it says which intervals would include 0 with so many times the sampling variance."""
+NO_DIFFERENCE = "No difference between groups was established."
 FILL = "[to be filled in: {}]"
 
 CONFOUNDING = "No unmeasured confounding: every common cause of treatment and outcome is adjusted for."
@@ -50,9 +53,10 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "synthetic_control": ("Effects on other units.",),
 }
 MISSING = {
-    "drop": "Records with a missing value in a question are left out of it. How many is confidential.",
-    "level": "A missing category counts as a category; records with a missing number are left out.",
-    "impute": "A missing value counts as the midpoint of its bounds or the first category.",
+    "drop": "Each analysis leaves out records that miss a value it needs. Their number is confidential, so bias from "
+            "missing data cannot be judged here.",
+    "level": "A missing category counts as a category of its own. Records that miss a number are left out.",
+    "impute": "A missing value is set to the midpoint of its bounds, or to the first category.",
 }
 
 
@@ -182,28 +186,45 @@ def _design_sentence(inputs: ReportInputs, answer: Any) -> str:
     within = f" within {inputs.wording.listed(design.within)}" if design.within else ""
     treatment = inputs.wording.label(getattr(answer, "treatment", None) or "the treatment")
     treatment = f"{treatment[:1].upper()}{treatment[1:]}"
-    text = f"{treatment} was assigned at random{within}: the difference can be read as an effect."
+    text = f"{treatment} was assigned at random{within}, so the difference estimates an effect."
+    if getattr(answer, "cluster", None) is not None:
+        return f"{text} Standard errors are by {inputs.wording.label(answer.cluster)}."
     if design.unit_of_assignment is None:
         return text
-    return (f"{text} It was assigned by {design.unit_of_assignment}; the intervals treat {inputs.plan.records} as "
-            f"independent. They may be too narrow: intervals that allow for it may include 0.")  # fmt: skip
+    return (f"{text} Assignment was by {design.unit_of_assignment}; the intervals ignore this and may be too narrow. "
+            f"{_if_clustered(inputs, answer)}")  # fmt: skip
+
+
+def _if_clustered(inputs: ReportInputs, answer: Any) -> str:
+    """Return which intervals would include 0 if the sampling variance were ``CLUSTERED`` times as large."""
+    error, noise = getattr(answer, "standard_error", None), getattr(answer, "noise_error", None) or 0.0
+    factor = 1.0 if not error else math.sqrt(max(CLUSTERED - (CLUSTERED - 1) * min(noise / error, 1.0) ** 2, 1.0))
+    groups = [(inputs.wording.group(one.group), one.estimate, one.interval) for one in getattr(answer, "by_group", ())]
+    wider = [name for name, size, ends in [("all", answer.estimate, answer.interval), *groups]
+             if ends is not None and not ends[0] <= 0 <= ends[1]
+             and abs(size) <= factor * (ends[1] - ends[0]) / 2]  # fmt: skip
+    if not wider:
+        return f"Those that exclude 0 would still do so if the sampling variance were {CLUSTERED} times as large."
+    return f"If the sampling variance were {CLUSTERED} times as large, that for {' and '.join(wider)} would include 0."
 
 
 def _group_sentence(inputs: ReportInputs, answer: Any) -> str:
-    by_group, name_of = getattr(answer, "by_group", ()), inputs.wording.group
-    groups = [(name_of(one.group), one.interval) for one in by_group if one.interval is not None]
+    groups = [one for one in getattr(answer, "by_group", ()) if one.interval is not None]
     if len(groups) < 2:
         return ""
-    low, high = max(ends[0] for _, ends in groups), min(ends[1] for _, ends in groups)
-    if low > high:
-        return f"The difference is not the same in all groups ({', '.join(name for name, _ in groups)})."
-    clear, open_ones = list[str](), list[str]()
-    for name, ends in groups:
-        (open_ones if ends[0] <= 0 <= ends[1] else clear).append(name)
-    parts = [f"The interval excludes 0 for {' and '.join(clear)}."] if clear else []
-    parts += [f"For {' and '.join(open_ones)} it includes 0: the data allow an effect, or none." if clear else
-              "The interval of each group includes 0."] if open_ones else []  # fmt: skip
-    return f"{' '.join(parts)} This does not show that the groups differ."
+    if len(groups) > 2:
+        apart = max(one.interval[0] for one in groups) > min(one.interval[1] for one in groups)
+        listed = ", ".join(inputs.wording.group(one.group) for one in groups)
+        return f"The effect is not the same in all groups ({listed})." if apart else NO_DIFFERENCE
+    less, more = sorted(groups, key=lambda one: one.estimate)
+    half = math.hypot(*((one.interval[1] - one.interval[0]) / 2 for one in groups))
+    difference = more.estimate - less.estimate
+    size = inputs.wording.amount(answer, difference, more.interval)
+    one, other = (inputs.wording.group(one.group) for one in (more, less))
+    scale = 100 if getattr(answer, "event", None) is not None else 1
+    ends = ci_text((scale * (difference - half), scale * (difference + half)), answer.coverage)
+    text = f"The effect was {size} larger for {one} than for {other} ({ends})."
+    return text if difference > half else f"{text} {NO_DIFFERENCE}"
 
 
 def _figure_blocks(inputs: ReportInputs, figures: Figures) -> list[Block]:
@@ -214,10 +235,9 @@ def _figure_blocks(inputs: ReportInputs, figures: Figures) -> list[Block]:
         options = {"names": names, "label": inputs.wording.axis(answer)} if isinstance(answer, Effect) else {}
         noise, decimals = getattr(answer, "noise_error", None), decimals_of(getattr(answer, "interval", None))
         reach = "" if noise is None else number_text(1.96 * noise, decimals)
-        line = f" The thin line is the 95 % range of the noise (±{reach})." if noise else ""
+        line = f" The thin line is privacy noise alone for all (95 % range ±{reach}), part of the CI." if noise else ""
         about = inputs.wording.question(question)
-        caption = (f"Figure {number}. {about} The confidence intervals (CI) include sampling error and the noise added "
-                   f"for privacy.{line}")  # fmt: skip
+        caption = f"Figure {number}. {about} Confidence intervals (CI) cover sampling error and privacy noise.{line}"
         blocks.append(Block("picture", caption, lines=(figures.of(answer, text, **options),)))
     return blocks
 
@@ -227,7 +247,7 @@ def _assumptions(inputs: ReportInputs) -> tuple[str, ...]:
     design = file.design
     if design is not None and inputs.randomised:
         within = f" within {wording.listed(design.within)}" if design.within else ""
-        lines.append(f"Random assignment{within}.")
+        lines.append(f"Random assignment{within}, and missing values that do not depend on it.")
     for question, answer in inputs.results:
         if question.task == "ci_test":
             given = wording.listed(question.arguments.get("given"))
@@ -239,15 +259,16 @@ def _assumptions(inputs: ReportInputs) -> tuple[str, ...]:
             lines.append(f"No confounder with risk ratios of {number_text(answer.e_value)} with both treatment and "
                          f"outcome: it could explain the estimate ({limit}: the end of the interval).")  # fmt: skip
     unit = design.unit_of_assignment if design else None
-    lines.append(f"Independent {inputs.plan.records}." + (
-        f" If those of one {unit} are alike, the intervals are too narrow." if unit else
-        " If they are clustered (clinics, households), the intervals are too narrow."))  # fmt: skip
+    clusters = [answer.cluster for _, answer in inputs.results if getattr(answer, "cluster", None) is not None]
+    lines.append(f"Records that differ in {wording.label(clusters[0])} are independent."
+                 if clusters else f"Independent {inputs.plan.records}: " + (
+        f"assignment by {unit} breaks this, so intervals may be too narrow and p-values too small." if unit else
+        "if they are clustered (clinics, households), intervals are too narrow and p-values too small."))  # fmt: skip
     for name in dict.fromkeys(str(question.arguments.get("outcome")) for question, _ in inputs.results):
         column = None if inputs.schema is None else inputs.schema.get(name)
         if isinstance(column, Bounded):
             lower, upper, label = column.written(column.lower), column.written(column.upper), wording.label(name)
-            lines.append(f"{label[:1].upper()}{label[1:]} counts from {lower} to {upper}: values beyond count as the "
-                         "bound.")  # fmt: skip
+            lines.append(f"{label[:1].upper()}{label[1:]} outside {lower} to {upper} count as the nearer bound.")
     if not file.panel and file.missing in MISSING:
         lines.append(MISSING[file.missing])
     return tuple(dict.fromkeys(lines))[:MOST_ASSUMPTIONS]
@@ -255,17 +276,6 @@ def _assumptions(inputs: ReportInputs) -> tuple[str, ...]:
 
 def _limit_lines(inputs: ReportInputs) -> tuple[str, ...]:
     lines = list[str]()
-    for _, answer in inputs.results:
-        groups = [one for one in getattr(answer, "by_group", ()) if one.interval is not None]
-        if len(groups) >= 2:
-            largest, least = (choose(groups, key=lambda one: one.estimate) for choose in (max, min))
-            halves = [(one.interval[1] - one.interval[0]) / 2 for one in (largest, least)]
-            difference, half = largest.estimate - least.estimate, math.hypot(*halves)
-            size = inputs.wording.amount(answer, difference, largest.interval)
-            one, other = (inputs.wording.group(one.group) for one in (largest, least))
-            ends = interval_text((difference - half, difference + half))
-            lines.append(f"Whether the effect differs by group: it is {size} larger for {one} than for {other} "
-                         f"(95 % CI {ends}).")  # fmt: skip
     for question, _ in inputs.results:
         lines += LIMITS.get(question.task, ())
     lines.append("Anything about people, places or times outside these data.")
@@ -277,7 +287,7 @@ def _privacy_in_brief(inputs: ReportInputs) -> str:
     plan = inputs.plan
     symbol, *_ = plan.amounts
     text = (f"Protected: {units}. {symbol} limits what all results reveal about one {inputs.person}: smaller is safer. "
-            f"The limit approved is {plan.budget}; {inputs.spent_text} was used. ")  # fmt: skip
+            f"The limit set is {plan.budget}; {inputs.spent_text} was used. ")  # fmt: skip
     return text + (odds(inputs.spent) or "Nothing was spent yet.")
 
 
@@ -289,5 +299,5 @@ def odds(spent: Loss | None) -> str:
     epsilon = zcdp_epsilon(spent.rho, delta) if isinstance(spent, ZCDP) else spent.epsilon
     chance = min(1 / (1 + math.exp(-epsilon)), 0.999)
     but = f", except with probability {delta:.0e}" if delta else ""
-    return ("Worst case: whoever guesses which of two equally likely things is true of one participant is right 50 % "
-            f"of the time without the results and at most {math.ceil(100 * chance)} % with them{but}.")  # fmt: skip
+    return ("Worst case: someone who must choose between two equally likely records of a participant is right 50 % of "
+            f"the time without the results, at most {math.ceil(1000 * chance) / 10:.1f} % with them{but}.")  # fmt: skip

@@ -18,8 +18,9 @@ from dpcausal.study.report.html import Block
 from dpcausal.study.status import ANSWERED, EARLIER
 from dpcausal.study.wording import STATEMENTS, answers_of, estimate_of, proof_sources, public_text, unit_text
 
+STRATA = ("stratified", "trial")
 ESTIMANDS = {
-    "ate": "the average treatment effect: the mean outcome if all were treated less that if none were",
+    "ate": "the average treatment effect: the mean outcome if everyone were treated, minus the mean if no one were",
     "att": "the average effect on the treated",
     "slope": "the mean change of the outcome for one unit more of the treatment, along a line",
     "ate-winsorized": "the average treatment effect on winsorised outcomes",
@@ -35,7 +36,7 @@ def document(inputs: ReportInputs) -> list[Block]:
 
 def _second_page(inputs: ReportInputs, figures: Figures) -> list[Block]:
     plan = inputs.plan
-    head = ("#", "Analysis", "Method", "n in the data", "Privacy loss", "SE", "SE of noise", "Answered (UTC)")
+    head = ("#", "Analysis", "Method", "n in the data", "Privacy loss", "SE", "Noise alone", "Answered (UTC)")
     rows: list[tuple[str, ...]] = [head]
     entries = {str(json.loads(entry.detail).get("asked", "")): entry for entry in inputs.entries}
     for number, one in enumerate((one for one in plan.questions if one.answer is not None), start=1):
@@ -47,9 +48,9 @@ def _second_page(inputs: ReportInputs, figures: Figures) -> list[Block]:
                      "" if entry is None else _entry_time(entry)))  # fmt: skip
     blocks = [
         Block("heading", "How the results were obtained"),
-        Block("text", "The questions are those of the study file; the ledger records when each was answered. Noise was "
-                      "added to released counts and sums. Standard errors (SE) account for sampling and noise, whose "
-                      "squares add up."),
+        Block("text", "The study file lists the questions; the ledger records when each was answered. Random noise was "
+                      "added to counts and sums before their release. The standard error (SE) combines sampling error "
+                      f"and privacy noise: SE² is the sum of both squares.{_noise_share(inputs)}"),
         Block("table", "Analyses", rows=tuple(rows)), Block("small", _estimand_text(inputs)),
     ]  # fmt: skip
     if inputs.schema is not None:
@@ -63,6 +64,13 @@ def _second_page(inputs: ReportInputs, figures: Figures) -> list[Block]:
     return [*blocks, Block("small", f"Verify: {verify}"), Block("small", f"Made by {', '.join(_package_versions())}.")]
 
 
+def _noise_share(inputs: ReportInputs) -> str:
+    pairs = ((getattr(answer, "standard_error", None), getattr(answer, "noise_error", None))
+             for _, answer in inputs.results)  # fmt: skip
+    share = next(((noise / error) ** 2 for error, noise in pairs if error and noise), None)
+    return "" if share is None else f" In the first estimate noise is {percent_text(min(share, 1.0))} of SE²."
+
+
 def _entry_time(entry: Any) -> str:
     return str(entry.at[:16].replace("T", " "))
 
@@ -72,16 +80,18 @@ def _estimand_text(inputs: ReportInputs) -> str:
     for _, answer in inputs.results:
         if not isinstance(answer, Effect):
             continue
+        where = ("are in strata where both arms are large enough, by noisy counts" if answer.method in STRATA else
+                 "have a probability of treatment that is not near 0 or 1")  # fmt: skip
         parts.append(f"Estimand: {ESTIMANDS[answer.estimand]}. Positivity: {percent_text(answer.share_supported)} of "
-                     f"the {inputs.plan.records} are in strata with enough in both arms.")  # fmt: skip
+                     f"the complete records {where}.")  # fmt: skip
         others = [one for one in answer.balance if one.name.partition(" = ")[0] not in wording.within]
         largest = sorted(others, key=lambda one: -abs(one.difference))[:3]
         if largest:
             listed = ", ".join(f"{wording.group(one.name)} {_difference_text(one)}" for one in largest)
-            parts.append("Differences at baseline, treated minus control, in standard deviations, ± standard error "
-                         f"(0 is balance): {listed}.")  # fmt: skip
+            parts.append("Baseline balance (standardised difference of means or shares, treated minus control, ± SE): "
+                         f"{listed}.")  # fmt: skip
     if inputs.file.person:
-        parts.append("Each person counts once: an effect averages all rows of a person, a test uses one of them.")
+        parts.append("Each person counts once: by the mean of their rows in an effect, by one of their rows in a test.")
     return " ".join(dict.fromkeys(parts))
 
 
@@ -135,10 +145,11 @@ def _privacy_statement(inputs: ReportInputs, figures: Figures) -> Block:
     public += "" if "the order of the rows" in public else ", the order of the rows"
     units = "; ".join(dict.fromkeys(f"{unit_text(one.unit)} ({one.relation.value})" for one in inputs.guarantees))
     public = public.replace("the seed", "the seed that divides the data (the noise does not use it)")
-    lines = (f"Protected: {units or inputs.person}.", f"Public: {public}.",
+    public = public.replace("all arguments", "all settings of the analyses")
+    lines = (f"Protected: {units or inputs.person}.", f"Treated as public, not protected: {public}.",
              *filter(None, [inputs.lifetime]),
              "Not covered: other publications from these data; access to the analysis computer; how long "
-             "computations take; a ledger replaced by an older copy.")  # fmt: skip
+             "computations take; a ledger that was replaced by an older copy (compare the fingerprint).")  # fmt: skip
     return Block("picture", caption, lines=(bar,), right=(Block("list", lines=lines),))
 
 
@@ -152,11 +163,11 @@ def _methods_paragraph(inputs: ReportInputs) -> str:
         type(inputs.spent), "zero-concentrated differential privacy")  # fmt: skip
     opendp = next((one.removeprefix("opendp ") for one in _package_versions() if one.startswith("opendp")), "")
     return (
-        f"The data hold {inputs.plan.n:,} {inputs.plan.records}. {questions} All "
+        f"The data set holds {inputs.plan.n:,} {inputs.plan.records}. {questions} All "
         f"results together satisfy {variant} with {inputs.spent_text} for each {inputs.person}'s complete record under "
-        f"replace-one neighbours (dpcausal {version('dpcausal')}; OpenDP {opendp} samplers).{missing} Values beyond "
-        "the declared bounds count as the bound. Standard errors, 95 % confidence intervals and p-values account for "
-        "sampling and privacy noise. The study file lists the questions."
+        f"replace-one neighbours (dpcausal {version('dpcausal')}; OpenDP {opendp} samplers).{missing} Values outside "
+        "the declared bounds count as the nearer bound. Standard errors, 95 % confidence intervals and p-values "
+        "account for sampling and privacy noise. The study file lists the questions."
     )
 
 
@@ -165,14 +176,15 @@ def _reasons_text(inputs: ReportInputs) -> str:
     reason = disclosure.justification or FILL.format("reason")
     earlier = disclosure.looked_at_before or FILL.format("any earlier access")
     return (f"Reason for ε: {reason.rstrip('.')}. Earlier access to these data: {earlier.rstrip('.')}. "
-            "Signatures confirm that both pages were read and that the entries of one's role are right.")  # fmt: skip
+            "By signing, each person confirms that they read both pages and that the entries for their role are "
+            "correct.")  # fmt: skip
 
 
 def _approval_rows(inputs: ReportInputs) -> tuple[tuple[str, ...], ...]:
     file = inputs.file.approvers
     return (
         ("Role", "Name, institution", "Date", "Signature"),
-        ("Data controller", file.controller or FILL.format("name"), "", ""),
+        ("Data controller (data, ledger)", file.controller or FILL.format("name"), "", ""),
         ("Analyst (wrote the study file)", file.analyst or FILL.format("name"), "", ""),
         ("Privacy officer (approves ε)", file.privacy_officer or FILL.format("name"), "", ""),
     )
@@ -191,7 +203,8 @@ def _package_versions() -> list[str]:
 def _appendix(inputs: ReportInputs, figures: Figures) -> list[Block]:
     plan = inputs.plan
     blocks = [Block("heading", "Appendix: technical details"),
-              Block("small", f"Written {datetime.now(UTC):%d %b %Y} by dpcausal {version('dpcausal')}.")]  # fmt: skip
+              Block("small", f"Written {datetime.now(UTC):%d %b %Y} by dpcausal {version('dpcausal')}, with the names "
+                             "of the data's columns.")]  # fmt: skip
     for one in plan.questions:
         blocks += [Block("subheading", one.question.name), Block("text", inputs.wording.question(one.question))]
         if one.answer is None:
