@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import statsmodels.api as sm
 
 import dpcausal as dpc
+from dpcausal.audit import compare
 from dpcausal.data.persons import GROUPS
 from dpcausal.data.records import Rows
 from dpcausal.effects.cells.corner_counts import GRID
@@ -21,6 +23,7 @@ from dpcausal.effects.clusters import (
     group_sums,
 )
 from dpcausal.errors import SchemaError
+from dpcausal.mechanisms.gate import recording_gate
 from tests.effects.tables import EXACT, effect_of, table_of
 from tests.refusals import rule_of
 
@@ -211,3 +214,79 @@ def test_errors_by_clusters_need_the_regression_they_are_of() -> None:
     table = table_of(columns_of(4, 60, 3_000), SCHEMA, APPROXIMATE)
     asked = rule_of(lambda: dpc.moments(table, ["y", "a"], loss=APPROXIMATE, cluster="village"))
     assert asked == "robust_for" and not table.ledger.entries()
+
+
+PATHS = {"t": dpc.Levels(range(4)), "g": dpc.Levels([2, 9]), "y": dpc.Bounded(-12, 12)}
+
+
+def paths_of(seed: int, states: int, n: int) -> dict[str, Any]:
+    """Return persons of states that move apart, and that are treated from period 2 on or never; the effect is 1."""
+    rng = np.random.default_rng(seed)
+    state = rng.permutation(np.arange(n) % states)
+    start = np.where(rng.random(states) < 0.5, 2, 9)[state]
+    common = rng.normal(0, 0.25, (states, 4)).cumsum(axis=1)
+    y = rng.normal(size=n)[:, None] + common[state] + rng.normal(size=(n, 4)) + (np.arange(4) >= start[:, None])
+    return {"id": np.repeat(np.arange(n), 4), "t": np.tile(np.arange(4), n), "g": np.repeat(start, 4), "y": y.ravel(),
+            "state": np.repeat(state, 4)}  # fmt: skip
+
+
+def differences(columns: dict[str, Any], loss: Any, cluster: str | None, seed: int = 1, **more: Any) -> Any:
+    table = table_of(columns, PATHS, loss, person="id")
+    with dpc.simulated_noise(seed):
+        return dpc.did(table, time="t", outcome="y", cohort="g", loss=loss, cluster=cluster, **more)
+
+
+def test_without_noise_differences_in_differences_have_the_error_of_a_line_by_clusters() -> None:
+    columns = paths_of(1, 60, 3_000)
+    found = differences(columns, EXACT, "state")
+    y = columns["y"].reshape(-1, 4)
+    moved, treated = y[:, 2:].mean(axis=1) - y[:, 1], (columns["g"][::4] == 2).astype(float)
+    peer = sm.OLS(moved, sm.add_constant(treated)).fit(cov_type="cluster", cov_kwds={"groups": columns["state"][::4]})
+    assert found.att.estimate == pytest.approx(float(peer.params[1]), abs=1e-6)
+    assert found.att.standard_error == pytest.approx(float(peer.bse[1]), rel=0.05)
+    assert found.cluster == "state" and found.clusters == pytest.approx(60, rel=0.2)
+
+
+def test_differences_in_differences_by_clusters_hold_where_those_by_persons_do_not() -> None:
+    held: dict[str | None, list[bool]] = {"state": [], None: []}
+    for seed in range(8):
+        columns = paths_of(seed, 40, 6_000)
+        for cluster, hits in held.items():
+            found = differences(columns, APPROXIMATE, cluster, seed)
+            pairs = [(found.att, 1.0), *((one, float(one.event >= 0)) for one in found.event_study)]
+            hits += [one.interval[0] < truth < one.interval[1] for one, truth in pairs if one.interval]
+    assert np.mean(held["state"]) >= 0.9 and np.mean(held[None]) <= 0.75 and len(held["state"]) >= 24
+
+
+def test_by_clusters_a_saved_release_answers_alike_and_other_answers_have_no_interval() -> None:
+    found = differences(paths_of(3, 50, 10_000), APPROXIMATE, "state")
+    again: Any = dpc.Release.from_json(found.release.to_json())
+    assert again.did().att == found.att and again.did().event_study == found.event_study
+    assert found.att.interval is not None and found.pretrend is None and found.trend is None
+    assert all(one.interval is None for one in (*found.by_cohort, *found.cohort_means)) and found.by_cohort
+    assert all(one.band is None for one in found.event_study)
+    other = again.did(control="not-yet")
+    assert other.att.interval is None and other.att.estimate == found.att.estimate
+    assert rule_of(found.robust_trends) == "robust"
+    assert "group-layers" in found.guarantee.proofs
+
+
+@pytest.mark.parametrize("task", ["did", "moments"])
+def test_a_replaced_record_moves_what_is_released_by_no_more_than_its_bound(task: str) -> None:
+    def asked(columns: dict[str, Any]) -> Any:
+        if task == "did":
+            return differences(columns, dpc.ZCDP(1), "state").release.numbers()
+        table = table_of(columns, SCHEMA, dpc.ZCDP(1))
+        return dpc.moments(table, ["y", "a", "x"], loss=dpc.ZCDP(1), robust_for=("y", ["a", "x"]),
+                           cluster="village").numbers()  # fmt: skip
+
+    columns = paths_of(1, 12, 600) if task == "did" else columns_of(1, 12, 600)
+    other = {name: values.copy() for name, values in columns.items()}
+    first = slice(0, 4 if task == "did" else 1)
+    other["y"][first], other["state" if task == "did" else "village"][first] = 11.0, 999
+    with recording_gate(lambda event, value: value) as truth:
+        asked(columns)
+    told = cycle([one.value for one in truth.passages])
+    audit = compare(lambda: asked(columns), lambda: asked(other), answers=lambda event, value: next(told))
+    assert not audit.violated, audit.faults
+    assert any(one.event.proof == "group-layers" for one in truth.passages)

@@ -29,6 +29,7 @@ from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
 from dpcausal.releases.counts import geometric_variance
+from dpcausal.releases.saved import Form
 
 Reals = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -127,6 +128,15 @@ class ClusterVariance:
         # Normal sums of K groups of one size have (Σ |S|)² = K Σ S² · 2 / π.
         groups = math.pi / 2 * max(sizes, 0.0) ** 2 / max(squares, independent, 1e-300)
         return cls(squares, noise, float(np.clip(groups, 1.0, GROUPS)), independent)
+
+    @classmethod
+    def saved(cls, form: Form, sizes: tuple[int, ...]) -> tuple[ClusterVariance, ...]:
+        """Return those of a saved release, of which there must be one of these numbers."""
+        names = ("variance", "noise", "groups", "independent")
+        parts = form.parts("clusters") if form.has("clusters") else ()
+        if len(parts) not in sizes:
+            raise form.refuse("clusters")
+        return tuple(cls(*(float(one.array(name)) for name in names)) for one in parts)
 
     def scaled(self, unit: float) -> ClusterVariance:
         """Return the same where a sum of 1 is so many of another unit."""

@@ -27,7 +27,7 @@ from dpcausal.releases.release import Release
 LEAST_ROWS = 20
 INDEPENDENT = (
     "assumes independent {}: where treatment or outcomes are clustered (clinics, households), the interval is too "
-    "narrow; name them by cluster="
+    "narrow; name them by cluster=, or set person= to the cluster"
 )
 CLUSTERED = (
     "assumes independent clusters of {!r}: about as many as the result says, and as the treatment differs among them"

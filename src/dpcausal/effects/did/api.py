@@ -15,6 +15,8 @@ from dpcausal.core.method import Method, Run, SumsOverRows
 from dpcausal.core.run import Task, public_task
 from dpcausal.data.records import Rows
 from dpcausal.data.table import Table
+from dpcausal.effects.clusters import shared
+from dpcausal.effects.did.clusters import with_clusters
 from dpcausal.effects.did.contrasts import LEAST_COUNT
 from dpcausal.effects.did.question import DidQuestion
 from dpcausal.effects.did.release import (
@@ -38,7 +40,7 @@ from dpcausal.effects.moments.adaptive import (
     tail_radius,
     whitened,
 )
-from dpcausal.effects.question import independence_caveat
+from dpcausal.effects.question import CLUSTERED, independence_caveat
 from dpcausal.errors import FenceError, InfeasibleError, LossError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
@@ -71,10 +73,14 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
     proofs: ClassVar[tuple[str, ...]] = ("scale-histograms", "ellipse-moments", "cohort-sums", "gaussian")
     needs_rows_in_memory: ClassVar[bool] = True
 
+    def proofs_of(self, question: DidQuestion, loss: Paid) -> tuple[str, ...]:
+        return (*self.proofs, "group-layers") if question.table.spec.cluster else self.proofs
+
     def plan(self, question: DidQuestion, loss: Paid) -> CohortQuery:
         if loss.exact:
             return self
-        rho, d, n = affordable_zcdp(loss), len(question.design.times) - 1, question.table.n
+        rho, _ = shared(affordable_zcdp(loss), question.table.spec.cluster is not None)
+        d, n = len(question.design.times) - 1, question.table.n
         try:
             for share in (HISTOGRAM, SHAPING):
                 noise_of(d, n, tail_radius(d, FIRST_TAIL), rho.part(share))
@@ -97,14 +103,16 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
         two = len(question.design.times) == 2
         tested = "which no earlier period tests" if two else "which the test before it cannot show"
         trends = f"right if cohorts would have moved alike without treatment, {tested}"
-        return trends, independence_caveat(question.unit)
+        cluster = question.table.spec.cluster
+        return trends, independence_caveat(question.unit) if cluster is None else CLUSTERED.format(cluster)
 
     def release(self, run: Run[DidQuestion]) -> NoisyPaths:
         if run.loss.exact:
             return self._without_noise(run)
         question, allotment = run.question, run.budget
         steps, cohorts, rows = question.steps()
-        d, n, rho = steps.shape[1], question.table.n, affordable_zcdp(run.loss)
+        cluster, d, n = question.table.spec.cluster, steps.shape[1], question.table.n
+        rho, for_layers = shared(affordable_zcdp(run.loss), cluster is not None)
         held = adaptive.StreamedRows.held(steps, rows)
         shape = adaptive.estimate_location_scale(held, d, n, allotment, rho, (SHAPING,))
         shape = Shape(np.tile(shape.middle, (len(question.design.cohorts), 1)), shape.spread)
@@ -112,7 +120,10 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
         shape = _about(first)
         seen, least = _seen(shape, steps, cohorts), _radius(question, rho, n)
         radius = _reach(shape, seen, rows, least, allotment, rho.part(LENGTHS))
-        return _summed(question, shape, steps, cohorts, rows, radius, allotment, rho.part(LAST))
+        paths = _summed(question, shape, steps, cohorts, rows, radius, allotment, rho.part(LAST))
+        if cluster is None:
+            return paths
+        return with_clusters(paths, cluster, question.control, seen, cohorts, rows, for_layers, allotment)
 
     def _without_noise(self, run: Run[DidQuestion]) -> NoisyPaths:
         question = run.question
@@ -121,11 +132,15 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
         d, number = steps.shape[1], len(question.design.cohorts)
         masses = rows.included * (np.ones(len(steps)) if rows.weights is None else rows.weights)
         parts = [(steps[cohorts == cohort], masses[cohorts == cohort]) for cohort in range(number)]
-        return _paths(
+        paths = _paths(
             question, Shape(np.zeros((number, d)), np.eye(d)), np.array([float(mass.sum()) for _, mass in parts]),
             np.stack([mass @ one for one, mass in parts]), np.stack([(one.T * mass) @ one for one, mass in parts]),
             0.0, 2 * math.sqrt(d), 0.0,
         )  # fmt: skip
+        cluster = question.table.spec.cluster
+        if cluster is None:
+            return paths
+        return with_clusters(paths, cluster, question.control, steps, cohorts, rows, None, run.budget)
 
 
 def _summed(
@@ -220,7 +235,8 @@ def _suffices(question: DidQuestion, rho: ZCDP, n: int) -> bool:
 @public_task
 def did(
     table: Table, *, time: str, outcome: str, cohort: str, loss: Loss, control: str = "never", coverage: float = 0.95,
-    never: Iterable[str | int | bool] | None = None, accept_large_epsilon: bool = False, refresh: bool = False,
+    never: Iterable[str | int | bool] | None = None, cluster: str | None = None, accept_large_epsilon: bool = False,
+    refresh: bool = False,
 ) -> Task[GroupTimeEffects]:  # fmt: skip
     """Release differences in differences of persons: by cohort and period, the event study, the pre-trend test.
 
@@ -247,6 +263,9 @@ def did(
         Of the intervals, from 0.5 to 0.999.
     never : list of levels, optional
         Levels of ``cohort`` that mean never treated, where that is not one level that is no period.
+    cluster : str, optional
+        A column that names each person's cluster, as of ``effect``, such as the state: the mean effect and the event
+        study then have intervals by clusters, other answers none.
     accept_large_epsilon, refresh : bool
         As of ``effect``.
 
@@ -258,7 +277,7 @@ def did(
     Notes
     -----
     *Guarantee*: the loss, under replace-one for every person with all rows; claims scale-histograms, ellipse-moments,
-    cohort-sums.  A person costs the same however many periods there are.
+    cohort-sums, group-layers.  A person costs the same however many periods there are.
     *Source*: estimates of Callaway & Sant'Anna (2021), without covariates; the sums are this library's.
 
     Examples
@@ -276,4 +295,4 @@ def did(
     >>> abs(found.att.estimate - 1) < 0.3
     True
     """
-    return DidQuestion.of(table, time, outcome, cohort, control, coverage, never), CohortQuery()
+    return DidQuestion.of(table, time, outcome, cohort, control, coverage, never, cluster), CohortQuery()

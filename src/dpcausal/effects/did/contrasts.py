@@ -31,7 +31,8 @@ def controls_of(starts: Sequence[int], enough: Sequence[int], never_only: bool, 
 class CohortContrasts:
     """All ATT(g, t), then their means, with their covariance and that of the noise.
 
-    ``single`` makes the effects of counts and sums by cohort; ``deviations`` are those of the noise of both.
+    ``single`` makes the effects of counts and sums by cohort; ``deviations`` are those of the noise of both;
+    ``gradient``, shape (cohorts, effects, 1 + d), is that by counts and sums.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class CohortContrasts:
         counts = np.where([g in enough for g in range(cohorts)], counts, 1.0)
         self.values = np.real(answers(counts, sums)).astype(np.float64)
         size, step = len(self.values), 1e-200
-        gradient = np.zeros((cohorts, size, 1 + d))
+        self.gradient = gradient = np.zeros((cohorts, size, 1 + d))
         for g in enough:
             for entry in range(1 + d):
                 moved_counts, moved_sums = counts.astype(complex), sums.astype(complex)

@@ -139,8 +139,9 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
 
     @classmethod
     def of(
-        cls, table: Any, time: Any, outcome: Any, cohort: Any, control: Any, coverage: Any, never: Any = None
-    ) -> DidQuestion:
+        cls, table: Any, time: Any, outcome: Any, cohort: Any, control: Any, coverage: Any, never: Any = None,
+        cluster: Any = None,
+    ) -> DidQuestion:  # fmt: skip
         public.check_table(table, persons=True, weights=True)
         if table.unit is Unit.ROW:
             hint = "make the table with ", Setting("person"), ", the column of person IDs"
@@ -171,6 +172,8 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
                       "a missing value counts as never; or, where several cohorts are treated, use ",
                       Setting("control", "not-yet")),
             )  # fmt: skip
+        if cluster is not None:
+            table = table.clustered_by(cluster)
         within = public.number("coverage", coverage, 0.5, 0.999)
         named = None if never is None else never_levels(never, cohort, starts)
         return cls(table, time, outcome, cohort, chosen, within, named, design, sums)
@@ -217,7 +220,12 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
         if self.table.weighed and rows.weights is not None:
             part = self.table.declared.get("max_rows_per_person", number) / number
             weights = np.minimum(np.bincount(owners[rows.included], rows.weights[rows.included], n) * part, 1.0)
-        return np.where(complete[:, None], steps, 0.0), cohorts, Rows({}, complete, {}, weights=weights)
+        groups = None
+        if rows.groups is not None:  # of a person in several clusters the last group
+            groups = np.zeros(n, dtype=np.int64)
+            np.maximum.at(groups, owners[rows.included], rows.groups[rows.included])
+        seen = Rows({}, complete, {}, weights=weights, groups=groups)
+        return np.where(complete[:, None], steps, 0.0), cohorts, seen
 
     def report(
         self, planned: PlannedCall[Any], released: NoisyPaths, allotment: CallBudget, seed: int | None

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from dpcausal.codec import storable
 from dpcausal.core import validate as public
 from dpcausal.effects.cells.effect import MOST_SKEW
+from dpcausal.effects.clusters import ClusterVariance
 from dpcausal.effects.did.contrasts import (
     DRAWS,
     LEAST_COUNT,
@@ -152,6 +153,10 @@ class NoisyPaths(Release):
     lost: float
     radius: float
     deviation: float
+    cluster: str = ""
+    control: str = ""
+    clusters: tuple[ClusterVariance, ...] = ()
+    """The variances between clusters of the mean effect and of each event against a control."""
 
     def did(self, *, control: str = "never", coverage: float = 0.95) -> GroupTimeEffects:
         """Return the differences in differences by cohort and period, the event study, the pre-trend test: free.
@@ -165,7 +170,8 @@ class NoisyPaths(Release):
         """
         chosen = public.check_choice("control", control, ("never", "not-yet"))
         share = public.number("coverage", coverage, 0.5, 0.999)
-        return staggered(self, chosen, share)
+        answer = staggered(self, chosen, share)
+        return answer.by_clusters(self.cluster, self.control, self.clusters) if self.cluster else answer
 
     def event_study(self, control: str) -> EventStudy:
         """Return the mean effect and those of all events, with their covariance."""
@@ -239,7 +245,9 @@ class NoisyPaths(Release):
             raise form.refuse("starts")
         return cls(names, n, times, cohorts, starts, form.size("width"), **arrays,
                    lost=float(form.array("lost").reshape(-1)[0]), radius=form.size("radius"),
-                   deviation=form.size("deviation"))  # fmt: skip
+                   deviation=form.size("deviation"), clusters=ClusterVariance.saved(form, tuple(range(2 * d + 2))),
+                   cluster=form.text("cluster") if form.has("cluster") else "",
+                   control=form.text("control") if form.has("control") else "")  # fmt: skip
 
 
 def _triangular(number: float) -> float:

@@ -1,11 +1,14 @@
 """The result of ``did``: effects by cohort and period, the event study, and whether trends were parallel before."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpcausal.codec import storable
 from dpcausal.core import validate as public
+from dpcausal.effects.clusters import ClusterVariance
 from dpcausal.effects.did.robust import RobustEffects, robust_effects
 from dpcausal.effects.result import DARK, Interval
 from dpcausal.errors import ParameterError
@@ -13,6 +16,8 @@ from dpcausal.plotting import axes, titled
 from dpcausal.releases.release import Release
 from dpcausal.result import Guarantee, Result, ci_text, flat_row, interval_text, p_text, percent_text, signed_text
 
+OTHERS = "intervals by clusters are of the mean effect and the event study alone, each by itself"
+OTHER_CONTROL = "the variance between clusters was released for control={!r} alone"
 MOST_TIMES = 12
 """So many periods are printed; of more, the first two and the last."""
 
@@ -32,6 +37,15 @@ class PathEffect:
     noise_error: float
     interval: Interval | None
     band: Interval | None
+
+
+def _clustered(row: PathEffect, variance: ClusterVariance | None, coverage: float) -> PathEffect:
+    if variance is None:
+        return replace(row, interval=None, band=None)
+    error, reach = variance.error(row.standard_error, coverage)
+    shown = row.interval is not None and not variance.few
+    ends = (row.estimate - reach * error, row.estimate + reach * error) if shown else None
+    return replace(row, standard_error=error, interval=ends, band=None)
 
 
 @storable("Staggered")
@@ -70,6 +84,8 @@ class GroupTimeEffects(Result):
         Share of the persons, noisy, who have an outcome in every period and one cohort: the answer is about these.
     times, never : tuple of str
         The periods in order of time, and the cohorts that count as never treated.
+    cluster, clusters : str; float or None
+        The column whose clusters errors are by, and about how many vary as much; empty: by persons.
     """
 
     named = ("part", "name", "cohort", "time", "event", "estimate", "interval_low", "interval_high")
@@ -91,6 +107,24 @@ class GroupTimeEffects(Result):
     adjusted_for: tuple[str, ...] = ()
     times: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
+    cluster: str = ""
+    clusters: float | None = None
+
+    def by_clusters(
+        self, cluster: str, control: str, variances: Sequence[ClusterVariance]
+    ) -> GroupTimeEffects:  # fmt: skip
+        """Return the answer with intervals by clusters, of the mean effect and each event against one control."""
+        whole = () if self.att is None else (self.att,)
+        known = variances if self.control == control else ()
+        rows = tuple(_clustered(row, known[place] if place < len(known) else None, self.coverage)
+                     for place, row in enumerate((*whole, *self.event_study)))  # fmt: skip
+        few = known[0].few if known else OTHER_CONTROL.format(control)
+        return replace(
+            self, att=rows[0] if whole else None, event_study=rows[len(whole) :], trend=None, pretrend=None,
+            by_cohort=tuple(_clustered(row, None, 0.0) for row in self.by_cohort),
+            cohort_means=tuple(_clustered(row, None, 0.0) for row in self.cohort_means),
+            cluster=cluster, clusters=known[0].groups if known else None, notes=(*self.notes, few or OTHERS),
+        )  # fmt: skip
 
     def headline(self) -> list[str]:
         whom = "never treated" if self.control == "never" else "not yet treated"
@@ -112,6 +146,8 @@ class GroupTimeEffects(Result):
             lines.append(f"  {name:{width}}  {signed_text(one.estimate, one.interval):>9}   {ends}")
         if self.pretrend is not None:
             lines.append(f"Parallel trends before treatment: {p_text(self.pretrend)} (small: they are doubtful).")
+        if self.clusters is not None:
+            lines.append(f"Inference by {self.cluster} (about {self.clusters:.0f} clusters).")
         return lines
 
     def warnings(self) -> list[str]:
@@ -156,6 +192,9 @@ class GroupTimeEffects(Result):
         *Source*: the assumptions of Rambachan & Roth (2023).  The interval of relative magnitudes is the union of
         those of each change before treatment in both directions: it covers at least as often as it says.
         """
+        if self.cluster:
+            text = "trends that are not parallel have no intervals by clusters"
+            raise ParameterError(text, argument="cluster", rule="robust")
         if mbar is not None and smoothness is not None:
             raise ParameterError("give mbar or smoothness, not both", argument="mbar", rule="one")
         chosen = (0.5, 1.0, 2.0) if mbar is None and smoothness is None else smoothness if mbar is None else mbar

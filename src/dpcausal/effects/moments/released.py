@@ -90,11 +90,7 @@ class Sandwich:
         if form.has("step"):
             part = form.part("step")
             step = Step(array(part, "by", (size,)), array(part, "noise", (size, size)), array(part, "unsure", (size,)))
-        names_of = ("variance", "noise", "groups", "independent")
-        clusters = tuple(ClusterVariance(*(float(one.array(name)) for name in names_of))
-                         for one in (form.parts("clusters") if form.has("clusters") else ()))  # fmt: skip
-        if len(clusters) not in (0, size):
-            raise form.refuse("clusters")
+        clusters = ClusterVariance.saved(form, (0, size))
         cluster = form.text("cluster") if form.has("cluster") else ""
         sums, deviation = array(form, "sums", (size, size)), form.size("deviation")
         return cls(outcome, regressors, sums, deviation, step, cluster, clusters)
