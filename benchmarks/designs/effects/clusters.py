@@ -48,6 +48,51 @@ class Clusters:
         return Reading(found.estimate, found.interval, EFFECT, {"clusters": found.clusters or math.nan})
 
 
+@dataclass(frozen=True)
+class Line:
+    """The slope of a treatment of whole clusters in a regression on it and two numbers."""
+
+    clusters: int
+
+    def ask(self, rng: Any, n: int, loss: Any, method: Any = "default") -> dict[str, Reading]:
+        village = rng.permutation(np.arange(n) % self.clusters)
+        x, a = rng.normal(size=(2, n)), (rng.random(self.clusters) < 0.5).astype(int)[village]
+        e = math.sqrt(WITHIN) * rng.normal(size=self.clusters)[village] + math.sqrt(1 - WITHIN) * rng.normal(size=n)
+        columns = {"a": a, "y": EFFECT * a + 0.5 * x.sum(axis=0) + e, "x": x[0], "z": x[1], "village": village}
+        schema = {"a": dpc.Levels([0, 1]), "y": dpc.Bounded(-12, 12)} | dict.fromkeys("xz", dpc.Bounded(-5, 5))
+        found = {}
+        for cluster in ("village", None):
+            released = dpc.moments(table(columns, schema, loss), list(schema), robust_for=("y", ["a", "x", "z"]),
+                                   cluster=cluster, loss=loss)  # fmt: skip
+            one = released.ols("y", ["a", "x", "z"], errors="symmetric")["a"]
+            found[f"by {'rows' if cluster is None else 'clusters'}"] = Reading(one.estimate, one.interval, EFFECT)
+        return found
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Persons of states that move apart over four periods; half of the states are treated from the third on."""
+
+    states: int
+
+    def ask(self, rng: Any, n: int, loss: Any, method: Any = "default") -> dict[str, Reading]:
+        state = rng.permutation(np.arange(n) % self.states)
+        start = np.where(rng.random(self.states) < 0.5, 2, 9)[state]
+        moved = rng.normal(0, 0.25, (self.states, 4)).cumsum(axis=1)[state]
+        y = rng.normal(size=n)[:, None] + moved + rng.normal(size=(n, 4)) + EFFECT * (np.arange(4) >= start[:, None])
+        columns = {"id": np.repeat(np.arange(n), 4), "t": np.tile(np.arange(4), n), "g": np.repeat(start, 4),
+                   "y": y.ravel(), "state": np.repeat(state, 4)}  # fmt: skip
+        schema = {"t": dpc.Levels(range(4)), "g": dpc.Levels([2, 9]), "y": dpc.Bounded(-10, 10)}
+        found = {}
+        for cluster in ("state", None):
+            one = dpc.did(table(columns, schema, loss, person="id"), time="t", outcome="y", cohort="g", loss=loss,
+                          cluster=cluster).att  # fmt: skip
+            found[f"by {'persons' if cluster is None else 'clusters'}"] = Reading(
+                None if one is None else one.estimate, None if one is None else one.interval, EFFECT
+            )
+        return found
+
+
 DESIGNS = register({
     "trial, 40 clusters": Clusters(40), "trial, 400 clusters": Clusters(400),
     "trial, 40 unequal clusters": Clusters(40, unequal=True),
@@ -55,4 +100,6 @@ DESIGNS = register({
     "three numbers, 40 clusters": Clusters(40, 3), "three numbers, 400 clusters": Clusters(400, 3),
     "one number of clusters, 40 clusters": Clusters(40, 1, related=0.2),
     "one number of clusters, 400 clusters": Clusters(400, 1, related=0.2),
+    "regression, 40 clusters": Line(40), "regression, 400 clusters": Line(400),
+    "did, 40 clusters": Paths(40), "did, 400 clusters": Paths(400),
 }, "clusters", delta=1e-6, fails=True)  # fmt: skip

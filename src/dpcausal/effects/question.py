@@ -27,7 +27,7 @@ from dpcausal.releases.release import Release
 LEAST_ROWS = 20
 INDEPENDENT = (
     "assumes independent {}: where treatment or outcomes are clustered (clinics, households), the interval is too "
-    "narrow; name them by cluster=, or set person= to the cluster"
+    "narrow; {}set person= to the cluster"
 )
 CLUSTERED = (
     "assumes independent clusters of {!r}: about as many as the result says, and as the treatment differs among them"
@@ -149,7 +149,7 @@ class EffectQuestion(TableQuestion[Effect]):
 
     def report(self, planned: PlannedCall[Any], released: Effect, allotment: CallBudget, seed: int | None) -> Effect:
         adjusted = (BEFORE,) if self.adjust else ()
-        independent = independence_caveat(self.unit) if self.cluster is None else CLUSTERED.format(self.cluster)
+        independent = independence_caveat(self.unit, True) if self.cluster is None else CLUSTERED.format(self.cluster)
         caveats = (*planned.caveats, *adjusted, independent)
         guarantee = self.guarantee(planned, allotment, caveats)
         release = None if released.release is None else released.release.under(guarantee)
@@ -195,8 +195,9 @@ def _check_arms(table: Table, treatment: str, treated: Any, control: Any) -> lis
     return [None if text is None else labels[levels.index(text)] for text in texts]
 
 
-def independence_caveat(unit: Unit) -> str:
-    return INDEPENDENT.format("rows" if unit is Unit.ROW else "persons")
+def independence_caveat(unit: Unit, clusters: bool = False) -> str:
+    hint = "name them by cluster=, or " if clusters else ""
+    return INDEPENDENT.format("rows" if unit is Unit.ROW else "persons", hint)
 
 
 class SimulatedDesign(NamedTuple):

@@ -104,7 +104,7 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
         tested = "which no earlier period tests" if two else "which the test before it cannot show"
         trends = f"right if cohorts would have moved alike without treatment, {tested}"
         cluster = question.table.spec.cluster
-        return trends, independence_caveat(question.unit) if cluster is None else CLUSTERED.format(cluster)
+        return trends, independence_caveat(question.unit, True) if cluster is None else CLUSTERED.format(cluster)
 
     def release(self, run: Run[DidQuestion]) -> NoisyPaths:
         if run.loss.exact:
