@@ -11,7 +11,7 @@ import pytest
 from dpcausal.errors import FenceError, LedgerError, ParameterError
 from dpcausal.mechanisms.additive import gaussian, geometric, l2_ball, laplace
 from dpcausal.mechanisms.gate import book_exact, exact, recording_gate, release
-from dpcausal.mechanisms.selection import exponential, noisy_max
+from dpcausal.mechanisms.selection import noisy_max
 from dpcausal.privacy import noise
 from dpcausal.privacy.budget import Event
 from dpcausal.privacy.ledger import CallBudget, Ledger
@@ -169,7 +169,6 @@ def test_every_mechanism_gives_the_exact_answer_without_privacy() -> None:
     answer = geometric(query(7), allotment, NoPrivacy())
     assert answer == 7 and type(answer) is int
     assert noisy_max(query(np.array([1, 5, 5]), Norm.LINF), allotment, NoPrivacy()) == 1
-    assert exponential(query(np.array([1.0, 0.0]), Norm.LINF), allotment, NoPrivacy()) == 0
 
 
 def test_an_exact_array_is_the_callers_own() -> None:

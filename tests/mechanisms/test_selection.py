@@ -1,9 +1,8 @@
-"""Private selection: the exact laws, their privacy on all neighbours, and the noise that draws them.
+"""Private selection: the exact law, its privacy on all neighbours, and the noise that draws it.
 
 False alarms of the statistical tests: at most 1e-10 per check, by the Dvoretzky-Kiefer-Wolfowitz bound.
 """
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -12,19 +11,12 @@ import pytest
 
 from dpcausal.errors import FenceError, LossError
 from dpcausal.mechanisms import selection
-from dpcausal.mechanisms.selection import exponential, noisy_max
+from dpcausal.mechanisms.selection import noisy_max
 from dpcausal.privacy.ledger import CallBudget, Ledger
 from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, PureDP
 from dpcausal.privacy.noise import simulated_noise
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
-from tests.privacy.test_noise import allowed, distance, index_cdf, permute_and_flip, softmax
-
-SELECTIONS = [
-    pytest.param(noisy_max, permute_and_flip, id="noisy max", marks=pytest.mark.proves("noisy-max")),
-    pytest.param(exponential, softmax, id="exponential", marks=pytest.mark.proves("exponential")),
-]
-
-Law = Callable[[Any, float, float], list[float]]
+from tests.privacy.test_noise import allowed, distance, index_cdf, permute_and_flip
 
 
 def query(scores: Any, bound: Any = 1, norm: Norm = Norm.LINF) -> Query:
@@ -35,35 +27,32 @@ def granted(epsilon: Any = 10**5) -> CallBudget:
     return Ledger.in_memory(PureDP(10**6), accept_large_epsilon=True).charge(PureDP(epsilon), task="test")
 
 
-@pytest.mark.parametrize(("mechanism", "law"), SELECTIONS)
+@pytest.mark.proves("noisy-max")
 @pytest.mark.parametrize(("scores", "bound"), [([4, 0, 2, 4], 2), ([0.5, 0.25, -1.0], Fraction(1, 3))])
-def test_the_index_has_the_stated_law(mechanism: Any, law: Law, scores: list[Any], bound: Any) -> None:
+def test_the_index_has_the_stated_law(scores: list[Any], bound: Any) -> None:
     allotment, question = granted(), query(np.array(scores), bound)
-    drawn = [mechanism(question, allotment, PureDP(2)) for _ in range(2_000)]
+    drawn = [noisy_max(question, allotment, PureDP(2)) for _ in range(2_000)]
     assert {type(index) for index in drawn} == {int}
-    assert distance(drawn, index_cdf(law(scores, 2.0, float(bound))), integers=True) <= allowed(2_000)
+    assert distance(drawn, index_cdf(permute_and_flip(scores, 2.0, float(bound))), integers=True) <= allowed(2_000)
     event = allotment.events[0]
     assert event.scale == pytest.approx(float(bound), rel=1e-11)  # the mean 2Δ/ε at ε = 2
     assert event.sensitivity >= bound and event.norm == "l-infinity" and event.loss == PureDP(2)
     with simulated_noise(9):
         inside = granted()
-        drawn = [mechanism(question, inside, PureDP(2)) for _ in range(4_000)]
-    assert distance(drawn, index_cdf(law(scores, 2.0, float(bound))), integers=True) <= allowed(4_000)
+        drawn = [noisy_max(question, inside, PureDP(2)) for _ in range(4_000)]
+    assert distance(drawn, index_cdf(permute_and_flip(scores, 2.0, float(bound))), integers=True) <= allowed(4_000)
 
 
-@pytest.mark.parametrize("mechanism", [noisy_max, exponential])
-def test_without_privacy_the_first_best_index_is_returned(mechanism: Any) -> None:
+def test_without_privacy_the_first_best_index_is_returned() -> None:
     allotment = Ledger.without_privacy().charge(NoPrivacy(), task="test")
-    assert mechanism(query(np.array([1.0, 3.0, 3.0])), allotment, NoPrivacy()) == 1
-    assert mechanism(query(np.array([4])), allotment, NoPrivacy()) == 0
+    assert noisy_max(query(np.array([1.0, 3.0, 3.0])), allotment, NoPrivacy()) == 1
+    assert noisy_max(query(np.array([4])), allotment, NoPrivacy()) == 0
 
 
-@pytest.mark.parametrize("mechanism", [noisy_max, exponential])
-def test_one_candidate_is_always_chosen(mechanism: Any) -> None:
-    assert mechanism(query(np.array([-3.5])), granted(), PureDP(0.001)) == 0
+def test_one_candidate_is_always_chosen() -> None:
+    assert noisy_max(query(np.array([-3.5])), granted(), PureDP(0.001)) == 0
 
 
-@pytest.mark.parametrize("mechanism", [noisy_max, exponential])
 @pytest.mark.parametrize(
     ("scores", "norm", "loss"),
     [
@@ -73,32 +62,26 @@ def test_one_candidate_is_always_chosen(mechanism: Any) -> None:
         (np.zeros(3), Norm.LINF, NoPrivacy()), (np.zeros(3), Norm.LINF, PureDP(1e-300)),
     ],
 )  # fmt: skip
-def test_what_cannot_be_selected_from_is_refused_before_the_spend(
-    mechanism: Any, scores: Any, norm: Norm, loss: Any
-) -> None:
+def test_what_cannot_be_selected_from_is_refused_before_the_spend(scores: Any, norm: Norm, loss: Any) -> None:
     allotment = granted()
     with pytest.raises((FenceError, LossError)):
-        mechanism(query(scores, norm=norm), allotment, loss)
+        noisy_max(query(scores, norm=norm), allotment, loss)
     assert allotment.events == ()
 
 
-@pytest.mark.parametrize("mechanism", [noisy_max, exponential])
-def test_a_fractional_bound_of_integer_scores_counts_as_the_next_integer(mechanism: Any) -> None:
+def test_a_fractional_bound_of_integer_scores_counts_as_the_next_integer() -> None:
     allotment = granted()
-    mechanism(query(np.array([1, 2]), Fraction(3, 2)), allotment, PureDP(1))
+    noisy_max(query(np.array([1, 2]), Fraction(3, 2)), allotment, PureDP(1))
     assert allotment.events[0].scale == pytest.approx(4, rel=1e-11)
     assert allotment.events[0].sensitivity == 2.0
 
 
 @pytest.mark.parametrize("factor", [0.5, 0.95])
-@pytest.mark.parametrize("mechanism", [noisy_max, exponential])
-def test_a_selection_with_too_little_noise_releases_nothing(
-    mechanism: Any, factor: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_selection_with_too_little_noise_releases_nothing(factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
     right = selection.laplace_scale
     monkeypatch.setattr(selection, "laplace_scale", lambda *arguments: right(*arguments) * factor)
     for scores in (np.zeros(3), np.zeros(3, dtype=int)):
         with pytest.raises(FenceError, match="too small"):
-            mechanism(query(scores), granted(), PureDP(1))
+            noisy_max(query(scores), granted(), PureDP(1))
         with simulated_noise(1), pytest.raises(FenceError, match="too small"):
-            mechanism(query(scores), granted(), PureDP(1))
+            noisy_max(query(scores), granted(), PureDP(1))

@@ -58,11 +58,6 @@ def permute_and_flip(scores: Any, epsilon: float, bound: float) -> list[float]:
     return law
 
 
-def softmax(scores: Any, epsilon: float, bound: float) -> list[float]:
-    weights = [math.exp(epsilon * score / (2 * bound)) for score in scores]
-    return [weight / sum(weights) for weight in weights]
-
-
 def index_cdf(law: list[float]) -> Callable[[Any], Any]:
     return lambda k: np.where(k < 0, 0.0, np.cumsum(law)[np.clip(k, 0, len(law) - 1).astype(int)])
 
@@ -104,8 +99,7 @@ ADDITIVE: dict[str, Law] = {
 
 CLAIMS = {
     "laplace": "laplace", "narrow geometric": "geometric", "wide geometric": "geometric", "gaussian": "gaussian",
-    "discrete gaussian": "gaussian", "exponential noise": "noisy-max", "exponential noise on reals": "noisy-max",
-    "gumbel noise": "exponential",
+    "discrete gaussian": "gaussian",
 }  # fmt: skip
 
 
@@ -235,7 +229,6 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
     "gaussian": lambda values, scale: noise.add_gaussian(values, scale, sensitivity=1e-3, rho=1.0),
     "ball": lambda values, scale: noise.add_l2_ball(values, scale, sensitivity=1e-3, epsilon=1.0),
     "noisy max": lambda values, scale: noise.noisy_argmax(values, scale, sensitivity=1e-3, epsilon=1.0),
-    "gumbel": lambda values, scale: noise.noisy_argmax(values, scale, sensitivity=1e-3, epsilon=1.0, gumbel=True),
     "geometric": lambda values, scale: noise.add_geometric(values, scale, sensitivity=1, epsilon=10.0),
     "discrete gaussian": lambda values, scale: noise.add_discrete_gaussian(values, scale, sensitivity=1.0, rho=10.0),
     "cube": lambda values, scale: noise.add_cube(values, scale, sensitivity=1, epsilon=10.0),
@@ -310,7 +303,7 @@ def test_the_fence_itself_lets_fit_values_through_to_opendp(monkeypatch: pytest.
 
 def test_selection_and_ball_take_one_row_that_is_not_empty() -> None:
     for values in (np.zeros((2, 2)), np.zeros(0), np.array(0.0)):
-        for primitive in ("noisy max", "gumbel", "ball"):
+        for primitive in ("noisy max", "ball"):
             with pytest.raises(FenceError):
                 PRIMITIVES[primitive](values, 1.0)
 
@@ -326,7 +319,6 @@ def at_factor(factor: float) -> dict[str, Callable[[], Any]]:
         "discrete gaussian": lambda: noise.add_discrete_gaussian(integers, sigma, sensitivity=3.0, rho=0.2),
         "noisy max": lambda: noise.noisy_argmax(reals, 2 * pure, sensitivity=3.0, epsilon=0.7),
         "noisy max of integers": lambda: noise.noisy_argmax(integers, 2 * pure, sensitivity=3, epsilon=0.7),
-        "gumbel": lambda: noise.noisy_argmax(reals, 2 * pure, sensitivity=3.0, epsilon=0.7, gumbel=True),
         "cube": lambda: noise.add_cube(integers, pure, sensitivity=3, epsilon=0.7),
         "ball": lambda: noise.add_l2_ball(reals, pure, sensitivity=3.0, epsilon=0.7),
     }
@@ -425,7 +417,6 @@ def everything() -> list[Any]:
         noise.add_l2_ball(reals, 1.0, sensitivity=1.0, epsilon=1.0).tolist(),
         noise.add_cube(integers, 9.0, sensitivity=1, epsilon=1.0).tolist(),
         [noise.noisy_argmax(np.zeros(1000), 9.0, sensitivity=1.0, epsilon=1.0) for _ in range(5)],
-        [noise.noisy_argmax(np.zeros(1000), 9.0, sensitivity=1.0, epsilon=1.0, gumbel=True) for _ in range(5)],
         noise.public_generator()[1],
     ]
 

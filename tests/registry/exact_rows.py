@@ -72,7 +72,7 @@ def moved(answers: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 
 def score_moves(epsilon: float) -> Pairs:
-    """Three candidates, and two of which one is far behind: the exponential mechanism's loss of that one nears ε."""
+    """Three candidates, and two of which one is far behind."""
     for scores in itertools.product((0, 2, 5), repeat=3):
         yield from ((scores, other) for other in moved(scores))
     far = math.ceil(16 / epsilon)
@@ -241,7 +241,6 @@ EXACT = (
     cube(),
     ball(),
     first_of("noisy-max", laws.noisy_max, score_moves, (12, *[0] * 399), 4_000),
-    first_of("exponential", laws.exponential, score_moves, (13, *[0] * 399), 4_000),
     first_of("sparse-vector", laws.sparse_vector, list_moves, (-20,) * 400, 2_500),
     tested(),
     stable(),

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammainc, gammaincc, ndtr, softmax
+from scipy.special import gammainc, gammaincc, ndtr
 
 from dpcausal.privacy.budget import Event
 
@@ -132,10 +132,6 @@ def noisy_max(answer: Any, event: Event, cuts: Reals, drawn: float = 1.0) -> Rea
     nodes, weights = np.polynomial.legendre.leggauss(math.ceil(len(q) / 2))
     loses = 1 - np.outer(q, (nodes + 1) / 2)
     return with_none(0.0, q * ((weights / 2) * loses.prod(axis=0) / loses).sum(axis=1))
-
-
-def exponential(answer: Any, event: Event, cuts: Reals, drawn: float = 1.0) -> Reals:
-    return with_none(0.0, softmax(np.asarray(answer, dtype=np.float64) / (drawn * event.scale)))
 
 
 def sparse_vector(answer: Any, event: Event, cuts: Reals, drawn: float = 1.0, bar_drawn: float | None = None) -> Reals:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpcausal.mechanisms.additive import cube, gaussian, geometric, l2_ball, laplace
-from dpcausal.mechanisms.selection import exponential, noisy_max
+from dpcausal.mechanisms.selection import noisy_max
 from dpcausal.papers.direction.anm_test_privacy import NO_SHIFT, published_log_iqr
 from dpcausal.papers.statistics.iqr import IqrReach, interquartile_range, proposed_distances
 from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP
@@ -121,9 +121,6 @@ MECHANISMS = (
     MechanismRow("noisy-max", "selection:noisy_max", "noisy-max", ([0.0, 0.0], [1.0, -1.0]),
                  one_by_one(noisy_max, np.float64, Norm.LINF),
                  ("noisy max with the rate read as the mean", "noisy max with Δ for 2Δ"), draws=6_000),
-    # The loss ε is a limit of ever rarer answers: see its exact row.
-    MechanismRow("exponential", "selection:exponential", "exponential", ([4.0, 0.0], [5.0, -1.0]),
-                 one_by_one(exponential, np.float64, Norm.LINF), ("exponential mechanism with Δ for 2Δ",), draws=6_000),
     MechanismRow("propose-test-release-published", "anm_test_privacy:published_log_iqr", None, published_pair(),
                  _published, ("published second interval of the IQR",), delta=lambda epsilon: PUBLISHED_DELTA),
 )  # fmt: skip
@@ -275,7 +272,6 @@ MUTANTS = (
     *(by_black_box(name, on_both(mechanism), delta=delta) for name, (mechanism, delta) in LESS_VARIANCE.items()),
     by_black_box("noisy max with the rate read as the mean", on_both(argmax_of("exponential", 0.5), SELECTION)),
     by_black_box("noisy max with Δ for 2Δ", on_both(argmax_of("exponential", 1.0), SELECTION)),
-    by_black_box("exponential mechanism with Δ for 2Δ", on_both(argmax_of("gumbel", 1.0), ([2.0, 0.0], [3.0, -1.0]))),
     # The winner is exact, only the size of the margin is noised.
     by_black_box("an exact winner beside a noisy margin", on_both(
         lambda rng, answer, size: np.abs(answer + rng.laplace(0, 1, size)) * (1 if answer > 0 else -1), (-0.5, 0.5))),

@@ -24,7 +24,7 @@ from tests.registry.rows import Search, TaskRow
 ONCE, TWICE = 1.0, 2.0
 PURE = {
     "laplace": ONCE, "geometric": ONCE, "cube": ONCE, "l2-ball": ONCE, "stable-value": ONCE,
-    "noisy-max": TWICE, "exponential": TWICE, "sparse-vector": TWICE, "propose-test-release": TWICE,
+    "noisy-max": TWICE, "sparse-vector": TWICE, "propose-test-release": TWICE,
 }  # fmt: skip
 """Bounds over scale: ε of mechanisms by the claims of their pages."""
 

@@ -48,7 +48,7 @@ class Recording:
     def _answer(self, event: Event, value: Array) -> Array:
         if callable(self.answers):
             return self.answers(event, value)
-        if event.mechanism in ("noisy-max", "exponential"):
+        if event.mechanism == "noisy-max":
             return np.asarray(0 if self.answers == "low" else value.size - 1)
         fixed = -(10**6) if self.answers == "low" else 10**6
         return np.full_like(value, fixed)

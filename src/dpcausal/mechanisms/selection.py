@@ -1,4 +1,4 @@
-"""Private selection: report noisy max, and the exponential mechanism, which it never loses to."""
+"""Private selection: report noisy max, and the margin of a rank."""
 
 import math
 from fractions import Fraction
@@ -27,20 +27,6 @@ def noisy_max(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> 
     *Source*: McKenna & Sheldon (2020), permute-and-flip; Ding et al. (2021): exponential noise gives the same
     distribution.
     """
-    return _select(query, allotment, loss, "noisy-max")
-
-
-def exponential(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> int:
-    """Release the index of a large score by the exponential mechanism, P(i) ∝ exp(ε u_i / (2Δ∞)).
-
-    Drawn with Gumbel noise of scale 2Δ∞/ε.  For replications and where the distribution itself is needed; ``noisy_max``
-    is at least as accurate at the same ε.  *Guarantee*: ε-DP, claim ``exponential``.
-    *Source*: McSherry & Talwar (2007), Theorem 6.
-    """
-    return _select(query, allotment, loss, "exponential")
-
-
-def _select(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy, mechanism: str) -> int:
     if len(query.shape) != 1 or query.shape[0] == 0:
         raise FenceError(f"'{query.label}' must be one row of scores")
     if query.sensitivity.norm is not Norm.LINF:
@@ -51,9 +37,8 @@ def _select(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy, mecha
         raise LossError("selection is paid for in PureDP")
     bound = math.ceil(query.sensitivity.bound) if query.integral else query.sensitivity.rounded_up
     scale = laplace_scale(2 * Fraction(bound), loss)
-    gumbel = mechanism == "exponential"
-    draw = partial(noise.noisy_argmax, scale=scale, sensitivity=bound, epsilon=loss.epsilon, gumbel=gumbel)
-    event = event_of(mechanism, query, loss, scale, bound=float(bound))
+    draw = partial(noise.noisy_argmax, scale=scale, sensitivity=bound, epsilon=loss.epsilon)
+    event = event_of("noisy-max", query, loss, scale, bound=float(bound))
     return int(release(query, allotment, event, draw))
 
 

@@ -247,13 +247,10 @@ def _simulated_discrete_gaussian(simulation: PublicGenerator, scale: float, shap
     return simulation.choice(support, size=shape, p=weights / weights.sum()).astype(np.int64)
 
 
-def noisy_argmax(
-    scores: npt.NDArray[Any], scale: float, *, sensitivity: float | int, epsilon: float, gumbel: bool = False
-) -> int:
-    """Return the index of the largest score after adding noise of scale 2 · sensitivity / ε to each.
+def noisy_argmax(scores: npt.NDArray[Any], scale: float, *, sensitivity: float | int, epsilon: float) -> int:
+    """Return the index of the largest score after adding exponential noise of mean 2 · sensitivity / ε to each.
 
-    Exponential noise of that mean, or Gumbel noise: the distribution of the exponential mechanism, P(i) ∝ exp(score_i /
-    scale).  The sensitivity is in l∞.
+    The sensitivity is in l∞.
     """
     _fence_cost(scale, 2 * sensitivity, pure=epsilon)
     integral = getattr(scores, "dtype", None) == np.int64
@@ -262,16 +259,13 @@ def noisy_argmax(
         raise FenceError("a selection needs one row of at least one score")
     simulation = _simulation.get()
     if simulation is not None:
-        draw = simulation.gumbel if gumbel else simulation.exponential
-        return int(np.argmax(scores + draw(scale=scale, size=scores.shape)))
+        return int(np.argmax(scores + simulation.exponential(scale=scale, size=scores.shape)))
     opendp = _opendp()
     kind = "i64" if integral else "f64"
     atoms = opendp.atom_domain(T="i64") if integral else opendp.atom_domain(T=float, nan=False)
     space = opendp.vector_domain(atoms), opendp.linf_distance(T=kind)
-    measure = opendp.zero_concentrated_divergence() if gumbel else opendp.max_divergence()
-    measurement = opendp.m.make_noisy_max(*space, measure, scale=scale)
-    # OpenDP states Gumbel selection in zCDP: a loss of bounded range ε is ε²/8 there.
-    _certify(measurement, sensitivity, epsilon**2 / 8 if gumbel else epsilon)
+    measurement = opendp.m.make_noisy_max(*space, opendp.max_divergence(), scale=scale)
+    _certify(measurement, sensitivity, epsilon)
     return int(measurement(scores.tolist()))
 
 
