@@ -43,8 +43,8 @@ def _clustered(row: PathEffect, variance: ClusterVariance | None, coverage: floa
     if variance is None:
         return replace(row, interval=None, band=None)
     error, reach = variance.error(row.standard_error, coverage)
-    shown = row.interval is not None and not variance.few
-    ends = (row.estimate - reach * error, row.estimate + reach * error) if shown else None
+    has_interval = row.interval is not None and not variance.few
+    ends = (row.estimate - reach * error, row.estimate + reach * error) if has_interval else None
     return replace(row, standard_error=error, interval=ends, band=None)
 
 
