@@ -272,7 +272,8 @@ def _boosted(fit: Fit, models: Models, step: tuple[int, ...], share: Fraction, b
     sides, columns = models.sides(step, bins, _side_of_grids(fit)), fit.columns
 
     def kernel(unit: Reals, rows: Rows) -> Integers:
-        codes, residuals = models.codes(unit, step, sides), models.residuals(columns(models.bulk(unit)), unit)
+        cells = models.cells(unit)
+        codes, residuals = models.codes(cells, step, sides), models.residuals(columns(models.bulk(unit)), cells)
         return residual_sums(codes, math.prod(sides), residuals, rows.masses(GRID))
 
     noisy, noise = fit.release(fit.rows.over(kernel), residual_sums_sensitivity(2), "residual sums", share)
@@ -286,7 +287,7 @@ def _with_slope(fit: Fit, models: Models) -> Models:
     columns = fit.columns
 
     def kernel(unit: Reals, rows: Rows) -> Integers:
-        of_treatment, of_outcome = np.clip(models.residuals(columns(models.bulk(unit)), unit), -1.0, 1.0).T
+        of_treatment, of_outcome = np.clip(models.residuals(columns(models.bulk(unit)), models.cells(unit)), -1, 1).T
         both = np.column_stack([of_treatment * of_outcome, of_treatment**2])
         return residual_sums(np.zeros(len(unit), dtype=np.int64), 1, both, rows.masses(GRID))
 
@@ -327,13 +328,18 @@ class MeanScore(NamedTuple):
         return EXCESS * self.cut * self.beyond
 
 
+def _scores_of(fit: Fit, models: Models) -> Callable[[Reals], tuple[Reals, Reals]]:
+    columns = fit.columns
+    return lambda unit: models.scores(columns(models.bulk(unit)), models.cells(unit))
+
+
 def _mean_score(fit: Fit, models: Models, least_cut: float) -> MeanScore:
     """Release the spread of the scores, then how many are beyond a cut, and the mean of the cut ones."""
     expected = models.spread / math.sqrt(fit.chance)
-    first, columns = FIRST_CUT * expected, fit.columns
+    first, scores_of = FIRST_CUT * expected, _scores_of(fit, models)
 
     def squares(unit: Reals, rows: Rows) -> Integers:
-        scores, inside = models.scores(columns(models.bulk(unit)), unit)
+        scores, inside = scores_of(unit)
         return capped_squares(np.column_stack([np.minimum((scores / first) ** 2, 1.0), inside]), rows.masses(GRID))
 
     claim = capped_squares_sensitivity(2)
@@ -342,17 +348,17 @@ def _mean_score(fit: Fit, models: Models, least_cut: float) -> MeanScore:
     cut = max(_spreads_inside(fit) * math.sqrt(least), least_cut)
 
     def beyond(unit: Reals, rows: Rows) -> Integers:
-        scores = np.abs(models.scores(columns(models.bulk(unit)), unit)[0]) / cut
+        scores = np.abs(scores_of(unit)[0]) / cut
         return capped_squares(np.column_stack([scores > 1, np.minimum(scores, 1.0) ** 2]), rows.masses(GRID))
 
     (far, square), loud = fit.release(fit.rows.over(beyond), claim, "scores beyond the cut", COUNTS)
     spread = math.sqrt(max(float(square) / fit.count * cut**2, least))
 
-    def scores_of(unit: Reals, rows: Rows) -> Integers:
-        scores = models.scores(columns(models.bulk(unit)), unit)[0] / cut
+    def means(unit: Reals, rows: Rows) -> Integers:
+        scores = scores_of(unit)[0] / cut
         return residual_sums(np.zeros(len(unit), dtype=np.int64), 1, scores[:, None], rows.masses(GRID))
 
-    noisy, noise = fit.release(fit.rows.over(scores_of), residual_sums_sensitivity(1), "scores", SCORES)
+    noisy, noise = fit.release(fit.rows.over(means), residual_sums_sensitivity(1), "scores", SCORES)
     shares = (float(np.clip(one / fit.count, 0, 1)) for one in (inside, far, far - loud))
     return MeanScore(float(noisy[0, 0]) * cut / fit.count, spread, noise * cut / fit.count, cut, *shares)
 
@@ -392,9 +398,9 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     )  # fmt: skip
     if question.cluster is None:
         return effect
-    scores, columns = ClusteredScores(score.mean, score.spread, fit.count), fit.columns
+    scores, scores_of = ClusteredScores(score.mean, score.spread, fit.count), _scores_of(fit, models)
 
     def sums(cut: Callable[[Reals], Reals]) -> Integers:
-        return fit.rows.over(lambda unit, rows: group_sums(cut(models.scores(columns(unit), unit)[0]), rows))
+        return fit.rows.over(lambda unit, rows: group_sums(cut(scores_of(unit)[0]), rows))
 
     return scores.applied(effect, scores.variance(sums, fit.n, for_layers, fit.budget), question.cluster)

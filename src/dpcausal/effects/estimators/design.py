@@ -92,7 +92,7 @@ class Design:
             values[source].astype(np.float64) if code is None else (values[source] == code).astype(np.float64)
             for source, code in zip(self.sources, self.codes, strict=True)
         ]
-        return np.clip((np.stack(columns, axis=1) - self.middles) / self.halves, -1.0, 1.0)
+        return np.clip((np.stack(columns).T - self.middles) / self.halves, -1.0, 1.0)
 
     def raw(self, unit: Reals) -> Reals:
         """Return rows of [−1, 1] in the columns' units."""

@@ -158,7 +158,7 @@ class Fit:
 
         def kernel(unit: Reals, rows: Rows) -> Integers:
             cells = [fine_cells(unit[:, place], *end, fine) for place, end in zip(numbers, ends, strict=True)]
-            return histograms(np.stack(cells, axis=1), fine, rows.masses(GRID))
+            return histograms(np.stack(cells).T, fine, rows.masses(GRID))
 
         if numbers:
             claim = histograms_sensitivity(len(numbers))
@@ -187,8 +187,10 @@ class Fit:
         columns = self.columns
 
         def kernel(unit: Reals, rows: Rows) -> Integers:
-            values = np.stack([models.values(unit, one) for one in functions], axis=1)
-            return pair_functions(values, models.residuals(columns(models.bulk(unit)), unit, chance), rows.masses(GRID))
+            cells = models.cells(unit)
+            values = np.stack([models.values(cells, one) for one in functions]).T
+            residuals = models.residuals(columns(models.bulk(unit)), cells, chance)
+            return pair_functions(values, residuals, rows.masses(GRID))
 
         return self.rows.over(kernel)
 
@@ -202,8 +204,9 @@ class Fit:
         chance = self.chance
 
         def kernel(unit: Reals, rows: Rows) -> Integers:
-            residuals, mass = models.residuals(columns(models.bulk(unit)), unit, chance), rows.masses(GRID)
-            sums = [residual_sums(models.codes(unit, step, sides), size, residuals, mass)
+            places, mass = models.cells(unit), rows.masses(GRID)
+            residuals = models.residuals(columns(models.bulk(unit)), places, chance)
+            sums = [residual_sums(models.codes(places, step, sides), size, residuals, mass)
                     for (step, sides), size in zip(along.steps, cells, strict=True)]  # fmt: skip
             return np.concatenate(sums, axis=1)
 

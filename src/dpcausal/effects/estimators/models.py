@@ -66,10 +66,18 @@ class Feature:
     def fine(self, unit: Reals) -> Integers:
         return fine_cells(unit[:, self.place], self.low, self.width, len(self.cells))
 
-    def codes(self, unit: Reals, bins: int) -> Integers:
-        """Return the bin of each row, of ``bins`` that are as many times as wide."""
-        codes: Integers = (self.cells * bins // self.bins)[self.fine(unit)]
-        return codes
+    def wider(self, bins: int) -> Integers:
+        """Return the bin of each fine cell, of ``bins`` that are as many times as wide."""
+        return self.cells * bins // self.bins
+
+    def factor(self, kind: str) -> Reals:
+        """Return a factor of functions of pairs, by fine cells."""
+        codes, bins = self.cells, self.bins
+        if kind == "r":
+            return np.clip(2 * (2 * (codes + 0.5) / bins - 1), -1.0, 1.0)
+        above = np.where(codes >= bins // 2, 1.0, -1.0)
+        middle = np.where((codes >= bins // 4) & (codes < bins - bins // 4), 1.0, -1.0)
+        return {"s": above, "t": middle, "b": above * middle}[kind]
 
     def counts_of(self, bins: int) -> Reals:
         counts: Reals = self.counts.reshape(bins, -1).sum(axis=1)
@@ -204,10 +212,14 @@ class Models:
     def sides(self, features: Sequence[int], most: int, side: int) -> tuple[int, ...]:
         return tuple(min(most if len(features) == 1 else side, self.features[place].bins) for place in features)
 
-    def fitted(self, raw: Reals, unit: Reals) -> tuple[Reals, Reals]:
+    def cells(self, unit: Reals) -> list[Integers]:
+        """Return the fine cells of rows on [−1, 1], by features."""
+        return [feature.fine(unit) for feature in self.features]
+
+    def fitted(self, raw: Reals, cells: Sequence[Integers]) -> tuple[Reals, Reals]:
         """Return the probability of treatment, and the mean outcome of those who are not treated, of each row.
 
-        ``raw`` has the columns of the lines in their units, ``unit`` those of the features on [−1, 1].
+        ``raw`` has the columns of the lines in their units.
         """
         e, m = (np.full(len(raw), line[-1]) for line in (self.treatment, self.outcome))
         for place in range(2, raw.shape[1]):
@@ -216,13 +228,12 @@ class Models:
         e = np.clip(e, self.least / 3, 1 - self.least / 3)
         for table in self.tables:
             of_one = len(table.features) == 1
-            feature = self.features[table.features[0]]
-            codes = feature.fine(unit) if of_one else self.codes(unit, table.features, table.sides)
+            codes = cells[table.features[0]] if of_one else self.codes(cells, table.features, table.sides)
             e = np.clip(e + table.treatment[codes], self.least / 3, 1 - self.least / 3)
             m += table.outcome[codes]
         for function, (on_e, on_m) in zip(self.functions, self.weights.T, strict=True):
             if on_e or on_m:
-                values = self.values(unit, function)
+                values = self.values(cells, function)
                 e += on_e * values
                 m += on_m * values
         if self.final:
@@ -233,50 +244,43 @@ class Models:
 
     def bulk(self, unit: Reals) -> Reals:
         """Return the rows with numbers cut where the lines end."""
-        cut = unit.copy() if self.ends else unit
+        cut = unit.copy("K") if self.ends else unit
         for place, low, high in self.ends:
             cut[:, place] = np.clip(unit[:, place], low, high)
         return cut
 
-    def codes(self, unit: Reals, features: Sequence[int], bins: Sequence[int]) -> Integers:
-        codes = np.zeros(len(unit), dtype=np.int64)
-        for feature, size in zip(features, bins, strict=True):
-            codes = codes * size + self.features[feature].codes(unit, size)
+    def codes(self, cells: Sequence[Integers], features: Sequence[int], bins: Sequence[int]) -> Integers:
+        first, *others = zip(features, bins, strict=True)
+        codes: Integers = self.features[first[0]].wider(first[1])[cells[first[0]]]
+        for feature, size in others:
+            codes = codes * size + self.features[feature].wider(size)[cells[feature]]
         return codes
 
-    def values(self, unit: Reals, function: PairFunction) -> Reals:
-        both = [self.features[place] for place in function.features]
-        product = np.ones(len(unit))
-        for feature, kind in zip(both, function.kinds, strict=True):
-            bins = feature.bins
-            codes = feature.codes(unit, bins)
-            if kind in "sb":
-                product *= np.where(codes >= bins // 2, 1.0, -1.0)
-            if kind in "tb":
-                product *= np.where((codes >= bins // 4) & (codes < bins - bins // 4), 1.0, -1.0)
-            if kind == "r":
-                product *= np.clip(2 * (2 * (codes + 0.5) / bins - 1), -1.0, 1.0)
-        return product
+    def values(self, cells: Sequence[Integers], function: PairFunction) -> Reals:
+        (one, other), kinds = function.features, function.kinds
+        first, second = self.features[one].factor(kinds[0]), self.features[other].factor(kinds[1])
+        values: Reals = first[cells[one]] * second[cells[other]]
+        return values
 
-    def residuals(self, raw: Reals, unit: Reals, chance: float | None = None) -> Reals:
+    def residuals(self, raw: Reals, cells: Sequence[Integers], chance: float | None = None) -> Reals:
         """Return the residuals of treatment and outcome over what they are cut at, shape (n, 2).
 
         With ``chance``, the mean of e(1 − e), both are divided by √(e(1 − e) / chance): as in the score's bias.
         """
-        e, m = self.fitted(raw, unit)
+        e, m = self.fitted(raw, cells)
         of_treatment, of_outcome = self.scales
         weight = np.ones(len(raw)) if chance is None else np.sqrt(chance / (e * (1 - e)))
         most = np.minimum(1.0, of_treatment / (weight * np.maximum(e, 1 - e)))
         treatment = weight * (raw[:, 1] - e) * most / of_treatment
-        return np.column_stack([treatment, weight * (raw[:, 0] - self.effect * raw[:, 1] - m) / of_outcome])
+        return np.stack([treatment, weight * (raw[:, 0] - self.effect * raw[:, 1] - m) / of_outcome]).T
 
     def with_slope(self, effect: float) -> Self:
         """Return the same models with another slope of the treatment, and the same mean outcome at each place."""
         return replace(self, effect=effect, shift=self.shift + self.effect - effect)
 
-    def scores(self, raw: Reals, unit: Reals) -> tuple[Reals, Reals]:
+    def scores(self, raw: Reals, cells: Sequence[Integers]) -> tuple[Reals, Reals]:
         """Return the doubly robust score less ``effect``, and 1 where the probability is inside its limits."""
-        e, m = self.fitted(raw, unit)
+        e, m = self.fitted(raw, cells)
         a = raw[:, 1]
         inside = (e > self.least) & (e < 1 - self.least)
         return (raw[:, 0] - self.effect * a - m) * (a / e - (1 - a) / (1 - e)), inside.astype(np.float64)

@@ -70,7 +70,7 @@ def scale_histograms_sensitivity(columns: int) -> Sensitivity:
 def whitened(unit: Reals, middle: Reals, inverse: Reals) -> Reals:
     """Return z with z_j = Σ_i inverse[j, i] (u_i − middle_i), each row from itself alone, one column after another."""
     moved = [unit[:, i] - middle[i] for i in range(unit.shape[1])]
-    rows = np.zeros((len(unit), len(inverse)))
+    rows = np.zeros((len(unit), len(inverse)), order="F")
     for j in range(len(inverse)):
         for i, column in enumerate(moved):
             rows[:, j] += inverse[j, i] * column
