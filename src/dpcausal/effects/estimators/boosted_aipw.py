@@ -92,10 +92,9 @@ LEAST_PROBABILITIES = 0.01, 0.1
 """A third of the smaller arm's share, between these, is the least probability of an arm."""
 RARE_ARM, LEAST_SHARE = 0.1, 0.75
 """No interval where an arm has fewer, or fewer records have a probability of treatment inside its limits."""
-CLEAR_TERM = 2.0
-"""A term of the second degree stays in a line if its slope is so many deviations of its noise."""
-LEAST_SPREAD = 0.05
-"""A line leaves at least such a share of the outcome's variance."""
+CLEAR_TERM, LEAST_SPREAD = 2.0, 0.05
+"""A term of the second degree stays in a line if its slope is so many deviations of its noise; a line leaves at least
+such a share of the outcome's variance."""
 BINS = ((3_500.0, 16), (8_000.0, 32), (16_000.0, 64), (40_000.0, 128), (math.inf, 256))
 MANY_ROWS = 8_000.0
 """Bins of a feature by n √(2ρ) √(3/columns), and from where on their cells are fine."""
@@ -328,15 +327,10 @@ class MeanScore(NamedTuple):
         return EXCESS * self.cut * self.beyond
 
 
-def _scores_of(fit: Fit, models: Models) -> Callable[[Reals], tuple[Reals, Reals]]:
-    columns = fit.columns
-    return lambda unit: models.scores(columns(models.bulk(unit)), models.cells(unit))
-
-
 def _mean_score(fit: Fit, models: Models, least_cut: float) -> MeanScore:
     """Release the spread of the scores, then how many are beyond a cut, and the mean of the cut ones."""
     expected = models.spread / math.sqrt(fit.chance)
-    first, scores_of = FIRST_CUT * expected, _scores_of(fit, models)
+    first, scores_of = FIRST_CUT * expected, fit.scores(models)
 
     def squares(unit: Reals, rows: Rows) -> Integers:
         scores, inside = scores_of(unit)
@@ -398,7 +392,7 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     )  # fmt: skip
     if question.cluster is None:
         return effect
-    scores, scores_of = ClusteredScores(score.mean, score.spread, fit.count), _scores_of(fit, models)
+    scores, scores_of = ClusteredScores(score.mean, score.spread, fit.count), fit.scores(models)
 
     def sums(cut: Callable[[Reals], Reals]) -> Integers:
         return fit.rows.over(lambda unit, rows: group_sums(cut(scores_of(unit)[0]), rows))

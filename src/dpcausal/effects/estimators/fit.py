@@ -114,6 +114,10 @@ class Fit:
         terms, whole = self.terms, self.whole
         return lambda unit: whole.raw(terms(unit))
 
+    def scores(self, models: Models) -> Callable[[Reals], tuple[Reals, Reals]]:
+        columns = self.columns
+        return lambda unit: models.scores(columns(models.bulk(unit)), models.cells(unit))
+
     @property
     def count(self) -> float:
         """The rows that count, noisy."""
