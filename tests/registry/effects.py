@@ -248,7 +248,8 @@ PURE, CLEAR, APPROXIMATE = dpc.PureDP(1), dpc.PureDP(8), dpc.ApproxDP(20, 1e-6)
 SCHEMA = dpc.Schema({
     "a": dpc.Levels([0, 1]), "z": dpc.Levels([0, 1, 2]), "y": dpc.Bounded(-1, 1), "x": dpc.Bounded(-1, 1),
 })  # fmt: skip
-PERIODS = dpc.Schema({"t": dpc.Levels([0, 1, 2]), "g": dpc.Levels([1, 9]), "y": dpc.Bounded(-1, 1)})
+PERIODS = dpc.Schema({"t": dpc.Levels([0, 1, 2]), "g": dpc.Levels([1, 9]), "y": dpc.Bounded(-1, 1),
+                      "x": dpc.Bounded(-1, 1)})  # fmt: skip
 LOWEST, HIGHEST = np.array([0.0, 0.0, -1.0, -1.0]), np.array([1.0, 2.0, 1.0, 1.0])
 ROWS = 400
 
@@ -259,13 +260,14 @@ def table_of(rows: Rows, loss: Any) -> dpc.Table:
     return dpc.Table(columns, SCHEMA, dpc.Ledger.in_memory(loss, accept_large_epsilon=True))
 
 
-def paths_table(rows: Rows, loss: Any) -> dpc.Table:
+def paths_table(rows: Rows, loss: Any, more: dict[str, Any] | None = None) -> dpc.Table:
     """Return a table of persons, each the cohort and two steps of a row, and a last period that is missing above 1."""
     n = len(rows)
     levels = np.column_stack([np.zeros(n), rows[:, 2], np.where(rows[:, 1] > 1.5, np.nan, rows[:, 3])])
     columns = {"id": np.repeat(np.arange(n), 3), "t": np.tile(np.arange(3), n), "y": levels.ravel(),
                "g": np.repeat(np.where(rows[:, 0] >= 0.5, 1, 9), 3)}  # fmt: skip
-    return dpc.Table(columns, PERIODS, dpc.Ledger.in_memory(loss, person="id", accept_large_epsilon=True), person="id")
+    ledger = dpc.Ledger.in_memory(loss, person="id", accept_large_epsilon=True)
+    return dpc.Table(columns | (more or {}), PERIODS, ledger, person="id")
 
 
 def on_neighbours(ask: Callable[[Rows], Any]) -> Neighbours:
@@ -356,6 +358,12 @@ def followed(rows: Rows, loss: Any = APPROXIMATE) -> Any:
     return dpc.did(paths_table(rows, loss), time="t", outcome="y", cohort="g", loss=loss).release
 
 
+def followed_given(rows: Rows, loss: Any = APPROXIMATE) -> Any:
+    """Return the release with the last outcome as a covariate."""
+    table = paths_table(rows, loss, {"x": np.repeat(rows[:, 3], 3)})
+    return dpc.did(table, time="t", outcome="y", cohort="g", adjust=["x"], loss=loss).release
+
+
 def of_paths(side: int, epsilon: float, size: int) -> list[Any]:
     """Return the first cohort's sum of the first step, moved as far as a person can."""
     line = np.linspace(-1, 1, 300)
@@ -393,6 +401,8 @@ LISTED = (
             on_neighbours(lambda rows: at_a_cutoff(rows).numbers()), of_bins),
     TaskRow("did", "did", (*ELLIPSE, "cohort-sums", "gaussian"), on_neighbours(lambda rows: followed(rows).numbers()),
             of_paths, delta=1e-6),
+    TaskRow("did, adjusted", "did", (*ELLIPSE, "cohort-sums", "gaussian"),
+            on_neighbours(lambda rows: followed_given(rows).numbers()), of_paths, delta=1e-6),
     TaskRow("moments", "moments", (*ELLIPSE, "gaussian"), on_neighbours(lambda rows: joint(rows).numbers()), of_moments,
             delta=1e-6),
     TaskRow("cells", "cells", ("corner-counts", "geometric"), on_neighbours(lambda rows: dpc.cells(
@@ -418,5 +428,7 @@ LISTED = (
 METHOD_WAYS = {f"effect {name}" for name in (*METHODS, *BY_TASK["effects"])} - {"effect trial"}
 TASKS = LISTED + tuple(by_list(kind) for name, kind in METHODS.items()
                        if f"effect {name}" in METHOD_WAYS - {row.name for row in LISTED})  # fmt: skip
-WAYS = {"cells", "did", "discontinuity", "moments", "effect trial, sizes", "effect trial, probabilities",
-        "effect stratified, clusters", "effect boosted-aipw, clusters"} | METHOD_WAYS  # fmt: skip
+WAYS = METHOD_WAYS | {
+    "cells", "did", "did, adjusted", "discontinuity", "moments", "effect trial, sizes", "effect trial, probabilities",
+    "effect stratified, clusters", "effect boosted-aipw, clusters",
+}  # fmt: skip

@@ -122,7 +122,7 @@ class Held(DidQuestion):
         y, g = self.paths
         kept = np.isfinite(y).all(axis=1)
         steps = np.diff(np.clip(np.where(kept[:, None], y, 0.0), -12, 12), axis=1) / self.bounds.width
-        return steps, np.where(kept, np.searchsorted(STARTS, g), 0), Rows({}, kept, {})
+        return steps, np.zeros((len(y), 0)), np.where(kept, np.searchsorted(STARTS, g), 0), Rows({}, kept, {})
 
 
 @cache

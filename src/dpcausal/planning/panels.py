@@ -1,5 +1,6 @@
 """Planning effects over time, of persons and of one unit: half the width of an interval, from simulated panels."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -34,14 +35,19 @@ class DidPlan(IntervalWidthPlan):
         "The standard deviation of a person's outcome from period to period, divided by width.", 0.1, 1e-3, 0.3,
     )  # fmt: skip
     share: float = assumption("Of the persons that are treated.", 0.5, 0.01, 0.99)
+    covariates: int = assumption("Numbers that are adjusted for.", 0, 0, 20)
     coverage: float = assumption("Of the interval.", 0.95, 0.5, 0.999)
 
     @classmethod
-    def of(cls, schema: Schema, *, time: str, outcome: str, cohort: str, coverage: float = 0.95, **more: Any) -> Self:
+    def of(
+        cls, schema: Schema, *, time: str, outcome: str, cohort: str, adjust: Iterable[str] = (),
+        coverage: float = 0.95, **more: Any,
+    ) -> Self:  # fmt: skip
         declared, never = schema.column(outcome), schema.column(cohort)
         if not isinstance(declared, Bounded) or isinstance(never, Bounded):
             raise ParameterError("a plan of did takes a bounded outcome and a cohort of levels")
-        return cls(periods=level_count(schema.column(time)), width=declared.width, coverage=coverage, **more)
+        periods, covariates = level_count(schema.column(time)), len(tuple(adjust))
+        return cls(periods=periods, width=declared.width, covariates=covariates, coverage=coverage, **more)
 
     @property
     def condition(self) -> str:
@@ -52,12 +58,15 @@ class DidPlan(IntervalWidthPlan):
         begins, half = self.periods // 2, self.width / 2
         cohort = np.where(rng.random(n) < self.share, begins, self.periods)[person]
         outcome = self.spread * self.width * (normal(rng, n)[person] + normal(rng, n * self.periods))
+        names = [f"covariate {k}" for k in range(self.covariates)]
         schema = Schema({"time": Levels(range(self.periods)), "cohort": Levels([begins, self.periods]),
-                         "outcome": Bounded(-half, half)})  # fmt: skip
-        frame = {"person": person, "time": time, "cohort": cohort, "outcome": np.clip(outcome, -half, half)}
+                         "outcome": Bounded(-half, half), **{name: Bounded(-5, 5) for name in names}})  # fmt: skip
+        frame = {"person": person, "time": time, "cohort": cohort, "outcome": np.clip(outcome, -half, half),
+                 **{name: normal(rng, n)[person] for name in names}}  # fmt: skip
         result = did(
             Table(frame, schema, unlimited_ledger(person="person"), person="person"), time="time",
-            outcome="outcome", cohort="cohort", loss=loss, coverage=self.coverage, accept_large_epsilon=True,
+            outcome="outcome", cohort="cohort", adjust=names, loss=loss, coverage=self.coverage,
+            accept_large_epsilon=True,
         )  # fmt: skip
         return (None if result.att is None else result.att.interval), ""
 

@@ -6,61 +6,36 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any, ClassVar
 
 from dpcausal.core.method import Method, Run, SumsOverRows
 from dpcausal.core.run import Task, public_task
-from dpcausal.data.records import Rows
 from dpcausal.data.table import Table
 from dpcausal.effects.clusters import shared
+from dpcausal.effects.did.adjusted import AdjustedPaths
 from dpcausal.effects.did.clusters import with_clusters
 from dpcausal.effects.did.contrasts import LEAST_COUNT
+from dpcausal.effects.did.doubly_robust import MOMENTS, SCORES, released_scores
 from dpcausal.effects.did.question import DidQuestion
-from dpcausal.effects.did.release import (
-    LEAST_RATIO,
-    NoisyPaths,
-    cohort_bits,
-    cohort_sums,
-    cohort_sums_sensitivity,
-    factors,
-)
+from dpcausal.effects.did.release import LEAST_RATIO, NoisyPaths
 from dpcausal.effects.did.result import GroupTimeEffects
+from dpcausal.effects.did.rounds import FIRST_TAIL, CohortSums, Rounds, deviation_of
 from dpcausal.effects.moments import adaptive
-from dpcausal.effects.moments.adaptive import (
-    HISTOGRAM,
-    SCALES,
-    WHOLE,
-    Shape,
-    noise_of,
-    scale_histograms,
-    scale_histograms_sensitivity,
-    tail_radius,
-    whitened,
-)
+from dpcausal.effects.moments.adaptive import HISTOGRAM, LAST_TAIL, noise_of, tail_radius
 from dpcausal.effects.question import CLUSTERED, independence_caveat
 from dpcausal.errors import FenceError, InfeasibleError, LossError
-from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.mechanisms.gate import book_exact
-from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
-from dpcausal.privacy.sensitivity import Query
-from dpcausal.statistics.moments import unpacked_matrix
-
-Reals = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 SHAPING, CENTRES, LENGTHS = Fraction(1, 10), Fraction(1, 5), Fraction(1, 20)
 """Shares of ρ of the round that learns the shape of all steps, of that about each cohort's mean, and of how long rows
 are in that; the last sums by cohort have what is left."""
 LAST = 1 - HISTOGRAM - SHAPING - CENTRES - LENGTHS
-FIRST_TAIL = 0.3
-LONGER, CLEAR = 1.5, 4.0
-"""Rows of a length count as more than normal ones where they are so many times as many, and more by so many deviations
-of the noise: by chance alone in one of 600 calls."""
-MOST_WIDTH = 10.0
+MOST_WIDTH, LEAST_SIGNAL = 10.0, 2.0
+LINEAR = (
+    "right if changes without treatment are linear in the covariates; weights, by which these have the same means in "
+    "all cohorts, leave less of what bends"
+)
 
 Paid = ApproxDP | ZCDP | NoPrivacy
 
@@ -81,11 +56,12 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
             return self
         rho, _ = shared(affordable_zcdp(loss), question.table.spec.cluster is not None)
         d, n = len(question.design.times) - 1, question.table.n
+        columns = d + question.covariates
         try:
             for share in (HISTOGRAM, SHAPING):
-                noise_of(d, n, tail_radius(d, FIRST_TAIL), rho.part(share))
-            _deviation(question, tail_radius(d, FIRST_TAIL), rho.part(CENTRES), n)
-            _deviation(question, _radius(question, rho, n), rho.part(LAST), n)
+                noise_of(columns, n, tail_radius(columns, FIRST_TAIL), rho.part(share))
+            _deviation(question, tail_radius(columns, FIRST_TAIL), rho.part(CENTRES), n)
+            _deviation(question, _radius(question, rho, n), rho.part(_last(question)), n)
         except FenceError:
             raise LossError(f"{loss} is too little for did: its noise could not be drawn") from None
         enough = n
@@ -102,132 +78,65 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
     def caveats(self, question: DidQuestion, loss: Paid) -> tuple[str, ...]:
         two = len(question.design.times) == 2
         tested = "which no earlier period tests" if two else "which the test before it cannot show"
-        trends = f"right if cohorts would have moved alike without treatment, {tested}"
+        given = ", given the covariates," if question.adjust else ""
+        trends = f"right if cohorts would have moved alike{given} without treatment, {tested}"
         cluster = question.table.spec.cluster
-        return trends, independence_caveat(question.unit, True) if cluster is None else CLUSTERED.format(cluster)
+        whose = independence_caveat(question.unit, True) if cluster is None else CLUSTERED.format(cluster)
+        return trends, *((LINEAR,) if question.adjust else ()), whose
 
     def release(self, run: Run[DidQuestion]) -> NoisyPaths:
-        if run.loss.exact:
-            return self._without_noise(run)
-        question, allotment = run.question, run.budget
-        steps, cohorts, rows = question.steps()
-        cluster, d, n = question.table.spec.cluster, steps.shape[1], question.table.n
-        rho, for_layers = shared(affordable_zcdp(run.loss), cluster is not None)
-        held = adaptive.StreamedRows.held(steps, rows)
-        shape = adaptive.estimate_location_scale(held, d, n, allotment, rho, (SHAPING,))
-        shape = Shape(np.tile(shape.middle, (len(question.design.cohorts), 1)), shape.spread)
-        first = _summed(question, shape, steps, cohorts, rows, tail_radius(d, FIRST_TAIL), allotment, rho.part(CENTRES))
-        shape = _about(first)
-        seen, least = _seen(shape, steps, cohorts), _radius(question, rho, n)
-        radius = _reach(shape, seen, rows, least, allotment, rho.part(LENGTHS))
-        paths = _summed(question, shape, steps, cohorts, rows, radius, allotment, rho.part(LAST))
+        question, exact, cluster = run.question, run.loss.exact, run.question.table.spec.cluster
+        if exact:
+            book_exact("did", run.budget)
+        steps, covariates, cohorts, rows = question.steps()
+        rho, for_layers = (None, None) if exact else shared(affordable_zcdp(run.loss), cluster is not None)
+        n = question.table.n
+        rounds = Rounds(n, len(question.design.cohorts), cohorts, rows, run.budget, rho)
+        if question.adjust:
+            starts, control = question.design.starts, question.control
+            sums, more = released_scores(rounds, steps, covariates, starts, control)
+            adjusted: NoisyPaths = paths_of(question, sums, AdjustedPaths, control=control, **more)
+            return adjusted
+        shape = rounds.centred(rounds.shaped(steps, SHAPING), steps, CENTRES)
+        radius = rounds.reach(shape, steps, _radius(question, rho, n) if rho else 1.0, LENGTHS, steps.shape[1])
+        paths: NoisyPaths = paths_of(question, rounds.summed(shape, steps, radius, LAST))
         if cluster is None:
             return paths
-        return with_clusters(paths, cluster, question.control, seen, cohorts, rows, for_layers, allotment)
-
-    def _without_noise(self, run: Run[DidQuestion]) -> NoisyPaths:
-        question = run.question
-        book_exact("did", run.budget)
-        steps, cohorts, rows = question.steps()
-        d, number = steps.shape[1], len(question.design.cohorts)
-        masses = rows.included * (np.ones(len(steps)) if rows.weights is None else rows.weights)
-        parts = [(steps[cohorts == cohort], masses[cohorts == cohort]) for cohort in range(number)]
-        paths = _paths(
-            question, Shape(np.zeros((number, d)), np.eye(d)), np.array([float(mass.sum()) for _, mass in parts]),
-            np.stack([mass @ one for one, mass in parts]), np.stack([(one.T * mass) @ one for one, mass in parts]),
-            0.0, 2 * math.sqrt(d), 0.0,
-        )  # fmt: skip
-        cluster = question.table.spec.cluster
-        if cluster is None:
-            return paths
-        return with_clusters(paths, cluster, question.control, steps, cohorts, rows, None, run.budget)
+        seen = rounds.seen(shape, steps)
+        return with_clusters(paths, cluster, question.control, seen, cohorts, rows, for_layers, run.budget)
 
 
-def _summed(
-    question: DidQuestion, shape: Shape, steps: Reals, cohorts: Integers, rows: Rows, radius: float,
-    allotment: CallBudget, loss: ZCDP,
-) -> NoisyPaths:  # fmt: skip
-    n, d, number = question.table.n, steps.shape[1], len(question.design.cohorts)
-    bits = cohort_bits(n, radius)
-    seen = _seen(shape, steps, cohorts)
-    claim = cohort_sums_sensitivity(number, d, radius, bits)
-    sums = cohort_sums(cohorts, number, seen, rows.included, radius, bits, rows.weights)
-    noisy = np.asarray(gaussian(Query(sums, claim, "sums of paths by cohort"), allotment, loss), dtype=np.float64)
-    count, square = factors(radius, bits)
-    by_cohort = noisy[:-1].reshape(number, -1)
-    squares = np.stack([unpacked_matrix(row, d) for row in by_cohort[:, 1 + d :]]) / square * 4.0**-bits
-    return _paths(
-        question, shape, by_cohort[:, 0] / count, by_cohort[:, 1 : 1 + d] * 2.0**-bits, squares,
-        float(noisy[-1]) * 2.0**-bits * 2 / radius, radius, _deviation(question, radius, loss, n),
-    )  # fmt: skip
-
-
-def _seen(shape: Shape, steps: Reals, cohorts: npt.NDArray[np.int64]) -> Reals:
-    inverse = np.asarray(np.linalg.inv(shape.spread), dtype=np.float64)
-    return whitened(steps - shape.middle[cohorts], np.zeros(steps.shape[1]), inverse)
-
-
-def _reach(shape: Shape, seen: Reals, rows: Rows, least: float, allotment: CallBudget, loss: ZCDP) -> float:
-    """Return the length to shorten to: at least so much, and the longest that more rows have than of normal ones.
-
-    A noisy histogram of lengths shows it, in steps of √2: long tails cost noise and not the answer.
-    """
-    from scipy.special import chdtrc
-
-    d = seen.shape[1]
-    beyond = 2 * math.sqrt(d) * float(np.linalg.norm(np.linalg.inv(shape.spread), 2)) / least
-    top = math.ldexp(least, max(math.ceil(math.log2(beyond)), 0))
-    squared = np.zeros(len(seen))
-    for column in seen.T:
-        squared += column * column
-    claim = scale_histograms_sensitivity(1)
-    counts = scale_histograms(np.minimum(np.sqrt(squared) / top, 1.0)[:, None], rows.masses(WHOLE))
-    noisy = np.asarray(gaussian(Query(counts, claim, "lengths"), allotment, loss), dtype=np.float64)[0] / WHOLE
-    edges = top * 2.0 ** (-np.arange(SCALES + 1) / 2)
-    edges[-1] = 0.0
-    normal = max(float(noisy.sum()), 0.0) * np.diff(chdtrc(d, edges**2))
-    noise = CLEAR * gaussian_scale(float(claim.bound), loss) / WHOLE
-    full = np.flatnonzero(noisy > LONGER * normal + noise)
-    return max(least, float(edges[full[0]])) if full.size else least
-
-
-def _about(paths: NoisyPaths) -> Shape:
-    d, number = len(paths.spread), len(paths.counts)
-    # A cohort in the noise stays near the middle that it had: its mean is shrunk, not drawn.
-    counts = np.maximum(paths.counts, 2 * paths.deviation)
-    means = np.clip(paths.sums / counts[:, None], -paths.radius, paths.radius)
-    total = max(float(paths.counts.sum()), float(counts.max()))
-    within = (paths.squares - counts[:, None, None] * means[:, :, None] * means[:, None, :]).sum(axis=0)
-    least = paths.deviation * paths.radius * math.sqrt(number * d) / total
-    eigenvalues, vectors = np.linalg.eigh(within / total / adaptive.shrinkage(d, paths.radius))
-    root = (vectors * np.sqrt(np.maximum(eigenvalues, least))) @ vectors.T
-    return Shape(paths.middle + means @ paths.spread.T, paths.spread @ root)
-
-
-def _paths(
-    question: DidQuestion, shape: Shape, counts: Reals, sums: Reals, squares: Reals, lost: float, radius: float,
-    deviation: float,
-) -> NoisyPaths:  # fmt: skip
-    return NoisyPaths(
+def paths_of(question: DidQuestion, sums: CohortSums, kind: Any = NoisyPaths, **more: Any) -> Any:
+    shape, *others = sums
+    return kind(
         question.names, question.table.n, question.design.times, question.design.cohorts, question.design.starts,
-        question.bounds.width, shape.middle, shape.spread, counts, sums, squares, lost, radius, deviation,
+        question.bounds.width, shape.middle, shape.spread, *others, **more,
     )  # fmt: skip
+
+
+def _last(question: DidQuestion) -> Fraction:
+    return SCORES if question.adjust else LAST
 
 
 def _radius(question: DidQuestion, rho: ZCDP, n: int) -> float:
-    mu = math.sqrt(2 * rho.part(LAST).rho)
+    mu = math.sqrt(2 * rho.part(_last(question)).rho)
     return adaptive.paths_radius(len(question.design.times) - 1, mu, n / len(question.design.cohorts))
 
 
 def _deviation(question: DidQuestion, radius: float, loss: ZCDP, n: int) -> float:
-    bits = cohort_bits(n, radius)
-    claim = cohort_sums_sensitivity(len(question.design.cohorts), len(question.design.times) - 1, radius, bits)
-    return gaussian_scale(float(claim.bound), loss) * 2.0**-bits
+    return deviation_of(len(question.design.cohorts), len(question.design.times) - 1, radius, loss, n)
 
 
 def _suffices(question: DidQuestion, rho: ZCDP, n: int) -> bool:
     size, radius = n / len(question.design.cohorts), _radius(question, rho, n)
-    deviation = _deviation(question, radius, rho.part(LAST), n)
+    deviation = _deviation(question, radius, rho.part(_last(question)), n)
+    if question.adjust:
+        # Lines and weights are learnt, of moments that must exceed their noise.
+        columns = len(question.design.times) - 1 + question.covariates
+        longest = tail_radius(columns, LAST_TAIL)
+        noise = _deviation(question, longest, rho.part(MOMENTS), n) * longest * math.sqrt(columns)
+        if size < LEAST_SIGNAL * noise:
+            return False
     least = max(LEAST_COUNT, LEAST_RATIO * deviation * math.sqrt(2) / radius)
     return size >= least and 1 + deviation**2 / size <= MOST_WIDTH**2
 
@@ -235,8 +144,8 @@ def _suffices(question: DidQuestion, rho: ZCDP, n: int) -> bool:
 @public_task
 def did(
     table: Table, *, time: str, outcome: str, cohort: str, loss: Loss, control: str = "never", coverage: float = 0.95,
-    never: Iterable[str | int | bool] | None = None, cluster: str | None = None, accept_large_epsilon: bool = False,
-    refresh: bool = False,
+    never: Iterable[str | int | bool] | None = None, adjust: Iterable[str] | None = None, cluster: str | None = None,
+    accept_large_epsilon: bool = False, refresh: bool = False,
 ) -> Task[GroupTimeEffects]:  # fmt: skip
     """Release differences in differences of persons: by cohort and period, the event study, the pre-trend test.
 
@@ -266,6 +175,9 @@ def did(
     cluster : str, optional
         A column that names each person's cluster, as of ``effect``, such as the state: the mean effect and the event
         study then have intervals by clusters, other answers none.
+    adjust : list of str, optional
+        Covariates, numbers or levels: cohorts are compared by doubly robust scores where trends are parallel given
+        these.  A person's value in the first period counts.  ``control`` cannot be changed afterwards.
     accept_large_epsilon, refresh : bool
         As of ``effect``.
 
@@ -278,7 +190,8 @@ def did(
     -----
     *Guarantee*: the loss, under replace-one for every person with all rows; claims scale-histograms, ellipse-moments,
     cohort-sums, group-layers.  A person costs the same however many periods there are.
-    *Source*: estimates of Callaway & Sant'Anna (2021), without covariates; the sums are this library's.
+    *Source*: estimates of Callaway & Sant'Anna (2021); with covariates the improved doubly robust ones of Sant'Anna &
+    Zhao (2020), as without privacy.  The sums are this library's.
 
     Examples
     --------
@@ -295,4 +208,4 @@ def did(
     >>> abs(found.att.estimate - 1) < 0.3
     True
     """
-    return DidQuestion.of(table, time, outcome, cohort, control, coverage, never, cluster), CohortQuery()
+    return DidQuestion.of(table, time, outcome, cohort, control, coverage, never, adjust, cluster), CohortQuery()

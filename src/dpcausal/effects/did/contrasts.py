@@ -31,13 +31,14 @@ def controls_of(starts: Sequence[int], enough: Sequence[int], never_only: bool, 
 class CohortContrasts:
     """All ATT(g, t), then their means, with their covariance and that of the noise.
 
-    ``single`` makes the effects of counts and sums by cohort; ``deviations`` are those of the noise of both;
-    ``gradient``, shape (cohorts, effects, 1 + d), is that by counts and sums.
+    ``single`` makes the effects of counts and sums by cohort; ``deviations`` are those of the noise of both, ``more``
+    the errors of the effects that the sums do not show; ``gradient``, shape (cohorts, effects, 1 + d), is that by
+    counts and sums.
     """
 
     def __init__(
         self, single: Callable[[Any, Any], dict[Pair, Any]], counts: Reals, sums: Reals, squares: Reals,
-        deviations: Reals, enough: list[int], means: list[list[Pair]],
+        deviations: Reals, enough: list[int], means: list[list[Pair]], more: Reals,
     ) -> None:  # fmt: skip
         cohorts, d = sums.shape
 
@@ -59,18 +60,23 @@ class CohortContrasts:
                     moved_counts[g] += 1j * step
                 gradient[g, :, entry] = np.imag(answers(moved_counts, moved_sums)) / step
         self.covariance, self.noise = np.zeros((size, size)), np.zeros((size, size))
+        own = dict(zip(single(counts, sums), more, strict=True))
+        whole = [sum(counts[g] * own[g, t] for g, t in mean) / sum(counts[g] for g, _ in mean) for mean in means]
+        left = np.array([*more, *whole])
+        self.covariance += np.outer(left, left)
+        self.noise += np.outer(left, left)
         outer = {g: np.outer(sums[g], sums[g]) / counts[g] for g in enough}
         several = [g for g in enough if counts[g] >= LEAST_VARIANCE]
         self.pooled = bool(several)
         within = sum((squares[g] - outer[g] for g in several), np.zeros((d, d)))
         within /= max(sum(counts[g] - 1 for g in several), 1.0)
         for g in enough:
-            count, whole = counts[g], squares[g]
+            count, square = counts[g], squares[g]
             if count < LEAST_VARIANCE:  # these and the next without noise alone
-                whole = outer[g] + count * within
+                square = outer[g] + count * within
             elif count < LEAST_COUNT:  # an unbiased variance
-                whole = whole + (whole - outer[g]) / (count - 1)
-            matrix = np.block([[np.full((1, 1), count), sums[g][None]], [sums[g][:, None], whole]])
+                square = square + (square - outer[g]) / (count - 1)
+            matrix = np.block([[np.full((1, 1), count), sums[g][None]], [sums[g][:, None], square]])
             eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
             root = gradient[g] @ (vectors * np.sqrt(np.maximum(eigenvalues, 0.0)))
             noise = gradient[g] * deviations

@@ -26,11 +26,15 @@ from dpcausal.privacy.sensitivity import Unit
 Reals = npt.NDArray[np.float64]
 Label = str | int | bool
 
-MOST_PERIODS = 40
+MOST_PERIODS, MOST_COVARIATES = 40, 20
 
 WHOLE_PATHS = (
     "persons without an outcome in every period are left out, and persons with two cohorts; several rows of a person "
     "in one period count as their mean"
+)
+FIRST_VALUES = (
+    "covariates count by their value in the first period, which treatment cannot have changed; persons without one in "
+    "any period are left out"
 )
 
 
@@ -136,11 +140,12 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
     never: tuple[Label, ...] | None
     design: Cohorts
     bounds: Bounded
+    adjust: tuple[str, ...] | None = None
 
     @classmethod
     def of(
         cls, table: Any, time: Any, outcome: Any, cohort: Any, control: Any, coverage: Any, never: Any = None,
-        cluster: Any = None,
+        adjust: Any = None, cluster: Any = None,
     ) -> DidQuestion:  # fmt: skip
         public.check_table(table, persons=True, weights=True)
         if table.unit is Unit.ROW:
@@ -150,8 +155,12 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
             whole = "make the table with ", Setting("missing", "drop")
             raise ParameterError("did uses persons with complete paths", argument="table", rule="missing", hint=whole)
         periods, sums, starts = (public.column(table, name, "did") for name in (time, outcome, cohort))
-        if len({time, outcome, cohort}) < 3:
-            raise ParameterError("time, outcome and cohort must be different columns")
+        adjusted = public.names("adjust", () if adjust is None else adjust)
+        if len({time, outcome, cohort, *adjusted}) < 3 + len(adjusted):
+            raise ParameterError("time, outcome, cohort and adjust must be different columns")
+        if sum(_width(public.column(table, name, "did")) for name in adjusted) > MOST_COVARIATES:
+            text = f"did adjusts for at most {MOST_COVARIATES} numbers and levels"
+            raise ParameterError(text, argument="adjust", rule="columns")
         if not isinstance(periods, Levels) or not isinstance(starts, Levels) or not isinstance(sums, Bounded):
             raise SchemaError("did needs time and cohort declared with levels, and an outcome with bounds")
         left = (codes_within(table.inside, name, len(one)) for name, one in ((time, periods), (cohort, starts)))
@@ -173,31 +182,41 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
                       Setting("control", "not-yet")),
             )  # fmt: skip
         if cluster is not None:
+            if adjusted:
+                text = "an interval by clusters is not offered with covariates"
+                raise ParameterError(text, argument="cluster", rule="adjusted", value=cluster)
             table = table.clustered_by(cluster)
         within = public.number("coverage", coverage, 0.5, 0.999)
         named = None if never is None else never_levels(never, cohort, starts)
-        return cls(table, time, outcome, cohort, chosen, within, named, design, sums)
+        return cls(table, time, outcome, cohort, chosen, within, named, design, sums, adjusted or None)
 
     @property
     def names(self) -> tuple[str, ...]:
-        return self.time, self.outcome, self.cohort
+        return self.time, self.outcome, self.cohort, *(self.adjust or ())
+
+    @property
+    def covariates(self) -> int:
+        """The number of columns: one of a number, one of each level but the first."""
+        return sum(_width(self.column(name)) for name in self.adjust or ())
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        return (*super().caveats, *self.design.notes)
+        return (*super().caveats, *self.design.notes, *((FIRST_VALUES,) if self.adjust else ()))
 
     @property
     def outcomes(self) -> tuple[str, ...]:
         return (self.outcome,)
 
     def detail(self) -> dict[str, Any]:
-        return {"time": self.time, "outcome": self.outcome, "cohort": self.cohort, **self.table.declared}
+        adjusted = {"adjust": list(self.adjust)} if self.adjust else {}
+        return {"time": self.time, "outcome": self.outcome, "cohort": self.cohort, **adjusted, **self.table.declared}
 
-    def steps(self) -> tuple[Reals, npt.NDArray[np.int64], Rows]:
-        """Return each person's steps from period to period on [−1, 1], cohort, and whether the path is whole.
+    def steps(self) -> tuple[Reals, Reals, npt.NDArray[np.int64], Rows]:
+        """Return each person's steps from period to period and covariates on [−1, 1], cohort, and whether the path is
+        whole.
 
-        A person counts who has an outcome in every period and one cohort; of several rows in a period, their mean.  A
-        weight is the mean of the person's own.
+        A person counts who has an outcome in every period and one cohort; of several rows in a period, their mean.
+        Covariates are those of the first period.  A weight is the mean of the person's own.
         """
         n, T = self.table.n, len(self.design.times)
         rows = self.table.parts(self.names)
@@ -210,12 +229,12 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
         counts = np.bincount(at, minlength=n * T).reshape(n, T)
         levels = np.bincount(at, rows.values[self.outcome][rows.included], n * T).reshape(n, T) / np.maximum(counts, 1)
         codes = of_cohort[rows.values[self.cohort]][rows.included]
-        own, squares = (np.bincount(owners[rows.included], codes**power, n) for power in (1, 2))
+        sums, squares = (np.bincount(owners[rows.included], codes**power, n) for power in (1, 2))
         number = np.maximum(counts.sum(axis=1), 1)
         # All codes of a person are one: (Σ g)² = m Σ g² in whole numbers, and only then.
-        complete = (counts > 0).all(axis=1) & (own**2 == number * squares)
-        steps = np.clip(np.diff(levels, axis=1) / self.bounds.width, -1.0, 1.0)
-        cohorts = np.where(complete, own // number, 0).astype(np.int64)
+        complete = (counts > 0).all(axis=1) & (sums**2 == number * squares)
+        steps = np.diff(levels, axis=1) / self.bounds.width
+        cohorts = np.where(complete, sums // number, 0).astype(np.int64)
         weights = None
         if self.table.weighed and rows.weights is not None:
             part = self.table.declared.get("max_rows_per_person", number) / number
@@ -224,13 +243,29 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
         if rows.groups is not None:  # of a person in several clusters the last group
             groups = np.zeros(n, dtype=np.int64)
             np.maximum.at(groups, owners[rows.included], rows.groups[rows.included])
-        seen = Rows({}, complete, {}, weights=weights, groups=groups)
-        return np.where(complete[:, None], steps, 0.0), cohorts, seen
+        early = rows.included & (of_time[rows.values[self.time]] == 0)
+        own = [
+            np.bincount(owners[early], value[early], n) / np.maximum(counts[:, 0], 1)
+            for name in self.adjust or () for value in _on_range(rows.values[name], self.column(name))
+        ]  # fmt: skip
+        covariates = np.stack(own, axis=1) if own else np.zeros((n, 0))
+        steps, covariates = (np.where(complete[:, None], np.clip(one, -1.0, 1.0), 0.0) for one in (steps, covariates))
+        return steps, covariates, cohorts, Rows({}, complete, {}, weights=weights, groups=groups)
 
     def report(
         self, planned: PlannedCall[Any], released: NoisyPaths, allotment: CallBudget, seed: int | None
     ) -> GroupTimeEffects:
         return released.under(self.guarantee(planned, allotment)).did(control=self.control, coverage=self.coverage)
+
+
+def _width(column: Column) -> int:
+    return 1 if isinstance(column, Bounded) else size_of(column) - 1
+
+
+def _on_range(values: npt.NDArray[Any], column: Column) -> list[Reals]:
+    if isinstance(column, Bounded):
+        return [(values - column.midpoint) / (column.width / 2)]
+    return [np.where(values == code, 1.0, -1.0) for code in range(1, size_of(column))]
 
 
 def _places(column: Column, codes: tuple[int, ...]) -> npt.NDArray[np.int64]:

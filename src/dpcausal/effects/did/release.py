@@ -210,7 +210,7 @@ class NoisyPaths(Release):
     def shortened(self) -> bool:
         """Whether shortening took more than it does of normal rows of the same spread, by what noise allows."""
         n = max(float(self.counts.sum()), 1.0)
-        normal = n * _lost_of_normal(self.squares.sum(axis=0) / n, self.radius)
+        normal = n * lost_of_normal(self.squares.sum(axis=0) / n, self.radius)
         return self.lost - normal > max(MOST_LOST * math.sqrt(n), SURE * self.lost_noise)
 
     def effects(self, counts: Any, sums: Any, controls: dict[Pair, list[int]]) -> dict[Pair, Any]:
@@ -221,6 +221,10 @@ class NoisyPaths(Release):
             change = levels[:, t] - levels[:, self.starts[g] - 1]
             found[g, t] = change[g] - (counts[others] @ change[others]) / counts[others].sum()
         return found
+
+    def more_errors(self, controls: dict[Pair, list[int]]) -> Reals:
+        """Return of each pair the error that the sums do not show."""
+        return np.zeros(len(controls))
 
     def with_extra_noise(self, generator: PublicGenerator) -> Self:
         d, s = len(self.spread), self.deviation
@@ -290,7 +294,7 @@ class Comparisons(NamedTuple):
         deviations = np.array([paths.count_noise, *[paths.deviation] * paths.sums.shape[1]])
         contrasts = CohortContrasts(
             lambda counts, sums: paths.effects(counts, sums, controls), paths.counts, paths.sums, paths.squares,
-            deviations, enough, means,
+            deviations, enough, means, paths.more_errors(controls),
         )  # fmt: skip
         first, whole, of_events, last = (slice(*both) for both in pairwise(ends))
         return cls(enough, controls, names, (first, whole, of_events, last), contrasts)
@@ -361,7 +365,7 @@ def _trend(contrasts: CohortContrasts, since: list[int], reach: float, has_inter
     return PathEffect("trend", None, None, None, estimate, error, noise, ends, None)
 
 
-def _lost_of_normal(square: Reals, radius: float) -> float:
+def lost_of_normal(square: Reals, radius: float) -> float:
     d = len(square)
     # What is left of normal rows that are about as wide everywhere, undone.
     square = square / shrinkage(d, radius)

@@ -135,7 +135,8 @@ class GroupTimeEffects(Result):
         whole = () if self.att is None else (("all periods", self.att),)
         rows = [*whole, *((one.name, one) for one in self.event_study)]
         width = max((len(name) for name, _ in rows), default=0)
-        lines = [f"Effect of treatment on {self.outcome}, compared with persons {whom}, {who}"]
+        given = f", adjusted for {', '.join(self.adjusted_for)}" if self.adjusted_for else ""
+        lines = [f"Effect of treatment on {self.outcome}{given}, compared with persons {whom}, {who}"]
         if self.times:
             inner = [*self.times[:2], "…", self.times[-1]] if len(self.times) > MOST_TIMES else self.times
             never = f"; never treated: {', '.join(self.never)}" if self.never else ""

@@ -1,0 +1,152 @@
+"""Noisy sums of doubly robust scores by cohort, and the differences in differences read off them.
+
+    ATT(g, t) = E[e_gt | cohort g] − E[q e_gt | controls] / E[q | controls]
+
+e is the change from the last period before treatment less its line in the covariates, which is fitted to the controls;
+q weighs the controls so that their covariates have the cohort's mean.  Right if either is: Sant'Anna & Zhao (2020).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dpcausal.codec import storable
+from dpcausal.core import validate as public
+from dpcausal.effects.did.contrasts import Pair, controls_of
+from dpcausal.effects.did.release import MOST_LOST, SURE, NoisyPaths, lost_of_normal, staggered
+from dpcausal.effects.did.result import GroupTimeEffects
+from dpcausal.errors import ParameterError
+from dpcausal.releases.saved import Form
+
+Reals = npt.NDArray[np.float64]
+
+
+class Layout(NamedTuple):
+    """Which cohort in which period is compared with which others, and the columns of a person's row: public.
+
+    A row has a column for each of ``pairs``, then one for each of ``sets``, a cohort and those it is compared with.
+    """
+
+    pairs: tuple[Pair, ...]
+    sets: tuple[tuple[int, tuple[int, ...]], ...]
+    set_of: tuple[int, ...]
+    """Of each pair the place of its set."""
+
+    @classmethod
+    def of(cls, starts: Sequence[int], periods: int, kept: Sequence[int], control: str) -> Layout:
+        found = dict[Pair, tuple[int, tuple[int, ...]]]()
+        for g in (g for g in kept if starts[g] > 0):
+            for t in (t for t in range(periods) if t != starts[g] - 1):
+                if those := controls_of(starts, kept, control == "never", (g, t)):
+                    found[g, t] = g, tuple(those)
+        sets = tuple(dict.fromkeys(found.values()))
+        return cls(tuple(found), sets, tuple(sets.index(one) for one in found.values()))
+
+    @property
+    def columns(self) -> int:
+        return len(self.pairs) + len(self.sets)
+
+    @property
+    def served(self) -> int:
+        """The most sets that one cohort is among the controls of."""
+        return max((sum(c in those for _, those in self.sets) for c in range(99)), default=1) or 1
+
+    def pairs_of(self, place: int) -> list[int]:
+        """Return the columns of a set's pairs."""
+        return [column for column, one in enumerate(self.set_of) if one == place]
+
+    def own(self, cohort: int) -> list[int]:
+        return [column for column, (g, _) in enumerate(self.pairs) if g == cohort]
+
+
+@storable("AdjustedPaths")
+@dataclass(frozen=True, eq=False)
+class AdjustedPaths(NoisyPaths):
+    """Noisy counts, sums and squares by cohort of rows z, whose scores are width · (middle + spread z).
+
+    Attributes
+    ----------
+    control : str
+        Whom cohorts are compared with, as the call said.
+    kept : tuple of int
+        The places of the cohorts that had enough persons.
+    left : float array
+        Of each pair of a cohort and a period, in units of the width, the error that the noise of lines leaves.
+    """
+
+    kind: ClassVar[str] = "adjusted-paths"
+
+    kept: tuple[int, ...] = ()
+    left: Reals = field(default_factory=lambda: np.zeros(0))
+
+    def did(self, *, control: str | None = None, coverage: float = 0.95) -> GroupTimeEffects:
+        """Return the differences in differences by cohort and period, the event study, the pre-trend test: free.
+
+        Parameters
+        ----------
+        control : str, optional
+            As the call had it: the scores are those of one comparison.
+        coverage : float
+            Of the intervals, from 0.5 to 0.999.
+        """
+        if control not in (None, self.control):
+            text = f"scores with covariates are for control={self.control!r}: another one is another call"
+            raise ParameterError(text, argument="control", rule="released", value=control)
+        return staggered(self, self.control, public.number("coverage", coverage, 0.5, 0.999))
+
+    @property
+    def adjusted_for(self) -> tuple[str, ...]:
+        return self.names[3:]
+
+    @property
+    def enough(self) -> list[int]:
+        return list(self.kept)
+
+    @property
+    def layout(self) -> Layout:
+        return Layout.of(self.starts, len(self.times), self.kept, self.control)
+
+    @property
+    def shortened(self) -> bool:
+        n = max(float(self.counts.sum()), 1.0)
+        normal = sum(self.counts[c] * lost_of_normal(self.squares[c] / self.counts[c], self.radius) for c in self.kept)
+        return bool(self.lost - normal > max(MOST_LOST * math.sqrt(n), SURE * self.lost_noise))
+
+    def effects(self, counts: Any, sums: Any, controls: dict[Pair, list[int]]) -> dict[Pair, Any]:
+        layout, found = self.layout, dict[Pair, Any]()
+        means = self.middle + (sums / counts[:, None]) @ self.spread.T
+        totals, most = counts[:, None] * means, math.sqrt(layout.served)
+        for column, (pair, place) in enumerate(zip(layout.pairs, layout.set_of, strict=True)):
+            if pair in controls:
+                those = list(layout.sets[place][1])
+                weight = counts[those].sum() + most * totals[those, len(layout.pairs) + place].sum()
+                found[pair] = self.width * (means[pair[0], column] - most * totals[those, column].sum() / weight)
+        return found
+
+    def more_errors(self, controls: dict[Pair, list[int]]) -> Reals:
+        left = dict(zip(self.layout.pairs, self.left, strict=True))
+        return self.width * np.array([left[pair] for pair in controls])
+
+    @classmethod
+    def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
+        times, cohorts = (form.texts(name, different=True) for name in ("times", "cohorts"))
+        starts, g = form.wholes("starts", -1, len(cohorts)), len(cohorts)
+        kept = tuple(int(one) for one in np.atleast_1d(form.array("kept", integral=True)))
+        control = form.text("control", ("never", "not-yet"))
+        if len(names) < 4 or max(starts) >= len(times) or form.size("radius") == 0 or not {*kept} <= {*range(g)}:
+            raise form.refuse("starts")
+        layout = Layout.of(starts, len(times), kept, control)
+        d = layout.columns
+        arrays = form.arrays(
+            {"middle": (g, d), "spread": (d, d), "counts": (g,), "sums": (g, d), "squares": (g, d, d),
+             "left": (len(layout.pairs),)}
+        )
+        return cls(names, n, times, cohorts, starts, form.size("width"), **arrays,
+                   lost=float(form.array("lost").reshape(-1)[0]), radius=form.size("radius"),
+                   deviation=form.size("deviation"), control=control, kept=kept)  # fmt: skip
