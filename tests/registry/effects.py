@@ -260,14 +260,14 @@ def table_of(rows: Rows, loss: Any) -> dpc.Table:
     return dpc.Table(columns, SCHEMA, dpc.Ledger.in_memory(loss, accept_large_epsilon=True))
 
 
-def paths_table(rows: Rows, loss: Any, more: dict[str, Any] | None = None) -> dpc.Table:
+def paths_table(rows: Rows, loss: Any) -> dpc.Table:
     """Return a table of persons, each the cohort and two steps of a row, and a last period that is missing above 1."""
     n = len(rows)
     levels = np.column_stack([np.zeros(n), rows[:, 2], np.where(rows[:, 1] > 1.5, np.nan, rows[:, 3])])
     columns = {"id": np.repeat(np.arange(n), 3), "t": np.tile(np.arange(3), n), "y": levels.ravel(),
-               "g": np.repeat(np.where(rows[:, 0] >= 0.5, 1, 9), 3)}  # fmt: skip
+               "g": np.repeat(np.where(rows[:, 0] >= 0.5, 1, 9), 3), "x": np.repeat(rows[:, 3], 3)}  # fmt: skip
     ledger = dpc.Ledger.in_memory(loss, person="id", accept_large_epsilon=True)
-    return dpc.Table(columns | (more or {}), PERIODS, ledger, person="id")
+    return dpc.Table(columns, PERIODS, ledger, person="id")
 
 
 def on_neighbours(ask: Callable[[Rows], Any]) -> Neighbours:
@@ -360,8 +360,7 @@ def followed(rows: Rows, loss: Any = APPROXIMATE) -> Any:
 
 def followed_given(rows: Rows, loss: Any = APPROXIMATE) -> Any:
     """Return the release with the last outcome as a covariate."""
-    table = paths_table(rows, loss, {"x": np.repeat(rows[:, 3], 3)})
-    return dpc.did(table, time="t", outcome="y", cohort="g", adjust=["x"], loss=loss).release
+    return dpc.did(paths_table(rows, loss), time="t", outcome="y", cohort="g", adjust=["x"], loss=loss).release
 
 
 def of_paths(side: int, epsilon: float, size: int) -> list[Any]:
