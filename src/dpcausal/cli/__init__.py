@@ -57,9 +57,9 @@ def _program() -> Typer:
         import typer as typer
     except ImportError as error:
         raise MissingDependencyError(error.name or "typer", "cli") from None
+    from dpcausal.cli import ask as ask
     from dpcausal.cli import init as init  # each registers its commands
     from dpcausal.cli import ledger as ledger
-    from dpcausal.cli import release as release
     from dpcausal.cli import study as study
     from dpcausal.cli import tasks as tasks
     from dpcausal.cli.program import app

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dpcausal.cli.ask import KnowledgeOption, knowledge_in
 from dpcausal.cli.options import build_method, described, method_parameters, methods_of, parameter, with_parameters
 from dpcausal.cli.program import register
-from dpcausal.cli.release import KnowledgeOption, knowledge_in
 from dpcausal.cli.shared import (
     DATA,
     Call,

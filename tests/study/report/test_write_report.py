@@ -11,10 +11,10 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.claims import claims
+from dpcausal.study.report.deployments import registry_record, yaml
 from dpcausal.study.report.figures import Figures
 from dpcausal.study.report.html import Block, html, markdown
 from dpcausal.study.report.pages import document
-from dpcausal.study.report.registry import registry_record, yaml
 from dpcausal.study.wording import disagreements, estimate_of, proof_sources
 from tests.study.made import asked, main, write
 

@@ -49,8 +49,8 @@ def _second_page(inputs: ReportInputs, figures: Figures) -> list[Block]:
     blocks = [
         Block("heading", "How the results were obtained"),
         Block("text", "The study file lists the questions; the ledger records when each was answered. Random noise was "
-                      "added to counts and sums before their release. The standard error (SE) combines sampling error "
-                      f"and privacy noise: SE² is the sum of both squares.{_noise_share(inputs)}"),
+                      "added to counts and sums before their release. SE² (standard error) is the sum of the squares "
+                      f"of sampling error and noise.{_noise_share(inputs)}"),
         Block("table", "Analyses", rows=tuple(rows)), Block("small", _estimand_text(inputs)),
     ]  # fmt: skip
     if inputs.schema is not None:
@@ -61,14 +61,14 @@ def _second_page(inputs: ReportInputs, figures: Figures) -> list[Block]:
                Block("heading", "Responsibility and approval"), Block("text", _reasons_text(inputs)),
                Block("table", "Approval", rows=_approval_rows(inputs))]  # fmt: skip
     verify = f"dpcausal ledger verify {inputs.file.ledger} --fingerprint {plan.head}"
-    return [*blocks, Block("small", f"Verify: {verify}"), Block("small", f"Made by {', '.join(_package_versions())}.")]
+    return [*blocks, Block("small", f"Verify: {verify}")]
 
 
 def _noise_share(inputs: ReportInputs) -> str:
     pairs = ((getattr(answer, "standard_error", None), getattr(answer, "noise_error", None))
              for _, answer in inputs.results)  # fmt: skip
     share = next(((noise / error) ** 2 for error, noise in pairs if error and noise), None)
-    return "" if share is None else f" In the first estimate noise is {percent_text(min(share, 1.0))} of SE²."
+    return "" if share is None else f" Noise is {percent_text(min(share, 1.0))} of it in the first estimate."
 
 
 def _entry_time(entry: Any) -> str:
@@ -144,12 +144,12 @@ def _privacy_statement(inputs: ReportInputs, figures: Figures) -> Block:
     public = public_text(text for one in inputs.guarantees for text in one.public) or "the number of records"
     public += "" if "the order of the rows" in public else ", the order of the rows"
     units = "; ".join(dict.fromkeys(f"{unit_text(one.unit)} ({one.relation.value})" for one in inputs.guarantees))
-    public = public.replace("the seed", "the seed that divides the data (the noise does not use it)")
+    public = public.replace("the seed", "the seed that divides the data, not that of the noise")
     public = public.replace("all arguments", "all settings of the analyses")
     lines = (f"Protected: {units or inputs.person}.", f"Treated as public, not protected: {public}.",
              *filter(None, [inputs.lifetime]),
              "Not covered: other publications from these data; access to the analysis computer; how long "
-             "computations take; a ledger that was replaced by an older copy (compare the fingerprint).")  # fmt: skip
+             "computations take; a ledger that was replaced by an older copy.")  # fmt: skip
     return Block("picture", caption, lines=(bar,), right=(Block("list", lines=lines),))
 
 
@@ -158,7 +158,8 @@ def _methods_paragraph(inputs: ReportInputs) -> str:
     listed = (f"{inputs.wording.question(one.question, STATEMENTS, '')} (method {one.method}, {one.cost})."
               for one in answered)  # fmt: skip
     questions = " ".join(listed) or "No question was answered yet."
-    missing = "" if inputs.file.panel else f" {MISSING.get(inputs.file.missing, '')}"
+    missing = MISSING.get("" if inputs.file.panel else inputs.file.missing, "").partition(". ")[0].rstrip(".")
+    missing = f" {missing}." if missing else ""
     variant = {PureDP: "ε-differential privacy", ApproxDP: "(ε, δ)-differential privacy"}.get(
         type(inputs.spent), "zero-concentrated differential privacy")  # fmt: skip
     opendp = next((one.removeprefix("opendp ") for one in _package_versions() if one.startswith("opendp")), "")
@@ -167,7 +168,7 @@ def _methods_paragraph(inputs: ReportInputs) -> str:
         f"results together satisfy {variant} with {inputs.spent_text} for each {inputs.person}'s complete record under "
         f"replace-one neighbours (dpcausal {version('dpcausal')}; OpenDP {opendp} samplers).{missing} Values outside "
         "the declared bounds count as the nearer bound. Standard errors, 95 % confidence intervals and p-values "
-        "account for sampling and privacy noise. The study file lists the questions."
+        "account for sampling and privacy noise."
     )
 
 
@@ -176,8 +177,7 @@ def _reasons_text(inputs: ReportInputs) -> str:
     reason = disclosure.justification or FILL.format("reason")
     earlier = disclosure.looked_at_before or FILL.format("any earlier access")
     return (f"Reason for ε: {reason.rstrip('.')}. Earlier access to these data: {earlier.rstrip('.')}. "
-            "By signing, each person confirms that they read both pages and that the entries for their role are "
-            "correct.")  # fmt: skip
+            "By signing, each person confirms having read both pages and checked their own entries.")  # fmt: skip
 
 
 def _approval_rows(inputs: ReportInputs) -> tuple[tuple[str, ...], ...]:
@@ -204,7 +204,7 @@ def _appendix(inputs: ReportInputs, figures: Figures) -> list[Block]:
     plan = inputs.plan
     blocks = [Block("heading", "Appendix: technical details"),
               Block("small", f"Written {datetime.now(UTC):%d %b %Y} by dpcausal {version('dpcausal')}, with the names "
-                             "of the data's columns.")]  # fmt: skip
+                             f"of the data's columns. Made by {', '.join(_package_versions())}.")]  # fmt: skip
     for one in plan.questions:
         blocks += [Block("subheading", one.question.name), Block("text", inputs.wording.question(one.question))]
         if one.answer is None:
