@@ -39,14 +39,14 @@ class Layout(NamedTuple):
     """Of each pair the place of its set."""
 
     @classmethod
-    def of(cls, starts: Sequence[int], periods: int, kept: Sequence[int], control: str) -> Layout:
-        found = dict[Pair, tuple[int, tuple[int, ...]]]()
-        for g in (g for g in kept if starts[g] > 0):
+    def of(cls, starts: Sequence[int], periods: int, compared: Sequence[int], control: str) -> Layout:
+        effects = dict[Pair, tuple[int, tuple[int, ...]]]()
+        for g in (g for g in compared if starts[g] > 0):
             for t in (t for t in range(periods) if t != starts[g] - 1):
-                if those := controls_of(starts, kept, control == "never", (g, t)):
-                    found[g, t] = g, tuple(those)
-        sets = tuple(dict.fromkeys(found.values()))
-        return cls(tuple(found), sets, tuple(sets.index(one) for one in found.values()))
+                if those := controls_of(starts, compared, control == "never", (g, t)):
+                    effects[g, t] = g, tuple(those)
+        sets = tuple(dict.fromkeys(effects.values()))
+        return cls(tuple(effects), sets, tuple(sets.index(one) for one in effects.values()))
 
     @property
     def columns(self) -> int:
@@ -74,7 +74,7 @@ class AdjustedPaths(NoisyPaths):
     ----------
     control : str
         Whom cohorts are compared with, as the call said.
-    kept : tuple of int
+    compared : tuple of int
         The places of the cohorts that had enough persons.
     left : float array
         Of each pair of a cohort and a period, in units of the width, the error that the noise of lines leaves.
@@ -82,7 +82,7 @@ class AdjustedPaths(NoisyPaths):
 
     kind: ClassVar[str] = "adjusted-paths"
 
-    kept: tuple[int, ...] = ()
+    compared: tuple[int, ...] = ()
     left: Reals = field(default_factory=lambda: np.zeros(0))
 
     def did(self, *, control: str | None = None, coverage: float = 0.95) -> GroupTimeEffects:
@@ -106,28 +106,29 @@ class AdjustedPaths(NoisyPaths):
 
     @property
     def enough(self) -> list[int]:
-        return list(self.kept)
+        return list(self.compared)
 
     @property
     def layout(self) -> Layout:
-        return Layout.of(self.starts, len(self.times), self.kept, self.control)
+        return Layout.of(self.starts, len(self.times), self.compared, self.control)
 
     @property
     def shortened(self) -> bool:
         n = max(float(self.counts.sum()), 1.0)
-        normal = sum(self.counts[c] * lost_of_normal(self.squares[c] / self.counts[c], self.radius) for c in self.kept)
+        parts = [(self.counts[c], self.squares[c]) for c in self.compared]
+        normal = sum(count * lost_of_normal(squares / count, self.radius) for count, squares in parts)
         return bool(self.lost - normal > max(MOST_LOST * math.sqrt(n), SURE * self.lost_noise))
 
     def effects(self, counts: Any, sums: Any, controls: dict[Pair, list[int]]) -> dict[Pair, Any]:
-        layout, found = self.layout, dict[Pair, Any]()
+        layout, effects = self.layout, dict[Pair, Any]()
         means = self.middle + (sums / counts[:, None]) @ self.spread.T
         totals, most = counts[:, None] * means, math.sqrt(layout.served)
         for column, (pair, place) in enumerate(zip(layout.pairs, layout.set_of, strict=True)):
             if pair in controls:
                 those = list(layout.sets[place][1])
                 weight = counts[those].sum() + most * totals[those, len(layout.pairs) + place].sum()
-                found[pair] = self.width * (means[pair[0], column] - most * totals[those, column].sum() / weight)
-        return found
+                effects[pair] = self.width * (means[pair[0], column] - most * totals[those, column].sum() / weight)
+        return effects
 
     def more_errors(self, controls: dict[Pair, list[int]]) -> Reals:
         left = dict(zip(self.layout.pairs, self.left, strict=True))
@@ -137,11 +138,11 @@ class AdjustedPaths(NoisyPaths):
     def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
         times, cohorts = (form.texts(name, different=True) for name in ("times", "cohorts"))
         starts, g = form.wholes("starts", -1, len(cohorts)), len(cohorts)
-        kept = tuple(int(one) for one in np.atleast_1d(form.array("kept", integral=True)))
+        compared = tuple(int(one) for one in np.atleast_1d(form.array("compared", integral=True)))
         control = form.text("control", ("never", "not-yet"))
-        if len(names) < 4 or max(starts) >= len(times) or form.size("radius") == 0 or not {*kept} <= {*range(g)}:
+        if len(names) < 4 or max(starts) >= len(times) or form.size("radius") == 0 or not {*compared} <= {*range(g)}:
             raise form.refuse("starts")
-        layout = Layout.of(starts, len(times), kept, control)
+        layout = Layout.of(starts, len(times), compared, control)
         d = layout.columns
         arrays = form.arrays(
             {"middle": (g, d), "spread": (d, d), "counts": (g,), "sums": (g, d), "squares": (g, d, d),
@@ -149,4 +150,4 @@ class AdjustedPaths(NoisyPaths):
         )
         return cls(names, n, times, cohorts, starts, form.size("width"), **arrays,
                    lost=float(form.array("lost").reshape(-1)[0]), radius=form.size("radius"),
-                   deviation=form.size("deviation"), control=control, kept=kept)  # fmt: skip
+                   deviation=form.size("deviation"), control=control, compared=compared)  # fmt: skip

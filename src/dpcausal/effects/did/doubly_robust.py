@@ -36,7 +36,7 @@ COVARIATE_TAIL = 0.01
 HEAVIEST, LARGEST_TILT, MOST_LONG_PATHS, MOST_LONGER = 3.0, 3.0, 0.05, 0.02
 LEAST_SPREAD, CLEARLY = 0.5, 2.0
 """Along no direction the controls' covariates count as spread by less, of 1; weights move where the square of how far
-the means are apart is so many times that of the noise."""
+the means are gaps is so many times that of the noise."""
 BALANCES = 2
 ROUNDS, CLOSE, MOST_EXPONENT = 100, 1e-12, 50.0
 """Without noise: as often, until the means are so near each other."""
@@ -60,7 +60,7 @@ class Models:
     centres: Reals
     tilts: Reals
     levels: Reals
-    apart: Reals
+    gaps: Reals
     """Of each set the mean square of how far the weighted controls' covariates may still be from the cohort's."""
     slope_noise: Reals
     """Of each pair the deviation of the noise of its line's slopes."""
@@ -68,7 +68,7 @@ class Models:
     @property
     def left(self) -> Reals:
         """Of each pair the deviation of what the noise of the line leaves, as weights do not balance exactly."""
-        return np.asarray(self.slope_noise * np.sqrt(self.apart[list(self.layout.set_of)]))
+        return np.asarray(self.slope_noise * np.sqrt(self.gaps[list(self.layout.set_of)]))
 
     def cut(self, b: Reals) -> Reals:
         """Return covariates shortened, each row from itself alone."""
@@ -129,8 +129,8 @@ def released_scores(
     sums = rounds.summed(shape, columns, radius, MOMENTS)
     noisy = sums.deviation * math.sqrt(2) / sums.radius
     least = max(LEAST_COUNT, LEAST_RATIO * noisy) if rounds.rho else 1e-9
-    kept = tuple(c for c, count in enumerate(sums.counts) if count >= least)
-    layout = Layout.of(starts, d + 1, kept, control)
+    compared = tuple(c for c, count in enumerate(sums.counts) if count >= least)
+    layout = Layout.of(starts, d + 1, compared, control)
     models = fitted(sums, layout, starts, d, rounds.rho is not None)
     b = whitened(columns[:, d:], models.middle, models.whitening)
     for _ in range(BALANCES if rounds.rho else 1):
@@ -141,15 +141,16 @@ def released_scores(
     if rounds.rho is not None:
         length = np.sqrt(rounds.squared_lengths(shape, rows))
         rows = scores(rounds, models, steps, b, np.minimum(1.0, radius / np.maximum(length, 1e-300)))
-    return rounds.summed(shape, rows, radius, SCORES), {"kept": kept, "left": models.left}
+    return rounds.summed(shape, rows, radius, SCORES), {"compared": compared, "left": models.left}
 
 
 def fitted(sums: CohortSums, layout: Layout, starts: tuple[int, ...], d: int, noisy: bool) -> Models:
     """Return the lines and the first weights."""
     means, seconds = _by_cohort(sums)
-    kept = [c for c in range(len(means)) if any(c == g or c in those for g, those in layout.sets)]
-    p, total = means.shape[1] - d, max(sum(sums.counts[c] for c in kept), 1.0)
-    within = sum((sums.counts[c] * (seconds[c] - np.outer(means[c], means[c])) for c in kept), np.zeros((d + p, d + p)))
+    compared = [c for c in range(len(means)) if any(c == g or c in those for g, those in layout.sets)]
+    p, total = means.shape[1] - d, max(sum(sums.counts[c] for c in compared), 1.0)
+    zero = np.zeros((d + p, d + p))
+    within = sum((sums.counts[c] * (seconds[c] - np.outer(means[c], means[c])) for c in compared), zero)
     eigenvalues, vectors = np.linalg.eigh(within[d:, d:] / total)
     floor = max(float(eigenvalues.max(initial=0.0)) * 1e-9, 1e-18)
     whitening = (vectors / np.sqrt(np.maximum(eigenvalues, floor))).T
@@ -157,7 +158,7 @@ def fitted(sums: CohortSums, layout: Layout, starts: tuple[int, ...], d: int, no
     to_b = np.eye(d + p)
     to_b[d:, d:] = whitening
     origin = np.concatenate([np.zeros(d), middle])
-    steps, slopes, tilts, centres, apart, slope_noise = [], [], [], [], [], np.zeros(len(layout.pairs))
+    steps, slopes, tilts, centres, gaps, slope_noise = [], [], [], [], [], np.zeros(len(layout.pairs))
     for g, those in layout.sets:
         counts = sums.counts[list(those)]
         mean = counts @ means[list(those)] / counts.sum()
@@ -175,15 +176,15 @@ def fitted(sums: CohortSums, layout: Layout, starts: tuple[int, ...], d: int, no
         size = counts.sum()
         entry = sums.deviation * sums.radius / size
         away = sums.deviation**2 * (size**-2.0 + max(sums.counts[g], 1.0) ** -2.0) + entry**2 * float(tilt @ tilt)
-        apart.append(p * away)
-        columns = layout.pairs_of(len(apart) - 1)
+        gaps.append(p * away)
+        columns = layout.pairs_of(len(gaps) - 1)
         matrix = changes(layout, starts, columns, d)
         slope_noise[columns] = entry * np.sqrt(np.maximum(np.diag(matrix @ covariance[:d, :d] @ matrix.T), 0.0))
     levels = [float(tilt @ tilt) / 2 for tilt in tilts]
     longest = tail_radius(p, COVARIATE_TAIL) if noisy else math.inf
     return Models(
         layout, starts, middle, whitening, longest, np.array(steps).reshape(-1, d), np.array(slopes).reshape(-1, p, d),
-        np.array(centres).reshape(-1, p), np.array(tilts).reshape(-1, p), np.array(levels), np.array(apart),
+        np.array(centres).reshape(-1, p), np.array(tilts).reshape(-1, p), np.array(levels), np.array(gaps),
         slope_noise,
     )  # fmt: skip
 
@@ -214,7 +215,7 @@ def balanced(rounds: Rounds, models: Models, b: Reals) -> Models:
         rows[here, own.start + 1 : own.stop] = weights[here, None] * away[here] / root
     shape = Shape(np.zeros((rounds.number, rows.shape[1])), np.eye(rows.shape[1]))
     sums = rounds.summed(shape, rows, models.heaviest, BALANCE / BALANCES)
-    tilts, levels, apart = [], [], []
+    tilts, levels, gaps = [], [], []
     for place, (g, those) in enumerate(layout.sets):
         blocks = sums.sums.reshape(rounds.number, -1, p + 1)
         total, count = root * blocks[list(those), place].sum(axis=0), sums.counts[list(those)].sum()
@@ -226,9 +227,9 @@ def balanced(rounds: Rounds, models: Models, b: Reals) -> Models:
         within = sums.squares[g].reshape(len(layout.sets), p + 1, -1)[first[g]].reshape(p + 1, len(layout.sets), p + 1)
         spread = float(np.clip(np.trace(within[1:, first[g], 1:]) / own / p, 0.5, 1.5))
         tilts.append(models.tilts[place] - moved * clear * (1 - noise / size) / max(spread, size**0.5))
-        apart.append(noise + size / 4 if clear else max(size - noise, models.apart[place]))
+        gaps.append(noise + size / 4 if clear else max(size - noise, models.gaps[place]))
         levels.append(models.levels[place] - math.log(weight / max(count, 1.0)))
-    return replace(models, tilts=np.array(tilts).reshape(-1, p), levels=np.array(levels), apart=np.array(apart))
+    return replace(models, tilts=np.array(tilts).reshape(-1, p), levels=np.array(levels), gaps=np.array(gaps))
 
 
 def _balanced_exactly(rounds: Rounds, models: Models, b: Reals) -> Models:

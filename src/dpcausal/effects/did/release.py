@@ -175,17 +175,17 @@ class NoisyPaths(Release):
 
     def event_study(self, control: str) -> EventStudy:
         """Return the mean effect and those of all events, with their covariance."""
-        found = Comparisons.of(self, control)
-        _, whole, of_events, _ = found.parts
+        all_pairs = Comparisons.of(self, control)
+        _, whole, of_events, _ = all_pairs.parts
         chosen = slice(whole.start, of_events.stop)
-        after = [(self.counts[g], t - self.starts[g] + 1) for g, t in found.controls if t >= self.starts[g]]
+        after = [(self.counts[g], t - self.starts[g] + 1) for g, t in all_pairs.controls if t >= self.starts[g]]
         total = max(sum(count for count, _ in after), 1e-300)
         mean, squared = (sum(count * of(e) for count, e in after) / total for of in (float, _triangular))
-        events = [event for *_, event in found.names[chosen]]
+        events = [event for *_, event in all_pairs.names[chosen]]
         return EventStudy(
             events, [mean if event is None else event + 1.0 for event in events],
             [squared if event is None else _triangular(event + 1) for event in events],
-            found.contrasts.values[chosen], found.contrasts.covariance[chosen, chosen],
+            all_pairs.contrasts.values[chosen], all_pairs.contrasts.covariance[chosen, chosen],
         )  # fmt: skip
 
     @property
@@ -216,11 +216,11 @@ class NoisyPaths(Release):
     def effects(self, counts: Any, sums: Any, controls: dict[Pair, list[int]]) -> dict[Pair, Any]:
         """Return ATT(g, t) of counts and sums by cohort, against the controls of each pair."""
         steps = self.width * (self.middle + (sums / counts[:, None]) @ self.spread.T)
-        levels, found = np.cumsum(np.hstack([np.zeros((len(counts), 1)), steps]), axis=1), dict[Pair, Any]()
+        levels, effects = np.cumsum(np.hstack([np.zeros((len(counts), 1)), steps]), axis=1), dict[Pair, Any]()
         for (g, t), others in controls.items():
             change = levels[:, t] - levels[:, self.starts[g] - 1]
-            found[g, t] = change[g] - (counts[others] @ change[others]) / counts[others].sum()
-        return found
+            effects[g, t] = change[g] - (counts[others] @ change[others]) / counts[others].sum()
+        return effects
 
     def more_errors(self, controls: dict[Pair, list[int]]) -> Reals:
         """Return of each pair the error that the sums do not show."""
@@ -303,13 +303,13 @@ class Comparisons(NamedTuple):
 def staggered(paths: NoisyPaths, control: str, coverage: float) -> GroupTimeEffects:
     from scipy.special import chdtrc, ndtri
 
-    noisy, found = paths.deviation > 0, Comparisons.of(paths, control)
-    enough, contrasts, (cells, whole, of_events, last) = found.enough, found.contrasts, found.parts
+    noisy, all_pairs = paths.deviation > 0, Comparisons.of(paths, control)
+    enough, contrasts, (cells, whole, of_events, last) = all_pairs.enough, all_pairs.contrasts, all_pairs.parts
     dropped = [g for g in range(len(paths.cohorts)) if g not in enough and paths.starts[g] != 0]
     few = "has too few persons for the noise" if noisy else "has no persons"
     notes = tuple(f"cohort {paths.cohorts[g]} {few}{LOST * (paths.starts[g] < 0)}" for g in dropped)
     lone = [paths.cohorts[g] for g in enough if paths.counts[g] < LEAST_VARIANCE]
-    if not found.controls:
+    if not all_pairs.controls:
         first = [(g, start) for g, start in enumerate(paths.starts) if start > 0 and g in enough]
         later = control == "never" and any(controls_of(paths.starts, enough, False, pair) for pair in first)
         free = f": {NOT_YET}" if later and not paths.adjusted_for else ""
@@ -319,19 +319,19 @@ def staggered(paths: NoisyPaths, control: str, coverage: float) -> GroupTimeEffe
     alone = ALONE if lone and not contrasts.pooled else ""
     reason = CUT if paths.shortened else LONG if _long(paths, enough) else alone
     reach, has_intervals = float(ndtri(0.5 + coverage / 2)), not reason
-    wide = np.zeros(len(found.names))
+    wide = np.zeros(len(all_pairs.names))
     for part in (cells, of_events, last):
         if part.stop > part.start:
             wide[part] = widest(contrasts.covariance[part, part], coverage)
     rows = []
-    for place, (name, cohort, time, event) in enumerate(found.names):
+    for place, (name, cohort, time, event) in enumerate(all_pairs.names):
         estimate, error = float(contrasts.values[place]), math.sqrt(float(contrasts.covariance[place, place]))
         ends, band = ((estimate - z * error, estimate + z * error) if has_intervals and z else None
                       for z in (reach, float(wide[place])))  # fmt: skip
         own = math.sqrt(float(contrasts.noise[place, place]))
         rows.append(PathEffect(name, cohort, time, event, estimate, error, own, ends, band))
     notes += (reason,) if reason else ()
-    trend = _trend(contrasts, [t - paths.starts[g] + 1 for g, t in found.controls], reach, has_intervals)
+    trend = _trend(contrasts, [t - paths.starts[g] + 1 for g, t in all_pairs.controls], reach, has_intervals)
     pretrend = None
     if trend is not None and has_intervals:
         before = [of_events.start + place for place, one in enumerate(rows[of_events]) if (one.event or 0) < 0]

@@ -213,9 +213,9 @@ def _group_sentence(inputs: ReportInputs, answer: Any) -> str:
     if len(groups) < 2:
         return ""
     if len(groups) > 2:
-        apart = max(one.interval[0] for one in groups) > min(one.interval[1] for one in groups)
+        differ = max(one.interval[0] for one in groups) > min(one.interval[1] for one in groups)
         listed = ", ".join(inputs.wording.group(one.group) for one in groups)
-        return f"The effect is not the same in all groups ({listed})." if apart else NO_DIFFERENCE
+        return f"The effect is not the same in all groups ({listed})." if differ else NO_DIFFERENCE
     less, more = sorted(groups, key=lambda one: one.estimate)
     half = math.hypot(*((one.interval[1] - one.interval[0]) / 2 for one in groups))
     difference = more.estimate - less.estimate
