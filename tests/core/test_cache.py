@@ -299,7 +299,8 @@ def test_each_part_of_a_table_or_panel_is_public_or_is_left_out() -> None:
     """A new part must be placed here by hand: left out it would mix questions up, a private one would be hashed."""
     ledger = dpc.Ledger.in_memory(BUDGET)
     assert set(table(ledger).identity) == {
-        "ids", "inside", "max_rows_per_person", "missing", "n", "name", "person", "schema", "share", "weight",
+        "cluster", "ids", "inside", "max_rows_per_person", "missing", "n", "name", "person", "schema", "share",
+        "weight",
     }  # fmt: skip
     assert set(panel(dpc.Ledger.in_memory(BUDGET, unit="state")).identity) == {
         "_bounds", "_missing", "_n", "_name", "_named", "_series", "_starts", "_times", "_treated",

@@ -149,7 +149,7 @@ def test_a_report_after_a_renewal_states_the_budget_of_the_whole_life(study: Pat
         dpc.Study.open(study).plan()
     study.write_text(study.read_text().replace("epsilon = 2.0, delta", "epsilon = 3.0, delta"))
     assert "whole life of the ledger; it was raised to ε = 3" in dpc.Study.open(study).report().read_text()
-    assert "records of 2027" in Path("report.deployments.yaml").read_text()
+    assert "records of 2027" in Path("report.registry.yaml").read_text()
 
 
 def test_a_question_that_is_not_foretold_says_why(study: Path) -> None:
