@@ -33,8 +33,8 @@ are in that; the last sums by cohort have what is left."""
 LAST = 1 - HISTOGRAM - SHAPING - CENTRES - LENGTHS
 MOST_WIDTH, LEAST_SIGNAL = 10.0, 2.0
 LINEAR = (
-    "right if changes without treatment are linear in the covariates: add the square of one that may curve as a column, "
-    "and read the pre-trend test"
+    "right if changes without treatment are linear in the covariates: add the square of one that may curve as a "
+    "column, and read the pre-trend test"
 )
 
 Paid = ApproxDP | ZCDP | NoPrivacy
