@@ -120,3 +120,11 @@ def test_what_cannot_work_is_refused_before_the_spend() -> None:
     for refused, words in ((ParameterError, {"adjust": ["y"]}), (ParameterError, {"adjust": "x"}),
                            (ParameterError, {"adjust": ["x", "x"]}), (InfeasibleError, {})):  # fmt: skip
         factories.refused_unpaid(table(rows, LOSS), refused, dpc.did, **ROLES | words, loss=LOSS)
+
+
+@pytest.mark.parametrize("cohort", COHORTS)
+def test_where_all_are_of_one_cohort_a_paid_call_answers_that_nobody_can_be_compared(cohort: int) -> None:
+    y, x, z, g = drawn(20_000)
+    with dpc.simulated_noise(1):
+        found = dpc.did(table((y, x, z, np.full_like(g, cohort)), LOSS), **ROLES, loss=LOSS)
+    assert found.att is None and found.details()

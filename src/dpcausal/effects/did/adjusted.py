@@ -9,6 +9,7 @@ q weighs the controls so that their covariates have the cohort's mean.  Right if
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Self
@@ -55,7 +56,7 @@ class Layout(NamedTuple):
     @property
     def served(self) -> int:
         """The most sets that one cohort is among the controls of."""
-        return max((sum(c in those for _, those in self.sets) for c in range(99)), default=1) or 1
+        return max(Counter(c for _, those in self.sets for c in those).values(), default=1)
 
     def pairs_of(self, place: int) -> list[int]:
         """Return the columns of a set's pairs."""

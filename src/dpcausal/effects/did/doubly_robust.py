@@ -36,7 +36,7 @@ COVARIATE_TAIL = 0.01
 HEAVIEST, LARGEST_TILT, MOST_LONG_PATHS, MOST_LONGER = 3.0, 3.0, 0.05, 0.02
 LEAST_SPREAD, CLEARLY = 0.5, 2.0
 """Along no direction the controls' covariates count as spread by less, of 1; weights move where the square of how far
-the means are gaps is so many times that of the noise."""
+the means are apart is so many times that of the noise."""
 BALANCES = 2
 ROUNDS, CLOSE, MOST_EXPONENT = 100, 1e-12, 50.0
 """Without noise: as often, until the means are so near each other."""

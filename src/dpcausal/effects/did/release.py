@@ -368,6 +368,8 @@ def _trend(contrasts: CohortContrasts, since: list[int], reach: float, has_inter
 def lost_of_normal(square: Reals, radius: float) -> float:
     d = len(square)
     # What is left of normal rows that are about as wide everywhere, undone.
+    if not d:
+        return 0.0
     square = square / shrinkage(d, radius)
     spreads = np.sqrt(np.clip(np.linalg.eigvalsh((square + square.T) / 2), 0.1, 2.0))
     lengths = np.linalg.norm(generator_from_seed(3).normal(0, 1, (DRAWS, d)) * spreads, axis=1)
