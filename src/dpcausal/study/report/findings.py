@@ -187,7 +187,7 @@ def _design_sentence(inputs: ReportInputs, answer: Any) -> str:
     treatment = inputs.wording.label(getattr(answer, "treatment", None) or "the treatment")
     treatment = f"{treatment[:1].upper()}{treatment[1:]}"
     text = f"{treatment} was assigned at random{within}, so the difference estimates an effect."
-    if getattr(answer, "cluster", None) is not None:
+    if getattr(answer, "cluster", ""):
         return f"{text} Standard errors are by {inputs.wording.label(answer.cluster)}."
     if design.unit_of_assignment is None:
         return text
@@ -259,7 +259,7 @@ def _assumptions(inputs: ReportInputs) -> tuple[str, ...]:
             lines.append(f"No confounder with risk ratios of {number_text(answer.e_value)} with both treatment and "
                          f"outcome: it could explain the estimate ({limit}: the end of the interval).")  # fmt: skip
     unit = design.unit_of_assignment if design else None
-    clusters = [answer.cluster for _, answer in inputs.results if getattr(answer, "cluster", None) is not None]
+    clusters = [answer.cluster for _, answer in inputs.results if getattr(answer, "cluster", "")]
     lines.append(f"Records that differ in {wording.label(clusters[0])} are independent."
                  if clusters else f"Independent {inputs.plan.records}: " + (
         f"assignment by {unit} breaks this, so intervals may be too narrow and p-values too small." if unit else
