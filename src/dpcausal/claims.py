@@ -68,7 +68,6 @@ def explain(claim: str) -> str:
 
 
 def _matching_claims(name: object, known: dict[str, Claim]) -> str:
-    """Return the claims whose name or text has the word, as the name of a method has, or the nearest in spelling."""
     if not isinstance(name, str) or not 1 < len(name) < 200:
         return ""
     pattern = re.compile(rf"(?<![a-z0-9]){re.escape(name.casefold())}(?![a-z0-9])")

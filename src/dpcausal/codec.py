@@ -114,7 +114,6 @@ def _is_derived(field: Field[Any]) -> bool:
 
 
 def _object_of(cls: Any, values: dict[str, Any]) -> Any:
-    """Return an object of a registered dataclass with these fields; a field that came later takes its default."""
     if not is_dataclass(cls):
         raise ValueError("unknown stored form")
     new: Any = object.__new__

@@ -25,10 +25,8 @@ def axes(ax: Any = None, size: tuple[float, float] = (6, 2)) -> Any:
 
 
 def titled(ax: Any, *lines: str, **look: Any) -> Any:
-    """Return the axes under a title, names on them as they stand: one with two dollar signs is no formula.
-
-    Numbers that an axis writes by itself stay formulas.
-    """
+    """Return the axes under a title, names on them as they stand: one with two dollar signs is no formula. Numbers that
+    an axis writes by itself stay formulas."""
     from matplotlib.ticker import FixedLocator
 
     ax.set_title("\n".join(filter(None, lines)), **look)

@@ -93,7 +93,6 @@ class BlackBoxAudit:
         return self.lower_bound > self.claimed
 
     def summary(self) -> str:
-        """Return the verdict in a sentence."""
         bound = f"ε ≥ {self.lower_bound:.4g} at δ = {self.delta:g}, claimed {self.claimed:g}"
         how = f"{self.draws} runs a side, false alarm {self.false_alarm:g}, by the event «{self.event}»"
         return f"VIOLATED: {bound} ({how})." if self.violated else f"Not violated: {bound} ({how})."
@@ -197,7 +196,6 @@ def _are_floats(values: npt.NDArray[Any]) -> bool:
 
 
 def _number_or_name(value: object) -> tuple[float | None, str]:
-    """Return the number that an output is, if it is one, and the name of what that float does not say."""
     if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
         value = value.item()
     if value is None or isinstance(value, bool):

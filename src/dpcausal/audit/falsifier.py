@@ -59,17 +59,14 @@ class Falsification:
         return self.ratio > 1 + ROUNDING
 
     def summary(self) -> str:
-        """Return the verdict in a sentence."""
         if self.violated:
             return f"VIOLATED: neighbours with {len(self.rows)} rows move it by {self.ratio:.6g} times the bound."
         return f"Not violated: {self.evaluations} neighbour pairs reach {self.ratio:.6g} of the bound."
 
 
 def distance(a: Any, b: Any, norm: Norm) -> float | int | Fraction:
-    """Return the change between two answers; ∞ if one is not finite or the shapes differ.
-
-    Exact for integers of any size and for fractions, apart from the root of an l2 norm.
-    """
+    """Return the change between two answers; ∞ if one is not finite or the shapes differ. Exact for integers of any
+    size and for fractions, apart from the root of an l2 norm."""
     if type(a) is int and type(b) is int:
         return abs(a - b)
     one, other = np.asarray(a), np.asarray(b)

@@ -23,11 +23,8 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class GreyBoxAudit:
-    """The outcome of a grey-box comparison, with its number of ``passages`` through the gate.
-
-    ``faults`` say what differs that must not, or moves by more than is declared; ``ratio`` is the largest change over
-    declared bound.
-    """
+    """The outcome of a grey-box comparison, with its number of ``passages`` through the gate. ``faults`` say what
+    differs that must not, or moves by more than is declared; ``ratio`` is the largest change over declared bound."""
 
     faults: tuple[str, ...]
     ratio: float
@@ -39,7 +36,6 @@ class GreyBoxAudit:
         return bool(self.faults)
 
     def summary(self) -> str:
-        """Return the verdict in a sentence."""
         if self.violated:
             return f"VIOLATED: {'; '.join(self.faults)}."
         return f"Not violated: {self.passages} passages, at most {self.ratio:.6g} of the declared bound."

@@ -71,10 +71,8 @@ def print_json(value: Any) -> None:
 
 @contextmanager
 def exit_codes() -> Iterator[None]:
-    """Turn the library's errors into one line on standard error and an exit code; nothing else is shown.
-
-    An answer that is not in its ledger is shown, and the code is not 0: nobody can read it again.
-    """
+    """Turn the library's errors into one line on standard error and an exit code; nothing else is shown. An answer that
+    is not in its ledger is shown, and the code is not 0: nobody can read it again."""
     with _unsaved_warnings() as lost:
         try:
             yield from _failures()

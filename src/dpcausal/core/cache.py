@@ -66,10 +66,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 
 
 def cache_key_text(task: str, plans: Sequence[PlannedCall[Any]], offered: Loss, **more: Any) -> str:
-    """Return what identifies exactly this call; ``NotStorableError`` where a part of it has no words.
-
-    ``offered`` is the loss that the caller named, of which a plan may spend less and say so.
-    """
+    """Return what identifies exactly this call; ``NotStorableError`` where a part of it has no words. ``offered`` is
+    the loss that the caller named, of which a plan may spend less and say so."""
     calls = [_call_form(plan) for plan in plans]
     return json_text(
         {"form": CACHE_KEY_VERSION, "task": task, "loss": loss_text(offered), "calls": calls, **_drop_none(more)}
@@ -223,11 +221,9 @@ def lookup_or_stop(
 
 
 def cache_key(ledger: Ledger, task: str, plans: Sequence[PlannedCall[Any]], offered: Loss, **more: Any) -> str:
-    """Return what identifies exactly this call, 64 hexadecimal digits of its form; empty where no answer is kept.
-
-    That is without a name, without privacy, under simulated noise, and where a part of the question is an object that
-    has no words, as a model of x.
-    """
+    """Return what identifies exactly this call, 64 hexadecimal digits of its form; empty where no answer is kept. That
+    is without a name, without privacy, under simulated noise, and where a part of the question is an object that has no
+    words, as a model of x."""
     if not ledger.private or is_simulated():
         return ""
     try:
@@ -246,11 +242,8 @@ class Recalled:
 
 def load_cached(ledger: Ledger, key: str, refresh: bool, origin: Origin | None) -> Recalled | None:
     """Return the cached result of exactly this call; ``None`` if there is none, or ``refresh`` runs it again at a new
-    privacy cost.
-
-    ``origin`` is what data are asked about, ``None`` where they are not there.  A LedgerError where it was spent for
-    and no answer was kept: the run ended in between.
-    """
+    privacy cost. ``origin`` is what data are asked about, ``None`` where they are not there.  A LedgerError where it
+    was spent for and no answer was kept: the run ended in between."""
     if not isinstance(refresh, bool):
         raise ParameterError("refresh must be True or False")
     stored = None if refresh or not key else ledger.cached(key)

@@ -79,11 +79,9 @@ class Question(ABC, Generic[Answer]):
 
 @dataclass(frozen=True, slots=True)
 class Run(Generic[QuestionType]):
-    """One run of a method, after the charge: the one object through which it sees private rows.
-
-    ``loss`` is what was charged, ``NoPrivacy`` for the exact answer; ``rng`` draws public randomness, ``None`` for a
-    method that uses none; ``data`` is *private*.  A run does not leave its process, as its budget does not.
-    """
+    """One run of a method, after the charge: the one object through which it sees private rows. ``loss`` is what was
+    charged, ``NoPrivacy`` for the exact answer; ``rng`` draws public randomness, ``None`` for a method that uses none;
+    ``data`` is *private*.  A run does not leave its process, as its budget does not."""
 
     question: QuestionType
     loss: Any
@@ -313,7 +311,6 @@ class TableQuestion(Question[Answer]):
         return self.table
 
     def report(self, planned: PlannedCall[Any], released: Any, allotment: CallBudget, seed: int | None) -> Any:
-        """Return the released numbers with their guarantee."""
         return released.under(self.guarantee(planned, allotment))
 
     def guarantee(

@@ -33,8 +33,7 @@ def while_it_works(callback: Callable[..., object]) -> Callable[..., None]:
 @contextmanager
 def progress(total: int, title: str) -> Iterator[Callable[[str], None]]:
     """Give a function that is called at each step by a public name, and show the steps where standard error is a
-    terminal.
-    """
+    terminal."""
     bar: list[Any] = []
     if is_terminal():
         while_it_works(lambda: bar.append(_started()))()

@@ -32,11 +32,9 @@ MODULES = (
 
 
 class Ready:
-    """What a call needs before it is paid for: packages are loaded and rows are brought into memory.
-
-    Between the spend and the answer nothing is imported and no source is opened: a broken package, a missing file or a
-    busy connection refuses a call that costs nothing.
-    """
+    """What a call needs before it is paid for: packages are loaded and rows are brought into memory. Between the spend
+    and the answer nothing is imported and no source is opened: a broken package, a missing file or a busy connection
+    refuses a call that costs nothing."""
 
     def __init__(self, plans: Sequence[PlannedCall[Any]]) -> None:
         self.plans = list(plans)
@@ -112,10 +110,8 @@ OPTIONS = ("loss", "accept_unproven", "accept_large_epsilon", "refresh")
 
 def public_task(function: Callable[Call, Task[Answer]]) -> Callable[Call, Answer]:
     """Make a public function of one that checks its arguments and returns a question and the method that answers it.
-
     ``ask`` gets the loss and the consents of the call.  The function has returned before anything is spent: between the
-    call and the noise stand the flow and the method alone.
-    """
+    call and the noise stand the flow and the method alone."""
     checked = with_signature_errors(function)
     types = function.__annotations__
     types["return"] = types["return"].removeprefix("Task[").removesuffix("]")  # as the caller sees it
@@ -170,10 +166,8 @@ def ask(
     accept_large_epsilon: bool = False, refresh: bool = False,
 ) -> Answer:  # fmt: skip
     """Answer one question; exactly the same of a table with a name gets its cached result, unless ``refresh``.
-
-    Everything that can fail for a public reason fails before the ledger is asked; from the spend on nothing may fail
-    or warn for a reason that lies in a value.
-    """
+    Everything that can fail for a public reason fails before the ledger is asked; from the spend on nothing may fail or
+    warn for a reason that lies in a value."""
     check_epsilon_consent(loss, accept_large_epsilon)
     planned = plan_call(question, method, loss, accept_unproven=accept_unproven)
     ledger = question.ledger
@@ -208,9 +202,7 @@ def run_many(
     seed: int | None = None,
 ) -> list[Any]:  # fmt: skip
     """Answer many planned questions from one allotment, in order; their costs are within it, and it books each.
-
-    ``read`` brings a question's rows where several share a reading; one ``seed`` for all deals the rows alike.
-    """
+    ``read`` brings a question's rows where several share a reading; one ``seed`` for all deals the rows alike."""
     answers = []
     for planned in plans:
         rng, own = (None, None) if not planned.method.uses_public_randomness else _generator_of(seed)

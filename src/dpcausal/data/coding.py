@@ -85,10 +85,8 @@ def check_texts(names: Sequence[object]) -> tuple[str, ...]:
 
 
 def check_named(declared: Iterable[str], header: Sequence[str]) -> None:
-    """Raise a SchemaError unless all declared columns are among those found.
-
-    It quotes declared names alone: what was read as a header may be the first record.
-    """
+    """Raise a SchemaError unless all declared columns are among those found. It quotes declared names alone: what was
+    read as a header may be the first record."""
     names = tuple(declared)
     absent = next((name for name in names if name not in header), None)
     if absent is None:
@@ -136,11 +134,9 @@ _PLAIN = frozenset({str, bool, int, float, Decimal})
 
 
 def scalar(value: Any) -> str | bool | int | float | Decimal | None:
-    """Return a cell as a plain text, boolean, whole number, float or decimal; ``None`` for anything else.
-
-    Total: no method of the cell's own class runs, since it may raise.  A subclass counts as its base holds it, a numpy
-    scalar as its number or text; a null, date, duration, list or other object is missing.
-    """
+    """Return a cell as a plain text, boolean, whole number, float or decimal; ``None`` for anything else. Total: no
+    method of the cell's own class runs, since it may raise.  A subclass counts as its base holds it, a numpy scalar as
+    its number or text; a null, date, duration, list or other object is missing."""
     kind = type(value)
     if kind in _PLAIN:
         return value  # type: ignore[no-any-return]

@@ -37,10 +37,8 @@ def codes_of(table: Table, names: Sequence[str]) -> Rows:
 
 
 def counts_of(table: Table, names: Sequence[str]) -> NDArray[np.int64]:
-    """Return how many kept records each cell has, one axis a column.  *Private*: after the ledger allotted.
-
-    A lazy frame counts its different rows in its own engine, where all columns have levels.
-    """
+    """Return how many kept records each cell has, one axis a column.  *Private*: after the ledger allotted. A lazy
+    frame counts its different rows in its own engine, where all columns have levels."""
     source, reading = table.spec.source, Reading.of(table.spec, tuple(names))
     plain = table.unit is Unit.ROW and not table.weighed
     levels = all(isinstance(column, Levels) for column in reading.columns.values())

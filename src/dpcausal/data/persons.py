@@ -112,10 +112,8 @@ class Persons:
         return rows[starts], complete[rows[starts]]
 
     def parts(self, complete: NDArray[np.bool_], most: int | None) -> tuple[Integers, Integers, NDArray[np.float64]]:
-        """Return the kept rows that count, whose each is, and what part of the person: 1/r of r rows, or 1/most.
-
-        With ``most`` they are the first so many by hash.  The parts of a person sum to at most 1.
-        """
+        """Return the kept rows that count, whose each is, and what part of the person: 1/r of r rows, or 1/most. With
+        ``most`` they are the first so many by hash.  The parts of a person sum to at most 1."""
         rows, codes, starts = self._by_hash(complete)
         limit = most or MOST_ROWS
         counts = complete[rows] & (np.arange(len(rows)) - starts[codes] < limit)
@@ -123,10 +121,8 @@ class Persons:
         return rows[counts], codes[counts], 1.0 / (held if most is None else np.full(len(held), most))
 
     def _by_hash(self, complete: NDArray[np.bool_]) -> tuple[Integers, Integers, Integers]:
-        """Return the rows of persons, kept ones first, by hash; whose they are; where each person begins.
-
-        The hash is of the person's key and the row's place among the person's own rows: no other person's rows matter.
-        """
+        """Return the rows of persons, kept ones first, by hash; whose they are; where each person begins. The hash is
+        of the person's key and the row's place among the person's own rows: no other person's rows matter."""
         rows = np.flatnonzero(self.codes >= 0)
         codes = self.codes[rows]
         by_person = np.argsort(codes, kind="stable")

@@ -45,10 +45,8 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Declared:
-    """A column's declared type: of a categorical the kind of its categories.
-
-    ``dtype`` is the bare name of the type, without its parameters: the categories of an enum may be values.
-    """
+    """A column's declared type: of a categorical the kind of its categories. ``dtype`` is the bare name of the type,
+    without its parameters: the categories of an enum may be values."""
 
     kind: Kind
     dtype: str

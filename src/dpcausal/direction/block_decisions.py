@@ -78,11 +78,9 @@ def dependence_pvalue(first: tuple[Column, Column], second: tuple[Column, Column
 
 
 def is_cancelled(response: Column, left: Column) -> bool:
-    """Return whether what a regressor explains of a column and what it leaves over are skewed against each other.
-
-    Third cumulants of independent parts add; they cancel by rule where x is regressed on an effect of it, and in
-    products of common causes.
-    """
+    """Return whether what a regressor explains of a column and what it leaves over are skewed against each other. Third
+    cumulants of independent parts add; they cancel by rule where x is regressed on an effect of it, and in products of
+    common causes."""
     parts = [values - values.mean() for values in (response - left, left)]
     scale = sum(float(np.mean(part**2)) for part in parts) ** 1.5
     explained, rest = (float(np.mean(part**3)) for part in parts)
@@ -92,11 +90,9 @@ def is_cancelled(response: Column, left: Column) -> bool:
 
 def of_block(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
     """Return (associated, favours x as the cause, residuals dependent x → y, and y → x) of a block's rows; it may fail.
-
     It favours at random where columns are coarse or heaped, or could be Gaussian but for their scales; and, of additive
     noise, away from the cause that it would name where the skewnesses of the effect's two parts cancel.  Of two columns
-    that say the same, as in two units, both directions fit.
-    """
+    that say the same, as in two units, both directions fit."""
     rng = generator_from_seed(seed)
     is_fine = not any(heaped(values).any() or len(np.unique(values)) < LEAST_VALUES for values in (x, y))
     x, y = with_unit_spread(x, y, rng)

@@ -173,9 +173,7 @@ def block_answers(
     answers_of: Callable[[tuple[int, ...]], Callable[[Any, Parts], Sequence[Sequence[int]]]], size: int | None = None,
 ) -> npt.NDArray[np.int64]:  # fmt: skip
     """Return the whole numbers that blocks answer, shape (blocks, width), in memory or where workers hold the rows.
-
-    ``answers_of`` makes of the blocks' public seeds what answers for some of them; ``size`` is that of equal blocks.
-    """
+    ``answers_of`` makes of the blocks' public seeds what answers for some of them; ``size`` is that of equal blocks."""
     if isinstance(rows, WorkerBlocks):
         salt = salt_of(rng)
         return rows.each(blocks, salt, width, answers_of(tuple(rng.integers(2**63, size=blocks).tolist())))
@@ -200,7 +198,6 @@ class DirectionMethod(Method[Pair]):
         return (FORCED,)
 
     def plan(self, question: Pair, loss: Any) -> Self:
-        """Refuse a question that it does not answer."""
         if question.score not in self.scores:
             raise ParameterError(
                 f"score={question.score!r} does not go with method {self.name!r}: it takes {', '.join(self.scores)}"

@@ -328,7 +328,6 @@ class DirectionSet(Result):
         return lines
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields as JSON's types."""
         names = "adjusted", "correction", "alpha", "pairs", "scores", "n", "seed", "guarantee", "arrows"
         parts = {name: plain(getattr(self, name)) for name in names}
         return {"directions": [one.to_dict() for one in self.directions], **parts}

@@ -63,11 +63,8 @@ def lines_of(copies: dict[str, str]) -> frozenset[Edge]:
 
 
 def parts_of(copies: dict[str, str]) -> dict[str, float]:
-    """Return what part of the support of an edge is that of the column itself, not of its copies.
-
-    Of m columns that are one, the one that is searched has (1 + 1/m)/2: columns that are named first are causes more
-    often than not.
-    """
+    """Return what part of the support of an edge is that of the column itself, not of its copies. Of m columns that are
+    one, the one that is searched has (1 + 1/m)/2: columns that are named first are causes more often than not."""
     return {own: (1 + 1 / (1 + number)) / 2 for own, number in Counter(copies.values()).items()}
 
 
@@ -100,10 +97,8 @@ def _of_counts(release: NoisyTable | NoisyContrasts) -> Iterator[tuple[int, int]
 
 
 def one_column(counts: Reals, variance: float) -> bool:
-    """Return whether noisy counts of two columns show no record off some matching of their levels.
-
-    Their number may be 0.002 of the records beside the most frequent level, and three deviations of its noise.
-    """
+    """Return whether noisy counts of two columns show no record off some matching of their levels. Their number may be
+    0.002 of the records beside the most frequent level, and three deviations of its noise."""
     from scipy.optimize import linear_sum_assignment
 
     total, levels = float(counts.sum()), len(counts)

@@ -99,11 +99,9 @@ def of_moments(moments: NoisyMoments, x: int, y: int, given: Columns, screens: b
 
 
 def hidden_in_noise(moments: NoisyMoments, x: int, y: int, given: Columns, level: float) -> bool:
-    """Return whether a pair is not linked given another column, which makes the variance of its correlation large.
-
-    Both must be linked to that column given the other.  A score takes noise as alike in all directions; of columns
-    that go closely together it is not.
-    """
+    """Return whether a pair is not linked given another column, which makes the variance of its correlation large. Both
+    must be linked to that column given the other.  A score takes noise as alike in all directions; of columns that go
+    closely together it is not."""
     alone, partial = moments.partial_correlation(x, y, ()), moments.partial_correlation(x, y, given)
     if alone is None or partial is None or partial[1] < MAGNIFIED * alone[1] or _of_correlation(*partial) <= level:
         return False

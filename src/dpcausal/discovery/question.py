@@ -196,7 +196,6 @@ class GraphSearch(Method[DiscoveryQuestion]):
         return (*notes, self.feasibility_note(question, loss))
 
     def searched(self, released: Release, question: DiscoveryQuestion) -> SearchOutcome:
-        """Return what the method's search finds in released numbers."""
         terms = self.terms(question.alpha, question.knowledge)
         return SearchOutcome(search(released, terms), terms, released)
 
@@ -296,10 +295,8 @@ def of_numbers(n: int, variance: float) -> Strength:
 
 
 def too_few(pairs: Iterable[Strength], n: int, alpha: float) -> str:
-    """Return a caveat if even a strong edge of some pairs would sooner be missed than found; empty if not.
-
-    A test of no power either at ``alpha``: the tests of larger sets have less.
-    """
+    """Return a caveat if even a strong edge of some pairs would sooner be missed than found; empty if not. A test of no
+    power either at ``alpha``: the tests of larger sets have less."""
     kinds = Counter(pairs)
     missed = sum(times for strength, times in kinds.items() if chance_of(strength, alpha) < 0.5)
     if not missed:

@@ -275,7 +275,6 @@ class Discovery(Result):
         return texts
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all but the released numbers as JSON's types; those are ``release.to_dict()``."""
         return {
             "graph": self.graph.to_dict(), "unpruned_graph": self._pointed.to_dict(), "edges": plain(self.edges()),
             "method": self.method, "settings": plain(self.settings), "search": self.search, "alpha": self.alpha,
@@ -291,7 +290,6 @@ class Discovery(Result):
         }  # fmt: skip
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the edges."""
         return self.edges()
 
     def plot(self, ax: Any = None) -> Any:
@@ -303,10 +301,8 @@ class Discovery(Result):
 
 
 def layers(graph: Cpdag) -> list[list[str]]:
-    """Return the nodes in layers: each lies below its parents in one DAG of the class, apart nodes on top.
-
-    Within a layer nodes are ordered by the mean place of their parents.
-    """
+    """Return the nodes in layers: each lies below its parents in one DAG of the class, apart nodes on top. Within a
+    layer nodes are ordered by the mean place of their parents."""
     import networkx
 
     dag = networkx.DiGraph(list(graph.a_dag() or graph.directed))
@@ -333,10 +329,8 @@ def positions(graph: Cpdag) -> dict[str, tuple[float, float]]:
 
 def draw_graph(ax: Any, *, graph: Cpdag, edges: list[dict[str, Any]], width: str, stamp: str) -> Any:
     """Draw a graph and return the axes: arrows, lines where the direction is open, dotted if weak, dashed if untested.
-
     The width of an edge shows the share of re-drawn noise in which it stands, or else how far its margin goes;
-    ``width`` says which.
-    """
+    ``width`` says which."""
     ax = axes(ax, (6, 4.5))
     place = positions(graph)
     for row in edges:

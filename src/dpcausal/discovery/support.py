@@ -33,10 +33,8 @@ Fitted on generated and named networks.
 @storable("Support")
 @dataclass(frozen=True)
 class Support:
-    """Shares of re-drawn noise in which an edge is tested and stands, and in which it is an arrow (cause, effect).
-
-    An edge of whitened pairs has the mean of the shares of three searches, as ``calibrated_support``.
-    """
+    """Shares of re-drawn noise in which an edge is tested and stands, and in which it is an arrow (cause, effect). An
+    edge of whitened pairs has the mean of the shares of three searches, as ``calibrated_support``."""
 
     redraws: int
     edges: dict[Edge, float]
@@ -49,11 +47,9 @@ def usual_redraws(columns: int, tests: int = 1) -> int:
 
 
 def calibrated_support(share: float, clearness: float, steepest: float, doubted: float) -> float:
-    """Return about which share of such edges was right: where noise is small, searches overstate support.
-
-    (1 − doubted) share^p,  p = (w/70)² between 0.8 and the steepest,  w = Σ weight² over the deviation of an entry's
-    noise; doubted grows with how far columns determine others.
-    """
+    """Return about which share of such edges was right: where noise is small, searches overstate support. (1 − doubted)
+    share^p,  p = (w/70)² between 0.8 and the steepest,  w = Σ weight² over the deviation of an entry's noise; doubted
+    grows with how far columns determine others."""
     return float((1 - doubted) * share ** min(max((clearness / CLEAR) ** 2, LEAST_POWER), steepest))
 
 

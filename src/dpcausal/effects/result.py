@@ -26,10 +26,8 @@ Interval = tuple[float, float]
 @storable("Ratio")
 @dataclass(frozen=True)
 class Ratio:
-    """A ratio of risks or odds, with an interval or the reason why there is none.
-
-    The upper end may be infinite, where the risk of the controls may be 0; then there may be no estimate either.
-    """
+    """A ratio of risks or odds, with an interval or the reason why there is none. The upper end may be infinite, where
+    the risk of the controls may be 0; then there may be no estimate either."""
 
     estimate: float | None
     interval: Interval | None
@@ -52,10 +50,8 @@ class GroupEffect:
 @dataclass(frozen=True)
 class Balance:
     """How often a level, or how large a number, is among treated and controls before anything is adjusted for.
-
     ``difference`` is in the pooled standard deviation; ``deviation`` is that of its noise, ``standard_error`` that of
-    sampling and noise, ``None`` where it is not known.
-    """
+    sampling and noise, ``None`` where it is not known."""
 
     name: str
     treated: float
@@ -69,10 +65,8 @@ class Balance:
 @dataclass(frozen=True)
 class FitCheck:
     """Whether the two models fit, from fresh noise: p-values of that hypothesis for treatment and outcome.
-
     ``correction`` is the bias that curvature leaves in the mean score, ``error`` its standard error; ``tail`` the
-    largest sum of the outcome's residuals in an outermost bin, in deviations.
-    """
+    largest sum of the outcome's residuals in an outermost bin, in deviations."""
 
     correction: float
     error: float
@@ -312,10 +306,8 @@ def forest(
     rows: Sequence[tuple[str, float | None, Interval | None]], ax: Any, label: str, stamp: str,
     noise: float | None = None,
 ) -> Any:  # fmt: skip
-    """Draw one estimate a row with its interval and, at the right, both as numbers; the first is bold.
-
-    A hollow point has no interval.  Under the first, a thin line is what the privacy noise alone makes.
-    """
+    """Draw one estimate a row with its interval and, at the right, both as numbers; the first is bold. A hollow point
+    has no interval.  Under the first, a thin line is what the privacy noise alone makes."""
     ax = axes(ax, (6, 0.9 + 0.3 * len(rows)))
     ax.axvline(0, color="0.5", linewidth=1, linestyle=":")
     for place, (_, estimate, interval) in enumerate(rows):

@@ -85,13 +85,9 @@ def upper_bound(noisy: float, scale: float, miss: float) -> float:
 
 
 def bounded_pvalue(value: float, scale: float, deviation: Callable[[float], float]) -> float:
-    """Return the least level a at which |value| is significant where its deviation is only bounded from above.
-
-    p = inf {a : P(|N + L| ≥ |value|) ≤ 0.96 a},  N ~ N(0, σ(0.04 a)²), L ~ Laplace(scale)
-
-    where σ(m) is a bound that fails with probability m at most: at each a the test has level a, and as σ falls with m
-    the regions of rejection are nested.
-    """
+    """Return the least level a at which |value| is significant where its deviation is only bounded from above. p = inf
+    {a : P(|N + L| ≥ |value|) ≤ 0.96 a},  N ~ N(0, σ(0.04 a)²), L ~ Laplace(scale) where σ(m) is a bound that fails with
+    probability m at most: at each a the test has level a, and as σ falls with m the regions of rejection are nested."""
     if not scale:  # without privacy the bound is the deviation
         return normal_laplace_pvalue(value, deviation(MISSED), scale)
 
@@ -133,12 +129,9 @@ def farthest_of(significant: Callable[[float], bool], step: float) -> float:
 
 
 def normal_laplace_pvalue(value: float, deviation: float, scale: float) -> float:
-    """Return P(|N + L| ≥ |value|) for independent N ~ N(0, deviation²) and L ~ Laplace(scale), in closed form.
-
-    P(N + L ≥ s) = Φ(−s/σ) + ½ e^{σ²/(2b²)} (e^{−s/b} Φ(s/σ − σ/b) − e^{s/b} Φ(−s/σ − σ/b))
-
-    where σ is ``deviation`` > 0 and b is ``scale``, 0 without noise; evaluated in logarithms: nothing overflows.
-    """
+    """Return P(|N + L| ≥ |value|) for independent N ~ N(0, deviation²) and L ~ Laplace(scale), in closed form. P(N + L
+    ≥ s) = Φ(−s/σ) + ½ e^{σ²/(2b²)} (e^{−s/b} Φ(s/σ − σ/b) − e^{s/b} Φ(−s/σ − σ/b)) where σ is ``deviation`` > 0 and b
+    is ``scale``, 0 without noise; evaluated in logarithms: nothing overflows."""
     from scipy.special import log_ndtr
 
     s = abs(value)
@@ -163,10 +156,8 @@ RESOLUTION = 1e-10
 
 
 def score_of_rank(observed: float, copies: Reals, largest: float, generator: PublicGenerator) -> float:
-    """Return Φ⁻¹(1 − u), u = (#{copies above} + U (#{copies equal} + 1)) / (number of copies + 1), U uniform.
-
-    Ties are found on a grid of 1e-10 of ``largest``: rounding may not break them, as it treats rows and copies unlike.
-    """
+    """Return Φ⁻¹(1 − u), u = (#{copies above} + U (#{copies equal} + 1)) / (number of copies + 1), U uniform. Ties are
+    found on a grid of 1e-10 of ``largest``: rounding may not break them, as it treats rows and copies unlike."""
     places = np.rint(np.append(copies, observed) / (largest * RESOLUTION)) if largest > 0 else np.zeros(copies.size + 1)
     if not np.isfinite(places).all():
         return 0.0
@@ -183,10 +174,8 @@ def studentised_covariance(left: Reals, right: Reals) -> Reals:
 
 
 def permutation_score(left: Reals, right: Reals, permutations: int, spread: float, generator: PublicGenerator) -> float:
-    """Return the score of the studentised covariance of residuals among those of permuted rows of ``left``.
-
-    Of several columns the largest absolute one counts.  ``spread``: its variance over that of permutations.
-    """
+    """Return the score of the studentised covariance of residuals among those of permuted rows of ``left``. Of several
+    columns the largest absolute one counts.  ``spread``: its variance over that of permutations."""
     one = left.shape[1] == right.shape[1] == 1
 
     def summary(rows: Reals) -> Reals:

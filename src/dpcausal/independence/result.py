@@ -96,7 +96,6 @@ class Independence(Result):
 
 
 def names_text(names: tuple[str, ...]) -> str:
-    """Return the names of a side, in parentheses if several."""
     return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
 
@@ -150,7 +149,6 @@ class IndependenceSet(Result):
         return lines
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields as JSON's types, each test by its own, and the decisions."""
         return {
             "tests": [test.to_dict() for test in self.tests], "adjusted": list(self.adjusted),
             "decisions": list(self.decisions), "correction": self.correction, "alpha": self.alpha, "n": self.n,
@@ -158,7 +156,6 @@ class IndependenceSet(Result):
         }  # fmt: skip
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the tests."""
         return [
             {
                 "x": ", ".join(test.x), "y": ", ".join(test.y), "given": ", ".join(test.given),

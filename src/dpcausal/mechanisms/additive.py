@@ -44,10 +44,8 @@ Spent = TypeVar("Spent", PureDP, ZCDP)
 
 
 def _checked_loss(query: Query, loss: Loss, kind: type[Spent], norm: Norm, mechanism: str) -> Spent:
-    """Return the loss, of the kind that pays for the noise, if the bound is in its norm.
-
-    For a single number only a bound that is no norm is refused: the norms agree there.
-    """
+    """Return the loss, of the kind that pays for the noise, if the bound is in its norm. For a single number only a
+    bound that is no norm is refused: the norms agree there."""
     if not isinstance(loss, kind):
         raise LossError(f"{mechanism} noise is paid for in {kind.__name__}")
     stated = query.sensitivity.norm

@@ -14,12 +14,10 @@ from dpcausal.privacy.unpicklable import scrambled
 def assign_blocks(
     rows: int, blocks: int, generator: PublicGenerator, keys: npt.NDArray[np.int64] | None = None
 ) -> list[npt.NDArray[np.int64]]:
-    """Return the row positions of each block: a public random partition into parts of nearly equal size.
-
-    It depends on the public number of rows and on public random numbers, never on a value.  With keys, hashes of ids
-    that are private, each row goes by its own key and a public salt alone: parts are of about equal size, and which
-    size is private.
-    """
+    """Return the row positions of each block: a public random partition into parts of nearly equal size. It depends on
+    the public number of rows and on public random numbers, never on a value.  With keys, hashes of ids that are
+    private, each row goes by its own key and a public salt alone: parts are of about equal size, and which size is
+    private."""
     if not 1 <= blocks <= rows:
         raise ParameterError(f"blocks must be between 1 and the {rows} rows, got {blocks}")
     if keys is not None:
@@ -51,9 +49,7 @@ def equal_blocks(
     rows: int, blocks: int, size: int, generator: PublicGenerator, keys: npt.NDArray[np.int64] | None = None
 ) -> list[npt.NDArray[np.int64]]:
     """Return the row positions of disjoint blocks of one size, at public random; rows that fill no block are left out.
-
-    With keys blocks are those of ``assign_blocks``, each cut to the first of its own: of at most that size.
-    """
+    With keys blocks are those of ``assign_blocks``, each cut to the first of its own: of at most that size."""
     if not (blocks >= 1 and size >= 1 and blocks * size <= rows):
         raise ParameterError(f"{blocks} blocks of {size} rows need as many rows, there are {rows}")
     if keys is not None:
@@ -68,12 +64,10 @@ def blocks_moved(unit: Unit) -> int:
 
 
 def vote_count(votes: Sequence[bool], label: str, unit: Unit = Unit.ROW) -> Query:
-    """Return the number of blocks that vote yes, hidden, with sensitivity 1; 2 for persons of private ids.
-
-    A block whose fit fails votes by a rule or a coin that is public, it does not abstain.  Claim ``block-votes``: a
-    replaced row keeps its block, and changes that block's vote at most; a person with another id leaves one block and
-    enters another.
-    """
+    """Return the number of blocks that vote yes, hidden, with sensitivity 1; 2 for persons of private ids. A block
+    whose fit fails votes by a rule or a coin that is public, it does not abstain.  Claim ``block-votes``: a replaced
+    row keeps its block, and changes that block's vote at most; a person with another id leaves one block and enters
+    another."""
     count = sum(1 for vote in votes if vote)
     return Query(count, Sensitivity(blocks_moved(unit), Norm.L1, Relation.REPLACE_ONE, "block-votes", unit), label)
 
@@ -89,12 +83,10 @@ def bit_counts(bits: Sequence[Sequence[bool]], label: str, unit: Unit = Unit.ROW
 
 
 def block_sum(terms: Sequence[int], reach: int, label: str, unit: Unit = Unit.ROW) -> Query:
-    """Return Σ_j min(max(k_j, −reach), reach), hidden: sensitivity 2 · reach, twice that for persons of private ids.
-
-    A term for each block of ``assign_blocks``, a function of that block's rows and of public values; a block whose
+    """Return Σ_j min(max(k_j, −reach), reach), hidden: sensitivity 2 · reach, twice that for persons of private ids. A
+    term for each block of ``assign_blocks``, a function of that block's rows and of public values; a block whose
     computation fails says a fixed number, it is not left out.  Claim ``block-sum``: a replaced row keeps its block, and
-    changes that block's term at most; a person with another id leaves one block and enters another.
-    """
+    changes that block's term at most; a person with another id leaves one block and enters another."""
     if reach < 1:
         raise ParameterError(f"the reach of a block's term must be at least 1, got {reach}")
     total = sum(min(max(int(term), -reach), reach) for term in terms)
@@ -111,12 +103,10 @@ INSIDE = 0.68
 def block_window(
     answers: Sequence[int | None], centres: Integers, halves: Integers, label: str, unit: Unit = Unit.ROW
 ) -> Query:
-    """Return the score of each window, hidden: −max(|2·below + silent − M|, |2·inside − 2·0.68·M|).
-
-    ``below`` counts the answers left of the centre, ``silent`` the blocks without one (``None``), ``inside`` the
-    answers at most a half away from the centre; windows are public.  Sensitivity 2 in the maximum norm, twice that for
-    persons of private ids: claim ``block-window``.
-    """
+    """Return the score of each window, hidden: −max(|2·below + silent − M|, |2·inside − 2·0.68·M|). ``below`` counts
+    the answers left of the centre, ``silent`` the blocks without one (``None``), ``inside`` the answers at most a half
+    away from the centre; windows are public.  Sensitivity 2 in the maximum norm, twice that for persons of private ids:
+    claim ``block-window``."""
     if len(centres) == 0 or centres.shape != halves.shape:
         raise ParameterError("windows need as many centres as halves, at least one")
     blocks = len(answers)

@@ -90,12 +90,9 @@ def event_of(mechanism: str, query: Query, loss: Loss, scale: float, *, bound: f
 
 
 def release(query: Query, allotment: CallBudget, event: Event, draw: Callable[[Array], T]) -> T:
-    """Check, spend, then draw: the only reader of a query's answer.
-
-    A FenceError if the proof's neighbours or unit are not those the allotment protects; if the allotment is used up, or
-    was granted as private while noise is simulated here; or if the noise could not be drawn.  It is raised where no
-    frame below holds the answer.
-    """
+    """Check, spend, then draw: the only reader of a query's answer. A FenceError if the proof's neighbours or unit are
+    not those the allotment protects; if the allotment is used up, or was granted as private while noise is simulated
+    here; or if the noise could not be drawn.  It is raised where no frame below holds the answer."""
     sensitivity = query.sensitivity
     if sensitivity.relation is not allotment.relation:
         raise FenceError(

@@ -51,8 +51,6 @@ TREATMENT_TREND = 0.24
 
 @dataclass(frozen=True, kw_only=True)
 class EffectPlan(IntervalWidthPlan, TablePlan):
-    """What is assumed of an effect."""
-
     task: ClassVar[str] = "effect"
     methods: ClassVar[str] = "effects"
     relative_error: ClassVar[float] = 0.2

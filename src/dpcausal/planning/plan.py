@@ -83,7 +83,6 @@ class Plan(TextResult):
         return {name: value if isinstance(value, (int, float, str)) else _named(value) for name, value in given.items()}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON's types."""
         record = {one.name: plain(getattr(self, one.name)) for one in fields(self) if one.name != "assumed"}
         return record | {"assumed": self._assumed()}
 

@@ -192,10 +192,8 @@ def scaled_loss(loss: Loss, factor: float) -> Loss:
 
 
 def fewer_rows(n: int, loss: Loss, columns: int) -> tuple[int, Loss, float]:
-    """Return rows and a loss to simulate instead of n at a loss, and the factor between the widths of intervals.
-
-    With k times fewer rows, √k times the loss leaves noise and sampling error in the same proportion, each √k wider.
-    """
+    """Return rows and a loss to simulate instead of n at a loss, and the factor between the widths of intervals. With k
+    times fewer rows, √k times the loss leaves noise and sampling error in the same proportion, each √k wider."""
     fewer = min(n, MOST_ROWS, MOST_SQUARES // columns**2)
     factor = math.sqrt(fewer / n)
     return fewer, loss if fewer == n else scaled_loss(loss, 1 / factor), factor

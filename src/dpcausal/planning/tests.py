@@ -28,8 +28,6 @@ RARER = " if the second of two categories has a rate of {:g}; far less often if 
 
 @dataclass(frozen=True, kw_only=True)
 class TestPlan(TablePlan):
-    """What is assumed of a test."""
-
     task: ClassVar[str] = "ci_test"
     methods: ClassVar[str] = "independence"
     goal: ClassVar[str] = "probability to detect the association"

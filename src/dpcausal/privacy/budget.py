@@ -20,11 +20,9 @@ from dpcausal.privacy.unpicklable import Uncopyable
 
 @dataclass(frozen=True)
 class Event:
-    """One release: what it claims to cost, and how its noise was set; all public and fixed before the draw.
-
-    ``label`` is the query's public name, ``scale`` 0 for an exact answer; ``zcdp`` a guarantee that the same release
-    also has and that is better than the ε²/2 of its ε.
-    """
+    """One release: what it claims to cost, and how its noise was set; all public and fixed before the draw. ``label``
+    is the query's public name, ``scale`` 0 for an exact answer; ``zcdp`` a guarantee that the same release also has and
+    that is better than the ε²/2 of its ε."""
 
     mechanism: str
     label: str
@@ -172,11 +170,9 @@ class CallBudget(Uncopyable):
         return tuple(self._events)
 
     def spend(self, event: Event) -> None:
-        """Book a release before its noise is drawn.
-
-        A FenceError if it does not fit what is left, or may not use it here: in a forked process, where the same share
-        could be spent twice, or with simulated noise under a private allotment.
-        """
+        """Book a release before its noise is drawn. A FenceError if it does not fit what is left, or may not use it
+        here: in a forked process, where the same share could be spent twice, or with simulated noise under a private
+        allotment."""
         if os.getpid() != self._pid:
             raise FenceError(f"'{event.label}': an allotment serves the process that it was granted to, not a fork")
         if self.private and is_simulated():

@@ -86,11 +86,9 @@ def check_epsilon_consent(loss: Loss, accept_large_epsilon: bool) -> None:
 def charged_loss(
     loss: Loss, kinds: tuple[type[Loss], ...], method: str, least_epsilon: Fraction = Fraction(0)
 ) -> tuple[Loss, str]:
-    """Return what a method that spends some kinds of loss spends of one, and a note if that is not the loss itself.
-
-    A method of pure ε spends an (ε, δ) loss as ε alone, which is stronger, and refuses a ρ with the pure ε that costs
-    it; a method of (ε, δ) alone needs δ above 0.
-    """
+    """Return what a method that spends some kinds of loss spends of one, and a note if that is not the loss itself. A
+    method of pure ε spends an (ε, δ) loss as ε alone, which is stronger, and refuses a ρ with the pure ε that costs it;
+    a method of (ε, δ) alone needs δ above 0."""
     note = ""
     if not isinstance(loss, (PureDP, ApproxDP, ZCDP, NoPrivacy)):
         raise unfit_loss_error(loss)
@@ -142,10 +140,8 @@ _ROOT_UNITS = 10**15
 
 @dataclass(frozen=True)
 class LossSplit:
-    """A loss divided among pure releases: the parts, and what the ledger is to be charged for all of them.
-
-    ``zcdp`` is the guarantee that they have together, charged beside ``spent``; ``note`` says what was not spent.
-    """
+    """A loss divided among pure releases: the parts, and what the ledger is to be charged for all of them. ``zcdp`` is
+    the guarantee that they have together, charged beside ``spent``; ``note`` says what was not spent."""
 
     spent: Loss
     zcdp: ZCDP | None

@@ -30,10 +30,8 @@ Amount: TypeAlias = int | Fraction
 
 @dataclass(frozen=True)
 class Cost:
-    """One mechanism's cost under two accounts, exact; ``None`` where nothing is claimed.
-
-    (ε, δ) in units of 1e-9 and 1e-18; δ-approximate ρ-zCDP likewise.
-    """
+    """One mechanism's cost under two accounts, exact; ``None`` where nothing is claimed. (ε, δ) in units of 1e-9 and
+    1e-18; δ-approximate ρ-zCDP likewise."""
 
     epsilon: Amount | None
     delta: Amount
@@ -68,11 +66,9 @@ def cost_of(loss: Loss, zcdp: ZCDP | None = None) -> Cost:
 
 @dataclass(frozen=True)
 class Totals:
-    """What a ledger has spent, under both accounts, in units as ``Cost``.
-
-    ``sums_open`` and ``zcdp_open`` say whether each account could still speak for every spend so far;
-    ``closed`` marks a ledger that a single spend of more than one account's share used up.
-    """
+    """What a ledger has spent, under both accounts, in units as ``Cost``. ``sums_open`` and ``zcdp_open`` say whether
+    each account could still speak for every spend so far; ``closed`` marks a ledger that a single spend of more than
+    one account's share used up."""
 
     spends: int = 0
     epsilon: Amount = 0
@@ -95,12 +91,10 @@ class Caps:
 
 
 def caps_of(budget: Loss) -> Caps:
-    """Return the caps of a budget, exact but for ρ, which is rounded down.
-
-    An (ε, δ) budget is the union of two filters, each with half of δ: plain sums within (ε, δ/2); and approximate
-    zCDP within a fixed box, δ's within δ/4 and ρ within the largest ρ that implies (ε, δ/4).  The box is fixed in
-    advance: choosing its shape by what was spent would not be covered by the theorem.  Claim ``union-of-filters``.
-    """
+    """Return the caps of a budget, exact but for ρ, which is rounded down. An (ε, δ) budget is the union of two
+    filters, each with half of δ: plain sums within (ε, δ/2); and approximate zCDP within a fixed box, δ's within δ/4
+    and ρ within the largest ρ that implies (ε, δ/4).  The box is fixed in advance: choosing its shape by what was spent
+    would not be covered by the theorem.  Claim ``union-of-filters``."""
     if budget.exact:
         return Caps(None, 0, None, 0)
     if isinstance(budget, ZCDP):
@@ -185,11 +179,9 @@ def renewed(caps: Caps, totals: Totals) -> Totals:
 @dataclass(frozen=True)
 class Remaining:
     """What a next spend may be: the largest pure ε, the largest δ beside that ε, and the largest ρ; zeros if none.
-
     ``PureDP(epsilon)``, ``ApproxDP(epsilon, delta)`` and ``ZCDP(rho)`` are alternatives: each would be granted, and
     none of a unit of 1e-9 more.  A number that no float writes exactly is rounded down.  ``rho`` is ``None`` for a pure
-    budget, ``epsilon`` for no privacy.
-    """
+    budget, ``epsilon`` for no privacy."""
 
     epsilon: float | None
     delta: float
@@ -214,11 +206,9 @@ def _float_below(units: Amount, scale: int) -> float:
 
 
 def remaining(budget: Loss, totals: Totals) -> Remaining:
-    """Return what is left of a budget: each number is the largest single spend that ``admit`` would grant.
-
-    The largest ε is the larger of what is left of the plain sums and what the ρ that is left pays for, ε²/2 ≤ ρ:
-    √(2ρ), rounded down to whole units.
-    """
+    """Return what is left of a budget: each number is the largest single spend that ``admit`` would grant. The largest
+    ε is the larger of what is left of the plain sums and what the ρ that is left pays for, ε²/2 ≤ ρ: √(2ρ), rounded
+    down to whole units."""
     if budget.exact:
         return Remaining(None, 0.0, None)
     filters = [caps_of(budget)]

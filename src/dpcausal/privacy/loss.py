@@ -41,14 +41,10 @@ Amount: TypeAlias = int | float | Fraction | Decimal
 
 
 def exact_amount(value: Amount, name: str, *, below_one: bool = False, zero: bool = False) -> Fraction:
-    """Return ``value`` as an exact fraction, a float read as its shortest decimal.
-
-    A float of more than 12 digits that is the nearest to a fraction with a denominator of at most 10^6 means that
-    fraction: so ``1 / 13`` is a thirteenth, and thirteen of them are the whole.
-
-    Refused: a bool, text, NaN, an infinity, a number beyond a float's range (so that ``.epsilon`` is never 0 or
-    infinite), below 0, 0 unless ``zero``, and, with ``below_one``, 1 or more.
-    """
+    """Return ``value`` as an exact fraction, a float read as its shortest decimal. A float of more than 12 digits that
+    is the nearest to a fraction with a denominator of at most 10^6 means that fraction: so ``1 / 13`` is a thirteenth,
+    and thirteen of them are the whole. Refused: a bool, text, NaN, an infinity, a number beyond a float's range (so
+    that ``.epsilon`` is never 0 or infinite), below 0, 0 unless ``zero``, and, with ``below_one``, 1 or more."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(
         value, (int, float, Fraction, Decimal, np.integer, np.floating)
     ):
@@ -224,11 +220,9 @@ class NoPrivacy:
 
     @property
     def amounts(self) -> dict[str, Fraction]:
-        """None."""
         return {}
 
     def part(self, share: Fraction) -> NoPrivacy:
-        """Return itself: what is not counted has no shares."""
         return self
 
     def __repr__(self) -> str:
@@ -326,9 +320,7 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
 @lru_cache(maxsize=4096)
 def largest_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
     """Return the largest ρ, in units of 1e-9 rounded down, such that ρ-zCDP implies (ε, δ)-DP; 0 if there is none.
-
-    Source: the inverse of ``zcdp_epsilon``, by bisection over integers; the value returned was itself checked.
-    """
+    Source: the inverse of ``zcdp_epsilon``, by bisection over integers; the value returned was itself checked."""
     near = min(float(delta), math.nextafter(1.0, 0.0))
     if near == 0:
         return Fraction(0)

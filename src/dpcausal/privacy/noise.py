@@ -101,10 +101,8 @@ def generator_from_seed(seed: int) -> PublicGenerator:
 @contextmanager
 def own_streams(seed: int) -> Iterator[None]:
     """Give the process-wide streams of numpy and Python a public seed of their own inside, and put them back after.
-
     Code of other libraries may draw from them; what one block draws must not decide where the next one's random stream
-    begins. For one thread at a time.
-    """
+    begins. For one thread at a time."""
     import random
 
     from numpy.random import mtrand
@@ -248,10 +246,8 @@ def _simulated_discrete_gaussian(simulation: PublicGenerator, scale: float, shap
 
 
 def noisy_argmax(scores: npt.NDArray[Any], scale: float, *, sensitivity: float | int, epsilon: float) -> int:
-    """Return the index of the largest score after adding exponential noise of mean 2 · sensitivity / ε to each.
-
-    The sensitivity is in l∞.
-    """
+    """Return the index of the largest score after adding exponential noise of mean 2 · sensitivity / ε to each. The
+    sensitivity is in l∞."""
     _fence_cost(scale, 2 * sensitivity, pure=epsilon)
     integral = getattr(scores, "dtype", None) == np.int64
     _fence_integers(scores) if integral else _fence_reals(scores)
@@ -274,12 +270,10 @@ MOST_SIDES = 8
 
 
 def add_cube(values: Integers, scale: float, *, sensitivity: int, epsilon: float) -> Integers:
-    """Return 1 to 8 integers plus K-norm noise of the cube, P(z) ∝ exp(−max|z_i| / scale).
-
-    The same parameters as ``add_geometric``, the sensitivity in l∞.  Of candidates z, d exact geometric draws at
-    d·scale, one is kept if a further such draw is at least d·max|z_i| − Σ|z_i|, which has a chance
-    ∝ exp(−max|z_i|/scale + Σ|z_i|/(d·scale)): claim ``cube``.
-    """
+    """Return 1 to 8 integers plus K-norm noise of the cube, P(z) ∝ exp(−max|z_i| / scale). The same parameters as
+    ``add_geometric``, the sensitivity in l∞.  Of candidates z, d exact geometric draws at d·scale, one is kept if a
+    further such draw is at least d·max|z_i| − Σ|z_i|, which has a chance ∝ exp(−max|z_i|/scale + Σ|z_i|/(d·scale)):
+    claim ``cube``."""
     _fence_cost(scale, sensitivity, pure=epsilon)
     _fence_integers(values)
     if values.ndim != 1 or not 1 <= values.size <= MOST_SIDES:

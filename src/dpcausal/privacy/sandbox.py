@@ -159,10 +159,8 @@ def _remove_hooks() -> None:
 
 
 def isolated(action: Callable[[], Result]) -> Result:
-    """Return ``action()``: what it warns of, prints, logs, or fails at without raising is suppressed.
-
-    What it raises is raised, but for a handler of a signal: what that raised, bare of where it interrupted.
-    """
+    """Return ``action()``: what it warns of, prints, logs, or fails at without raising is suppressed. What it raises is
+    raised, but for a handler of a signal: what that raised, bare of where it interrupted."""
     # In the main thread, the only one that signals reach, what their handlers raise is noted, and raised also where the
     # code that it broke into held it back.
     is_outermost = not _here.regions and threading.current_thread() is threading.main_thread()
@@ -202,11 +200,9 @@ def isolated(action: Callable[[], Result]) -> Result:
 
 
 def isolated_or_default(action: Callable[[], Result], otherwise: Result) -> Result:
-    """Return ``action()``, with output suppressed, or ``otherwise`` where it fails, whatever it raises.
-
-    A KeyboardInterrupt or SystemExit, a GeneratorExit, a MemoryError may come from a record as any other may; only
-    what a handler of a real signal raised goes on.
-    """
+    """Return ``action()``, with output suppressed, or ``otherwise`` where it fails, whatever it raises. A
+    KeyboardInterrupt or SystemExit, a GeneratorExit, a MemoryError may come from a record as any other may; only what a
+    handler of a real signal raised goes on."""
 
     def tried() -> Result:
         try:

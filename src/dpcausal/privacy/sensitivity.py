@@ -48,10 +48,8 @@ class Unit(Enum):
 
 @dataclass(frozen=True)
 class PrivacyUnit:
-    """Whom a ledger protects, in all of its spends: a unit, and the column that names it, where one does.
-
-    Source: claim ``one-unit``.
-    """
+    """Whom a ledger protects, in all of its spends: a unit, and the column that names it, where one does. Source: claim
+    ``one-unit``."""
 
     unit: Unit = Unit.ROW
     column: str = ""
@@ -112,9 +110,7 @@ Answer = float | int | npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
 class Norm(Enum):
     """How a bound is to be read: the norm in which it holds (for a single number the first four agree), or a condition.
-
-    ``TESTED`` is no norm but what propose-test-release uses; ``conditional`` says it as a formula.
-    """
+    ``TESTED`` is no norm but what propose-test-release uses; ``conditional`` says it as a formula."""
 
     ABSOLUTE = "absolute"
     L1 = "l1"
@@ -125,12 +121,10 @@ class Norm(Enum):
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """A proved bound on the change of a statistic between neighbours.
-
-    ``bound`` lies between 1e-300 and 1e300, an int for an integer statistic; ``proof`` is a claim's name, a heading of
-    a proof page that ``dpcausal explain`` prints; ``symmetric`` says that the statistic is the same in whatever order
-    the records stand, so that a record may change its place.
-    """
+    """A proved bound on the change of a statistic between neighbours. ``bound`` lies between 1e-300 and 1e300, an int
+    for an integer statistic; ``proof`` is a claim's name, a heading of a proof page that ``dpcausal explain`` prints;
+    ``symmetric`` says that the statistic is the same in whatever order the records stand, so that a record may change
+    its place."""
 
     bound: float | int | Fraction
     norm: Norm
@@ -140,10 +134,8 @@ class Sensitivity:
     symmetric: bool = False
 
     def covers(self, unit: Unit) -> bool:
-        """Return whether it bounds what one unit moves: where persons have one record each, that of a record does.
-
-        A person whose id may change takes another place among them: then it must be symmetric, or proved for that.
-        """
+        """Return whether it bounds what one unit moves: where persons have one record each, that of a record does. A
+        person whose id may change takes another place among them: then it must be symmetric, or proved for that."""
         as_record = unit is Unit.LISTED_PERSON or (unit is Unit.PERSON and self.symmetric)
         return self.unit is unit or (self.unit is Unit.ROW and as_record)
 
@@ -172,12 +164,10 @@ class Sensitivity:
 
 
 class Query:
-    """A statistic's exact answer, hidden, with its sensitivity and a public name for the step.
-
-    Only ``dpcausal.mechanisms`` opens the answer.  It does not show in ``repr``, ``str``, ``vars`` or ``==``, and a
-    query refuses to be pickled or copied.  It must be finite, int64 or float64: a statistic is total, so a value that
-    is not is a defect of the caller and raises ``FenceError`` without showing it.
-    """
+    """A statistic's exact answer, hidden, with its sensitivity and a public name for the step. Only
+    ``dpcausal.mechanisms`` opens the answer.  It does not show in ``repr``, ``str``, ``vars`` or ``==``, and a query
+    refuses to be pickled or copied.  It must be finite, int64 or float64: a statistic is total, so a value that is not
+    is a defect of the caller and raises ``FenceError`` without showing it."""
 
     __slots__ = ("_answer", "integral", "label", "sensitivity", "shape")
 

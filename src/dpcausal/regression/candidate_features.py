@@ -50,9 +50,7 @@ FLAT = 1e-6
 @dataclass(frozen=True, eq=False, repr=False)
 class Columns:
     """A block's given columns: numbers standardised, their normal scores, what curves are in, and codes of levels.
-
-    ``few`` has codes of the numbers that take few values: a yes or no that was declared as a number, a score.
-    """
+    ``few`` has codes of the numbers that take few values: a yes or no that was declared as a number, a score."""
 
     z: Reals
     scores: Reals
@@ -248,10 +246,8 @@ def _turned_coordinate(z: Reals, pair: Pair, turn: float) -> Reals:
 
 
 def _best_product_of_cuts(z: Reals, R: Reals) -> Reals:
-    """Return the product of the sides of two columns' cuts that goes best with the responses.
-
-    The best of all cuts at eighths, then each of the two is moved to where it is best beside the other.
-    """
+    """Return the product of the sides of two columns' cuts that goes best with the responses. The best of all cuts at
+    eighths, then each of the two is moved to where it is best beside the other."""
     sides = np.hstack([np.where(column[:, None] > np.quantile(column, EIGHTHS), 1.0, -1.0) for column in z.T])
     gains = sum(((sides * column[:, None]).T @ sides) ** 2 for column in R.T)
     columns = np.repeat(np.arange(z.shape[1]), EIGHTHS.size)

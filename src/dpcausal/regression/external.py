@@ -30,9 +30,7 @@ def uses_external_code(regression: object, model_x: object = None) -> bool:
 
 def external_code(action: Callable[[], Result], seed: int) -> Result:
     """Return ``action()``, which runs external code with output suppressed, in this thread, with its own public seed.
-
-    What it raises is raised: it is for the caller to contain.
-    """
+    What it raises is raised: it is for the caller to contain."""
 
     def visit() -> Result:
         from joblib import parallel_config
@@ -81,10 +79,8 @@ def quiet_copy(estimator: Any) -> Any:
 
 
 def with_seed(estimator: Any, generator: PublicGenerator) -> Any:
-    """Return an unfitted copy whose random seed is this block's own.
-
-    A shared stream would carry rows to the next block.
-    """
+    """Return an unfitted copy whose random seed is this block's own. A shared stream would carry rows to the next
+    block."""
     from sklearn.base import clone
 
     model = clone(estimator)
@@ -109,10 +105,8 @@ def _estimator_parts(estimator: Any) -> list[Any]:
 
 @contextmanager
 def _unchanged_settings() -> Iterator[None]:
-    """Undo what external code sets for the whole process without restoring it.
-
-    Filters of warnings, the level of logs.
-    """
+    """Undo what external code sets for the whole process without restoring it. Filters of warnings, the level of
+    logs."""
     filters = warnings.filters
     before, level = list(filters), logging.root.manager.disable
     try:

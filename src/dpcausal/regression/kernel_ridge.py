@@ -117,11 +117,9 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Predictor(ProcessLocal):
-    """A fitted regression; predictions lie in the public range [lower, upper], one that is not finite counts as 0.
-
-    The last bits of a prediction may depend on the other values of the same call, as those of a matrix product do:
-    where values are protected one by one, tabulate at public places and interpolate.
-    """
+    """A fitted regression; predictions lie in the public range [lower, upper], one that is not finite counts as 0. The
+    last bits of a prediction may depend on the other values of the same call, as those of a matrix product do: where
+    values are protected one by one, tabulate at public places and interpolate."""
 
     confined = "a fitted regression holds data and does not leave the process"
     features: FourierFeatures | None
@@ -162,11 +160,9 @@ def fit(
     x: Reals, y: Reals, *, penalty: float, width: float, clip: tuple[float, float],
     features: FourierFeatures | None = None, generator: PublicGenerator | None = None,
 ) -> Predictor:  # fmt: skip
-    """Regress y on x; ``clip`` is the public range of y, ``generator`` draws features above ``EXACT_ROWS`` rows.
-
-    Given ``features`` serve whatever n is, and bring their own width.  *Cost*: one n × n factorisation, or
-    O(n log n + G D²) for G places of the features' grid, a few thousand unless the column spans very many widths.
-    """
+    """Regress y on x; ``clip`` is the public range of y, ``generator`` draws features above ``EXACT_ROWS`` rows. Given
+    ``features`` serve whatever n is, and bring their own width.  *Cost*: one n × n factorisation, or O(n log n + G D²)
+    for G places of the features' grid, a few thousand unless the column spans very many widths."""
     n = _checked_rows(x, y)
     alpha = _checked_alpha(penalty, width, n)
     lower, upper = clip
@@ -186,10 +182,8 @@ def fit(
 def leave_one_out(
     x: Reals, y: Reals, *, penalty: float, width: float, generator: PublicGenerator | None = None
 ) -> Reals:
-    """Return r_i = (y_i − f(x_i))/(1 − h_i), the residual of each row from the fit to all others, h its leverage.
-
-    Each row is then both a training and a test row, and never both at once.  A residual that is not finite is 0.
-    """
+    """Return r_i = (y_i − f(x_i))/(1 − h_i), the residual of each row from the fit to all others, h its leverage. Each
+    row is then both a training and a test row, and never both at once.  A residual that is not finite is 0."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
     n = _checked_rows(x, y)
@@ -218,9 +212,7 @@ def leave_one_out(
 
 def tune(x: Reals, y: Reals, *, widths: Sequence[float] = WIDTHS, alphas: Sequence[float] = ALPHAS) -> Setting:
     """Return the width and λ with the least mean squared leave-one-out residual in ``TUNING_ROWS`` rows, evenly spaced.
-
-    The first setting wins a tie; one whose error is not finite wins only if all errors are.
-    """
+    The first setting wins a tie; one whose error is not finite wins only if all errors are."""
     from scipy.linalg import LinAlgError, eigh
 
     n = _checked_rows(x, y)

@@ -122,11 +122,9 @@ class Learnt:
 
 
 def max_likelihood_kernel(columns: Columns, slopes: list[Learnt], together: Reals) -> list[Learnt]:
-    """Return the sides with further terms: without cuts, with cuts of one column, or with those of lines first.
-
-    What has the largest evidence, less the logarithm of the number of places for each look for cuts: a cut that is
-    found for what curves or products are agrees with the noise of both sides.
-    """
+    """Return the sides with further terms: without cuts, with cuts of one column, or with those of lines first. What
+    has the largest evidence, less the logarithm of the number of places for each look for cuts: a cut that is found for
+    what curves or products are agrees with the noise of both sides."""
     more, cuts = more_terms(columns, together), cut_terms(columns, together)
     all_scores = [one.scores([*more, *cuts]) for one in slopes]
     sides = {
@@ -168,10 +166,8 @@ def _joint_features(terms: Sequence[Reals], weights: Reals, n: int) -> Reals:
 
 
 def _term_weights(terms: Sequence[Reals], U: Reals, weights: Reals, rounds: int) -> tuple[Reals, float]:
-    """Return the terms' weights and the variance of the noise, of all responses together, after so many updates.
-
-    w_t ← |m_t|² / γ_t with m_t the mean of the term's coefficients and γ_t its effective degrees of freedom.
-    """
+    """Return the terms' weights and the variance of the noise, of all responses together, after so many updates. w_t ←
+    |m_t|² / γ_t with m_t the mean of the term's coefficients and γ_t its effective degrees of freedom."""
     n, q = U.shape
     sizes = np.array([term.shape[1] for term in terms], dtype=np.int64)
     alive, weights, noise = sizes > 0, weights.copy(), 0.5

@@ -49,11 +49,9 @@ def others_bound(penalty: float) -> float:
 
 
 def rounding_error(rows: int, penalty: float) -> float:
-    """Return how far a computed residual is from the exact one, whatever the data: claim ``residual-rounding``.
-
-    With p ≤ 512 features, u = 2⁻⁵³, g = (8200 + n/8192) u the error of sums, s = p (3p + 2) u that of the solution:
-    1.01 [(g (1 + B) + s (1 + μ) B)/μ + (p + 3) u (1 + B)].
-    """
+    """Return how far a computed residual is from the exact one, whatever the data: claim ``residual-rounding``. With p
+    ≤ 512 features, u = 2⁻⁵³, g = (8200 + n/8192) u the error of sums, s = p (3p + 2) u that of the solution: 1.01 [(g
+    (1 + B) + s (1 + μ) B)/μ + (p + 3) u (1 + B)]."""
     mu, B = _checked_penalty(penalty) / 2, norm_bound(penalty)
     sums = (8200 + rows / CHUNK_ROWS) * _UNIT
     solution = MOST_FEATURES * (3 * MOST_FEATURES + 2) * _UNIT

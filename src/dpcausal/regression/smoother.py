@@ -68,10 +68,8 @@ class Given:
 @dataclass(frozen=True, eq=False, repr=False)
 class Smoothed:
     """Residuals, shape (n, q), 0 in columns that the given ones determine, and how unequal their leverages are.
-
-    ``spread`` is ρ = n tr((I − H)⁴) / tr((I − H)²)², at least 1: the variance of Σ r_x r_y over independent noise,
-    over what permuting one of them shows.
-    """
+    ``spread`` is ρ = n tr((I − H)⁴) / tr((I − H)²)², at least 1: the variance of Σ r_x r_y over independent noise, over
+    what permuting one of them shows."""
 
     residuals: Reals
     spread: float
@@ -128,11 +126,9 @@ def _unexplained_share(U: Reals, projected: Reals, values: Reals) -> float:
 
 
 def _kernel_width(z: Reals, levels: Integers, U: Reals, generator: PublicGenerator) -> float:
-    """Return the usual width, a third or a ninth of it: the widest that leaves nearly as little unexplained.
-
-    *Clearly*: by ``CLEARLY`` of the variance, for the ninth by 40/n more, in up to ``TRIAL_ROWS`` rows.  A kernel that
-    is too narrow costs power; one that is too wide leaves a bias that x and y may share.
-    """
+    """Return the usual width, a third or a ninth of it: the widest that leaves nearly as little unexplained. *Clearly*:
+    by ``CLEARLY`` of the variance, for the ninth by 40/n more, in up to ``TRIAL_ROWS`` rows.  A kernel that is too
+    narrow costs power; one that is too wide leaves a bias that x and y may share."""
     rows = np.linspace(0, len(z) - 1, min(len(z), TRIAL_ROWS)).astype(np.int64)
     best, least = WIDTH, math.inf
     for trial, gain in ((WIDTH, 0.0), (WIDTH / 3, CLEARLY), (WIDTH / 9, CLEARLY + 40 / rows.size)):

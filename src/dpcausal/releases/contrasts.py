@@ -23,11 +23,9 @@ Columns = tuple[int, ...]
 @storable("NoisyContrasts")
 @dataclass(frozen=True, eq=False)
 class NoisyContrasts(Release):
-    """Noisy contrasts by set of column numbers, and the standard deviation of each set's noise; ``sizes``: levels.
-
-    Of ``()`` it has the noisy number of rows with no missing value in the columns, in [1, n], or nothing where a
-    missing value counts as another.
-    """
+    """Noisy contrasts by set of column numbers, and the standard deviation of each set's noise; ``sizes``: levels. Of
+    ``()`` it has the noisy number of rows with no missing value in the columns, in [1, n], or nothing where a missing
+    value counts as another."""
 
     kind: ClassVar[str] = "contrasts"
 

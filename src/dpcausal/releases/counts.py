@@ -68,10 +68,8 @@ class NoisyTable(Release):
         return values.transpose(order).reshape(self.sizes[x], self.sizes[y], -1)
 
     def effect(self, *, treatment: str, outcome: str, adjust: Sequence[str] = (), **options: Any) -> Any:
-        """Return the effect of one column on another of two levels, others adjusted for: free, however often.
-
-        As ``NoisyCells.effect``; levels go by their codes, 0 first.
-        """
+        """Return the effect of one column on another of two levels, others adjusted for: free, however often. As
+        ``NoisyCells.effect``; levels go by their codes, 0 first."""
         return estimate_release(self, treatment=treatment, outcome=outcome, adjust=adjust, **options)
 
     def with_extra_noise(self, generator: PublicGenerator) -> Self:

@@ -49,10 +49,8 @@ class Residual(NamedTuple):
 
 
 class _Left(NamedTuple):
-    """What is left of a column given others: slopes, slopes times the noise among these, and their places.
-
-    In units of what is left: the inverse root of its covariance, its noise, and the covariance itself.
-    """
+    """What is left of a column given others: slopes, slopes times the noise among these, and their places. In units of
+    what is left: the inverse root of its covariance, its noise, and the covariance itself."""
 
     slopes: Reals
     among: Reals
@@ -66,11 +64,9 @@ class _Left(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class NoisyWhitened(Release):
     """A noisy matrix Σ v vᵀ of rows v = w·(F_1(r_1), …, F_d(r_d), 1), each with a weight w that shortens it.
-
     ``places``: of each column, which kept level a declared one counts as; ``shares``: of its kept levels, by which F_i
     is made; ``deviation``: of the noise of an entry off the diagonal, on the diagonal √2 times that; ``cuts``: where
-    numbers were cut, of columns whose cuts were learnt from the data; ``cut``: columns of numbers that were cut.
-    """
+    numbers were cut, of columns whose cuts were learnt from the data; ``cut``: columns of numbers that were cut."""
 
     kind: ClassVar[str] = "whitened"
     steepest, doubt = 2.0, 1.0  # power of its searches' shares at little noise; what determined columns take off
@@ -314,10 +310,8 @@ class NoisyWhitened(Release):
         return weights, spread
 
     def pair(self, x: int, z: int) -> Reals:
-        """Return the noisy joint distribution of the retained levels of two columns.
-
-        No share below a tenth of a row.
-        """
+        """Return the noisy joint distribution of the retained levels of two columns. No share below a tenth of a
+        row."""
         (px, Fx), (pz, Fz) = self._features[x], self._features[z]
         mx, mz = self._means[self.block(x)], self._means[self.block(z)]
         core = 1 + (Fx @ mx)[:, None] + (Fz @ mz)[None, :] + Fx @ self._second[self.block(x), self.block(z)] @ Fz.T

@@ -20,13 +20,10 @@ Reals = npt.NDArray[np.float64]
 @storable("NoisyMoments")
 @dataclass(frozen=True, eq=False)
 class NoisyMoments(Release):
-    """A noisy covariance of columns measured as (x − middle) / width.
-
-    ``variance`` is that of an off-diagonal entry's noise; a diagonal one's is twice that.  ``count`` is the noisy
-    number of rows with no missing value, at most n; ``None`` for n where a missing value counts as another.
-    ``squared``: the squared length that rows were shortened to, which tests and scores undo as if rows were normal;
-    ``None`` for rows that were not.
-    """
+    """A noisy covariance of columns measured as (x − middle) / width. ``variance`` is that of an off-diagonal entry's
+    noise; a diagonal one's is twice that.  ``count`` is the noisy number of rows with no missing value, at most n;
+    ``None`` for n where a missing value counts as another. ``squared``: the squared length that rows were shortened to,
+    which tests and scores undo as if rows were normal; ``None`` for rows that were not."""
 
     kind: ClassVar[str] = "moments"
 
@@ -61,13 +58,10 @@ class NoisyMoments(Release):
         )
 
     def partial_correlation(self, x: int, y: int, given: tuple[int, ...]) -> tuple[float, float] | None:
-        """Return the noisy partial correlation and its variance under independence; ``None`` if it is not defined.
-
-        var = max(1/(m − |S| − 3), sampling of shortened normal rows) + s² (|P_x|² |P_y|² + (P_x · P_y)²) / (P_xx P_yy)
-
+        """Return the noisy partial correlation and its variance under independence; ``None`` if it is not defined. var
+        = max(1/(m − |S| − 3), sampling of shortened normal rows) + s² (|P_x|² |P_y|² + (P_x · P_y)²) / (P_xx P_yy)
         where P is the inverse of the noisy covariance of x, y and S, P_x its row, s² the noise variance, m the count;
-        the last term is for rows that were not shortened, else it is that of ``whole``.
-        """
+        the last term is for rows that were not shortened, else it is that of ``whole``."""
         members = [x, y, *given]
         inside = np.ix_(members, members)
         matrix = self.whole.covariance[inside]

@@ -18,10 +18,8 @@ LEAST_OWN = 0.1
 
 
 class _Beyond(NamedTuple):
-    """What two columns z and w explain together beyond what each explains.
-
-    Ψ = Lᵀ (F_z ⊗ F_w − slopesᵀ (1, F_z, F_w)).
-    """
+    """What two columns z and w explain together beyond what each explains. Ψ = Lᵀ (F_z ⊗ F_w − slopesᵀ (1, F_z,
+    F_w))."""
 
     slopes: Reals
     scale: Reals
@@ -30,11 +28,9 @@ class _Beyond(NamedTuple):
 @storable("NoisyTriples")
 @dataclass(frozen=True, eq=False)
 class NoisyTriples(NoisyWhitened):
-    """Whitened pairs, and of some triples the noisy sums of g F_a ⊗ F_b ⊗ F_c, and of g times a constant.
-
-    ``triples``: three columns each, in their order; ``thirds``: the sums, one triple after another, that of the
-    constant last; ``thirds_deviation``: of their noise.
-    """
+    """Whitened pairs, and of some triples the noisy sums of g F_a ⊗ F_b ⊗ F_c, and of g times a constant. ``triples``:
+    three columns each, in their order; ``thirds``: the sums, one triple after another, that of the constant last;
+    ``thirds_deviation``: of their noise."""
 
     kind: ClassVar[str] = "triples"
     steepest, doubt = 1.2, 0.6
@@ -108,11 +104,9 @@ class NoisyTriples(NoisyWhitened):
         return turn
 
     def _link(self, x: int, y: int, given: Columns) -> tuple[Reals, Reals, Reals]:
-        """Return it given two columns, with what they explain together removed too: H − B_x B_yᵀ, B = E[x Ψ'].
-
-        To first order its noise is that of H, and s₃² (B_x M B_xᵀ ⊗ N_y + N_x ⊗ B_y M B_yᵀ) + s₃⁴ tr M² N_x ⊗ N_y, M =
-        LᵀL: Ψ is taken as if it were known.
-        """
+        """Return it given two columns, with what they explain together removed too: H − B_x B_yᵀ, B = E[x Ψ']. To first
+        order its noise is that of H, and s₃² (B_x M B_xᵀ ⊗ N_y + N_x ⊗ B_y M B_yᵀ) + s₃⁴ tr M² N_x ⊗ N_y, M = LᵀL: Ψ is
+        taken as if it were known."""
         h, sampling, noise = super()._link(x, y, given)
         turned, turned_y = (self._turn(end, *given) if len(given) == 2 else None for end in (x, y))
         if turned is None or turned_y is None:

@@ -73,23 +73,19 @@ def _complete_square(sizes: tuple[int, ...], order: int) -> float:
 
 
 def complete_square(sizes: Iterable[int], order: int) -> float:
-    """Return the largest squared l2 change of all contrasts of 1 to ``order`` columns together.
-
-    Δ₂² = max_H Σ_{1 ≤ |S| ≤ order} 2 [Π_{i∈S} (1 − 1/k_i) − Π_{i∈S} ((1 − H_i) − 1/k_i)], H_i = 1 for the columns that
-    the replaced record changes.  Infinite where there are too many different numbers of levels to go through: a batch
-    then has the sum of its sets' bounds.
-    """
+    """Return the largest squared l2 change of all contrasts of 1 to ``order`` columns together. Δ₂² = max_H Σ_{1 ≤ |S|
+    ≤ order} 2 [Π_{i∈S} (1 − 1/k_i) − Π_{i∈S} ((1 − H_i) − 1/k_i)], H_i = 1 for the columns that the replaced record
+    changes.  Infinite where there are too many different numbers of levels to go through: a batch then has the sum of
+    its sets' bounds."""
     return _complete_square(tuple(sorted(size for size in sizes if size > 1)), order)
 
 
 def contrasts_sensitivity(
     sizes: Sequence[int], batch: Sequence[Sequence[int]], n: int, counted: bool = False
 ) -> Sensitivity:
-    """Return the l2 sensitivity of the contrasts of a batch of different column sets, released together.
-
-    The smaller of the sum over the batch and of the complete set; with the number of kept records beside them
-    (``counted``) at least 1 + Σ Π (1 − 1/k_i).
-    """
+    """Return the l2 sensitivity of the contrasts of a batch of different column sets, released together. The smaller of
+    the sum over the batch and of the complete set; with the number of kept records beside them (``counted``) at least 1
+    + Σ Π (1 − 1/k_i)."""
     order = max(len(members) for members in batch)
     listed = sum(contrast_square([sizes[i] for i in members]) for members in batch)
     square = min(listed, complete_square(sizes, order))

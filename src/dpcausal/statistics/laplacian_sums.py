@@ -33,10 +33,8 @@ FLUSH = Decimal(2) ** -800
 
 
 def kernel_sums(x: Codes, y: Codes, x_rate: Fraction, y_rate: Fraction) -> list[Fraction]:
-    """Return [Σ_ij K_ij L_ij, Σ_i K_i· L_i·, K_··, L_··] of up to 2³¹ records, with relative errors as proved.
-
-    K_ij = exp(−|x_i − x_j| · x_rate), L_ij = exp(−|y_i − y_j| · y_rate); a rate is grid step over width.
-    """
+    """Return [Σ_ij K_ij L_ij, Σ_i K_i· L_i·, K_··, L_··] of up to 2³¹ records, with relative errors as proved. K_ij =
+    exp(−|x_i − x_j| · x_rate), L_ij = exp(−|y_i − y_j| · y_rate); a rate is grid step over width."""
     by_x = np.sort((x << 32) | y)
     x_sorted = by_x >> 32
     keys = ((by_x & 0xFFFFFFFF) << 32) | np.arange(len(x), dtype=np.int64)

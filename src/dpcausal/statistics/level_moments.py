@@ -39,10 +39,8 @@ def merged_levels(counts: Reals, deviation: float) -> tuple[tuple[int, ...], Rea
 
 
 def features(shares: Reals) -> Reals:
-    """Return k − 1 functions of k levels, orthonormal and of mean 0 under these shares, shape (k, k − 1).
-
-    f_j is constant on the levels before j and 0 after it.
-    """
+    """Return k − 1 functions of k levels, orthonormal and of mean 0 under these shares, shape (k, k − 1). f_j is
+    constant on the levels before j and 0 after it."""
     k = len(shares)
     functions = np.zeros((k, k - 1))
     before = 0.0
@@ -122,10 +120,8 @@ def weight_sums(
     codes: Sequence[Codes], places: Sequence[Sequence[int]], shares: Sequence[Reals], squared: float,
     triples: Sequence[Triple], length: float, n: int,
 ) -> npt.NDArray[np.int64]:  # fmt: skip
-    """Return the sums of the rows' weights on the grid over each cell of each triple, and over all rows.
-
-    A weight is w², as in the second moments, or less: weight times products are no longer than ``length``.
-    """
+    """Return the sums of the rows' weights on the grid over each cell of each triple, and over all rows. A weight is
+    w², as in the second moments, or less: weight times products are no longer than ``length``."""
     merged = [np.asarray(place)[column] for place, column in zip(places, codes, strict=True)]
     squares = [np.square(features(p)).sum(axis=1)[column] for p, column in zip(shares, merged, strict=True)]
     own, products = np.ones(len(merged[0])), np.full(len(merged[0]), constant(third_entries(shares, triples)) ** 2)

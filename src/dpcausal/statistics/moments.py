@@ -29,9 +29,7 @@ def grid_bits(n: int, radius: float) -> int:
 
 def clip_rows(rows: Reals, radius: float, bits: int) -> Reals:
     """Return rows shortened to length ``radius``, each entry on the grid 2^(−bits) rounded towards 0, times 2^bits.
-
-    Each from its own row alone, bit for bit: single correctly rounded operations, one column after another.
-    """
+    Each from its own row alone, bit for bit: single correctly rounded operations, one column after another."""
     squared, grid = np.zeros(len(rows)), np.empty_like(rows, dtype=np.float64)
     for column, room in zip(rows.T, grid.T, strict=True):
         squared += np.multiply(column, column, out=room)
@@ -47,10 +45,8 @@ def second_moments(grid_rows: Reals) -> Reals:
 
 
 def gram(grid_rows: Reals) -> Reals:
-    """Return Σ_r x x' of rows on the grid, its diagonal and above: whole numbers, exact in any order.
-
-    Of few columns in pieces that BLAS shares among no threads, and without ``x.T @ x``, which takes twice as long.
-    """
+    """Return Σ_r x x' of rows on the grid, its diagonal and above: whole numbers, exact in any order. Of few columns in
+    pieces that BLAS shares among no threads, and without ``x.T @ x``, which takes twice as long."""
     rows, columns = grid_rows.shape
     if columns > FEW:
         product: Reals = grid_rows.T @ grid_rows
@@ -118,10 +114,8 @@ def _points(columns: int) -> Reals:
 @dataclass(frozen=True, eq=False)
 class UntruncatedMoments:
     """A covariance as of rows that were not shortened, and how errors of the given one are carried into it.
-
     ``vectors``: of both; ``turning``: the square of what an error between two of them is multiplied by, 0 for one;
-    ``stretching``: what λ gains by λ′; ``products``: E[w² u_i² u_j²] / E[w]² along the vectors; ``given``: λ′.
-    """
+    ``stretching``: what λ gains by λ′; ``products``: E[w² u_i² u_j²] / E[w]² along the vectors; ``given``: λ′."""
 
     covariance: Reals
     vectors: Reals

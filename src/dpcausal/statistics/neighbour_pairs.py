@@ -88,12 +88,9 @@ def pair_counts(n: int, k: int, ends: int = ENDS) -> tuple[int, int]:
 
 
 def null_variance(n: int, k: int, untied: float | None = None, ends: int = ENDS) -> float:
-    """Return a bound on Var K where x and y are independent inside windows: N + D/9; with Q, a bound on E Q, less.
-
-    V = min(N, Q) + min(D/9, (4k − 2) Q/4)
-
-    where N and D are of one cell of n rows: several cells, or fewer rows, have no more.  Claim neighbour-variance.
-    """
+    """Return a bound on Var K where x and y are independent inside windows: N + D/9; with Q, a bound on E Q, less. V =
+    min(N, Q) + min(D/9, (4k − 2) Q/4) where N and D are of one cell of n rows: several cells, or fewer rows, have no
+    more.  Claim neighbour-variance."""
     pairs, sharing = pair_counts(n, k, ends)
     if untied is None:
         return pairs + sharing / 9

@@ -53,10 +53,8 @@ def _tied_pairs(counts: npt.NDArray[np.int64]) -> int:
 
 
 def _inversion_count(permutation: npt.NDArray[np.int64]) -> int:
-    """Return the number of inversions of a permutation of 0, …, m−1 in O(m log m), without a loop over records.
-
-    From the highest bit down, numbers are split stably by the bit; a pair counts at the first bit where it differs.
-    """
+    """Return the number of inversions of a permutation of 0, …, m−1 in O(m log m), without a loop over records. From
+    the highest bit down, numbers are split stably by the bit; a pair counts at the first bit where it differs."""
     bits = max(1, (len(permutation) - 1).bit_length())
     # Padding with the numbers m, …, 2^bits − 1 in order adds no inversion and makes every block full.
     numbers = np.concatenate([permutation, np.arange(len(permutation), 2**bits)])
@@ -73,11 +71,9 @@ def _inversion_count(permutation: npt.NDArray[np.int64]) -> int:
 
 
 def conditional_kendall(x: Column, y: Column, strata: Column) -> float:
-    """Return T = (2/n) Σ_s K_s / n_s, in (−1, 1): Kendall's tau within strata of equal values of ``strata``.
-
-    Under independence T · 1.5 √n is about standard normal where there are no ties.  In place of Definition 6 of Wang,
-    Pang & Song (2020), for which no O(1/√n) bound holds.
-    """
+    """Return T = (2/n) Σ_s K_s / n_s, in (−1, 1): Kendall's tau within strata of equal values of ``strata``. Under
+    independence T · 1.5 √n is about standard normal where there are no ties.  In place of Definition 6 of Wang, Pang &
+    Song (2020), for which no O(1/√n) bound holds."""
     n = checked_length(x, y, strata)
     total = Fraction(0)
     for rows in strata_rows(strata):

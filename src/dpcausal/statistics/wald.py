@@ -60,10 +60,8 @@ def usable_strata(counts: Reals, variance: float) -> npt.NDArray[np.bool_]:
 
 def wald_test(counts: Reals, variance: float) -> Wald | None:
     """Return the statistic for counts, shape (k_x, k_y, strata), whose cells have independent noise of a variance v.
-
     Σ_s R_s' V_s⁻¹ R_s,  R = N − n p_x p_yᵀ without the last levels, V = n (D_x ⊗ D_y) + v (L_x L_xᵀ ⊗ L_y L_yᵀ) + I,  D
-    = diag(p) − p pᵀ,  L = I − p 1ᵀ;  ``None`` if no stratum is usable.
-    """
+    = diag(p) − p pᵀ,  L = I − p 1ᵀ;  ``None`` if no stratum is usable."""
     residuals = wald_residuals(counts, variance)
     return None if residuals is None else Wald(float(residuals.terms().sum()), residuals.residual.size)
 
@@ -116,12 +114,9 @@ def quadratic_form(vectors: Reals, matrices: Reals) -> Reals:
 
 
 def wald_tests_correlated(counts: Reals, factors: Reals, variances: Reals) -> list[Wald | None]:
-    """Return the same for correlated noise, many tests of one shape along the first axis.
-
-    The noise has covariance F Fᵀ over all cells, the factor F being (k_x, k_y, strata, r).
-    V = blockdiag(n_s D_x ⊗ D_y) + A F Fᵀ Aᵀ + I,  A = blockdiag(L_x ⊗ L_y);  the variance, the mean one of a cell's
-    noise, is for the choice of strata only.
-    """
+    """Return the same for correlated noise, many tests of one shape along the first axis. The noise has covariance F Fᵀ
+    over all cells, the factor F being (k_x, k_y, strata, r). V = blockdiag(n_s D_x ⊗ D_y) + A F Fᵀ Aᵀ + I,  A =
+    blockdiag(L_x ⊗ L_y);  the variance, the mean one of a cell's noise, is for the choice of strata only."""
     tests: list[Wald | None] = [None] * len(counts)
     if min(counts.shape[1:3]) < 2:
         return tests

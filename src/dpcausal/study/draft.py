@@ -52,11 +52,9 @@ NO_NAME = re.compile(
 
 
 def names_of(data: str | PathLike[str], header: bool = False) -> list[str]:
-    """Return the names of a file's columns; of a text file, unless ``header``, only if they look like names.
-
-    A file without a header has the first record in their place: nothing of it is quoted.  The first column may be
-    nameless, as an index is.
-    """
+    """Return the names of a file's columns; of a text file, unless ``header``, only if they look like names. A file
+    without a header has the first record in their place: nothing of it is quoted.  The first column may be nameless, as
+    an index is."""
     from dpcausal.data.files.opening import file_source
 
     names = list(file_source(data).names)

@@ -129,10 +129,8 @@ class Budget(Price):
 
 
 class QuestionPart(Price):
-    """A question: its name, its task, what it may cost, and the task's arguments by their Python names.
-
-    ``assumed`` holds what a plan supposes of it, as ``dpcausal.plan`` takes it: ``assumed = {share = 0.02}``.
-    """
+    """A question: its name, its task, what it may cost, and the task's arguments by their Python names. ``assumed``
+    holds what a plan supposes of it, as ``dpcausal.plan`` takes it: ``assumed = {share = 0.02}``."""
 
     model_config = ConfigDict(extra="allow", hide_input_in_errors=True, frozen=True, use_attribute_docstrings=True)
 

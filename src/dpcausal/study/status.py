@@ -41,11 +41,9 @@ WIDTH = 88
 
 @dataclass(frozen=True)
 class QuestionStatus:
-    """One question: its state, cost, method, expected accuracy, and its result if it was saved.
-
-    ``key`` identifies exactly this call in the ledger; ``error`` is why it cannot be answered.  ``about`` and
-    ``conclusions`` are the question and its result as text.
-    """
+    """One question: its state, cost, method, expected accuracy, and its result if it was saved. ``key`` identifies
+    exactly this call in the ledger; ``error`` is why it cannot be answered.  ``about`` and ``conclusions`` are the
+    question and its result as text."""
 
     question: QuestionPart
     state: str
@@ -214,11 +212,9 @@ def status_of(
     question: QuestionPart, subject: Table | Panel, ledger: Ledger | None, origin: Origin | None, *,
     trial: Ledger | None = None, counted: Mapping[str, str] = MappingProxyType({}), refresh: bool = False,
 ) -> QuestionStatus:  # fmt: skip
-    """Return the state of a question by a ledger, which is not changed; nothing is spent and no row is read.
-
-    ``origin`` identifies the data, ``None`` if they are not there.  A ``trial`` ledger of the same budget counts the
-    cost, unless the same call is ``counted`` under another name; ``refresh`` ignores a cached result.
-    """
+    """Return the state of a question by a ledger, which is not changed; nothing is spent and no row is read. ``origin``
+    identifies the data, ``None`` if they are not there.  A ``trial`` ledger of the same budget counts the cost, unless
+    the same call is ``counted`` under another name; ``refresh`` ignores a cached result."""
     call = call_of(question, subject)
     if isinstance(call, DpCausalError):
         return QuestionStatus(question, CANNOT, call.message("toml"), error=call)

@@ -55,10 +55,8 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True)
 class ColumnCheck:
-    """What the schema does to one column, as shares of the rows, and in ``notes`` what to look at.
-
-    ``below``, ``above``: outside the bounds, ±inf included, counted as the bound; ``substituted``: missing or no level.
-    """
+    """What the schema does to one column, as shares of the rows, and in ``notes`` what to look at. ``below``,
+    ``above``: outside the bounds, ±inf included, counted as the bound; ``substituted``: missing or no level."""
 
     name: str
     declared: Column
@@ -74,10 +72,8 @@ class ColumnCheck:
 
 @dataclass(frozen=True, repr=False)
 class SchemaCheck:
-    """What a schema does to a frame, column by column.  NOT PRIVATE: see ``Schema.check``.
-
-    ``persons``: columns that look like ids and repeat, with the number of their distinct values.
-    """
+    """What a schema does to a frame, column by column.  NOT PRIVATE: see ``Schema.check``. ``persons``: columns that
+    look like ids and repeat, with the number of their distinct values."""
 
     rows: int
     columns: tuple[ColumnCheck, ...]

@@ -239,7 +239,7 @@ class FieldColumns(Collected):
         return fields
 
     def integers(self, name: str) -> None:
-        """Return ``None``: each field is text."""
+        """``None``: each field is text."""
 
     def distinct(self, name: str) -> Distinct | None:
         return distinct(self._table[name])

@@ -192,9 +192,7 @@ def check_text(path: str | os.PathLike[str], start: bytes) -> None:
 
 def likely_format(path: str) -> DataFile:
     """Return a file with the format that its name and its header suggest, for a person to confirm; no record is used.
-
-    With semicolons between the names, numbers have commas in most countries that write them so.
-    """
+    With semicolons between the names, numbers have commas in most countries that write them so."""
     start = first_bytes(path)
     check_text(path, start)
     encoding = next((name for mark, name in _MARKS.items() if start.startswith(mark)), "utf-8")

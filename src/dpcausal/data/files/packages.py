@@ -106,11 +106,9 @@ def _read(path: Path, **options: Any) -> Any:
 
 
 def columns_from_labels(path: Path) -> dict[str, dict[str, Any]]:
-    """Return the declarations that the value labels of a file imply: documentation, of which no record is read.
-
-    A scale is bounded by its least and largest labelled value, another column has the labels as levels.  Codes that the
-    file declares missing are left out, and so are columns with fewer than two labels.
-    """
+    """Return the declarations that the value labels of a file imply: documentation, of which no record is read. A scale
+    is bounded by its least and largest labelled value, another column has the labels as levels.  Codes that the file
+    declares missing are left out, and so are columns with fewer than two labels."""
     if path.suffix.lower() not in LABELLED:
         text = f"only files of Stata and SPSS ({', '.join(LABELLED)}) have value labels"
         raise ParameterError(text, argument="schema_from", rule="choice")

@@ -34,10 +34,8 @@ Reals = NDArray[np.float64]
 @dataclass(frozen=True, eq=False, repr=False)
 class Cells:
     """Where a panel's cells come from: public but for ``donor_rows``, which brings the outcomes of all donors in.
-
     ``target_rows`` has each target's outcomes as they are: infinity where several records of a cell are not all within
-    the bounds.  ``confirm`` raises a SchemaError if the frame no longer is what was declared.
-    """
+    the bounds.  ``confirm`` raises a SchemaError if the frame no longer is what was declared."""
 
     times: tuple[Label, ...]
     targets: tuple[Any, ...]
@@ -49,10 +47,8 @@ class Cells:
 
 
 def public_values(cells: Cells, outcome: str | None) -> dict[str, Any]:
-    """Return the targets' values as a ledger records them: what is a target's for good, whatever panel it is in.
-
-    Of a frame each value under outcome, unit and time; of arrays (``outcome`` None) each whole series.
-    """
+    """Return the targets' values as a ledger records them: what is a target's for good, whatever panel it is in. Of a
+    frame each value under outcome, unit and time; of arrays (``outcome`` None) each whole series."""
     if outcome is None:
         return {
             json_text(unit_name(name)): [float(one) + 0.0 if np.isfinite(one) else str(one) for one in row]
@@ -67,10 +63,8 @@ def public_values(cells: Cells, outcome: str | None) -> dict[str, Any]:
 
 
 def filled_rows(rows: Reals, bounds: Bounded, missing: str) -> Reals:
-    """Return rows within the bounds, a missing cell by the rule, each row by itself.
-
-    ``"carry"``: the value before it, else the first value of the row, else the midpoint; ``"midpoint"``.
-    """
+    """Return rows within the bounds, a missing cell by the rule, each row by itself. ``"carry"``: the value before it,
+    else the first value of the row, else the midpoint; ``"midpoint"``."""
     with np.errstate(all="ignore"):
         clean = np.clip(rows, bounds.lower, bounds.upper) + 0.0
     absent = np.isnan(clean)
@@ -116,11 +110,9 @@ def frame_cells(
     treated: Callable[[bool], Callable[[Any], bool]] = lambda as_text: lambda name: False,
     listed_times: Sequence[Any] | None = None, declare: Callable[[], None] = lambda: None, period: str | None = None,
 ) -> Cells:  # fmt: skip
-    """Return the cells of a long frame; reads the columns of units and times, and the targets' records.
-
-    ``treated``, given whether names are all texts, says of a name whether its unit is treated: then it is no donor.
-    ``declare`` is called before anything of a target but its name is looked at: what follows may show it.
-    """
+    """Return the cells of a long frame; reads the columns of units and times, and the targets' records. ``treated``,
+    given whether names are all texts, says of a name whether its unit is treated: then it is no donor. ``declare`` is
+    called before anything of a target but its name is looked at: what follows may show it."""
     declared = () if listed_times is None else declared_times(listed_times)
     source, origin = opened(frame)
     for name in (unit, time, outcome):

@@ -90,11 +90,9 @@ def _of_date(value: Any) -> str | None:
 
 
 def unit_name(value: Any) -> str | int | float | None:
-    """Return what a unit is called, as a text or a number; ``None`` for a null.  Total.
-
-    1, 1.0 and the decimal 1 are one unit, the text "1" is another; a boolean is called by its word.  Texts are reported
-    apart by their code points: two normal forms of one word are two units.
-    """
+    """Return what a unit is called, as a text or a number; ``None`` for a null.  Total. 1, 1.0 and the decimal 1 are
+    one unit, the text "1" is another; a boolean is called by its word.  Texts are reported apart by their code points:
+    two normal forms of one word are two units."""
     try:
         plain = scalar(value)
         name: Any = scalar(_unit_key(value if plain is None else plain))
@@ -131,9 +129,7 @@ _PLAIN = {str, int, float, bool, date}
 
 def _known_by(value: object) -> Hashable:
     """Return what values of one name share, to make a name once; ``None`` where Python's equality may not be trusted.
-
-    Two instants of one clock are equal to Python if they read the same, as in the hour that summer time repeats.
-    """
+    Two instants of one clock are equal to Python if they read the same, as in the hour that summer time repeats."""
     if type(value) in _PLAIN:
         return (type(value), value) if value == value else None  # each NaN would be a name of its own
     if isinstance(value, datetime):
@@ -144,10 +140,8 @@ def _known_by(value: object) -> Hashable:
 def coded_labels(
     chunks: Iterable[Sequence[object]], rows: int, name: Callable[[Any], Hashable | None]
 ) -> tuple[NDArray[np.int64], list[Hashable]]:
-    """Return the code of each value and the names in order of first appearance; nulls have the code −1.
-
-    The name of a record's code is the name of its own value, whatever other records hold.
-    """
+    """Return the code of each value and the names in order of first appearance; nulls have the code −1. The name of a
+    record's code is the name of its own value, whatever other records hold."""
     codes: dict[Hashable, int] = {}
     seen: dict[Hashable, int] = {}
     texts: dict[Any, int] = {}  # texts by themselves: nearly all units are, and one look-up is the dearest step
@@ -227,10 +221,8 @@ def declared_times(values: object) -> tuple[Label, ...]:
 
 
 def _period_numbers(texts: Sequence[str]) -> dict[str, tuple[int, ...]] | None:
-    """Return by which whole numbers texts are ordered; ``None`` if that is not plain from the texts.
-
-    Of ``1/2/2019`` the month is not known, of ``1.10`` the second number may be a fraction.
-    """
+    """Return by which whole numbers texts are ordered; ``None`` if that is not plain from the texts. Of ``1/2/2019``
+    the month is not known, of ``1.10`` the second number may be a fraction."""
     parts = {text: _DIGITS.split(text) for text in texts}
     if len({tuple(part[::2]) for part in parts.values()}) > 1:
         return None
@@ -278,11 +270,9 @@ def scale_of(label: object) -> Place | None:
 
 
 def levels_in_order(name: str, labels: Sequence[object]) -> tuple[tuple[int, ...], str]:
-    """Return the places of labels in order of time, and the scale; declared order and no scale where all are names.
-
-    A SchemaError where names or scales are mixed, two are one period, days and months may be swapped, or numbers in
-    names do not rise.
-    """
+    """Return the places of labels in order of time, and the scale; declared order and no scale where all are names. A
+    SchemaError where names or scales are mixed, two are one period, days and months may be swapped, or numbers in names
+    do not rise."""
     places = [scale_of(label) for label in labels]
     unplaced = [str(label).strip() for place, label in zip(places, labels, strict=True) if place is None]
     if any(map(_DAY_FIRST.fullmatch, unplaced)):

@@ -24,10 +24,8 @@ _NUMBER = re.compile(r"[+-]?\d{1,15}(\.\d{1,15})?")
 
 
 def checked_treated(treated: object, targets: Sequence[Any], unit: str = "unit") -> tuple[Any, ...] | str:
-    """Return the units that are treated, the targets among them: these alone where none are named, or a rule.
-
-    A rule calls them by the column's name or ``unit``, and is given back in one form: two ways to write it are one.
-    """
+    """Return the units that are treated, the targets among them: these alone where none are named, or a rule. A rule
+    calls them by the column's name or ``unit``, and is given back in one form: two ways to write it are one."""
     if isinstance(treated, str) and treated:
         rule = " and ".join(sorted({_as_text(part) for part in _rule_parts(treated, unit)}))
         if not all(map(_rule_as_function(rule), map(unit_name, targets))):

@@ -106,7 +106,6 @@ class Partition:
         return sums
 
     def assigned(self, frame: Any, assign: Assigning) -> Any:
-        """Return a partition's piece for each group, or a failure in all of them."""
         return self._result(frame, lambda source: assign(source.collect(self.names)), _Failed())
 
     def _result(self, frame: Any, action: Callable[[Source], Any], failed: Any) -> Any:

@@ -20,11 +20,9 @@ _turns = threading.RLock()
 
 
 def in_turn(action: Callable[[], Result]) -> Result:
-    """Return ``action()``, which asks a connection: one thread at a time, again where others use the connection.
-
-    A relation does not show its connection, so all share one lock; DuckDB refuses, or breaks off, what meets a query
-    that the curator runs on the same connection from another thread.
-    """
+    """Return ``action()``, which asks a connection: one thread at a time, again where others use the connection. A
+    relation does not show its connection, so all share one lock; DuckDB refuses, or breaks off, what meets a query that
+    the curator runs on the same connection from another thread."""
     end, tries = time.monotonic() + PATIENCE, 0
     while True:
         try:
@@ -54,10 +52,8 @@ _STEADY = {"PROJECTION", "FILTER", "UNION", "UNNEST", "RANGE", "STREAMING_LIMIT"
 
 
 def changes(relation: Any) -> bool:
-    """Whether its query, as it is written, may give other rows each time: it draws, samples, or asks the clock.
-
-    So may a view, a macro or a computed column that it names.
-    """
+    """Whether its query, as it is written, may give other rows each time: it draws, samples, or asks the clock. So may
+    a view, a macro or a computed column that it names."""
     definitions = f"(SELECT list([name, text]) FROM ({_DEFINED}) AS defined(name, text) WHERE text IS NOT NULL)"
     defined = dict(relation.limit(0).aggregate(f"any_value(1), {definitions}").fetchall()[0][1] or ())
     text, before = relation.sql_query().lower(), ""
@@ -93,7 +89,6 @@ def _steps(relation: Any) -> set[tuple[str, bool]]:
 
 
 def evaluate(relation: Any, names: Sequence[str]) -> None:
-    """Compute every value of some columns, whatever is known of them without: a hash needs each."""
     hashes = (FunctionExpression("bit_xor", FunctionExpression("hash", ColumnExpression(name))) for name in names)
     relation.aggregate(list(hashes)).fetchall()
 

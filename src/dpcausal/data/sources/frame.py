@@ -164,11 +164,9 @@ class FrameSource(Source):
 
 
 class FrameColumns(Collected):
-    """Collected columns of an eager frame; those named in ``wide`` hold integers written out as text.
-
-    ``plain`` keeps, over the batches of a frame, which hold numbers that numpy knows: to ask of a type takes longer
-    than to clean a batch.
-    """
+    """Collected columns of an eager frame; those named in ``wide`` hold integers written out as text. ``plain`` keeps,
+    over the batches of a frame, which hold numbers that numpy knows: to ask of a type takes longer than to clean a
+    batch."""
 
     def __init__(self, frame: nw.DataFrame[Any], wide: set[str], plain: dict[str, bool] | None = None) -> None:
         self._frame, self._wide, self._plain = frame, wide, {} if plain is None else plain
@@ -237,10 +235,8 @@ def distinct(native: Any) -> Distinct | None:
 
 
 def _listed(series: nw.Series[Any]) -> Sequence[object]:
-    """Return a series as Python objects, bytes that are no UTF-8 kept as lone surrogates, which match no level.
-
-    Arrow takes text from a Parquet file on trust, and would raise only when it meets the record.
-    """
+    """Return a series as Python objects, bytes that are no UTF-8 kept as lone surrogates, which match no level. Arrow
+    takes text from a Parquet file on trust, and would raise only when it meets the record."""
     if series.implementation is not nw.Implementation.PYARROW:
         return _salvaged(series)
     from pyarrow import large_binary, types

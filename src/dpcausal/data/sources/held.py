@@ -56,9 +56,7 @@ class HeldSource(Source):
 
 def held_table(table: Table, names: Sequence[str], in_memory: bool) -> Table:
     """Return the table with the rows of some columns in memory, or as it is where they stay with their engine.
-
-    ``in_memory``: the question needs all of them in memory.
-    """
+    ``in_memory``: the question needs all of them in memory."""
     spec, source = table.spec, table.spec.source
     many_rows = spec.unit is Unit.ROW and spec.n > records.HELD and not in_memory
     if source.afar or WorkerBlocks.of(spec) or many_rows:

@@ -37,10 +37,8 @@ from dpcausal.errors import ParameterError
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Origin:
-    """What data are known by: the stamp of files or a cluster's table, and for a ``DataFile`` its unusual format.
-
-    Of a frame in memory: its object, or each array by name, each a call that returns it while it lives.
-    """
+    """What data are known by: the stamp of files or a cluster's table, and for a ``DataFile`` its unusual format. Of a
+    frame in memory: its object, or each array by name, each a call that returns it while it lives."""
 
     stamp: Stamp | None = None
     form: str = ""

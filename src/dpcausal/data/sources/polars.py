@@ -23,12 +23,10 @@ def changes(frame: pl.LazyFrame) -> bool:
 
 
 def ordered(frame: pl.LazyFrame) -> bool:
-    """Whether its rows come in the order in which they are kept: its query does not put them in another."""
     return _MOVES.search(frame.explain(optimized=False)) is None
 
 
 def evaluate(frame: pl.LazyFrame, names: Sequence[str]) -> None:
-    """Compute every value of some columns, whatever is known of them without: a hash needs each."""
     schema = frame.collect_schema()
     frame.select(
         (pl.col(name).is_null() if schema[name] == pl.Object else pl.col(name).hash()).max().alias(f"c{place}")

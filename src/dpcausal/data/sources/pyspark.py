@@ -137,7 +137,6 @@ class SparkSource(Source):
         )
 
     def grouped(self, names: Sequence[str], assign: Assigning, gather: Gathering, groups: int) -> Sums:
-        """Return the sums of what is made of each group's pieces together, at one worker."""
         assigner, gatherer = Assigner(tuple(names), assign), Gatherer(gather)
 
         def collected() -> list[Any]:

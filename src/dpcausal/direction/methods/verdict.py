@@ -186,7 +186,6 @@ class Verdict(DirectionMethod):
         return tuple(filter(None, (chance_note, used, misleads, sure, LEVEL)))
 
     def plan(self, question: Pair, loss: PureDP | NoPrivacy) -> Self:
-        """Check the number and the size of the blocks, or choose them."""
         super().plan(question, loss)
         public.check_choice("model", self.model, MODELS)
         n, guess = question.n, question.expected / question.n if self.share is None else self.share
@@ -211,7 +210,6 @@ class Verdict(DirectionMethod):
         return question.read_blocks()
 
     def release(self, run: Run[Pair]) -> Released:
-        """Return the four noisy counts, what they show at which p-value, and the verdict."""
         question, size = run.question, self.rows_per_block or 1
         answers_of = partial(partial, _block_decisions, size, self.model)
         bits = block_answers(run.data, self.blocks or 1, 4, run.rng, answers_of, size).astype(np.bool_).tolist()

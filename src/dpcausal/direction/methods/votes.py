@@ -91,7 +91,6 @@ class MajorityVote(DirectionMethod):
     blocks: int | None = None
 
     def plan(self, question: Pair, loss: PureDP) -> Self:
-        """Check the number of blocks or choose it, and the size of a block that it leaves."""
         super().plan(question, loss)
         usual = default_blocks(question.expected, loss.epsilon / question.blocks_moved, question.score)
         blocks = usual if self.blocks is None else self.blocks

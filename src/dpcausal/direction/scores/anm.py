@@ -107,10 +107,8 @@ def fit_halves(
     x: Column, y: Column, train: npt.NDArray[np.int64], test: npt.NDArray[np.int64], range_x: Interval,
     range_y: Interval, generator: PublicGenerator,
 ) -> Residuals:  # fmt: skip
-    """Return the residuals of the test rows, each column regressed on the other on the training rows.
-
-    Kernel widths and ridge are tuned on the training rows, which are not protected.
-    """
+    """Return the residuals of the test rows, each column regressed on the other on the training rows. Kernel widths and
+    ridge are tuned on the training rows, which are not protected."""
     from dpcausal.regression.kernel_ridge import fit, tune
 
     def regress(cause: Column, effect: Column, range_cause: Interval, range_effect: Interval) -> tuple[Column, Column]:

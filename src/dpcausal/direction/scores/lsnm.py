@@ -97,10 +97,8 @@ LEAST_GAIN = 0.08
 
 
 def heaped(values: Column) -> npt.NDArray[np.bool_]:
-    """Return which rows lie on a heap, as where a column is cut at a bound or mostly 0: no density has one.
-
-    A heap has 1.5 m + 5√m − 1.5 rows or more, m the mean of the two values on either side: chance makes few of those.
-    """
+    """Return which rows lie on a heap, as where a column is cut at a bound or mostly 0: no density has one. A heap has
+    1.5 m + 5√m − 1.5 rows or more, m the mean of the two values on either side: chance makes few of those."""
     distinct, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     if len(distinct) < LEAST_VALUES:
         return np.zeros(len(values), dtype=np.bool_)
@@ -144,10 +142,8 @@ def entropy(values: Column) -> float:
 
 def location_scale(spline: Spline, u: Column) -> tuple[Column, Column, Column, float]:
     """Return the residuals of the mean alone, those over their scale, the log scale, and what the scale gains a row.
-
     The scale is a spline of log(r² + c), fitted in turn with the mean while the Gaussian likelihood of the left-out
-    rows gains; it is constant unless that is better.  All four are leave-one-out.
-    """
+    rows gains; it is constant unless that is better.  All four are leave-one-out."""
     _, plain = spline.fit(u)
     left, best = plain, (plain, np.zeros(len(u)))
     least = gained = -0.5 * math.log(float(np.mean(plain**2)))

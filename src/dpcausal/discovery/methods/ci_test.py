@@ -48,7 +48,6 @@ class CiTest(GraphSearch):
 
     @property
     def chosen(self) -> IndependenceTest:
-        """The test as an object."""
         method: IndependenceTest = public.choose_method(self.test, IndependenceTest, METHODS)
         return method
 

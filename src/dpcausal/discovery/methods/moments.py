@@ -77,11 +77,8 @@ class Scales(NamedTuple):
 def learned_scales(
     two_levels: npt.NDArray[np.bool_], n: int, deviation: float, count: Callable[[Reals], Reals]
 ) -> Scales:
-    """Return the scales of columns of values in [0, 1].
-
-    ``count`` gets cuts, shape (columns, cuts), and returns how many values are up to the first, from there to the
-    second, and so on, with noise of that deviation.
-    """
+    """Return the scales of columns of values in [0, 1]. ``count`` gets cuts, shape (columns, cuts), and returns how
+    many values are up to the first, from there to the second, and so on, with noise of that deviation."""
     columns = len(two_levels)
     sides = np.zeros((columns, 2))  # where the intervals around the quartiles begin
     histograms: list[tuple[Reals, Reals]] = []
@@ -163,12 +160,10 @@ def noise_of(columns: int, n: int, loss: ZCDP | NoPrivacy) -> Noise:
 
 
 def radius_of(columns: int, n: int, loss: ZCDP | NoPrivacy) -> float:
-    """Return the public length that rows are shortened to, columns of about unit variance and the ½ beside them.
-
-    R² = p + ¼ + 2 √(2p), two standard deviations of a χ² above its mean, where noise is small; elsewhere √(2ρn), at
-    which noise is as large as the error of sampling, but at least a quarter of the mean, from where on less length has
-    no less noise.
-    """
+    """Return the public length that rows are shortened to, columns of about unit variance and the ½ beside them. R² = p
+    + ¼ + 2 √(2p), two standard deviations of a χ² above its mean, where noise is small; elsewhere √(2ρn), at which
+    noise is as large as the error of sampling, but at least a quarter of the mean, from where on less length has no
+    less noise."""
     mean = columns + CONSTANT**2
     whole = mean + 2 * math.sqrt(2 * columns)
     if isinstance(loss, NoPrivacy):
@@ -235,10 +230,8 @@ class Units:
         return cls(names, lower, width)
 
     def columns(self, rows: Rows, part: slice = slice(None), extra_rows: int = 0) -> Reals:
-        """Return the columns of some rows, shape (columns, rows), with room for so many rows more below them.
-
-        In [0, 1] as they come: both steps round monotonely, and take a column's ends to 0 and 1.
-        """
+        """Return the columns of some rows, shape (columns, rows), with room for so many rows more below them. In [0, 1]
+        as they come: both steps round monotonely, and take a column's ends to 0 and 1."""
         complete, whole = rows.included[part], rows.values
         many = int(np.count_nonzero(complete))
         columns = np.empty((len(self.names) + extra_rows, many))

@@ -50,11 +50,9 @@ LEAST_SUPPORT = 0.5
 def averaged_search(
     release: NoisyWhitened, terms: Terms, copies: dict[str, str], redraws: int | None = None
 ) -> tuple[Skeleton, Support]:
-    """Return the pairs that stand, and the support of all; the order of the columns does not matter.
-
-    An edge to a column that has copies may be one to a copy: there what is more is taken off, for this or for how far
-    columns determine others.
-    """
+    """Return the pairs that stand, and the support of all; the order of the columns does not matter. An edge to a
+    column that has copies may be one to a copy: there what is more is taken off, for this or for how far columns
+    determine others."""
     release, known = release.by_name(), terms.knowledge
     full = isinstance(release, NoisyTriples)
     rng = generator_from_seed(REDRAW_SEED)

@@ -103,10 +103,8 @@ class LocalScores:
 def local_scores(
     release: NoisyTable | NoisyMoments, candidates: Iterable[Edge], knowledge: Knowledge, factor: float = NOISE_FACTOR
 ) -> LocalScores:
-    """Score all parent sets of up to three columns, five of moments, among the candidates that knowledge allows.
-
-    A required parent is in every set of its child, however many they are.
-    """
+    """Score all parent sets of up to three columns, five of moments, among the candidates that knowledge allows. A
+    required parent is in every set of its child, however many they are."""
     if isinstance(release, NoisyMoments):
         score, most = score_of_moments(release), MOST_PARENTS_OF_MOMENTS
     else:

@@ -12,11 +12,8 @@ IsSeparated = Callable[[Any, Any, tuple[Any, ...]], bool]
 
 
 class Marks:
-    """A graph on hashable nodes whose edges are turned into arcs one by one.
-
-    ``unsure`` pairs may be edges: they count as adjacent, so that nothing is concluded from their being apart, and
-    nothing else is concluded from them.
-    """
+    """A graph on hashable nodes whose edges are turned into arcs one by one. ``unsure`` pairs may be edges: they count
+    as adjacent, so that nothing is concluded from their being apart, and nothing else is concluded from them."""
 
     def __init__(self, nodes: Iterable[Any], edges: Iterable[Pair], unsure: Iterable[Pair] = ()) -> None:
         self.nodes = tuple(nodes)

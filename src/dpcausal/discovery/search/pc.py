@@ -21,11 +21,9 @@ Test = tuple[str, str, tuple[str, ...]]
 @storable("Terms")
 @dataclass(frozen=True)
 class Terms:
-    """How numbers are searched: public, and free to change.
-
-    ``"score"``: screen by tests, then the exact search for the best score; ``"pc"``: tests alone.  ``later`` is the
-    level of the tests given two or more columns, by default ``alpha``.
-    """
+    """How numbers are searched: public, and free to change. ``"score"``: screen by tests, then the exact search for the
+    best score; ``"pc"``: tests alone.  ``later`` is the level of the tests given two or more columns, by default
+    ``alpha``."""
 
     search: Literal["score", "pc"]
     alpha: float
@@ -44,9 +42,7 @@ class Terms:
 @dataclass(frozen=True)
 class Verdict:
     """What a test answers: whether the pair is separated, and its p-value or noisy score where there is one.
-
-    ``separated`` is ``None`` where no part of the data bears on the question: not tested.
-    """
+    ``separated`` is ``None`` where no part of the data bears on the question: not tested."""
 
     separated: bool | None
     pvalue: float | None = None
@@ -60,10 +56,8 @@ Begin = Callable[[int, list[Test], dict[str, tuple[str, ...]]], None]
 @dataclass(frozen=True)
 class Skeleton:
     """Where the loop ended: edges, the set that separated each removed pair, the largest p-value of each tested one.
-
     Pairs excluded by knowledge are in neither; ``tests`` counts those made.  Of ``untested`` pairs no test was made,
-    for want of counts or because knowledge requires them; only the latter are edges.
-    """
+    for want of counts or because knowledge requires them; only the latter are edges."""
 
     edges: frozenset[Edge]
     separating: dict[Edge, tuple[str, ...]]
@@ -152,12 +146,10 @@ def _needed_tests(tests: list[Test], edges: set[Edge], together: JointRun | None
 
 
 def orient(nodes: Sequence[str], skeleton: Skeleton, knowledge: Knowledge, ask: Ask | None = None) -> Cpdag:
-    """Direct a skeleton: required arrows, what tiers and forbidden arrows leave, colliders, Meek's rules.
-
-    It is defined for every skeleton and every answer: what contradicts an earlier arrow is left out.  An untested edge
-    is no ground for an arrow and gets none but from knowledge.  With ``ask``, which must be free, no collider is made
-    of a pair that it separates given the column between them too.
-    """
+    """Direct a skeleton: required arrows, what tiers and forbidden arrows leave, colliders, Meek's rules. It is defined
+    for every skeleton and every answer: what contradicts an earlier arrow is left out.  An untested edge is no ground
+    for an arrow and gets none but from knowledge.  With ``ask``, which must be free, no collider is made of a pair that
+    it separates given the column between them too."""
     marks = _sure_marks(nodes, skeleton, knowledge)
     is_separated = None if ask is None else lambda x, y, given: ask(x, y, given).separated is True
     point_colliders(marks, skeleton.separating, lambda a, b: not knowledge.allows(a, b), is_separated)

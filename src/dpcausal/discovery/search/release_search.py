@@ -30,12 +30,10 @@ LARGEST_MARGIN = 300.0
 
 @dataclass(frozen=True)
 class SearchResult:
-    """A graph and the margins of its edges.
-
-    ``margin``: for each edge how far it is from falling out, log-likelihood units of score lost without it, or powers
-    of ten between the level and the largest p-value of its tests.  ``untested``: pairs without a test; those that
-    knowledge requires are edges, without margin and support, and with no arrow but from knowledge.
-    """
+    """A graph and the margins of its edges. ``margin``: for each edge how far it is from falling out, log-likelihood
+    units of score lost without it, or powers of ten between the level and the largest p-value of its tests.
+    ``untested``: pairs without a test; those that knowledge requires are edges, without margin and support, and with no
+    arrow but from knowledge."""
 
     graph: Cpdag
     margin: dict[Edge, float]
@@ -112,10 +110,8 @@ def without_noise(release: Release) -> bool:
 
 def support(release: Release, terms: Terms, redraws: int | None = None) -> Support:
     """Return how often edges and arrows stand when the noise is drawn refresh: a parametric bootstrap, free of cost.
-
     The released numbers are taken as the truth and get fresh noise of the stated distribution.  It applies to the noise
-    alone, not of the sampling of the rows.  The draws are the same each time, so that one release has one support.
-    """
+    alone, not of the sampling of the rows.  The draws are the same each time, so that one release has one support."""
     form, copies = release.as_graph_release(), copies_of(release, terms)
     terms = terms_without_copies(terms, copies, release.names)
     if isinstance(form, NoisyWhitened):

@@ -26,11 +26,9 @@ BAR = 0.05
 
 
 def strongest_first(release: NoisyWhitened, terms: Terms, bar: float = BAR, edges_alone: bool = False) -> Skeleton:
-    """Return the pairs that stand: first the strongest, each given what has joined one of its ends.
-
-    A pair of which one column has but one kept level is not tested, and not joined.  ``edges_alone``: any set that
-    separates a pair will do, where the best is not asked for.
-    """
+    """Return the pairs that stand: first the strongest, each given what has joined one of its ends. A pair of which one
+    column has but one kept level is not tested, and not joined.  ``edges_alone``: any set that separates a pair will
+    do, where the best is not asked for."""
     names, known = release.names, terms.knowledge
     place = {name: number for number, name in enumerate(names)}
     separating: dict[Edge, tuple[str, ...]] = {}
@@ -90,7 +88,6 @@ def conditioning_sets(of_x: set[str], of_y: set[str], largest: int) -> list[tupl
 
 
 def neighbours_in(names: Iterable[str], edges: Iterable[Edge]) -> dict[str, set[str]]:
-    """Return each column's neighbours."""
     neighbours: dict[str, set[str]] = {name: set() for name in names}
     for a, b in map(tuple, edges):
         neighbours[a].add(b)

@@ -209,9 +209,7 @@ def noisy_cells(question: CellSums, loss: Paid, allotment: CallBudget) -> NoisyC
 
 def equal_parts(column: Bounded, parts: int, window: tuple[float, float] | None = None) -> Bounded:
     """Return a column cut into parts of one width within a window, or as it is where text cannot distinguish the ends.
-
-    What lies outside the window belongs to its outermost parts.
-    """
+    What lies outside the window belongs to its outermost parts."""
     lower, upper = (column.lower, column.upper) if window is None else window
     cuts = [lower + (upper - lower) * part / parts for part in range(1, parts)]
     labels = {corner.cut_text(cut) for cut in cuts}
@@ -234,10 +232,8 @@ def histogram(table: Table, name: str, column: Bounded, loss: Paid, allotment: C
 
 
 def window(counts: Reals, deviation: float, from_first: bool = False) -> tuple[int, int]:
-    """Return the first bin of the records and the one after the last: outer quarters are left while nearly empty.
-
-    With ``from_first`` only those at the end are.
-    """
+    """Return the first bin of the records and the one after the last: outer quarters are left while nearly empty. With
+    ``from_first`` only those at the end are."""
     low, high, out = 0, len(counts), 0.0
     total = max(float(counts.sum()), 1.0)
     while high - low > 1:

@@ -123,12 +123,10 @@ def arms_of(levels: tuple[str, ...], treatment: str, treated: object, control: o
 
 
 def corners(unit: Reals, degree: int, mass: Integers | None = None) -> Integers:
-    """Return each record's masses, shape (n, degree + 1), whole numbers of at least 0 that sum to ``GRID``.
-
-    ``unit``, shape (n,), is in [0, 1]: what is no number counts as the middle, what lies outside as the nearer end.
-    ``degree`` is 2; 1 where values are 0 and 1; 0 to count only.  Masses sum to ``mass`` instead, where a unit has
-    several rows or a row a weight: at most ``GRID`` a unit.
-    """
+    """Return each record's masses, shape (n, degree + 1), whole numbers of at least 0 that sum to ``GRID``. ``unit``,
+    shape (n,), is in [0, 1]: what is no number counts as the middle, what lies outside as the nearer end. ``degree`` is
+    2; 1 where values are 0 and 1; 0 to count only.  Masses sum to ``mass`` instead, where a unit has several rows or a
+    row a weight: at most ``GRID`` a unit."""
     unit = np.clip(np.nan_to_num(unit, nan=0.5), 0.0, 1.0)
     whole = np.full(len(unit), float(GRID)) if mass is None else mass.astype(np.float64)
     top = np.rint(whole * (unit * unit if degree == 2 else unit))
@@ -260,9 +258,7 @@ class NoisyCells(Release):
 
     def sums(self, value: Value, axes: Sequence[int]) -> tuple[Reals, Reals]:
         """Return N, T and Q of a value over some columns, in their order; and the covariance of the noise of (N, T, Q).
-
-        The unit is the width of the value's range.
-        """
+        The unit is the width of the value's range."""
         before = sum(one.degree + 1 for one in self.values[: self.values.index(value)])
         summed, merged = self._margin(self.counts[..., before : before + value.degree + 1], axes)
         read = functionals(value.degree)

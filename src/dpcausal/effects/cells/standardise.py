@@ -52,10 +52,8 @@ def least_count(deviation: float) -> float:
 
 def inflate_small_counts(counts: Reals, deviation: float, less: float) -> Reals:
     """Return by how much more noise counts than noisy counts say: N / (N − less σ), up to 8 σ, and 1 from 16 σ on.
-
     Noise that lifts a count over the limit also makes it look larger than it is, and only those are shown.  What it has
-    lifted lies little above the limit, however small the cell: the tail of Laplace noise is the same everywhere.
-    """
+    lifted lies little above the limit, however small the cell: the tail of Laplace noise is the same everywhere."""
     taken = less * np.clip(2 - counts / max(8 * deviation, 1e-300), 0.0, 1.0) * deviation
     return np.asarray(counts / (counts - taken))
 
@@ -63,9 +61,7 @@ def inflate_small_counts(counts: Reals, deviation: float, less: float) -> Reals:
 @dataclass(frozen=True)
 class Sums:
     """Noisy counts, sums and sums of squares of values in units of their range, shape (2, strata), control first.
-
-    ``noise`` is the noise covariance of (N, T) in a cell.
-    """
+    ``noise`` is the noise covariance of (N, T) in a cell."""
 
     N: Reals
     T: Reals
@@ -146,11 +142,9 @@ class ArmMeans:
 
 def tail_quantile(variance: float, far: float, reach: float) -> float:
     """Return half an interval that holds whatever the skew within a range, where a normal one reaches so many errors.
-
     Bernstein's inequality for sums of records that each move it by at most ``far``, one more of which than were seen is
     in the variance: of a distribution of which a sample shows none, three and a half such records, 0.03 of all samples,
-    are in.
-    """
+    are in."""
     from scipy.special import log_ndtr
 
     log = -float(log_ndtr(-reach))
@@ -159,11 +153,9 @@ def tail_quantile(variance: float, far: float, reach: float) -> float:
 
 
 def means(sums: Sums, treated_only: bool, left_out: float = 0.0) -> ArmMeans:
-    """Return the standardised means of strata that are all supported, at least one.
-
-    ``left_out`` is the share of such strata that noise has put below the limit.  Of those above it noise has lifted
-    as many, which draws their means to the middle of the range: the noise allows for that.
-    """
+    """Return the standardised means of strata that are all supported, at least one. ``left_out`` is the share of such
+    strata that noise has put below the limit.  Of those above it noise has lifted as many, which draws their means to
+    the middle of the range: the noise allows for that."""
     N, T, Q = sums.N, sums.T, sums.Q
     # Of strata that only an answer without noise has: unbiased variances, and of one record that of all other cells.
     squares = np.maximum(Q - T**2 / N, 0.0)
@@ -218,11 +210,9 @@ def means(sums: Sums, treated_only: bool, left_out: float = 0.0) -> ArmMeans:
 
 
 def third_cumulant(N: Reals, means: Reals, variances: Reals, treated: Reals, control: Reals) -> float:
-    """Return the most that the third cumulant of the difference can be away from 0.
-
-    On [0, 1] with mean m and variance v a third central moment is at most v (1 − m − v/(1 − m)), with some of the mass
-    at 1, and at least v (v/m − m), with some of it at 0.
-    """
+    """Return the most that the third cumulant of the difference can be away from 0. On [0, 1] with mean m and variance
+    v a third central moment is at most v (1 − m − v/(1 − m)), with some of the mass at 1, and at least v (v/m − m),
+    with some of it at 0."""
     m = np.clip(means, 1e-12, 1 - 1e-12)
     v = np.minimum(variances, m * (1 - m))
     most, least = v * (1 - m - v / (1 - m)), v * (v / m - m)

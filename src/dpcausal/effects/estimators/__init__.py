@@ -30,10 +30,8 @@ def method_of(named: object, question: EffectQuestion, loss: Loss) -> EffectMeth
 
 def automatic(question: EffectQuestion, loss: Loss) -> EffectMethod:
     """Return the method for a schema, a loss and n, all public: where numbers without cuts are adjusted for the first
-    that answers of boosted models, lines and one slope, in that order.
-
-    Cells where the loss pays for no Gaussian noise, or the question is one that moments do not answer.
-    """
+    that answers of boosted models, lines and one slope, in that order. Cells where the loss pays for no Gaussian noise,
+    or the question is one that moments do not answer."""
     gaussian = loss.exact_delta > 0 if isinstance(loss, ApproxDP) else not isinstance(loss, PureDP)
     columns = [question.column(name) for name in question.strata]
     numbers = any(isinstance(column, Bounded) and column.cuts is None for column in columns)

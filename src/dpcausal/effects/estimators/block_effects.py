@@ -116,10 +116,8 @@ class Slope(NamedTuple):
 
 
 def slope(treated: Reals, outcome: Reals, given: Given, terms: str, overlap: bool) -> Slope | None:
-    """Return the effect in a block, the outcome in widths of its range; ``None`` where too little is left of it.
-
-    With ``overlap`` everybody counts by how evenly those alike are treated, instead of each as one.
-    """
+    """Return the effect in a block, the outcome in widths of its range; ``None`` where too little is left of it. With
+    ``overlap`` everybody counts by how evenly those alike are treated, instead of each as one."""
     n = len(treated)
     if n <= LEAST_LEFT:
         return None
@@ -166,10 +164,8 @@ def reach_of(blocks: int) -> float:
 
 
 def candidate_windows(rows: float) -> tuple[Integers, Integers]:
-    """Return centres and halves of all windows that may be chosen, for blocks of about so many rows: public.
-
-    Halves shrink by √2, with centres a half apart over all that an effect can be.
-    """
+    """Return centres and halves of all windows that may be chosen, for blocks of about so many rows: public. Halves
+    shrink by √2, with centres a half apart over all that an effect can be."""
     least, halves = UNIT / (NARROWEST * math.sqrt(max(rows, 1.0))), list[int]()
     while not halves or halves[-1] / math.sqrt(2) >= max(least, 4):
         halves.append(round(UNIT * 2 ** (-len(halves) / 2)))
@@ -212,9 +208,7 @@ def block_mean(
 
 def share_inside(spread: float, steps: float) -> float:
     """Return the share of normal answers that lie within so many halves, from the variance of the cut ones, in halves.
-
-    By so much less the mean of the cut answers moves than they do.
-    """
+    By so much less the mean of the cut answers moves than they do."""
     low, high = 0.2, 5.0
     for _ in range(60):
         middle = math.sqrt(low * high)

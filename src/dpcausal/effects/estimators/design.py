@@ -203,10 +203,8 @@ class QuadraticTerms:
 
 
 def drop_weak_terms(moments: JointMoments, first: int, enough: float) -> JointMoments:
-    """Return the moments without those after the first columns that keep all too near their noise.
-
-    A yes or no that was declared as a number is one with its square.  Read off what was released alone.
-    """
+    """Return the moments without those after the first columns that keep all too near their noise. A yes or no that was
+    declared as a number is one with its square.  Read off what was released alone."""
     while len(moments.names) > first and _signal(moments) < enough:
         without = (moments.among(moments.names[:place] + moments.names[place + 1 :])
                    for place in range(first, len(moments.names)))  # fmt: skip

@@ -199,10 +199,8 @@ class Fit:
         return self.rows.over(kernel)
 
     def check(self, models: Models, along: Dictionary, share: Fraction, uneven: bool = False) -> Checked:
-        """Release the sums of the models' residuals with fresh noise, and return what they show.
-
-        ``uneven`` says that bins may be far from equally full.
-        """
+        """Release the sums of the models' residuals with fresh noise, and return what they show. ``uneven`` says that
+        bins may be far from equally full."""
         cells = [math.prod(sides) for _, sides in along.steps]
         scales, released, columns = np.array(models.scales)[:, None], list[Sums](), self.columns
         chance = self.chance

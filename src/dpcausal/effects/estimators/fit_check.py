@@ -106,7 +106,6 @@ class Checked:
 
     @property
     def rejected(self) -> bool:
-        """Whether neither model fits."""
         return max(self.check.treatment_pvalue, self.check.outcome_pvalue) < MISFIT
 
     @property

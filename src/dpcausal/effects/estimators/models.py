@@ -38,10 +38,8 @@ LEAST_FULL = 0.3
 
 @dataclass(frozen=True)
 class Feature:
-    """One column that is adjusted for, in bins of about equal counts.
-
-    ``low`` and ``width`` say where its fine cells lie on the column's range [−1, 1]; ``cells`` is the bin of each.
-    """
+    """One column that is adjusted for, in bins of about equal counts. ``low`` and ``width`` say where its fine cells
+    lie on the column's range [−1, 1]; ``cells`` is the bin of each."""
 
     place: int
     low: float
@@ -217,10 +215,8 @@ class Models:
         return [feature.fine(unit) for feature in self.features]
 
     def fitted(self, raw: Reals, cells: Sequence[Integers]) -> tuple[Reals, Reals]:
-        """Return the probability of treatment, and the mean outcome of those who are not treated, of each row.
-
-        ``raw`` has the columns of the lines in their units.
-        """
+        """Return the probability of treatment, and the mean outcome of those who are not treated, of each row. ``raw``
+        has the columns of the lines in their units."""
         e, m = (np.full(len(raw), line[-1]) for line in (self.treatment, self.outcome))
         for place in range(2, raw.shape[1]):
             e += self.treatment[place - 2] * raw[:, place]
@@ -263,10 +259,8 @@ class Models:
         return values
 
     def residuals(self, raw: Reals, cells: Sequence[Integers], chance: float | None = None) -> Reals:
-        """Return the residuals of treatment and outcome over what they are cut at, shape (n, 2).
-
-        With ``chance``, the mean of e(1 − e), both are divided by √(e(1 − e) / chance): as in the score's bias.
-        """
+        """Return the residuals of treatment and outcome over what they are cut at, shape (n, 2). With ``chance``, the
+        mean of e(1 − e), both are divided by √(e(1 − e) / chance): as in the score's bias."""
         e, m = self.fitted(raw, cells)
         of_treatment, of_outcome = self.scales
         weight = np.ones(len(raw)) if chance is None else np.sqrt(chance / (e * (1 - e)))
@@ -314,11 +308,9 @@ def table_of(
 def functions_of(
     features: Sequence[Feature], pairs: Sequence[tuple[int, int]], n: int, rho: float, products: bool = True
 ) -> tuple[PairFunction, ...]:
-    """Return the functions of pairs, nine, four or one a pair by public numbers.
-
-    ``rho`` pays for them (infinity: no noise).  ``products`` says that products of columns are columns of the lines:
-    otherwise functions of ranks replace them.
-    """
+    """Return the functions of pairs, nine, four or one a pair by public numbers. ``rho`` pays for them (infinity: no
+    noise).  ``products`` says that products of columns are columns of the lines: otherwise functions of ranks replace
+    them."""
     functions = tuple[PairFunction, ...]()
     for most in (3, 2, 1):
         functions = functions_of_kinds(features, pairs, "stb"[:most] if products else "rtb"[:most])

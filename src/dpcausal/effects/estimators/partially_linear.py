@@ -199,10 +199,8 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
 
 
 def _expected_signal_to_noise(columns: int, n: int, rho: ZCDP) -> float:
-    """Return how far moments exceed their noise, for a slope: public.
-
-    Many columns take less of it than of the least direction; with few the moments vary more from draw to draw.
-    """
+    """Return how far moments exceed their noise, for a slope: public. Many columns take less of it than of the least
+    direction; with few the moments vary more from draw to draw."""
     return predicted_signal(columns, n, rho) + TAKEN[1] * columns - 10 / columns**2
 
 

@@ -145,10 +145,8 @@ def haar_of_grid(sums: Reals) -> Reals:
 
 
 def smoothed_grid(sums: Reals, deviation: float, threshold: float, finer: float) -> Reals:
-    """Return sums by the cells of a grid with the noise shrunken by hard thresholding.
-
-    ``finer`` is added to the threshold beyond the coarsest details.
-    """
+    """Return sums by the cells of a grid with the noise shrunken by hard thresholding. ``finer`` is added to the
+    threshold beyond the coarsest details."""
     coefficients = haar_of_grid(sums)
     level = np.maximum.outer(*(haar_levels(size) for size in sums.shape))
     least = deviation * np.where(level <= 1, threshold, threshold + finer)

@@ -195,8 +195,6 @@ class SampleAggregate(EffectMethod):
         return (*caveats, *((SIZE.format(blocks=self.blocks, rows=rows),) if self.blocks else ()))
 
     def answer(self, rows: Sample) -> Slope | None:
-        """Return the effect in a block, from its own rows; ``None`` where it fails."""
-
         def solve() -> Slope | None:
             complete = rows if rows.complete.all() else rows.at(np.flatnonzero(rows.complete))
             return slope(complete.treated, complete.outcome, complete.given, self.terms or TERMS[0], self.overlap)

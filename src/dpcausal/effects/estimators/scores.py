@@ -61,10 +61,8 @@ def overlap_reason(treated: float, inside: float, least_in_arm: float, least_ins
 
 @dataclass(frozen=True)
 class Nuisances:
-    """What the moments say, in units of the columns: lines of outcome and treatment, and where scores lie.
-
-    ``error`` is that of the centre, ``weight`` that of a residual of the rarer arm at its mean probability.
-    """
+    """What the moments say, in units of the columns: lines of outcome and treatment, and where scores lie. ``error`` is
+    that of the centre, ``weight`` that of a residual of the rarer arm at its mean probability."""
 
     outcome: Reals
     treatment: Reals
@@ -220,10 +218,8 @@ class ClippingLoss(NamedTuple):
 
 
 def detection_threshold(n: int) -> float:
-    """Return how many spreads out tails of any shape are allowed for: public.
-
-    A tail with a third moment has taken n/cut² there, no more than chance, √n, hides.
-    """
+    """Return how many spreads out tails of any shape are allowed for: public. A tail with a third moment has taken
+    n/cut² there, no more than chance, √n, hides."""
     return float(max(n**0.25, 1.3 * NEAREST))
 
 
@@ -238,10 +234,8 @@ def cuts_of(n: int) -> Reals:
 
 
 def times_as_wide(n: int, noise: float, short: bool, farthest: float = math.inf) -> float:
-    """Return how many times as wide as without noise an interval about n scores is predicted: public.
-
-    ``noise`` is the deviation of that of a sum of scores cut at 1; ``short``, whether tails are declared short.
-    """
+    """Return how many times as wide as without noise an interval about n scores is predicted: public. ``noise`` is the
+    deviation of that of a sum of scores cut at 1; ``short``, whether tails are declared short."""
     return math.hypot(1.0, WIDER * min(NEAREST if short else detection_threshold(n), farthest) * noise / math.sqrt(n))
 
 
@@ -318,10 +312,8 @@ class TailCounts:
 
     def best(self, noise: float, short: bool, arm_imbalance: float = 1.0) -> tuple[int, int | None]:
         """Return the place of the cut whose interval is predicted to be shortest, and the edge's; none is beyond that.
-
         ``noise`` is the deviation of the noise of a sum of scores that are cut at 1.  Short tails of an arm whose
-        scores are ``arm_imbalance`` times as extreme are not cut nearer.
-        """
+        scores are ``arm_imbalance`` times as extreme are not cut nearer."""
         first, edge, widths = 0, None if short else self.edge(), []
         if edge is None:
             nearest = int(np.argmin(np.abs(np.log(self.cuts / (NEAREST * arm_imbalance)))))

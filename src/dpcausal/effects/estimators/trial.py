@@ -212,10 +212,8 @@ class RandomizedTrial(SumsOverRows, EffectMethod):
 
 
 def row_codes(question: EffectQuestion) -> Codes:
-    """Return the function from rows to arm, stratum and outcome in [0, 1].
-
-    It holds public things alone: it goes to an engine's workers.
-    """
+    """Return the function from rows to arm, stratum and outcome in [0, 1]. It holds public things alone: it goes to an
+    engine's workers."""
     outcome, value = question.outcome, question.value
     columns = tuple((name, question.column(name)) for name in (question.treatment, *question.strata))
 

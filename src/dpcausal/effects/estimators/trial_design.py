@@ -50,9 +50,7 @@ WRONG_PROBABILITIES = (
 
 def assigned_sum(unit: Reals, weights: Reals, mass: Integers) -> Integers:
     """Return Σ of the rows' masses times weight in [−1, 1] and outcome in [0, 1], moved to [−1, 1]: one whole number.
-
-    NaN counts as the middle of the range.  Masses of a unit sum to at most ``GRID``.
-    """
+    NaN counts as the middle of the range.  Masses of a unit sum to at most ``GRID``."""
     places = 2 * np.clip(np.nan_to_num(unit, nan=0.5), 0.0, 1.0) - 1
     terms: Integers = np.rint(mass * np.clip(weights, -1.0, 1.0) * places).astype(np.int64)
     return np.array([terms.sum()], dtype=np.int64)
@@ -63,10 +61,8 @@ def assigned_sum_sensitivity() -> Sensitivity:
 
 
 def centred_score(places: Reals, zero: float, mass: Integers) -> Integers:
-    """Return Σ of the rows' masses times place, moved to within −zero and 1 − zero: one whole number.
-
-    NaN counts as 0, ``zero`` is rounded down to a multiple of 1/``STEPS``.  Masses of a unit sum to at most ``GRID``.
-    """
+    """Return Σ of the rows' masses times place, moved to within −zero and 1 − zero: one whole number. NaN counts as 0,
+    ``zero`` is rounded down to a multiple of 1/``STEPS``.  Masses of a unit sum to at most ``GRID``."""
     below = math.floor(min(max(zero, 0.0), 1.0) * STEPS) / STEPS
     inside = np.clip(np.nan_to_num(places, nan=0.0), -below, 1.0 - below)
     return np.array([np.trunc(mass * inside).astype(np.int64).sum()], dtype=np.int64)
@@ -82,10 +78,8 @@ def noise_deviation(bound: int, loss: Paid) -> float:
 
 
 def parse_array(value: Any) -> Reals:
-    """Return numbers by level, and by stratum: of nested lists, or of text as ``150,350`` or ``60,90;80,40``.
-
-    The array is empty where the value is neither.
-    """
+    """Return numbers by level, and by stratum: of nested lists, or of text as ``150,350`` or ``60,90;80,40``. The array
+    is empty where the value is neither."""
     try:
         if isinstance(value, str):
             rows = [[float(part) for part in row.split(",")] for row in value.split(";")]
@@ -226,10 +220,8 @@ class DrawnArms:
         return probabilities
 
     def predicted(self, n: int, epsilon: float) -> tuple[Fraction, float, float]:
-        """Return the part of ε for the scores, and the variances that it and ``stratified`` add: public.
-
-        For means at a quarter of the range and strata of one size; see ``trial_design.md``.
-        """
+        """Return the part of ε for the scores, and the variances that it and ``stratified`` add: public. For means at a
+        quarter of the range and strata of one size; see ``trial_design.md``."""
         p, strata = self.arms, self.arms.shape[1]
         width = float(np.maximum(0.75 / p[1], 0.25 / p[0]).max() + np.maximum(0.25 / p[1], 0.75 / p[0]).max())
         of_scores = 2 * (width / (n * epsilon)) ** 2

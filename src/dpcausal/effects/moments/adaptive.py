@@ -214,12 +214,10 @@ def detectable_skew(n: int, noise: Noise) -> float:
 
 
 def undetectable_tail(columns: int, n: int, loss: ZCDP) -> float:
-    """Return the share of normal rows that the last release shortens, where slopes alone are read off it: public.
-
-    More than a tenth where a skew would not be seen anyhow: intervals are then for rows said to be normal, whose slopes
-    no shortening moves, and noise is less the shorter rows are.  At most a fifth, of two or three columns less: the
-    fewer there are, the less shortened rows show of an error in the shape that they are seen in.
-    """
+    """Return the share of normal rows that the last release shortens, where slopes alone are read off it: public. More
+    than a tenth where a skew would not be seen anyhow: intervals are then for rows said to be normal, whose slopes no
+    shortening moves, and noise is less the shorter rows are.  At most a fifth, of two or three columns less: the fewer
+    there are, the less shortened rows show of an error in the shape that they are seen in."""
     seen = detectable_skew(n, noise_of(columns, n, tail_radius(columns, LAST_TAIL), loss.part(LAST)))
     return LAST_TAIL * min(max(LEAST_SEEN / seen, 1.0), columns / 2, 2.0)
 

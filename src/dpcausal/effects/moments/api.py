@@ -177,9 +177,7 @@ class _Units:
 
 def check_rounds(d: int, n: int, loss: ApproxDP | ZCDP, rho: ZCDP, own: ZCDP | None, terms: int) -> None:
     """Refuse, by public numbers, moments of d columns whose noise cannot be drawn, or makes intervals far too wide.
-
-    ``own`` pays for the spread about a line of that many ``terms``, if it is released.
-    """
+    ``own`` pays for the spread about a line of that many ``terms``, if it is released."""
     try:
         for share in (HISTOGRAM, *SHAPING, LAST):
             noise_of(d, n, adaptive.tail_radius(d, 0.3), rho.part(share))
@@ -224,10 +222,8 @@ def release_sandwich(
     loss: ZCDP | NoPrivacy,
     clusters: tuple[str | None, ZCDP | None] = (None, None),
 ) -> Sandwich:
-    """Release moments of ψ of one regression of rows of [−1, 1], ψ summed over the rows of a person.
-
-    ``clusters`` is a column of clusters, between which the variance of slopes is released, too, and what pays for it.
-    """
+    """Release moments of ψ of one regression of rows of [−1, 1], ψ summed over the rows of a person. ``clusters`` is a
+    column of clusters, between which the variance of slopes is released, too, and what pays for it."""
     outcome, regressors = of
     places = [release.names.index(name) for name in (outcome, *regressors)]
     fitted = line(release, outcome, regressors)

@@ -183,10 +183,8 @@ def two_stage(
 def unrefuted(
     moments: Centred, Z: list[int], W: list[int], coverage: float, centre: float, scale: float
 ) -> tuple[Interval, ...]:
-    """Return the slopes b at which m(b)′ V(b)⁻¹ m(b), m = Σ z⊥ (y − b a), stays below the χ² quantile.
-
-    V counts noise and sampling; it is quadratic in b, as the residual's variance is.
-    """
+    """Return the slopes b at which m(b)′ V(b)⁻¹ m(b), m = Σ z⊥ (y − b a), stays below the χ² quantile. V counts noise
+    and sampling; it is quadratic in b, as the residual's variance is."""
     from scipy.optimize import brentq
     from scipy.special import chdtri
 
@@ -294,12 +292,9 @@ def sensitivity_table(
     release: ReleasedMoments, outcome: str, treatment: str, given: tuple[str, ...],
     explains: tuple[float, float] | None, terms: Terms,
 ) -> Regression:  # fmt: skip
-    """Return ``JointMoments.sensitivity`` of checked arguments.
-
-    An unmeasured cause that explains shares R²_y of what is left of the outcome and R²_a of the treatment moves the
-    slope by k sd(y⊥)/sd(a⊥), k² = R²_y R²_a / (1 − R²_a); the interval counts that this size, and k where it is that of
-    a measured cause, are estimates, too.
-    """
+    """Return ``JointMoments.sensitivity`` of checked arguments. An unmeasured cause that explains shares R²_y of what
+    is left of the outcome and R²_a of the treatment moves the slope by k sd(y⊥)/sd(a⊥), k² = R²_y R²_a / (1 − R²_a);
+    the interval counts that this size, and k where it is that of a measured cause, are estimates, too."""
     moments = Centred.of(release, (outcome, treatment, *given))
     places = list(range(2, 2 + len(given)))
     slopes, left = moments.slopes(0, [1, *places])

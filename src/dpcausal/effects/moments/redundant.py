@@ -74,10 +74,8 @@ def _own(moments: ReleasedMoments, place: int, first: int) -> _Own:
 
 
 def without_redundant(moments: Released, first: int, enough: float) -> tuple[Released, tuple[str, ...]]:
-    """Return the moments without redundant columns from the first that may go on, and these columns.
-
-    None go unless without them the moments have enough signal to noise.
-    """
+    """Return the moments without redundant columns from the first that may go on, and these columns. None go unless
+    without them the moments have enough signal to noise."""
     reduced, gone = moments, []
     while moments.deviation > 0 and reduced.signal_to_noise < CLEAR:
         places = range(first, len(reduced.names))

@@ -301,11 +301,9 @@ def reason_for_no_interval(
 
 def is_skewed(release: ReleasedMoments, residuals: Reals, level: float = ONE_SIDED) -> bool:
     """Return whether the shortened rows' directions, along residuals, add up to more than noise and chance make.
-
     Shortening moves slopes by the products of regressors and residuals over the shortened rows.  In the metric of the
     rows the two are orthogonal, so a residual that is symmetric given the regressors, however these lie, changes its
-    sign and no row's length: the products sum to nothing.  So that of residuals is the side that is looked at.
-    """
+    sign and no row's length: the products sum to nothing.  So that of residuals is the side that is looked at."""
     from scipy.special import chdtri
 
     _, values, along = np.linalg.svd((residuals * release.halves) @ release.spread, full_matrices=False)
@@ -334,10 +332,8 @@ def _robustness(moments: Reals, count: float) -> list[float] | None:
 
 
 def forecast(columns: int, n: int, radius: float, mu: float) -> float:
-    """Return how many times as wide as without privacy the intervals will be: public.
-
-    √(1 + 2.1 R⁴ / (n μ² s²)), s what shortening leaves of a normal row's mean square.
-    """
+    """Return how many times as wide as without privacy the intervals will be: public. √(1 + 2.1 R⁴ / (n μ² s²)), s what
+    shortening leaves of a normal row's mean square."""
     return math.sqrt(1 + 2.1 * (radius**2 / shrinkage(columns, radius)) ** 2 / (n * mu**2))
 
 

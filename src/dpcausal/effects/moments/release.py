@@ -97,10 +97,8 @@ class JointMoments(ReleasedMoments):
         self, x: str, y: str, *, given: Sequence[str] = (), errors: Literal["normal"] | None = None,
         coverage: float = 0.95,
     ) -> Regression:  # fmt: skip
-        """Return the partial correlation of two columns, others held fixed: free.
-
-        ``errors="normal"`` states that all of them are about normal; without it there is no interval.
-        """
+        """Return the partial correlation of two columns, others held fixed: free. ``errors="normal"`` states that all
+        of them are about normal; without it there is no interval."""
         one, other = self._named(x=x), self._named(y=y)
         held = self._listed("given", given, 0, x, y)
         if one == other:
@@ -112,11 +110,9 @@ class JointMoments(ReleasedMoments):
         self, treatment: str, mediator: str, outcome: str, *, given: Sequence[str] = (),
         errors: Literal["homoscedastic"] | None = None, coverage: float = 0.95,
     ) -> Regression:  # fmt: skip
-        """Return the direct effect, that through a mediator, and both together, in linear models: free.
-
-        Right if ``given`` holds every common cause of treatment, mediator and outcome, and none of them is itself
-        caused by the treatment.
-        """
+        """Return the direct effect, that through a mediator, and both together, in linear models: free. Right if
+        ``given`` holds every common cause of treatment, mediator and outcome, and none of them is itself caused by the
+        treatment."""
         names = self._listed("treatment, mediator and outcome", (treatment, mediator, outcome), 3)
         held = self._listed("given", given, 0, *names)
         return mediated(self, names[0], names[1], names[2], held, _terms(errors, coverage, "homoscedastic"))

@@ -51,9 +51,7 @@ class Step:
 @dataclass(frozen=True, eq=False)
 class Sandwich:
     """Noisy Σ x x′ e² of one regression, x about the released middle, the constant last; σ of it about standard.
-
-    ``step`` is of its slopes, the constant last.
-    """
+    ``step`` is of its slopes, the constant last."""
 
     outcome: str
     regressors: tuple[str, ...]
@@ -99,11 +97,9 @@ class Sandwich:
 @storable("Product")
 @dataclass(frozen=True)
 class Product:
-    """((x − m) / r) · ((w − l) / s), cut to [−1, 1], of two columns of the same record, or of one with itself.
-
-    ``of`` names the columns (of one with more than two levels ``"site = south"``, 1 or 0); ``middles`` are m and l,
-    ``reaches`` r and s, in the columns' units, read off what was released before.
-    """
+    """((x − m) / r) · ((w − l) / s), cut to [−1, 1], of two columns of the same record, or of one with itself. ``of``
+    names the columns (of one with more than two levels ``"site = south"``, 1 or 0); ``middles`` are m and l,
+    ``reaches`` r and s, in the columns' units, read off what was released before."""
 
     name: str
     of: tuple[str, str]
@@ -257,10 +253,8 @@ class ReleasedMoments(Release):
         return line(self, outcome, tuple(regressors)).residual
 
     def among(self, names: Sequence[str]) -> Self:
-        """Return the moments of some of the columns, without ``sandwich``, in the shape of these alone.
-
-        Q has orthonormal columns: Q′EQ has noise of the same distribution, variance σ² on the diagonal and σ²/2 off it.
-        """
+        """Return the moments of some of the columns, without ``sandwich``, in the shape of these alone. Q has
+        orthonormal columns: Q′EQ has noise of the same distribution, variance σ² on the diagonal and σ²/2 off it."""
         places = [self.names.index(name) for name in names]
         Q, R = np.linalg.qr(self.spread[places].T)
         around = np.zeros((len(Q) + 1, len(places) + 1))

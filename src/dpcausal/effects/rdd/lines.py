@@ -133,12 +133,9 @@ class Line:
 def line_within(
     side: SideFit, bandwidth: float, least: float = LEAST_STRENGTH, spread: float = math.inf
 ) -> Line | None:
-    """Return the line of the records within a bandwidth, weighed by 1 − x/h; ``None`` where noise hides them.
-
-    Noise is that of a bin, however few records it has.  So where the outcome's variance, ``spread``, is reported,
-    records weigh less the fewer their bin would have if they lay evenly: not by the bin's own count, whose noise is its
-    sum's.
-    """
+    """Return the line of the records within a bandwidth, weighed by 1 − x/h; ``None`` where noise hides them. Noise is
+    that of a bin, however few records it has.  So where the outcome's variance, ``spread``, is reported, records weigh
+    less the fewer their bin would have if they lay evenly: not by the bin's own count, whose noise is its sum's."""
     near, far, x, counts = side.near, side.far, side.middle, side.counts
 
     def area(end: Reals) -> Reals:
@@ -178,10 +175,8 @@ def _worst(side: SideFit, weights: Reals) -> float:
 
 
 def bend(side: SideFit, score: Score) -> float:
-    """Return the largest second derivative of the polynomial of fourth degree through a side's bins.
-
-    A bin weighs by what sampling and noise leave of its mean.
-    """
+    """Return the largest second derivative of the polynomial of fourth degree through a side's bins. A bin weighs by
+    what sampling and noise leave of its mean."""
     unit = float(side.far.max())
     powers, counts, totals = side.powers(unit)[:, : len(side.near)], np.maximum(side.counts, 0.0), side.totals(score)
     middle = np.full(len(counts), totals.sum() / max(counts.sum(), 1.0))

@@ -96,11 +96,9 @@ def _of_levels(question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Choi
 
 
 def table_wins(question: IndependenceQuestion, epsilon: float) -> bool:
-    """Return whether the sum over the strata varies by hardly more in the table than the covariance does.
-
-    Of columns like fair coin flips both have variance n/16; the noise is 2/ε² a stratum in the table, against
-    2(Δ/(.8ε))² once and what the noisy variance is raised by.  A tenth more is for what the covariance never sees.
-    """
+    """Return whether the sum over the strata varies by hardly more in the table than the covariance does. Of columns
+    like fair coin flips both have variance n/16; the noise is 2/ε² a stratum in the table, against 2(Δ/(.8ε))² once and
+    what the noisy variance is raised by.  A tenth more is for what the covariance never sees."""
     n, strata, bound = question.n, question.cells, 1 if question.cells == 1 else 2
     table = n / 16 + 2 * strata / epsilon**2
     raised = 0.375 / (0.2 * epsilon) * math.log(1 / (2 * MISSED * question.alpha))

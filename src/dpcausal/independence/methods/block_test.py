@@ -58,9 +58,7 @@ BELOW_NOISE = "at this epsilon and number of blocks even data that all speak aga
 
 def default_blocks(rows: int, epsilon: float, learns: bool = True, least: int = LEAST_LEARNING) -> int:
     """Return M = min(max(8, 24/ε, n/2000), n/125, 20000), at least 2; min(max(8, 24/ε), n/60, 20000) of nothing given.
-
-    More blocks outvote the noise, whose size is 2c/(√M ε), c = 0.75; larger ones learn the regressions better.
-    """
+    More blocks outvote the noise, whose size is 2c/(√M ε), c = 0.75; larger ones learn the regressions better."""
     wanted = max(8.0, 24 / epsilon)
     if not learns:
         return math.floor(min(wanted, rows / LEAST_BLOCK, MOST_BLOCKS))
@@ -113,7 +111,6 @@ class BlockTest(IndependenceTest):
 
     @property
     def external_code(self) -> bool:
-        """Whether code of the caller's runs inside blocks."""
         return uses_external_code(self.regression)
 
     def caveats(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
@@ -125,7 +122,6 @@ class BlockTest(IndependenceTest):
         return (*signed, *((BELOW_NOISE,) if farthest > question.alpha else ()))
 
     def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
-        """Check the options, or choose them; without privacy there are neither blocks nor copies."""
         if loss.exact:
             for name in ("blocks", "resamples", "workers"):
                 whole(name, 1 if getattr(self, name) is None else getattr(self, name), 1, 10**9)
@@ -147,7 +143,6 @@ class BlockTest(IndependenceTest):
         return WorkerBlocks(question.table.spec, question.names, question.without_table.sample)
 
     def release(self, run: Run[IndependenceQuestion]) -> Released:
-        """Return the noisy sum of the blocks' terms over √M, and its p-value under the exact null distribution."""
         private: Sample | WorkerBlocks = run.data
         question = run.question
         if isinstance(private, Sample) and run.loss.exact:
@@ -174,11 +169,9 @@ def planned_blocks(method: str, blocks: int | None, default: int, rows: int) -> 
 
 
 def block_scores(scorer: Any, rows: Sample, question: IndependenceQuestion, generator: PublicGenerator) -> list[float]:
-    """Return each block's score, from its own rows and its own public seed; 0 where it fails or is no number.
-
-    Rows with a missing value are dropped inside their block.  A block of fewer than ``LEAST_COMPLETE``, or in which x
-    and y both hardly vary, gets a standard normal draw, the score's null distribution.
-    """
+    """Return each block's score, from its own rows and its own public seed; 0 where it fails or is no number. Rows with
+    a missing value are dropped inside their block.  A block of fewer than ``LEAST_COMPLETE``, or in which x and y both
+    hardly vary, gets a standard normal draw, the score's null distribution."""
     parts = assign_blocks(rows.n, scorer.blocks or 1, generator, rows.keys)
     seeds = [int(seed) for seed in generator.integers(2**63, size=len(parts))]
     return _block_scores(scorer, question, rows, parts, seeds)

@@ -69,7 +69,6 @@ class ContingencyTest(StratumSums):
         return (*below_noise, *((MANY_LEVELS,) if not copies_of(self.shape(question)) and loss.epsilon < 1 else ()))
 
     def shape(self, question: IndependenceQuestion) -> tuple[int, int, int]:
-        """Return the levels of x and of y and the strata."""
         x, y = (len(column) for column in question.declared((*question.x, *question.y)) if isinstance(column, Levels))
         return x, y, question.cells
 
@@ -77,14 +76,12 @@ class ContingencyTest(StratumSums):
         return math.prod(self.shape(question))
 
     def table(self, rows: Sample | Records, question: IndependenceQuestion) -> Counts:
-        """Return the counts of the rows kept."""
         shape = self.shape(question)
         if isinstance(rows, Records):
             return rows.sum(partial(_worker_table, question.without_table, shape))
         return _count_table(rows, shape)
 
     def approximate_power(self, question: IndependenceQuestion, loss: PureDP, correlation: float) -> float | None:
-        """Return it from the non-central distribution of one table's statistic."""
         x, y, strata = self.shape(question)
         if strata > 1 or min(x, y) < 2:
             return None

@@ -109,7 +109,6 @@ class Crt(BlockTest):
         return self.ranked(rows, question, self.resamples or 0, rng)
 
     def ranked(self, rows: Sample, question: IndependenceQuestion, count: int, rng: PublicGenerator) -> float:
-        """Return the score of x among so many copies."""
         x = rows.pair[0]
         if not isinstance(self.model_x, ModelX):
             both = residuals(rows.given, (x[:, None], rows.y), self.regression, rng).residuals

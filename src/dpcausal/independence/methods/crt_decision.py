@@ -171,7 +171,6 @@ class GlobalCrt(IndependenceTest):
         return (SIGNED,)
 
     def sensitivity(self, question: IndependenceQuestion) -> Sensitivity:
-        """Return how far one row moves each statistic."""
         return resample_sum_sensitivity(question.n, self.penalty if question.given else None)
 
     def statistics(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> Reals:

@@ -244,11 +244,9 @@ class StatedModel(ModelX):
 
 
 def stated_model(model: Any, given: tuple[str, ...]) -> Any:
-    """Return the model that a mapping states; anything else unchanged.
-
-    ``{"table": [[...], ...]}``; or ``{"mean": m, "sd": s}`` with m a number, or a slope for each given column, by its
-    name, and an ``intercept``; for x of two levels m is the probability of the second, and there is no sd.
-    """
+    """Return the model that a mapping states; anything else unchanged. ``{"table": [[...], ...]}``; or ``{"mean": m,
+    "sd": s}`` with m a number, or a slope for each given column, by its name, and an ``intercept``; for x of two levels
+    m is the probability of the second, and there is no sd."""
     if not isinstance(model, Mapping):
         return model
     unknown = next((name for name in model if name not in STATED), None)

@@ -37,10 +37,8 @@ inside windows move the sum by k² and more; its deviation grows like k√n, and
 
 
 def default_neighbours(rows: int, cells: int) -> int:
-    """Return the public number of neighbours on either side of the m = n/cells rows of a cell.
-
-    k = max(2, ⌊min(m/250, (2m/3)^{1/4}, 16)⌋)
-    """
+    """Return the public number of neighbours on either side of the m = n/cells rows of a cell. k = max(2, ⌊min(m/250,
+    (2m/3)^{1/4}, 16)⌋)"""
     root = math.isqrt(math.isqrt(2 * rows // (3 * cells)))
     return max(2, min(rows // (ROWS_PER_NEIGHBOUR * cells), root, MOST_BY_RULE))
 
@@ -106,10 +104,6 @@ class Neighbours(IndependenceTest):
         return (SIGNED, FAR_NEIGHBOURS)
 
     def sums(self, rows: Sample, question: IndependenceQuestion, rng: PublicGenerator) -> pairs.PairSums:
-        """Return the sums.
-
-        Ties of z are broken by a public random generator, one a position, or by a hash of the person's own.
-        """
         place = next(i for i, one in enumerate(question.declared(question.given)) if isinstance(one, Bounded))
         return pairs.pair_sums(
             *rows.pair, rows.raw[:, place], rows.cells,

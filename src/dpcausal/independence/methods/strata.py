@@ -41,7 +41,6 @@ class StratumSums(IndependenceTest):
     allows_private_ids: ClassVar[bool] = True
 
     def sums(self, question: IndependenceQuestion) -> int:
-        """Return how many sums there are."""
         return question.cells
 
     def needs_all_rows(self, question: IndependenceQuestion) -> bool:
@@ -73,7 +72,6 @@ class StrataCovariance(StratumSums):
         return (*((CANCELLING,) if question.cells > 1 else ()), *((THIN,) if question.cells > question.n / 2 else ()))
 
     def moments(self, rows: Sample | Records, question: IndependenceQuestion) -> strata.StratumMoments:
-        """Return the covariance and its variance, of the rows kept."""
         units = _column_unit(question.schema[question.x[0]]), _column_unit(question.schema[question.y[0]])
         if isinstance(rows, Records):
             return strata.of_sums(rows.sum(partial(_stratum_sums, question.without_table)), units)

@@ -15,11 +15,9 @@ from dpcausal.privacy.loss import exact_text, parse_loss
 @dataclass(frozen=True)
 class Entry:
     """One spend, as the ledger keeps it: amounts exact, times UTC to the minute (nothing depends on the clock).
-
     ``unit`` and ``column``: who is protected, as for the whole ledger.  ``detail`` and ``once`` are JSON with sorted
     keys: public arguments of the call, and what it declared for the whole ledger.  ``cost`` and ``totals``, in units,
-    of this spend and of all up to it, are worked out at each reading.
-    """
+    of this spend and of all up to it, are worked out at each reading."""
 
     number: int
     at: str
@@ -40,10 +38,8 @@ class Entry:
     hash: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry as plain values for JSON: units of 1e-9, deltas of 1e-18; ``event`` has exact amounts.
-
-        A number of units is whole, or a text as ``"1000000000/3"``.
-        """
+        """Return the entry as plain values for JSON: units of 1e-9, deltas of 1e-18; ``event`` has exact amounts. A
+        number of units is whole, or a text as ``"1000000000/3"``."""
         loss = parse_loss(self.loss)
         amounts = loss.amounts | ({} if self.zcdp is None else parse_loss(self.zcdp).amounts)
         event = {name: exact_text(amount) for name, amount in amounts.items()}
@@ -56,11 +52,9 @@ class Entry:
 @dataclass(frozen=True)
 class Verification:
     """The outcome of checking a ledger from its first line to its last: the first rule that is broken, with its line.
-
     ``entries`` and ``head``: spends found in order, and the hash of the last of their lines.  ``incomplete``: bytes of
     a write that failed, after which nothing was released.  ``lines``, ``witness`` and ``witnessed``: how many lines
-    there are, the file of the witness, if there is a place for one, and how many it saw, 0 where there is none.
-    """
+    there are, the file of the witness, if there is a place for one, and how many it saw, 0 where there is none."""
 
     ok: bool
     entries: int

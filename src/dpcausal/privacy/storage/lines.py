@@ -107,10 +107,8 @@ class Account:
         return replace(self, **{name: getattr(self, name).copy() for name in own})
 
     def read(self, raw: bytes, expected_head: str | None = None, spends: Spends | None = None) -> int:
-        """Check and count what a file holds from ``last`` on; return how much of it is whole lines.
-
-        The head that is expected must be among those that are read.  ``spends`` takes those with their totals.
-        """
+        """Check and count what a file holds from ``last`` on; return how much of it is whole lines. The head that is
+        expected must be among those that are read.  ``spends`` takes those with their totals."""
         if not self.lines:
             _check_format(raw)
         text, whole_length = _whole_lines(raw)
@@ -289,11 +287,9 @@ def _check_format(raw: bytes) -> None:
 
 
 def _whole_lines(raw: bytes) -> tuple[bytes, int]:
-    """Return the lines that were written in full, and how many bytes they take.
-
-    What follows the last line break is left of a write that failed, zeros or the beginning of a line: no release came
-    after it.  A line without only its line break counts as written.  Anything else is damage.
-    """
+    """Return the lines that were written in full, and how many bytes they take. What follows the last line break is
+    left of a write that failed, zeros or the beginning of a line: no release came after it.  A line without only its
+    line break counts as written.  Anything else is damage."""
     end = raw.rfind(b"\n") + 1
     tail = raw[end:]
     line = tail[: tail.rfind(b"}") + 1]

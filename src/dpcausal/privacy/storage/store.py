@@ -95,10 +95,8 @@ class LedgerStore:
             account.read(file.read(), self._account.head, spends)
 
     def append(self, kind: str, members: dict[str, Any], *, once_only: bool = False, trial: bool = False) -> Account:
-        """Commit the next line; whatever is raised, nothing was granted.
-
-        ``once_only``: a question not yet asked.  ``trial``: check all of it, and write nothing.
-        """
+        """Commit the next line; whatever is raised, nothing was granted. ``once_only``: a question not yet asked.
+        ``trial``: check all of it, and write nothing."""
         if self._mode == "rb":
             raise LedgerError(f"ledger {self.path}: it was opened to be read only; nothing can be spent from it")
         with self._step(writing=True) as file, self._noting() as note:

@@ -43,12 +43,10 @@ def folder_of(witness: str | os.PathLike[str] | None = None) -> Path | None:
 
 @dataclass(frozen=True)
 class Witness:
-    """The file of one ledger's witness, elsewhere: how far it was seen to go; ``ledger`` is its first line's hash.
-
-    A ledger that was cut short, restored from a copy, or copied and continued is whole by its own lines; only somebody
+    """The file of one ledger's witness, elsewhere: how far it was seen to go; ``ledger`` is its first line's hash. A
+    ledger that was cut short, restored from a copy, or copied and continued is whole by its own lines; only somebody
     who saw more of it can detect that.  Each added line is noted afterwards, so that a kill in between leaves a witness
-    that saw less, which is no fault.  A witness that cannot be written never stops a spend.
-    """
+    that saw less, which is no fault.  A witness that cannot be written never stops a spend."""
 
     folder: Path
     ledger: str

@@ -37,9 +37,7 @@ h2{margin:.8em 0 .25em}svg{max-width:150mm;max-height:48mm}.rows{overflow:visibl
 @dataclass(frozen=True)
 class Block:
     """A piece of a document: a text, a list, rows of a table (the first its heads), or a picture with its caption.
-
-    ``right`` is a second block, set to its right where there is room.
-    """
+    ``right`` is a second block, set to its right where there is room."""
 
     kind: Kind
     text: str = ""
@@ -49,10 +47,8 @@ class Block:
 
 
 def html(blocks: list[Block], mark: str = "", footer: str = "") -> str:
-    """Return a document as an HTML page.
-
-    ``mark`` identifies its study to a program, ``footer`` is on each printed page.
-    """
+    """Return a document as an HTML page. ``mark`` identifies its study to a program, ``footer`` is on each printed
+    page."""
     title = next(block.text for block in blocks if block.kind == "title")
     body = "\n".join(_placed_block(block) for block in blocks)
     style = STYLE.replace("FOOTER", "".join(one for one in footer if one not in '\\"<>\n'))

@@ -23,10 +23,8 @@ def mark_of(inputs: ReportInputs) -> str:
 
 
 def write_report(inputs: ReportInputs, path: Path) -> Path:
-    """Write the HTML with the Markdown and the registry's record beside it, and return the HTML's path.
-
-    A file that is there is replaced by a newer report of the same study and ledger, and by nothing else.
-    """
+    """Write the HTML with the Markdown and the registry's record beside it, and return the HTML's path. A file that is
+    there is replaced by a newer report of the same study and ledger, and by nothing else."""
     if path.suffix != ".html" or not path.parent.is_dir():
         text = "the report is a file NAME.html in a folder that exists"
         raise ParameterError(text, argument="path", rule="report-file")
