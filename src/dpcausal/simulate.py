@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, public_generator
 
-Reals = npt.NDArray[np.float64]
 Mechanism = Literal["linear", "cubic", "tanh", "exponential", "sine", "quadratic", "smooth"]
 Noise = Literal["gaussian", "uniform", "laplace", "lognormal"]
 Cause = Literal["gaussian", "uniform"]

@@ -20,6 +20,7 @@ from unicodedata import category
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcausal.arrays import Mask
 from dpcausal.data.columns import Bounded, Column, Levels, has_dates
 from dpcausal.data.panels.dates import day_of, period_of
 from dpcausal.data.source import Collected, Declared, Kind
@@ -167,7 +168,6 @@ def number_of(value: object) -> float:
 
 
 Codes = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 MISSING = -1
 """The code of what is missing."""

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcausal.arrays import Integers
 from dpcausal.data.coding import check_declared, check_name, scalar
 from dpcausal.data.columns import Bounded
 from dpcausal.data.source import Collected, Declared, Kind, Source, guarded_read
 from dpcausal.errors import ParameterError, RowLimitError, SchemaError, Setting
 from dpcausal.privacy.unpicklable import hash_of_text, scrambled
-
-Integers = NDArray[np.int64]
 
 IDS = ("private", "public")
 """What ``ids=`` takes."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcausal.arrays import Integers
 from dpcausal.data.coding import cleaned_column
 from dpcausal.data.persons import Persons, groups_of
 from dpcausal.data.schema import Bounded, Column, Levels, Schema
@@ -137,7 +138,6 @@ def _all_masks(masks: Iterable[NDArray[np.bool_]], n: int) -> NDArray[np.bool_]:
     return every
 
 
-Integers = NDArray[np.int64]
 Kernel = Callable[[Rows], Integers]
 """Whole numbers, an array of one shape whatever the records, each record's share of it from that record alone."""
 

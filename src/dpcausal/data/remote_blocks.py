@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcausal.arrays import Integers
 from dpcausal.data.persons import Persons, texts_of
 from dpcausal.data.records import CHANGED, HELD, Reading, Rows, TableSpec
 from dpcausal.data.schema import Schema
@@ -19,7 +19,6 @@ from dpcausal.errors import SchemaError
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.privacy.unpicklable import hash_of_text, scrambled
 
-Integers = NDArray[np.int64]
 Parts = list[tuple[int, Integers]]
 """Blocks by their numbers, and the places of their rows."""
 
@@ -32,7 +31,6 @@ GROUP = 1 << 18
 
 @dataclass(frozen=True)
 class PublicTableInfo:
-
     schema: Schema
 
 
@@ -141,7 +139,6 @@ def _block_results(
 
 @dataclass(frozen=True)
 class Count:
-
     def __call__(self, pieces: Sequence[Piece]) -> Sums:
         texts = [text for _, some in pieces for text in some]
         return len(texts), np.array([len(set(texts) - {None})], dtype=np.int64)

@@ -30,7 +30,6 @@ BATCH = 1 << 15
 
 
 class Kind(Enum):
-
     INTEGER = "integers"
     FLOAT = "floats"
     DECIMAL = "decimals"
@@ -56,7 +55,6 @@ Distinct = tuple[NDArray[np.int64], Sequence[object]]
 
 
 class Collected(Protocol):
-
     labels: Mapping[str, Mapping[str, str]] = MappingProxyType({})
     """What codes of a column mean, by their texts, where a file says so."""
 

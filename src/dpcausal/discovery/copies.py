@@ -11,8 +11,8 @@ from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.discovery.graph import Cpdag
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.search.pc import Edge, Terms
@@ -21,8 +21,6 @@ from dpcausal.releases.counts import NoisyTable
 from dpcausal.releases.level_moments import NoisyWhitened
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
-
-Reals = npt.NDArray[np.float64]
 
 COPY_TOLERANCE = 0.002
 """Share of what varies by which copies may differ beside the noise: of records, or of a correlation."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.discovery.search.pc import Terms, Test, Verdict
 from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.counts import NoisyTable
@@ -24,7 +25,6 @@ from dpcausal.statistics.wald import (
     wald_tests_correlated,
 )
 
-Reals = npt.NDArray[np.float64]
 Columns = tuple[int, ...]
 
 MOST_CELLS = 512

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Integers
 from dpcausal.core import validate as public
 from dpcausal.core.method import Method, PlannedCall, TableQuestion
 from dpcausal.data.recoded import as_levels, counting_event
@@ -43,7 +43,6 @@ FEW_COUNT = (
     "not as declared; schema.check(frame) shows the curator which, before anything is paid"
 )
 BEFORE = "causal if all confounders of treatment and outcome are adjusted for, and nothing that the treatment changes"
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

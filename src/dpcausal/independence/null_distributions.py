@@ -11,11 +11,9 @@ from functools import lru_cache
 from statistics import NormalDist
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.privacy.noise import PublicGenerator
-
-Reals = npt.NDArray[np.float64]
 
 STEPS_PER_UNIT = 100
 """G: terms are rounded to a hundredth of a standard deviation, and the distribution is that of the rounded ones."""

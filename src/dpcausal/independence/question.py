@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.core import validate as public
 from dpcausal.core.method import Method, PlannedCall, TableQuestion
 from dpcausal.data.records import Rows
@@ -25,9 +26,6 @@ from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import Loss, PureDP
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.regression.smoother import Given
-
-Reals = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from dpcausal.arrays import Reals
 from dpcausal.data.schema import Bounded
 from dpcausal.errors import ParameterError
-from dpcausal.independence.question import IndependenceQuestion, Reals
+from dpcausal.independence.question import IndependenceQuestion
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
 from dpcausal.regression.external import external_code, is_estimator, quiet_copy, try_external_code, with_seed
 from dpcausal.regression.marginal_likelihood import MOST_ROWS, likely_residuals

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.arrays import Integers
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
@@ -94,7 +95,6 @@ def block_sum(terms: Sequence[int], reach: int, label: str, unit: Unit = Unit.RO
     return Query(total, Sensitivity(bound, Norm.L1, Relation.REPLACE_ONE, "block-sum", unit), label)
 
 
-Integers = npt.NDArray[np.int64]
 
 INSIDE = 0.68
 """Share of the blocks that a window should hold: it then reaches a standard deviation to either side."""

@@ -5,8 +5,8 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.errors import FenceError, LossError, ParameterError
 from dpcausal.mechanisms.additive import laplace_scale
 from dpcausal.mechanisms.gate import event_of, exact, release
@@ -42,7 +42,6 @@ def noisy_max(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> 
     return int(release(query, allotment, event, draw))
 
 
-Reals = npt.NDArray[np.float64]
 
 
 ROUNDING = Fraction(1, 2**24)

@@ -17,7 +17,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from dpcausal.regression.smoother import Given, Integers, Reals, standardised
+from dpcausal.arrays import Integers, Reals
+from dpcausal.regression.smoother import Given, standardised
 
 Landmarks = tuple[float, int]
 Pair = tuple[int, int]

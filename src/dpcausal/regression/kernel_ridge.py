@@ -14,14 +14,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.unpicklable import ProcessLocal
 from dpcausal.regression.external import one_thread
-
-Reals = npt.NDArray[np.float64]
 
 
 def ridge_solution(system: Reals, right: Reals, ridge: float) -> Reals:
@@ -41,7 +39,6 @@ def with_finite_values(values: Reals) -> Reals:
     return np.where(np.isfinite(values), values, 0.0)
 
 
-Integers = npt.NDArray[np.int64]
 CHUNK_ROWS = 8192
 """Places whose features are in memory at a time: 13 MB at 100 pairs."""
 PLACES_PER_WIDTH = 512

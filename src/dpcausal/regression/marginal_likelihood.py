@@ -21,8 +21,9 @@ from typing import Self
 
 import numpy as np
 
+from dpcausal.arrays import Reals
 from dpcausal.regression.candidate_features import Columns, cut_terms, first_terms, lines_of, more_terms
-from dpcausal.regression.smoother import NEGLIGIBLE, Given, Reals, Smoothed, standardised
+from dpcausal.regression.smoother import NEGLIGIBLE, Given, Smoothed, standardised
 
 MOST_ROWS = 20_000
 """Beyond it random features take less memory (``smoother.py``)."""

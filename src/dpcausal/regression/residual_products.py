@@ -17,14 +17,13 @@ import math
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 from dpcausal.regression.external import one_thread
 from dpcausal.regression.kernel_ridge import ridge_solution
 
-Reals = npt.NDArray[np.float64]
 Chunks = Callable[[], Iterator[tuple[slice, Reals]]]
 """Yields slices of the rows and φ there; may be asked several times, and gives the same each time."""
 LEAST_PENALTY, LARGEST_PENALTY = 1e-3, 1e4

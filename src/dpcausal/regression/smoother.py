@@ -20,12 +20,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.privacy.noise import PublicGenerator
 
-Reals = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 EXACT_ROWS = 250
 """Largest number of rows whose kernel matrix is decomposed."""
 PAIRS = 60

@@ -8,15 +8,14 @@ from itertools import combinations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form, cut_in, cut_written
 from dpcausal.statistics.contrasts import contrast_basis
 
-Reals = npt.NDArray[np.float64]
 Columns = tuple[int, ...]
 
 

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.release import Release, estimate_release
 from dpcausal.releases.saved import Form, cut_in, cut_written
 
-Reals = npt.NDArray[np.float64]
 Law = Literal["geometric", "discrete-gaussian", "exact"]
 
 

@@ -1,9 +1,8 @@
 """Covariances with noise in them: without small eigenvalues, as products, and as what equations are solved with."""
 
 import numpy as np
-import numpy.typing as npt
 
-Reals = npt.NDArray[np.float64]
+from dpcausal.arrays import Reals
 
 LEAST_LEFT = 0.05
 """Least eigenvalue that is taken of what is left of a column given others."""

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.covariances import LEAST_LEFT, of_factors, with_eigenvalue_floor, with_ridge
@@ -20,7 +21,6 @@ from dpcausal.releases.saved import Form, cut_in, cut_written
 from dpcausal.statistics.level_moments import features, row_entries
 from dpcausal.statistics.wald import WITHIN, upper_tail, upper_tails
 
-Reals = npt.NDArray[np.float64]
 Places = npt.NDArray[np.intp]
 Columns = tuple[int, ...]
 

@@ -6,15 +6,13 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form
 from dpcausal.statistics.moments import UntruncatedMoments, untouched, untruncated_moments
-
-Reals = npt.NDArray[np.float64]
 
 
 @storable("NoisyMoments")

@@ -6,10 +6,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.covariances import of_factors, with_eigenvalue_floor
-from dpcausal.releases.level_moments import LEAST_SHARE, Columns, NoisyWhitened, Reals
+from dpcausal.releases.level_moments import LEAST_SHARE, Columns, NoisyWhitened
 from dpcausal.releases.saved import Form
 from dpcausal.statistics.level_moments import Triple, constant, features, third_entries
 

@@ -14,9 +14,8 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
-
-Reals = npt.NDArray[np.float64]
 
 MOST_CHANGES = 20_000
 """Ways to change columns, counted by their numbers of levels, beyond which the complete bound is not computed."""

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 from dpcausal.statistics.moments import clip_rows, grid_bits, scaled, second_moments_sensitivity, upper_of
 
-Reals = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.integer]
 
 MERGED = 1.5

@@ -7,10 +7,9 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
-
-Reals = npt.NDArray[np.float64]
 
 MOST_BITS = 16
 """Finest grid, 2⁻¹⁶ of a unit."""

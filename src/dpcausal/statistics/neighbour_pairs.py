@@ -11,11 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity, Unit
-
-Reals = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 ENDS = 8
 """The row of rank p from an end of its cell has partners up to ⌊p/8⌋ further on, unless a caller says another whole

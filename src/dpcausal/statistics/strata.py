@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.arrays import Integers
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity, Unit
-
-Integers = npt.NDArray[np.int64]
 
 GRID = 2**20
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Reals = npt.NDArray[np.float64]
+from dpcausal.arrays import Reals
 
 RIDGE = 1.0
 """Added to the variance of every residual: where a level is so rare that its residual is a matter of single records,

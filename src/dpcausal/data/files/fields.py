@@ -50,7 +50,6 @@ Labels = Mapping[str, Mapping[str, str]]
 
 
 class FieldSource(Source):
-
     labels: Labels = MappingProxyType({})
 
     def __init__(self, path: Path, form: DataFile, unread: str) -> None:
@@ -85,7 +84,6 @@ class FieldSource(Source):
 
 
 class CsvSource(FieldSource):
-
     backend = "csv"
 
     def __init__(self, path: Path, form: DataFile) -> None:
@@ -154,7 +152,6 @@ class EveryName(tuple[str, ...]):
 
 
 class JsonLinesSource(FieldSource):
-
     backend = "json lines"
 
     def __init__(self, path: Path, form: DataFile) -> None:
@@ -207,7 +204,6 @@ def field_of(value: Any) -> bytes:
 
 
 class FieldColumns(Collected):
-
     def __init__(self, table: Any, form: DataFile, labels: Labels) -> None:
         self._table, self._form, self.labels, self.date_order = table, form, labels, form.dates
 

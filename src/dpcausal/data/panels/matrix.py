@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcausal.arrays import Reals
 from dpcausal.data.coding import check_declared, check_name, raw_numbers, without_codes
 from dpcausal.data.columns import Bounded, exact_number
 from dpcausal.data.panels.periods import (
@@ -27,8 +28,6 @@ from dpcausal.data.sources.fingerprint import confirm
 from dpcausal.data.sources.origin import Origin, opened
 from dpcausal.errors import ParameterError, SchemaError
 from dpcausal.privacy.budget import json_text
-
-Reals = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

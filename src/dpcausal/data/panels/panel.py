@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpcausal.arrays import Reals
 from dpcausal.data.panels.dates import PERIODS
 from dpcausal.data.panels.matrix import (
     Cells,
@@ -37,8 +38,6 @@ from dpcausal.data.sources.origin import Origin
 from dpcausal.errors import ParameterError, SchemaError, with_signature_errors
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.unpicklable import Frozen
-
-Reals = NDArray[np.float64]
 
 MOST_CELLS = 200_000_000
 """Most donors × periods that are brought into memory: 1.6 GB."""

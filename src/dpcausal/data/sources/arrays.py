@@ -54,7 +54,6 @@ class ArraySource(Source):
 
 
 class ArrayColumns(Collected):
-
     def __init__(self, arrays: Mapping[str, NDArray[Any]], rows: int) -> None:
         self._arrays, self._rows = arrays, rows
 

@@ -54,7 +54,6 @@ def frame_source(frame: object) -> Source:
 
 
 class FrameSource(Source):
-
     def __init__(self, frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> None:
         if frame.implementation not in _BACKENDS:
             # Rows are assigned to blocks by place: of an engine without an order one record could move the others.

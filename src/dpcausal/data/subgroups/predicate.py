@@ -176,7 +176,6 @@ def literal(value: str | int | float) -> str:
 
 
 class _Reader:
-
     def __init__(self, text: str) -> None:
         self.text, self.at = text.rstrip(), 0
 

@@ -16,6 +16,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Levels
@@ -45,8 +46,6 @@ from dpcausal.statistics.moments import (
     upper_of,
 )
 from dpcausal.statistics.strata import histograms, histograms_sensitivity
-
-Reals = npt.NDArray[np.float64]
 
 ROUNDS = 4
 PARTS = 8
@@ -116,7 +115,6 @@ def _posterior_normal(histograms: list[tuple[Reals, Reals]], error: float) -> tu
     return float(weight.sum(axis=1) @ middles), float(np.exp(weight.sum(axis=0) @ np.log(_WIDTHS)))
 
 
-Integers = npt.NDArray[np.int64]
 
 CHUNK = 1 << 13
 """Rows that a processor's cache holds."""

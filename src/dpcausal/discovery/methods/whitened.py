@@ -13,8 +13,8 @@ from itertools import combinations
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.counts import JointCounts
 from dpcausal.data.schema import Bounded
@@ -40,7 +40,6 @@ from dpcausal.statistics.moments import scaled, unpacked_matrix
 from dpcausal.statistics.strata import histograms_sensitivity
 from dpcausal.statistics.wald import Strength
 
-Reals = npt.NDArray[np.float64]
 Cuts = dict[str, Reals]
 
 CUTS_SHARE = Fraction(1, 10)

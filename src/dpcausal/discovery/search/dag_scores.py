@@ -22,11 +22,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.discovery.search.pc import Edge, Terms
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.level_moments import NoisyWhitened
-
-Reals = npt.NDArray[np.float64]
 
 PENALTY = 4.0
 """For each degree of freedom; chosen on alarm, insurance, child and generated networks at ε = 0.1."""

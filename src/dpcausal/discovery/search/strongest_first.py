@@ -14,12 +14,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations
 
+from dpcausal.arrays import Reals
 from dpcausal.discovery.search.dag_scores import OF_ORDERS, order_sampling
 from dpcausal.discovery.search.pc import Edge, Skeleton, Terms
 from dpcausal.discovery.support import REDRAW_SEED
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.releases.level_moments import Columns, NoisyWhitened, Residual
-from dpcausal.statistics.level_moments import MOST_THIRDS, Reals, Triple, third_entries
+from dpcausal.statistics.level_moments import MOST_THIRDS, Triple, third_entries
 
 BAR = 0.05
 """Least share of its strength that a pair must keep given others: noise and near-faithfulness leave a rest."""

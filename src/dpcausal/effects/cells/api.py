@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.core import validate as public
 from dpcausal.core.method import Method, Run, SumsOverRows, TableQuestion
 from dpcausal.core.run import Task, public_task
@@ -37,8 +37,6 @@ so many records in all are left out."""
 HIDDEN = 0.04
 """A histogram is released where two deviations of the noise of a quarter of its bins are at most so many records."""
 
-Reals = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Paid = PureDP | ZCDP | NoPrivacy
 
 

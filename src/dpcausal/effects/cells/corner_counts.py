@@ -18,8 +18,8 @@ from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Mask, Reals
 from dpcausal.codec import storable
 from dpcausal.data.coding import cuts_of
 from dpcausal.data.schema import Bounded, Column
@@ -31,10 +31,6 @@ from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 from dpcausal.releases.counts import NoisyTable
 from dpcausal.releases.release import Release, estimate_release
 from dpcausal.releases.saved import Form
-
-Reals = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 GRID = 2**26
 """The whole mass of a record, in integers."""

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.core import validate as public
 from dpcausal.effects.cells import standardise
 from dpcausal.effects.cells.corner_counts import NoisyCells, Value, arms_of
@@ -18,8 +18,6 @@ from dpcausal.effects.result import Balance, Effect, GroupEffect, Ratio
 from dpcausal.errors import ParameterError
 from dpcausal.releases.release import estimate_release
 from dpcausal.result import percent_text
-
-Reals = npt.NDArray[np.float64]
 
 UNMEASURED = ("e_value", "e_value_limit", "robustness_value", "robustness_value_limit")
 LEAST_SHARE = 0.5

@@ -26,10 +26,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-Reals = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+from dpcausal.arrays import Mask, Reals
 
 LEAST_COUNT = 8
 """A stratum enters with at least so many records in each arm ..."""

@@ -19,8 +19,8 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded
@@ -57,7 +57,6 @@ from dpcausal.mechanisms.additive import gaussian_scale
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 from dpcausal.privacy.sensitivity import Norm
 
-Reals = npt.NDArray[np.float64]
 MOMENTS = tuple(Fraction(percent, 100) for percent in range(14, 51, 3))
 WITH_CHECK = MOMENTS[3]
 COUNTS, FEWER = Fraction(25, 100), Fraction(12, 100)

@@ -21,8 +21,8 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.mechanisms.blocks import block_sum, block_window, blocks_moved
 from dpcausal.mechanisms.selection import noisy_max
@@ -32,8 +32,6 @@ from dpcausal.privacy.sensitivity import Unit
 from dpcausal.regression.smoother import Given, standardised
 from dpcausal.releases.counts import geometric_variance
 
-Reals = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 TERMS = ("lines", "curves", "products")
 """Each has the columns of those before it: numbers and levels; their squares and cubes; products of two."""
 LEAST_MOVED = 0.5

@@ -15,8 +15,8 @@ from itertools import combinations
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.data.coding import column_codes
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column
@@ -29,7 +29,6 @@ from dpcausal.errors import FenceError, LossError, ParameterError
 from dpcausal.mechanisms.additive import gaussian_scale
 from dpcausal.privacy.loss import ZCDP, Loss
 
-Reals = npt.NDArray[np.float64]
 Pair = tuple[int, int]
 OUTCOME, TREATMENT, FIRST = 0, 1, 2
 """Places of the outcome, the treatment and the first confounder."""

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.data.records import Rows
 from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.cells.effect import notes, unmeasured_fields
@@ -46,8 +46,6 @@ from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP
 from dpcausal.privacy.sensitivity import Query, Sensitivity
 
-Reals = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 RANGE_IN_DEVIATIONS = 5.0
 """Fine cells reach so many spreads from a column's mean, inside its bounds."""
 LEFT_IN_BINS, LEFT_ALONG_PAIRS = 5.0, 0.5

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.effects.estimators.models import OF_OUTCOME, OF_TREATMENT, PairFunction
 from dpcausal.effects.estimators.residual_sums import haar, haar_of_grid
 from dpcausal.effects.result import FitCheck
 from dpcausal.privacy.loss import ZCDP
 
-Reals = npt.NDArray[np.float64]
 Step = tuple[tuple[int, ...], tuple[int, ...]]
 """Features, and into how many bins each is cut."""
 WIDER = 1.69

@@ -9,12 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.effects.estimators.residual_sums import haar, haar_levels, inverse_haar, smoothed, smoothed_grid
 
-Reals = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 FINE = 256, 2048
 """Equal cells of a column, of which its bins are made: with few rows for the noise, and with many."""
 OF_TREATMENT, OF_OUTCOME = 0.8, 2.2

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, get_args
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.core.validate import check_choice
 from dpcausal.effects.clusters import ClusteredScores, group_sums, shared
@@ -39,7 +39,6 @@ from dpcausal.effects.result import Effect
 from dpcausal.errors import InfeasibleError, ParameterError
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 
-Reals = npt.NDArray[np.float64]
 Paid = ApproxDP | ZCDP | NoPrivacy
 LEAST_PREDICTED, LEAST_RATIO = 1.25, 0.5
 """No answer where public numbers foresee less, or moments that were released stand nearer to their noise: above, the

@@ -6,13 +6,10 @@ Each unit has the mass ``GRID``, or less if it is left out or weighted.  Proofs:
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
-
-Reals = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 def histograms(cells: Integers, size: int, mass: Integers) -> Integers:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.core.method import Run
 from dpcausal.core.validate import check_choice, whole
 from dpcausal.data.coding import column_codes
@@ -46,9 +47,6 @@ from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.sandbox import isolated_or_default
 from dpcausal.regression.external import one_thread
 from dpcausal.regression.smoother import Given
-
-Reals = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

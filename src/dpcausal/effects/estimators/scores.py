@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Mask, Reals
 from dpcausal.data.coding import column_codes
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Column
@@ -25,9 +25,6 @@ from dpcausal.effects.estimators.design import FIRST, OUTCOME, TREATMENT, Design
 from dpcausal.effects.moments.release import JointMoments
 from dpcausal.effects.question import EffectQuestion
 
-Reals = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 LEAST_PROBABILITY = 0.05
 NEAREST, INNER, OUTER, STEP = 2.5, 4, 2, 1.75
 """Multiples of the spread that scores may be cut at: so many from the nearest to the edge, and farther ones."""

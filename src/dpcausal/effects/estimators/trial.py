@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.coding import column_codes
 from dpcausal.data.records import Rows
@@ -48,8 +48,6 @@ from dpcausal.privacy.loss import Loss, NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
 
-Reals = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Codes = Callable[[Rows], tuple[Integers, Integers, Reals]]
 MOST_NOISE = 0.25
 """Refused where the noise is predicted to be a larger part of the outcome's range."""

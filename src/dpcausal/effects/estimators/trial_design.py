@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.effects.cells.api import Paid
 from dpcausal.effects.cells.corner_counts import GRID, NoisyCells, functionals, levels_of
 from dpcausal.effects.cells.standardise import LEAST_COUNT, LEAST_EXACT, Sums
@@ -25,8 +25,6 @@ from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 from dpcausal.releases.counts import geometric_variance
 
-Reals = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 SUM_SHARE = Fraction(3, 4)
 """Part of ε for the sum of a trial of public sizes."""
 LEAST_PROBABILITY = 0.01

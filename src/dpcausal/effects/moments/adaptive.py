@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Mask, Reals
 from dpcausal.data.records import Rows
 from dpcausal.data.table import Table
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
@@ -22,10 +23,6 @@ from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.statistics.moments import clip_rows, grid_bits, unpacked_matrix, upper_of
-
-Reals = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
 
 SHAPING = (Fraction(1, 10), Fraction(1, 4))
 """Shares of ρ of the rounds; the histograms have a twentieth, the last release the rest."""

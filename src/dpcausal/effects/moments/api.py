@@ -15,8 +15,8 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.core import validate as public
 from dpcausal.core.method import Method, Run, SumsOverRows, TableQuestion
 from dpcausal.core.run import Task, public_task
@@ -33,9 +33,6 @@ from dpcausal.effects.moments.released import ReleasedMoments, Sandwich, Step, l
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
-
-Reals = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 MOST_COLUMNS = 40
 LEAST_ROWS = 20

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.effects.cells.effect import benchmark, robustness_value
 from dpcausal.effects.moments import regression
@@ -22,8 +23,6 @@ from dpcausal.effects.moments.regression import LEAST_SIGNAL, Coefficient, Regre
 from dpcausal.effects.moments.released import MARGIN, ReleasedMoments
 from dpcausal.effects.result import Interval
 from dpcausal.privacy.noise import generator_from_seed
-
-Reals = npt.NDArray[np.float64]
 
 LEAST_STRENGTH = 104.7
 """No interval of two-stage least squares below: from there on a normal one holds, however endogenous the treatment is,

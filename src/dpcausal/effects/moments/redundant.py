@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from dpcausal.effects.moments.released import ReleasedMoments
 
-Reals = npt.NDArray[np.float64]
 Released = TypeVar("Released", bound=ReleasedMoments)
 
 NOISE, OWN = 3.0, 0.05

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.effects.cells.effect import robustness_limit, robustness_value
 from dpcausal.effects.moments.adaptive import LEAST_SEEN, detectable_skew, shrinkage
@@ -14,8 +14,6 @@ from dpcausal.effects.moments.redundant import COLLINEAR, redundant_note, withou
 from dpcausal.effects.moments.released import MARGIN, ReleasedMoments, line
 from dpcausal.effects.result import Balance, Effect, Interval, forest
 from dpcausal.result import Guarantee, Result, ci_text, flat_row, signed_text
-
-Reals = npt.NDArray[np.float64]
 
 LEAST_SIGNAL, LEAST_OF_A_LINE = 7.0, 3.0
 """No interval below: there its measured coverage falls short.  That of a slope holds from 3 on if the spread is

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.data.records import Rows
 from dpcausal.data.table import Table
@@ -30,7 +30,6 @@ from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form
 
-Reals = npt.NDArray[np.float64]
 Two = tuple[float, float]
 
 MARGIN = 1.25

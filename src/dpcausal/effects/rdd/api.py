@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.core import validate as public
 from dpcausal.core.method import Method, PlannedCall, Run, SumsOverRows, TableQuestion
 from dpcausal.core.run import Task, public_task
@@ -27,8 +27,6 @@ from dpcausal.effects.rdd.result import Discontinuity
 from dpcausal.errors import InfeasibleError, ParameterError, SchemaError, Setting
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, Loss, PureDP
-
-Reals = npt.NDArray[np.float64]
 
 BINS, LEAST_BINS, MOST_BINS = 12, 5, 100
 RANGE_SHARES = tuple(Fraction(part, 100) for part in range(2, 11, 2))

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.effects.cells.corner_counts import functionals
-
-Reals = npt.NDArray[np.float64]
 
 LEAST_STRENGTH = 4.0
 """A line is fitted where the least eigenvalue of what it is solved by is so many deviations of its noise."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.core import validate as public
 from dpcausal.effects.cells.corner_counts import Value, functionals
@@ -27,8 +27,6 @@ from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form
-
-Reals = npt.NDArray[np.float64]
 
 LARGEST = 1e300
 Y, A = Score(), Score(0.0, 1.0)

@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
+from dpcausal.arrays import Integers
 from dpcausal.core.method import Run
 from dpcausal.core.validate import whole
 from dpcausal.data.remote_blocks import Parts, WorkerBlocks
 from dpcausal.errors import ParameterError
 from dpcausal.independence.null_distributions import STEPS_PER_UNIT, block_pvalue, block_term, reach_of
-from dpcausal.independence.question import SIGNED, IndependenceQuestion, IndependenceTest, Integers, Released, Sample
+from dpcausal.independence.question import SIGNED, IndependenceQuestion, IndependenceTest, Released, Sample
 from dpcausal.independence.residuals import checked_regression
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.mechanisms.blocks import assign_blocks, block_sum, salt_of

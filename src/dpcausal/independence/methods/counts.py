@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from dpcausal.arrays import Reals
 from dpcausal.core.method import Run
 from dpcausal.data.records import Records, Rows
 from dpcausal.data.schema import Levels
@@ -26,7 +27,7 @@ from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Query
 from dpcausal.releases.counts import geometric_variance
 from dpcausal.statistics.strata import Counts, contingency, contingency_sensitivity
-from dpcausal.statistics.wald import Reals, chance_of, level_shares, strength_of_levels, upper_tail, wald_residuals
+from dpcausal.statistics.wald import chance_of, level_shares, strength_of_levels, upper_tail, wald_residuals
 
 MOST_CELLS = 1_000_000
 LEAST_ROWS = 20

@@ -12,12 +12,13 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from dpcausal.arrays import Reals
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.block_test import LEAST_BLOCK, BlockTest
 from dpcausal.independence.methods.model_x import ModelX, stated_model
 from dpcausal.independence.null_distributions import score_of_rank
-from dpcausal.independence.question import IndependenceQuestion, Reals, Released, Sample, width_of
+from dpcausal.independence.question import IndependenceQuestion, Released, Sample, width_of
 from dpcausal.independence.residuals import residuals
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator

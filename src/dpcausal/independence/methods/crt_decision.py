@@ -11,13 +11,14 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
+from dpcausal.arrays import Reals
 from dpcausal.core import validate as public
 from dpcausal.core.method import Run
 from dpcausal.data.schema import Bounded, Levels, Schema
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.crt import bounds_of, checked_model
 from dpcausal.independence.methods.model_x import ModelX
-from dpcausal.independence.question import SIGNED, IndependenceQuestion, IndependenceTest, Reals, Released, Sample
+from dpcausal.independence.question import SIGNED, IndependenceQuestion, IndependenceTest, Released, Sample
 from dpcausal.mechanisms.additive import laplace, laplace_scale
 from dpcausal.mechanisms.selection import margin_sensitivity, rank_margin
 from dpcausal.privacy.loss import NoPrivacy, PureDP

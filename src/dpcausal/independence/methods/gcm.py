@@ -11,10 +11,11 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from dpcausal.arrays import Reals
 from dpcausal.errors import ParameterError
 from dpcausal.independence import null_distributions as null
 from dpcausal.independence.methods.block_test import BELOW_NOISE, BlockTest
-from dpcausal.independence.question import IndependenceQuestion, Reals, Released, Sample
+from dpcausal.independence.question import IndependenceQuestion, Released, Sample
 from dpcausal.independence.residuals import residuals
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed

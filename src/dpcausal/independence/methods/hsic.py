@@ -10,12 +10,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.arrays import Integers
 from dpcausal.core import validate as public
 from dpcausal.core.method import Run
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.crt import bounds_of
 from dpcausal.independence.methods.crt_decision import planned_copies, released_decision
-from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, Integers, Released, Sample
+from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, Released, Sample
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Sensitivity
 from dpcausal.statistics.hsic import LAPLACIAN, permuted_root_hsic_sensitivity, root_hsic, root_hsic_sensitivity

@@ -12,12 +12,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.core import validate as public
 from dpcausal.core.method import Run
 from dpcausal.data.schema import Bounded, Column, Levels
 from dpcausal.errors import ParameterError
 from dpcausal.independence import null_distributions as null
-from dpcausal.independence.question import SIGNED, IndependenceQuestion, IndependenceTest, Integers, Released, Sample
+from dpcausal.independence.question import SIGNED, IndependenceQuestion, IndependenceTest, Released, Sample
 from dpcausal.mechanisms.additive import geometric, laplace, laplace_scale
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Query, Sensitivity
@@ -56,7 +57,7 @@ class RankTest(IndependenceTest):
     strata: int | None = None
 
     @abstractmethod
-    def statistic(self, x: null.Reals, y: null.Reals, strata: Any) -> float: ...
+    def statistic(self, x: Reals, y: Reals, strata: Any) -> float: ...
 
     @abstractmethod
     def sensitivity(self, rows: int, strata: int) -> Sensitivity: ...
@@ -97,7 +98,7 @@ class RankTest(IndependenceTest):
         """Return how many strata the public cuts and levels of z make, empty ones too."""
         return math.prod(len(self._edges(column)) + 1 for column in question.declared(question.given))
 
-    def _edges(self, declared: Column) -> null.Reals:
+    def _edges(self, declared: Column) -> Reals:
         """Return where a column is cut: between the codes of levels, at declared cuts, or at equal parts."""
         if isinstance(declared, Levels):
             return np.arange(1.0, len(declared))
@@ -127,7 +128,7 @@ class Kendall(RankTest):
     supports_missing: ClassVar[bool] = True
     allows_private_ids: ClassVar[bool] = True
 
-    def statistic(self, x: null.Reals, y: null.Reals, strata: Any) -> float:
+    def statistic(self, x: Reals, y: Reals, strata: Any) -> float:
         return conditional_kendall(x, y, strata)
 
     def sensitivity(self, rows: int, strata: int) -> Sensitivity:

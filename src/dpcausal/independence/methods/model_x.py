@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.core.validate import is_number
 from dpcausal.data.schema import Bounded, Levels, Schema
 from dpcausal.errors import ParameterError, nearest
@@ -24,7 +25,6 @@ from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, restart
 from dpcausal.privacy.sandbox import isolated_or_default
 from dpcausal.regression.external import external_code, try_external_code
 
-Reals = npt.NDArray[np.float64]
 RowFunction = Callable[[Reals], Any]
 
 WHO = "the model of x"

@@ -8,12 +8,13 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.core.method import Run
 from dpcausal.data.records import Records, Rows
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.errors import ParameterError
 from dpcausal.independence.null_distributions import MISSED, bounded_pvalue, upper_bound
-from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, Integers, Reals, Released, Sample
+from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, Released, Sample
 from dpcausal.mechanisms.additive import geometric, laplace_scale
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Query

@@ -10,11 +10,12 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
+from dpcausal.arrays import Reals
 from dpcausal.core import validate as public
 from dpcausal.core.method import Run
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.crt_decision import GlobalCrt
-from dpcausal.independence.question import IndependenceQuestion, Reals, Released
+from dpcausal.independence.question import IndependenceQuestion, Released
 from dpcausal.mechanisms.selection import ROUNDING, noisy_max
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity

@@ -11,10 +11,11 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
+from dpcausal.arrays import Reals
 from dpcausal.core import validate as public
 from dpcausal.core.method import Run
 from dpcausal.independence.methods.crt_decision import features, planned_ridge, unit_column
-from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, Reals, Released, Sample
+from dpcausal.independence.question import IndependenceQuestion, IndependenceTest, Released, Sample
 from dpcausal.mechanisms.additive import laplace
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Query

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from dpcausal.arrays import Reals
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.kendall import RankTest
-from dpcausal.independence.question import IndependenceQuestion, Reals
+from dpcausal.independence.question import IndependenceQuestion
 from dpcausal.papers.statistics.rank import kendall, spearman_numerator
 from dpcausal.privacy.loss import NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity

@@ -23,11 +23,12 @@ from statistics import NormalDist
 
 import numpy as np
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity, Unit
 from dpcausal.privacy.unpicklable import ProcessLocal
 from dpcausal.regression.external import one_thread
-from dpcausal.regression.kernel_ridge import FourierFeatures, Integers, Reals, ridge_solution
+from dpcausal.regression.kernel_ridge import FourierFeatures, ridge_solution
 
 PLACES = 4097  # of the public grid on [−1, 1]: steps of 1/2048
 PAIRS = 100  # cosine and sine pairs of φ
