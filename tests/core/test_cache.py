@@ -303,5 +303,5 @@ def test_each_part_of_a_table_or_panel_is_public_or_is_left_out() -> None:
         "weight",
     }  # fmt: skip
     assert set(panel(dpc.Ledger.in_memory(BUDGET, unit="state")).identity) == {
-        "_bounds", "_missing", "_n", "_name", "_named", "_series", "_starts", "_times", "_treated",
+        "_named", "_series", "_starts", "bounds", "missing", "n", "name", "times", "treated",
     }  # fmt: skip

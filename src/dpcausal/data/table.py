@@ -152,14 +152,12 @@ class Table(Frozen):
         if person is not None:
             spec = replace(spec, n=persons_in(spec) if WorkerBlocks.of(spec) else many(source, person))
             check_number(spec.n, int(limit))
-        object.__setattr__(self, "_ledger", ledger)
-        object.__setattr__(self, "_spec", spec)
+        self._set(_ledger=ledger, _spec=spec)
 
     def with_spec(self, spec: TableSpec) -> Table:
         """Return the table that reads its rows otherwise."""
         view = object.__new__(Table)
-        object.__setattr__(view, "_ledger", self._ledger)
-        object.__setattr__(view, "_spec", spec)
+        view._set(_ledger=self._ledger, _spec=spec)
         return view
 
     @property

@@ -15,7 +15,7 @@ from dpcausal.errors import FenceError, LedgerError, LossError, ParameterError, 
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, implies, largest_rho, loss_text
 from dpcausal.privacy.noise import is_simulated
 from dpcausal.privacy.sensitivity import Relation, Unit
-from dpcausal.privacy.unpicklable import Uncopyable
+from dpcausal.privacy.unpicklable import Frozen
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _zcdp_cost(event: Event) -> _Account | None:
     return _Account(loss.exact_epsilon**2 / 2, loss.exact_delta if isinstance(loss, ApproxDP) else _ZERO)
 
 
-class CallBudget(Uncopyable):
+class CallBudget(Frozen):
     """The budget of one call: the ledger has committed all of it before any data is read, and gives none back.
 
     Inside it every release is booked before its noise is drawn, in exact fractions.  The releases must satisfy
@@ -104,7 +104,24 @@ class CallBudget(Uncopyable):
 
     confined = "an allotment does not leave its process: it could be spent twice"
 
-    __slots__ = ("_caps", "_caveats", "_durable", "_entry", "_events", "_lock", "_loss", "_pid", "_sums", "_zcdp")
+    __slots__ = (
+        "_caps", "_events", "_lock", "_pid", "_sums", "at", "caveats", "durable", "ledger_head", "loss", "number",
+        "relation", "unit", "zcdp",
+    )  # fmt: skip
+    loss: Loss
+    zcdp: ZCDP | None
+    number: int
+    ledger_head: str
+    unit: Unit
+    relation: Relation
+    at: str
+    caveats: tuple[str, ...]
+    durable: bool
+    _lock: threading.Lock
+    _pid: int
+    _caps: _Caps | None
+    _events: list[Event]
+    _sums: tuple[_Account, _Account]
 
     def __init__(
         self,
@@ -114,56 +131,18 @@ class CallBudget(Uncopyable):
         caveats: tuple[str, ...],
         durable: bool,
     ) -> None:
-        self._loss, self._zcdp, self._entry, self._caveats, self._durable = loss, zcdp, entry, caveats, durable
-        self._events: list[Event] = []
-        self._lock = threading.Lock()
-        self._pid = os.getpid()
-        self._caps = _caps(loss, zcdp)
-        self._sums: tuple[_Account, _Account] = (_NOTHING, _NOTHING)
-
-    @property
-    def loss(self) -> Loss:
-        return self._loss
-
-    @property
-    def zcdp(self) -> ZCDP | None:
-        return self._zcdp
-
-    @property
-    def number(self) -> int:
-        return self._entry[0]
-
-    @property
-    def ledger_head(self) -> str:
-        return self._entry[1]
-
-    @property
-    def unit(self) -> Unit:
-        return self._entry[2]
-
-    @property
-    def relation(self) -> Relation:
-        return self._entry[3]
-
-    @property
-    def at(self) -> str:
-        return self._entry[4]
-
-    @property
-    def caveats(self) -> tuple[str, ...]:
-        return self._caveats
+        number, ledger_head, unit, relation, at = entry
+        self._set(loss=loss, zcdp=zcdp, number=number, ledger_head=ledger_head, unit=unit, relation=relation, at=at,
+                  caveats=caveats, durable=durable, _events=[], _lock=threading.Lock(), _pid=os.getpid(),
+                  _caps=_caps(loss, zcdp), _sums=(_NOTHING, _NOTHING))  # fmt: skip
 
     @property
     def exact(self) -> bool:
-        return self._loss.exact
+        return self.loss.exact
 
     @property
     def private(self) -> bool:
-        return not self._caveats
-
-    @property
-    def durable(self) -> bool:
-        return self._durable
+        return not self.caveats
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -180,12 +159,12 @@ class CallBudget(Uncopyable):
         with self._lock:
             caps = self._caps
             if caps is not None:
-                if not self._events and isinstance(self._loss, ApproxDP) and self._zcdp is None:
-                    caps = _caps_by_first(self._loss, event)
-                self._sums = self._booked(caps, event)
+                if not self._events and isinstance(self.loss, ApproxDP) and self.zcdp is None:
+                    caps = _caps_by_first(self.loss, event)
+                self._set(_sums=self._booked(caps, event))
             elif not event.loss.exact:
                 raise FenceError(f"'{event.label}': a ledger without privacy gives exact answers only")
-            self._caps = caps
+            self._set(_caps=caps)
             self._events.append(event)
 
     def _booked(self, caps: _Caps, event: Event) -> tuple[_Account, _Account]:
@@ -193,13 +172,13 @@ class CallBudget(Uncopyable):
         for cap, total, cost in zip(caps, self._sums, (_sum_cost(event), _zcdp_cost(event)), strict=True):
             if cap is not None and (cost is None or not total.plus(cost).within(cap)):
                 raise FenceError(
-                    f"'{event.label}' costs {event.loss}, more than is left of the {self._loss} allotted to this call"
+                    f"'{event.label}' costs {event.loss}, more than is left of the {self.loss} allotted to this call"
                 )
             after.append(total if cost is None else total.plus(cost))
         return after[0], after[1]
 
     def __repr__(self) -> str:
-        return f"Allotment({self._loss}, entry {self.number}, {len(self._events)} released)"
+        return f"Allotment({self.loss}, entry {self.number}, {len(self._events)} released)"
 
 
 def caveats_of(private: bool, durable: bool, unproven: bool) -> tuple[str, ...]:

@@ -37,9 +37,13 @@ class Uncopyable(ProcessLocal):
 
 
 class Frozen(Uncopyable):
-    """The same, whose fields are set once."""
+    """The same, whose fields only its own methods set."""
 
     __slots__ = ()
+
+    def _set(self, **fields: object) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a {type(self).__name__} is frozen")

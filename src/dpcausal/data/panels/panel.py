@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -133,24 +134,25 @@ class Panel(Frozen):
     confined = "a panel holds private records: it cannot be pickled"
 
     __slots__ = (
-        "_bounds", "_cells", "_lacking", "_ledger", "_missing", "_n", "_name", "_named", "_places", "_public_values",
-        "_series", "_starts", "_times", "_treated",
+        "_cells", "_ledger", "_named", "_series", "_starts", "bounds", "lacking", "missing", "n", "name", "places",
+        "public_values", "times", "treated",
     )  # fmt: skip
-
-    _bounds: Bounded
     _cells: Cells
-    _lacking: dict[Any, tuple[Label, ...]]
     _ledger: Ledger
-    _missing: str
-    _n: int
-    _name: str
     _named: tuple[str, ...]
-    _places: NDArray[np.int64]
-    _public_values: dict[str, Any]
     _series: dict[Any, Reals]
     _starts: dict[Any, int]
-    _times: tuple[Label, ...]
-    _treated: tuple[Any, ...] | str
+    bounds: Bounded
+    lacking: Mapping[Any, tuple[Label, ...]]
+    missing: str
+    n: int
+    name: str
+    places: NDArray[np.int64]
+    """The place of each period among all, missing ones of a target included: they are the steps of a trend."""
+    public_values: dict[str, Any]
+    """The targets' values as a ledger has them once; all of them, also of a placebo in time."""
+    times: tuple[Label, ...]
+    treated: tuple[Any, ...] | str
 
     @with_signature_errors
     def __init__(
@@ -226,23 +228,12 @@ class Panel(Frozen):
             series[name] = row[used] + 0.0
             series[name].setflags(write=False)
             lacking[name] = tuple(cells.times[place] for place in np.flatnonzero(np.isnan(row[: every[name]])))
-        for field, value in (
-            ("_cells", cells), ("_times", tuple(cells.times[place] for place in used)), ("_n", cells.donors),
-            ("_series", series), ("_starts", places), ("_bounds", bounds), ("_ledger", ledger), ("_missing", missing),
-            ("_name", known_as), ("_named", named), ("_treated", treated), ("_places", used), ("_lacking", lacking),
-            ("_public_values", public_values(cells, named[2] if len(named) > 1 else None)),
-        ):  # fmt: skip
-            object.__setattr__(self, field, value)
-
-    @property
-    def n(self) -> int:
-        """The number of donors: public under replace-one."""
-        return self._n
-
-    @property
-    def name(self) -> str:
-        """The name under which answers are kept; empty: none are."""
-        return self._name
+        self._set(
+            _cells=cells, _series=series, _starts=places, _named=named, _ledger=ledger, n=cells.donors, name=known_as,
+            times=tuple(cells.times[place] for place in used), places=used, bounds=bounds, missing=missing,
+            treated=treated, lacking=MappingProxyType(lacking),
+            public_values=public_values(cells, named[2] if len(named) > 1 else None),
+        )  # fmt: skip
 
     @property
     def origin(self) -> Origin:
@@ -252,9 +243,9 @@ class Panel(Frozen):
     @property
     def identity(self) -> dict[str, Any]:
         """All that is public of it, the targets' own records too; nothing of a donor."""
-        hidden = ("_cells", "_lacking", "_ledger", "_places", "_public_values", "_series")
+        hidden = ("_cells", "_ledger", "_series", "lacking", "places", "public_values")
         fields = {slot: getattr(self, slot) for slot in Panel.__slots__ if slot not in hidden}
-        return fields | {"_series": self._cells.target_rows, "_times": self._cells.times}
+        return fields | {"_series": self._cells.target_rows, "times": self._cells.times}
 
     @property
     def unit(self) -> str:
@@ -269,46 +260,21 @@ class Panel(Frozen):
     @property
     def declaration(self) -> dict[str, Any]:
         """What its ledger has declared since it was made: whose series are public."""
-        return {TARGETS: treated_record(self._treated), MADE_OF: FRAME if self.of_frame else ARRAYS}
-
-    @property
-    def public_values(self) -> dict[str, Any]:
-        """The targets' values as a ledger has them once; all of them, also of a placebo in time."""
-        return self._public_values
-
-    @property
-    def times(self) -> tuple[Label, ...]:
-        """The public periods."""
-        return self._times
-
-    @property
-    def places(self) -> NDArray[np.int64]:
-        """The place of each period among all, missing ones of a target included: they are the steps of a trend."""
-        return self._places
-
-    @property
-    def lacking(self) -> dict[Any, tuple[Label, ...]]:
-        """The missing periods before the start of each target."""
-        return dict(self._lacking)
+        return {TARGETS: treated_record(self.treated), MADE_OF: FRAME if self.of_frame else ARRAYS}
 
     def before(self, target: Any) -> tuple[Label, ...]:
         """Return all periods before a target's start, missing ones included."""
-        return self._cells.times[: int(self._places[self._starts[target]])]
+        return self._cells.times[: int(self.places[self._starts[target]])]
 
     @property
     def targets(self) -> tuple[Any, ...]:
         """The names of the treated units."""
         return tuple(self._series)
 
-    @property
-    def treated(self) -> tuple[Any, ...] | str:
-        """All units that are treated, here or in another panel of the ledger, by name or by rule; the targets too."""
-        return self._treated
-
     def before_treatment(self, start: Any) -> Panel:
         """Return the panel up to the first treatment, as if it had been at ``start``: for placebos in time."""
         cells, rows = self._cells, self._cells.target_rows
-        first = int(self._places[min(self._starts.values())])
+        first = int(self.places[min(self._starts.values())])
         if place_of(cells.times, self.targets[0], start) >= first:
             raise ParameterError(f"a placebo in time needs a start before the first treatment, in {cells.times[first]}")
         early = replace(
@@ -316,26 +282,16 @@ class Panel(Frozen):
             donor_rows=lambda: cells.donor_rows()[:, :first],
         )  # fmt: skip
         panel = Panel.__new__(Panel)
-        panel._set_fields(early, start, self._bounds, self._ledger, self._missing, self._treated, self._name,
+        panel._set_fields(early, start, self.bounds, self._ledger, self.missing, self.treated, self.name,
                           self._named)  # fmt: skip
-        object.__setattr__(panel, "_public_values", self._public_values)
+        panel._set(public_values=self.public_values)
         return panel
-
-    @property
-    def bounds(self) -> Bounded:
-        """The public bounds of the outcome."""
-        return self._bounds
 
     @property
     def ledger(self) -> Ledger:
         """The ledger that pays for answers about the donors; as a table's, given only while the frame is unchanged."""
         self._cells.confirm()
         return self._ledger
-
-    @property
-    def missing(self) -> str:
-        """The rule for missing cells."""
-        return self._missing
 
     def start(self, target: Any) -> int:
         """Return T0, the number of periods before a target's treatment."""
@@ -350,11 +306,11 @@ class Panel(Frozen):
 
         For mechanisms and statistics, after the ledger allotted.
         """
-        return np.ascontiguousarray(filled_rows(self._cells.donor_rows(), self._bounds, self._missing)[:, self._places])
+        return np.ascontiguousarray(filled_rows(self._cells.donor_rows(), self.bounds, self.missing)[:, self.places])
 
     def __repr__(self) -> str:
-        named = ", ".join(f"target {name} from {self._times[place]}" for name, place in self._starts.items())
-        return f"Panel(n={self._n} donors, {len(self._times)} periods, {named})"
+        named = ", ".join(f"target {name} from {self.times[place]}" for name, place in self._starts.items())
+        return f"Panel(n={self.n} donors, {len(self.times)} periods, {named})"
 
 
 def _check_public(bounds: Bounded, ledger: Ledger, missing: str) -> None:
