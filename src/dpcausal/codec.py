@@ -70,7 +70,8 @@ def encode(value: Any) -> Any:
         raise NotStorableError(type(value).__name__)
     if isinstance(value, Enum):
         return {"enum": tag, "value": value.value}
-    stored = {field.name: encode(getattr(value, field.name)) for field in fields(value) if not _is_derived(field)}
+    own = (field.name for field in fields(value) if field.init or field.default_factory is MISSING)
+    stored = {name: encode(getattr(value, name)) for name in own}
     return {"kind": tag, "fields": stored}
 
 
@@ -107,10 +108,6 @@ def decode(stored: Any, **guarantee_fields: Any) -> Any:
         raise ValueError("unknown stored form")
 
     return of(stored)
-
-
-def _is_derived(field: Field[Any]) -> bool:
-    return not field.init and field.default_factory is not MISSING
 
 
 def _object_of(cls: Any, values: dict[str, Any]) -> Any:

@@ -92,7 +92,7 @@ def compare(
         if one.event != other.event or one.value.shape != other.value.shape or one.bound != other.bound:
             faults.append(f"'{one.event.label}' is declared differently on the two data sets")
             continue
-        change = _change(one, other)
+        change = float(distance(one.value, other.value, Norm(one.event.norm)))
         ratio = max(ratio, change / one.bound)
         if change > one.bound * (1 + ROUNDING):
             faults.append(f"'{one.event.label}' moves by {change:.6g}, declared {one.bound:.6g}")
@@ -127,7 +127,3 @@ def _comparable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return "mapping", [(_comparable(key), _comparable(entry)) for key, entry in value.items()]
     return None
-
-
-def _change(one: Passage, other: Passage) -> float:
-    return float(distance(one.value, other.value, Norm(one.event.norm)))

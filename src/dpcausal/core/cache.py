@@ -75,7 +75,7 @@ def cache_key_text(task: str, plans: Sequence[PlannedCall[Any]], offered: Loss, 
 
 
 def _call_form(plan: PlannedCall[Any]) -> dict[str, Any]:
-    question = _question_key(plan.question)
+    question = _drop_none({name: attrgetter(name)(plan.question) for name in ARGUMENTS[plan.question.task]})
     key = {
         "task": plan.question.task,
         "question": question,
@@ -140,10 +140,6 @@ def _subgroup(inside: Sequence[Predicate]) -> list[dict[str, Any]]:
         if "among" in view:
             view["among"] = sorted((_to_json_key(level) for level in view["among"]), key=json_text)
     return sorted((_drop_none(view) for view in views.values()), key=json_text)
-
-
-def _question_key(question: Any) -> dict[str, Any]:
-    return _drop_none({name: attrgetter(name)(question) for name in ARGUMENTS[question.task]})
 
 
 def _method_key(method: Method[Any]) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """The one way from a question to its answer: check, pay, settle, allot, read, release, report."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache, partial, wraps

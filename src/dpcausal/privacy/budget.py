@@ -34,16 +34,8 @@ class Event:
     zcdp: ZCDP | None = None
 
     def to_dict(self) -> dict[str, str | float | None]:
-        return {
-            "mechanism": self.mechanism,
-            "label": self.label,
-            "loss": repr(self.loss),
-            "zcdp": None if self.zcdp is None else repr(self.zcdp),
-            "sensitivity": self.sensitivity,
-            "norm": self.norm,
-            "scale": self.scale,
-            "proof": self.proof,
-        }
+        zcdp = None if self.zcdp is None else repr(self.zcdp)
+        return vars(self) | {"loss": repr(self.loss), "zcdp": zcdp}
 
 
 WITHOUT_PRIVACY = "no privacy: exact answers"

@@ -40,10 +40,7 @@ class Cost:
 
 
 def _to_units(amount: Fraction, scale: int) -> Amount:
-    return _from_units(amount * scale)
-
-
-def _from_units(units: Fraction) -> Amount:
+    units = amount * scale
     return units.numerator if units.denominator == 1 else units
 
 

@@ -112,7 +112,9 @@ class Form:
 
 
 def guarantee_dict(guarantee: Guarantee) -> dict[str, Any]:
-    return guarantee.to_dict() | {"loss": _loss_written(guarantee.loss)}
+    loss = guarantee.loss
+    amounts = {name: str(amount) for name, amount in loss.amounts.items()}
+    return guarantee.to_dict() | {"loss": {"kind": type(loss).__name__, **amounts}}
 
 
 def guarantee_from_json(form: Form) -> Guarantee:
@@ -126,10 +128,6 @@ def guarantee_from_json(form: Form) -> Guarantee:
         public=form.texts("public"),
         ledger_head=form.text("ledger_head"),
     )
-
-
-def _loss_written(loss: Loss) -> dict[str, str]:
-    return {"kind": type(loss).__name__, **{name: str(amount) for name, amount in loss.amounts.items()}}
 
 
 def _loss_in(form: Form) -> Loss:

@@ -5,8 +5,6 @@ or an underscore do not count.  ``duckdb:///file.db?table=t`` is a table of a Du
 ``spark://host:7077?table=t``, or ``?path=`` of Parquet files, is read by that cluster, ``spark:local[2]?path=`` here.
 """
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Callable
 from dataclasses import replace

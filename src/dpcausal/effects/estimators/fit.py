@@ -1,7 +1,5 @@
 """Noisy moments of a question's columns, what is released beside them, and whether models that were learnt fit."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What a ledger says of its spends, and of itself when it is verified."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The log of spends and refusals, and who asks: public values only."""
 
-from __future__ import annotations
-
 import getpass
 import logging
 import os

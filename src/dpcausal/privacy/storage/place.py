@@ -1,7 +1,5 @@
 """Where a ledger is: which store a path or an address names, and whether there is one."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
