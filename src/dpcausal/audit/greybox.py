@@ -42,11 +42,7 @@ class GreyBoxAudit:
 
 
 def compare(
-    run: Callable[[], Any],
-    run_neighbour: Callable[[], Any],
-    *,
-    answers: FixedAnswers = "low",
-    seed: int = 0,
+    run: Callable[[], Any], run_neighbour: Callable[[], Any], *, answers: FixedAnswers = "low", seed: int = 0
 ) -> GreyBoxAudit:
     """Compare what a call brings to the gate on two neighbouring data sets.
 

@@ -183,6 +183,7 @@ def question_text(task: str, detail: dict[str, Any]) -> str:
     >>> question_text("ci_test", {"x": ["x"], "y": ["y"], "given": ["z"], "method": "gcm"})
     'association of x and y, given z'
     """
+
     def named(*keys: str) -> list[str]:
         parts = [detail.get(key) for key in keys]
         listed = [part if isinstance(part, list) else [part] for part in parts if part]

@@ -69,8 +69,7 @@ RECORDS: Options = (
 FILES: dict[str, Any] = {
     "plot": Annotated[Path | None, typer.Option(help="Write a figure to this file.")],
     "save_release": Annotated[
-        Path | None,
-        typer.Option("--save-release", "--release", help="Save the noisy statistics for 'dpcausal ask'."),
+        Path | None, typer.Option("--save-release", "--release", help="Save the noisy statistics for 'dpcausal ask'.")
     ],
 }
 

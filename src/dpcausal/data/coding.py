@@ -42,7 +42,7 @@ _NEEDS_LEVELS = {
 
 _HINTS = dict.fromkeys((Kind.OBJECT, Kind.TEXT), "convert it, for example with pandas.to_numeric")
 _HINTS |= {Kind.BOOLEAN: "declare Levels([False, True])"}
-_DATES = "declare dates as bounds, as lower = 2019-01-01, with period = \"month\" if its months are categories"
+_DATES = 'declare dates as bounds, as lower = 2019-01-01, with period = "month" if its months are categories'
 
 
 def check_declared(name: str, column: Column, declared: Declared) -> None:

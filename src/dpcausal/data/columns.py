@@ -70,7 +70,7 @@ def _period(value: object) -> str:
 
 def _spellings(value: object) -> tuple[tuple[str, str], ...]:
     if not isinstance(value, Mapping) or not all(isinstance(text, str) for pair in value.items() for text in pair):
-        raise _RuleError("must be a table of texts, as { F = \"f\" }")
+        raise _RuleError('must be a table of texts, as { F = "f" }')
     return tuple(value.items())
 
 

@@ -16,14 +16,7 @@ from dpcausal.releases.level_moments import NoisyWhitened
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
 from dpcausal.releases.third_moments import NoisyTriples
-from dpcausal.statistics.wald import (
-    Wald,
-    left_by_parts,
-    upper_tail,
-    usable_strata,
-    wald_test,
-    wald_tests_correlated,
-)
+from dpcausal.statistics.wald import Wald, left_by_parts, upper_tail, usable_strata, wald_test, wald_tests_correlated
 
 Columns = tuple[int, ...]
 

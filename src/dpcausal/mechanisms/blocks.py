@@ -95,7 +95,6 @@ def block_sum(terms: Sequence[int], reach: int, label: str, unit: Unit = Unit.RO
     return Query(total, Sensitivity(bound, Norm.L1, Relation.REPLACE_ONE, "block-sum", unit), label)
 
 
-
 INSIDE = 0.68
 """Share of the blocks that a window should hold: it then reaches a standard deviation to either side."""
 

@@ -42,8 +42,6 @@ def noisy_max(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> 
     return int(release(query, allotment, event, draw))
 
 
-
-
 ROUNDING = Fraction(1, 2**24)
 _COINSROUNDING = Fraction(1, 2**45)
 """Of the bound, for the rounding of statistics up to 2²⁵ times as large, and of random draws 40 times their scale."""

@@ -9,16 +9,7 @@ from typing import Any
 
 from dpcausal.errors import BudgetExceededError, LossError, Setting, UnprovenError
 from dpcausal.privacy.composition import Totals, remaining, spent_text
-from dpcausal.privacy.loss import (
-    EPSILON_UNITS,
-    LARGE_EPSILON,
-    ZCDP,
-    ApproxDP,
-    Loss,
-    NoPrivacy,
-    PureDP,
-    largest_rho,
-)
+from dpcausal.privacy.loss import EPSILON_UNITS, LARGE_EPSILON, ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, largest_rho
 
 LEAST_DELTA = Fraction(1, 10**18)
 

@@ -85,7 +85,8 @@ class NoisyContrasts(Release):
             "count": None if count is None else {"value": float(count[0]), "deviation": self.deviations[()]},
             "contrasts": [
                 {"columns": list(members), "deviation": self.deviations[members], "values": value.tolist()}
-                for members, value in self.values.items() if members
+                for members, value in self.values.items()
+                if members
             ],
             **cut_written(self.cut),
         }

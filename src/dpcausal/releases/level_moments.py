@@ -38,6 +38,7 @@ AT_ONCE = 1 << 22
 
 ONE = np.ones((1, 1))
 
+
 class Residual(NamedTuple):
     """What is left of the link of two columns given others: χ², its p-value, and φ² less what is added to it."""
 
@@ -243,9 +244,7 @@ class NoisyWhitened(Release):
             sampling = of_factors(one.spread, other.spread)
         return h, sampling, (self.deviation / self.count) ** 2 * noise
 
-    def _link_of_two_levels(
-        self, x: int, y: int, given: Columns, one: _Left, other: _Left
-    ) -> tuple[Any, Any, Any]:
+    def _link_of_two_levels(self, x: int, y: int, given: Columns, one: _Left, other: _Left) -> tuple[Any, Any, Any]:
         """Return the same of two columns of two levels as single numbers, all but slopes: in a quarter of the time."""
         scale, row = one.root.item() * other.root.item(), self.covariance[self.ends[y] - 1]
         h = scale * (row[self.ends[x] - 1] - one.slopes[0] @ row.take(one.inside))

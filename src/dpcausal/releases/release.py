@@ -155,7 +155,7 @@ class Release(TextResult, ABC):
 
     @with_signature_errors
     def discover(
-        self, *, knowledge: Any = None, alpha: float | None = None, max_order: int | None = None, search: str = "auto",
+        self, *, knowledge: Any = None, alpha: float | None = None, max_order: int | None = None, search: str = "auto"
     ) -> Any:
         """Find the causal graph of the released numbers: free, however often.
 

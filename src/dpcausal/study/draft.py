@@ -162,8 +162,15 @@ def resumed(text: str, name: str) -> tuple[DataFile, dict[str, Any], int]:
     data = study["data"] if isinstance(study["data"], dict) else {"file": study["data"]}
     file = DataFile(data.pop("file"), **data)
     questions = study.get("question", [None])
-    entries = {"title": study["title"], "columns": study.get("columns", {}), "person": study.get("person"),
-               **study["budget"], "question": questions[0], "design": study.get("design"), "dates": file.dates}
+    entries = {
+        "title": study["title"],
+        "columns": study.get("columns", {}),
+        "person": study.get("person"),
+        **study["budget"],
+        "question": questions[0],
+        "design": study.get("design"),
+        "dates": file.dates,
+    }
     return file, entries, int(step[1])  # fmt: skip
 
 

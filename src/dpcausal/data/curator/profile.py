@@ -163,8 +163,7 @@ def _checked(source: Source, name: str, column: Column, rows: int, meanings: Map
         return ColumnCheck(name, column, *outside, absent, notes)
     fields = source.declared(name).kind is Kind.FIELD
     codes = guarded_read(
-        lambda: level_codes(collected, name, column, fields=fields),
-        f"the {source.backend} columns cannot be read",
+        lambda: level_codes(collected, name, column, fields=fields), f"the {source.backend} columns cannot be read"
     )
     absent = float((codes == MISSING).mean())
     notes = (*_notes_of_levels(codes, column, absent), *suspects_of_levels(codes, column, meanings))

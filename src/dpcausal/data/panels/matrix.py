@@ -85,13 +85,7 @@ def array_cells(donors: Any, targets: Mapping[Any, Any], times: Sequence[Any] | 
     known = tuple(range(rows.shape[1])) if times is None else declared_times(times)
     if len(known) != rows.shape[1]:
         raise ParameterError(f"times must name the {rows.shape[1]} periods of the donors")
-    return Cells(
-        times=known,
-        targets=tuple(series),
-        donors=len(rows),
-        target_rows=series,
-        donor_rows=lambda: rows,
-    )
+    return Cells(times=known, targets=tuple(series), donors=len(rows), target_rows=series, donor_rows=lambda: rows)
 
 
 def _checked_reals(values: Any, name: str, dimensions: int) -> Reals:

@@ -7,14 +7,7 @@ from typing import ClassVar, NamedTuple
 
 from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.counts import counts_of
-from dpcausal.discovery.question import (
-    STRONG,
-    DiscoveryQuestion,
-    ScoreSearch,
-    SearchOutcome,
-    check_cells,
-    too_few,
-)
+from dpcausal.discovery.question import STRONG, DiscoveryQuestion, ScoreSearch, SearchOutcome, check_cells, too_few
 from dpcausal.discovery.search.exact_score import MOST_COLUMNS, form_of
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP

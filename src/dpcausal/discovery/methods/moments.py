@@ -21,13 +21,7 @@ from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Levels
 from dpcausal.data.table import Table
-from dpcausal.discovery.question import (
-    DiscoveryQuestion,
-    ScoreSearch,
-    SearchOutcome,
-    of_numbers,
-    too_few,
-)
+from dpcausal.discovery.question import DiscoveryQuestion, ScoreSearch, SearchOutcome, of_numbers, too_few
 from dpcausal.discovery.search.exact_score import form_of
 from dpcausal.errors import SchemaError, Setting
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
@@ -113,7 +107,6 @@ def _posterior_normal(histograms: list[tuple[Reals, Reals]], error: float) -> tu
     weight = np.exp(misfit.min() - misfit)
     weight /= weight.sum()
     return float(weight.sum(axis=1) @ middles), float(np.exp(weight.sum(axis=0) @ np.log(_WIDTHS)))
-
 
 
 CHUNK = 1 << 13

@@ -19,13 +19,7 @@ from dpcausal.data.table import Table
 from dpcausal.discovery.copies import copies_of, graph_with_copies, terms_without_copies
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pvalues import MOST_CELLS, GraphTest
-from dpcausal.discovery.question import (
-    STRONG,
-    DiscoveryQuestion,
-    GraphSearch,
-    SearchOutcome,
-    too_few,
-)
+from dpcausal.discovery.question import STRONG, DiscoveryQuestion, GraphSearch, SearchOutcome, too_few
 from dpcausal.discovery.search.pc import Terms, Test, find_skeleton
 from dpcausal.discovery.search.release_search import by_tests
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale

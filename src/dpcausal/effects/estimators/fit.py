@@ -14,15 +14,7 @@ from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.cells.effect import notes, unmeasured_fields
 from dpcausal.effects.estimators.design import FIRST, TREATMENT, Design, Pair, QuadraticTerms, drop_weak_terms
 from dpcausal.effects.estimators.fit_check import Checked, Dictionary, Sums, checked
-from dpcausal.effects.estimators.models import (
-    FINE,
-    Feature,
-    Models,
-    PairFunction,
-    density,
-    fine_cells,
-    quantile_bins,
-)
+from dpcausal.effects.estimators.models import FINE, Feature, Models, PairFunction, density, fine_cells, quantile_bins
 from dpcausal.effects.estimators.residual_sums import (
     histograms,
     histograms_sensitivity,

@@ -174,9 +174,7 @@ def two_stage(
     )
     about = f"{outcome} on, by {', '.join(instruments)}"
     region = None if reason else unrefuted(moments, Z, W, terms.coverage, float(slopes[0]), float(errors[0]))
-    return Instrumented.of(
-        release, about, outcome, coefficients, weak, terms, strength=strength, anderson_rubin=region
-    )
+    return Instrumented.of(release, about, outcome, coefficients, weak, terms, strength=strength, anderson_rubin=region)
 
 
 def unrefuted(
@@ -233,9 +231,7 @@ def correlated(moments: Centred, x: int, y: int, given: Sequence[int]) -> tuple[
     return r, gradient
 
 
-def partial(
-    release: ReleasedMoments, x: str, y: str, given: tuple[str, ...], terms: Terms
-) -> Regression:
+def partial(release: ReleasedMoments, x: str, y: str, given: tuple[str, ...], terms: Terms) -> Regression:
     """Return ``JointMoments.partial`` of checked arguments; the interval is Fisher's, on the scale of atanh."""
     moments = Centred.of(release, (x, y, *given))
     given_all = list(range(2, len(moments.S)))

@@ -191,9 +191,7 @@ class Regression(Result):
         return forest(rows, ax, self.about, self.stamp())
 
 
-def regress(
-    release: ReleasedMoments, outcome: str, regressors: tuple[str, ...], terms: Terms
-) -> Regression:
+def regress(release: ReleasedMoments, outcome: str, regressors: tuple[str, ...], terms: Terms) -> Regression:
     places = [release.names.index(name) for name in (outcome, *regressors)]
     fitted, count = line(release, outcome, regressors), release.count
     slopes, lift, inverse = fitted.slopes, fitted.lift, fitted.inverse

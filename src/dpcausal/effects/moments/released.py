@@ -14,14 +14,7 @@ from dpcausal.codec import storable
 from dpcausal.data.records import Rows
 from dpcausal.data.table import Table
 from dpcausal.effects.clusters import ClusterVariance
-from dpcausal.effects.moments.adaptive import (
-    Moments,
-    Noise,
-    Shape,
-    StreamedRows,
-    adaptive_moments,
-    undetectable_tail,
-)
+from dpcausal.effects.moments.adaptive import Moments, Noise, Shape, StreamedRows, adaptive_moments, undetectable_tail
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP

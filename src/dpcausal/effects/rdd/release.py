@@ -180,7 +180,10 @@ class _Cutoff:
 
 
 def estimate_discontinuity(
-    release: NoisyBins, bandwidth: float | None, curvatures: tuple[float | None, float | None], hole: float,
+    release: NoisyBins,
+    bandwidth: float | None,
+    curvatures: tuple[float | None, float | None],
+    hole: float,
     coverage: float,
 ) -> Discontinuity:
     left, right = both = release.sides(hole)
