@@ -36,6 +36,7 @@ try {
       await page.setViewport({ ...size, deviceScaleFactor: 1 });
       await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
       await page.goto(pathToFileURL(path).href);
+      await page.evaluate(() => document.querySelectorAll("details").forEach((one) => { one.open = true; }));
       await page.evaluate(axe);
       const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations", "incomplete"] }));
       for (const one of found.violations)

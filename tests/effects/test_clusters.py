@@ -142,6 +142,14 @@ def test_a_few_clusters_leave_no_interval() -> None:
     assert found.estimate is not None
 
 
+@pytest.mark.parametrize("clusters", [1, 2])
+def test_one_or_two_clusters_leave_no_interval_whatever_the_noise(clusters: int) -> None:
+    for seed in range(40):
+        columns = columns_of(seed, 40, 4_000) | {"village": np.arange(4_000) % clusters}
+        found = effect_of(table_of(columns, SCHEMA, PURE), PURE, "stratified", seed, adjust=[], cluster="village")
+        assert found.interval is None and found.interval_reason and found.standard_error is not None
+
+
 def test_the_names_of_clusters_may_be_texts_or_numbers_and_belong_to_persons() -> None:
     columns = columns_of(2, 40, 4_000)
     named = columns | {"village": np.array([f"{one}" for one in columns["village"]], dtype=object)}

@@ -46,8 +46,11 @@ at most so many more, to that many times Σ S² / Σ |S|; and farther while the 
 the variance is so many deviations of the noise."""
 LITTLE = 0.1
 LEAST_GROUPS = 6.0
-"""No interval where fewer groups of one size would vary so much."""
+"""No interval where fewer groups of one size would vary so much, or may."""
+SIZES, MOST_GROUPS, ONE_SIDED = Fraction(1, 20), 24, 2.0
+"""Of the loss of the layers, the share for rows by groups; groups count up to so many, less so many deviations."""
 FEW = "about {:.0f} clusters vary as much as these, too few for an interval"
+UNKNOWN = "the noise hides whether clusters are enough for an interval: more rows or a larger loss would show it"
 
 
 def group_sums(scores: Reals, rows: Rows) -> Integers:
@@ -95,16 +98,19 @@ def shared(loss: Any, clustered: bool) -> tuple[Any, Any]:
 class ClusterVariance:
     """How much the sum of scores varies between samples of clusters, in cut scores squared, with its noise's deviation.
 
-    ``independent`` is what it would be of independent rows.
+    ``independent`` is what it would be of independent rows.  With 97.7 % confidence there are ``least_groups`` or more.
     """
 
     variance: float
     noise: float
     groups: float
     independent: float
+    least_groups: float
 
     @classmethod
-    def of(cls, layers: Reals, ends: Reals, deviation: float, independent: float) -> ClusterVariance:
+    def of(
+        cls, layers: Reals, ends: Reals, deviation: float, independent: float, least_groups: float = math.inf
+    ) -> ClusterVariance:  # fmt: skip
         """Return what noisy layers say, ends and all in cut scores."""
         weights = ends[:-1] + ends[1:]
         sizes, squares = np.cumsum(layers), np.cumsum(layers * weights)
@@ -117,22 +123,24 @@ class ClusterVariance:
         while place < min(best + MORE, most) and ends[place + 1] * sizes[place] < FARTHER * squares[place]:
             place += 1
         place = max([place, *np.flatnonzero(known & (noise <= LITTLE * squares)).tolist()])
-        return cls._of(float(sizes[place]), float(squares[place]), float(noise[place]), independent)
+        return cls._of(float(sizes[place]), float(squares[place]), float(noise[place]), independent, least_groups)
 
     @classmethod
-    def exactly(cls, sums: Reals, independent: float) -> ClusterVariance:
-        return cls._of(float(np.abs(sums).sum()), float(sums @ sums), 0.0, independent)
+    def exactly(cls, sums: Reals, independent: float, least_groups: float) -> ClusterVariance:
+        return cls._of(float(np.abs(sums).sum()), float(sums @ sums), 0.0, independent, least_groups)
 
     @classmethod
-    def _of(cls, sizes: float, squares: float, noise: float, independent: float) -> ClusterVariance:
+    def _of(
+        cls, sizes: float, squares: float, noise: float, independent: float, least_groups: float
+    ) -> ClusterVariance:  # fmt: skip
         # Normal sums of K groups of one size have (Σ |S|)² = K Σ S² · 2 / π.
         groups = math.pi / 2 * max(sizes, 0.0) ** 2 / max(squares, independent, 1e-300)
-        return cls(squares, noise, float(np.clip(groups, 1.0, GROUPS)), independent)
+        return cls(squares, noise, float(np.clip(groups, 1.0, GROUPS)), independent, least_groups)
 
     @classmethod
     def saved(cls, form: Form, sizes: tuple[int, ...]) -> tuple[ClusterVariance, ...]:
         """Return those of a saved release, of which there must be one of these numbers."""
-        names = ("variance", "noise", "groups", "independent")
+        names = ("variance", "noise", "groups", "independent", "least_groups")
         parts = form.parts("clusters") if form.has("clusters") else ()
         if len(parts) not in sizes:
             raise form.refuse("clusters")
@@ -141,12 +149,15 @@ class ClusterVariance:
     def scaled(self, unit: float) -> ClusterVariance:
         """Return the same where a sum of 1 is so many of another unit."""
         square = unit**2
-        return ClusterVariance(self.variance * square, self.noise * square, self.groups, self.independent * square)
+        return replace(self, variance=self.variance * square, noise=self.noise * square,
+                       independent=self.independent * square)  # fmt: skip
 
     @property
     def few(self) -> str:
         """Why there is no interval; empty where clusters are enough."""
-        return FEW.format(self.groups) if self.groups < LEAST_GROUPS else ""
+        if self.groups < LEAST_GROUPS:
+            return FEW.format(self.groups)
+        return UNKNOWN if self.least_groups < LEAST_GROUPS else ""
 
     def error(self, standard_error: float, coverage: float) -> tuple[float, float]:
         """Return the standard error by clusters, of that of independent rows, and how many of it an interval reaches.
@@ -192,8 +203,10 @@ class ClusteredScores:
     ) -> ClusterVariance:
         """Release the layers; ``over`` sums by groups what it is given: how scores are centred and cut."""
         centre, cut = self.estimate, self.cut
+        layers, sizes = layers_and_sizes(loss)
+        least = release_least_groups(over(np.ones_like), self.count, sizes, budget)
         sums = over(lambda scores: (scores - centre) / cut)
-        return release_layers(sums, n, self.count / SPREADS**2, loss, budget)
+        return release_layers(sums, n, self.count / SPREADS**2, least, layers, budget)
 
     def applied(self, effect: Effect, between: ClusterVariance, column: str | None) -> Effect:
         """Return an effect of which error and interval are those by clusters."""
@@ -219,16 +232,42 @@ def normal_reach(coverage: float) -> float:
     return float(ndtri(0.5 + coverage / 2))
 
 
+def layers_and_sizes(loss: Any) -> tuple[Any, Any]:
+    """Return what the layers of score sums have of a loss, and the sizes of groups."""
+    return (loss, loss) if loss is None else (loss.part(1 - SIZES), loss.part(SIZES))
+
+
+def release_least_groups(sizes: Integers, count: float, loss: Paid, budget: CallBudget) -> float:
+    """Return how many groups there are at least, by rows per group in units of 1 / ``GRID``, of about so many rows.
+
+    A group counts as the part that it fills of a ``MOST_GROUPS``-th of the rows, at most 1.
+    """
+    full = max(int(GRID * count / MOST_GROUPS), 1)
+    filled, deviation = _released_layers(sizes, np.array([0, full]), "rows by clusters", loss, budget)
+    return float((filled[0] - ONE_SIDED * deviation) / full)
+
+
 def release_layers(
-    sums: Integers, n: int, independent: float, loss: Paid, budget: CallBudget
-) -> ClusterVariance:
+    sums: Integers, n: int, independent: float, least_groups: float, loss: Paid, budget: CallBudget
+) -> ClusterVariance:  # fmt: skip
     """Release the layers of group sums in units of 1 / ``GRID``; without privacy they are known."""
     if loss is None or isinstance(loss, NoPrivacy):
-        return ClusterVariance.exactly(sums / GRID, independent)
-    ends, norm = ends_of_layers(n), Norm.L1 if isinstance(loss, PureDP) else Norm.L2
-    claim = group_layers_sensitivity(norm)
-    query = Query(group_layers(sums, ends), claim, "score sums by clusters")
-    noisy = geometric(query, budget, loss) if isinstance(loss, PureDP) else gaussian(query, budget, loss)
-    deviation = math.sqrt(geometric_variance(laplace_scale(claim.bound, loss))) if isinstance(loss, PureDP) else (
-        gaussian_scale(claim.bound, loss))  # fmt: skip
-    return ClusterVariance.of(np.asarray(noisy, dtype=np.float64) / GRID, ends / GRID, deviation / GRID, independent)
+        return ClusterVariance.exactly(sums / GRID, independent, least_groups)
+    ends = ends_of_layers(n)
+    layers, deviation = _released_layers(sums, ends, "score sums by clusters", loss, budget)
+    return ClusterVariance.of(layers / GRID, ends / GRID, deviation / GRID, independent, least_groups)
+
+
+def _released_layers(
+    sums: Integers, ends: Integers, name: str, loss: Paid, budget: CallBudget
+) -> tuple[Reals, float]:  # fmt: skip
+    """Return noisy layers and the deviation of their noise."""
+    if loss is None or isinstance(loss, NoPrivacy):
+        return group_layers(sums, ends).astype(np.float64), 0.0
+    pure = isinstance(loss, PureDP)
+    claim = group_layers_sensitivity(Norm.L1 if pure else Norm.L2)
+    query = Query(group_layers(sums, ends), claim, name)
+    if isinstance(loss, PureDP):
+        deviation = math.sqrt(geometric_variance(laplace_scale(claim.bound, loss)))
+        return np.asarray(geometric(query, budget, loss), dtype=np.float64), deviation
+    return np.asarray(gaussian(query, budget, loss), dtype=np.float64), gaussian_scale(claim.bound, loss)

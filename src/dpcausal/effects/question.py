@@ -26,16 +26,16 @@ from dpcausal.releases.release import Release
 
 LEAST_ROWS = 20
 INDEPENDENT = (
-    "assumes independent {}: where treatment or outcomes are clustered (clinics, households), the interval is too "
+    "assumes independent {}: where treatment or outcomes are clustered (clinics, households), the interval may be too "
     "narrow; {}set person= to the cluster"
 )
 CLUSTERED = (
     "assumes independent clusters of {!r}: about as many as the result says, and as the treatment differs among them"
 )
 COMPLETE = (
-    "records with a missing value are left out: where outcomes are missing more often in some strata, the estimate is "
-    "for the complete records; Stratified(population='observed') estimates it for all records with treatment and "
-    "confounders"
+    "records with a missing value count in n and are left out of the estimate: where outcomes are missing more often "
+    "in some strata, it is for the complete records; Stratified(population='observed') estimates it for all records "
+    "with treatment and confounders"
 )
 LEAST_COUNTED = 0.05
 FEW_COUNT = (

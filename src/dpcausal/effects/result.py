@@ -248,7 +248,7 @@ class Effect(Result):
         """What is adjusted for, the column of the groups apart."""
         group = self.by_group[0].group.partition(" = ")[0] if self.by_group else ""
         others = ", ".join(name for name in self.adjusted_for if name != group) or "nothing (unadjusted difference)"
-        return f"{others}; groups of {group} are compared within each" if group in self.adjusted_for else others
+        return f"{others}, within each group of {group}" if group in self.adjusted_for else others
 
     def sensitivity(self) -> list[str]:
         """Return how strong a confounder would have to be; nothing where the interval contains 0."""
@@ -297,7 +297,7 @@ class Effect(Result):
         if check_choice("what", what, ("effect", "balance")) == "balance":
             return draw_balance(self, ax)
         groups = [((names or {}).get(one.group, one.group), one.estimate, one.interval) for one in self.by_group]
-        rows = [(f"everyone ({self.n:,})", self.estimate, self.interval), *groups]
+        rows = [("everyone", self.estimate, self.interval), *groups]
         label = label or f"effect of {self.treatment} on {self.measured}"
         return forest(rows, ax, label, self.stamp(), noise=self.noise_error)
 

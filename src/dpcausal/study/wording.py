@@ -259,7 +259,7 @@ class Wording:
         differ = answer.event is None and abs(sizes[0] - sizes[1] - sizes[2]) > 0.5 * 10.0 ** -(decimals or 0)
         rounded = " (rounded separately)" if differ and decimals is not None else ""
         if is_affirmative(answer.treated, answer.control):
-            return f"{treated} with {label}, {control} without{rounded}"
+            return f"{treated} with {label}, {control} without it{rounded}"
         named = self.levels.get(answer.treatment, {})
         of_treated, of_control = (named.get(one, one) for one in (answer.treated, answer.control))
         return f"{treated} if {label} is {of_treated}, {control} if it is {of_control}{rounded}"
@@ -283,7 +283,10 @@ class Wording:
         pair = f"{self.listed(answer.x)} and {self.listed(answer.y)}"
         p = f" ({p_text(answer.pvalue)})" if answer.pvalue is not None else ""
         if answer.decision == "dependent":
-            return f"{pair[0].upper()}{pair[1:]} are {_sign_word(answer)}associated{given}{p}."
+            sign = _sign_word(answer)
+            how = "" if not sign else "; one tends to fall as the other rises" if sign[0] == "n" else (
+                "; both tend to rise together")  # fmt: skip
+            return f"{pair[0].upper()}{pair[1:]} are {sign}associated{given}{p}{how}."
         return f"No association between {pair}{given} was detected{p}. This is not evidence of independence."
 
     def graph_sentence(self, answer: Discovery) -> str:
@@ -395,6 +398,6 @@ def proof_sources(proofs: tuple[str, ...]) -> list[str]:
         match = re.search(r"\*\*Source\.?\*\*\.?\s*(.+?)(?:\n\n|\Z)", page, re.DOTALL)
         if match is not None:
             text = " ".join(match[1].replace("`", "").split()).removeprefix("This library").lstrip(".;, ")
-            if text and not text.startswith(("As ", "Own")):
+            if text and not text.startswith(("As ", "Own")) and re.search(r"\b(19|20)\d\d\b", text):
                 listed.append(f"{proof}: {text[0].upper()}{text[1:]}")
     return list(dict.fromkeys(listed))

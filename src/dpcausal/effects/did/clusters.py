@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.data.records import Rows
-from dpcausal.effects.clusters import SPREADS, group_sums, release_layers
+from dpcausal.effects.clusters import SPREADS, group_sums, layers_and_sizes, release_layers, release_least_groups
 from dpcausal.effects.did.release import Comparisons, NoisyPaths
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP
@@ -35,7 +35,8 @@ def with_clusters(
     for column in seen.T:
         squared += column * column
     inside = np.minimum(paths.radius / np.sqrt(np.maximum(squared, 1e-300)), 1.0) if paths.deviation else np.ones(1)
-    variances = []
+    variances, (loss, sizes) = [], layers_and_sizes(loss)
+    least = release_least_groups(group_sums(np.ones(len(seen)), rows), count, sizes, budget)
     for place, cut in enumerate(cuts):
         gradient = contrasts.gradient[:, chosen.start + place][cohorts]
         scores = gradient[:, 0].copy()
@@ -43,6 +44,6 @@ def with_clusters(
             scores += gradient[:, step] * (column * inside)
         share = Fraction(1) if number == 1 else MEAN if place == 0 else MEAN / (number - 1)
         part = loss and loss.part(share)
-        layers = release_layers(group_sums(scores / cut, rows), paths.n, count / SPREADS**2, part, budget)
+        layers = release_layers(group_sums(scores / cut, rows), paths.n, count / SPREADS**2, least, part, budget)
         variances.append(layers.scaled(float(cut)))
     return replace(paths, cluster=cluster, control=control, clusters=tuple(variances))

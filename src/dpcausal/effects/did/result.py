@@ -39,7 +39,9 @@ class PathEffect:
     band: Interval | None
 
 
-def _clustered(row: PathEffect, variance: ClusterVariance | None, coverage: float) -> PathEffect:
+def _clustered(
+    row: PathEffect, variance: ClusterVariance | None = None, coverage: float = 0.0
+) -> PathEffect:  # fmt: skip
     if variance is None:
         return replace(row, interval=None, band=None)
     error, reach = variance.error(row.standard_error, coverage)
@@ -121,8 +123,8 @@ class GroupTimeEffects(Result):
         few = known[0].few if known else OTHER_CONTROL.format(control)
         return replace(
             self, att=rows[0] if whole else None, event_study=rows[len(whole) :], trend=None, pretrend=None,
-            by_cohort=tuple(_clustered(row, None, 0.0) for row in self.by_cohort),
-            cohort_means=tuple(_clustered(row, None, 0.0) for row in self.cohort_means),
+            by_cohort=tuple(_clustered(row) for row in self.by_cohort),
+            cohort_means=tuple(_clustered(row) for row in self.cohort_means),
             cluster=cluster, clusters=known[0].groups if known else None, notes=(*self.notes, few or OTHERS),
         )  # fmt: skip
 

@@ -28,10 +28,9 @@ if TYPE_CHECKING:
     from dpcausal.study.file import QuestionPart, StudyFile
 
 MOST_ASSUMPTIONS, MOST_LIMITS = 5, 4
-CLUSTERED = 3
-"""Where people are clustered, it says which intervals would include 0 with so many times the sampling variance."""
 NO_DIFFERENCE = "No difference between groups was established."
 FILL = "[to be filled in: {}]"
+DELTA = "δ is the probability allowed for a larger loss. "
 
 CONFOUNDING = "No unmeasured confounding: every common cause of treatment and outcome is adjusted for."
 ASSUMPTIONS: dict[str, tuple[str, ...]] = {
@@ -45,7 +44,7 @@ ASSUMPTIONS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 LIMITS: dict[str, tuple[str, ...]] = {
     "effect": ("How the effect comes about.",),
-    "ci_test": ("How large the association is.",),
+    "ci_test": ("How large the association is, and what causes it: the test adjusts for {given} only.",),
     "direction": ("A proof of the direction: observational data give weak evidence.",),
     "discover": ("Weak associations, or those hidden by the noise. A missing edge is no evidence of independence.",),
     "did": ("Effects on persons without an outcome in every period.",),
@@ -53,8 +52,8 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "synthetic_control": ("Effects on other units.",),
 }
 MISSING = {
-    "drop": "Each analysis leaves out records that miss a value it needs. Their number is confidential, so bias from "
-            "missing data cannot be judged here.",
+    "drop": "Each analysis leaves out records that miss a value it needs; their number is confidential. Its result "
+            "holds for everyone only if missing values are unrelated to treatment and outcome.",
     "level": "A missing category counts as a category of its own. Records that miss a number are left out.",
     "impute": "A missing value is set to the midpoint of its bounds, or to the first category.",
 }
@@ -191,21 +190,24 @@ def _design_sentence(inputs: ReportInputs, answer: Any) -> str:
         return f"{text} Standard errors are by {inputs.wording.label(answer.cluster)}."
     if design.unit_of_assignment is None:
         return text
-    return (f"{text} Assignment was by {design.unit_of_assignment}; the intervals ignore this and may be too narrow. "
-            f"{_if_clustered(inputs, answer)}")  # fmt: skip
+    unit = design.unit_of_assignment
+    return (f"{text} Each {unit} was assigned as a whole; the intervals ignore this and may be too narrow. "
+            f"{_if_clustered(inputs, answer, unit)}").rstrip()  # fmt: skip
 
 
-def _if_clustered(inputs: ReportInputs, answer: Any) -> str:
-    """Return which intervals would include 0 if the sampling variance were ``CLUSTERED`` times as large."""
+def _if_clustered(inputs: ReportInputs, answer: Any, unit: str) -> str:
+    """Return by how much clustering would have to raise the sampling variance for intervals to include 0."""
     error, noise = getattr(answer, "standard_error", None), getattr(answer, "noise_error", None) or 0.0
-    factor = 1.0 if not error else math.sqrt(max(CLUSTERED - (CLUSTERED - 1) * min(noise / error, 1.0) ** 2, 1.0))
+    share = min(noise / error, 1.0) ** 2 if error else 0.0
     groups = [(inputs.wording.group(one.group), one.estimate, one.interval) for one in getattr(answer, "by_group", ())]
-    wider = [name for name, size, ends in [("all", answer.estimate, answer.interval), *groups]
-             if ends is not None and not ends[0] <= 0 <= ends[1]
-             and abs(size) <= factor * (ends[1] - ends[0]) / 2]  # fmt: skip
-    if not wider:
-        return f"Those that exclude 0 would still do so if the sampling variance were {CLUSTERED} times as large."
-    return f"If the sampling variance were {CLUSTERED} times as large, that for {' and '.join(wider)} would include 0."
+    factors = [(name, ((2 * size / (ends[1] - ends[0])) ** 2 - share) / (1 - share))
+               for name, size, ends in [("all", answer.estimate, answer.interval), *groups]
+               if ends is not None and not ends[0] <= 0 <= ends[1] and share < 1]  # fmt: skip
+    if not factors:
+        return ""
+    listed = ", ".join(f"{math.floor(10 * factor) / 10:.{int(factor < 10)}f} for {name}" for name, factor in factors)
+    return (f"They would include 0 if correlation within each {unit} raised the sampling variance by a factor of "
+            f"{listed}.")  # fmt: skip
 
 
 def _group_sentence(inputs: ReportInputs, answer: Any) -> str:
@@ -223,7 +225,7 @@ def _group_sentence(inputs: ReportInputs, answer: Any) -> str:
     one, other = (inputs.wording.group(one.group) for one in (more, less))
     scale = 100 if getattr(answer, "event", None) is not None else 1
     ends = ci_text((scale * (difference - half), scale * (difference + half)), answer.coverage)
-    text = f"The effect was {size} larger for {one} than for {other} ({ends})."
+    text = f"The estimated effect was {size} larger for {one} than for {other} ({ends})."
     return text if difference > half else f"{text} {NO_DIFFERENCE}"
 
 
@@ -235,7 +237,7 @@ def _figure_blocks(inputs: ReportInputs, figures: Figures) -> list[Block]:
         options = {"names": names, "label": inputs.wording.axis(answer)} if isinstance(answer, Effect) else {}
         noise, decimals = getattr(answer, "noise_error", None), decimals_of(getattr(answer, "interval", None))
         reach = "" if noise is None else number_text(1.96 * noise, decimals)
-        line = f" The thin line is privacy noise alone for all (95 % range ±{reach}), part of the CI." if noise else ""
+        line = f" The thin line below the first interval is its privacy noise alone (95 %: ±{reach})." if noise else ""
         about = inputs.wording.question(question)
         caption = f"Figure {number}. {about} Confidence intervals (CI) cover sampling error and privacy noise.{line}"
         blocks.append(Block("picture", caption, lines=(figures.of(answer, text, **options),)))
@@ -247,11 +249,8 @@ def _assumptions(inputs: ReportInputs) -> tuple[str, ...]:
     design = file.design
     if design is not None and inputs.randomised:
         within = f" within {wording.listed(design.within)}" if design.within else ""
-        lines.append(f"Random assignment{within}, and missing values that do not depend on it.")
+        lines.append(f"Random assignment{within}.")
     for question, answer in inputs.results:
-        if question.task == "ci_test":
-            given = wording.listed(question.arguments.get("given"))
-            lines.append(f"The test of association adjusts for {given or 'nothing'}{' only' if given else ''}.")
         lines += [text for text in ASSUMPTIONS.get(question.task, ())
                   if not (inputs.randomised and text == CONFOUNDING)]  # fmt: skip
         if isinstance(answer, Effect) and answer.e_value and answer.sensitivity() and not inputs.randomised:
@@ -262,7 +261,7 @@ def _assumptions(inputs: ReportInputs) -> tuple[str, ...]:
     clusters = [answer.cluster for _, answer in inputs.results if getattr(answer, "cluster", "")]
     lines.append(f"Records that differ in {wording.label(clusters[0])} are independent."
                  if clusters else f"Independent {inputs.plan.records}: " + (
-        f"assignment by {unit} breaks this, so intervals may be too narrow and p-values too small." if unit else
+        f"people of one {unit} are not, so intervals may be too narrow and p-values too small." if unit else
         "if they are clustered (clinics, households), intervals are too narrow and p-values too small."))  # fmt: skip
     for name in dict.fromkeys(str(question.arguments.get("outcome")) for question, _ in inputs.results):
         column = None if inputs.schema is None else inputs.schema.get(name)
@@ -277,7 +276,8 @@ def _assumptions(inputs: ReportInputs) -> tuple[str, ...]:
 def _limit_lines(inputs: ReportInputs) -> tuple[str, ...]:
     lines = list[str]()
     for question, _ in inputs.results:
-        lines += LIMITS.get(question.task, ())
+        given = inputs.wording.listed(question.arguments.get("given")) or "nothing"
+        lines += (text.format(given=given) for text in LIMITS.get(question.task, ()))
     lines.append("Anything about people, places or times outside these data.")
     return tuple(dict.fromkeys(lines))[:MOST_LIMITS]
 
@@ -287,7 +287,8 @@ def _privacy_in_brief(inputs: ReportInputs) -> str:
     plan = inputs.plan
     symbol, *_ = plan.amounts
     text = (f"Protected: {units}. {symbol} limits what all results reveal about one {inputs.person}: smaller is safer. "
-            f"The limit set is {plan.budget}; {inputs.spent_text} was used. ")  # fmt: skip
+            f"{DELTA if isinstance(plan.budget, ApproxDP) else ''}The limit set is {plan.budget}; "
+            f"{inputs.spent_text} was used. ")  # fmt: skip
     return text + (odds(inputs.spent) or "Nothing was spent yet.")
 
 

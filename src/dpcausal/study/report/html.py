@@ -1,4 +1,4 @@
-"""A document as one HTML file that loads nothing: two printed A4 pages, an appendix, and a page for screens."""
+"""A document as one HTML file that loads nothing: two printed A4 pages, and an appendix that opens on screens."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal
 
 Kind = Literal[
     "title", "heading", "subheading", "section", "text", "small", "list", "table", "picture", "answer", "page", "quote",
+    "output", "appendix",
 ]  # fmt: skip
 
 LONGEST_UNBROKEN = 16
@@ -21,15 +22,18 @@ h2{font-size:1.15em;margin:1.3em 0 .3em;color:#1f4e79;border-bottom:1px solid #b
 h3{font-size:1em;margin:1em 0 .2em;break-after:avoid}p{margin:.3em 0}.small{color:#444;font-size:.85em}
 .answer{border-left:4px solid #1f4e79;background:#f1f5fa;padding:.5em .9em;margin:.5em 0}
 .answer p:first-child{font-weight:600}ul{margin:.2em 0;padding-left:1.2em}
-.quote{background:#f5f5f5;padding:.4em .7em;white-space:pre-line;overflow-wrap:anywhere}
+.quote,.output{background:#f5f5f5;padding:.4em .7em;white-space:pre-line;overflow-wrap:anywhere}
+.output{font:.8em/1.4 "DejaVu Sans Mono",monospace;white-space:pre-wrap;margin:.3em 0}
+summary{cursor:pointer;margin-top:1.5em}summary h2{display:inline;border:0}
 .rows{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.85em}
-tr,figure,.answer,.quote{break-inside:avoid}
+tr,figure,.answer,.quote,.output{break-inside:avoid}
 th,td{border-bottom:1px solid #ccc;padding:.2em .6em .2em 0;text-align:left;vertical-align:top;overflow-wrap:break-word}
 .fill{background:#fff3cd}figure{margin:.5em 0}svg{display:block;width:100%;max-width:36rem;height:auto}
 .sub svg{max-width:20rem}figcaption{color:#444;font-size:.85em}p,li{overflow-wrap:anywhere}
 .two{display:grid;grid-template-columns:1fr 1fr;gap:0 1.5em}.two>*{min-width:0}
 @media(max-width:40rem){.two{display:block}}
-@media print{body{font-size:9.3pt;line-height:1.3}main{max-width:none;padding:0}.page{break-before:page}
+@media print{body{font-size:9.3pt;line-height:1.3}main{max-width:none;padding:0}
+.page,details{break-before:page}details:not([open]){display:none}
 h2{margin:.8em 0 .25em}svg{max-width:150mm;max-height:48mm}.rows{overflow:visible}}
 """
 
@@ -37,13 +41,14 @@ h2{margin:.8em 0 .25em}svg{max-width:150mm;max-height:48mm}.rows{overflow:visibl
 @dataclass(frozen=True)
 class Block:
     """A piece of a document: a text, a list, rows of a table (the first its heads), or a picture with its caption.
-    ``right`` is a second block, set to its right where there is room."""
+    ``right`` is a second block, set to its right where there is room; ``inside`` are those of an appendix."""
 
     kind: Kind
     text: str = ""
     lines: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     right: tuple[Block, ...] = ()
+    inside: tuple[Block, ...] = ()
 
 
 def html(blocks: list[Block], mark: str = "", footer: str = "") -> str:
@@ -75,6 +80,10 @@ def _html_element(block: Block) -> str:
         return f"<{tags[block.kind]}>{text}</{tags[block.kind]}>"
     if block.kind == "page":
         return '<div class="page"></div>'
+    if block.kind == "appendix":
+        return f"<details><summary><h2>{text}</h2></summary>{''.join(map(_placed_block, block.inside))}</details>"
+    if block.kind == "output":
+        return f'<pre class="output">{text}</pre>'
     if block.kind in ("small", "quote"):
         return f'<p class="{block.kind}">{text}</p>'
     if block.kind == "answer":
@@ -110,7 +119,9 @@ def _markdown_block(block: Block) -> str:
         return marks[block.kind] + _plain_text(block.text)
     if block.kind == "page":
         return ""
-    if block.kind == "quote":
+    if block.kind == "appendix":
+        return f"## {_plain_text(block.text)}\n\n{markdown(list(block.inside)).rstrip()}"
+    if block.kind in ("quote", "output"):
         return "\n".join(f"> {_plain_text(line)}  " for line in block.text.split("\n"))
     if block.kind == "answer":
         return "\n".join(f"> {_plain_text(line)}  " for line in (f"**{block.text}**", *block.lines))

@@ -8,8 +8,10 @@ from typing import Any
 
 from dpcausal.data.columns import missing_texts
 from dpcausal.data.schema import Bounded, Schema
+from dpcausal.effects.cells.standardise import LEAST_COUNT, LEAST_RATIO
 from dpcausal.effects.question import BEFORE
 from dpcausal.effects.result import Balance, Effect
+from dpcausal.independence.result import Independence
 from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP, parse_loss
 from dpcausal.result import explain_terms, number_text, percent_text, short_amount, short_loss, signed_text
 from dpcausal.study.report.figures import Figures, draw_budget
@@ -30,13 +32,13 @@ ESTIMANDS = {
 
 def document(inputs: ReportInputs) -> list[Block]:
     figures = Figures()
-    return [*first_page(inputs, figures), Block("page"), *_second_page(inputs, figures), Block("page"),
-            *_appendix(inputs, figures)]  # fmt: skip
+    return [*first_page(inputs, figures), Block("page"), *_second_page(inputs, figures),
+            Block("appendix", "Appendix: technical details", inside=tuple(_appendix(inputs, figures)))]  # fmt: skip
 
 
 def _second_page(inputs: ReportInputs, figures: Figures) -> list[Block]:
     plan = inputs.plan
-    head = ("#", "Analysis", "Method", "n in the data", "Privacy loss", "SE", "Noise alone", "Answered (UTC)")
+    head = ("#", "Analysis", "Method", "n in the data", "Privacy loss", "SE", "SE of noise", "Answered")
     rows: list[tuple[str, ...]] = [head]
     entries = {str(json.loads(entry.detail).get("asked", "")): entry for entry in inputs.entries}
     for number, one in enumerate((one for one in plan.questions if one.answer is not None), start=1):
@@ -45,12 +47,11 @@ def _second_page(inputs: ReportInputs, figures: Figures) -> list[Block]:
         rows.append((str(number), one.about, one.method, f"{getattr(answer, 'n', plan.n):,}",
                      "" if one.cost is None else short_loss(one.cost),
                      *("–" if error is None else number_text(error) for error in errors),
-                     "" if entry is None else _entry_time(entry)))  # fmt: skip
+                     "" if entry is None else str(entry.at[:10])))  # fmt: skip
     blocks = [
         Block("heading", "How the results were obtained"),
-        Block("text", "The study file lists the questions; the ledger records when each was answered. Random noise was "
-                      "added to counts and sums before their release. SE² (standard error) is the sum of the squares "
-                      f"of sampling error and noise.{_noise_share(inputs)}"),
+        Block("text", "Random noise was added to counts and sums before their release. SE is the standard error; "
+                      f"SE² adds the squared standard errors of sampling and of noise.{_noise_share(inputs)}"),
         Block("table", "Analyses", rows=tuple(rows)), Block("small", _estimand_text(inputs)),
     ]  # fmt: skip
     if inputs.schema is not None:
@@ -68,7 +69,7 @@ def _noise_share(inputs: ReportInputs) -> str:
     pairs = ((getattr(answer, "standard_error", None), getattr(answer, "noise_error", None))
              for _, answer in inputs.results)  # fmt: skip
     share = next(((noise / error) ** 2 for error, noise in pairs if error and noise), None)
-    return "" if share is None else f" Noise is {percent_text(min(share, 1.0))} of it in the first estimate."
+    return "" if share is None else f" Noise is {percent_text(min(share, 1.0))} of SE² in the first estimate."
 
 
 def _entry_time(entry: Any) -> str:
@@ -80,10 +81,11 @@ def _estimand_text(inputs: ReportInputs) -> str:
     for _, answer in inputs.results:
         if not isinstance(answer, Effect):
             continue
-        where = ("are in strata where both arms are large enough, by noisy counts" if answer.method in STRATA else
+        where = (f"are in strata with at least {LEAST_COUNT} in each arm, and {LEAST_RATIO:.0f} standard deviations of "
+                 "the noise of counts" if answer.method in STRATA else
                  "have a probability of treatment that is not near 0 or 1")  # fmt: skip
-        parts.append(f"Estimand: {ESTIMANDS[answer.estimand]}. Positivity: {percent_text(answer.share_supported)} of "
-                     f"the complete records {where}.")  # fmt: skip
+        parts.append(f"Estimand, for complete records: {ESTIMANDS[answer.estimand]}. Positivity: "
+                     f"{percent_text(answer.share_supported)} of them {where}.")  # fmt: skip
         others = [one for one in answer.balance if one.name.partition(" = ")[0] not in wording.within]
         largest = sorted(others, key=lambda one: -abs(one.difference))[:3]
         if largest:
@@ -91,7 +93,8 @@ def _estimand_text(inputs: ReportInputs) -> str:
             parts.append("Baseline balance (standardised difference of means or shares, treated minus control, ± SE): "
                          f"{listed}.")  # fmt: skip
     if inputs.file.person:
-        parts.append("Each person counts once: by the mean of their rows in an effect, by one of their rows in a test.")
+        parts.append("Each person counts once: in an effect by the mean of their rows, in a test by one row, "
+                     "chosen by a hash.")  # fmt: skip
     return " ".join(dict.fromkeys(parts))
 
 
@@ -144,12 +147,13 @@ def _privacy_statement(inputs: ReportInputs, figures: Figures) -> Block:
     public = public_text(text for one in inputs.guarantees for text in one.public) or "the number of records"
     public += "" if "the order of the rows" in public else ", the order of the rows"
     units = "; ".join(dict.fromkeys(f"{unit_text(one.unit)} ({one.relation.value})" for one in inputs.guarantees))
-    public = public.replace("the seed", "the seed that divides the data, not that of the noise")
+    public = public.replace("the seed", "the seed by which rows are chosen or split (that of the noise is secret)")
+    public = public.replace(" cuts", " cut points of numeric columns")
     public = public.replace("all arguments", "all settings of the analyses")
     lines = (f"Protected: {units or inputs.person}.", f"Treated as public, not protected: {public}.",
              *filter(None, [inputs.lifetime]),
-             "Not covered: other publications from these data; access to the analysis computer; how long "
-             "computations take; a ledger that was replaced by an older copy.")  # fmt: skip
+             "Not covered: other publications from these data, access to the analysis computer, how long "
+             "computations take, and a ledger replaced by an older copy.")  # fmt: skip
     return Block("picture", caption, lines=(bar,), right=(Block("list", lines=lines),))
 
 
@@ -165,11 +169,19 @@ def _methods_paragraph(inputs: ReportInputs) -> str:
     opendp = next((one.removeprefix("opendp ") for one in _package_versions() if one.startswith("opendp")), "")
     return (
         f"The data set holds {inputs.plan.n:,} {inputs.plan.records}. {questions} All "
-        f"results together satisfy {variant} with {inputs.spent_text} for each {inputs.person}'s complete record under "
+        f"results together satisfy {variant} with {inputs.spent_text} for each {inputs.person} under "
         f"replace-one neighbours (dpcausal {version('dpcausal')}; OpenDP {opendp} samplers).{missing} Values outside "
         "the declared bounds count as the nearer bound. Standard errors, 95 % confidence intervals and p-values "
-        "account for sampling and privacy noise."
+        f"account for sampling and privacy noise{_as_independent(inputs)}."
     )
+
+
+def _as_independent(inputs: ReportInputs) -> str:
+    """Return that what was assigned as a whole is taken as independent, where that is so."""
+    unit = inputs.file.design.unit_of_assignment if inputs.file.design else None
+    if not unit or any(getattr(answer, "cluster", "") for _, answer in inputs.results):
+        return ""
+    return f"; they treat {inputs.plan.records} as independent, although each {unit} was assigned as a whole"
 
 
 def _reasons_text(inputs: ReportInputs) -> str:
@@ -177,7 +189,8 @@ def _reasons_text(inputs: ReportInputs) -> str:
     reason = disclosure.justification or FILL.format("reason")
     earlier = disclosure.looked_at_before or FILL.format("any earlier access")
     return (f"Reason for ε: {reason.rstrip('.')}. Earlier access to these data: {earlier.rstrip('.')}. "
-            "By signing, each person confirms having read both pages and checked their own entries.")  # fmt: skip
+            "By signing, each person confirms having read both pages and is responsible for what their role names "
+            "in parentheses.")  # fmt: skip
 
 
 def _approval_rows(inputs: ReportInputs) -> tuple[tuple[str, ...], ...]:
@@ -202,8 +215,7 @@ def _package_versions() -> list[str]:
 
 def _appendix(inputs: ReportInputs, figures: Figures) -> list[Block]:
     plan = inputs.plan
-    blocks = [Block("heading", "Appendix: technical details"),
-              Block("small", f"Written {datetime.now(UTC):%d %b %Y} by dpcausal {version('dpcausal')}, with the names "
+    blocks = [Block("small", f"Written {datetime.now(UTC):%d %b %Y} by dpcausal {version('dpcausal')}, with the names "
                              f"of the data's columns. Made by {', '.join(_package_versions())}.")]  # fmt: skip
     for one in plan.questions:
         blocks += [Block("subheading", one.question.name), Block("text", inputs.wording.question(one.question))]
@@ -211,13 +223,15 @@ def _appendix(inputs: ReportInputs, figures: Figures) -> list[Block]:
             blocks.append(Block("text", f"{no_answer(one)}."))
         for answer in answers_of(one.answer):
             lines = list(answer.headline() if hasattr(answer, "headline") else one.conclusions)
+            if isinstance(answer, Independence):
+                lines[:1] = inputs.wording.conclusions(one.question, answer)
             if isinstance(answer, Effect) and inputs.randomised:
                 lines = [line for line in lines if line not in answer.sensitivity()]
             settings = ", ".join(f"{name} = {value}" for name, value in one.settings.items() if value is not None)
             method = f"Method {one.method}{f': {settings}' if settings else ''}"
             notes = (*getattr(answer, "notes", ()), *one.caveats, *answer.guarantee.caveats)
             points = [method, *(text for text in notes if not (inputs.randomised and text == BEFORE))]
-            blocks.append(Block("quote", "\n".join(lines)))
+            blocks.append(Block("output", "\n".join(lines)))
             if estimate_of(answer) is None and (figure := figures.of(answer, lines[0] if lines else "")):
                 blocks.append(Block("picture", one.about, lines=(figure,)))
             blocks.append(Block("list", lines=tuple(dict.fromkeys(f"{part[:1].upper()}{part[1:].rstrip('.')}."
