@@ -74,9 +74,9 @@ $(VENV)/benchmark.done: $(VENV)/pip.done pyproject.toml
 
 browser: $(VENV)/demo.done $(VENV)/browser/done
 	$(BIN)/dpcausal demo --folder $(VENV)/rand-study
-	rm -rf $(VENV)/made-study && $(BIN)/python -m tests.study.made $(VENV)/made-study
-	node tests/browser/look.mjs $(VENV)/browser $(VENV)/browser/screenshots \
-		$(VENV)/rand-study/report.html $(VENV)/made-study/table.html $(VENV)/made-study/panel.html
+	made=$$(mktemp -d) && $(BIN)/python -m tests.study.made $$made && \
+		node tests/browser/look.mjs $(VENV)/browser $(VENV)/browser/screenshots \
+		$(VENV)/rand-study/report.html $$made/table.html $$made/panel.html
 	$(BIN)/python -m tests.browser.pages $(VENV)/rand-study/report.html
 
 $(VENV)/package.done: $(VENV)/pip.done pyproject.toml

@@ -26,7 +26,8 @@ def write(folder: str | os.PathLike[str]) -> Path:
     if place.exists() and not place.is_dir():
         raise ParameterError(f"{str(folder)!r} is a file: name a folder", argument="folder", rule="folder")
     place.mkdir(parents=True, exist_ok=True)
-    load_rand()[COLUMNS].to_csv(place / "rand.csv", index=False)
+    if not (place / "rand.csv").exists():
+        load_rand()[COLUMNS].to_csv(place / "rand.csv", index=False)
     path = place / "study.toml"
     if not path.exists():
         path.write_bytes(STUDY.read_bytes())

@@ -239,7 +239,7 @@ def draw_margin(one: Direction, ax: Any = None) -> Any:
     ax.set_xlim(-1.05, 1.05)
     ax.set_yticks([])
     ax.set_xticks([-1, -2 / 3, -1 / 3, 0, 1 / 3, 2 / 3, 1], [".001", ".01", ".1", "1", ".1", ".01", ".001"])
-    ax.set_xlabel(f"p by coins or noise alone\nleft: leans to {second} as the cause,  right: to {first}")
+    ax.set_xlabel(f"p-value if noise alone decided\nleft: {second} is the cause,  right: {first}")
     return titled(ax, one.answer(), one.stamp())
 
 

@@ -53,8 +53,8 @@ def discover(
           search for the best score.  ``PureDP`` (geometric noise) or ``ZCDP``.  Bounded columns are cut at ``cuts``, or
           into four equal widths.
         * ``"whitened"``: noisy margins, then noisy second moments of whitened levels, for many columns and much noise;
-          what three searches join, two of them under half of added noise, stands.  Bounded columns are cut at ``cuts``,
-          or at noisy quartiles: ``result.release.cuts``.  ``ZCDP`` or ``ApproxDP``.
+          what three searches join, two of them under half of added noise, is kept.  Bounded columns are cut at
+          ``cuts``, or at noisy quartiles: ``result.release.cuts``.  ``ZCDP`` or ``ApproxDP``.
         * ``"triples"``: the same, then third moments of the triples that full tests given two columns need, for many
           columns and little noise.  ``ZCDP`` or ``ApproxDP``.
         * ``"parities"``: noisy contrasts, order by order, for many columns.  ``ZCDP`` or ``ApproxDP``.

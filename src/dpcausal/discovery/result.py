@@ -295,7 +295,7 @@ class Discovery(Result):
     def plot(self, ax: Any = None) -> Any:
         """Draw the graph in layers; the widths of the edges show their support, or their margins."""
 
-        width = "share of re-drawn noise in which the edge stands" if self.support else "margin of the edge"
+        width = "share of re-drawn noise in which the edge appears" if self.support else "margin of the edge"
         width = "support of the edge by three searches" if self.support and self._of_three else width
         return draw_graph(ax, graph=self.graph, edges=self.edges(), width=width, stamp=self.stamp())
 
@@ -329,7 +329,7 @@ def positions(graph: Cpdag) -> dict[str, tuple[float, float]]:
 
 def draw_graph(ax: Any, *, graph: Cpdag, edges: list[dict[str, Any]], width: str, stamp: str) -> Any:
     """Draw a graph and return the axes: arrows, lines where the direction is open, dotted if weak, dashed if untested.
-    The width of an edge shows the share of re-drawn noise in which it stands, or else how far its margin goes;
+    The width of an edge shows the share of re-drawn noise in which it appears, or else how far its margin goes;
     ``width`` says which."""
     ax = axes(ax, (6, 4.5))
     place = positions(graph)

@@ -297,7 +297,7 @@ class Effect(Result):
         if check_choice("what", what, ("effect", "balance")) == "balance":
             return draw_balance(self, ax)
         groups = [((names or {}).get(one.group, one.group), one.estimate, one.interval) for one in self.by_group]
-        rows = [("everyone", self.estimate, self.interval), *groups]
+        rows = [("all", self.estimate, self.interval), *groups]
         label = label or f"effect of {self.treatment} on {self.measured}"
         return forest(rows, ax, label, self.stamp(), noise=self.noise_error)
 

@@ -169,7 +169,7 @@ class IndependenceSet(Result):
         """Draw the adjusted p-values beside the level."""
         if ax is None:
             ax = axes()
-            ax.figure.set_size_inches(6, 0.9 + 0.25 * len(self.tests))
+            ax.figure.set_size_inches(6, 1.0 + 0.35 * len(self.tests))
         draw_pvalues(ax, self.adjusted, self.alpha, [p <= self.alpha for p in self.adjusted])
         ax.set_yticks(range(len(self.tests)), [test.question() for test in self.tests])
         ax.invert_yaxis()
@@ -189,4 +189,5 @@ def draw_pvalues(
             colour = "tab:red" if is_dependent else "0.4"
             ax.plot([max(pvalue, LEAST_PVALUE)], [place], marker="o", color=colour, markersize=size)
     ax.set_xlim(LEAST_PVALUE, 1)
+    ax.xaxis.set_major_formatter(lambda p, _: f"{p:g}")
     return ax

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dpcausal.claims import claims
 from dpcausal.direction.result import Direction
 from dpcausal.discovery.result import Discovery
 from dpcausal.effects.did.result import GroupTimeEffects
@@ -259,7 +257,8 @@ class Wording:
         differ = answer.event is None and abs(sizes[0] - sizes[1] - sizes[2]) > 0.5 * 10.0 ** -(decimals or 0)
         rounded = " (rounded separately)" if differ and decimals is not None else ""
         if is_affirmative(answer.treated, answer.control):
-            return f"{treated} with {label}, {control} without it{rounded}"
+            other = self.levels.get(answer.treatment, {}).get(answer.control)
+            return f"{treated} with {label}, {control} {f'with {other}' if other else 'without it'}{rounded}"
         named = self.levels.get(answer.treatment, {})
         of_treated, of_control = (named.get(one, one) for one in (answer.treated, answer.control))
         return f"{treated} if {label} is {of_treated}, {control} if it is {of_control}{rounded}"
@@ -283,10 +282,7 @@ class Wording:
         pair = f"{self.listed(answer.x)} and {self.listed(answer.y)}"
         p = f" ({p_text(answer.pvalue)})" if answer.pvalue is not None else ""
         if answer.decision == "dependent":
-            sign = _sign_word(answer)
-            how = "" if not sign else "; one tends to fall as the other rises" if sign[0] == "n" else (
-                "; both tend to rise together")  # fmt: skip
-            return f"{pair[0].upper()}{pair[1:]} are {sign}associated{given}{p}{how}."
+            return f"{pair[0].upper()}{pair[1:]} are {_sign_word(answer)}associated{given}{p}."
         return f"No association between {pair}{given} was detected{p}. This is not evidence of independence."
 
     def graph_sentence(self, answer: Discovery) -> str:
@@ -308,8 +304,8 @@ class Wording:
                 rows.append(Finding(f"  {self.group(one.group)}", size, interval, part.evidence))
             return rows
         if isinstance(answer, Independence):
-            sign = _sign_word(answer).strip().removesuffix("ly")
-            text = f"Yes{f' ({sign})' if sign else ''}" if answer.decision == "dependent" else "Not detected"
+            sign = {"p": ": both rise together", "n": ": one falls as the other rises"}.get(_sign_word(answer)[:1], "")
+            text = f"Yes{sign}" if answer.decision == "dependent" else "Not detected"
             return [Finding(title, text, "–", p_text(answer.pvalue))]
         if isinstance(answer, Direction):
             return [Finding(title, answer.answer(), "–", "Inconclusive" if answer.cause is None else "Weak by design")]
@@ -388,16 +384,3 @@ def public_text(items: Iterable[str]) -> str:
         else:
             others[text] = None
     return ", ".join([*columns, *others])
-
-
-def proof_sources(proofs: tuple[str, ...]) -> list[str]:
-    """Return the references that the proofs' pages name, each once; not those that are this library's own."""
-    known, listed = claims(), list[str]()
-    for proof in proofs:
-        page = known[proof].text if proof in known else ""
-        match = re.search(r"\*\*Source\.?\*\*\.?\s*(.+?)(?:\n\n|\Z)", page, re.DOTALL)
-        if match is not None:
-            text = " ".join(match[1].replace("`", "").split()).removeprefix("This library").lstrip(".;, ")
-            if text and not text.startswith(("As ", "Own")) and re.search(r"\b(19|20)\d\d\b", text):
-                listed.append(f"{proof}: {text[0].upper()}{text[1:]}")
-    return list(dict.fromkeys(listed))

@@ -14,8 +14,8 @@ from dpcausal.claims import claims
 from dpcausal.study.report.deployments import registry_record, yaml
 from dpcausal.study.report.figures import Figures
 from dpcausal.study.report.html import Block, html, markdown
-from dpcausal.study.report.pages import document
-from dpcausal.study.wording import disagreements, estimate_of, proof_sources
+from dpcausal.study.report.pages import _proof_sources, document
+from dpcausal.study.wording import disagreements, estimate_of
 from tests.study.made import asked, main, write
 
 N = 3000
@@ -237,7 +237,7 @@ def test_html_of_hostile_text_is_text() -> None:
 
 
 def test_sources_begin_with_a_word() -> None:
-    for line in proof_sources(tuple(claims())):
+    for line in _proof_sources(tuple(claims())):
         assert line.partition(": ")[2][:1] not in ";.,", line
 
 

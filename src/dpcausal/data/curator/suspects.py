@@ -53,7 +53,7 @@ def suspects_of_numbers(raw: NDArray[np.float64], column: Bounded) -> tuple[str,
             where = "outside the bounds" if outside else "at an end of the values" if gap else "among the values"
             text = column.written(value)
             share = f"{counts[place] / len(raw):.1%} of the rows"
-            notes.append(f"{text} stands {where} in {share}: {DECLARE.format(text)}")
+            notes.append(f"{text} is {where} in {share}: {DECLARE.format(text)}")
     return tuple(notes)
 
 

@@ -29,7 +29,7 @@ STRATA = 16
 """Default number of equal parts of a given number's range."""
 
 COARSE = "within a stratum a given number still varies: with many rows that alone can make a true null look dependent"
-THIN = "there may be as many strata as rows: what stands alone in its stratum says nothing"
+THIN = "there may be as many strata as rows: a row alone in its stratum carries no information"
 ORDERED = "levels are ranked in the order in which they were declared"
 MOST_STRATA = 10_000
 

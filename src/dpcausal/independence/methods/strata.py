@@ -30,7 +30,7 @@ MOST_SUMMED = 2**16
 
 CANCELLING = "links of opposite sign in different strata cancel here: method='counts' sees them"
 
-THIN = "there may be as many strata as rows: what stands alone in its stratum says nothing"
+THIN = "there may be as many strata as rows: a row alone in its stratum carries no information"
 
 
 @dataclass(frozen=True, kw_only=True)

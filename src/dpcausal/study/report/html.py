@@ -31,7 +31,7 @@ th,td{border-bottom:1px solid #ccc;padding:.2em .6em .2em 0;text-align:left;vert
 .fill{background:#fff3cd}figure{margin:.5em 0}svg{display:block;width:100%;max-width:36rem;height:auto}
 .sub svg{max-width:20rem}figcaption{color:#444;font-size:.85em}p,li{overflow-wrap:anywhere}
 .two{display:grid;grid-template-columns:1fr 1fr;gap:0 1.5em}.two>*{min-width:0}
-@media(max-width:40rem){.two{display:block}}
+@media(max-width:40rem){.two{display:block}figure{overflow-x:auto}svg{min-width:34rem}}
 @media print{body{font-size:9.3pt;line-height:1.3}main{max-width:none;padding:0}
 .page,details{break-before:page}details:not([open]){display:none}
 h2{margin:.8em 0 .25em}svg{max-width:150mm;max-height:48mm}.rows{overflow:visible}}
@@ -93,7 +93,7 @@ def _html_element(block: Block) -> str:
     if block.kind == "list":
         return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in block.lines)}</ul>"
     if block.kind == "picture":
-        return f"<figure>{block.lines[0]}<figcaption>{text}</figcaption></figure>"
+        return f'<figure tabindex="0">{block.lines[0]}<figcaption>{text}</figcaption></figure>'
     heads, *rows = block.rows
     head = "".join(f'<th scope="col">{escape(one)}</th>' for one in heads)
     body = "".join(f"<tr>{''.join(map(_table_cell, row))}</tr>" for row in rows)

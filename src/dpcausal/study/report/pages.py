@@ -2,10 +2,12 @@
 
 import json
 import platform
+import re
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from dpcausal.claims import claims
 from dpcausal.data.columns import missing_texts
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.effects.cells.standardise import LEAST_COUNT, LEAST_RATIO
@@ -18,7 +20,7 @@ from dpcausal.study.report.figures import Figures, draw_budget
 from dpcausal.study.report.findings import FILL, MISSING, ReportInputs, first_page, no_answer
 from dpcausal.study.report.html import Block
 from dpcausal.study.status import ANSWERED, EARLIER
-from dpcausal.study.wording import STATEMENTS, answers_of, estimate_of, proof_sources, public_text, unit_text
+from dpcausal.study.wording import STATEMENTS, answers_of, estimate_of, public_text, unit_text
 
 STRATA = ("stratified", "trial")
 ESTIMANDS = {
@@ -38,7 +40,7 @@ def document(inputs: ReportInputs) -> list[Block]:
 
 def _second_page(inputs: ReportInputs, figures: Figures) -> list[Block]:
     plan = inputs.plan
-    head = ("#", "Analysis", "Method", "n in the data", "Privacy loss", "SE", "SE of noise", "Answered")
+    head = ("#", "Analysis", "Method", "n in the data", "Privacy loss", "SE", "SE of noise", "Date")
     rows: list[tuple[str, ...]] = [head]
     entries = {str(json.loads(entry.detail).get("asked", "")): entry for entry in inputs.entries}
     for number, one in enumerate((one for one in plan.questions if one.answer is not None), start=1):
@@ -47,7 +49,7 @@ def _second_page(inputs: ReportInputs, figures: Figures) -> list[Block]:
         rows.append((str(number), one.about, one.method, f"{getattr(answer, 'n', plan.n):,}",
                      "" if one.cost is None else short_loss(one.cost),
                      *("–" if error is None else number_text(error) for error in errors),
-                     "" if entry is None else str(entry.at[:10])))  # fmt: skip
+                     "" if entry is None else f"{datetime.fromisoformat(entry.at):%d %b %Y}"))  # fmt: skip
     blocks = [
         Block("heading", "How the results were obtained"),
         Block("text", "Random noise was added to counts and sums before their release. SE is the standard error; "
@@ -81,8 +83,9 @@ def _estimand_text(inputs: ReportInputs) -> str:
     for _, answer in inputs.results:
         if not isinstance(answer, Effect):
             continue
-        where = (f"are in strata with at least {LEAST_COUNT} in each arm, and {LEAST_RATIO:.0f} standard deviations of "
-                 "the noise of counts" if answer.method in STRATA else
+        strata = wording.listed(answer.adjusted_for)
+        where = (f"are in strata{f' of {strata}' if strata else ''} where each arm has a noisy count of at least "
+                 f"{LEAST_COUNT}, and of {LEAST_RATIO:.0f} times the noise" if answer.method in STRATA else
                  "have a probability of treatment that is not near 0 or 1")  # fmt: skip
         parts.append(f"Estimand, for complete records: {ESTIMANDS[answer.estimand]}. Positivity: "
                      f"{percent_text(answer.share_supported)} of them {where}.")  # fmt: skip
@@ -147,7 +150,7 @@ def _privacy_statement(inputs: ReportInputs, figures: Figures) -> Block:
     public = public_text(text for one in inputs.guarantees for text in one.public) or "the number of records"
     public += "" if "the order of the rows" in public else ", the order of the rows"
     units = "; ".join(dict.fromkeys(f"{unit_text(one.unit)} ({one.relation.value})" for one in inputs.guarantees))
-    public = public.replace("the seed", "the seed by which rows are chosen or split (that of the noise is secret)")
+    public = public.replace("the seed", "the seed by which rows are drawn (that of the noise is secret)")
     public = public.replace(" cuts", " cut points of numeric columns")
     public = public.replace("all arguments", "all settings of the analyses")
     lines = (f"Protected: {units or inputs.person}.", f"Treated as public, not protected: {public}.",
@@ -197,8 +200,8 @@ def _approval_rows(inputs: ReportInputs) -> tuple[tuple[str, ...], ...]:
     file = inputs.file.approvers
     return (
         ("Role", "Name, institution", "Date", "Signature"),
-        ("Data controller (data, ledger)", file.controller or FILL.format("name"), "", ""),
-        ("Analyst (wrote the study file)", file.analyst or FILL.format("name"), "", ""),
+        ("Data controller (data, record of spending)", file.controller or FILL.format("name"), "", ""),
+        ("Analyst (chose the analyses)", file.analyst or FILL.format("name"), "", ""),
         ("Privacy officer (approves ε)", file.privacy_officer or FILL.format("name"), "", ""),
     )
 
@@ -245,9 +248,22 @@ def _appendix(inputs: ReportInputs, figures: Figures) -> list[Block]:
                      _entry_time(entry), entry.task, str(parse_loss(entry.loss)), state))  # fmt: skip
     blocks += [Block("subheading", "Ledger"), Block("table", "Every spend of the ledger", rows=tuple(rows)),
                Block("text", f"Left: {plan.left}. Fingerprint: {plan.head}")]  # fmt: skip
-    references = proof_sources(inputs.proofs)
+    references = _proof_sources(inputs.proofs)
     if references:
         blocks += [Block("subheading", "Proofs and their sources"), Block("list", lines=(
             f"Proofs: {', '.join(inputs.proofs)}; 'dpcausal explain NAME' prints one.", *references))]  # fmt: skip
     terms = explain_terms("\n".join(line for block in blocks for line in (block.text, *block.lines)))
     return [*blocks, Block("subheading", "Terms"), Block("list", lines=tuple(terms))] if terms else blocks
+
+
+def _proof_sources(proofs: tuple[str, ...]) -> list[str]:
+    """Return the references that the proofs' pages name, each once; not those that are this library's own."""
+    known, listed = claims(), list[str]()
+    for proof in proofs:
+        page = known[proof].text if proof in known else ""
+        match = re.search(r"\*\*Source\.?\*\*\.?\s*(.+?)(?:\n\n|\Z)", page, re.DOTALL)
+        if match is not None:
+            text = " ".join(match[1].replace("`", "").split()).removeprefix("This library").lstrip(".;, ")
+            if text and not text.startswith(("As ", "Own")) and re.search(r"\b(19|20)\d\d\b", text):
+                listed.append(f"{proof}: {text[0].upper()}{text[1:]}")
+    return list(dict.fromkeys(listed))
