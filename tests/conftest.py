@@ -24,6 +24,10 @@ from typing import Any
 os.environ["DPCAUSAL_WITNESS"] = tempfile.mkdtemp(prefix="witnesses-")
 atexit.register(shutil.rmtree, os.environ["DPCAUSAL_WITNESS"], ignore_errors=True)
 
+# Workers rewrite the asserts of every test, and tests start Python some hundred times: its byte code is stored.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # Before numpy is loaded: the last bits of a product, and the time of a run, are those of one thread on any machine.
 for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
