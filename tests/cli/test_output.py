@@ -19,6 +19,7 @@ import dpcausal as dpc
 from dpcausal.cli import app
 from dpcausal.data.files.opening import file_source
 from dpcausal.data.toml_text import CONTROL
+from tests.processes import called
 from tests.study.made import write
 
 LINKED = "".join(
@@ -35,10 +36,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def called(folder: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *words], cwd=folder, stderr=subprocess.PIPE, text=True, **more)
-
-
 ASKED = ("ci-test", "d.csv", "a", "b", "--schema", "schema.toml", "--epsilon", "0.5", "--ledger", "l")
 
 
@@ -48,7 +45,7 @@ def test_an_answer_that_cannot_be_printed_stands_in_a_file(folder: Path) -> None
     with open("/dev/full", "w") as full:
         for where in (full, theirs):
             before = set(folder.glob("l.answer-*.json"))
-            done = called(folder, *ASKED, stdout=where)
+            done = subprocess.run([*COMMAND, *ASKED], cwd=folder, stdout=where, stderr=subprocess.PIPE, text=True)
             assert done.returncode == 2 and "Traceback" not in done.stderr and "Exception" not in done.stderr
             (path,) = set(folder.glob("l.answer-*.json")) - before
             assert path.name in done.stderr and json.loads(path.read_text())["guarantee"]["loss"]["epsilon"] == 0.5
@@ -72,7 +69,7 @@ def test_an_answer_that_the_ledger_stores_is_said_to_be_there_and_makes_no_file(
             assert done.returncode == 2 and "Traceback" not in done.stderr
             said.append(done.stderr)
     assert said[0] == said[1] and str(folder / "l") in said[0] and not list(folder.glob("l.answer-*"))
-    assert called(folder, *words, stdout=subprocess.PIPE).stdout
+    assert called(folder, *words).stdout
     assert len(dpc.Ledger.open(folder / "l").entries()) == 1
 
 
@@ -99,12 +96,12 @@ def test_a_graph_whose_support_is_interrupted_stands_in_a_file(folder: Path, mon
 def test_a_method_that_releases_no_numbers_is_shown_before_its_file_is_refused(folder: Path) -> None:
     method = ("--method", "papers.SvtPc", "--constants", "corrected", "--missing", "impute")
     words = ("discover", "d.csv", *method, "--save-release", "r.json", *ASKED[4:])
-    done = called(folder, *words, stdout=subprocess.PIPE)
+    done = called(folder, *words)
     assert done.returncode == 2 and done.stdout and not (folder / "r.json").exists()
 
 
 def test_a_report_that_is_written_is_said_to_be_there(folder: Path) -> None:
-    called(folder, "run", "s.toml", "--partial", "--new-ledger", stdout=subprocess.DEVNULL)
+    called(folder, "run", "s.toml", "--partial", "--new-ledger")
     with open("/dev/full", "w") as full:
         done = called(folder, "report", "s.toml", stdout=full)
     assert done.returncode == 2 and str(folder / "report.html") in done.stderr and (folder / "report.html").exists()

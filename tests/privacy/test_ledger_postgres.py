@@ -21,6 +21,7 @@ from dpcausal.privacy.storage import store
 from dpcausal.privacy.storage.postgres import Lines
 from tests.privacy.kill_loops import STEP, kill, kill_loop, mount, race, release_then_spend, spend_then_release, start
 from tests.privacy.postgres import NEEDED, Server, programs, server
+from tests.processes import called
 
 pytestmark = pytest.mark.skipif(programs() is None, reason=f"needs {NEEDED}")
 
@@ -69,11 +70,10 @@ def test_two_machines_spend_one_budget_by_the_command(database: Server, tmp_path
         (folder := tmp_path / machine).mkdir(exist_ok=True)
         (folder / "data.csv").write_text(f"a,b\n{rows}\n")
         (folder / "schema.toml").write_text("[a]\nlevels = [0, 1]\n[b]\nlevels = [0, 1]\n")
-        own = os.environ | {"DPCAUSAL_WITNESS": str(folder / "state")}
 
-        def run(*words: str, folder: Path = folder, own: dict[str, str] = own) -> int:
-            call = [sys.executable, "-m", "dpcausal.cli", *words]
-            return subprocess.run(call, cwd=folder, env=own, stdout=subprocess.DEVNULL, timeout=60).returncode
+        def run(*words: str, folder: Path = folder) -> int:
+            state = {"DPCAUSAL_WITNESS": str(folder / "state")}
+            return called(folder, *words, before=lambda: os.environ.update(state)).returncode
 
         if number == 0:
             codes.append(run("ledger", "create", place, "--epsilon", "1"))

@@ -2,9 +2,6 @@
 
 import os
 import resource
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ import dpcausal as dpc
 from dpcausal.errors import LedgerError, NotCachedWarning
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.study.status import ANSWERED, EARLIER, TO_ASK, UNKEPT
+from tests.processes import called
 
 HEAD = """title = "T"
 data = "{data}"
@@ -160,22 +158,14 @@ def test_a_disk_that_fills_between_spend_and_answer_ends_the_command_with_a_code
     words = ["run", "study.toml"] if command == "run" else [
         "ci-test", "d.csv", "a", "b", "--schema", "schema.toml", "--ledger", "s.ledger", "--epsilon", "0.5", "--name",
         "s"]  # fmt: skip
-    program = "from dpcausal.cli import main; main()"
-
-    def run(limit: int | None) -> subprocess.CompletedProcess[str]:
-        limited: Callable[[], None] | None = None
-        if limit is not None:
-            limited = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))  # noqa: E731
-        return subprocess.run([sys.executable, "-c", program, *words], cwd=tmp_path, capture_output=True, text=True,
-                              preexec_fn=limited, timeout=120, check=False)  # fmt: skip
-
     size, done = ledger.stat().st_size, None
     for room in range(600, 3000, 200):  # as a line for the spend has one length, and one for the answer another
-        done = run(size + room)
+        limits = (size + room, size + room)
+        done = called(tmp_path, *words, before=lambda limits=limits: resource.setrlimit(resource.RLIMIT_FSIZE, limits))
         if spends(tmp_path):
             break
     assert done is not None and spends(tmp_path) == 1 and '"kind":"answer"' not in ledger.read_text()
     assert done.returncode not in (0, 1), done.stderr
     assert "counts of" in done.stdout or "b" in done.stdout.split(":")[0] or "q:" in done.stdout
     assert "Traceback" not in done.stderr and dpc.Ledger.open(ledger).verify()
-    assert run(None).returncode == 2 and spends(tmp_path) == 1
+    assert called(tmp_path, *words).returncode == 2 and spends(tmp_path) == 1
