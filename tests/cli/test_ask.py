@@ -49,13 +49,15 @@ def test_a_graph_is_asked_again_on_other_terms_and_costs_nothing() -> None:
 
 
 @pytest.mark.usefixtures("saved")
-def test_an_effect_and_a_regression_are_asked_of_what_holds_them() -> None:
+def test_an_effect_a_test_and_a_regression_are_asked_of_what_holds_them() -> None:
     code, text = run("ask", "r.json", "effect", "--treatment", "a", "--outcome", "b", "--adjust", "c", "--json")
     assert code == 0 and abs(json.loads(text)["estimate"] - 0.7) < 0.1
     x, e = np.random.default_rng(2).normal(size=(2, 5000))
     table = dpc.Table({"y": 3 * x + e, "x": x}, dpc.Schema({"y": dpc.Bounded(-20, 20), "x": dpc.Bounded(-5, 5)}),
                       dpc.Ledger.in_memory(dpc.ApproxDP(4, 1e-6)))  # fmt: skip
     Path("m.json").write_text(dpc.moments(table, ["y", "x"], loss=dpc.ApproxDP(4, 1e-6)).to_json())
+    code, text = run("ask", "r.json", "ci-test", "--x", "a", "--y", "b", "--given", "c")
+    assert code == 0 and "a and b are associated given c" in text
     code, text = run("ask", "m.json", "regression", "--outcome", "y", "--regressors", "x")
     assert code == 0 and "x" in text
 

@@ -77,13 +77,16 @@ def relation(table: pa.Table, path: Path) -> Any:
 
 
 HOMES: dict[str, Callable[[pa.Table, Path], Any]] = {
-    "parquet": parquet, "relation": relation, "lazy": lambda table, path: pl.scan_parquet(parquet(table, path)),
-    "memory": lambda table, path: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "parquet": parquet, "memory": lambda table, path: table.to_pandas(types_mapper=pd.ArrowDtype),
+    "relation": relation, "lazy": lambda table, path: pl.scan_parquet(parquet(table, path)),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", HOMES)
-@pytest.mark.parametrize("task", TASKS)
+# Rows that are read and an engine that sums them, of two kinds each in turn.
+CASES = [(task, kind) for place, task in enumerate(TASKS) for kind in list(HOMES)[place % 2 :: 2]]
+
+
+@pytest.mark.parametrize(("task", "kind"), CASES)
 def test_a_source_that_goes_at_the_spend_is_not_missed(
     task: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

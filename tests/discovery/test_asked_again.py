@@ -1,16 +1,13 @@
 """Tests asked of what was released: what they say without noise, what they cost, and what they refuse."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import chi2_contingency, norm
-from typer.testing import CliRunner
 
 import dpcausal as dpc
-from dpcausal.cli import app
 from dpcausal.errors import InfeasibleError, ParameterError
 
 NUMBERS = dpc.Schema({name: dpc.Bounded(-9, 9) for name in "xyz"})
@@ -82,13 +79,3 @@ def test_a_pair_that_was_not_released_together_is_said_to_be_untested() -> None:
     release = dpc.discover(table, loss=dpc.ApproxDP(1, 1e-6), method=dpc.methods.Parities(max_order=1)).release
     with pytest.raises(InfeasibleError, match="v0 and v1 cannot be tested given v2, v3"):
         release.ci_test("v0", "v1", given=["v2", "v3"])
-
-
-def test_the_command_asks_a_saved_release(tmp_path: Path) -> None:
-    table = dpc.Table(levels(5_000, 0.3), LEVELS, dpc.Ledger.in_memory(dpc.PureDP(2)))
-    saved = tmp_path / "table.json"
-    saved.write_text(dpc.discover(table, loss=dpc.PureDP(2)).release.to_json(), encoding="utf-8")
-    run = CliRunner().invoke(app, ["ask", str(saved), "ci-test", "--x", "a", "--y", "b", "--given", "c"])
-    assert run.exit_code == 0 and "a and b are associated given c" in run.output
-    lacking = CliRunner().invoke(app, ["ask", str(saved), "ci-test", "--x", "a"])
-    assert lacking.exit_code == 2

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import joblib
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestRegressor, StackingRegressor
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsRegressor
@@ -347,7 +347,6 @@ def test_rows_stay_in_the_process_whatever_joblib_is_set_to(capfd: pytest.Captur
 @pytest.mark.parametrize("regressor", [
     RandomForestRegressor(n_estimators=5, verbose=1), make_pipeline(StandardScaler(), KNeighborsRegressor(20)),
     GridSearchCV(Ridge(), {"alpha": [0.1, 1.0]}, cv=2),
-    StackingRegressor([("ridge", Ridge())], final_estimator=Ridge()),
     make_pipeline(KBinsDiscretizer(5, dtype=np.float64), Ridge()),
 ], ids=lambda regressor: type(regressor).__name__)  # fmt: skip
 def test_any_regressor_of_scikit_learn_serves_inside_a_block(regressor: Any, capfd: Any) -> None:

@@ -6,12 +6,13 @@ a false alarm has probability at most 1e-10 per check, below 1e-9 per test.
 """
 
 import itertools
+import json
 import math
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from scipy import stats
 from dpcausal.errors import FenceError, ParameterError
 from dpcausal.privacy import noise
 from dpcausal.privacy.noise import is_simulated, simulated_noise
+from tests.privacy.kill_loops import run
 
 FALSE_ALARM = 1e-10
 
@@ -355,41 +357,29 @@ def test_a_sensitivity_or_a_loss_that_is_not_positive_and_finite_is_refused(bad:
 
 # Where the bits come from
 
-FORKS = """
-import os, sys
-import numpy as np
-from dpcausal.privacy import noise
-
-def draws():
-    zeros = np.zeros(4)
+def one_of_each() -> list[Any]:
+    """Return draws of every primitive, of 60 bits or more each."""
+    zeros, counts = np.zeros(4), np.zeros(4, dtype=np.int64)
     return [
         noise.add_laplace(zeros, 1e6, sensitivity=1.0, epsilon=1.0).tolist(),
-        noise.add_geometric(np.zeros(4, dtype=np.int64), 1e12, sensitivity=1, epsilon=1.0).tolist(),
+        noise.add_geometric(counts, 1e12, sensitivity=1, epsilon=1.0).tolist(),
         noise.add_gaussian(zeros, 1e6, sensitivity=1.0, rho=1.0).tolist(),
         noise.add_l2_ball(zeros, 1e6, sensitivity=1.0, epsilon=1.0).tolist(),
-        noise.add_cube(np.zeros(4, dtype=np.int64), 1e12, sensitivity=1, epsilon=1.0).tolist(),
+        noise.add_cube(counts, 1e12, sensitivity=1, epsilon=1.0).tolist(),
         [noise.noisy_argmax(np.zeros(1000), 1e6, sensitivity=1.0, epsilon=1.0) for _ in range(8)],
-        [noise.public_generator()[1]],
+        noise.public_generator()[1],
     ]
 
-draws()
-for _ in range(2):
-    if os.fork() == 0:
-        print(draws(), flush=True)
-        os._exit(0)
-    os.wait()
-print(draws(), flush=True)
-"""
 
-
+@pytest.mark.fresh_bits
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-def test_two_forked_children_draw_different_noise() -> None:
+def test_two_forked_children_draw_different_noise(tmp_path: Path) -> None:
     # A false alarm: two equal draws of 60 bits or more.
-    done = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, check=True, timeout=120)
-    lines = done.stdout.splitlines()
-    assert len(lines) == 3
-    by_primitive = zip(*(eval(line) for line in lines), strict=True)
-    for first, second, parent in by_primitive:
+    one_of_each()
+    for child in ("first", "second"):
+        assert run(lambda child=child: (tmp_path / child).write_text(json.dumps(one_of_each()))) == 0  # type: ignore[misc]
+    children = [json.loads((tmp_path / child).read_text()) for child in ("first", "second")]
+    for first, second, parent in zip(*children, one_of_each(), strict=True):
         assert first != second and second != parent and first != parent
 
 

@@ -19,7 +19,7 @@ SHAPES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def left_in_common(mean: Callable[[Any], Any], blocks: int = 20) -> float:
+def left_in_common(mean: Callable[[Any], Any], blocks: int = 14) -> float:
     """Return the mean correlation of residuals of x and y, both mean(z) + noise, over its standard error."""
     found = []
     for seed in range(blocks):
@@ -94,7 +94,7 @@ def test_a_jump_across_the_last_two_of_eight_columns_is_found() -> None:
     assert np.linalg.lstsq(jumps, across - across.mean(), rcond=None)[1] < 0.1 * 500 * across.var()
 
 
-def cuts_taken(mean: Callable[[Any], Any], blocks: int = 24) -> float:
+def cuts_taken(mean: Callable[[Any], Any], blocks: int = 20) -> float:
     """Return the share of blocks of 125 rows whose residuals hang on a cut looked for beside all that was learnt."""
     differ = 0
     for seed in range(blocks):

@@ -49,7 +49,7 @@ def test_a_report_replaces_its_own_study_s_and_no_other_file(study: dpc.Study) -
         with pytest.raises(ParameterError):
             second.report(name)
         assert contents(folder) == before
-        assert CliRunner().invoke(app, ["report", str(other), "--out", str(folder / name)]).exit_code == 2
+    assert CliRunner().invoke(app, ["report", str(other), "--out", str(folder / "report.html")]).exit_code == 2
     assert second.report("second.html").exists()
     for wrong in ("nowhere/report.html", "report.pdf"):
         with pytest.raises(ParameterError):
