@@ -50,7 +50,7 @@ EMPTY = "less than half of the records is in strata with two records or more of 
 @estimate_release.register(NoisyCells)
 def standardized_effect(
     release: NoisyCells, *, treatment: str, outcome: str, adjust: Any, groups: str | None, estimand: str,
-    treated: object, control: object, coverage: Any, least_left: float = 0.0,
+    treated: object, control: object, coverage: Any, within_parts: tuple[float, float] = (0.0, 0.0),
 ) -> Effect:  # fmt: skip
     from scipy.special import ndtri
 
@@ -71,12 +71,12 @@ def standardized_effect(
     merged = [place for place, name in enumerate(names) if name in release.cut and name not in grouped]
     each = [sums, *(sums.coarser(sizes, merged, first) for first in (0, 1) if merged)]
     whole = sums.N.sum(axis=0).reshape(sizes)
-    fields, own_notes = fields_in(each, treated_only, reach, value, crowded(whole, names, merged), least_left)
+    fields, own_notes = fields_in(each, treated_only, reach, value, crowded(whole, names, merged), within_parts)
     by_group = []
     for place, level in enumerate(release.levels[strata[0]] if grouped else ()):
         chosen = [one.part(np.arange(one.N.shape[1]) // (one.N.shape[1] // sizes[0]) == place) for one in each]
         crowd = crowded(whole[[place]], names, merged)
-        one, _ = fields_in(chosen, treated_only, reach, value, crowd, least_left)
+        one, _ = fields_in(chosen, treated_only, reach, value, crowd, within_parts)
         own = (one[name] for name in ("estimate", "interval", "interval_reason", "share_supported"))
         by_group.append(GroupEffect(f"{groups} = {level}", *own))
     share_treated = float(sums.N[1].sum() / max(sums.N.sum(), 1.0))
@@ -111,7 +111,8 @@ def crowded(records: Reals, names: Sequence[str], merged: Iterable[int]) -> str:
 
 
 def fields_in(
-    each: Sequence[Sums], treated_only: bool, reach: float, value: Value, crowd: str = "", least_left: float = 0.0
+    each: Sequence[Sums], treated_only: bool, reach: float, value: Value, crowd: str = "",
+    within_parts: tuple[float, float] = (0.0, 0.0),
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the fields of an effect in some strata and its notes; ``each`` has their sums, then coarser ones."""
     sums, supported, width = each[0], each[0].supported, value.width
@@ -130,15 +131,18 @@ def fields_in(
                     for one in (adjusted.covariance, adjusted.noise))  # fmt: skip
     # Where parts are twice as wide, a smooth curve leaves four times as much, a step at least 1.5 times as much.
     coarser = [fields_in([one], treated_only, reach, value)[0]["estimate"] for one in each[1:]]
-    left = max(LEFT * max((abs(one - estimate) for one in coarser if one is not None), default=0.0), least_left)
+    left = LEFT * max((abs(one - estimate) for one in coarser if one is not None), default=0.0)
+    below, above = (max(left, one) for one in within_parts)
     skewed = risks is None and adjusted.skew > MOST_SKEW
     half = standardise.tail_quantile(error**2, adjusted.far * width, reach) if skewed else reach * error
     reason = SKEWED if skewed and half > WIDEST * width else crowd
     low, high = estimate - half, estimate + half
     if risks is not None and _is_rare(risks):
         low, high = standardise.difference(*risks, error**2, reach)
-    interval = None if reason else (low - left, high + left)
-    risk_ratio, odds_ratio = (None, None) if risks is None else _ratios(adjusted, risks, left / width, reach)
+    interval = None if reason else (low - below, high + above)
+    risk_ratio = odds_ratio = None
+    if risks is not None:
+        risk_ratio, odds_ratio = _ratios(adjusted, risks, below / width, above / width, reach)
     control, treated = (value.lower + width * float(one) for one in adjusted.values)
     fields = {
         "estimate": estimate, "interval": interval, "interval_reason": reason, "standard_error": error,
@@ -154,7 +158,8 @@ def fields_in(
             fields |= {"e_value": None, "e_value_limit": None}
             if risk_ratio.estimate is not None and risk_ratio.interval is not None:
                 fields |= {"e_value": e_value(risk_ratio.estimate), "e_value_limit": e_value_limit(risk_ratio.interval)}
-    texts = ((f"the interval is wider by {left:.2g} at both ends for what may vary within parts of numbers", left > 0),
+    sides = f"{below:.2g} at both ends" if below == above else f"{below:.2g} below and {above:.2g} above"
+    texts = ((f"the interval is wider by {sides} for what may vary within parts of numbers", max(below, above) > 0),
              (WIDE.format(half / max(reach * error, 1e-300)), skewed))  # fmt: skip
     return fields, tuple(text for text, applies in texts if applies)
 
@@ -163,19 +168,22 @@ def _is_rare(risks: tuple[Risk, Risk]) -> bool:
     return min(risk.rarer for risk in risks) < standardise.ENOUGH
 
 
-def _ratios(adjusted: ArmMeans, risks: tuple[Risk, Risk], left: float, reach: float) -> tuple[Ratio, Ratio]:
+def _ratios(
+    adjusted: ArmMeans, risks: tuple[Risk, Risk], below: float, above: float, reach: float
+) -> tuple[Ratio, Ratio]:
     """Return the ratios of risks and of odds: by the delta method on their logs, where rare by the risks' limits."""
     two, matrix = adjusted.values, adjusted.covariance
 
     def ratio(read: Any, slopes: Any, firm: Any, limits: Any) -> Ratio:
         if _is_rare(risks) or any(firm(risk) < FIRM * math.sqrt(matrix[a, a]) for a, risk in enumerate(two)):
             middle, ends = limits(*risks, reach)
-            wider = math.exp(min(left / max(float(two.max()), 1e-9), 700.0))  # what is left may be in either risk
-            return Ratio(middle, (ends[0] / wider, ends[1] * wider))
+            lower, upper = (math.exp(min(one / max(float(two.max()), 1e-9), 700.0)) for one in (below, above))
+            return Ratio(middle, (ends[0] / lower, ends[1] * upper))  # what is left may be in either risk
         slope = np.array([-slopes(two[0]), slopes(two[1])])
         log, error = float(read(two[1]) - read(two[0])), math.sqrt(float(slope @ matrix @ slope))
-        half = reach * error + left * float(np.abs(slope).max())
-        return Ratio(math.exp(log), (math.exp(log - half), math.exp(min(log + half, 700.0))))
+        half, most = reach * error, float(np.abs(slope).max())
+        lower, upper = log - half - below * most, min(log + half + above * most, 700.0)
+        return Ratio(math.exp(log), (math.exp(lower), math.exp(upper)))
 
     return ratio(math.log, lambda p: 1 / p, lambda p: p, standardise.ratio), ratio(
         lambda p: math.log(p / (1 - p)), lambda p: 1 / (p * (1 - p)), lambda p: min(p, 1 - p), standardise.odds_ratio

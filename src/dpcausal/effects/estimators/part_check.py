@@ -32,9 +32,9 @@ Mask = npt.NDArray[np.bool_]
 Cut = tuple[str, Bounded]
 
 SHARES = tuple(Fraction(percent, 100) for percent in (1, 2, 3, 4, 5, 6))
-SMALL_ERROR, LARGEST_ERROR = 0.015, 0.06
-"""The check has the least of these shares of the loss that is predicted to show the bias with so small an
-error, in standard deviations of the outcome; there is none where the error of the largest share is larger."""
+SMALL_ERROR, LARGEST_ERROR = 0.6, 0.06
+"""The check has the least of these shares of the loss that is predicted to show the bias with an error of so much of
+the estimate's sampling error; there is none where that of the largest share is more, in deviations of the outcome."""
 SPREADS, LEAST_SPREAD = 1.25, 0.01
 """Residuals of the outcome are cut at so many of their standard deviations, which are at least a part of its range."""
 MEASURED_SHARE = 1 / 2
@@ -42,7 +42,7 @@ MEASURED_SHARE = 1 / 2
 LEAST_FULL = 0.5
 """A part is checked if it has such a share of the records that it would have if all had as many."""
 CLEAR = 1.5
-"""The interval is wider by a bias that is so many of its errors, and by as many errors."""
+"""The interval is wider, on the side of the truth, by a bias that is so many of its errors, and by as many errors."""
 CHANCE, SMALL_CHANCE = 0.2, 0.05
 """What is expected of e(1 − e), and the least that is reckoned with."""
 
@@ -55,19 +55,27 @@ class PartBias:
     error: float
 
     @property
-    def allowance(self) -> float:
-        """Return by how much the interval is wider for it."""
-        return abs(self.value) + CLEAR * self.error if abs(self.value) > CLEAR * self.error else 0.0
+    def allowances(self) -> tuple[float, float]:
+        """Return by how much the interval is wider below and above: an estimate that is too high has its truth below.
+
+        The sign of a bias of so many errors is known but for a chance of 0.07; the other end stays.
+        """
+        if abs(self.value) <= CLEAR * self.error:
+            return 0.0, 0.0
+        wider = abs(self.value) + CLEAR * self.error
+        return (wider, 0.0) if self.value > 0 else (0.0, wider)
 
 
 def check_share(question: EffectQuestion, numbers: tuple[Cut, ...], loss: Paid) -> Fraction:
     """Return the share of the loss that the check has; 0 where it would show nothing."""
     if not numbers:
         return Fraction(0)
-    errors = {share: _predicted_error(question.table.expected, numbers, loss.part(share)) for share in SHARES}
+    n = question.table.expected
+    errors = {share: _predicted_error(n, numbers, loss.part(share)) for share in SHARES}
     if errors[SHARES[-1]] > LARGEST_ERROR:
         return Fraction(0)
-    return next((share for share, error in errors.items() if error <= SMALL_ERROR), SHARES[-1])
+    small = SMALL_ERROR / math.sqrt(n * CHANCE)
+    return next((share for share, error in errors.items() if error <= small), SHARES[-1])
 
 
 def check_parts(
@@ -108,13 +116,15 @@ class Strata:
         self.chance = max(float(chances[self.supported].sum()) / self.count, SMALL_CHANCE)
         variance = max(float((sums.Q - N * self.means**2)[:, self.supported].sum()) / self.count, 0.0)
         error = math.sqrt(self.supported.sum() * 2 * cells.variance) / self.count
+        self.arm_scale = float(np.maximum(self.probability, 1 - self.probability)[self.supported].max(initial=0.5))
         self.scale = min(SPREADS * math.sqrt(max(variance + error, LEAST_SPREAD**2)), 1.0)
-        self.variances = self.chance, variance / self.scale**2
+        self.variances = self.chance / self.arm_scale**2, variance / self.scale**2
 
     def residuals(self, rows: Rows) -> Reals:
         """Return those of treatment and outcome, 0 of a record of no supported stratum or another arm."""
         place, treated, counts, of_outcome = self._stratum_arm_inclusion_residual(rows)
-        both = np.column_stack([treated - self.probability[place], of_outcome / self.scale])
+        of_arm: Reals = treated - self.probability[place]
+        both = np.column_stack([of_arm / self.arm_scale, of_outcome / self.scale])
         return np.asarray(both * counts[:, None])
 
     def scores(self, rows: Rows, effect: float) -> Reals:
@@ -141,7 +151,7 @@ class Strata:
         full = parts >= LEAST_FULL * parts.mean()
         own, size = noisy[:, full], parts[full]
         of_arm, of_outcome = (noise**2 + size * variance for variance in self.variances)
-        weight = self.scale / (size * self.count * self.chance)
+        weight = self.arm_scale * self.scale / (size * self.count * self.chance)
         least = float((weight**2 * of_arm * of_outcome).sum())
         seen = float((weight**2 * (own[0] ** 2 * of_outcome + own[1] ** 2 * of_arm)).sum()) - least
         return float((weight * own[0] * own[1]).sum()), max(seen, least)

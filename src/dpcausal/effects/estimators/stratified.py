@@ -115,7 +115,8 @@ class Stratified(SumsOverRows, EffectMethod):
             by = (question.treatment, *question.strata)
             counted = noisy_cells(CellSums.of(question.table, by, (), finer), run.loss.part(OBSERVED), allotment)
             cells = replace(cells, observed=counted.counts[..., 0], observed_variance=counted.variance)
-        effect = standardized_effect(cells, **question.options, least_left=0.0 if bias is None else bias.allowance)
+        within_parts = (0.0, 0.0) if bias is None else bias.allowances
+        effect = standardized_effect(cells, **question.options, within_parts=within_parts)
         if finer and bias is None and UNCHECKED not in self.caveats(question, run.loss):  # too many parts were learnt
             effect = replace(effect, notes=(*effect.notes, UNCHECKED))
         effect = replace(effect, release=cells)
