@@ -9,7 +9,8 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.effects.cells import api as cells
-from dpcausal.effects.estimators import stratified
+from dpcausal.effects.estimators import part_check, stratified
+from dpcausal.effects.estimators.part_check import PartBias
 from dpcausal.errors import InfeasibleError
 from tests.effects.tables import EXACT, effect_of, table_of
 
@@ -79,6 +80,58 @@ def test_a_wave_within_the_parts_of_two_numbers_widens_the_interval_and_a_check_
         ]  # fmt: skip
     assert sum(one.interval[0] < 0.4 < one.interval[1] for one in held["wave"]) >= 7
     assert all(np.mean(one.interval) - one.interval[0] < 0.2 for one in held["flat"])
+    # The estimate is too high by 0.4: the truth lies below, where the interval is wider.
+    ends = np.array([(one.estimate - one.interval[0], one.interval[1] - one.estimate) for one in held["wave"]])
+    assert (ends[:, 0] > 1.25 * ends[:, 1]).all()
+
+
+def test_a_bias_within_parts_widens_the_end_that_it_has_moved_away_from_the_truth() -> None:
+    assert PartBias(0.2, 0.1).allowances == pytest.approx((0.35, 0.0))
+    assert PartBias(-0.2, 0.1).allowances == pytest.approx((0.0, 0.35))
+    assert PartBias(0.14, 0.1).allowances == PartBias(-0.14, 0.1).allowances == (0.0, 0.0)
+
+
+def test_residuals_of_treatment_are_in_units_of_the_largest_that_released_probabilities_allow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    largest, sums = [], part_check.residual_sums
+
+    def recorded(part: Any, size: int, residuals: Any, mass: Any) -> Any:
+        largest.append(float(np.abs(residuals[:, 0]).max()))
+        return sums(part, size, residuals, mass)
+
+    monkeypatch.setattr(part_check, "residual_sums", recorded)
+    place, second = np.arange(8000), np.arange(8000) >= 4000
+    a = (place % 10 < np.where(second, 7, 4)).astype(int)  # its largest residuals are 0.6 and 0.7
+    columns = {"a": a, "s": second.astype(int), "x": place % 97 / 97, "y": place % 89 / 89}
+    flag, unit = dpc.Levels([0, 1]), dpc.Bounded(0, 1)
+    table = table_of(columns, {"a": flag, "s": flag, "x": unit, "y": unit}, EXACT)
+    effect_of(table, EXACT, "stratified", adjust=["s", "x"])
+    assert largest and max(largest) == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("wide", "shift", "ends"), [(3, 0, (-3.0, 3.0)), (12, 0, (-3.0, 3.0)), (24, -9, (-12.0, -6.0))]
+)
+def test_an_outer_quarter_that_one_count_shows_empty_by_chance_is_kept_and_empty_ones_are_left(
+    wide: float, shift: float, ends: tuple[float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A quarter at either end has 7 % of the records, the noise of a count 1.8 %: one count in six is below the limit.
+    found, learnt = [], stratified.learnt_window
+
+    def recorded(*asked: Any) -> Any:
+        found.append(learnt(*asked))
+        return found[-1]
+
+    monkeypatch.setattr(stratified, "learnt_window", recorded)
+    rng = np.random.default_rng(8)
+    x = np.clip(rng.normal(size=10_000), -3, 3)
+    columns = {"a": rng.integers(0, 2, 10_000), "x": x + shift, "y": np.clip(x + rng.normal(size=10_000), -5, 5)}
+    schema = {"a": dpc.Levels([0, 1]), "x": dpc.Bounded(-wide, wide), "y": dpc.Bounded(-5, 5)}
+    for seed in range(30):
+        effect_of(table_of(columns, schema, dpc.PureDP(1)), dpc.PureDP(1), "stratified", seed)
+    assert sum(window == ends for window, _ in found) >= 23  # 18 to 22 where no end moves back
+    assert max(histograms for _, histograms in found) <= stratified.ROUNDS
 
 
 @pytest.mark.parametrize("lower", [2.0**51, 2.0**52])

@@ -42,7 +42,7 @@ MEASURED_SHARE = 1 / 2
 LEAST_FULL = 0.5
 """A part is checked if it has such a share of the records that it would have if all had as many."""
 CLEAR = 1.5
-"""The interval is wider, on the side of the truth, by a bias that is so many of its errors, and by as many errors."""
+"""The interval is wider, on the side of the effect, by a bias that is so many of its errors, and by as many errors."""
 CHANCE, SMALL_CHANCE = 0.2, 0.05
 """What is expected of e(1 − e), and the least that is reckoned with."""
 
@@ -56,9 +56,10 @@ class PartBias:
 
     @property
     def allowances(self) -> tuple[float, float]:
-        """Return by how much the interval is wider below and above: an estimate that is too high has its truth below.
+        """Return by how much the interval is wider below and above.
 
-        The sign of a bias of so many errors is known but for a chance of 0.07; the other end stays.
+        Where the estimate is too high the effect lies below it, and the upper end does not move.  A bias that exceeds
+        ``CLEAR`` errors shows the wrong sign with a chance of at most 0.07.
         """
         if abs(self.value) <= CLEAR * self.error:
             return 0.0, 0.0

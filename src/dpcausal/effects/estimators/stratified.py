@@ -13,6 +13,7 @@ from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.schema import Bounded
 from dpcausal.effects.cells.api import (
     MOST_CELLS,
+    SPARSE,
     CellSums,
     Paid,
     cell_variance,
@@ -23,6 +24,7 @@ from dpcausal.effects.cells.api import (
     noisy_cells,
     window,
 )
+from dpcausal.effects.cells.corner_counts import cut_text
 from dpcausal.effects.cells.effect import standardized_effect
 from dpcausal.effects.cells.standardise import least_count
 from dpcausal.effects.clusters import ClusteredScores, group_sums, shared
@@ -41,6 +43,10 @@ WINDOWS, ARMS = tuple(Fraction(part, 400) for part in range(1, 11)), Fraction(1,
 QUARTERS, ROUNDS, MOST_FOR_WINDOWS = 4, 6, Fraction(3, 20)
 """Parts of a window that a histogram counts, how often it is narrowed while an outer one is nearly empty, and the share
 of the loss that this may cost at most."""
+TWICE = 3.0
+"""An end moves back where two counts show more than so many deviations of the noise of their mean."""
+LESSER = 0.56
+"""By so many deviations of its noise the lesser of two alike numbers is expected to be too small."""
 CLEAR, LEAST_DEVIATION = 32, 0.25
 """With four parts of each number, cells that exceed their noise by that many deviations leave room for more parts."""
 SPARE = 1.25
@@ -160,24 +166,58 @@ def learnt_cuts(
     windows: dict[str, tuple[float, float]] = {}
     used = Fraction(0)
     for name, column in numbers:
-        windows[name] = column.lower, column.upper
-        for _ in range(ROUNDS):
-            parts = equal_parts(column, QUARTERS, windows[name])
-            counts, noise = histogram(question.table, name, parts, loss.part(share_of_windows), allotment)
-            used += share_of_windows
-            low, high = window(counts, noise)
-            if len(counts) < QUARTERS or high - low == QUARTERS:
-                break
-            start, unit = windows[name][0], (windows[name][1] - windows[name][0]) / QUARTERS
-            windows[name] = start + unit * low, start + unit * high
+        windows[name], histograms = learnt_window(question, name, column, loss.part(share_of_windows), allotment)
+        used += histograms * share_of_windows
     rest, most = loss.part(1 - used), question.table.expected
     if _parts(question, rest, most) == FEWEST_PARTS:
         return _equal(numbers, FEWEST_PARTS, windows), rest
     arms = noisy_cells(CellSums.of(question.table, (question.treatment,), ()), loss.part(ARMS), allotment)
     levels, rest = arms.levels[0], loss.part(1 - used - ARMS)
-    # As many as if every arm had as few as the rarer one.
-    even = len(levels) * max(float(arms.counts[list(question.pair), 0].min()), math.sqrt(arms.variance))
+    # As many as if every arm had as few as the rarer one.  The lesser of two that are alike is too small by LESSER.
+    deviation = math.sqrt(arms.variance)
+    even = len(levels) * max(float(arms.counts[list(question.pair), 0].min()) + LESSER * deviation, deviation)
     return _equal(numbers, _parts(question, rest, min(even, most)), windows), rest
+
+
+def learnt_window(
+    question: EffectQuestion, name: str, column: Bounded, loss: Paid, allotment: CallBudget
+) -> tuple[tuple[float, float], int]:
+    """Return within which ends the records of a number lie, and by how many histograms, each of this loss.
+
+    An outer quarter that looks nearly empty is left, and counted once more by the next histogram: where both counts
+    together show more than noise, the end moves back.
+    """
+    ends = before = column.lower, column.upper
+    left = 0.0, 0.0
+    for number in range(1, ROUNDS + 1):
+        parts, first = quarters(column, ends)
+        counts, noise = histogram(question.table, name, parts, loss, allotment)
+        inside, outside = counts[first : first + QUARTERS], (counts[:first].sum(), counts[first + QUARTERS :].sum())
+        least = max(SPARSE * float(counts.sum()), TWICE * noise / math.sqrt(2))
+        back = [new != old and (once + again) / 2 > least
+                for new, old, once, again in zip(ends, before, left, outside, strict=True)]  # fmt: skip
+        if any(back):
+            low, high = (old if moved else new for new, old, moved in zip(ends, before, back, strict=True))
+            ends = before = low, high
+            continue
+        low, high = window(inside, noise)
+        if len(inside) < QUARTERS or high - low == QUARTERS:
+            return ends, number
+        left = float(outside[0] + inside[:low].sum()), float(outside[1] + inside[high:].sum())
+        unit = (ends[1] - ends[0]) / QUARTERS
+        ends, before = (ends[0] + unit * low, ends[0] + unit * high), ends
+    return ends, ROUNDS
+
+
+def quarters(column: Bounded, ends: tuple[float, float]) -> tuple[Bounded, int]:
+    """Return a column cut into quarters between two ends and what lies beyond, and the place of the first quarter."""
+    inner = equal_parts(column, QUARTERS, ends)
+    cuts = [*ends[:1], *(inner.cuts or ()), *ends[1:]]
+    cuts = [cut for cut in cuts if column.lower < cut < column.upper]
+    whole = len({cut_text(cut) for cut in cuts}) == len(cuts)
+    if inner.cuts is None or not whole:
+        return inner, 0
+    return Bounded(column.lower, column.upper, cuts=cuts), int(ends[0] > column.lower)
 
 
 def _cut_at_will(question: EffectQuestion) -> list[tuple[str, Bounded]]:
