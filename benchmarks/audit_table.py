@@ -17,6 +17,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from benchmarks.run import Report, options
+from dpcausal.audit import audit_samples
 from dpcausal.direction import api as ask
 from dpcausal.direction.scores import anm
 from dpcausal.privacy.noise import simulated_noise
@@ -30,7 +31,7 @@ from tests.registry.rows import searched
 CLAIMS = (1.0, 2.0)
 TOO_LITTLE = 0.95
 RUN_FALSE_ALARM = 1e-6
-EACH = RUN_FALSE_ALARM / sum(len(row.fits) for row in EXACT)
+EACH = RUN_FALSE_ALARM / (sum(len(row.fits) for row in EXACT) + len(TASKS))
 PAIRS = 200
 """Neighbours of each call; the claims have 8,000."""
 
@@ -95,6 +96,10 @@ def call(name: str) -> Found:
         faults.append(f"neighbours use up {found.share:.4f} of the charge")
     if not all(1 - ROUNDING <= gate.least_noise <= gate.noise <= 1 + ROUNDING for gate in gates):
         faults.append("the declared noise does not cost what is charged")
+    with simulated_noise(22):
+        outputs = [row.draw(side, 1.0, 120) for side in (0, 1)]
+    if audit_samples(*outputs, claimed=1.0, delta=row.delta, pilot=20, false_alarm=EACH).violated:
+        faults.append("outputs of the whole call are flagged")
     with less_declared(TOO_LITTLE):
         seen = at_gate(row, 1.0).noise > 1.01
     share = max(found.share, gates[0].moved)

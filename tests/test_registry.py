@@ -53,6 +53,7 @@ THE_GATE = {"gate:exact", "gate:release", "propose_test_release:tested"}
 
 CLAIMED = (1.0, 2.0)
 PRIVATE = [row for row in MECHANISMS if row.claim is not None]
+ATTAINED = [row for row in TASKS if row.attained]
 CHEAP = [row for row in PRIVATE if row.draws >= 100_000]
 EACH = 1e-6 / (len(CLAIMED) * len(MECHANISMS) + len(TASKS) + 2)
 
@@ -152,10 +153,10 @@ def test_no_neighbours_move_a_statistic_past_its_bound(row: SensitivityRow, monk
     # Small tiles only leave out empty sums: the Gaussian kernels of twenty rows in a fiftieth of the time.
     monkeypatch.setattr(gaussian, "TILE", 32)
     claim = row.sensitivity(max(row.sizes))
-    rounds = searched(row)
+    rounds = searched(row, 2)  # the search reaches as far as four of ``make audit``: ``row.reached``
     assert claim.proof == row.claim or row.claim == "block-votes"
     pairs, worst = sum(found.evaluations for found in rounds), max(rounds, key=lambda found: found.ratio)
-    assert pairs >= 8_000
+    assert pairs >= 4_000
     assert not worst.violated, worst.summary()
     assert worst.ratio >= row.reached, worst.summary()
     print(f"{row.claim}: {pairs:,d} neighbour pairs, at most {worst.ratio:.4f} of the bound")
@@ -199,11 +200,11 @@ def test_a_call_brings_the_same_to_the_gate_on_neighbours_in_silence(
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("row", TASKS, ids=names(TASKS))
-def test_a_call_keeps_its_claim_on_its_pair(row: TaskRow) -> None:
+@pytest.mark.parametrize("row", ATTAINED, ids=names(ATTAINED))
+def test_a_call_keeps_its_claim_on_its_worst_pair(row: TaskRow) -> None:
+    # Of other pairs a hundred draws show little beside what the gate compares: ``python -m benchmarks audit_table``.
     with simulated_noise(22):
-        # Where the pair is not a worst one the draws only show that the whole call runs and is not flagged.
-        first, second = [row.draw(side, 1.0, 3_300 if row.attained else 120) for side in (0, 1)]
+        first, second = [row.draw(side, 1.0, 3_300) for side in (0, 1)]
     pilot = min(300, len(first) // 6)  # some calls are slow and draw fewer
     audit = audit_samples(first, second, claimed=1.0, delta=row.delta, pilot=pilot, false_alarm=EACH)
     assert not audit.violated, audit.summary()
