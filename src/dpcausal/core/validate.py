@@ -28,6 +28,12 @@ def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> str:
     return value
 
 
+def flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ParameterError(f"{name} must be true or false", argument=name, rule="flag", value=value)
+    return value
+
+
 def whole(name: str, value: object, least: int, most: int, why: str = "") -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not least <= value <= most:
         text = f"{name} must be a whole number between {least} and {why or most}"

@@ -62,7 +62,7 @@ def plain(drawn: Any, start: int, t: int, control: str) -> float:
 @pytest.mark.parametrize("control", ["never", "not-yet"])
 def test_without_noise_effects_are_those_of_santanna_and_zhao(control: str) -> None:
     rows = drawn(900)
-    found = dpc.did(table(rows, EXACT), **ROLES, control=control, loss=EXACT)
+    found = dpc.did(table(rows, EXACT), **ROLES, control=control, squares=False, loss=EXACT)
     assert len(found.by_cohort) == 8 and found.adjusted_for == ("x", "z")
     for one in found.by_cohort:
         assert one.estimate == pytest.approx(plain(rows, int(one.cohort), int(one.time), control), abs=1e-8)
@@ -93,6 +93,32 @@ def test_where_trends_are_parallel_given_covariates_intervals_hold_and_without_t
     assert held >= 3 and misled == 4
 
 
+def curved(seed: int, power: int) -> Any:
+    """Return the table of a treatment in period 3 of 4, whose trend is a power of the covariate of its odds."""
+    rng = np.random.default_rng(seed)
+    n, t = 30_000, np.arange(1, 5)
+    x = rng.normal(size=n).clip(-4, 4)
+    g = np.where(rng.random(n) < 1 / (1 + np.exp(-x)), 3, 99)
+    trend = 0.2 * np.abs(x) ** power * np.sign(x) ** (power % 2)
+    y = trend[:, None] * t + 0.5 * (t >= g[:, None]) + rng.normal(size=(n, 4))
+    columns = {"id": np.repeat(np.arange(n), 4), "t": np.tile(t, n), "y": y.ravel(), "g": np.repeat(g, 4),
+               "x": np.repeat(x, 4), "b": np.repeat(x > 0, 4).astype(int)}  # fmt: skip
+    schema = {"t": dpc.Levels([1, 2, 3, 4]), "g": dpc.Levels([3, 99]), "y": dpc.Bounded(-20, 20),
+              "x": dpc.Bounded(-4, 4), "b": dpc.Bounded(0, 1)}  # fmt: skip
+    return factories.table(columns, dpc.Schema(schema), LOSS, person="id")
+
+
+def test_quadratic_trends_are_adjusted_for_and_others_leave_no_interval() -> None:
+    for seed in range(4):
+        with dpc.simulated_noise(seed):
+            # The square of a number of two values is a constant: it does no harm.
+            found = dpc.did(curved(seed, 2), **ROLES | {"adjust": ["x", "b"]}, loss=LOSS)
+            linear = dpc.did(curved(seed, 2), **ROLES | {"adjust": ["x"]}, squares=False, loss=LOSS)
+        assert abs(found.att.estimate - 0.5) < 4 * found.att.standard_error < 0.2
+        assert abs(linear.att.estimate - 0.5) > 4 * linear.att.standard_error
+        assert linear.att.interval is None and linear.pretrend < 0.05 and linear.warnings()
+
+
 def test_the_release_is_asked_again_free_for_the_same_comparison_and_saved() -> None:
     with dpc.simulated_noise(1):
         private = table(drawn(6_000), LOSS)
@@ -118,7 +144,8 @@ def test_covariates_count_by_their_value_in_the_first_period() -> None:
 def test_what_cannot_work_is_refused_before_the_spend() -> None:
     rows = drawn(600)
     for refused, words in ((ParameterError, {"adjust": ["y"]}), (ParameterError, {"adjust": "x"}),
-                           (ParameterError, {"adjust": ["x", "x"]}), (InfeasibleError, {})):  # fmt: skip
+                           (ParameterError, {"adjust": ["x", "x"]}), (ParameterError, {"squares": 1}),
+                           (InfeasibleError, {})):  # fmt: skip
         factories.refused_unpaid(table(rows, LOSS), refused, dpc.did, **ROLES | words, loss=LOSS)
 
 

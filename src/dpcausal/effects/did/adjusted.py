@@ -28,6 +28,13 @@ from dpcausal.releases.saved import Form
 Reals = npt.NDArray[np.float64]
 
 
+REJECTED = 0.05
+NOT_PARALLEL = (
+    "no confidence intervals: the pre-trend test rejects parallel trends given the covariates; add what trends depend "
+    "on to adjust, or see robust_trends()"
+)
+
+
 class Layout(NamedTuple):
     """Which cohort in which period is compared with which others, and the columns of a person's row: public.
 
@@ -99,7 +106,9 @@ class AdjustedPaths(NoisyPaths):
         if control not in (None, self.control):
             text = f"scores with covariates are for control={self.control!r}: another one is another call"
             raise ParameterError(text, argument="control", rule="released", value=control)
-        return staggered(self, self.control, public.number("coverage", coverage, 0.5, 0.999))
+        answer = staggered(self, self.control, public.number("coverage", coverage, 0.5, 0.999))
+        rejected = answer.pretrend is not None and answer.pretrend < REJECTED
+        return answer.without_intervals(NOT_PARALLEL) if rejected else answer
 
     @property
     def adjusted_for(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -31,10 +31,10 @@ SHAPING, CENTRES, LENGTHS = Fraction(1, 10), Fraction(1, 5), Fraction(1, 20)
 """Shares of ρ of the round that learns the shape of all steps, of that about each cohort's mean, and of how long rows
 are in that; the last sums by cohort have what is left."""
 LAST = 1 - HISTOGRAM - SHAPING - CENTRES - LENGTHS
-MOST_WIDTH, LEAST_SIGNAL = 10.0, 2.0
+MOST_WIDTH, LEAST_SIGNAL, SQUARES_SIGNAL = 10.0, 3.0, 8.0
+"""Lines are learnt of cohorts so many times as large as the noise, squares count where they are so many times."""
 LINEAR = (
-    "right if changes without treatment are linear in the covariates: add the square of one that may curve as a "
-    "column, and read the pre-trend test"
+    "right if changes without treatment are {} the covariates, or cohorts differ by odds that are exponential in them"
 )
 
 Paid = ApproxDP | ZCDP | NoPrivacy
@@ -48,15 +48,21 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
     proofs: ClassVar[tuple[str, ...]] = ("scale-histograms", "ellipse-moments", "cohort-sums", "gaussian")
     needs_rows_in_memory: ClassVar[bool] = True
 
+    squares: bool = False
+    """Whether squares of numeric covariates count."""
+
     def proofs_of(self, question: DidQuestion, loss: Paid) -> tuple[str, ...]:
         return (*self.proofs, "group-layers") if question.table.spec.cluster else self.proofs
 
     def plan(self, question: DidQuestion, loss: Paid) -> CohortQuery:
         if loss.exact:
-            return self
+            return replace(self, squares=bool(question.adjust) and question.squares is not False)
         rho, _ = shared(affordable_zcdp(loss), question.table.spec.cluster is not None)
         d, n = len(question.design.times) - 1, question.table.n
-        columns = d + question.covariates
+        squares = question.squares
+        if squares is None:
+            squares = bool(question.adjust) and _suffices(question, rho, n, True, SQUARES_SIGNAL)
+        columns = d + question.covariates(squares)
         try:
             for share in (HISTOGRAM, SHAPING):
                 noise_of(columns, n, tail_radius(columns, FIRST_TAIL), rho.part(share))
@@ -65,7 +71,7 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
         except FenceError:
             raise LossError(f"{loss} is too little for did: its noise could not be drawn") from None
         enough = n
-        while not _suffices(question, rho, enough):
+        while not _suffices(question, rho, enough, squares):
             enough = math.ceil(enough * 1.1)
         if enough > n:
             raise InfeasibleError(
@@ -73,7 +79,7 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
                 f"in the noise, or intervals over {MOST_WIDTH:g} times as wide as without privacy: about {enough} "
                 "persons would be enough, or a larger epsilon, fewer periods or fewer cohorts"
             )
-        return self
+        return replace(self, squares=squares)
 
     def caveats(self, question: DidQuestion, loss: Paid) -> tuple[str, ...]:
         two = len(question.design.times) == 2
@@ -82,13 +88,14 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
         trends = f"right if cohorts would have moved alike{given} without treatment, {tested}"
         cluster = question.table.spec.cluster
         whose = independence_caveat(question.unit, True) if cluster is None else CLUSTERED.format(cluster)
-        return trends, *((LINEAR,) if question.adjust else ()), whose
+        given = LINEAR.format("quadratic in" if self.squares else "linear in")
+        return trends, *((given,) if question.adjust else ()), whose
 
     def release(self, run: Run[DidQuestion]) -> NoisyPaths:
         question, exact, cluster = run.question, run.loss.exact, run.question.table.spec.cluster
         if exact:
             book_exact("did", run.budget)
-        steps, covariates, cohorts, rows = question.steps()
+        steps, covariates, cohorts, rows = question.steps(self.squares)
         rho, for_layers = (None, None) if exact else shared(affordable_zcdp(run.loss), cluster is not None)
         n = question.table.n
         rounds = Rounds(n, len(question.design.cohorts), cohorts, rows, run.budget, rho)
@@ -127,15 +134,15 @@ def _deviation(question: DidQuestion, radius: float, loss: ZCDP, n: int) -> floa
     return deviation_of(len(question.design.cohorts), len(question.design.times) - 1, radius, loss, n)
 
 
-def _suffices(question: DidQuestion, rho: ZCDP, n: int) -> bool:
+def _suffices(question: DidQuestion, rho: ZCDP, n: int, squares: bool, signal: float = LEAST_SIGNAL) -> bool:
     size, radius = n / len(question.design.cohorts), _radius(question, rho, n)
     deviation = _deviation(question, radius, rho.part(_last(question)), n)
     if question.adjust:
         # Lines and weights are learnt, of moments that must exceed their noise.
-        columns = len(question.design.times) - 1 + question.covariates
+        columns = len(question.design.times) - 1 + question.covariates(squares)
         longest = tail_radius(columns, LAST_TAIL)
         noise = _deviation(question, longest, rho.part(MOMENTS), n) * longest * math.sqrt(columns)
-        if size < LEAST_SIGNAL * noise:
+        if size < signal * noise:
             return False
     least = max(LEAST_COUNT, LEAST_RATIO * deviation * math.sqrt(2) / radius)
     return size >= least and 1 + deviation**2 / size <= MOST_WIDTH**2
@@ -144,8 +151,8 @@ def _suffices(question: DidQuestion, rho: ZCDP, n: int) -> bool:
 @public_task
 def did(
     table: Table, *, time: str, outcome: str, cohort: str, loss: Loss, control: str = "never", coverage: float = 0.95,
-    never: Iterable[str | int | bool] | None = None, adjust: Iterable[str] | None = None, cluster: str | None = None,
-    accept_large_epsilon: bool = False, refresh: bool = False,
+    never: Iterable[str | int | bool] | None = None, adjust: Iterable[str] | None = None, squares: bool | None = None,
+    cluster: str | None = None, accept_large_epsilon: bool = False, refresh: bool = False,
 ) -> Task[GroupTimeEffects]:  # fmt: skip
     """Release differences in differences of persons: by cohort and period, the event study, the pre-trend test.
 
@@ -178,6 +185,9 @@ def did(
     adjust : list of str, optional
         Covariates, numbers or levels: cohorts are compared by doubly robust scores where trends are parallel given
         these.  A person's value in the first period counts.  ``control`` cannot be changed afterwards.
+    squares : bool, optional
+        Whether squares of numeric covariates count too, as trends may curve in them; by default where the number of
+        persons and the loss are large enough.  The result's caveats say which.
     accept_large_epsilon, refresh : bool
         As of ``effect``.
 
@@ -208,4 +218,5 @@ def did(
     >>> abs(found.att.estimate - 1) < 0.3
     True
     """
-    return DidQuestion.of(table, time, outcome, cohort, control, coverage, never, adjust, cluster), CohortQuery()
+    question = DidQuestion.of(table, time, outcome, cohort, control, coverage, never, adjust, cluster, squares)
+    return question, CohortQuery()

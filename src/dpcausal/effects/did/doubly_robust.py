@@ -151,9 +151,11 @@ def fitted(sums: CohortSums, layout: Layout, starts: tuple[int, ...], d: int, no
     p, total = means.shape[1] - d, max(sum(sums.counts[c] for c in compared), 1.0)
     zero = np.zeros((d + p, d + p))
     within = sum((sums.counts[c] * (seconds[c] - np.outer(means[c], means[c])) for c in compared), zero)
-    eigenvalues, vectors = np.linalg.eigh(within[d:, d:] / total)
-    floor = max(float(eigenvalues.max(initial=0.0)) * 1e-9, 1e-18)
-    whitening = (vectors / np.sqrt(np.maximum(eigenvalues, floor))).T
+    # Seen in the shape that an earlier round released, their covariance within cohorts is about 1 along all directions.
+    seen = np.linalg.inv(np.linalg.cholesky((sums.shape.spread @ sums.shape.spread.T)[d:, d:]))
+    eigenvalues, vectors = np.linalg.eigh(seen @ (within[d:, d:] / total) @ seen.T)
+    floor = LEAST_SPREAD if noisy else max(float(eigenvalues.max(initial=0.0)) * 1e-9, 1e-18)
+    whitening = (vectors / np.sqrt(np.maximum(eigenvalues, floor))).T @ seen
     middle = np.average(means[:, d:], axis=0, weights=np.maximum(sums.counts, 1e-9))
     to_b = np.eye(d + p)
     to_b[d:, d:] = whitening

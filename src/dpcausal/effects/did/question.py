@@ -141,11 +141,12 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
     design: Cohorts
     bounds: Bounded
     adjust: tuple[str, ...] | None = None
+    squares: bool | None = None
 
     @classmethod
     def of(
         cls, table: Any, time: Any, outcome: Any, cohort: Any, control: Any, coverage: Any, never: Any = None,
-        adjust: Any = None, cluster: Any = None,
+        adjust: Any = None, cluster: Any = None, squares: Any = None,
     ) -> DidQuestion:  # fmt: skip
         public.check_table(table, persons=True, weights=True)
         if table.unit is Unit.ROW:
@@ -158,8 +159,9 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
         adjusted = public.names("adjust", () if adjust is None else adjust)
         if len({time, outcome, cohort, *adjusted}) < 3 + len(adjusted):
             raise ParameterError("time, outcome, cohort and adjust must be different columns")
-        if sum(_width(public.column(table, name, "did")) for name in adjusted) > MOST_COVARIATES:
-            text = f"did adjusts for at most {MOST_COVARIATES} numbers and levels"
+        curved = None if squares is None else public.flag("squares", squares)
+        if sum(_width(public.column(table, name, "did"), bool(curved)) for name in adjusted) > MOST_COVARIATES:
+            text = f"did adjusts for at most {MOST_COVARIATES} numbers, squares and levels"
             raise ParameterError(text, argument="adjust", rule="columns")
         if not isinstance(periods, Levels) or not isinstance(starts, Levels) or not isinstance(sums, Bounded):
             raise SchemaError("did needs time and cohort declared with levels, and an outcome with bounds")
@@ -188,16 +190,15 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
             table = table.clustered_by(cluster)
         within = public.number("coverage", coverage, 0.5, 0.999)
         named = None if never is None else never_levels(never, cohort, starts)
-        return cls(table, time, outcome, cohort, chosen, within, named, design, sums, adjusted or None)
+        return cls(table, time, outcome, cohort, chosen, within, named, design, sums, adjusted or None, curved)
 
     @property
     def names(self) -> tuple[str, ...]:
         return self.time, self.outcome, self.cohort, *(self.adjust or ())
 
-    @property
-    def covariates(self) -> int:
-        """The number of columns: one of a number, one of each level but the first."""
-        return sum(_width(self.column(name)) for name in self.adjust or ())
+    def covariates(self, squares: bool) -> int:
+        """Return the number of columns: of a number, of its square, and of each level but the first."""
+        return sum(_width(self.column(name), squares) for name in self.adjust or ())
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -208,10 +209,11 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
         return (self.outcome,)
 
     def detail(self) -> dict[str, Any]:
-        adjusted = {"adjust": list(self.adjust)} if self.adjust else {}
+        adjusted: dict[str, Any] = {"adjust": list(self.adjust)} if self.adjust else {}
+        adjusted |= {} if self.squares is None else {"squares": self.squares}
         return {"time": self.time, "outcome": self.outcome, "cohort": self.cohort, **adjusted, **self.table.declared}
 
-    def steps(self) -> tuple[Reals, Reals, npt.NDArray[np.int64], Rows]:
+    def steps(self, with_squares: bool) -> tuple[Reals, Reals, npt.NDArray[np.int64], Rows]:
         """Return each person's steps from period to period and covariates on [−1, 1], cohort, and whether the path is
         whole.
 
@@ -246,7 +248,8 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
         early = rows.included & (of_time[rows.values[self.time]] == 0)
         own = [
             np.bincount(owners[early], value[early], n) / np.maximum(counts[:, 0], 1)
-            for name in self.adjust or () for value in _on_range(rows.values[name], self.column(name))
+            for name in self.adjust or ()
+            for value in _on_range(rows.values[name], self.column(name), with_squares)
         ]  # fmt: skip
         covariates = np.stack(own, axis=1) if own else np.zeros((n, 0))
         steps, covariates = (np.where(complete[:, None], np.clip(one, -1.0, 1.0), 0.0) for one in (steps, covariates))
@@ -258,13 +261,14 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
         return released.under(self.guarantee(planned, allotment)).did(control=self.control, coverage=self.coverage)
 
 
-def _width(column: Column) -> int:
-    return 1 if isinstance(column, Bounded) else size_of(column) - 1
+def _width(column: Column, squares: bool) -> int:
+    return 1 + squares if isinstance(column, Bounded) else size_of(column) - 1
 
 
-def _on_range(values: npt.NDArray[Any], column: Column) -> list[Reals]:
+def _on_range(values: npt.NDArray[Any], column: Column, squares: bool) -> list[Reals]:
     if isinstance(column, Bounded):
-        return [(values - column.midpoint) / (column.width / 2)]
+        number = (values - column.midpoint) / (column.width / 2)
+        return [number, 2 * number * number - 1] if squares else [number]
     return [np.where(values == code, 1.0, -1.0) for code in range(1, size_of(column))]
 
 

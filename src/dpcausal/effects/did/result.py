@@ -128,6 +128,15 @@ class GroupTimeEffects(Result):
             cluster=cluster, clusters=known[0].groups if known else None, notes=(*self.notes, few or OTHERS),
         )  # fmt: skip
 
+    def without_intervals(self, reason: str) -> GroupTimeEffects:
+        def stripped(rows: tuple[PathEffect, ...]) -> tuple[PathEffect, ...]:
+            return tuple(_clustered(row) for row in rows)
+
+        return replace(
+            self, att=self.att and _clustered(self.att), event_study=stripped(self.event_study),
+            by_cohort=stripped(self.by_cohort), cohort_means=stripped(self.cohort_means), notes=(*self.notes, reason),
+        )  # fmt: skip
+
     def headline(self) -> list[str]:
         whom = "never treated" if self.control == "never" else "not yet treated"
         subgroup = self.guarantee.subgroup
