@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,7 @@ def test_the_methods_paragraph_states_the_loss_that_was_spent_and_not_the_budget
     assert inputs.spent == dpc.PureDP(6) and str(inputs.spent) in methods and str(inputs.plan.budget) not in methods
 
 
+@lru_cache
 def inputs_under(study: dpc.Study, design: str) -> Any:
     text = study.path.read_text()
     try:
