@@ -60,14 +60,11 @@ def test_what_is_not_private_says_so_first(made: Any, first: str, caveat: str) -
     assert "NONE" in lines[2] and first in lines[2]
 
 
-def test_simulated_noise_is_named_too() -> None:
+def test_a_private_answer_comes_first_and_simulated_noise_before_it() -> None:
+    assert Answer(3.5, (), guarantee()).details().splitlines()[0] == "The answer is 3.5."
     with dpc.simulated_noise(3):
         answer = Answer(3.5, (), guarantee())
     assert "simulated" in answer.details().splitlines()[0]
-
-
-def test_a_private_answer_comes_first() -> None:
-    assert Answer(3.5, (), guarantee()).details().splitlines()[0] == "The answer is 3.5."
 
 
 @pytest.mark.parametrize(

@@ -169,14 +169,10 @@ def test_without_privacy_every_part_is_exact() -> None:
     assert split_loss(dpc.NoPrivacy(), [Fraction(1)] * 3).parts == (dpc.NoPrivacy(),) * 3
 
 
-@pytest.mark.parametrize("weights", [[], [Fraction(0)], [Fraction(1), Fraction(-1)]])
-def test_shares_are_above_zero(weights: list[Fraction]) -> None:
-    with pytest.raises(LossError, match="each above 0"):
-        split_loss(dpc.PureDP(1), weights)
-
-
-def test_what_is_no_loss_or_too_small_is_refused() -> None:
-    with pytest.raises(LossError, match="loss must be"):
-        split_loss(0.5, [Fraction(1)])  # type: ignore[arg-type]
-    with pytest.raises(LossError, match="too small"):
-        split_loss(dpc.ZCDP(1e-200), [Fraction(1)])
+@pytest.mark.parametrize(("loss", "weights", "rule"), [
+    (dpc.PureDP(1), [], "each above 0"), (dpc.PureDP(1), [0], "each above 0"), (dpc.PureDP(1), [1, -1], "each above 0"),
+    (dpc.ZCDP(1e-200), [1], "too small"),
+])  # fmt: skip
+def test_shares_are_above_zero_and_parts_large_enough(loss: Any, weights: list[int], rule: str) -> None:
+    with pytest.raises(LossError, match=rule):
+        split_loss(loss, [Fraction(weight) for weight in weights])

@@ -49,19 +49,15 @@ def amounts(text: str) -> tuple[str, list[Fraction]]:
     return found[1], [Fraction(part) for part in found[2].split(", ")]
 
 
-def test_an_exported_line_says_what_was_spent_on_what_and_for_whom(directory: Path) -> None:
-    lines = exported(directory / "study.ledger", ApproxDP(5, 1e-6), SUMS)
+def test_exported_lines_say_what_was_spent_for_whom_and_their_plain_sums_are_the_totals(directory: Path) -> None:
+    path = directory / "study.ledger"
+    lines = exported(path, ApproxDP(5, 1e-6), SUMS)
     assert [line["number"] for line in lines] == list(range(1, len(SUMS) + 1))
     for number, line in enumerate(lines):
         assert (line["task"], line["unit"], line["relation"]) == ("direction", "row", "replace-one")
         assert line["detail"] == {"mechanism": "laplace", "columns": ["x", "é"], "blocks": number}
     assert amounts(lines[0]["loss"]) == ("PureDP", [Fraction(1, 10)])
     assert amounts(lines[4]["loss"]) == ("ApproxDP", [Fraction(35, 100), Fraction(2, 10**9)])
-
-
-def test_plain_sums_over_the_export_are_the_ledgers_totals(directory: Path) -> None:
-    path = directory / "study.ledger"
-    lines = exported(path, ApproxDP(5, 1e-6), SUMS)
     spent = [amounts(line["loss"])[1] for line in lines]
     totals = lines[-1]["totals"]
     assert Fraction(totals["epsilon"], 10**9) == sum(parts[0] for parts in spent)
