@@ -121,11 +121,14 @@ def nearest(name: object, known: Iterable[str]) -> str:
     --------
     >>> nearest("Gmc", ["gcm", "crt"]), nearest("z", ["gcm"])
     ("; did you mean 'gcm'?", '')
+    >>> nearest("age", ["sex", "Age (years)"])
+    "; did you mean 'Age (years)'?"
     """
     from difflib import get_close_matches
 
     folded = {one.casefold(): one for one in reversed(list(known))}
-    close = get_close_matches(name.casefold(), folded, n=1) if isinstance(name, str) and len(name) < 200 else []
+    text = name.casefold() if isinstance(name, str) and len(name) < 200 else ""
+    close = get_close_matches(text, folded, n=1) or [one for one in folded if len(text) > 2 and text in one]
     return f"; did you mean {folded[close[0]]!r}?" if close else ""
 
 

@@ -218,7 +218,7 @@ class Interview:
         if name in (self.entries["person"], *self.labelled):
             return False
         width = max(len(escaped(one)) for one in self.names)
-        answer = _ask(f"[{place + 1}/{len(self.names)}] {escaped(name):{width}}")
+        answer = _ask(f"[{place + 1}/{len(self.names)}] {escaped(name) or '(no name)':{width}}")
         column = declaration_of("" if answer.strip().lower() == "skip" else answer)
         columns.pop(name, None)
         if column is None:

@@ -48,7 +48,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "effect": ("treatment", "outcome", "adjust", "groups", "estimand", "treated", "control", "coverage"),
     "cells": ("by", "names"),
     "moments": ("names", "robust_for"),
-    "did": ("time", "outcome", "cohort", "control", "coverage", "never", "adjust"),
+    "did": ("time", "outcome", "cohort", "control", "coverage", "never", "adjust", "squares"),
     "discontinuity": (
         "running",
         "outcome",

@@ -31,9 +31,11 @@ from dpcausal.errors import HiddenAnswerError, SchemaError
 
 STAMP = "NOT PRIVATE, NOT FOR PUBLICATION: exact shares of the data, for your eyes only"
 
+UNDECODED, BYTE = re.compile(r"\\udc([89a-f][0-9a-f])"), r"\\x\1"
+"""Bytes that are no UTF-8, as a repr writes them, and as they are shown."""
 USE = (
-    "Use it to find mistakes: a wrong unit, a category spelled otherwise, a file read wrongly. Do not choose bounds "
-    "from it: that would be a release without protection."
+    "Use it to find mistakes: a wrong unit, another spelling of a category, a file read wrongly. Do not choose "
+    "bounds from it: that would be a release without protection."
 )
 
 
@@ -81,7 +83,7 @@ class SchemaCheck:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        notes = [f"{one.name}: {note}" for one in self.columns for note in one.notes]
+        notes = [f"{one.name}: {UNDECODED.sub(BYTE, note)}" for one in self.columns for note in one.notes]
         persons = self.persons.items()
         return (*notes, *(f"{name}: {PERSONS.format(distinct=distinct, rows=self.rows)}" for name, distinct in persons))
 
@@ -245,7 +247,7 @@ def _notes_of_levels(codes: NDArray[np.int64], column: Levels, absent: float) ->
     notes = (
         (_lacking(absent), absent >= MUCH_MISSING and column.other is None),
         ("most of its values are no declared level: a number is declared Bounded(lower, upper)", absent > 0.5),
-        (f"levels that never occur: {', '.join(map(repr, never))}; spelled otherwise?", bool(never)),
+        (f"levels that never occur: {', '.join(map(repr, never))}; are they spelled differently?", bool(never)),
         ("it is constant, and says nothing", distinct.size == 1),
         (f"levels look like spellings of one: leave one out of levels, and add {spellings_line(twins)}", bool(twins)),
     )  # fmt: skip

@@ -52,8 +52,8 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "synthetic_control": ("Effects on other units.",),
 }
 MISSING = {
-    "drop": "Each analysis leaves out records that miss a value it needs; their number is confidential. Its result "
-            "holds for everyone only if missing values are unrelated to treatment and outcome.",
+    "drop": "Each analysis leaves out records that miss a value it needs; their exact number is confidential. Its "
+            "result holds for everyone only if missing values are unrelated to treatment and outcome.",
     "level": "A missing category counts as a category of its own. Records that miss a number are left out.",
     "impute": "A missing value is set to the midpoint of its bounds, or to the first category.",
 }

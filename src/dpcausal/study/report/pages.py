@@ -108,7 +108,7 @@ def _difference_text(one: Balance) -> str:
 
 def _variable_rows(inputs: ReportInputs, schema: Schema) -> tuple[tuple[str, ...], ...]:
     meanings, origins = inputs.file.described("meaning"), inputs.file.described("source")
-    rows = [("Column", "Meaning", "Allowed values", "Source of the bounds")]
+    rows = [("Column", "Meaning", "Allowed values", "Source of the values")]
     for name in _columns_of_questions(inputs, schema):
         column = schema[name]
         if isinstance(column, Bounded):
