@@ -87,15 +87,20 @@ class Design:
     def units(self, rows: Rows) -> Reals:
         arm = self.sources[TREATMENT]
         values = {**rows.values, arm: column_codes(rows.values[arm], self.treatment)}
-        columns = [
-            values[source].astype(np.float64) if code is None else (values[source] == code).astype(np.float64)
-            for source, code in zip(self.sources, self.codes, strict=True)
-        ]
-        return np.clip((np.stack(columns).T - self.middles) / self.halves, -1.0, 1.0)
+        units = np.empty((len(values[arm]), len(self.sources)), order="F")
+        for unit, source, code, middle, half in zip(
+            units.T, self.sources, self.codes, self.middles, self.halves, strict=True
+        ):
+            np.subtract(values[source] if code is None else values[source] == code, middle, out=unit)
+            np.clip(np.divide(unit, half, out=unit), -1.0, 1.0, out=unit)
+        return units
 
     def raw(self, unit: Reals) -> Reals:
         """Return rows of [−1, 1] in the columns' units."""
-        return self.middles + self.halves * unit
+        rows = np.empty(unit.shape, order="F")
+        for row, column, middle, half in zip(rows.T, unit.T, self.middles, self.halves, strict=True):
+            np.add(middle, np.multiply(half, column, out=row), out=row)
+        return rows
 
 
 def checked_design(method: str, question: EffectQuestion, most: int = MOST_COLUMNS) -> Design:
@@ -185,7 +190,7 @@ class QuadraticTerms:
         return Shape(np.append(shape.middle, square / REACH**2), spread)
 
     def products(self, design: Design) -> tuple[Product, ...]:
-        middles, reaches = design.raw(self.middle), REACH * design.halves * self.spread
+        middles, reaches = design.middles + design.halves * self.middle, REACH * design.halves * self.spread
         return tuple(
             Product(name, (design.names[i], design.names[j]), (float(middles[i]), float(middles[j])),
                     (float(reaches[i]), float(reaches[j])))

@@ -77,7 +77,8 @@ def capped_squares_sensitivity(numbers: int) -> Sensitivity:
 
 
 def _inside(values: Reals, low: float) -> Reals:
-    inside: Reals = np.clip(np.nan_to_num(values, nan=0.0), low, 1.0)
+    inside: Reals = np.clip(values, low, 1.0)
+    inside[np.isnan(inside)] = 0.0
     return inside
 
 
