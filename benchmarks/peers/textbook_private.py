@@ -11,12 +11,12 @@ from benchmarks.peers import textbook_data as data
 Asked = tuple[float, tuple[float, float] | None]
 
 
-def _ledger(loss: Any, **protects: str) -> dpc.Ledger:
+def ledger_of(loss: Any, **protects: str) -> dpc.Ledger:
     is_exact = isinstance(loss, dpc.NoPrivacy)
     return dpc.Ledger.without_privacy() if is_exact else dpc.Ledger.in_memory(loss, **protects)
 
 
-def _shown(one: Any) -> Asked:
+def shown(one: Any) -> Asked:
     return one.estimate, one.interval
 
 
@@ -30,10 +30,10 @@ def _years(loss: Any, seed: int) -> Asked:
     columns = {"score": frame["inspection_score"].to_numpy(dtype=float), "year": frame["Year"].to_numpy(dtype=float),
                "weekend": frame["Weekend"].to_numpy(dtype=float)}  # fmt: skip
     schema = dpc.Schema({"score": dpc.Bounded(60, 100), "year": dpc.Bounded(2000, 2019), "weekend": dpc.Bounded(0, 1)})
-    table = dpc.Table(columns, schema, _ledger(loss))
+    table = dpc.Table(columns, schema, ledger_of(loss))
     with dpc.simulated_noise(seed):
         moments = dpc.moments(table, ["score", "year", "weekend"], loss=loss, robust_for=("score", ["year", "weekend"]))
-    return _shown(moments.ols("score", ["year", "weekend"])["year"])
+    return shown(moments.ols("score", ["year", "weekend"])["year"])
 
 
 def _home(loss: Any, seed: int) -> Asked:
@@ -42,9 +42,9 @@ def _home(loss: Any, seed: int) -> Asked:
     columns = {"own": frame["home_ownership"].to_numpy().astype(int), "vet": frame["vet_wwko"].to_numpy().astype(int),
                "nonwhite": frame["nonwhite"].to_numpy().astype(int)}  # fmt: skip
     schema = dpc.Schema(dict.fromkeys(columns, dpc.Levels([0, 1])))
-    table = dpc.Table(columns, schema, _ledger(loss))
+    table = dpc.Table(columns, schema, ledger_of(loss))
     with dpc.simulated_noise(seed):
-        return _shown(dpc.effect(table, treatment="vet", outcome="own", adjust=["nonwhite"], loss=loss))
+        return shown(dpc.effect(table, treatment="vet", outcome="own", adjust=["nonwhite"], loss=loss))
 
 
 def _own(loss: Any, seed: int) -> Asked:
@@ -52,26 +52,26 @@ def _own(loss: Any, seed: int) -> Asked:
     frame = data.shipped("causaldata", "mortgages")
     columns = {"own": frame["home_ownership"].to_numpy(dtype=float), "vet": frame["vet_wwko"].to_numpy(dtype=float),
                "nonwhite": frame["nonwhite"].to_numpy(dtype=float)}  # fmt: skip
-    table = dpc.Table(columns, dpc.Schema(dict.fromkeys(columns, dpc.Bounded(0, 1))), _ledger(loss))
+    table = dpc.Table(columns, dpc.Schema(dict.fromkeys(columns, dpc.Bounded(0, 1))), ledger_of(loss))
     with dpc.simulated_noise(seed):
         moments = dpc.moments(table, list(columns), loss=loss, robust_for=("own", ["vet", "nonwhite"]))
-    return _shown(moments.ols("own", ["vet", "nonwhite"])["vet"])
+    return shown(moments.ols("own", ["vet", "nonwhite"])["vet"])
 
 
 def _results(loss: Any, seed: int) -> Asked:
     """Whether people fetched their HIV result by whether they drew any incentive."""
     frame, *_ = data.trial("thornton")
     columns = {"got": frame["got"].to_numpy().astype(int), "any": frame["any"].to_numpy()}
-    table = dpc.Table(columns, dpc.Schema(dict.fromkeys(columns, dpc.Levels([0, 1]))), _ledger(loss))
+    table = dpc.Table(columns, dpc.Schema(dict.fromkeys(columns, dpc.Levels([0, 1]))), ledger_of(loss))
     with dpc.simulated_noise(seed):
-        return _shown(dpc.effect(table, treatment="any", outcome="got", adjust=[], loss=loss))
+        return shown(dpc.effect(table, treatment="any", outcome="got", adjust=[], loss=loss))
 
 
 def _house(loss: Any, seed: int) -> Asked:
     """The jump of a representative's score at half of the votes."""
     x, y, bounds = data.cutoff("house")
     schema = dpc.Schema({"x": dpc.Levels(list(range(-50, 51))), "y": bounds})
-    table = dpc.Table({"x": x, "y": y}, schema, _ledger(loss))
+    table = dpc.Table({"x": x, "y": y}, schema, ledger_of(loss))
     with dpc.simulated_noise(seed):
         found = dpc.discontinuity(table, running="x", outcome="y", cutoff=0, bandwidth=20.0, curvature=0.05, loss=loss)
     return found.estimate, found.interval
@@ -83,10 +83,10 @@ def _service(loss: Any, seed: int) -> Asked:
     near = frame[np.abs(frame["qob_minus_kw"]) <= 12]
     columns = {"own": near["home_ownership"].to_numpy(dtype=float), "vet": near["vet_wwko"].to_numpy(dtype=float),
                "late": (near["qob_minus_kw"] > 0).to_numpy(dtype=float)}  # fmt: skip
-    table = dpc.Table(columns, dpc.Schema(dict.fromkeys(columns, dpc.Bounded(0, 1))), _ledger(loss))
+    table = dpc.Table(columns, dpc.Schema(dict.fromkeys(columns, dpc.Bounded(0, 1))), ledger_of(loss))
     with dpc.simulated_noise(seed):
         moments = dpc.moments(table, list(columns), loss=loss)
-    return _shown(moments.iv("own", "vet", instruments=["late"], errors="homoscedastic").coefficients[0])
+    return shown(moments.iv("own", "vet", instruments=["late"], errors="homoscedastic").coefficients[0])
 
 
 def _gonorrhea(loss: Any, seed: int) -> Asked:
@@ -98,10 +98,10 @@ def _gonorrhea(loss: Any, seed: int) -> Asked:
                "start": np.where(frame["repeal"] == 1, "1990", "never")}  # fmt: skip
     schema = dpc.Schema({"year": dpc.Levels(list(range(1985, 2001))), "rate": dpc.Bounded(0, 12),
                          "start": dpc.Levels(["1990", "never"])})  # fmt: skip
-    table = dpc.Table(columns, schema, _ledger(loss, person="unit"), person="unit")
+    table = dpc.Table(columns, schema, ledger_of(loss, person="unit"), person="unit")
     with dpc.simulated_noise(seed):
         found = dpc.did(table, time="year", outcome="rate", cohort="start", loss=loss)
-    return (np.nan, None) if found.att is None else _shown(found.att)
+    return (np.nan, None) if found.att is None else shown(found.att)
 
 
 def _county(loss: Any, seed: int) -> Asked:

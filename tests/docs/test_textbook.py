@@ -4,6 +4,7 @@ import pytest
 
 from benchmarks import record
 from benchmarks.data import DataAbsentError
+from benchmarks.peers.published import PUBLISHED
 from benchmarks.peers.textbook import COMPARISONS, DIGITS
 from benchmarks.peers.textbook_private import PRIVATE
 
@@ -29,3 +30,8 @@ def test_the_record_has_every_comparison_and_every_task_and_none_disagrees() -> 
     assert len(lines) >= 20 and all(row["metrics"]["digits"]["value"] >= DIGITS for row in lines)
     private = [(row["reading"], row["design"]) for row in rows if "shown" in row["metrics"]]
     assert private == [(task, book) for task, book, _ in PRIVATE]
+
+
+def test_the_record_of_published_estimates_has_each_of_them() -> None:
+    rows = record.read("peers", "published")["rows"]
+    assert [(row["design"], row["reading"]) for row in rows] == [(one.book, one.what) for one in PUBLISHED]
