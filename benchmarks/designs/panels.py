@@ -249,6 +249,28 @@ def linear_panel(donors: int, *, before: int = BEFORE, after: int = AFTER, seed:
     return Drawn(rows[1:], rows[0], rows[0], before, dpc.Bounded(-1, 1))
 
 
+UNLIKE: dict[str, Callable[[Any, Any], Any]] = {
+    "like its donors": lambda common, own: common, "half as large": lambda common, own: common / 2,
+    "twice as large": lambda common, own: 2 * common, "three times as large": lambda common, own: 3 * common,
+    "a third its own": lambda common, own: common + own / 2, "half its own": lambda common, own: (common + own) / 1.4,
+    "its own walk": lambda common, own: own, "against": lambda common, own: -common,
+}  # fmt: skip
+"""What the target follows, of a walk that its donors follow and one of its own."""
+
+
+def unlike(follows: Callable[[Any, Any], Any]) -> Callable[[int, int, int], Drawn]:
+    """Donors follow one random walk with loadings of 0.8 to 1.2 and noise of 0.4; the target may follow another."""
+
+    def draw(n: int, run: int, targets: int) -> Drawn:
+        rng = np.random.default_rng([61, n, run])
+        common, own = np.cumsum(rng.normal(size=(2, 24)), axis=1)
+        donors = 40 + rng.uniform(0.8, 1.2, (n, 1)) * common + rng.normal(0, 0.4, (n, 24))
+        target = 40 + follows(common, own) + rng.normal(0, 0.4, 24)
+        return Drawn(donors, target, target[16:], 16, dpc.Bounded(-60, 140))
+
+    return draw
+
+
 def counties(n: int, run: int, targets: int) -> Drawn:
     """Counties that are left out of the donors, in points of unemployment."""
     panel = _counties()
@@ -269,3 +291,4 @@ DESIGNS |= register({
     "factor, shock": simulated(dpc.simulate.factor_panel), "linear": simulated(linear_panel),
     **{f"factor, effect {effect:g}": simulated(dpc.simulate.factor_panel, effect=effect) for effect in (0.2, 0.5)},
 }, "simulated", more={"noise": 0}, **FACTS)  # fmt: skip
+DESIGNS |= register({name: unlike(follows) for name, follows in UNLIKE.items()}, "unlike")
