@@ -44,6 +44,29 @@ def test_of_nearly_deterministic_tables_edges_of_high_support_are_true(own: floa
     assert sum(found) >= 0.9 * len(found)
 
 
+def test_where_tables_are_nearly_deterministic_edges_that_no_column_can_replace_are_sure() -> None:
+    found = firm_edges(0.005, range(4))
+    assert len(found) >= 5 and sum(found) >= 0.9 * len(found)  # none where all edges are doubted alike
+
+
+@pytest.mark.parametrize("others", ["alike", "two that together are the same", "independent"])
+def test_an_edge_is_replaceable_where_other_columns_explain_as_much(others: str) -> None:
+    rng, n = np.random.default_rng(4), 20_000
+    a, free = rng.integers(0, 4, n), rng.random((2, n)) < 0.01
+    frame = {f"v{place}": rng.integers(0, 2, n) for place in range(8)} | {"a": a}
+    frame["b"] = np.where(free[0], rng.integers(0, 4, n), (a + 1) % 4)
+    if others == "alike":
+        frame["c"] = np.where(free[1], rng.integers(0, 4, n), a)
+    elif others != "independent":
+        frame |= {"c": a // 2, "d": a % 2}
+    schema = dpc.Schema({name: dpc.Levels(range(int(codes.max()) + 1)) for name, codes in frame.items()})
+    table = dpc.Table(frame, schema, dpc.Ledger.without_privacy())
+    graph = dpc.discover(table, loss=dpc.NoPrivacy(), method="whitened")
+    edge: Any = frozenset(("a", "b"))
+    sure = agreement.irreplaceable_edges(graph.release.by_name(), graph.terms, [edge, frozenset(("a", "v1"))])
+    assert sure == ({edge} if others == "independent" else set())
+
+
 def test_of_other_tables_there_are_such_edges() -> None:
     found = firm_edges(0.5)
     assert len(found) >= 8 and sum(found) >= 0.9 * len(found)
