@@ -9,9 +9,9 @@ import pytest
 
 from dpcausal.claims import claims, explain
 from dpcausal.errors import ParameterError
+from tests.sources import MODULES, SOURCE, tree
 
 ROOT = Path(__file__).parent.parent
-SOURCE = ROOT / "src" / "dpcausal"
 CLAIM = re.compile(r"^## ([a-z0-9]+(?:-[a-z0-9]+)*)$", re.MULTILINE)
 
 # Variants as published whose claim is false: they run only with consent and have no proof page.
@@ -23,8 +23,8 @@ UNPROVEN = {
 def named_in_code() -> set[str]:
     """Return every text in the sources that is used as a proof's name."""
     found = set()
-    for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path in MODULES:
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Sensitivity":
                 values = [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg == "proof")]
                 texts = {value.value for value in values if isinstance(value, ast.Constant)}

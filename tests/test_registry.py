@@ -16,7 +16,6 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,9 +43,8 @@ from tests.registry.index import MECHANISMS, SENSITIVITIES, TASKS, TEXTS, cases,
 from tests.registry.mechanisms import published_columns
 from tests.registry.panels import PANEL_WAYS
 from tests.registry.rows import MechanismRow, SensitivityRow, TaskRow, searched
+from tests.sources import MODULES, tree
 from tests.test_proofs import marked_in_tests
-
-SOURCE = Path(dpc.__file__).parent
 
 THE_GATE = {"gate:exact", "gate:release", "propose_test_release:tested"}
 """They take a query, but are what mechanisms are made of: ``exact`` answers without privacy only."""
@@ -78,8 +76,8 @@ def public_mechanisms() -> set[str]:
 def proofs_in_code() -> set[str]:
     """Return every claim's name that stands as a text in a call or default of the sources that makes a sensitivity."""
     found = set()
-    for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path in MODULES:
+        for node in ast.walk(tree(path)):
             parts: list[ast.AST] = []
             if isinstance(node, ast.Call):
                 called = ast.unparse(node.func).lower()
