@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
-from benchmarks.designs import Reading, prefix, register
+from benchmarks.designs import Reading, prefix, register, table
 from dpcausal.core.run import ask
 from dpcausal.data.records import Rows
 from dpcausal.effects.did.api import CohortQuery, DidQuestion
@@ -118,7 +118,7 @@ class Held(DidQuestion):
 
     paths: Any = None
 
-    def steps(self) -> Any:
+    def steps(self, with_squares: bool) -> Any:
         y, g = self.paths
         kept = np.isfinite(y).all(axis=1)
         steps = np.diff(np.clip(np.where(kept[:, None], y, 0.0), -12, 12), axis=1) / self.bounds.width
@@ -183,8 +183,31 @@ class Cohorts:
         return readings(found, lambda one: aims.get(one.name, 0.0), aims["all"])
 
 
+class Given:
+    """Four periods, half treated from the third on by odds that grow with x; trends are a power of x."""
+
+    def __init__(self, power: int) -> None:
+        self.power = power
+
+    def ask(self, rng: Any, n: int, loss: Any, method: Any = "default") -> dict[str, Reading]:
+        x, z, t = rng.normal(size=n).clip(-4, 4), rng.choice(["a", "b", "c"], n), np.arange(1, 5)
+        g = np.where(rng.random(n) < 1 / (1 + np.exp(-x - (z == "a") / 2)), 3, 9)
+        y = rng.normal(size=(n, 1)) + (0.3 * x**self.power + 0.2 * (z == "a"))[:, None] * t + rng.normal(size=(n, 4))
+        y += 0.5 * (t >= g[:, None])
+        columns = {"id": np.arange(n), "g": g, "x": x, "z": z}
+        columns = {name: np.repeat(one, 4) for name, one in columns.items()} | {"t": np.tile(t, n), "y": y.ravel()}
+        schema = {"t": dpc.Levels([1, 2, 3, 4]), "g": dpc.Levels([3, 9]), "y": dpc.Bounded(-16, 16),
+                  "x": dpc.Bounded(-4, 4), "z": dpc.Levels(["a", "b", "c"])}  # fmt: skip
+        found = dpc.did(table(columns, schema, loss, person="id"), time="t", outcome="y", cohort="g", adjust=["x", "z"],
+                        loss=loss, accept_large_epsilon=True)  # fmt: skip
+        return readings(found, lambda one: 0.5 * (one.event >= 0), 0.5)
+
+
 FAILING = ("villages", "trends")
-DESIGNS = {
+DESIGNS = register(
+    {"trends linear in covariates": Given(1), "trends quadratic in a covariate": Given(2)}, "cohorts",
+    seeds=prefix(7), delta=1e-6,
+) | {
     name: one
     for fails in (False, True)
     for name, one in register(
