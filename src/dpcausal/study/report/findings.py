@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dpcausal.study.file import QuestionPart, StudyFile
 
 MOST_ASSUMPTIONS, MOST_LIMITS = 5, 4
-NO_DIFFERENCE = "No difference between groups was established."
+NO_DIFFERENCE = "No difference between them was established."
 FILL = "[to be filled in: {}]"
 DELTA = "δ is the probability allowed for a larger loss. "
 
@@ -207,7 +207,7 @@ def _if_clustered(inputs: ReportInputs, answer: Any, unit: str) -> str:
         return ""
     listed = ", ".join(f"{math.floor(10 * factor) / 10:.{int(factor < 10)}f} for {name}" for name, factor in factors)
     return (f"Those that exclude 0 would include it if correlation within each {unit} raised the sampling variance by "
-            f"a factor of {listed}. For comparison: groups of 4 with correlation 0.3 raise it by 1.9.")  # fmt: skip
+            f"a factor of {listed}. For comparison: clusters of 4 with correlation 0.3 give 1.9.")  # fmt: skip
 
 
 def _group_sentence(inputs: ReportInputs, answer: Any) -> str:
@@ -249,7 +249,7 @@ def _assumptions(inputs: ReportInputs) -> tuple[str, ...]:
     design = file.design
     if design is not None and inputs.randomised:
         within = f" within {wording.listed(design.within)}" if design.within else ""
-        lines.append(f"Random assignment{within}, and no drop-out that depends on the treatment.")
+        lines.append(f"Random assignment{within}, and no refusal or drop-out that depends on the treatment.")
     for question, answer in inputs.results:
         lines += [text for text in ASSUMPTIONS.get(question.task, ())
                   if not (inputs.randomised and text == CONFOUNDING)]  # fmt: skip

@@ -23,6 +23,15 @@ from dpcausal.study.status import ANSWERED, EARLIER
 from dpcausal.study.wording import STATEMENTS, answers_of, estimate_of, public_text, unit_text
 
 STRATA = ("stratified", "trial")
+METHODS = {
+    "stratified": "differences of means within strata, weighted by their sizes",
+    "aipw": "augmented inverse probability weighting with linear models",
+    "boosted-aipw": "augmented inverse probability weighting with boosted models",
+    "partially-linear": "partially linear regression", "trial": "difference of adjusted means",
+    "sample-aggregate": "mean of the estimates of blocks", "kendall": "Kendall's rank correlation within strata",
+    "gcm": "generalised covariance measure", "paths": "group-time effects of Callaway & Sant'Anna (2021)",
+}  # fmt: skip
+"""Methods in words, for a methods section."""
 ESTIMANDS = {
     "ate": "the average treatment effect: the mean outcome if everyone were treated, minus the mean if no one were",
     "att": "the average effect on the treated",
@@ -84,9 +93,9 @@ def _estimand_text(inputs: ReportInputs) -> str:
         if not isinstance(answer, Effect):
             continue
         strata = wording.listed(answer.adjusted_for)
-        where = (f"are in strata{f' of {strata}' if strata else ''} where each arm has a noisy count of at least "
-                 f"{LEAST_COUNT}, and of {LEAST_RATIO:.0f} times the noise" if answer.method in STRATA else
-                 "have a probability of treatment that is not near 0 or 1")  # fmt: skip
+        where = (f"are in strata{f' of {strata}' if strata else ''} where the noisy count of each arm is at "
+                 f"least {LEAST_COUNT} and {LEAST_RATIO:.0f} standard deviations of its noise"
+                 if answer.method in STRATA else "have a probability of treatment that is not near 0 or 1")  # fmt: skip
         parts.append(f"Estimand, for complete records: {ESTIMANDS[answer.estimand]}. Positivity: "
                      f"{percent_text(answer.share_supported)} of them {where}.")  # fmt: skip
         others = [one for one in answer.balance if one.name.partition(" = ")[0] not in wording.within]
@@ -151,7 +160,8 @@ def _privacy_statement(inputs: ReportInputs, figures: Figures) -> Block:
     public += "" if "the order of the rows" in public else ", the order of the rows"
     units = "; ".join(dict.fromkeys(f"{unit_text(one.unit)} ({one.relation.value})" for one in inputs.guarantees))
     public = public.replace("the seed", "the seed by which rows are drawn (that of the noise is secret)")
-    public = public.replace(" cuts", " cut points of numeric columns")
+    has_cuts = any(getattr(column, "cuts", None) for column in (inputs.schema or {}).values())
+    public = public.replace(" cuts,", " cut points of numeric columns," if has_cuts else "")
     public = public.replace("all arguments", "all settings of the analyses")
     lines = (f"Protected: {units or inputs.person}.", f"Treated as public, not protected: {public}.",
              *filter(None, [inputs.lifetime]),
@@ -162,10 +172,11 @@ def _privacy_statement(inputs: ReportInputs, figures: Figures) -> Block:
 
 def _methods_paragraph(inputs: ReportInputs) -> str:
     answered = [one for one in inputs.plan.questions if one.state == ANSWERED]
-    listed = (f"{inputs.wording.question(one.question, STATEMENTS, '')} (method {one.method}, {one.cost})."
+    wording = inputs.wording
+    listed = (f"{wording.question(one.question, STATEMENTS, '')} (method {named_method(one.method)}, {one.cost})."
               for one in answered)  # fmt: skip
     questions = " ".join(listed) or "No question was answered yet."
-    missing = MISSING.get("" if inputs.file.panel else inputs.file.missing, "").partition(". ")[0].rstrip(".")
+    missing = MISSING.get("" if inputs.file.panel else inputs.file.missing, "").partition("; ")[0].partition(". ")[0]
     missing = f" {missing}." if missing else ""
     variant = {PureDP: "ε-differential privacy", ApproxDP: "(ε, δ)-differential privacy"}.get(
         type(inputs.spent), "zero-concentrated differential privacy")  # fmt: skip
@@ -177,6 +188,17 @@ def _methods_paragraph(inputs: ReportInputs) -> str:
         "the declared bounds count as the nearer bound. Standard errors, 95 % confidence intervals and p-values "
         f"account for sampling and privacy noise{_as_independent(inputs)}."
     )
+
+
+def named_method(name: str) -> str:
+    """Return a method's name, and in words what it is.
+
+    Examples
+    --------
+    >>> named_method("gcm"), named_method("table")
+    ('gcm: generalised covariance measure', 'table')
+    """
+    return f"{name}: {METHODS[name]}" if name in METHODS else name
 
 
 def _as_independent(inputs: ReportInputs) -> str:
