@@ -6,6 +6,8 @@ The peer is ``DoubleMLIRM`` with five folds and scikit-learn's histogram gradien
 import warnings
 from typing import Any
 
+from joblib import Parallel, delayed
+
 import dpcausal as dpc
 from benchmarks import designs as registry
 from benchmarks.designs.effects.bends import DESIGNS
@@ -41,6 +43,7 @@ def peer(rows: dict[str, Any], truth: float, seed: int) -> dict[str, float]:
 
 
 def ours(design: registry.Design, n: int, run: int, loss: Any) -> dict[str, float]:
+    """The columns of the default's answer."""
     with dpc.simulated_noise(run):
         one = design.make.ask(design.rng(n, run), n, loss)[""]
     columns = {"error": one.estimate - one.truth}
@@ -50,23 +53,29 @@ def ours(design: registry.Design, n: int, run: int, loss: Any) -> dict[str, floa
     return columns
 
 
+def both(name: str, n: int, run: int) -> list[dict[str, float]]:
+    """One run's columns by side, the peer's in each."""
+    design = DESIGNS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = peer(design.make.rows(design.rng(n, run), n), design.make.effect(), run)
+    losses = (dpc.NoPrivacy(), dpc.ApproxDP(1, design.delta))
+    return [theirs | ours(design, n, run, loss) for loss in losses]
+
+
 def main(arguments: list[str], name: str = "double_ml", **changed: Any) -> int:
     import doubleml  # noqa: F401
 
     shapes = [f"{shape}, three numbers" for shape in SHAPES]
-    given = options(__doc__, arguments, **{"designs": shapes, "families": [], "rows": [10_000], "runs": 20} | changed)
+    given = options(
+        __doc__, arguments, **{"designs": shapes, "families": [], "rows": [10_000], "runs": 20, "jobs": 1} | changed
+    )
     report = Report(name, "peers", given, arguments)
     for design in selected(DESIGNS, given).values():
         for n in given.rows:
-            lines: dict[str, list[dict[str, float]]] = {side: [] for side in SIDES}
-            for run in range(given.runs):
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    theirs = peer(design.make.rows(design.rng(n, run), n), design.make.effect(), run)
-                for side, loss in zip(SIDES, (dpc.NoPrivacy(), dpc.ApproxDP(1, design.delta)), strict=True):
-                    lines[side].append(theirs | ours(design, n, run, loss))
-            for side, most in SIDES.items():
-                found = summarised(lines[side], SUMMARY)
+            lines = Parallel(given.jobs)(delayed(both)(design.name, n, run) for run in range(given.runs))
+            for place, (side, most) in enumerate(SIDES.items()):
+                found = summarised([line[place] for line in lines], SUMMARY)
                 private = {"epsilon": 1.0, "delta": design.delta} if side == "ε = 1" else {}
                 report.add(design.name, found, n=n, method="boosted-aipw", reading=side, runs=given.runs, **private)
                 if side == "without privacy" or n >= PRIVATE_FROM:
