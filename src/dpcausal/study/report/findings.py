@@ -207,7 +207,7 @@ def _if_clustered(inputs: ReportInputs, answer: Any, unit: str) -> str:
         return ""
     listed = ", ".join(f"{math.floor(10 * factor) / 10:.{int(factor < 10)}f} for {name}" for name, factor in factors)
     return (f"Those that exclude 0 would include it if correlation within each {unit} raised the sampling variance by "
-            f"a factor of {listed}. For comparison: clusters of 4 with correlation 0.3 give 1.9.")  # fmt: skip
+            f"a factor of {listed}. For example, 4 people with correlation 0.3 give 1.9.")  # fmt: skip
 
 
 def _group_sentence(inputs: ReportInputs, answer: Any) -> str:

@@ -222,7 +222,7 @@ def _approval_rows(inputs: ReportInputs) -> tuple[tuple[str, ...], ...]:
     file = inputs.file.approvers
     return (
         ("Role", "Name, institution", "Date", "Signature"),
-        ("Data controller (data, record of spending)", file.controller or FILL.format("name"), "", ""),
+        ("Data controller (data, record of privacy loss)", file.controller or FILL.format("name"), "", ""),
         ("Analyst (chose the analyses)", file.analyst or FILL.format("name"), "", ""),
         ("Privacy officer (approves ε)", file.privacy_officer or FILL.format("name"), "", ""),
     )
