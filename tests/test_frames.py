@@ -50,7 +50,6 @@ def test_differences_in_differences_have_every_cohort_and_period(answers: dict[s
     frame = frame_of(did)
     assert frame["part"].value_counts().to_dict() == {
         "att": 1, "cohort and period": len(did.by_cohort), "event study": len(did.event_study),
-        "cohort": len(did.cohort_means),
     } | ({"trend": 1} if did.trend else {})  # fmt: skip
     cells = frame[frame["part"] == "cohort and period"]
     assert cells["time"].tolist() == [one.time for one in did.by_cohort]

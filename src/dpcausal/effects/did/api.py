@@ -48,20 +48,20 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
     proofs: ClassVar[tuple[str, ...]] = ("scale-histograms", "ellipse-moments", "cohort-sums", "gaussian")
     needs_rows_in_memory: ClassVar[bool] = True
 
-    squares: bool = False
-    """Whether squares of numeric covariates count."""
+    squares: bool | None = None
+    """Whether squares of numeric covariates count; ``None`` without covariates."""
 
     def proofs_of(self, question: DidQuestion, loss: Paid) -> tuple[str, ...]:
         return (*self.proofs, "group-layers") if question.table.spec.cluster else self.proofs
 
     def plan(self, question: DidQuestion, loss: Paid) -> CohortQuery:
         if loss.exact:
-            return replace(self, squares=bool(question.adjust) and question.squares is not False)
+            return replace(self, squares=question.squares is not False) if question.adjust else self
         rho, _ = shared(affordable_zcdp(loss), question.table.spec.cluster is not None)
         d, n = len(question.design.times) - 1, question.table.n
-        squares = question.squares
-        if squares is None:
-            squares = bool(question.adjust) and _suffices(question, rho, n, True, SQUARES_SIGNAL)
+        squares = bool(question.adjust and question.squares)
+        if question.adjust and question.squares is None:
+            squares = _suffices(question, rho, n, True, SQUARES_SIGNAL)
         columns = d + question.covariates(squares)
         try:
             for share in (HISTOGRAM, SHAPING):
@@ -79,7 +79,7 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
                 f"in the noise, or intervals over {MOST_WIDTH:g} times as wide as without privacy: about {enough} "
                 "persons would be enough, or a larger epsilon, fewer periods or fewer cohorts"
             )
-        return replace(self, squares=squares)
+        return replace(self, squares=squares) if question.adjust else self
 
     def caveats(self, question: DidQuestion, loss: Paid) -> tuple[str, ...]:
         two = len(question.design.times) == 2
@@ -95,7 +95,7 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
         question, exact, cluster = run.question, run.loss.exact, run.question.table.spec.cluster
         if exact:
             book_exact("did", run.budget)
-        steps, covariates, cohorts, rows = question.steps(self.squares)
+        steps, covariates, cohorts, rows = question.steps(bool(self.squares))
         rho, for_layers = (None, None) if exact else shared(affordable_zcdp(run.loss), cluster is not None)
         n = question.table.n
         rounds = Rounds(n, len(question.design.cohorts), cohorts, rows, run.budget, rho)

@@ -54,7 +54,7 @@ SWING = 0.35
 """The share of the squared difference expected of a unit, by what is released, from which on it counts as volatile."""
 GAP = 4.0
 """A factor is left out of a unit's own noise where its eigenvalue is above so many means of the smaller ones."""
-NEAR, UNLIKE = 0.9, 1.3
+NEAR, WALK_ERRORS = 0.9, 1.3
 """A target whose past lies within so many standard deviations of the released model is like its donors; of another the
 path may be off by so many errors of a random walk of its own steps: measured."""
 PROOFS = ("row-radius", "clipped-sum", "direction-products")
@@ -328,7 +328,7 @@ class Factor(SyntheticMethod):
             values=y[question.before - 1] + fitted.change(own.astype(np.float64))[0] * grid.step, noise=None,
             loadings=fitted.loadings * grid.step, level=fitted.mean * grid.step,
             covariance=fitted.covariance * grid.step**2, donors=Missed.joined(map(missed, grid.blocks(scaled))),
-            own=missed(own), fit=fit * grid.step, distance=far, weights=np.full(len(scaled), FULL),
-            own_error=UNLIKE * random_walk_error(past, plan.after) * grid.step if far > NEAR else 0.0, step=grid.step,
+            own=missed(own), fit=fit * grid.step, distance=far, weights=np.full(len(scaled), FULL), step=grid.step,
+            own_error=WALK_ERRORS * random_walk_error(past, plan.after) * grid.step if far > NEAR else 0.0,
             total=float(len(scaled)), law=Law(max(fitted.freedom, 1)),
         )  # fmt: skip
