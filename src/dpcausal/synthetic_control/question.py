@@ -94,7 +94,7 @@ class Path:
     """A released path on the scale [−1, 1], and what its placebos need (*private*: ``donors``, ``weights``).
 
     ``distance`` is how far the target's past lies from the released model, in its standard deviations; ``own_error``
-    what a mean effect errs by through what the donors leave of the target's own variation, as released.
+    what a random walk of the target's own steps may add to a mean effect's error where it is unlike its donors.
     """
 
     values: Reals
