@@ -152,7 +152,9 @@ def fitted(sums: CohortSums, layout: Layout, starts: tuple[int, ...], d: int, no
     zero = np.zeros((d + p, d + p))
     within = sum((sums.counts[c] * (seconds[c] - np.outer(means[c], means[c])) for c in compared), zero)
     # Seen in the shape that an earlier round released, their covariance within cohorts is about 1 along all directions.
-    seen = np.linalg.inv(np.linalg.cholesky((sums.shape.spread @ sums.shape.spread.T)[d:, d:]))
+    shape = (sums.shape.spread @ sums.shape.spread.T)[d:, d:]
+    shape[np.diag_indices_from(shape)] += noisy * 1e-12 * np.trace(shape)  # positive definite after rounding, too
+    seen = np.linalg.inv(np.linalg.cholesky(shape))
     eigenvalues, vectors = np.linalg.eigh(seen @ (within[d:, d:] / total) @ seen.T)
     floor = LEAST_SPREAD if noisy else max(float(eigenvalues.max(initial=0.0)) * 1e-9, 1e-18)
     whitening = (vectors / np.sqrt(np.maximum(eigenvalues, floor))).T @ seen
