@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -252,12 +253,17 @@ FORMATS = [
            lambda path: pa.parquet.write_table(ARROW, path), refused="declare dates as bounds",
            schema={"day": dpc.Bounded(0, 3000)}),
 ]  # fmt: skip
-NEEDS = {"R haven": "Rscript", "LibreOffice": "soffice"}
+NEEDS = {"R haven": ("Rscript", "-e", "haven::read_sav"), "LibreOffice": ("soffice", "--version")}
+
+
+@cache
+def _runs(command: tuple[str, ...]) -> bool:
+    return shutil.which(command[0]) is not None and not subprocess.run(command, capture_output=True).returncode
 
 
 def is_made(one: Format) -> bool:
     """Whether the program that writes it is on this machine."""
-    return one.writer not in NEEDS or shutil.which(NEEDS[one.writer]) is not None
+    return one.writer not in NEEDS or _runs(NEEDS[one.writer])
 
 
 def written(one: Format, folder: Path) -> Any:

@@ -122,6 +122,15 @@ def test_every_task_that_sums_releases_the_same_bits(engine: str, expected: list
     assert released(ENGINES[engine](shuffled, tmp_path)) == expected
 
 
+def test_rows_that_are_held_are_summed_in_pieces_to_the_same_bits(
+    monkeypatch: pytest.MonkeyPatch, expected: list[Any]
+) -> None:
+    monkeypatch.setattr(reading, "HELD", N)
+    for piece in (37, 2 * N):
+        monkeypatch.setattr(reading, "PIECE", piece)
+        assert released(hostile()) == expected
+
+
 def test_a_folder_a_pattern_and_a_database_are_one_table(tmp_path: Path, expected: list[Any]) -> None:
     home = tmp_path / "parts"
     home.mkdir()

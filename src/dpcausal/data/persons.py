@@ -94,7 +94,9 @@ class Persons:
 
     @classmethod
     def of(cls, collected: Collected, name: str, fields: bool) -> Persons:
-        return cls.named(texts_of(collected, name, fields))
+        places, texts = names_of(collected, name, fields)
+        known = cls.named(texts)
+        return cls(known.codes[places], known.keys)
 
     @classmethod
     def named(cls, texts: Sequence[str | None]) -> Persons:
@@ -137,33 +139,28 @@ def many(source: Source, name: str) -> int:
     fields = source.declared(name).kind is Kind.FIELD
 
     def known() -> set[str | None]:
-        return {text for part in source.stream([name]) for text in texts_of(part, name, fields)}
+        return {text for part in source.stream([name]) for text in names_of(part, name, fields)[1]}
 
     return len(guarded_read(lambda: source.in_turn(known), f"the {source.backend} ids cannot be read") - {None})
 
 
-def texts_of(collected: Collected, name: str, fields: bool) -> list[str | None]:
-    """Return the ids of a column, ``None`` for what names nobody."""
-    return [_id_text(value, fields) for chunk in collected.objects(name) for value in chunk]
+def names_of(collected: Collected, name: str, fields: bool) -> tuple[Integers, list[str | None]]:
+    """Return the place of each row's id among the ids that occur, and these, ``None`` for what names nobody."""
+    if (integers := collected.integers(name)) is not None:
+        numbers, places = np.unique(integers, return_inverse=True)
+        return places, [*map(str, numbers.tolist())]
+    if (coded := collected.distinct(name)) is not None:
+        used, places = np.unique(coded[0], return_inverse=True)
+        return places, [None if place < 0 else _id_text(coded[1][place], fields) for place in used.tolist()]
+    known: dict[str | None, int] = {}
+    texts = (_id_text(value, fields) for chunk in collected.objects(name) for value in chunk)
+    return np.fromiter((known.setdefault(text, len(known)) for text in texts), np.int64, len(collected)), [*known]
 
 
 def groups_of(collected: Collected, name: str, fields: bool) -> Integers:
     """Return the group of each row by a public hash of its cluster's name; rows without a name are one cluster."""
-    known: dict[object, int] = {}
-
-    def group(value: object) -> int:
-        if (text := _id_text(value, fields)) not in known:
-            known[text] = hash_of_text(text or "", "cluster") % GROUPS
-        return known[text]
-
-    if (integers := collected.integers(name)) is not None:
-        numbers, places = np.unique(integers, return_inverse=True)
-        return np.array([*map(group, numbers.tolist())], dtype=np.int64)[places]
-    if (coded := collected.distinct(name)) is not None:
-        places, distinct = coded
-        return np.array([*map(group, distinct), group(None)], dtype=np.int64)[places]
-    values = (value for chunk in collected.objects(name) for value in chunk)
-    return np.fromiter(map(group, values), np.int64, len(collected))
+    places, texts = names_of(collected, name, fields)
+    return np.array([hash_of_text(text or "", "cluster") % GROUPS for text in texts], dtype=np.int64)[places]
 
 
 def _id_text(value: object, fields: bool) -> str | None:

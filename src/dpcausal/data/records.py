@@ -26,8 +26,9 @@ LONGEST_NAME = 200
 MISSING_LEVEL = "missing"
 """The level that ``missing="level"`` adds."""
 
-HELD = 1 << 20
-"""So many records are held between passes; more are read again, a batch at a time."""
+HELD, PIECE = 1 << 20, 1 << 14
+"""So many records are held between passes; more are read again, a batch at a time.  What is held is summed over so many
+at once: their temporary columns fit a processor's cache."""
 
 CHANGED = (
     "the frame no longer has the number of rows counted when the table was made, or a file of it was written to; what "
@@ -90,12 +91,22 @@ class Rows:
         order = np.lexsort([self.included, *self.values.values(), *self.present.values(), *more])
         return self.at(order), replace(persons, codes=persons.codes[order])
 
-    def at(self, places: NDArray[np.int64]) -> Rows:
+    def at(self, places: NDArray[np.int64] | slice) -> Rows:
         values = {name: column[places] for name, column in self.values.items()}
         present = {name: mask[places] for name, mask in self.present.items()}
         weights = None if self.weights is None else self.weights[places]
         groups = None if self.groups is None else self.groups[places]
         return Rows(values, self.included[places], present, weights=weights, groups=groups)
+
+    def summed(self, kernel: Kernel) -> Integers:
+        """Return the kernel's sum, piece by piece; all at once where rows have owners or keys."""
+        if self.owners is not None or self.keys is not None or self.n <= PIECE:
+            return kernel(self)
+        pieces = (kernel(self.at(slice(start, start + PIECE))) for start in range(0, self.n, PIECE))
+        total = next(pieces)
+        for piece in pieces:
+            total = total + piece
+        return total
 
     def included_by(self, names: Iterable[str]) -> NDArray[np.bool_]:
         return _all_masks((self.present[name] for name in names), self.n)
@@ -287,7 +298,7 @@ class Records:
 
     def sum(self, kernel: Kernel) -> Integers:
         if self._rows is not None:
-            return kernel(self._rows)
+            return self._rows.summed(kernel)
         table, reading = self._table, Reading.of(self._table, self._names)
         rows, total = guarded_read(lambda: table.source.summed(reading.needed, RowSum(reading, kernel)), table.unread)
         if rows < 0:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dpcausal.arrays import Integers
-from dpcausal.data.persons import Persons, texts_of
+from dpcausal.data.persons import Persons, names_of
 from dpcausal.data.records import CHANGED, HELD, Reading, Rows, TableSpec
 from dpcausal.data.schema import Schema
 from dpcausal.data.source import Collected, Kind, Sums, guarded_read
@@ -50,12 +50,12 @@ class BlockAssigner:
     groups: int
 
     def __call__(self, collected: Collected) -> list[Piece | None]:
-        texts, rows = texts_of(collected, self.person, self.fields), self.reading.rows(collected)
-        keys = np.array([0 if text is None else hash_of_text(text, "block") for text in texts], dtype=np.int64)
-        group = blocks_of(keys, self.salt, self.blocks) % self.groups
-        group[[place for place, text in enumerate(texts) if text is None]] = 0
+        (places, ids), rows = names_of(collected, self.person, self.fields), self.reading.rows(collected)
+        keys = np.array([0 if text is None else hash_of_text(text, "block") for text in ids], dtype=np.int64)
+        of_ids = np.where([text is None for text in ids], 0, blocks_of(keys, self.salt, self.blocks) % self.groups)
+        group = of_ids[places]
         group_rows = [np.flatnonzero(group == one) for one in range(self.groups)]
-        return [(rows.at(part), [texts[place] for place in part]) if len(part) else None for part in group_rows]
+        return [(rows.at(part), [ids[place] for place in places[part]]) if len(part) else None for part in group_rows]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
+from dpcausal.effects.estimators.models import Feature, Models, functions_of_kinds
 from tests.effects.tables import effect_of, table_of
 
 LOSS, EFFECT = dpc.ApproxDP(2, 1e-6), 0.5
@@ -54,3 +55,15 @@ def test_a_tail_that_the_outcome_model_misses_has_no_interval() -> None:
     for seed in (1, 2):
         result = ask(drawn(50_000, "tail", seed), seed=seed)
         assert result.interval is None and result.interval_reason and result.fit_check.tail > 4
+
+
+@pytest.mark.parametrize("bins", [2, 4, 16])
+def test_functions_of_pairs_have_one_sign_in_each_quarter(bins: int) -> None:
+    cells = np.arange(64)
+    one = Feature(2, -1.0, 2.0, cells * bins // 64, bins, np.ones(64))
+    models = Models(np.zeros(3), np.zeros(3), 0.0, 1.0, 0.0, 1.0, (one, one))
+    places = [cells.repeat(64), np.tile(cells, 64)]
+    for function in functions_of_kinds((one, one), [(0, 1)], "stb"):
+        assert function.signs is not None
+        in_quarters = function.signs[models.codes(places, (0, 1), (4, 4))]
+        assert np.array_equal(in_quarters, models.values(places, function))

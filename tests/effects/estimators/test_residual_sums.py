@@ -72,6 +72,19 @@ def test_nothing_is_lost_without_noise_and_the_mean_alone_is_left_where_noise_hi
     assert not sums.smoothed_grid(grid, 1e9, 1.5, 0.7).any()
 
 
+def test_what_is_smoothed_is_the_mean_of_thresholded_transforms_of_all_circular_shifts() -> None:
+    values = np.random.default_rng(3).normal(size=16) * np.linspace(0, 4, 16)
+    mirrored = np.concatenate([values, values[::-1]])
+    least = 0.5 * (1.5 + 0.25 * np.maximum(sums.haar_levels(32) - 3, 0))
+    least[0] = 0.0
+    total = np.zeros(32)
+    for shift in range(32):
+        coefficients = sums.haar(np.roll(mirrored, -shift))
+        large = np.where(np.abs(coefficients) > least, coefficients, 0.0)
+        total += np.roll(sums.inverse_haar(large), shift)
+    assert sums.smoothed(values, 0.5, 1.5, 0.25) == pytest.approx(total[:16] / 32, abs=1e-12)
+
+
 def test_thresholding_brings_noisy_steps_nearer() -> None:
     rng, truth = np.random.default_rng(2), np.repeat([0.0, 8.0, -4.0, 0.0], 16)
     noisy = truth + rng.normal(size=64)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Self
 
 import numpy as np
@@ -165,9 +165,9 @@ class QuadraticTerms:
         d = unit.shape[1]
         expanded = np.empty((len(unit), d + len(self.pairs)), order="F")
         expanded[:, :d] = unit
+        factors = {k: (unit[:, k] - self.middle[k]) / (REACH * self.spread[k]) for k in {*chain(*self.pairs)}}
         for column, (i, j) in zip(expanded.T[d:], self.pairs, strict=True):
-            one, other = ((unit[:, k] - self.middle[k]) / (REACH * self.spread[k]) for k in (i, j))
-            np.clip(one * other, -1.0, 1.0, out=column)
+            np.clip(np.multiply(factors[i], factors[j], out=column), -1.0, 1.0, out=column)
         return expanded
 
     def among(self, names: Sequence[str]) -> Self:

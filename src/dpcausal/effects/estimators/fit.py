@@ -176,13 +176,18 @@ class Fit:
         return (low, high - low) if high - low > 1e-9 else (-1.0, 2.0)
 
     def sums_along(self, models: Models, functions: Sequence[PairFunction], chance: float | None = None) -> Integers:
-        columns = self.columns
+        columns, quarters = self.columns, (4, 4)
+        signs = [(one.features, own) for one in functions if (own := one.signs) is not None]
 
         def kernel(unit: Reals, rows: Rows) -> Integers:
-            cells = models.cells(unit)
-            values = np.stack([models.values(cells, one) for one in functions]).T
+            cells, mass = models.cells(unit), rows.masses(GRID)
             residuals = models.residuals(columns(models.bulk(unit)), cells, chance)
-            return pair_functions(values, residuals, rows.masses(GRID))
+            if len(signs) < len(functions):
+                values = np.stack([models.values(cells, one) for one in functions]).T
+                return pair_functions(values, residuals, mass)
+            # Functions that are 1 or -1 in each quarter: the same whole numbers, from sums by quarters.
+            sums = {pair: residual_sums(models.codes(cells, pair, quarters), 16, residuals, mass) for pair, _ in signs}
+            return np.stack([sums[pair] @ own for pair, own in signs], axis=1)
 
         return self.rows.over(kernel)
 

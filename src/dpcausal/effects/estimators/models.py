@@ -145,6 +145,15 @@ class PairFunction:
     def size(self) -> float:
         return math.pow(1.5, self.kinds.count("r") / 2)
 
+    @property
+    def signs(self) -> Integers | None:
+        """Its values in the quarters of both features, one after another; ``None`` of ranks, which vary inside them."""
+        signs = {"s": [-1, -1, 1, 1], "t": [-1, 1, 1, -1], "b": [1, -1, 1, -1]}
+        if "r" in self.kinds:
+            return None
+        both: Integers = np.outer(signs[self.kinds[0]], signs[self.kinds[1]]).ravel()
+        return both
+
 
 @dataclass(frozen=True)
 class Models:
@@ -216,14 +225,14 @@ class Models:
         """Return the probability of treatment, and the mean outcome of those who are not treated, of each row. ``raw``
         has the columns of the lines in their units."""
         e, m = (np.full(len(raw), line[-1]) for line in (self.treatment, self.outcome))
-        for place in range(2, raw.shape[1]):
-            e += self.treatment[place - 2] * raw[:, place]
-            m += self.outcome[place - 2] * raw[:, place]
-        e = np.clip(e, self.least / 3, 1 - self.least / 3)
+        for line, fitted in ((self.treatment, e), (self.outcome, m)):
+            for place in np.flatnonzero(line[:-1]):
+                fitted += line[place] * raw[:, place + 2]
+        np.clip(e, self.least / 3, 1 - self.least / 3, out=e)
         for table in self.tables:
             of_one = len(table.features) == 1
             codes = cells[table.features[0]] if of_one else self.codes(cells, table.features, table.sides)
-            e = np.clip(e + table.treatment[codes], self.least / 3, 1 - self.least / 3)
+            np.clip(e + table.treatment[codes], self.least / 3, 1 - self.least / 3, out=e)
             m += table.outcome[codes]
         for function, (on_e, on_m) in zip(self.functions, self.weights.T, strict=True):
             if on_e or on_m:
@@ -231,9 +240,9 @@ class Models:
                 e += on_e * values
                 m += on_m * values
         if self.final:
-            e = np.clip(e, self.least, 1 - self.least)
+            np.clip(e, self.least, 1 - self.least, out=e)
             reach = MOST_FROM_MEAN * self.whole_spread
-            m = np.clip(m, self.middle - reach, self.middle + reach)
+            np.clip(m, self.middle - reach, self.middle + reach, out=m)
         return e, m + self.shift * e
 
     def bulk(self, unit: Reals) -> Reals:
@@ -263,8 +272,10 @@ class Models:
         of_treatment, of_outcome = self.scales
         weight = np.ones(len(raw)) if chance is None else np.sqrt(chance / (e * (1 - e)))
         most = np.minimum(1.0, of_treatment / (weight * np.maximum(e, 1 - e)))
-        treatment = weight * (raw[:, 1] - e) * most / of_treatment
-        return np.stack([treatment, weight * (raw[:, 0] - self.effect * raw[:, 1] - m) / of_outcome]).T
+        both = np.empty((2, len(raw)))
+        np.divide(weight * (raw[:, 1] - e) * most, of_treatment, out=both[0])
+        np.divide(weight * (raw[:, 0] - self.effect * raw[:, 1] - m), of_outcome, out=both[1])
+        return both.T
 
     def with_slope(self, effect: float) -> Self:
         """Return the same models with another slope of the treatment, and the same mean outcome at each place."""

@@ -120,20 +120,20 @@ def smoothed(sums: Reals, deviation: float, threshold: float, rise: float) -> Re
     """
 
     def averaged(values: Reals) -> Reals:
-        size = len(values)
+        """Along the last axis, its length a power of 2."""
+        size = values.shape[-1]
         if size == 1:
             return values
         least = deviation * (threshold + rise * max(math.log2(size) - 3, 0.0))
-        total = np.zeros_like(values)
-        for shift in (0, 1):
-            moved = np.roll(values, -shift)
-            details = (moved[0::2] - moved[1::2]) / math.sqrt(2)
-            details = np.where(np.abs(details) > least, details, 0.0)
-            coarse = averaged((moved[0::2] + moved[1::2]) / math.sqrt(2))
-            rebuilt = np.empty_like(values)
-            rebuilt[0::2], rebuilt[1::2] = (coarse + details) / math.sqrt(2), (coarse - details) / math.sqrt(2)
-            total += np.roll(rebuilt, shift)
-        return total / 2
+        moved = np.stack([values, np.roll(values, -1, axis=-1)])
+        even, odd = moved[..., 0::2], moved[..., 1::2]
+        details = (even - odd) / math.sqrt(2)
+        details = np.where(np.abs(details) > least, details, 0.0)
+        coarse = averaged((even + odd) / math.sqrt(2))
+        rebuilt = np.empty_like(moved)
+        rebuilt[..., 0::2], rebuilt[..., 1::2] = (coarse + details) / math.sqrt(2), (coarse - details) / math.sqrt(2)
+        total: Reals = (rebuilt[0] + np.roll(rebuilt[1], 1, axis=-1)) / 2
+        return total
 
     return averaged(np.concatenate([sums, sums[::-1]]))[: len(sums)]
 
