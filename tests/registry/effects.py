@@ -354,6 +354,17 @@ def of_moments(side: int, epsilon: float, size: int) -> list[Any]:
     return [float(joint(rows, dpc.ApproxDP(epsilon, 1e-6)).sums[0, 1]) for _ in range(min(size, 200))]
 
 
+def joint_with_levels(rows: Rows, loss: Any = APPROXIMATE) -> Any:
+    return dpc.moments(table_of(rows, loss), ["y", "x", "z"], robust_for=("y", ["x", "z"]), loss=loss)
+
+
+def of_levels(side: int, epsilon: float, size: int) -> list[Any]:
+    """Return the released number of the last level, to or from which a row goes."""
+    rows = np.column_stack([np.zeros((2_000, 2)), *[np.linspace(-1, 1, 2_000)] * 2])
+    rows[0, 1] = 2 * side
+    return [float(joint_with_levels(rows, dpc.ApproxDP(epsilon, 1e-6)).sums[-2, -2]) for _ in range(min(size, 200))]
+
+
 def followed(rows: Rows, loss: Any = APPROXIMATE) -> Any:
     return dpc.did(paths_table(rows, loss), time="t", outcome="y", cohort="g", loss=loss).release
 
@@ -404,6 +415,8 @@ LISTED = (
             on_neighbours(lambda rows: followed_given(rows).numbers()), of_paths, delta=1e-6),
     TaskRow("moments", "moments", (*ELLIPSE, "gaussian"), on_neighbours(lambda rows: joint(rows).numbers()), of_moments,
             delta=1e-6),
+    TaskRow("moments, levels", "moments", (*ELLIPSE, "gaussian"),
+            on_neighbours(lambda rows: joint_with_levels(rows).numbers()), of_levels, delta=1e-6),
     TaskRow("cells", "cells", ("corner-counts", "geometric"), on_neighbours(lambda rows: dpc.cells(
         table_of(rows, PURE), by=["a", "z"], values=["y", "x"], loss=PURE).numbers()), of_cells, 0.4),
     effect_row("aipw", (*ELLIPSE, "corner-counts", "gaussian"), APPROXIMATE, 6_000, adjust=["x"], groups="z",
@@ -428,6 +441,7 @@ METHOD_WAYS = {f"effect {name}" for name in (*METHODS, *BY_TASK["effects"])} - {
 TASKS = LISTED + tuple(by_list(kind) for name, kind in METHODS.items()
                        if f"effect {name}" in METHOD_WAYS - {row.name for row in LISTED})  # fmt: skip
 WAYS = METHOD_WAYS | {
-    "cells", "did", "did, adjusted", "discontinuity", "moments", "effect trial, sizes", "effect trial, probabilities",
+    "cells", "did", "did, adjusted", "discontinuity", "moments", "moments, levels", "effect trial, sizes",
+    "effect trial, probabilities",
     "effect stratified, clusters", "effect boosted-aipw, clusters",
 }  # fmt: skip

@@ -194,3 +194,57 @@ def slope(name: str, rng: Any, n: int, loss: Any) -> Readings:
 for name in ERRORS:
     DESIGNS |= register({name: Asked(partial(slope, name))}, "slopes", seeds=prefix(5),
                         delta=1e-5 if name == "competitor" else 1e-6)  # fmt: skip
+
+
+def levels(count: int, rare: bool = False, apart: bool = False) -> Ask:
+    """A number and so many levels, which move it and the outcome; ``apart``: each level but one a column of its own."""
+
+    def ask(rng: Any, n: int, loss: Any) -> Readings:
+        of_outcome, of_number = np.random.default_rng(99).normal(0, 0.5, (2, count))
+        shares = np.arange(1.0, count + 1) ** -float(rare)
+        level = rng.choice(count, n, p=shares / shares.sum())
+        x = of_number[level] + rng.normal(size=n)
+        columns = {"y": 0.7 * x + of_outcome[level] + rng.normal(size=n), "x": x}
+        named = {f"l = {one}": (level == one).astype(int) for one in range(1, count)} if apart else {"l": level}
+        schema: dict[str, Any] = dict.fromkeys(columns, dpc.Bounded(-10, 10))
+        schema |= dict.fromkeys(named, dpc.Levels([0, 1] if apart else range(count)))
+        columns |= named
+        release = dpc.moments(table(columns, schema, loss), list(columns), loss=loss, accept_large_epsilon=True)
+        found = release.ols("y", list(columns)[1:], errors="homoscedastic")
+        contrast = of_outcome[count // 2] - of_outcome[0]
+        return {"x": read(found["x"], 0.7), "a level": read(found[f"l = {count // 2}"], contrast)}
+
+    return ask
+
+
+def two_way(groups: int, periods: int, staggered: bool = False) -> Ask:
+    """Persons with one to all of the periods, whose rows share a part; half of the groups are treated, from the middle
+    on, or one after another with the same effect."""
+
+    def ask(rng: Any, n: int, loss: Any) -> Readings:
+        times = rng.integers(1, periods + 1, n)
+        who, first = np.repeat(np.arange(n), times), rng.integers(0, periods, n)
+        period = (first[who] + np.arange(len(who)) - np.repeat(np.cumsum(times) - times, times)) % periods
+        group, shared = rng.integers(0, groups, n)[who], 0.5 * rng.normal(size=n)[who]
+        start = np.where(np.arange(groups) < groups // 2, periods // 2, periods)
+        start = 1 + np.arange(groups) % periods if staggered else start
+        treated = (period >= start[group]).astype(int)
+        of_groups, of_periods = np.random.default_rng(99).normal(0, [[1.0], [0.5]], (2, max(groups, periods)))
+        y = 0.5 * treated + of_groups[group] + of_periods[period] + shared + rng.normal(size=len(who))
+        schema = {"y": dpc.Bounded(-10, 10), "d": dpc.Levels([0, 1]), "group": dpc.Levels(range(groups)),
+                  "period": dpc.Levels(range(periods))}  # fmt: skip
+        rows = table({"y": y, "d": treated, "group": group, "period": period, "who": who}, schema, loss, person="who")
+        release = dpc.moments(rows, list(schema), loss=loss, accept_large_epsilon=True)
+        return {"d": read(release.ols("y", ["d", "group", "period"], errors="homoscedastic")["d"], 0.5)}
+
+    return ask
+
+
+FACTORS = {
+    "6 levels": levels(6), "16 levels": levels(16), "31 levels": levels(31),
+    "16 levels, some rare": levels(16, rare=True), "two-way, 10 x 4": two_way(10, 4), "two-way, 20 x 8": two_way(20, 8),
+    "two-way, staggered": two_way(12, 6, staggered=True),
+}  # fmt: skip
+DESIGNS |= register({name: Asked(ask) for name, ask in FACTORS.items()}, "factors", **SEEDS)
+DUMMIES = {f"{count - 1} dummies": Asked(levels(count, apart=True)) for count in (6, 16, 31)}
+DESIGNS |= register(DUMMIES, "dummies", **SEEDS)

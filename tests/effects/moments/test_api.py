@@ -166,7 +166,7 @@ def test_what_cannot_work_is_refused_before_the_spend() -> None:
     columns = made(2_000)
     for refused, names, loss in (
         (InfeasibleError, ["y", "x", "w", "a"], dpc.ApproxDP(0.1, 1e-6)), (LossError, ["y", "x"], dpc.PureDP(1)),
-        (SchemaError, ["y", "site"], LOSS), (ParameterError, ["y"], LOSS), (ParameterError, "y", LOSS),
+        (SchemaError, ["site"], LOSS), (ParameterError, ["y"], LOSS), (ParameterError, "y", LOSS),
     ):  # fmt: skip
         factories.refused_unpaid(table(columns, loss), refused, dpc.moments, names, loss=loss)
     release = released(columns, EXACT)

@@ -25,8 +25,8 @@ from dpcausal.effects.estimators.residual_sums import (
 )
 from dpcausal.effects.estimators.scores import Nuisances
 from dpcausal.effects.moments.adaptive import SHAPING, StreamedRows, estimate_location_scale, final_moments, shrinkage
+from dpcausal.effects.moments.effect import balance_of
 from dpcausal.effects.moments.redundant import redundant_note, without_redundant
-from dpcausal.effects.moments.regression import balance_of
 from dpcausal.effects.moments.release import JointMoments
 from dpcausal.effects.question import EffectQuestion
 from dpcausal.effects.result import Interval

@@ -21,6 +21,8 @@ from dpcausal.effects.estimators.design import FIRST, TREATMENT, Design, checked
 from dpcausal.effects.estimators.scores import lines_of
 from dpcausal.effects.moments.adaptive import TAKEN, predicted_signal
 from dpcausal.effects.moments.api import SANDWICH_SHARE, check_rounds, release_sandwich, rows_for_step, times_as_wide
+from dpcausal.effects.moments.effect import balance_of, effect_of_line
+from dpcausal.effects.moments.factors import Layout
 from dpcausal.effects.moments.redundant import redundant_note, without_redundant
 from dpcausal.effects.moments.regression import (
     BLIND,
@@ -29,8 +31,6 @@ from dpcausal.effects.moments.regression import (
     SPREAD,
     Errors,
     Terms,
-    balance_of,
-    effect_of_line,
     has_signal,
 )
 from dpcausal.effects.moments.release import JointMoments
@@ -102,7 +102,7 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
         if isinstance(loss, NoPrivacy):
             return self
         rho, _ = shared(affordable_zcdp(loss), question.cluster is not None)
-        check_rounds(d, n, loss, *self._parts(d, n, rho), d)
+        check_rounds(Layout(d), n, loss, *self._parts(d, n, rho), d)
         if _expected_signal_to_noise(d, n, rho) < LEAST_PREDICTED:
             rows, times = enough(
                 n, lambda n, times: _expected_signal_to_noise(d, n, ZCDP(rho.rho * times**2)), LEAST_PREDICTED
@@ -120,8 +120,8 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
             return (right,)
         d, n = len(Design.of(question).names), question.n
         rho, _ = shared(affordable_zcdp(loss), question.cluster is not None)
-        caveats = [right, f"public numbers predict errors {times_as_wide(d, n, self._parts(d, n, rho)[0]):.2g} times "
-                "those without privacy"]  # fmt: skip
+        wide = times_as_wide(Layout(d), n, self._parts(d, n, rho)[0])
+        caveats = [right, f"public numbers predict errors {wide:.2g} times those without privacy"]
         if self.errors is None and (enough := rows_for_step(rho.part(SANDWICH_SHARE))) > n:
             caveats.append(f"below about {enough:,} rows at this loss there is no interval without errors=: state that "
                            "they are symmetric or homoscedastic, or add rows")  # fmt: skip

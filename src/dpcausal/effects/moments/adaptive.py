@@ -70,7 +70,8 @@ def whitened(unit: Reals, middle: Reals, inverse: Reals) -> Reals:
     rows = np.zeros((len(unit), len(inverse)), order="F")
     for j in range(len(inverse)):
         for i, column in enumerate(moved):
-            rows[:, j] += inverse[j, i] * column
+            if inverse[j, i] != 0.0:
+                rows[:, j] += inverse[j, i] * column
     return rows
 
 

@@ -35,9 +35,11 @@ from dpcausal.effects.clusters import (
 )
 from dpcausal.effects.moments import adaptive
 from dpcausal.effects.moments.adaptive import HISTOGRAM, LAST, SHAPING, Noise, Shape, StreamedRows, noise_of
+from dpcausal.effects.moments.factors import Layout
 from dpcausal.effects.moments.regression import forecast
 from dpcausal.effects.moments.release import JointMoments
-from dpcausal.effects.moments.released import ReleasedMoments, Sandwich, Step, line
+from dpcausal.effects.moments.released import MARGIN, ReleasedMoments, level_names, line
+from dpcausal.effects.moments.sandwich import Sandwich, Step
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, SchemaError
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
@@ -82,20 +84,26 @@ class JointSums(TableQuestion[JointMoments]):
         names = public.names("columns", columns)
         for name in names:
             declared = public.column(table, name, "a regression")
-            if not isinstance(declared, Bounded) and len(declared) != 2:
-                raise SchemaError(f"column {name!r}: moments need Bounded columns or columns of two levels")
+            if isinstance(declared, Levels) and len(declared) < 2:
+                raise SchemaError(f"column {name!r}: moments need at least two levels")
             check_varies(table.inside, name, declared)
-        if not 2 <= len(names) <= MOST_COLUMNS:
-            raise ParameterError(f"moments need 2 to {MOST_COLUMNS} different columns, got {len(names)}")
+        question = cls(table, names)
+        if not question.numbers or set(level_names(question.factors)) & set(names):
+            raise SchemaError("moments need an outcome, a Bounded column or one of two levels, and no name of a level")
+        if not 2 <= question.layout.columns <= MOST_COLUMNS:
+            raise ParameterError(
+                f"moments need 2 to {MOST_COLUMNS} different columns, each level of more than two counted: got "
+                f"{question.layout.columns}"
+            )
         if table.n < LEAST_ROWS:
             raise ParameterError(f"moments need at least {LEAST_ROWS} rows, the table has {table.n}")
         if robust_for is not None:
             if not isinstance(robust_for, tuple) or len(robust_for) != 2:
                 raise ParameterError("robust_for must be an outcome and a list of regressors")
-            (outcome,) = public.names("robust_for", [robust_for[0]], known=names)
+            (outcome,) = public.names("robust_for", [robust_for[0]], known=question.numbers)
             on = public.names("robust_for", robust_for[1], known=names)
-            if not on or outcome in on:
-                raise ParameterError("robust_for must be an outcome and at least one other column")
+            if not set(on) & set(question.numbers) or outcome in on:
+                raise ParameterError("robust_for must be an outcome and at least one other number or yes and no")
             robust_for = outcome, on
         return cls(table, names, robust_for)
 
@@ -106,16 +114,33 @@ class JointSums(TableQuestion[JointMoments]):
     @property
     def levels(self) -> tuple[tuple[str, str, str], ...]:
         """Each column of two levels with its reference, which counts 0, and the level that counts 1."""
-        named = ((name, self.column(name)) for name in self.names)
+        named = ((name, self.column(name)) for name in self.numbers)
         return tuple((name, str(one.labels[0]), str(one.labels[1])) for name, one in named if isinstance(one, Levels))
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Columns of numbers, or of two levels."""
+        kinds = {name: self.column(name) for name in self.names}
+        return tuple(name for name, one in kinds.items() if isinstance(one, Bounded) or len(one) == 2)
+
+    @property
+    def factors(self) -> tuple[tuple[str, ...], ...]:
+        """Columns of other numbers of levels, each with its levels, the reference first."""
+        kinds = ((name, self.column(name)) for name in self.names if name not in self.numbers)
+        return tuple((name, *map(str, one.labels)) for name, one in kinds if isinstance(one, Levels))
+
+    @property
+    def layout(self) -> Layout:
+        return Layout(len(self.numbers), tuple(len(one) - 1 for one in self.factors))
 
     def parts(self, loss: ZCDP) -> tuple[ZCDP, ZCDP | None]:
         loss, _ = shared(loss, self.table.spec.cluster is not None)
         return (loss, None) if self.robust_for is None else (loss.part(1 - SANDWICH_SHARE), loss.part(SANDWICH_SHARE))
 
     def ranges(self) -> tuple[Any, Any]:
-        columns = [self.table.schema.column(name) for name in self.names]
+        columns = [self.table.schema.column(name) for name in self.numbers]
         bounds = [(one.midpoint, one.width / 2) if isinstance(one, Bounded) else (0.5, 0.5) for one in columns]
+        bounds += [(0.5, 0.5)] * sum(self.layout.sizes)
         middles, halves = np.array(bounds).T
         return middles, halves
 
@@ -138,16 +163,19 @@ class MomentQuery(SumsOverRows, Method[JointSums]):
         if not isinstance(loss, NoPrivacy):
             regressors = 0 if question.robust_for is None else len(question.robust_for[1])
             parts = question.parts(affordable_zcdp(loss))
-            check_rounds(len(question.names), question.table.n, loss, *parts, regressors + 1)
+            check_rounds(question.layout, question.table.n, loss, *parts, regressors + 1)
         return self
 
     def caveats(self, question: JointSums, loss: Paid) -> tuple[str, ...]:
         if loss.exact:
             return ()
         rho, own = question.parts(affordable_zcdp(loss))
-        wide = times_as_wide(len(question.names), question.table.n, rho)
+        layout, n = question.layout, question.table.n
+        wide = times_as_wide(layout, n, rho)
         width = f"public numbers predict intervals {wide:.2g} times as wide as without privacy"
         caveats = [width] if wide > 1.5 else []
+        if layout.sizes and (wide := levels_as_wide(layout, n, rho)) > 1.5:
+            caveats.append(f"of levels {wide:.2g} times, where {max(layout.sizes)} have as many rows each")
         if own is not None and (enough := rows_for_step(own)) > question.table.n:
             caveats.append(
                 "the regression whose spread is released has intervals only for errors stated as symmetric, or of one "
@@ -156,10 +184,11 @@ class MomentQuery(SumsOverRows, Method[JointSums]):
         return tuple(caveats)
 
     def release(self, run: Run[JointSums]) -> JointMoments:
-        question, names, ranges = run.question, run.question.names, run.question.ranges()
+        question, ranges, factors = run.question, run.question.ranges(), run.question.factors
+        names, units = (*question.numbers, *level_names(factors)), _Units(question.numbers, factors, *ranges)
         rho, own = (None, run.loss) if run.loss.exact else question.parts(affordable_zcdp(run.loss))
         moments, rows = JointMoments.of_table(
-            question.table, names, names, ranges, _Units(names, *ranges), rho, run.budget
+            question.table, question.names, names, ranges, units, rho, run.budget, factors
         )
         moments = replace(moments, levels=question.levels)
         if question.robust_for is None or own is None:
@@ -171,29 +200,32 @@ class MomentQuery(SumsOverRows, Method[JointSums]):
 
 @dataclass(frozen=True)
 class _Units:
-    names: tuple[str, ...]
+    numbers: tuple[str, ...]
+    factors: tuple[tuple[str, ...], ...]
     middles: Any
     halves: Any
 
     def __call__(self, rows: Rows) -> Any:
-        unit = np.stack([rows.values[name].astype(np.float64) for name in self.names], axis=1)
+        columns = [rows.values[name] for name in self.numbers]
+        columns += [rows.values[name] == code for name, *levels in self.factors for code in range(len(levels))]
+        unit = np.stack([one.astype(np.float64) for one in columns], axis=1)
         return np.clip((unit - self.middles) / self.halves, -1.0, 1.0)
 
 
-def check_rounds(d: int, n: int, loss: ApproxDP | ZCDP, rho: ZCDP, own: ZCDP | None, terms: int) -> None:
-    """Refuse, by public numbers, moments of d columns whose noise cannot be drawn, or makes intervals far too wide.
+def check_rounds(layout: Layout, n: int, loss: ApproxDP | ZCDP, rho: ZCDP, own: ZCDP | None, terms: int) -> None:
+    """Refuse, by public numbers, moments whose noise cannot be drawn, or makes intervals far too wide.
     ``own`` pays for the spread about a line of that many ``terms``, if it is released."""
     try:
         for share in (HISTOGRAM, *SHAPING, LAST):
-            noise_of(d, n, adaptive.tail_radius(d, 0.3), rho.part(share))
+            layout.noise(n, adaptive.tail_radius(layout.numbers, 0.3), rho.part(share))
         if own is not None:
             sandwich_noise(terms, n, own)
     except FenceError:
         raise LossError(f"{loss} is too little for moments: their noise could not be drawn") from None
-    wide = times_as_wide(d, n, rho)
+    wide = times_as_wide(layout, n, rho)
     if wide > MOST_WIDTH:
         enough = n
-        while times_as_wide(d, enough, rho) > MOST_WIDTH:
+        while times_as_wide(layout, enough, rho) > MOST_WIDTH:
             enough = math.ceil(enough * 1.1)
         raise InfeasibleError(
             f"{n} rows at {loss} make intervals {wide:.3g} times as wide as without privacy: about {enough} "
@@ -201,10 +233,17 @@ def check_rounds(d: int, n: int, loss: ApproxDP | ZCDP, rho: ZCDP, own: ZCDP | N
         )
 
 
-def times_as_wide(columns: int, n: int, rho: ZCDP) -> float:
+def times_as_wide(layout: Layout, n: int, rho: ZCDP) -> float:
     """Return how many times as wide as without privacy intervals of slopes will be: public."""
-    radius = adaptive.last_radius(columns, n, rho, adaptive.undetectable_tail(columns, n, rho))
-    return forecast(columns, n, radius, math.sqrt(2 * rho.part(LAST).rho))
+    radius, mu = layout.last_radius(n, rho), math.sqrt(2 * rho.part(LAST).rho)
+    return forecast(layout.numbers, n, radius, mu * (radius / layout.radius(radius)) ** 2)
+
+
+def levels_as_wide(layout: Layout, n: int, rho: ZCDP) -> float:
+    """Return how many times as wide intervals of levels will be, if as many rows are in each of a factor: public."""
+    radius = layout.last_radius(n, rho)
+    noise, weight = layout.noise(n, radius, rho.part(LAST)).deviation, layout.weight(radius)
+    return math.sqrt(1 + MARGIN * (noise / weight) ** 2 / 2 * max(layout.sizes) / n)
 
 
 def sandwich_noise(columns: int, n: int, loss: ZCDP) -> Noise:
@@ -230,19 +269,29 @@ def release_sandwich(
     """Release moments of ψ of one regression of rows of [−1, 1], ψ summed over the rows of a person. ``clusters`` is a
     column of clusters, between which the variance of slopes is released, too, and what pays for it."""
     outcome, regressors = of
+    factors = release.factors_in(regressors)
+    regressors = tuple(name for name in regressors if name in release.names)
+    named = tuple(release.factors[one][0] for one in factors)
     places = [release.names.index(name) for name in (outcome, *regressors)]
-    fitted = line(release, outcome, regressors)
-    size = len(fitted.slopes)
-    second_moments = fitted.moments[1:, 1:] / release.count
+    fitted = line(release, outcome, (*regressors, *named))
+    size, before = len(regressors) + (not factors), 1 + len(regressors)
+    levels = [place for one in factors for place in release.layout.levels(one)]
+    whole, of_terms = fitted.moments[1:, 1:].copy(), np.hstack([np.zeros((size, 1)), np.eye(size)])
+    if factors:
+        on = release.levels_of(factors)[1] @ fitted.moments[before:, 1:before]
+        of_terms = np.hstack([of_terms, -on.T])
+        whole = of_terms @ fitted.moments @ of_terms.T
+    second_moments = whole / release.count
     eigenvalues, vectors = np.linalg.eigh((second_moments + second_moments.T) / 2)
     # No direction thinner than half the noise, and a spread that is not 0: ψ is a number whatever was released.
-    widths = release.halves[places]
+    widths = release.halves[[*places, *levels]]
     least = max(release.deviation / release.count / 2, 1e-9) * min(float((widths**2).min()), 1.0)
     roots = np.sqrt(np.maximum(eigenvalues, least))
     spread = math.sqrt(max(fitted.residual, 1e-12 * float(widths[0] ** 2)))
     # e and (G/m)^(−½) (x, 1), each a sum over columns of one row.
-    turn = np.vstack([np.concatenate([[1.0], -fitted.slopes]) / spread,
-                      np.hstack([np.zeros((size, 1)), vectors / roots @ vectors.T])])  # fmt: skip
+    turn = np.vstack([np.concatenate([[1.0], -fitted.slopes]) / spread, vectors / roots @ vectors.T @ of_terms])
+    turn = np.hstack([turn, np.zeros((size + 1, 1))]) if factors else turn
+    places += levels
     centre, shape, last, n = release.centre[places], turn[:, :-1] * widths, turn[:, -1], release.n
 
     def psi(unit: Reals) -> Reals:
@@ -260,7 +309,8 @@ def release_sandwich(
     def between(turned: Reals, squares: Reals) -> tuple[ClusterVariance, ...]:
         """Return the variance of each slope, the intercept of the columns' own origin last."""
         own = turned.copy()
-        own[-1] -= (release.middles + release.halves * release.centre)[places[1:]] @ turned[:-1]
+        if not factors:
+            own[-1] -= (release.middles + release.halves * release.centre)[places[1:]] @ turned[:-1]
         cuts = SPREADS * np.sqrt(np.maximum(np.diag(own @ squares @ own.T), 1e-200) / release.count)
 
         def sums(unit: Reals, parts: Rows) -> Integers:
@@ -276,9 +326,9 @@ def release_sandwich(
 
     back = spread * (vectors * roots) @ vectors.T
     if loss.exact:
-        whole = summed.over(lambda unit, parts: (products := scores(unit, parts)[0]).T @ products)
-        variances = between(fitted.inverse @ back, whole) if clusters[0] else ()
-        return Sandwich(outcome, regressors, back @ whole @ back, 0.0, None, clusters[0] or "", variances)
+        squares = summed.over(lambda unit, parts: (products := scores(unit, parts)[0]).T @ products)
+        variances = between(fitted.inverse[:size, :size] @ back, squares) if clusters[0] else ()
+        return Sandwich(outcome, regressors, back @ squares @ back, 0.0, None, clusters[0] or "", variances, named)
     noise = sandwich_noise(size, n, loss)
     seen = StreamedRows(lambda kernel: summed.over(lambda unit, parts: kernel(*scores(unit, parts))), False)
     standard = Shape(np.zeros(size), np.eye(size))
@@ -286,14 +336,15 @@ def release_sandwich(
     eigenvalues, vectors = np.linalg.eigh(scatter.sums[:-1, :-1])
     squares = (vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T
     # The regressors' moments, what shortening took of normal rows undone.
-    whole = fitted.moments[1:, 1:].copy()
-    whole[:-1, :-1] /= adaptive.shrinkage(len(release.names), release.radius)
+    whole[: len(regressors), : len(regressors)] /= release.layout.shrinkage(release.radius_of_numbers)
     turned = np.asarray(np.linalg.pinv(whole), dtype=np.float64) @ back
     lost = max(scatter.clipped - noise.count, 0.0) * TAIL * noise.radius if noise.radius >= FAR else 1e100
     step = Step(turned @ scatter.sums[:-1, -1], noise.variances(size)[-1, 0] * turned @ turned.T,
                 lost * np.linalg.norm(turned, axis=1))  # fmt: skip
     variances = between(turned, squares) if clusters[0] else ()
-    return Sandwich(outcome, regressors, back @ squares @ back, noise.deviation, step, clusters[0] or "", variances)
+    return Sandwich(
+        outcome, regressors, back @ squares @ back, noise.deviation, step, clusters[0] or "", variances, named
+    )
 
 
 @public_task

@@ -49,22 +49,31 @@ class Centred:
     weights: Reals
     """(2 − δ) times the variance of each entry of the release."""
     selection: Reals
-    """Which columns of the release these are, shape (columns, d)."""
+    """What these are of the release's columns, shape (columns, d)."""
+    absorbed: int = 0
+    """Levels, less the first, about whose means the columns are."""
 
     @classmethod
     def of(cls, release: ReleasedMoments, names: Sequence[str]) -> Centred:
-        """Return those of a release; however noisy, they are those of some rows, none of whose columns is a line of
-        others."""
-        places = [release.names.index(name) for name in names]
+        """Return those of a release, within the levels of factors among the names; however noisy, they are those of
+        some rows, none of whose columns is a line of others."""
+        places = [release.names.index(name) for name in names if name in release.names]
+        factors = release.factors_in(names)
         units = (release.halves[:, None] * release.spread)[places]
-        lift = np.column_stack([units, -units @ release.sums[:-1, -1] / release.count])
+        lift, selection = release.about(units, factors), np.eye(len(release.names))[places]
+        if factors:
+            levels, within = release.levels_of(factors)
+            of_levels = [place for factor in factors for place in release.layout.levels(factor)]
+            selection[:, of_levels] -= units @ release.sums[:-1, :-1] @ levels.T @ within
+        elif release.factors:  # all levels of one together are the constant
+            selection[:, release.layout.levels(0)] += lift[:, -1:]
         products = lift @ release.sums @ lift.T
         sizes = np.sqrt(np.maximum(np.diag(products), 1e-12 * release.halves[places] ** 2 * release.count))
         eigenvalues, vectors = np.linalg.eigh(products / np.outer(sizes, sizes))
         least = 1e-10 * max(float(eigenvalues[-1]), 1.0)
         S = (vectors * np.maximum(eigenvalues, least)) @ vectors.T * np.outer(sizes, sizes)
-        variances = release.noise.variances(len(release.names))
-        return cls(S, release.count, lift, variances * (2 - np.eye(len(variances))), np.eye(len(release.names))[places])
+        variances, absorbed = release.variances, sum(release.layout.sizes[factor] - 1 for factor in factors)
+        return cls(S, release.count, lift, variances * (2 - np.eye(len(variances))), selection, absorbed)
 
     def slopes(self, outcome: int, regressors: Sequence[int]) -> tuple[Reals, Reals]:
         """Return the slopes of a column on others, and c = (outcome less the line) as a row of columns."""
@@ -96,7 +105,7 @@ class Centred:
         """Return the covariance of functions of these gradients, noise and sampling; ``used``: degrees of freedom."""
         scaled = [one @ self.S for one in gradients]
         sampling = [[2 * float((a * b.T).sum()) for b in scaled] for a in scaled]
-        return self.noise(gradients) + np.array(sampling) / max(self.count - used, 1.0)
+        return self.noise(gradients) + np.array(sampling) / max(self.count - used - self.absorbed, 1.0)
 
 
 def symmetric(row: Reals, other: Reals) -> Reals:
@@ -147,6 +156,7 @@ def two_stage(
     terms: Terms,
 ) -> Instrumented:  # fmt: skip
     moments = Centred.of(release, (outcome, treatment, *instruments, *given))
+    given = tuple(name for name in given if name in release.names)
     k, w = len(instruments), len(given)
     S, y, a, Z, W = moments.S, 0, 1, list(range(2, 2 + k)), list(range(2 + k, 2 + k + w))
     X, exogenous = [a, *W], [*Z, *W]
@@ -157,7 +167,7 @@ def two_stage(
     slopes = rows @ S[:, y]
     contrast = np.eye(len(S))[y]
     contrast[X] -= slopes
-    left = max(moments.count - len(X) - 1, 1.0)
+    left = max(moments.count - len(X) - 1 - moments.absorbed, 1.0)
     spread = float(contrast @ S @ contrast) / left
     noise = np.diag(moments.noise([symmetric(row, contrast) for row in rows]))
     errors = np.sqrt(np.maximum(noise + spread * np.diag(projected), 0.0))
@@ -192,7 +202,7 @@ def unrefuted(
     (_, of_y), (_, of_a) = (moments.slopes(place, W) for place in (0, 1))
     (_, left_y), (_, left_a) = (moments.slopes(place, exogenous) for place in (0, 1))
     squares = purged @ S @ purged.T
-    free = max(moments.count - len(exogenous) - 1, 1.0)
+    free = max(moments.count - len(exogenous) - 1 - moments.absorbed, 1.0)
     ends = [moments.noise([symmetric(row, part) for row in purged for part in (of_y, of_a)])]
     parts = ends[0].reshape(len(Z), 2, len(Z), 2)
     quantile = float(chdtri(len(Z), 1 - coverage))
@@ -237,7 +247,7 @@ def partial(release: ReleasedMoments, x: str, y: str, given: tuple[str, ...], te
     given_all = list(range(2, len(moments.S)))
     r, gradient = correlated(moments, 0, 1, given_all)
     noise = float(moments.noise([gradient])[0, 0]) / (1 - r * r) ** 2
-    whole = noise + 1 / max(moments.count - len(given) - 3, 1.0)
+    whole = noise + 1 / max(moments.count - len(given_all) - 3 - moments.absorbed, 1.0)
     residuals = moments.residuals((0, given_all), (1, given_all))
     reason = _reason(release, terms, residuals, spread_known=True)
     reason = reason or ("" if terms.errors == "normal" else FAR_OUT)
@@ -255,7 +265,7 @@ def mediated(
     indirect = (mediator on treatment) · (outcome on mediator, treatment held), total = direct + indirect
     """
     moments = Centred.of(release, (treatment, mediator, outcome, *given))
-    others = list(range(3, 3 + len(given)))
+    others = list(range(3, len(moments.S)))
     through, direct = moments.slopes(1, [0, *others])[0], moments.slopes(2, [0, 1, *others])[0]
     total = moments.slopes(2, [0, *others])[0]
     first = moments.gradients(1, [0, *others])[0]
@@ -263,7 +273,7 @@ def mediated(
     gradients = [straight, direct[1] * first + through[0] * second, moments.gradients(2, [0, *others])[0]]
     residuals = moments.residuals((1, [0, *others]), (2, [0, 1, *others]))
     reason, reach = _reason(release, terms, residuals), terms.reach
-    used = len(given) + 3
+    used = len(others) + 3
     errors = np.sqrt(np.maximum(np.diag(moments.covariance(gradients, used)), 0.0))
     noises = np.sqrt(np.maximum(np.diag(moments.noise(gradients)), 0.0))
     estimates = (float(direct[0]), float(through[0] * direct[1]), float(total[0]))
@@ -291,6 +301,7 @@ def sensitivity_table(
     is left of the outcome and R²_a of the treatment moves the slope by k sd(y⊥)/sd(a⊥), k² = R²_y R²_a / (1 − R²_a);
     the interval counts that this size, and k where it is that of a measured cause, are estimates, too."""
     moments = Centred.of(release, (outcome, treatment, *given))
+    given = tuple(name for name in given if name in release.names)
     places = list(range(2, 2 + len(given)))
     slopes, left = moments.slopes(0, [1, *places])
     against = moments.slopes(1, places)[1]

@@ -74,7 +74,7 @@ def _own(moments: ReleasedMoments, place: int, first: int) -> _Own:
 def without_redundant(moments: Released, first: int, enough: float) -> tuple[Released, tuple[str, ...]]:
     """Return the moments without redundant columns from the first that may go on, and these columns. None go unless
     without them the moments have enough signal to noise."""
-    reduced, gone = moments, []
+    reduced, gone = moments.within(), []
     while moments.deviation > 0 and reduced.signal_to_noise < CLEAR:
         places = range(first, len(reduced.names))
         named = [reduced.names[place] for place in places if _own(reduced, place, first).redundant]
@@ -84,7 +84,10 @@ def without_redundant(moments: Released, first: int, enough: float) -> tuple[Rel
         best = max(range(len(tried)), key=lambda place: tried[place].signal_to_noise)
         gone.append(named[best])
         reduced = tried[best]
-    return (reduced, tuple(gone)) if gone and reduced.signal_to_noise >= enough else (moments, ())
+    if not gone or reduced.signal_to_noise < enough:
+        return moments, ()
+    factors = [one[0] for one in moments.factors]
+    return moments.among([*reduced.names, *factors]) if factors else reduced, tuple(gone)
 
 
 def nearly(moments: ReleasedMoments, first: int) -> str:

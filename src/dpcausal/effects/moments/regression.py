@@ -1,6 +1,7 @@
 """A regression read off noisy moments: slopes, errors that count sampling and noise, and when no interval is honest."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
@@ -10,9 +11,10 @@ from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.effects.cells.effect import robustness_limit, robustness_value
 from dpcausal.effects.moments.adaptive import LEAST_SEEN, detectable_skew, shrinkage
-from dpcausal.effects.moments.redundant import COLLINEAR, redundant_note, without_redundant
+from dpcausal.effects.moments.factors import RESOLVED, Contrasts
+from dpcausal.effects.moments.redundant import COLLINEAR, without_redundant
 from dpcausal.effects.moments.released import MARGIN, ReleasedMoments, line
-from dpcausal.effects.result import Balance, Effect, Interval, forest
+from dpcausal.effects.result import Interval, forest
 from dpcausal.result import Guarantee, Result, ci_text, flat_row, signed_text
 
 LEAST_SIGNAL, LEAST_OF_A_LINE = 7.0, 3.0
@@ -70,6 +72,7 @@ LOST = (
     "most rows were shortened, so that the rounds have not found where the rows lie: more rows, a larger loss or fewer "
     "columns"
 )
+RARE = "too few rows of {} for this loss to show a number of its own: merge it with another level"
 NOWHERE = 1e50
 """A step is of no use where what was shortened of it may be so many times its noise: it was not far enough out."""
 
@@ -109,6 +112,8 @@ class Coefficient:
     interval: Interval | None
     robustness_value: float | None = None
     robustness_value_limit: float | None = None
+    reference: str | None = None
+    """Of a level: the one that it is compared with."""
 
 
 @storable("Regression")
@@ -122,8 +127,8 @@ class Regression(Result):
         What the numbers are, in words, and the outcome.
     coefficients : tuple of Coefficient
         Slopes in the columns' units, the intercept last.
-    interval_reason, assumed : str
-        Why there are no intervals; what they rely on that no number here shows.  Empty if nothing.
+    interval_reason, some_reason, assumed : str
+        Why there are no intervals, or not of all; what they rely on that no number here shows.  Empty if nothing.
     coverage, n, guarantee
     signal_to_noise : float
         The least eigenvalue of the moments, about standard, over the norm of their noise.
@@ -131,6 +136,8 @@ class Regression(Result):
         Share of rows, noisy, that were shortened.
     levels : tuple of (str, str, str)
         Columns of two levels, each with its reference level, which counts 0, and the level that counts 1.
+    references : tuple of (str, str)
+        Columns of more levels, each with the level that the others are compared with.
     cluster, clusters : str; float or None
         The column whose clusters errors are by, and about how many vary as much; empty: by rows.
     """
@@ -146,11 +153,13 @@ class Regression(Result):
     n: int
     guarantee: Guarantee
     levels: tuple[tuple[str, str, str], ...] = field(default=(), kw_only=True)
+    references: tuple[tuple[str, str], ...] = field(default=(), kw_only=True)
+    some_reason: str = field(default="", kw_only=True)
     cluster: str = field(default="", kw_only=True)
     clusters: float | None = field(default=None, kw_only=True)
 
     def __getitem__(self, name: str) -> Coefficient:
-        """Return the coefficient of a column, or of ``"intercept"``."""
+        """Return the coefficient of a column, of a level as ``"site = south"``, or of ``"intercept"``."""
         return next(one for one in self.coefficients if one.name == name)
 
     @classmethod
@@ -169,12 +178,14 @@ class Regression(Result):
         )  # fmt: skip
 
     def headline(self) -> list[str]:
-        lines = [f"{self.about}:", *(f"  {name}: 1 is {one}, 0 is {other}" for name, other, one in self.levels)]
+        lines = [f"{self.about}:", *(f"  {name}: 1 is {one}, 0 is {other}" for name, other, one in self.levels),
+                 *(f"  {name}: compared with {level}" for name, level in self.references)]  # fmt: skip
         for one in self.coefficients:
             ends = "" if one.interval is None else f", {ci_text(one.interval, self.coverage)}"
             lines.append(f"  {one.name}: {signed_text(one.estimate)}{ends}")
         if self.interval_reason:
             lines.append(f"No intervals: {self.interval_reason}.")
+        lines += [f"Not all have intervals: {self.some_reason}."] if self.some_reason else []
         lines += [f"{self.assumed}."] if self.assumed else []
         lines += [] if self.clusters is None else [f"Inference by {self.cluster} (about {self.clusters:.0f} clusters)."]
         lines.append(f"{self.n} {self.guarantee.records}, signal to noise {self.signal_to_noise:.3g}.")
@@ -191,34 +202,44 @@ class Regression(Result):
         return forest(rows, ax, self.about, self.stamp())
 
 
-def regress(release: ReleasedMoments, outcome: str, regressors: tuple[str, ...], terms: Terms) -> Regression:
-    places = [release.names.index(name) for name in (outcome, *regressors)]
+def regress(
+    release: ReleasedMoments, outcome: str, regressors: tuple[str, ...], terms: Terms,
+    reference: Mapping[str, str] | None = None,
+) -> Regression:  # fmt: skip
+    factors = release.factors_in(regressors)
+    reported = Contrasts.of(regressors, [release.factors[one] for one in factors], reference or {})
+    numbers = [place for place, name in enumerate(reported.names) if name in release.names[: release.layout.numbers]]
+    places = [release.names.index(name) for name in (outcome, *(reported.names[place] for place in numbers))]
+    levels = [place for one in factors for place in release.layout.levels(one)]
     fitted, count = line(release, outcome, regressors), release.count
     slopes, lift, inverse = fitted.slopes, fitted.lift, fitted.inverse
     contrast = np.concatenate([[1.0], -slopes])
     assumed_errors = terms.errors is not None
     noise = MARGIN * inverse @ (lift @ release.noise_of(lift.T @ contrast) @ lift.T)[1:, 1:] @ inverse
     # Back to the columns' own origin: the intercept takes what the slopes make of the middle.
-    centre = release.middles + release.halves * release.centre
-    back = np.eye(len(slopes))
-    back[-1, :-1] = -centre[places[1:]]
+    centre, back = release.middles + release.halves * release.centre, reported.of_columns.copy()
+    back[-1, : len(numbers)] = -centre[places[1:]]
     slopes = back @ slopes
     slopes[-1] += centre[places[0]]
     sandwich = release.sandwich
-    known = sandwich is not None and sandwich.outcome == outcome and set(sandwich.regressors) == set(regressors)
+    known = sandwich is not None and sandwich.of(outcome, regressors)
     residual = np.zeros((1, len(release.names)))
-    residual[0, places] = contrast[:-1]
+    residual[0, [*places, *levels]] = contrast if levels else contrast[:-1]
+    if release.factors and not levels:  # all levels of a factor together are the constant
+        residual[0, release.layout.levels(0)] = contrast[-1]
     sided, unsure, assumed, hidden = is_skewed(release, residual), np.zeros(len(slopes)), ASSUMED, ""
     whole = False
     sampling = fitted.residual * inverse
     if sandwich is not None and known:
         squares, step = sandwich.over(regressors)
-        sampling = inverse @ squares @ inverse * count / max(count - len(slopes), 1.0)
+        own = slice(len(squares))
+        sampling[own, own] = inverse[own, own] @ squares @ inverse[own, own] * count / fitted.free
         far = step is not None and bool((step.unsure < NOWHERE * np.sqrt(np.diag(step.noise))).all())
         if step is not None and (far or sided):  # a bend, too, moves the slopes of shortened rows, on no one side
-            unsure = np.abs(back) @ (step.unsure + _misfit(release, residual) * np.abs(step.by))
-            slopes, noise, sided, whole = slopes + back @ step.by, step.noise, False, far
-        if far or not release.deviation:
+            unsure = np.abs(back[:, own]) @ (step.unsure + _misfit(release, residual) * np.abs(step.by))
+            slopes, sided, whole = slopes + back[:, own] @ step.by, False, far
+            noise[own, own] = step.noise
+        if (far or not release.deviation) and not (levels and terms.homoscedastic):
             assumed = ""
         elif terms.errors == "symmetric":
             assumed = SYMMETRIC
@@ -227,39 +248,47 @@ def regress(release: ReleasedMoments, outcome: str, regressors: tuple[str, ...],
     noise, both = (back @ matrix @ back.T for matrix in (noise, noise + sampling))
     errors, noises = (np.sqrt(np.maximum(np.diag(matrix), 0.0)) for matrix in (both, noise))
     clusters = sandwich.by_clusters(regressors) if sandwich is not None and known else []
-    reaches = np.full(len(errors), terms.reach)
-    for place, one in enumerate(clusters):
+    reaches, few = np.full(len(errors), terms.reach), [""] * len(errors)
+    for place, one in zip(numbers if levels else range(len(errors)), clusters, strict=False):
         errors[place], reaches[place] = one.error(float(errors[place]), terms.coverage)
+        few[place] = one.few
     sided = sided or bool((unsure > MOST_UNSURE * errors).any())
     least = LEAST_SIGNAL if known else LEAST_OF_A_LINE
-    few = [one.few for one in clusters] or [""] * len(errors)
     reason = reason_for_no_interval(release, terms, sided, least, known, whole) or hidden
     reason = reason or (few[0] if all(few[:-1]) else "")
     if release.signal_to_noise < least:
         gone = without_redundant(release.among((outcome, *regressors)), 1, least)[1]
         reason = COLLINEAR.format(", ".join(map(repr, gone))) if gone else reason
-    robust = _robustness(fitted.moments, count)
+    counted = np.diag(fitted.moments)[len(places) :]
+    rare = counted <= RESOLVED * release.deviation * float((lift[len(places) :] ** 2).max(initial=0.0))
+    for place in range(len(few) if levels else 0):
+        if place not in numbers:
+            lost = np.array(levels)[rare & (back[place, len(numbers) :] != 0)]
+            few[place] = RARE.format(release.names[lost[0]]) if len(lost) else "" if terms.homoscedastic else SPREAD
+    centred = release.about((release.halves[:, None] * release.spread)[places], factors)
+    robust = _robustness(centred @ release.sums @ centred.T / count)
     coefficients = tuple(
         coefficient(name, float(slopes[place]), float(errors[place]), float(noises[place]), float(reaches[place]),
-                    reason or few[place], None if robust is None or name == "intercept" else robust[place],
-                    float(unsure[place]))
-        for place, name in enumerate((*regressors, "intercept"))
+                    reason or few[place], robust[numbers.index(place)] if robust and place in numbers else None,
+                    float(unsure[place]), reported.references[place])
+        for place, name in enumerate(reported.names)
     )  # fmt: skip
     astray = assumed_errors and not whole and is_heavy_tailed(release)
-    named: dict[str, Any] = {}
+    some = "" if reason else next(filter(None, few), "")
+    named: dict[str, Any] = {"references": reported.bases, "some_reason": some}
     if sandwich is not None and clusters:
-        named = {"cluster": sandwich.cluster, "clusters": min(one.groups for one in clusters[:-1])}
+        named |= {"cluster": sandwich.cluster, "clusters": min(one.groups for one in clusters[: len(numbers)])}
     return Regression.of(release, f"{outcome} on", outcome, coefficients, reason, terms, assumed, astray, **named)
 
 
 def coefficient(
     name: str, estimate: float, error: float, noise: float, reach: float, reason: str, robust: float | None = None,
-    wider: float = 0.0,
+    wider: float = 0.0, reference: str | None = None,
 ) -> Coefficient:  # fmt: skip
     half = reach * error + wider
     ends = None if reason else (estimate - half, estimate + half)
     limit = None if ends is None or robust is None else robustness_limit(robust, estimate, ends)
-    return Coefficient(name, estimate, error, noise, ends, robust, limit)
+    return Coefficient(name, estimate, error, noise, ends, robust, limit, reference)
 
 
 def has_signal(release: ReleasedMoments, least: float = LEAST_RATIO) -> bool:
@@ -270,7 +299,7 @@ def is_heavy_tailed(release: ReleasedMoments) -> bool:
     """Return whether clearly more rows were shortened than of normal data: statements about errors fail then."""
     from scipy.special import chdtrc
 
-    normal = float(chdtrc(len(release.names), release.radius**2)) * release.count
+    normal = float(chdtrc(release.layout.numbers, release.radius_of_numbers**2)) * release.count
     more = release.shortened - normal
     return bool(
         release.deviation > 0 and more > MOST_MORE * release.count
@@ -315,10 +344,8 @@ def _misfit(release: ReleasedMoments, residuals: Reals) -> float:
     return MISFIT * release.radius**2 * float(np.linalg.norm(orthogonal)) / release.count
 
 
-def _robustness(moments: Reals, count: float) -> list[float] | None:
-    """Return the robustness value of each slope from its partial correlation in the moments; ``None`` if undefined."""
-    mean = moments[:-1, -1] / count
-    covariance = moments[:-1, :-1] / count - np.outer(mean, mean)
+def _robustness(covariance: Reals) -> list[float] | None:
+    """Return the robustness value of each slope from its partial correlation; ``None`` if undefined."""
     eigenvalues = np.linalg.eigvalsh(covariance)
     if not eigenvalues[0] > 1e-12 * eigenvalues[-1]:
         return None
@@ -331,48 +358,3 @@ def forecast(columns: int, n: int, radius: float, mu: float) -> float:
     """Return how many times as wide as without privacy the intervals will be: public. √(1 + 2.1 R⁴ / (n μ² s²)), s what
     shortening leaves of a normal row's mean square."""
     return math.sqrt(1 + 2.1 * (radius**2 / shrinkage(columns, radius)) ** 2 / (n * mu**2))
-
-
-WEIGHTED = (
-    "one unit more along a line; where the effect differs, records whose treatment varies more, given what is adjusted "
-    "for, weigh more: that is everybody's mean effect only if it is the same for all or the treatment varies alike"
-)
-
-
-def effect_of_line(
-    release: ReleasedMoments, treatment: str, outcome: str, adjust: tuple[str, ...], terms: Terms
-) -> Effect:
-    whole = release.among((outcome, treatment, *adjust))
-    independent, gone = without_redundant(whole, 2, LEAST_OF_A_LINE)
-    held = tuple(name for name in adjust if name not in gone)
-    fit = regress(independent if gone else release, outcome, (treatment, *held), terms)
-    slope = fit[treatment]
-    arms, event = release.counted(treatment), release.counted(outcome)
-    error, noise = (one if math.isfinite(one) else None for one in (slope.standard_error, slope.noise_error))
-    return Effect(
-        treatment=treatment, outcome=outcome, estimand="slope",
-        treated=arms[1] if arms else "one more", control=arms[0] if arms else "as it is",
-        event=event[1] if event else None,
-        cluster=fit.cluster, clusters=fit.clusters, adjusted_for=adjust,
-        estimate=slope.estimate, interval=slope.interval, interval_reason=fit.interval_reason,
-        coverage=terms.coverage, standard_error=error, noise_error=noise, signal_to_noise=fit.signal_to_noise,
-        robustness_value=slope.robustness_value, robustness_value_limit=slope.robustness_value_limit,
-        notes=(WEIGHTED, *redundant_note(gone), *((fit.assumed,) if fit.assumed else ())), method="ols",
-        n=release.n, guarantee=release.guarantee,
-    )  # fmt: skip
-
-
-def balance_of(moments: ReleasedMoments) -> tuple[Balance, ...]:
-    """Return how far the arms differ in each column, read off moments of outcome, treatment (0 or 1) and others."""
-    _, arm, *others = moments.names
-    treats, rows = moments.mean(1), []
-    for name in others:
-        slope = regress(moments, name, (arm,), Terms(None, 0.95))[arm]
-        error = slope.standard_error
-        deep = math.sqrt(max(moments.residual(name, []), 1e-300))
-        mean = moments.mean(moments.names.index(name))
-        rows.append(
-            Balance(name, mean + (1 - treats) * slope.estimate, mean - treats * slope.estimate, slope.estimate / deep,
-                    slope.noise_error / deep, error / deep if math.isfinite(error) else None)
-        )  # fmt: skip
-    return tuple(rows)

@@ -1,13 +1,14 @@
 """The released moments that a caller gets: regressions of any of their columns, free."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
 from dpcausal.codec import storable
 from dpcausal.core import validate as public
+from dpcausal.effects.moments.effect import effect_of_line
 from dpcausal.effects.moments.linear_models import Instrumented, mediated, partial, sensitivity_table, two_stage
-from dpcausal.effects.moments.regression import Errors, Regression, Terms, effect_of_line, regress
+from dpcausal.effects.moments.regression import Errors, Regression, Terms, regress
 from dpcausal.effects.moments.released import ReleasedMoments
 from dpcausal.effects.result import Effect
 from dpcausal.errors import ParameterError, with_signature_errors
@@ -20,7 +21,8 @@ class JointMoments(ReleasedMoments):
 
     @with_signature_errors
     def ols(
-        self, outcome: str, regressors: Sequence[str], *, errors: Errors | None = None, coverage: float = 0.95,
+        self, outcome: str, regressors: Sequence[str], *, reference: Mapping[str, Any] | None = None,
+        errors: Errors | None = None, coverage: float = 0.95,
     ) -> Regression:  # fmt: skip
         """Return the linear regression of a column on others: free, however often.
 
@@ -28,6 +30,9 @@ class JointMoments(ReleasedMoments):
         ----------
         outcome : str
         regressors : list of str
+            A column of more than two levels has a coefficient for each but its reference, as ``"site = south"``.
+        reference : dict from column to level, optional
+            The level that the others of a column are compared with; by default the first that was declared.
         errors : {"homoscedastic", "normal", "symmetric"}, optional
             What is known of the errors about the line.  Second moments do not show it, so there is an interval only
             where it is stated, or for the regression named as ``robust_for`` at enough rows.
@@ -41,7 +46,7 @@ class JointMoments(ReleasedMoments):
             From 0.5 to 0.999.
         """
         named, on = self._named(outcome=outcome), self._listed("regressors", regressors, 1, outcome)
-        return regress(self, named, on, _terms(errors, coverage))
+        return regress(self, named, on, _terms(errors, coverage), self._references(on, reference))
 
     @with_signature_errors
     def effect(
@@ -90,6 +95,7 @@ class JointMoments(ReleasedMoments):
         named, moved = self._named(outcome=outcome), self._named(treatment=treatment)
         by = self._listed("instruments", instruments, 1, outcome, treatment)
         held = self._listed("given", given, 0, outcome, treatment, *by)
+        by = tuple(one for name in by for one in self._columns_of(name))
         return two_stage(self, named, moved, by, held, _terms(errors, coverage, "homoscedastic"))
 
     @with_signature_errors
@@ -114,6 +120,8 @@ class JointMoments(ReleasedMoments):
         ``given`` holds every common cause of treatment, mediator and outcome, and none of them is itself caused by the
         treatment."""
         names = self._listed("treatment, mediator and outcome", (treatment, mediator, outcome), 3)
+        for name in names:
+            self._named(name=name)
         held = self._listed("given", given, 0, *names)
         return mediated(self, names[0], names[1], names[2], held, _terms(errors, coverage, "homoscedastic"))
 
@@ -144,10 +152,29 @@ class JointMoments(ReleasedMoments):
 
     def _named(self, **one: str) -> str:
         ((what, name),) = one.items()
-        return public.names(what, [name], known=self.names)[0]
+        if public.names(what, [name], known=self.columns)[0] not in self.names:
+            raise ParameterError(f"{what}: column {name!r} has more than two levels", argument=what, rule="levels")
+        return name
+
+    def _columns_of(self, name: str) -> tuple[str, ...]:
+        """Return a number, or of a factor the columns of all levels but its reference."""
+        levels = next((one[2:] for one in self.factors if one[0] == name), ())
+        return tuple(f"{name} = {level}" for level in levels) or (name,)
+
+    def _references(self, on: tuple[str, ...], reference: object) -> dict[str, str]:
+        if reference is None:
+            return {}
+        levels = {one[0]: one[1:] for one in self.factors if one[0] in on}
+        known = isinstance(reference, Mapping) and all(str(reference[one]) in levels.get(one, ()) for one in reference)
+        if not isinstance(reference, Mapping) or not known:
+            raise ParameterError(
+                "reference must name a level of columns of more than two levels among the regressors",
+                argument="reference", rule="levels",
+            )  # fmt: skip
+        return {name: str(level) for name, level in reference.items()}
 
     def _listed(self, what: str, names: Sequence[str], least: int, *others: str) -> tuple[str, ...]:
-        listed = public.names(what, names, known=self.names)
+        listed = public.names(what, names, known=self.columns)
         if len(listed) < least or set(listed) & set(others):
             raise ParameterError(f"{what} must be at least {least} columns, none of them named otherwise")
         return listed

@@ -13,8 +13,10 @@ from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.data.records import Rows
 from dpcausal.data.table import Table
-from dpcausal.effects.clusters import ClusterVariance
 from dpcausal.effects.moments.adaptive import Moments, Noise, Shape, StreamedRows, adaptive_moments, undetectable_tail
+from dpcausal.effects.moments.factors import EXACT_FLOOR, FLOOR, LEAST_COUNT, Layout, factor_moments, level_inverse
+from dpcausal.effects.moments.sandwich import Sandwich
+from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP
@@ -27,63 +29,6 @@ Two = tuple[float, float]
 
 MARGIN = 1.25
 """What the noise's covariance is multiplied by, for that of the shape: calibrated by measured coverage, not proved."""
-
-
-@storable("Step")
-@dataclass(frozen=True, eq=False)
-class Step:
-    """By what slopes are off, the covariance that noise has in it, how far what was shortened could still move it."""
-
-    by: Reals
-    noise: Reals
-    unsure: Reals
-
-
-@storable("Sandwich")
-@dataclass(frozen=True, eq=False)
-class Sandwich:
-    """Noisy Σ x x′ e² of one regression, x about the released middle, the constant last; σ of it about standard.
-    ``step`` is of its slopes, the constant last."""
-
-    outcome: str
-    regressors: tuple[str, ...]
-    sums: Reals
-    deviation: float
-    step: Step | None = None
-    cluster: str = ""
-    clusters: tuple[ClusterVariance, ...] = ()
-    """The variance between clusters of each slope in the columns' units, the intercept last; empty: by rows."""
-
-    def by_clusters(self, regressors: tuple[str, ...]) -> list[ClusterVariance]:
-        """Return the variances in the order of the regressors, the intercept last; empty: by rows."""
-        order = [*(self.regressors.index(name) for name in regressors), len(regressors)]
-        return [self.clusters[place] for place in order] if self.clusters else []
-
-    def over(self, regressors: tuple[str, ...]) -> tuple[Reals, Step | None]:
-        """Return sums and step in the order of the regressors."""
-        order = [*(self.regressors.index(name) for name in regressors), len(regressors)]
-        both, step = np.ix_(order, order), self.step
-        return self.sums[both], step and Step(step.by[order], step.noise[both], step.unsure[order])
-
-    @classmethod
-    def from_payload(cls, form: Form, names: tuple[str, ...]) -> Sandwich:
-        outcome, regressors = form.text("outcome", names), form.texts("regressors", different=True)
-        size = len(regressors) + 1
-
-        def array(part: Form, name: str, shape: tuple[int, ...]) -> Reals:
-            values: Reals = part.array(name)
-            if values.shape != shape or not set(regressors) <= set(names) - {outcome}:
-                raise part.refuse(name)
-            return values
-
-        step = None
-        if form.has("step"):
-            part = form.part("step")
-            step = Step(array(part, "by", (size,)), array(part, "noise", (size, size)), array(part, "unsure", (size,)))
-        clusters = ClusterVariance.saved(form, (0, size))
-        cluster = form.text("cluster") if form.has("cluster") else ""
-        sums, deviation = array(form, "sums", (size, size)), form.size("deviation")
-        return cls(outcome, regressors, sums, deviation, step, cluster, clusters)
 
 
 @storable("Product")
@@ -146,6 +91,9 @@ class ReleasedMoments(Release):
         What columns are that were made of two others.
     levels : tuple of (str, str, str)
         Columns of two levels, each with its reference level, which counts 0, and the level that counts 1.
+    factors : tuple of tuples of str
+        Columns of more levels, each with all of them, the reference first: ``names`` ends with ``"site = south"``, 1 or
+        0, of every level.
     """
 
     kind: ClassVar[str] = "joint-moments"
@@ -162,6 +110,20 @@ class ReleasedMoments(Release):
     sandwich: Sandwich | None = None
     products: tuple[Product, ...] = ()
     levels: tuple[tuple[str, str, str], ...] = ()
+    factors: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def layout(self) -> Layout:
+        sizes = tuple(len(one) - 1 for one in self.factors)
+        return Layout(len(self.names) - sum(sizes), sizes)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the table: numbers, and factors."""
+        return (*self.names[: self.layout.numbers], *(one[0] for one in self.factors))
+
+    def factors_in(self, names: Sequence[str]) -> tuple[int, ...]:
+        return tuple(place for name in names for place, one in enumerate(self.factors) if one[0] == name)
 
     def counted(self, name: str) -> tuple[str, str] | None:
         """Return the reference level of a column of two levels, and the one that counts 1; ``None`` of a number."""
@@ -170,18 +132,23 @@ class ReleasedMoments(Release):
     @classmethod
     def of_table(
         cls, table: Table, sources: tuple[str, ...], names: tuple[str, ...], ranges: tuple[Reals, Reals],
-        units: Callable[[Rows], Reals], rho: ZCDP | None, budget: CallBudget,
+        units: Callable[[Rows], Reals], rho: ZCDP | None, budget: CallBudget, factors: tuple[tuple[str, ...], ...] = (),
     ) -> tuple[Self, StreamedRows]:  # fmt: skip
         """Release moments of the rows that ``units`` makes of columns, exact ones without ρ; return also these rows."""
-        d, n = len(names), table.n
+        d, n, sizes = len(names), table.n, tuple(len(one) - 1 for one in factors)
+        layout = Layout(d - sum(sizes), sizes)
         if rho is None:
             book_exact("moments", budget)
             held = table.parts(sources)
             unit = units(held)
-            return cls.without_noise(names, n, ranges, unit, held), StreamedRows.held(unit, held)
+            exact = cls.without_noise(names, n, ranges, unit, held, layout.numbers)
+            return replace(exact, factors=factors), StreamedRows.held(unit, held)
         rows = StreamedRows.of(table, sources, units)
-        rounds = adaptive_moments(rows, d, n, budget, rho, undetectable_tail(d, n, rho))
-        return cls.of_rounds(names, n, ranges, rounds), rows
+        rounds = (
+            factor_moments(rows, layout, n, budget, rho) if factors
+            else adaptive_moments(rows, d, n, budget, rho, undetectable_tail(d, n, rho))
+        )  # fmt: skip
+        return replace(cls.of_rounds(names, n, ranges, rounds), factors=factors), rows
 
     @classmethod
     def of_rounds(cls, names: tuple[str, ...], n: int, ranges: tuple[Reals, Reals], rounds: Moments) -> Self:
@@ -193,10 +160,13 @@ class ReleasedMoments(Release):
 
     @classmethod
     def without_noise(
-        cls, names: tuple[str, ...], n: int, ranges: tuple[Reals, Reals], unit: Reals, parts: Rows
-    ) -> Self:
+        cls, names: tuple[str, ...], n: int, ranges: tuple[Reals, Reals], unit: Reals, parts: Rows,
+        numbers: int | None = None,
+    ) -> Self:  # fmt: skip
         d, weights = len(names), (np.ones(parts.n) if parts.weights is None else parts.weights) * parts.included
         centre = weights @ unit / max(float(weights.sum()), 1e-300)
+        if numbers is not None:
+            centre[numbers:] = -1.0
         rows = np.column_stack([unit - centre, np.ones(len(unit))])
         return cls(
             names, n, middles=ranges[0], halves=ranges[1], centre=centre, spread=np.eye(d),
@@ -217,9 +187,51 @@ class ReleasedMoments(Release):
 
     @property
     def signal_to_noise(self) -> float:
-        """The least eigenvalue of Σ zz′ over the norm of its noise, σ √(2d)."""
-        least = float(np.linalg.eigvalsh(self.sums[:-1, :-1])[0])
-        return least / (self.deviation * math.sqrt(2 * len(self.names))) if self.deviation > 0 else math.inf
+        """The least eigenvalue of Σ zz′ over the norm of its noise, σ √(2d); of numbers within levels, of factors."""
+        least = float(np.linalg.eigvalsh(self.within().sums[:-1, :-1])[0])
+        return least / (self.deviation * math.sqrt(2 * self.layout.numbers)) if self.deviation > 0 else math.inf
+
+    @property
+    def variances(self) -> Reals:
+        """Those of the noise of the sums; where two levels exclude each other, 0 was released."""
+        variances = self.noise.variances(len(self.names))
+        variances[:-1, :-1][self.layout.never] = 0.0
+        return variances
+
+    @property
+    def radius_of_numbers(self) -> float:
+        """The length that rows are shortened to, less what factors add to each."""
+        starts = [self.layout.levels(factor)[0] for factor in range(len(self.factors))]
+        return math.sqrt(max(self.radius**2 - sum((2 / self.spread[place, place]) ** 2 for place in starts), 0.0))
+
+    def levels_of(self, factors: Sequence[int]) -> tuple[Reals, Reals]:
+        """Return columns of levels as rows of columns z, and the inverse of their moments."""
+        places = [place for factor in factors for place in self.layout.levels(factor)]
+        rows = (self.halves[:, None] * self.spread)[places]
+        least, floor = (LEAST_COUNT * self.deviation * float((rows**2).max()), FLOOR) if self.deviation else (
+            EXACT_FLOOR * self.count, EXACT_FLOOR)  # fmt: skip
+        sizes = tuple(self.layout.sizes[factor] for factor in factors)
+        return rows, level_inverse(rows @ self.sums[:-1, :-1] @ rows.T, sizes, least, floor)
+
+    def about(self, rows: Reals, factors: Sequence[int] = ()) -> Reals:
+        """Return rows of columns z about their means, or those within levels of factors; the constant is last."""
+        if not factors:
+            return np.column_stack([rows, -rows @ self.sums[:-1, -1] / self.count])
+        levels, inverse = self.levels_of(factors)
+        return np.column_stack([rows - rows @ self.sums[:-1, :-1] @ levels.T @ inverse @ levels, np.zeros(len(rows))])
+
+    def within(self) -> Self:
+        """Return the moments of numbers about their means within the levels of all factors."""
+        if not self.factors:
+            return self
+        p = self.layout.numbers
+        rows = np.vstack([self.about(np.eye(p, len(self.names)), range(len(self.factors))), np.eye(len(self.sums))[-1]])
+        sums = rows @ self.sums @ rows.T
+        sums[:-1, -1] = sums[-1, :-1] = 0.0
+        return replace(
+            self, names=self.names[:p], middles=self.middles[:p], halves=self.halves[:p], centre=self.centre[:p],
+            spread=self.spread[:p, :p], towards=self.towards[:p], sums=sums, sandwich=None, factors=(),
+        )  # fmt: skip
 
     @property
     def records_counted(self) -> float:
@@ -245,34 +257,46 @@ class ReleasedMoments(Release):
         return line(self, outcome, tuple(regressors)).residual
 
     def among(self, names: Sequence[str]) -> Self:
-        """Return the moments of some of the columns, without ``sandwich``, in the shape of these alone. Q has
-        orthonormal columns: Q′EQ has noise of the same distribution, variance σ² on the diagonal and σ²/2 off it."""
-        places = [self.names.index(name) for name in names]
-        Q, R = np.linalg.qr(self.spread[places].T)
-        around = np.zeros((len(Q) + 1, len(places) + 1))
-        around[:-1, :-1], around[-1, -1] = Q, 1.0
+        """Return the moments of some of the columns, without ``sandwich``, in the shape of these alone; all factors
+        stay where one is named. Q has orthonormal columns: Q′EQ has noise of the same distribution, variance σ² on the
+        diagonal and σ²/2 off it."""
+        kept, p = self.factors if self.factors_in(names) else (), self.layout.numbers
+        numbers = [self.names.index(name) for name in names if name in self.names[:p]]
+        levels = list(range(p, len(self.names))) if kept else []
+        places, w = [*numbers, *levels], len(numbers)
+        Q, R = np.linalg.qr(self.spread[numbers, : p if kept else None].T)
+        around = np.zeros((len(self.sums), len(places) + 1))
+        around[: len(Q), :w], around[[*levels, -1], range(w, len(places) + 1)] = Q, 1.0
+        spread = self.spread[np.ix_(places, places)]
+        spread[:w, :w] = R.T
         return replace(
-            self, names=tuple(names), middles=self.middles[places], halves=self.halves[places],
-            centre=self.centre[places], spread=R.T, sums=around.T @ self.sums @ around, towards=Q.T @ self.towards,
+            self, names=tuple(self.names[place] for place in places), middles=self.middles[places],
+            halves=self.halves[places], centre=self.centre[places], spread=spread,
+            sums=around.T @ self.sums @ around, towards=around[:-1, :-1].T @ self.towards,
             sandwich=None, products=tuple(one for one in self.products if one.name in names),
-            levels=tuple(one for one in self.levels if one[0] in names),
+            levels=tuple(one for one in self.levels if one[0] in names), factors=kept,
         )  # fmt: skip
 
     def noise_of(self, vector: Reals) -> Reals:
         """Return Cov(Ev) for the noise E of the sums: C_ii = Σ_j Var(E_ij) v_j², C_ij = Var(E_ij) v_i v_j."""
-        variances = self.noise.variances(len(self.names))
+        variances = self.variances
         covariance = variances * np.outer(vector, vector)
         np.fill_diagonal(covariance, variances @ vector**2)
         return covariance
 
     def with_extra_noise(self, generator: PublicGenerator) -> Self:
-        deviations = np.sqrt(self.noise.variances(len(self.names)))
+        deviations = np.sqrt(self.variances)
         upper = np.triu(generator.normal(0, 1, deviations.shape) * deviations)
         fresh = upper + np.triu(upper, 1).T
         return replace(self, sums=self.sums + fresh, deviation=math.sqrt(2) * self.deviation)
 
     def as_graph_release(self) -> NoisyMoments:
         """Return the covariance in units of the learnt shape, the variance that of its noisiest entry."""
+        if self.factors:
+            raise ParameterError(
+                "a graph is found in moments of numbers and columns of two levels: release them without "
+                + ", ".join(one[0] for one in self.factors), argument="columns", rule="levels",
+            )  # fmt: skip
         along = self.spread / np.linalg.norm(self.spread, axis=1, keepdims=True)
         means = self.sums[:-1, -1] / self.count
         covariance = along @ (self.sums[:-1, :-1] / self.count - np.outer(means, means)) @ along.T
@@ -292,34 +316,55 @@ class ReleasedMoments(Release):
         levels: Any = form.lists("levels") if form.has("levels") else ()
         if any(len(one) != 3 or one[0] not in names for one in levels):
             raise form.refuse("levels")
+        factors = form.lists("factors") if form.has("factors") else ()
+        ends = level_names(factors)
+        if any(len(one) < 3 for one in factors) or not len(ends) < d or names[d - len(ends) :] != ends:
+            raise form.refuse("factors")
+        named = (*names, *(one[0] for one in factors))
         return cls(
-            names, n, **arrays, radius=form.size("radius"), deviation=form.size("deviation"), levels=levels,
+            names, n, **arrays, factors=factors, radius=form.size("radius"), deviation=form.size("deviation"),
+            levels=levels,
             shortened=float(form.array("shortened").reshape(-1)[0]),
-            sandwich=Sandwich.from_payload(form.part("sandwich"), names) if form.has("sandwich") else None,
+            sandwich=Sandwich.from_payload(form.part("sandwich"), named) if form.has("sandwich") else None,
             products=tuple(Product.from_payload(one, names) for one in form.parts("products")),
         )  # fmt: skip
 
 
+def level_names(factors: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Return the names of the columns of levels."""
+    return tuple(f"{one[0]} = {level}" for one in factors for level in one[1:])
+
+
 @dataclass(frozen=True)
 class Line:
-    """Slopes about the released middle, the constant last; moments of outcome, regressors and constant."""
+    """Slopes about the released middle, the constant last; moments of outcome, regressors and constant.  Where factors
+    are among the regressors, numbers come first and the columns of all levels are instead of the constant."""
 
     slopes: Reals
     moments: Reals
     lift: Reals
     inverse: Reals
     residual: float
+    free: float
+    """Rows that count, less terms."""
 
 
 def line(release: ReleasedMoments, outcome: str, regressors: tuple[str, ...]) -> Line:
-    places = [release.names.index(name) for name in (outcome, *regressors)]
+    factors = release.factors_in(regressors)
+    numbers = [name for name in regressors if name in release.names]
+    places, w = [release.names.index(name) for name in (outcome, *numbers)], len(numbers)
     # About the released middle, in the columns' units: slopes do not depend on it.
-    lift = np.zeros((len(places) + 1, len(release.names) + 1))
-    lift[:-1, :-1] = (release.halves[:, None] * release.spread)[places]
-    lift[-1, -1] = 1.0
+    rows, within = release.levels_of(factors) if factors else (np.zeros((1, len(release.names))), np.zeros((0, 0)))
+    lift = np.zeros((len(places) + len(rows), len(release.names) + 1))
+    lift[: w + 1, :-1], lift[w + 1 :, :-1] = (release.halves[:, None] * release.spread)[places], rows
+    lift[-1, -1] = float(not factors)
     moments = lift @ release.sums @ lift.T
     inverse = np.asarray(np.linalg.pinv(moments[1:, 1:]), dtype=np.float64)
+    if factors:
+        on = within @ moments[w + 1 :, 1 : w + 1]
+        own = np.linalg.pinv(moments[1 : w + 1, 1 : w + 1] - moments[1 : w + 1, w + 1 :] @ on)
+        inverse = np.block([[own, -own @ on.T], [-on @ own, within + on @ own @ on.T]])
     slopes = inverse @ moments[1:, 0]
     contrast = np.concatenate([[1.0], -slopes])
-    residual = max(float(contrast @ moments @ contrast), 0.0) / max(release.count - len(slopes), 1.0)
-    return Line(slopes, moments, lift, inverse, residual)
+    free = max(release.count - len(slopes) + max(len(factors) - 1, 0), 1.0)
+    return Line(slopes, moments, lift, inverse, max(float(contrast @ moments @ contrast), 0.0) / free, free)
