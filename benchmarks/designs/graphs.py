@@ -52,39 +52,6 @@ def generated(columns: int, seed: int, determined: int = 0) -> Network:
     return Network(f"generated {columns}", levels, parents, tables)
 
 
-def random_binary(columns: int, rows: int, seed: int) -> tuple[dict[str, npt.NDArray[np.int64]], dpc.Cpdag]:
-    """Rows of a sparse DAG of two-valued columns, about two directed edges a column, three parents at most."""
-    rng = np.random.default_rng(seed)
-    names = [f"v{place:02d}" for place in range(columns)]
-    values = np.zeros((rows, columns), dtype=np.int64)
-    arcs = []
-    for node in range(columns):
-        above = [k for k in range(node) if rng.random() < 2 / (columns - 1)][:3]
-        arcs += [(names[parent], names[node]) for parent in above]
-        logit = np.full(rows, rng.uniform(-0.5, 0.5))
-        for parent in above:
-            logit += rng.choice([-1, 1]) * rng.uniform(0.8, 1.6) * (2 * values[:, parent] - 1)
-        values[:, node] = rng.random(rows) < 1 / (1 + np.exp(-logit))
-    return {name: values[:, place] for place, name in enumerate(names)}, dpc.Cpdag.from_dag(names, arcs)
-
-
-def random_linear(
-    columns: int, rows: int, seed: int, sizes: tuple[float, float] = (0.3, 0.9), share: float | None = None
-) -> tuple[dict[str, npt.NDArray[np.float64]], dpc.Cpdag]:
-    """Rows of a sparse linear Gaussian DAG, a ``share`` of all edges (two a column), coefficients ± ``sizes``."""
-    rng = np.random.default_rng(seed)
-    names = [f"v{place:02d}" for place in range(columns)]
-    values = np.zeros((rows, columns))
-    arcs = []
-    for node in range(columns):
-        values[:, node] = rng.normal(size=rows)
-        for parent in range(node):
-            if rng.random() < (2 / (columns - 1) if share is None else share):
-                arcs.append((names[parent], names[node]))
-                values[:, node] += rng.choice([-1, 1]) * rng.uniform(*sizes) * values[:, parent]
-    return {name: values[:, place] for place, name in enumerate(names)}, dpc.Cpdag.from_dag(names, arcs)
-
-
 ERRORS_OF = {
     "normal": lambda rng, rows: rng.normal(size=rows),
     "exponential": lambda rng, rows: rng.exponential(size=rows) - 1,
@@ -94,18 +61,28 @@ ERRORS_OF = {
 """Of what is left of a column given its causes, of mean 0 and about variance 1."""
 
 
-def of_numbers(dist: str, rows: int, seed: int) -> Case:
-    """Ten columns, each a linear function of its causes, ± ½ to 1½, and an error; about fourteen directed edges."""
-    rng = np.random.default_rng([41, seed])
-    names, values, arcs = [f"v{place}" for place in range(10)], np.zeros((rows, 10)), []
-    for node in range(10):
+def random_linear(
+    columns: int, rows: int, seed: Any, sizes: tuple[float, float] = (0.3, 0.9), share: float | None = None,
+    dist: str = "normal",
+) -> tuple[dict[str, npt.NDArray[np.float64]], dpc.Cpdag]:  # fmt: skip
+    """Rows of a sparse linear DAG, a ``share`` of all edges (two a column), coefficients ± ``sizes``."""
+    rng = np.random.default_rng(seed)
+    names = [f"v{place:02d}" for place in range(columns)]
+    values = np.zeros((rows, columns))
+    arcs = []
+    for node in range(columns):
         values[:, node] = ERRORS_OF[dist](rng, rows)
         for parent in range(node):
-            if rng.random() < 14 / 45:
+            if rng.random() < (2 / (columns - 1) if share is None else share):
                 arcs.append((names[parent], names[node]))
-                values[:, node] += rng.choice([-1, 1]) * rng.uniform(0.5, 1.5) * values[:, parent]
-    frame = {name: values[:, place] for place, name in enumerate(names)}
-    return Case(frame, dpc.Schema(dict.fromkeys(frame, dpc.Bounded(-20.0, 20.0))), dpc.Cpdag.from_dag(names, arcs))
+                values[:, node] += rng.choice([-1, 1]) * rng.uniform(*sizes) * values[:, parent]
+    return {name: values[:, place] for place, name in enumerate(names)}, dpc.Cpdag.from_dag(names, arcs)
+
+
+def of_numbers(dist: str, rows: int, seed: int) -> Case:
+    """Ten columns, each a linear function of its causes, ± ½ to 1½, and an error; about fourteen directed edges."""
+    frame, truth = random_linear(10, rows, [41, seed], (0.5, 1.5), 14 / 45, dist)
+    return Case(frame, dpc.Schema(dict.fromkeys(frame, dpc.Bounded(-20.0, 20.0))), truth)
 
 
 SPREADS = {"correlations 0.95": 0.5, "correlations 0.985": 0.25}
@@ -152,9 +129,21 @@ def _add(makes: dict[str, Callable[[int, int], Case]], family: str, day: str = "
         DESIGNS.update(register({name: make}, family, day, more={"least": least}, **facts))
 
 
-def _two_valued(rows: int, seed: int) -> Case:
-    frame, truth = random_binary(40, rows, seed)
-    return Case(frame, dpc.Schema(dict.fromkeys(frame, dpc.Levels([0, 1]))), truth)
+def _two_valued(rows: int, seed: int, columns: int = 40) -> Case:
+    """Two-valued columns of a sparse DAG, about two directed edges a column, three parents at most."""
+    rng = np.random.default_rng(seed)
+    names = [f"v{place:02d}" for place in range(columns)]
+    values = np.zeros((rows, columns), dtype=np.int64)
+    arcs = []
+    for node in range(columns):
+        above = [k for k in range(node) if rng.random() < 2 / (columns - 1)][:3]
+        arcs += [(names[parent], names[node]) for parent in above]
+        logit = np.full(rows, rng.uniform(-0.5, 0.5))
+        for parent in above:
+            logit += rng.choice([-1, 1]) * rng.uniform(0.8, 1.6) * (2 * values[:, parent] - 1)
+        values[:, node] = rng.random(rows) < 1 / (1 + np.exp(-logit))
+    schema = dpc.Schema(dict.fromkeys(names, dpc.Levels([0, 1])))
+    return Case(dict(zip(names, values.T, strict=True)), schema, dpc.Cpdag.from_dag(names, arcs))
 
 
 def _linear(columns: int, width: float, first: int, sizes: Any, share: Any, rows: int, seed: int) -> Case:

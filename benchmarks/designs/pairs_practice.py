@@ -37,12 +37,6 @@ def feedback(n: int, rng: Rng) -> Columns:
     return (e + b * u) / (1 - a * b), (u + a * e) / (1 - a * b)
 
 
-FRESH = {
-    "saturating dose": (True, saturating), "seasonal": (True, seasonal), "rounded age": (True, rounded_age),
-    "selected on both": (False, selected), "feedback": (False, feedback),
-}  # fmt: skip
-
-
 def battery(n: int, rng: Rng) -> Columns:
     time = rng.uniform(0, 1, n)
     knee = rng.uniform(4, 10)
@@ -69,12 +63,6 @@ def heights(n: int, rng: Rng) -> Columns:
     return np.round(parent), np.round(85 + 0.5 * parent + rng.uniform(4, 6) * rng.normal(size=n))
 
 
-FRESH |= {
-    "battery": (True, battery), "traffic": (True, traffic), "practice": (True, practice),
-    "two instruments": (False, instruments), "parent and child": (False, heights),
-}  # fmt: skip
-
-
 def bathtub(n: int, rng: Rng) -> Columns:
     age = rng.uniform(0, 10, n)
     return age, 0.1 * (age - rng.uniform(4, 6)) ** 2 + rng.gamma(2, rng.uniform(0.1, 0.3), n)
@@ -98,12 +86,6 @@ def weather(n: int, rng: Rng) -> Columns:
 def trends(n: int, rng: Rng) -> Columns:
     time = rng.uniform(0, 1, n)
     return time + 0.2 * rng.normal(size=n), np.sin(rng.uniform(2, 5) * time) + 0.2 * rng.normal(size=n)
-
-
-FRESH |= {
-    "bathtub": (True, bathtub), "discount": (True, discount), "altitude": (True, altitude),
-    "weather": (False, weather), "trends": (False, trends),
-}  # fmt: skip
 
 
 def opposed(n: int, rng: Rng) -> Columns:
@@ -132,12 +114,6 @@ def outdoors(n: int, rng: Rng) -> Columns:
     return heating, 20 + 0.1 * degrees + 0.002 * degrees**2 + rng.uniform(0.3, 0.8) * rng.normal(size=n)
 
 
-FRESH |= {
-    "opposed skew": (True, opposed), "commute": (True, commute), "shares of one total": (False, shares),
-    "hidden spread": (False, hidden_spread), "outdoors": (False, outdoors),
-}  # fmt: skip
-
-
 def ferment(n: int, rng: Rng) -> Columns:
     hours = rng.uniform(0, 10, n)
     return hours, 12 * np.exp(-hours / rng.uniform(2, 6)) + rng.uniform(0.3, 1) * rng.normal(size=n)
@@ -163,12 +139,6 @@ def siblings(n: int, rng: Rng) -> Columns:
     family = rng.lognormal(0, 0.5, n)
     one, other = rng.lognormal(0, rng.uniform(0.2, 0.5), (2, n))
     return family * one, family * other
-
-
-FRESH |= {
-    "ferment": (True, ferment), "spring": (True, spring), "raters": (False, raters),
-    "volatility": (False, volatility), "siblings": (False, siblings),
-}  # fmt: skip
 
 
 def dose(n: int, rng: Rng) -> Columns:
@@ -205,7 +175,17 @@ def tenure(n: int, rng: Rng) -> Columns:
     return years, np.clip(np.round(wage, 2), 12.41, 42)
 
 
-FRESH |= {
+FRESH = {
+    "saturating dose": (True, saturating), "seasonal": (True, seasonal), "rounded age": (True, rounded_age),
+    "selected on both": (False, selected), "feedback": (False, feedback),
+    "battery": (True, battery), "traffic": (True, traffic), "practice": (True, practice),
+    "two instruments": (False, instruments), "parent and child": (False, heights),
+    "bathtub": (True, bathtub), "discount": (True, discount), "altitude": (True, altitude),
+    "weather": (False, weather), "trends": (False, trends),
+    "opposed skew": (True, opposed), "commute": (True, commute), "shares of one total": (False, shares),
+    "hidden spread": (False, hidden_spread), "outdoors": (False, outdoors),
+    "ferment": (True, ferment), "spring": (True, spring), "raters": (False, raters),
+    "volatility": (False, volatility), "siblings": (False, siblings),
     "hours since dose": (True, dose), "gauge and rain": (True, gauge), "bars and churches": (False, bars),
     "two rounded answers": (False, rounded_answers), "tenure and wage": (True, tenure),
 }  # fmt: skip

@@ -155,54 +155,35 @@ def rare_wards(rng: Any, n: int) -> tuple[dict[str, Any], Any, Any, Any]:
     return columns, p, untreated, effect
 
 
-UNSEEN = {
-    "flu jab through the year": season,
-    "school grant with an income limit": eligibility,
-    "nurse visits and the body-mass J-curve": bmi_j_curve,
-    "bone drug by age and sex": menopause,
-    "kidney drug with ceilings": kidney,
-    "irrigation by soil, rain and slope": irrigation,
-    "training after an earnings dip": earnings_dip,
-    "discharge support and rare wards": rare_wards,
+OUTCOMES = {
+    "flu jab through the year": dpc.Bounded(0, 20),
+    "school grant with an income limit": dpc.Bounded(20, 110),
+    "nurse visits and the body-mass J-curve": dpc.Bounded(-5, 40),
+    "bone drug by age and sex": dpc.Bounded(-4, 4),
+    "kidney drug with ceilings": dpc.Bounded(70, 200),
+    "irrigation by soil, rain and slope": dpc.Bounded(0, 13),
+    "training after an earnings dip": dpc.Bounded(0, 100),
+    "discharge support and rare wards": dpc.Bounded(0, 20),
 }
+UNSEEN = dict(zip(OUTCOMES, (
+    season, eligibility, bmi_j_curve, menopause, kidney, irrigation, earnings_dip, rare_wards,
+), strict=True))  # fmt: skip
 
 COLUMNS = {
-    "day_of_year": dpc.Bounded(0.0, 365.0),
-    "age": dpc.Bounded(18.0, 90.0),
+    "day_of_year": dpc.Bounded(0, 365), "age": dpc.Bounded(18, 90), "household_income": dpc.Bounded(0, 150),
+    "household_size": dpc.Bounded(1, 8), "bmi": dpc.Bounded(14, 55), "egfr": dpc.Bounded(8, 140),
+    "creatinine": dpc.Bounded(30, 500), "potassium": dpc.Bounded(2.8, 6.5), "diuretic_dose": dpc.Bounded(0, 160),
+    "rain_mm": dpc.Bounded(100, 1600), "slope_percent": dpc.Bounded(0, 30), "manager_years": dpc.Bounded(0, 40),
+    "earnings_two_years_ago": dpc.Bounded(0, 200), "earnings_last_year": dpc.Bounded(0, 200),
+    "schooling_years": dpc.Bounded(6, 20), "discharge_hour": dpc.Bounded(0, 24), "illnesses": dpc.Bounded(0, 15),
+    "days_of_stay": dpc.Bounded(0.2, 60),
     "area": dpc.Levels(["city", "town", "village"]),
-    "household_income": dpc.Bounded(0.0, 150.0),
-    "household_size": dpc.Bounded(1.0, 8.0),
     "tenure": dpc.Levels(["owner", "private rent", "social rent"]),
-    "bmi": dpc.Bounded(14.0, 55.0),
     "smoker": dpc.Levels(["never", "former", "current"]),
     "sex": dpc.Levels(["female", "male"]),
-    "egfr": dpc.Bounded(8.0, 140.0),
-    "creatinine": dpc.Bounded(30.0, 500.0),
-    "potassium": dpc.Bounded(2.8, 6.5),
-    "diuretic_dose": dpc.Bounded(0.0, 160.0),
     "soil": dpc.Levels(["clay", "loam", "sand"]),
-    "rain_mm": dpc.Bounded(100.0, 1600.0),
-    "slope_percent": dpc.Bounded(0.0, 30.0),
-    "manager_years": dpc.Bounded(0.0, 40.0),
-    "earnings_two_years_ago": dpc.Bounded(0.0, 200.0),
-    "earnings_last_year": dpc.Bounded(0.0, 200.0),
-    "schooling_years": dpc.Bounded(6.0, 20.0),
-    "ward": dpc.Levels(
-        ["general", "surgery", "cardiac", "maternity", "paediatric", "renal", "burns", "transplant", "hospice"]
-    ),
-    "discharge_hour": dpc.Bounded(0.0, 24.0),
+    "ward": dpc.Levels([
+        "general", "surgery", "cardiac", "maternity", "paediatric", "renal", "burns", "transplant", "hospice",
+    ]),
     "day_type": dpc.Levels(["weekday", "weekend"]),
-    "illnesses": dpc.Bounded(0.0, 15.0),
-    "days_of_stay": dpc.Bounded(0.2, 60.0),
-}
-
-OUTCOMES = {
-    "flu jab through the year": dpc.Bounded(0.0, 20.0),
-    "school grant with an income limit": dpc.Bounded(20.0, 110.0),
-    "nurse visits and the body-mass J-curve": dpc.Bounded(-5.0, 40.0),
-    "bone drug by age and sex": dpc.Bounded(-4.0, 4.0),
-    "kidney drug with ceilings": dpc.Bounded(70.0, 200.0),
-    "irrigation by soil, rain and slope": dpc.Bounded(0.0, 13.0),
-    "training after an earnings dip": dpc.Bounded(0.0, 100.0),
-    "discharge support and rare wards": dpc.Bounded(0.0, 20.0),
-}
+}  # fmt: skip

@@ -48,16 +48,22 @@ def wages(rng: Any, n: int) -> Drawn:
     return {"years": years.astype(float), "age": age, "sex": sex}, a, y, y + 0.06 + 0.1 * sex
 
 
-def tail(treated: Any, control: Any, share: float = 0.5) -> Callable[[Any, int], Drawn]:
-    """Errors of the treated and of the others, about a line; a logistic treatment of about that share."""
+def both_arms(errors: Any, share: float = 0.5) -> Callable[[Any, int], Drawn]:
+    """Errors of both arms that may go with what is adjusted for, about a line; a logistic treatment of that share."""
 
     def draw(rng: Any, n: int) -> Drawn:
         x, w = np.clip(rng.normal(size=(2, n)), -4, 4)
         a = coin(rng, 2 * share / (1 + np.exp(-0.4 * x + 0.2 * w)))
+        control, treated = errors(rng, x, w)
         y0 = 0.5 * x + 0.3 * w
-        return {"x": x, "w": w}, a, y0 + control(rng, n), y0 + 0.4 + treated(rng, n)
+        return {"x": x, "w": w}, a, y0 + control, y0 + 0.4 + treated
 
     return draw
+
+
+def tail(treated: Any, control: Any, share: float = 0.5) -> Callable[[Any, int], Drawn]:
+    """Errors of the treated and of the others that do not."""
+    return both_arms(lambda rng, x, w: (control(rng, len(x)), treated(rng, len(x))), share)
 
 
 def normal(rng: Any, n: int) -> Any:

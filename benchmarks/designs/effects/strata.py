@@ -1,12 +1,13 @@
 """Effects by strata and by lines, and of known randomisation."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 import dpcausal as dpc
-from benchmarks.designs import Study, prefix, register
+from benchmarks.designs import Study, of_outcomes, prefix, register
 
 FLAG = dpc.Levels([0, 1])
 
@@ -14,19 +15,17 @@ FLAG = dpc.Levels([0, 1])
 def stratified(draw: Any, outcome: Any, adjust: bool = True, lost: bool = False, strata: int = 4) -> Study:
     """``draw``: (generator, n) → treatment, stratum, both outcomes; ``lost``: 40 % of the treatments are missing."""
 
-    def clipped(y: Any) -> Any:
-        return np.clip(y, outcome.lower, outcome.upper) if isinstance(outcome, dpc.Bounded) else y
+    def drawn(rng: Any, n: int) -> Any:
+        a, z, y0, y1 = draw(rng, n)
+        return {"z": z} if adjust else {}, a, y0, y1
+
+    study = of_outcomes(drawn, outcome, {"z": dpc.Levels(range(strata))} if adjust else {})
 
     def rows(rng: Any, n: int) -> dict[str, Any]:
-        a, z, y0, y1 = draw(rng, n)
-        treatment: Any = np.where(rng.random(n) < 0.25 + 0.1 * z, None, a) if lost else a
-        return {"a": treatment, "y": clipped(np.where(a == 1, y1, y0))} | ({"z": z} if adjust else {})
+        columns = study.rows(rng, n)
+        return columns | {"a": np.where(rng.random(n) < 0.25 + 0.1 * columns["z"], None, columns["a"])}
 
-    def truth() -> float:
-        _, _, y0, y1 = draw(np.random.default_rng(0), 2_000_000)
-        return float((clipped(y1) * 1.0 - clipped(y0)).mean())
-
-    return Study(rows, {"a": FLAG, "y": outcome} | ({"z": dpc.Levels(range(strata))} if adjust else {}), truth)
+    return replace(study, rows=rows) if lost else study
 
 
 def strata(rng: Any, n: int, shift: float = 0.15, base: float = 0.2) -> Any:
@@ -158,11 +157,7 @@ DESIGNS |= register({
     ),
 }, "lines", seeds=prefix(3), delta=1e-6)  # fmt: skip
 
-# Numbers without cuts that are adjusted for by strata
-
-
 # Trials with known probabilities
-
 
 SITES = np.array([0.0, 0.03, 0.06, 0.15])
 COINS = np.array([0.5, 1.0, 1.0, 1.5])

@@ -9,23 +9,10 @@ import dpcausal as dpc
 from benchmarks.designs import Outcomes as Drawn
 from benchmarks.designs import Study, of_outcomes, prefix, register
 from benchmarks.designs import flips as coin
-from benchmarks.designs.effects.shapes import X, normal, tail
+from benchmarks.designs.effects.shapes import X, both_arms, normal, tail
 from dpcausal.effects.estimators.scores import LEAST_PROBABILITY, lines_of
 
 TEN = dpc.Bounded(-10, 10)
-
-
-def both_arms(errors: Any, share: float = 0.5) -> Any:
-    """Errors of both arms that may go with what is adjusted for, about a line; a logistic treatment."""
-
-    def draw(rng: Any, n: int) -> Drawn:
-        x, w = np.clip(rng.normal(size=(2, n)), -4, 4)
-        a = coin(rng, 2 * share / (1 + np.exp(-0.4 * x + 0.2 * w)))
-        control, treated = errors(rng, x, w)
-        y0 = 0.5 * x + 0.3 * w
-        return {"x": x, "w": w}, a, y0 + control, y0 + 0.4 + treated
-
-    return draw
 
 
 def stays(rng: Any, n: int) -> Drawn:
