@@ -44,36 +44,6 @@ def rand(rng: Rng) -> dict[str, Any]:
     return columns | {"zper": number}
 
 
-COHORT = """
-title = "Does the programme lower blood pressure?"
-data = "cohort.csv"
-ledger = "study.ledger"
-budget = { epsilon = 3.0, delta = 1e-6 }
-[columns]
-programme = { levels = ["no", "yes"] }
-pressure = { lower = 80, upper = 220 }
-age = { lower = 18, upper = 100 }
-weight = { lower = 40, upper = 160 }
-[[question]]
-name = "pressure"
-task = "effect"
-treatment = "programme"
-outcome = "pressure"
-adjust = ["age", "weight"]
-epsilon = 2.0
-delta = 5e-7
-assumed = { share = 0.4, spread = 0.11, mean = 0.4 }
-[[question]]
-name = "weight"
-task = "ci_test"
-x = "pressure"
-y = "weight"
-given = ["age"]
-epsilon = 0.5
-assumed = { correlation = 0.15 }
-"""
-
-
 def cohort(rng: Rng) -> dict[str, Any]:
     n = 8_000
     age, weight = rng.gamma(9, 6, n).clip(18, 100), rng.normal(80, 15, n)
@@ -81,37 +51,6 @@ def cohort(rng: Rng) -> dict[str, Any]:
     pressure = 100 + 0.4 * age + 0.15 * weight - 4 * programme + rng.gamma(4, 7.5, n)
     named = np.where(programme, "yes", "no")
     return {"programme": named, "pressure": pressure.clip(80, 220), "age": age, "weight": weight.clip(40, 160)}
-
-
-POLICY = """
-title = "Did the wage policy raise earnings?"
-data = "policy.csv"
-person = "id"
-ledger = "study.ledger"
-budget = { epsilon = 2.0, delta = 1e-6 }
-[columns]
-year = { levels = [2020, 2021, 2022, 2023] }
-since = { levels = [2022, 9999] }
-earnings = { lower = 0, upper = 100 }
-woman = { levels = [0, 1] }
-[[question]]
-name = "policy"
-task = "did"
-time = "year"
-outcome = "earnings"
-cohort = "since"
-epsilon = 1.0
-delta = 5e-7
-assumed = { share = 0.35, spread = 0.06 }
-[[question]]
-name = "gap"
-task = "ci_test"
-x = "earnings"
-y = "woman"
-given = []
-epsilon = 0.5
-assumed = { correlation = 0.1 }
-"""
 
 
 def policy(rng: Rng) -> dict[str, Any]:
@@ -122,42 +61,6 @@ def policy(rng: Rng) -> dict[str, Any]:
     earnings = level[person] + 0.7 * year + 2.0 * (2020 + year >= since[person]) + rng.normal(0, 6, 4 * n)
     columns = {"id": person, "year": 2020 + year, "since": since[person], "woman": woman[person]}
     return columns | {"earnings": earnings.clip(0, 100)}
-
-
-SURVEY = """
-title = "Who gets vaccinated?"
-data = "survey.csv"
-ledger = "study.ledger"
-budget = { epsilon = 4.0, delta = 1e-6 }
-[columns]
-letter = { levels = [0, 1] }
-vaccinated = { levels = [0, 1] }
-region = { levels = ["north", "south", "west"] }
-school = { levels = ["low", "middle", "high"] }
-trust = { levels = ["low", "middle", "high"] }
-[[question]]
-name = "letter"
-task = "effect"
-treatment = "letter"
-outcome = "vaccinated"
-adjust = ["region"]
-groups = "school"
-epsilon = 1.0
-assumed = { share = 0.5, rate = 0.3 }
-[[question]]
-name = "trust"
-task = "ci_test"
-x = "trust"
-y = "vaccinated"
-given = ["school"]
-epsilon = 0.5
-assumed = { correlation = 0.1 }
-[[question]]
-name = "graph"
-task = "discover"
-columns = ["region", "school", "trust"]
-epsilon = 1.0
-"""
 
 
 def survey(rng: Rng) -> dict[str, Any]:
@@ -171,27 +74,6 @@ def survey(rng: Rng) -> dict[str, Any]:
     return columns | {"school": names[school], "trust": names[trust]}
 
 
-REGION = """
-title = "What did the tax do to sales in region 0?"
-data = "region.csv"
-ledger = "study.ledger"
-budget = { epsilon = 2.0, delta = 1e-6 }
-[panel]
-unit = "region"
-time = "year"
-outcome = "sales"
-target = 0
-start = 2010
-bounds = { lower = 0, upper = 200 }
-[[question]]
-name = "tax"
-task = "synthetic_control"
-epsilon = 1.0
-delta = 5e-7
-assumed = { spread = 0.03, shock = 0.02 }
-"""
-
-
 def region(rng: Rng) -> dict[str, Any]:
     """Regions that follow one wave with loadings that differ."""
     units, periods = 400, 13
@@ -203,13 +85,10 @@ def region(rng: Rng) -> dict[str, Any]:
     return {"region": unit, "year": 2000 + year, "sales": sales.clip(0, 200).ravel()}
 
 
-CASES = {
-    "demo": Case(STUDY.read_text(encoding="utf-8"), rand),
-    "cohort": Case(COHORT, cohort),
-    "policy": Case(POLICY, policy),
-    "survey": Case(SURVEY, survey),
-    "region": Case(REGION, region),
-}
+OF_FILES = {place.stem: place for place in sorted((Path(__file__).parent / "designs" / "studies").glob("*.toml"))}
+CASES = {name: Case(OF_FILES.get(name, STUDY).read_text(encoding="utf-8"), draw) for name, draw in (
+    ("demo", rand), ("cohort", cohort), ("policy", policy), ("survey", survey), ("region", region)
+)}  # fmt: skip
 
 
 def written(case: Case, folder: Path, seed: int) -> dpc.Study:
