@@ -3,7 +3,8 @@
     python -m benchmarks validation --write
 
 Each line computes one thing twice, by this library without noise and by another package, on the same simulated data.
-What is not installed is left out of the run, and keeps its line in the page.  ``make peers`` has them all.
+What is not installed is left out of the run, and keeps its line in the page, where a new line is written by hand once.
+``make peers`` has them all.
 """
 
 import itertools
@@ -237,45 +238,22 @@ def rows_of(text: str) -> dict[str, str]:
     return {what: next(line for line in text.splitlines() if line.startswith(f"| {what} |")) for what in lines}
 
 
-HEAD = """# Agreement with other packages
-
-Made by `python -m benchmarks validation --write`. Each line computes one quantity twice on the same simulated data:
-with this library *without* noise, and with another package. Digits are −log10 of the largest difference over the
-largest value, 16 where there is none. The test suite repeats the lines whose packages it has; `make peers` repeats all.
-
-| what | package | version | digits |
-|---|---|---|---|
-"""
-TAIL = """
-Fewer digits have a reason. HSIC rounds each value to one of 2³⁰ places, so that its sensitivity is exact. The solver of
-pysyncon stops at a tolerance. The ε of a ρ is the least over all Rényi orders here, and over a grid of them there.
-
-Graphs go through causal-learn, pgmpy, DoWhy and the texts of DAGitty, DOT and Tetrad, and come back unchanged
-(`make peers`, [other packages](../howto/from-r-and-stata.md)).
-
-**Textbook data**: `python -m benchmarks textbook` computes 43 answers without privacy on published data. All agree
-with statsmodels, linearmodels, rdrobust, csdid, differences, pysyncon and causal-learn to four digits or more. It also
-counts how many intervals at ε = 1 contain the answer without privacy.
-"""
-
-
 def main(arguments: list[str], name: str = "validation", **changed: Any) -> int:
-    """Print the table, with ``--write`` the page; 1 where fewer digits agree than must."""
+    """Print the lines, with ``--write`` put them in the page's table; 1 where fewer digits agree than must."""
     given = options(__doc__, arguments, **{"write": False} | changed)
     report = Report(name, "peers", given, arguments, code=["dpcausal.api"])
-    before = rows_of(PAGE.read_text(encoding="utf-8")) if PAGE.exists() else {}
-    lines = []
+    page = PAGE.read_text(encoding="utf-8")
     for check in CHECKS:
         try:
             digits = check.measured()
         except ImportError:
             print(f"{check.package} is not installed: {check.what} is not compared; `make peers` brings all")
-            lines += [before[check.what]] if check.what in before else []
             continue
         shown = math.floor(digits * 10) / 10
-        lines.append(f"| {check.what} | {check.package} | {check.version} | {shown:g} |")
+        line = f"| {check.what} | {check.package} | {check.version} | {shown:g} |"
+        page = page.replace(rows_of(page)[check.what], line)
         report.add(check.what, {"digits": shown}, method=check.package, note=check.version)
         report.target(f"{check.what}: {shown:g} digits, at least {check.digits}", digits >= check.digits)
     if given.write:
-        PAGE.write_text(HEAD + "\n".join(lines) + "\n" + TAIL, encoding="utf-8")
+        PAGE.write_text(page, encoding="utf-8")
     return report.finish()
