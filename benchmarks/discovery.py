@@ -31,8 +31,7 @@ def asked(case: Case, loss: Any, seed: int, **more: Any) -> tuple[Any, float]:
     """One discovery and its seconds of a processor."""
     with dpc.simulated_noise(seed):
         start = time.process_time()
-        ledger = dpc.Ledger.without_privacy() if loss.exact else dpc.Ledger.in_memory(loss, accept_large_epsilon=True)
-        table = dpc.Table(case.frame, case.schema, ledger)
+        table = dpc.Table(case.frame, case.schema, registry.ledger_of(loss))
         found = dpc.discover(table, loss=loss, accept_large_epsilon=True, accept_unproven=True, **more)
         return found, time.process_time() - start
 

@@ -59,17 +59,10 @@ def measure(design: registry.Design, n: int, epsilon: float, run: int, method: s
     plain = design.make.ask(design.rng(n, run), n, dpc.NoPrivacy(), way) if run < PLAIN else {}
     rows = {}
     for name, one in found.items():
-        rows[name] = columns = {f"+{word}": float(value) for word, value in (one.more or {}).items()}
-        other = plain.get(name)
-        if one.estimate is not None:
-            columns["error"] = one.estimate - one.truth
-            if other is not None and other.estimate is not None:
-                columns |= {"same error": columns["error"], "plain error": other.estimate - other.truth}
-        if one.interval is not None:
-            low, high = one.interval
-            columns |= {"covers": float(low <= one.truth <= high), "width": (high - low) / 2}
-            if other is not None and other.interval is not None:
-                columns |= {"same width": columns["width"], "plain width": (other.interval[1] - other.interval[0]) / 2}
+        rows[name] = columns = {f"+{word}": float(value) for word, value in (one.more or {}).items()} | one.columns
+        other = plain[name].columns if name in plain else {}
+        for word in {"error", "width"} & set(columns) & set(other):
+            columns |= {f"same {word}": columns[word], f"plain {word}": other[word]}
     return rows
 
 

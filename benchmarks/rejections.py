@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
+from benchmarks.designs import ledger_of
 from dpcausal.core import validate
 from dpcausal.independence.methods import METHODS
 from dpcausal.independence.methods.hsic import Hsic
@@ -32,18 +33,15 @@ def rejection_rate(
     test = validate.choose_method(method, IndependenceTest, METHODS)
     if design is None and getattr(test, "model_x", ...) is None:
         test = replace(test, model_x=smooth_model(complexity))
+    smooth = {"effect": effect, "complexity": complexity, "dimensions": dimensions, "bound": bound}
+    drawn = design or (lambda n, seed: dpc.simulate.smooth_design(n, seed=seed, **smooth))
     rejected = 0
     for for_data, for_noise in generator_from_seed(seed).integers(2**62, size=(repetitions, 2)).tolist():
-        data = (
-            design(n, for_data)
-            if design is not None
-            else dpc.simulate.smooth_design(
-                n, effect=effect, complexity=complexity, dimensions=dimensions, bound=bound, seed=for_data
-            )
-        )
-        ledger = dpc.Ledger.without_privacy() if loss.exact else dpc.Ledger.in_memory(loss, accept_large_epsilon=True)
+        data = drawn(n, for_data)
         missing: Any = "drop" if test.supports_missing else "impute"
-        table = dpc.Table(data.columns, data.schema, ledger, person=getattr(data, "person", None), missing=missing)
+        table = dpc.Table(
+            data.columns, data.schema, ledger_of(loss), person=getattr(data, "person", None), missing=missing
+        )
         given = [] if isinstance(test, Hsic) and design is None else list(data.given)
         with dpc.simulated_noise(for_noise):
             result = dpc.ci_test(table, "x", "y", given=given, loss=loss, method=test, alpha=alpha, **consent)

@@ -23,9 +23,8 @@ PUBLISHED = {"dpsc-out": dpc.papers.DpscOut(), "output-perturbation": dpc.papers
 
 
 def ask(drawn: Drawn, loss: Any, method: Any = "auto", **more: Any) -> Any:
-    ledger = (dpc.Ledger.without_privacy() if loss.exact
-              else dpc.Ledger.in_memory(loss, unit="unit", accept_large_epsilon=True))  # fmt: skip
-    panel = dpc.Panel.from_arrays(drawn.donors, drawn.target, start=drawn.start, bounds=drawn.bounds, ledger=ledger)
+    panel = dpc.Panel.from_arrays(drawn.donors, drawn.target, start=drawn.start, bounds=drawn.bounds,
+                                  ledger=registry.ledger_of(loss, unit="unit"))  # fmt: skip
     return dpc.synthetic_control(panel, loss=loss, method=method, accept_large_epsilon=True, **more), panel
 
 

@@ -9,11 +9,7 @@ import numpy as np
 
 import dpcausal as dpc
 from benchmarks.data import text
-
-
-def paid(loss: Any) -> dpc.Ledger:
-    """Return a ledger in memory of just the loss, for the units of arrays."""
-    return dpc.Ledger.in_memory(loss, unit="unit", accept_large_epsilon=True)
+from benchmarks.designs import ledger_of
 
 
 @dataclass(frozen=True)
@@ -30,17 +26,16 @@ class RealPanel:
     def of(self, target: str, loss: Any, start: int | None = None) -> dpc.Panel:
         """Return the panel with one unit as its target, and a ledger of exactly the loss."""
         place = self.units.index(target)
-        ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else paid(loss)
         return dpc.Panel.from_arrays(
             np.delete(self.values, place, axis=0), {target: self.values[place]}, start=start or self.start,
-            bounds=self.bounds, ledger=ledger, times=self.times,
+            bounds=self.bounds, ledger=ledger_of(loss, unit="unit"), times=self.times,
         )  # fmt: skip
 
 
 def _long(name: str, unit: str, time: str, outcome: str, bounds: dpc.Bounded, target: str, start: int,
-          skip: str = "", delimiter: str = ",") -> RealPanel:  # fmt: skip
+          skip: str = "") -> RealPanel:  # fmt: skip
     cells: dict[str, dict[int, float]] = {}
-    for row in csv.DictReader(text("panels", name).splitlines(), delimiter=delimiter):
+    for row in csv.DictReader(text("panels", name).splitlines()):
         if row[unit] != skip:
             cells.setdefault(row[unit], {})[int(float(row[time]))] = float(row[outcome] or "nan")
     times = tuple(sorted({moment for series in cells.values() for moment in series}))
@@ -61,12 +56,6 @@ def basque(start: int = 1970) -> RealPanel:
 def germany() -> RealPanel:
     """GDP per head of 17 countries; Abadie, Diamond & Hainmueller (2015)."""
     return _long("german_reunification.csv", "country", "year", "gdp", dpc.Bounded(0, 40_000), "West Germany", 1990)
-
-
-def penn() -> RealPanel:
-    """Log GDP of 111 countries, 1960 to 2007; the last eight years are held out."""
-    return _long("penn_log_gdp.csv", "country", "year", "log_gdp", dpc.Bounded(5, 12), "Argentina", 2000,
-                 delimiter=";")  # fmt: skip
 
 
 def counties() -> RealPanel:

@@ -21,6 +21,15 @@ class Reading(NamedTuple):
     truth: float
     more: dict[str, float] | None = None
 
+    @property
+    def columns(self) -> dict[str, float]:
+        """The error, whether the interval holds the truth, and its half width: of those that there are."""
+        made = {} if self.estimate is None else {"error": self.estimate - self.truth}
+        if self.interval is None:
+            return made
+        low, high = self.interval
+        return made | {"covers": float(low <= self.truth <= high), "width": (high - low) / 2}
+
 
 @dataclass(frozen=True)
 class Design:
@@ -56,12 +65,16 @@ def loss_of(epsilon: float, delta: float) -> Any:
     return dpc.ApproxDP(epsilon, delta) if delta else dpc.PureDP(epsilon)
 
 
+def ledger_of(loss: Any, **owner: str) -> dpc.Ledger:
+    """A ledger of exactly this loss."""
+    if isinstance(loss, dpc.NoPrivacy):
+        return dpc.Ledger.without_privacy()
+    return dpc.Ledger.in_memory(loss, accept_large_epsilon=True, **owner)
+
+
 def table(columns: dict[str, Any], schema: dict[str, Any], loss: Any, **options: Any) -> dpc.Table:
-    """A table whose ledger holds exactly this loss."""
     owner = {name: options[name] for name in ("person",) if name in options}
-    ledger = (dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy)
-              else dpc.Ledger.in_memory(loss, accept_large_epsilon=True, **owner))  # fmt: skip
-    return dpc.Table(columns, dpc.Schema(schema), ledger, **options)
+    return dpc.Table(columns, dpc.Schema(schema), ledger_of(loss, **owner), **options)
 
 
 def flips(rng: Any, chance: Any) -> Any:

@@ -39,18 +39,14 @@ def peer(rows: dict[str, Any], truth: float, seed: int) -> dict[str, float]:
         data, HistGradientBoostingRegressor(**TREES), HistGradientBoostingClassifier(**TREES), n_folds=5
     ).fit()
     estimate, half = float(fit.coef[0]), 1.96 * float(fit.se[0])
-    return {"peer error": estimate - truth, "peer covers": float(abs(estimate - truth) <= half), "peer width": half}
+    columns = registry.Reading(estimate, (estimate - half, estimate + half), truth).columns
+    return {f"peer {name}": value for name, value in columns.items()}
 
 
 def ours(design: registry.Design, n: int, run: int, loss: Any) -> dict[str, float]:
     """The columns of the default's answer."""
     with dpc.simulated_noise(run):
-        one = design.make.ask(design.rng(n, run), n, loss)[""]
-    columns = {"error": one.estimate - one.truth}
-    if one.interval is not None:
-        low, high = one.interval
-        columns |= {"covers": float(low <= one.truth <= high), "width": (high - low) / 2}
-    return columns
+        return dict(design.make.ask(design.rng(n, run), n, loss)[""].columns)
 
 
 def both(name: str, n: int, run: int) -> list[dict[str, float]]:

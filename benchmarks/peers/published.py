@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
+from benchmarks.designs import ledger_of
 from benchmarks.peers import textbook_data as data
-from benchmarks.peers.textbook_private import RANGES, Asked, ledger_of, means, shown, slope
+from benchmarks.peers.textbook_private import RANGES, Asked, means, shown, slope
 from benchmarks.run import Report, options
 from dpcausal.errors import InfeasibleError
 

@@ -6,14 +6,10 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
+from benchmarks.designs import ledger_of
 from benchmarks.peers import textbook_data as data
 
 Asked = tuple[float, tuple[float, float] | None]
-
-
-def ledger_of(loss: Any, **protects: str) -> dpc.Ledger:
-    is_exact = isinstance(loss, dpc.NoPrivacy)
-    return dpc.Ledger.without_privacy() if is_exact else dpc.Ledger.in_memory(loss, **protects)
 
 
 def shown(one: Any) -> Asked:
