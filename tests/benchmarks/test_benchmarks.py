@@ -5,6 +5,7 @@ import shlex
 import tomllib
 from datetime import date
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from statistics import stdev
 from typing import Any
@@ -12,10 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import dpcausal as dpc
 from benchmarks import __main__ as command
 from benchmarks import effects, record, study_plans
+from benchmarks.data import DataAbsentError
 from benchmarks.designs import Study
 from benchmarks.designs.independence import shapes
+from benchmarks.peers import causal_aim
 from benchmarks.run import chosen, mean, ratio, summarised
 
 STUDIES = {name: study for name, study in command.STUDIES.items() if study["module"] == "effects"}
@@ -148,3 +152,31 @@ def test_the_code_hash_is_of_what_a_method_imports_and_not_of_its_words(
 def test_a_kept_record_can_be_read(path: Path) -> None:
     written = json.loads(path.read_text(encoding="utf-8"))
     assert {"benchmark", "date", "code", "rows"} <= set(written) and isinstance(record.stale(written), bool)
+
+
+@pytest.mark.parametrize("name", causal_aim.CASES)
+def test_values_of_a_protocol_lie_within_what_is_declared_of_them(name: str) -> None:
+    case = causal_aim.CASES[name]
+    try:
+        data = case.load(0)
+    except DataAbsentError as absent:
+        pytest.skip(str(absent))
+    schema = case.schema(data)
+    assert set(case.columns) | set(case.three.split()) <= set(schema)
+    for column, declared in schema.items():
+        values = data.x[column]
+        if isinstance(declared, dpc.Bounded):
+            assert declared.lower <= values.min() <= values.max() <= declared.upper, column
+        else:
+            assert set(values) <= set(declared.values), column
+    assert set(data.arm) == {0, 1} and len(data.arm) == len(data.y) == len(data.x)
+
+
+def test_the_record_beside_other_private_estimators_has_each_cell_of_the_protocol() -> None:
+    rows = record.read("peers", "causal_aim")["rows"]
+    cells = [(row["design"], row["epsilon"], row["reading"]) for row in rows]
+    readings = ("unadjusted", "adjusted for three", "adjusted for all")
+    assert sorted(cells) == sorted(product(causal_aim.CASES, (0.5, 1.0, 2.0, 5.0), readings))
+    for row in rows:
+        assert row["delta"] == pytest.approx(row["n"] ** -2, rel=1e-5)
+        assert {"CAUSAL-AIM RMSE", "CAUSAL-AIM coverage", "RMSE of 0", "shown"} <= set(row["metrics"])
