@@ -191,9 +191,8 @@ class Fit:
 
         return self.rows.over(kernel)
 
-    def check(self, models: Models, along: Dictionary, share: Fraction, uneven: bool = False) -> Checked:
-        """Release the sums of the models' residuals with fresh noise, and return what they show. ``uneven`` says that
-        bins may be far from equally full."""
+    def check(self, models: Models, along: Dictionary, share: Fraction) -> Checked:
+        """Release the sums of the models' residuals with fresh noise, and return what they show."""
         cells = [math.prod(sides) for _, sides in along.steps]
         scales, released, columns = np.array(models.scales)[:, None], list[Sums](), self.columns
         chance = self.chance
@@ -209,16 +208,16 @@ class Fit:
         claim, label = residual_sums_sensitivity(2), "residual sums of the final models"
         for (step, sides), answer in zip(along.steps, parts, strict=True):
             noisy, noise = self.release(answer, claim, label, share * along.share(math.prod(sides)))
-            full = models.features[step[0]].counts_of(sides[0]) if uneven and len(sides) == 1 else None
+            margins = tuple(models.features[place].counts_of(side) for place, side in zip(step, sides, strict=True))
             size = math.prod(sides)
             left = LEFT_IN_BINS / max(size, LEFT_IN_BINS) * models.learning_noise(step) ** 2 / size
-            released.append(Sums(noisy * scales, noise * scales[:, 0], sides, full, left))
+            released.append(Sums(noisy * scales, noise * scales[:, 0], sides, margins, left))
         if along.functions:
             claim, label = pair_functions_sensitivity(len(along.functions), 2), "residuals of the final models"
             answer = self.sums_along(models, along.functions, chance)
             noisy, noise = self.release(answer, claim, label + " along pairs", share * along.share(along.of_pairs))
             left = LEFT_ALONG_PAIRS * models.learning_noise(()) ** 2
-            released.append(Sums(noisy * scales, noise * scales[:, 0], (), None, left))
+            released.append(Sums(noisy * scales, noise * scales[:, 0], (), (), left))
         return checked(released, models.variances(self.chance), self.count, self.chance)
 
     def effect_fields(
@@ -253,4 +252,4 @@ def check_lines(fit: Fit, lines: Nuisances) -> Checked:
     )  # fmt: skip
     functions = tuple(PairFunction(pair, "ss") for pair in fit.pairs) if len(fit.pairs) <= MOST_PAIRS else ()
     steps = tuple(((place - FIRST,), (LINE_BINS,)) for place in fit.design.numbers)
-    return fit.check(models, Dictionary(steps, functions), SUMS + FUNCTIONS, uneven=True)
+    return fit.check(models, Dictionary(steps, functions), SUMS + FUNCTIONS)

@@ -14,7 +14,6 @@ import numpy as np
 
 from dpcausal.arrays import Reals
 from dpcausal.effects.estimators.models import OF_OUTCOME, OF_TREATMENT, PairFunction
-from dpcausal.effects.estimators.residual_sums import haar, haar_of_grid
 from dpcausal.effects.result import FitCheck
 from dpcausal.privacy.loss import ZCDP
 
@@ -24,6 +23,8 @@ WIDER = 1.69
 """The variance of the correction counts so many times in the interval."""
 LEAST_FULL = 0.3
 """A bin counts as holding at least such a share of what it would hold if all were alike."""
+EMPTY = 0.05
+"""A bin is empty that holds less than such a share of what it would hold if all were alike."""
 LEFT = 1.2
 """Of models that fit the sums' squares are so many times those of noise and sampling, for what shrinkage leaves:
 measured, so that a model that fits is rejected at level 0.05 in about one draw of ten or fewer."""
@@ -73,26 +74,28 @@ class Sums:
     noise: Reals
     bins: tuple[int, ...]
     """Of a feature or a grid; of pair functions none."""
-    counts: Reals | None = None
-    """Of the bins of one feature, where they may be far from equally full."""
+    margins: tuple[Reals, ...] = ()
+    """The records in the bins of each feature: of a number with few values some bins are empty."""
     left: Reals | float = 0.0
     """The variance that the noise of what was learnt leaves in both sums."""
 
-    def coefficients(self) -> tuple[Reals, Reals]:
-        """Return the sums along orthonormal functions without the mean, shape (2, K), and how much of the noise's
-        variance is in each."""
-        if self.counts is not None:
-            shares = np.maximum(self.counts, LEAST_FULL * self.counts.mean())
-            shares = shares / shares.sum()
-            scaled = (self.sums - np.outer(self.sums.sum(axis=1), shares)) / np.sqrt(shares * len(shares))
-            return scaled, 1 / (shares * len(shares))
+    def coefficients(self) -> tuple[Reals, Reals, int]:
+        """Return the sums along orthonormal functions without means, shape (2, K), how much of the noise's variance is
+        in each, and how many are free.  Bins of a grid hold what they would if both features were independent."""
         if not self.bins:
-            along = self.sums
-        elif len(self.bins) == 1:
-            along = np.stack([haar(one)[1:] for one in self.sums])
-        else:
-            along = np.stack([haar_of_grid(one.reshape(self.bins))[1:, 1:].ravel() for one in self.sums])
-        return along, np.ones(along.shape[1])
+            return self.sums, np.ones(self.sums.shape[1]), self.sums.shape[1]
+        full, shares = [], np.ones(1)
+        along, size = self.sums.reshape(2, *self.bins), math.prod(self.bins)
+        for axis, counts in enumerate(self.margins, 1):
+            full.append(np.flatnonzero(counts > EMPTY * counts.mean()))
+            own = np.maximum(counts, LEAST_FULL * counts.mean())[full[-1]]
+            own = own / own.sum()
+            root = np.sqrt(own).reshape([-1 if place == axis else 1 for place in range(along.ndim)])
+            along = np.take(along, full[-1], axis) / root
+            along = along - root * (root * along).sum(axis=axis, keepdims=True)
+            shares = np.outer(shares, own).ravel()
+        free = math.prod(len(own) - 1 for own in full)
+        return along.reshape(2, -1) / math.sqrt(size), 1 / (shares * size), free
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ def checked(sums: list[Sums], variances: tuple[float, float], count: float, chan
     correction = variance = null = 0.0
     energies, terms, tail = np.zeros(2), 0, 0.0
     for one in sums:
-        (M, N), loud = one.coefficients()
+        (M, N), loud, free = one.coefficients()
         size = math.prod(one.bins)
         of_m, of_n = (noise**2 * loud + count / size * own for noise, own in zip(one.noise, variances, strict=True))
         scale = size / (count**2 * chance)
@@ -136,9 +139,9 @@ def checked(sums: list[Sums], variances: tuple[float, float], count: float, chan
         null += scale**2 * least
         left = np.zeros(2) + one.left
         energies += float((M**2 / (of_m + left[0])).sum()), float((N**2 / (of_n + left[1])).sum())
-        terms += len(M) - (one.counts is not None)
-        if len(one.bins) == 1 and one.bins[0] > 2:
-            tail = max(tail, float(np.abs(one.sums[1, [0, -1]]).max()) / math.sqrt(float(of_n[0] + left[1])))
+        terms += free
+        if len(one.bins) == 1 and len(N) > 2:
+            tail = max(tail, float(np.abs(N / np.sqrt(of_n + left[1]))[[0, -1]].max()))
     pvalues = [float(chdtrc(terms, energy / LEFT)) for energy in energies]
     error = math.sqrt(WIDER * variance)
     return Checked(FitCheck(correction, error, pvalues[0], pvalues[1], tail), WIDER * variance, null)

@@ -30,6 +30,8 @@ LOUDEST = 0.115
 """Several functions a pair where the noise of all together moves the probability by at most so much."""
 SIDE = 8
 """Bins a side of a grid of two columns."""
+LEAST_OWN = 0.5
+"""A factor of pair functions is not used where others of its column leave less of its mean square."""
 LEAST_FULL = 0.3
 """A bin counts as holding at least such a share of what it would hold if all were alike."""
 
@@ -74,6 +76,18 @@ class Feature:
         above = np.where(codes >= bins // 2, 1.0, -1.0)
         middle = np.where((codes >= bins // 4) & (codes < bins - bins // 4), 1.0, -1.0)
         return {"s": above, "t": middle, "b": above * middle}[kind]
+
+    def own_kinds(self, kinds: str) -> str:
+        """Return the kinds of factors without those that are nearly a mix of earlier ones, as of a number with few
+        values."""
+        own, root = "", np.sqrt(self.density)
+        basis = root[:, None]
+        for kind in kinds if self.bins > 2 else "s"[: len(kinds)]:
+            factor = root * self.factor(kind)
+            left = factor - basis @ np.linalg.lstsq(basis, factor)[0]
+            if not own or left @ left >= LEAST_OWN * (factor @ factor):
+                own, basis = own + kind, np.column_stack([basis, factor])
+        return own
 
     def counts_of(self, bins: int) -> Reals:
         counts: Reals = self.counts.reshape(bins, -1).sum(axis=1)
@@ -317,9 +331,9 @@ def table_of(
 def functions_of(
     features: Sequence[Feature], pairs: Sequence[tuple[int, int]], n: int, rho: float, products: bool = True
 ) -> tuple[PairFunction, ...]:
-    """Return the functions of pairs, nine, four or one a pair by public numbers. ``rho`` pays for them (infinity: no
-    noise).  ``products`` says that products of columns are columns of the lines: otherwise functions of ranks replace
-    them."""
+    """Return the functions of pairs, at most nine, four or one a pair by public numbers. ``rho`` pays for them
+    (infinity: no noise).  ``products`` says that products of columns are columns of the lines: otherwise functions of
+    ranks replace them."""
     functions = tuple[PairFunction, ...]()
     for most in (3, 2, 1):
         functions = functions_of_kinds(features, pairs, "stb"[:most] if products else "rtb"[:most])
@@ -332,11 +346,8 @@ def functions_of(
 def functions_of_kinds(
     features: Sequence[Feature], pairs: Sequence[tuple[int, int]], kinds: str
 ) -> tuple[PairFunction, ...]:
-    functions = list[PairFunction]()
-    for pair in pairs:
-        one, other = (kinds if features[place].bins > 2 else "s"[: len(kinds)] for place in pair)
-        functions += [PairFunction(pair, a + b) for a in one for b in other]
-    return tuple(functions)
+    own = [feature.own_kinds(kinds) for feature in features]
+    return tuple(PairFunction((i, j), one + other) for i, j in pairs for one in own[i] for other in own[j])
 
 
 def clear_weights(sums: Reals, deviations: Reals, variances: tuple[float, float], sizes: Reals, count: float) -> Reals:
