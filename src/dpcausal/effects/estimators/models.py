@@ -17,7 +17,7 @@ FINE = 256, 2048
 """Equal cells of a column, of which its bins are made: with few rows for the noise, and with many."""
 OF_TREATMENT, OF_OUTCOME = 0.8, 2.2
 """Residuals of treatment are at most so large; those of the outcome are cut at so many of their spreads."""
-MOST_FROM_MEAN = 2.5
+MOST_FROM_MEAN = 6.0
 """The outcome's model lies within so many spreads of the outcome from its mean."""
 LARGEST_STEP = 0.6, 4.0
 """The most that one table changes the probability, and the outcome's model, in residual standard deviations."""
