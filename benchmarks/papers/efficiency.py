@@ -79,10 +79,13 @@ def hsic_published(rest: Residuals) -> Chance:
     return published_chance(hsic_margin(rest) * units, hsic_sensitivity(rest.m, HSIC), units)
 
 
+def signed_margin_of_rho(rest: Residuals) -> float:
+    return margin((rank.spearman(*rest.forward()), rank.spearman(*rest.backward())))
+
+
 def spearman_signed(rest: Residuals) -> Chance:
     """Signed rho, as printed: agreement is with its own, signed, non-private direction."""
-    gap = margin((rank.spearman(*rest.forward()), rank.spearman(*rest.backward())))
-    return published_chance(gap, rank.spearman_sensitivity(rest.m, RANKS))
+    return published_chance(signed_margin_of_rho(rest), rank.spearman_sensitivity(rest.m, RANKS))
 
 
 def kendall_flips(rest: Residuals) -> Chance:
@@ -122,25 +125,25 @@ class Contest:
     least_gain: float | None = None
 
 
-def _by(score: str) -> Callable[[Residuals], Chance]:
+def by_one_draw(score: str) -> Callable[[Residuals], Chance]:
     return lambda rest: our_chance(margin(SCORES[score](rest)), score_sensitivity(score, rest.m))
 
 
-def _printed(score: str, sensitivity: Callable[[int], Sensitivity]) -> Callable[[Residuals], Chance]:
+def by_two_draws(score: str, sensitivity: Callable[[int], Sensitivity]) -> Callable[[Residuals], Chance]:
     return lambda rest: published_chance(margin(SCORES[score](rest)), sensitivity(rest.m))
 
 
 CONTESTS = (
-    Contest("HSIC, ours its root", hsic_published, _by("hsic"), 40),
+    Contest("HSIC, ours its root", hsic_published, by_one_draw("hsic"), 40),
     Contest("HSIC, ours too", hsic_published, lambda rest: our_chance(hsic_margin(rest), hsic_sensitivity(rest.m))),
     Contest(
         "Spearman |rho|",
-        _printed("spearman", lambda m: rank.spearman_sensitivity(m, RANKS)),
-        _by("spearman"),
+        by_two_draws("spearman", lambda m: rank.spearman_sensitivity(m, RANKS)),
+        by_one_draw("spearman"),
         5,
     ),
-    Contest("Spearman, paper signed", spearman_signed, _by("spearman")),
-    Contest("Kendall |tau|", _printed("kendall", rank.kendall_sensitivity), kendall_flips),
+    Contest("Spearman, paper signed", spearman_signed, by_one_draw("spearman")),
+    Contest("Kendall |tau|", by_two_draws("kendall", rank.kendall_sensitivity), kendall_flips),
     Contest("IQR", iqr_published, lambda rest: flip_chance(iqr_signed_distance(*reaches(rest))), 1000),
 )
 

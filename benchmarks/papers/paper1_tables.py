@@ -24,21 +24,22 @@ from benchmarks.data.pairs import Pair, simulated, tuebingen
 from benchmarks.papers.efficiency import (
     SCORES,
     Chance,
+    by_one_draw,
+    by_two_draws,
     flip_chance,
     halves,
     hsic_published,
     iqr_published,
     kendall_flips,
     margin,
-    our_chance,
-    published_chance,
+    signed_margin_of_rho,
     spearman_signed,
 )
 from benchmarks.run import Report, options
 from dpcausal.direction.scores.anm import Residuals
 from dpcausal.papers.direction import training
 from dpcausal.papers.direction.anm_test_privacy import HSIC, RANKS
-from dpcausal.papers.direction.holdout import reaches, score_sensitivity
+from dpcausal.papers.direction.holdout import reaches
 from dpcausal.papers.statistics import rank
 from dpcausal.papers.statistics.hsic import hsic_sensitivity
 from dpcausal.papers.statistics.iqr import iqr_signed_distance
@@ -60,26 +61,17 @@ class SideFit:
     chance: Callable[[Residuals], Chance]
 
 
-def _signed_rho(rest: Residuals) -> float:
-    return margin((rank.spearman(*rest.forward()), rank.spearman(*rest.backward())))
-
-
 def _of(score: str) -> Callable[[Residuals], float]:
     return lambda rest: margin(SCORES[score](rest))
 
 
-def _one_draw(score: str) -> Callable[[Residuals], Chance]:
-    return lambda rest: our_chance(_of(score)(rest), score_sensitivity(score, rest.m))
-
-
-def _kendall_published(rest: Residuals) -> Chance:
-    return published_chance(_of("kendall")(rest), rank.kendall_sensitivity(rest.m, RANKS))
-
-
 SIDES: dict[str, tuple[SideFit, SideFit]] = {
-    "Spearman": (SideFit(_signed_rho, spearman_signed), SideFit(_of("spearman"), _one_draw("spearman"))),
-    "Kendall": (SideFit(_of("kendall"), _kendall_published), SideFit(_of("kendall"), kendall_flips)),
-    "HSIC": (SideFit(_of("hsic"), hsic_published), SideFit(_of("hsic"), _one_draw("hsic"))),
+    "Spearman": (SideFit(signed_margin_of_rho, spearman_signed), SideFit(_of("spearman"), by_one_draw("spearman"))),
+    "Kendall": (
+        SideFit(_of("kendall"), by_two_draws("kendall", lambda m: rank.kendall_sensitivity(m, RANKS))),
+        SideFit(_of("kendall"), kendall_flips),
+    ),
+    "HSIC": (SideFit(_of("hsic"), hsic_published), SideFit(_of("hsic"), by_one_draw("hsic"))),
     "IQR": (
         SideFit(_of("iqr"), iqr_published),
         SideFit(_of("iqr"), lambda rest: flip_chance(iqr_signed_distance(*reaches(rest)))),
