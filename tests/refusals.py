@@ -1,5 +1,6 @@
-"""What tests of refusals share: the rule that an error names, whatever its text says."""
+"""What tests of refusals share: the rule that an error names, whatever its text says; no sentence ends in two marks."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ def rule_of(call: Callable[[], Any], error: type[DpCausalError] = DpCausalError)
     """Return the rule for which a call is refused."""
     with pytest.raises(error) as refused:
         call()
+    assert re.search(r"[.:]\s*[.:]\s", str(refused.value)) is None
     return refused.value.rule
 
 

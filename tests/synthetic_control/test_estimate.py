@@ -14,6 +14,7 @@ from dpcausal.methods import Matched
 from dpcausal.papers import OutputPerturbation
 from dpcausal.privacy.sensitivity import Relation, Unit
 from dpcausal.synthetic_control.methods import METHODS
+from tests.refusals import rule_of
 from tests.synthetic_control.neighbours import LINE, PERIODS, START, WAYS, answer_to, ask, panel_of, plan_of
 
 ONE = dpc.PureDP(1)
@@ -49,6 +50,13 @@ def test_auto_chooses_by_sizes_and_budget_only() -> None:
                         (1000, dpc.PureDP(10)), (1000, dpc.ZCDP(0.1)), (50, dpc.NoPrivacy()))
     ]  # fmt: skip
     assert chosen == ["matched", "factor", "factor", "matched", "factor", "simplex"]
+
+
+def test_a_panel_that_is_too_small_for_the_loss_is_refused_by_its_noise() -> None:
+    small = {"inference": False}
+    assert rule_of(lambda: answer_of(20, dpc.ApproxDP(0.05, 1e-6), **small), InfeasibleError) == "noise"
+    assert rule_of(lambda: answer_of(30, dpc.ZCDP(0.0001), **small), InfeasibleError) == "noise"
+    assert rule_of(lambda: answer_of(20, ONE, method="matched", **small), InfeasibleError) == "noise"
 
 
 def test_the_answer_is_near_the_truth_where_the_own_forecast_is_not() -> None:

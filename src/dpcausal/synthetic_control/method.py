@@ -97,8 +97,8 @@ class SyntheticMethod(Method[Treated]):
         for plan in self.plans(question, loss):
             inferred = question.inference and (plan.interval or plan.pvalue)
             if (plan.noise_ratio or 0) > MOST_NOISE and not inferred and not question.force:
-                hint = "to run it anyway set ", Setting("force", True)
-                raise InfeasibleError(f"{plan.target}: {plan.verdict}", argument="force", rule="noise", hint=hint)
+                hint = f"{plan.verdict} To run it anyway, set ", Setting("force", True)
+                raise InfeasibleError(plan.target, argument="force", rule="noise", hint=hint)
         return self
 
     def plans(self, question: Treated, loss: Loss) -> list[Plan]:
