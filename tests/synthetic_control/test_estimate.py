@@ -56,7 +56,7 @@ def test_a_panel_that_is_too_small_for_the_loss_is_refused_by_its_noise() -> Non
     small = {"inference": False}
     assert rule_of(lambda: answer_of(20, dpc.ApproxDP(0.05, 1e-6), **small), InfeasibleError) == "noise"
     assert rule_of(lambda: answer_of(30, dpc.ZCDP(0.0001), **small), InfeasibleError) == "noise"
-    assert rule_of(lambda: answer_of(20, ONE, method="matched", **small), InfeasibleError) == "noise"
+    assert rule_of(lambda: answer_of(25, dpc.PureDP(0.05), method="matched", **small), InfeasibleError) == "noise"
 
 
 def test_the_answer_is_near_the_truth_where_the_own_forecast_is_not() -> None:

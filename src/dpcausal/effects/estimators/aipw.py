@@ -39,6 +39,7 @@ from dpcausal.effects.estimators.design import (
 )
 from dpcausal.effects.estimators.fit import Fit, check_claims, check_lines
 from dpcausal.effects.estimators.fit_check import Checked
+from dpcausal.effects.estimators.line_errors import MOST_RELATIVE, LineErrors, line_errors
 from dpcausal.effects.estimators.scores import (
     Nuisances,
     Scores,
@@ -98,6 +99,10 @@ UNSEEN = (
     "extreme outcomes are winsorised, of at most {count:.0f} records. If each of these were twice as extreme, the "
     "effect without winsorising would differ by up to {differ:.3g}; at the bounds, by up to {most:.3g}. Narrower "
     "bounds help"
+)
+SMALL = (
+    "the group is too small for the noise in its probability of treatment: more rows, a larger loss, or merge it with "
+    "another group"
 )
 RARE = "one of the two outcomes is so rare that scores of such records are cut: method 'stratified' has limits for it"
 
@@ -249,7 +254,10 @@ def moments_share(columns: int, n: int, rho: ZCDP) -> Fraction:
 
 
 class _Mean:
-    def __init__(self, noisy: Reals, tally: Scores, groups: list[int], deviation: float, reach: float) -> None:
+    def __init__(
+        self, noisy: Reals, tally: Scores, groups: list[int], deviation: float, reach: float,
+        lines: LineErrors | None = None,
+    ) -> None:  # fmt: skip
         cells, width = noisy[groups], 2 * tally.reach
         N, T, Q = functionals(2) @ cells.sum(axis=0)
         self.count = max(float(N), 1.0)
@@ -263,7 +271,8 @@ class _Mean:
         # A score that is cut moves with the centre, whose error goes with that of the mean.
         drawn = tails.share_beyond(tally.place) * tally.lines.weight * tally.lines.error
         own = width * math.sqrt(spread / self.count) + (drawn if math.isfinite(drawn) else 0.0)
-        error = math.hypot(own, self.noise)
+        moved = 0.0 if lines is None else lines.moves(self.estimate - tally.lines.centre)
+        error = math.hypot(own, self.noise, moved)
         taken = tails.taken(tally.place, tally.edge)
         self.error = math.hypot(error, unit * taken.hidden)
         below, above = unit * taken.below, unit * taken.above
@@ -308,8 +317,8 @@ def _answer(
     few = deviations[0] > 0 and not RARE_ARM < moments.mean(TREATMENT) < 1 - RARE_ARM
     otherwise = overlap_reason(moments.mean(TREATMENT) if few else 0.5, share, RARE_ARM, LEAST_SHARE) or otherwise
 
-    def mean_of(groups: list[int]) -> tuple[_Mean, Interval | None, str]:
-        mean = _Mean(cells, tally, groups, deviations[0], reach)
+    def mean_of(groups: list[int], lines: LineErrors | None = None) -> tuple[_Mean, Interval | None, str]:
+        mean = _Mean(cells, tally, groups, deviations[0], reach, lines)
         reason = mean.reason(otherwise, float(tally.cuts[tally.place]))
         return mean, None if reason else mean.ends, reason
 
@@ -318,9 +327,14 @@ def _answer(
     if checked is not None and ends is not None and checked.bends((ends[1] - ends[0]) / 2):
         ends, why, otherwise = None, BENT, BENT
     by_group = []
-    for place, level in enumerate(levels_of(question.column(question.groups)) if question.groups else ()):
-        one, interval, reason = mean_of([place])
+    levels = levels_of(question.column(question.groups)) if question.groups else ()
+    by_lines = [mean_of([place])[0].estimate - tally.lines.centre for place in range(len(levels))]
+    errors = line_errors(fit, question, by_lines) if levels and moments.deviation else [None] * len(levels)
+    for place, (level, lines) in enumerate(zip(levels, errors, strict=True)):
+        one, interval, reason = mean_of([place], lines)
         estimate = None if one.few or none else one.estimate
+        if moments.deviation and estimate is not None and (lines is None or lines.relative > MOST_RELATIVE):
+            estimate, interval, reason = None, None, SMALL
         by_group.append(GroupEffect(f"{question.groups} = {level}", estimate, interval, reason, share))
     hidden: tuple[str, ...] = ()
     if cut is not None:

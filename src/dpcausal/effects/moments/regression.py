@@ -13,7 +13,7 @@ from dpcausal.effects.cells.effect import robustness_limit, robustness_value
 from dpcausal.effects.moments.adaptive import LEAST_SEEN, detectable_skew, shrinkage
 from dpcausal.effects.moments.factors import RESOLVED, Contrasts
 from dpcausal.effects.moments.redundant import COLLINEAR, without_redundant
-from dpcausal.effects.moments.released import MARGIN, ReleasedMoments, line
+from dpcausal.effects.moments.released import ReleasedMoments, line
 from dpcausal.effects.result import Interval, forest
 from dpcausal.result import Guarantee, Result, ci_text, flat_row, signed_text
 
@@ -212,10 +212,10 @@ def regress(
     places = [release.names.index(name) for name in (outcome, *(reported.names[place] for place in numbers))]
     levels = [place for one in factors for place in release.layout.levels(one)]
     fitted, count = line(release, outcome, regressors), release.count
-    slopes, lift, inverse = fitted.slopes, fitted.lift, fitted.inverse
+    slopes, inverse = fitted.slopes, fitted.inverse
     contrast = np.concatenate([[1.0], -slopes])
     assumed_errors = terms.errors is not None
-    noise = MARGIN * inverse @ (lift @ release.noise_of(lift.T @ contrast) @ lift.T)[1:, 1:] @ inverse
+    noise = fitted.noise(release)
     # Back to the columns' own origin: the intercept takes what the slopes make of the middle.
     centre, back = release.middles + release.halves * release.centre, reported.of_columns.copy()
     back[-1, : len(numbers)] = -centre[places[1:]]
@@ -260,7 +260,7 @@ def regress(
         gone = without_redundant(release.among((outcome, *regressors)), 1, least)[1]
         reason = COLLINEAR.format(", ".join(map(repr, gone))) if gone else reason
     counted = np.diag(fitted.moments)[len(places) :]
-    rare = counted <= RESOLVED * release.deviation * float((lift[len(places) :] ** 2).max(initial=0.0))
+    rare = counted <= RESOLVED * release.deviation * float((fitted.lift[len(places) :] ** 2).max(initial=0.0))
     for place in range(len(few) if levels else 0):
         if place not in numbers:
             lost = np.array(levels)[rare & (back[place, len(numbers) :] != 0)]

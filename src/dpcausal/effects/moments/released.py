@@ -348,6 +348,13 @@ class Line:
     free: float
     """Rows that count, less terms."""
 
+    def noise(self, release: ReleasedMoments) -> Reals:
+        """Return the covariance that the noise of the moments has in the slopes."""
+        along = self.lift.T @ np.concatenate([[1.0], -self.slopes])
+        of_sums = (self.lift @ release.noise_of(along) @ self.lift.T)[1:, 1:]
+        noise: Reals = MARGIN * self.inverse @ of_sums @ self.inverse
+        return noise
+
 
 def line(release: ReleasedMoments, outcome: str, regressors: tuple[str, ...]) -> Line:
     factors = release.factors_in(regressors)

@@ -1,0 +1,87 @@
+"""The interval of a small group counts the errors of both lines, or there is none; compared with known effects."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.effects.estimators.line_errors import LineErrors
+from tests.effects.tables import EXACT, effect_of, table_of
+
+ROWS, LOSS = 20_000, dpc.ApproxDP(1, 1e-6)
+SCHEMA: dict[str, Any] = {"a": dpc.Levels([0, 1]), "y": dpc.Bounded(-12, 15), "x": dpc.Bounded(-3, 3)}
+
+
+def in_levels(rng: Any, shares: Any, effects: Any, chances: Any) -> tuple[dict[str, Any], Any]:
+    g, x = rng.choice(len(shares), ROWS, p=shares), np.clip(rng.normal(size=ROWS), -3, 3)
+    a = (rng.random(ROWS) < np.array(chances)[g] + 0.1 * x).astype(int)
+    y = np.clip(a * np.array(effects)[g] + x + (g == 1) + rng.normal(size=ROWS), -12, 15)
+    return {"a": a, "y": y, "x": x, "g": g}, dpc.Levels(range(len(shares)))
+
+
+def in_parts(rng: Any, cuts: Any, effects: Any) -> tuple[dict[str, Any], Any]:
+    g, x = np.clip(rng.normal(size=(2, ROWS)), -3, 3)
+    a = (rng.random(ROWS) < 0.5 + 0.1 * x + 0.05 * g).astype(int)
+    y = np.clip(a * np.array(effects)[np.searchsorted(cuts, g)] + x + g / 2 + rng.normal(size=ROWS), -12, 15)
+    return {"a": a, "y": y, "x": x, "g": g}, dpc.Bounded(-3, 3, cuts=cuts)
+
+
+def shown(effects: Any, loss: Any, runs: int, draw: Any, **terms: Any) -> tuple[list[int], list[int]]:
+    """Return how many intervals each group has, and how many of them hold its effect."""
+    with_interval, holding = [0] * len(effects), [0] * len(effects)
+    for seed in range(runs):
+        columns, group = draw(np.random.default_rng(seed), effects=effects, **terms)
+        table = table_of(columns, SCHEMA | {"g": group}, loss)
+        result = effect_of(table, loss, "aipw", seed, adjust=["x"], groups="g")
+        for place, (one, true) in enumerate(zip(result.by_group, effects, strict=True)):
+            assert one.interval is not None or one.reason
+            if one.interval is not None:
+                with_interval[place] += 1
+                holding[place] += one.interval[0] <= true <= one.interval[1]
+    return with_interval, holding
+
+
+CASES: dict[str, Any] = {
+    "of 3, 7 and 90 %": ([1, 2, 3], LOSS, in_levels, {"shares": [0.9, 0.07, 0.03], "chances": [0.5] * 3}, [1]),
+    "of 5, 10 and 85 %": ([1, 2, 3], LOSS, in_levels, {"shares": [0.85, 0.1, 0.05], "chances": [0.5] * 3}, [1]),
+    "of 10, 15, 25 and 50 %": (
+        [1, 2, 3, 0], LOSS, in_levels, {"shares": [0.5, 0.25, 0.15, 0.1], "chances": [0.5] * 4}, [1, 2, 3]),
+    "of 5 %, treated more often": ([1, -2], LOSS, in_levels, {"shares": [0.95, 0.05], "chances": [0.5, 0.7]}, []),
+    "of 20 %, treated more often, whose rows are shortened": (
+        [1, -2], dpc.ApproxDP(3, 1e-6), in_levels, {"shares": [0.8, 0.2], "chances": [0.5, 0.7]}, [1]),
+    "that are parts of a number": ([0, 1, 3], LOSS, in_parts, {"cuts": [-1.8, 1.5]}, [0, 2]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_intervals_of_groups_hold_where_they_are_shown(case: str) -> None:
+    # Of 24 at 0.95, 19 or more hold with probability 0.998; of a group of 3 % 16 did when errors were not counted.
+    effects, loss, draw, terms, at_least_half = CASES[case]
+    with_interval, holding = shown(effects, loss, 24, draw, **terms)
+    assert with_interval[0 if draw is in_levels else 1] >= 15
+    assert all(with_interval[place] >= 12 for place in at_least_half)
+    assert all(of - held <= 5 for of, held in zip(with_interval, holding, strict=True))
+    assert sum(holding) >= 0.9 * sum(with_interval)
+
+
+def test_a_group_of_3_percent_has_a_reason_and_without_privacy_an_interval() -> None:
+    effects, terms = [1, 2, 3], {"shares": [0.9, 0.07, 0.03], "chances": [0.5] * 3}
+    assert shown(effects, LOSS, 6, in_levels, **terms)[0][2] == 0
+    with_interval, holding = shown(effects, EXACT, 6, in_levels, **terms)
+    assert with_interval == [6, 6, 6] and sum(holding) >= 15
+
+
+def test_the_counted_error_is_that_of_scores_by_lines_that_are_off() -> None:
+    # The mean score of rows is that of its definition, by lines of which both are off, drawn 20,000 times.
+    rng = np.random.default_rng(3)
+    x = np.column_stack([rng.normal(size=60), np.ones(60)])
+    e, difference = 0.45 + 0.05 * x[:, 0], 1.5
+    of_arm, of_outcome = np.diag([0.02, 0.03]) ** 2, np.diag([0.1, 0.15]) ** 2
+    errors = LineErrors(e, x @ of_arm @ x.T, x @ of_outcome @ x.T)
+    d, s = (rng.normal(size=(20_000, 2)) @ np.sqrt(one) @ x.T for one in (of_arm, of_outcome))
+    true = e - d
+    treated, control = (1 - true) * difference + s, -true * difference + s
+    mean = (true / e * treated - (1 - true) / (1 - e) * control - difference).mean(axis=1)
+    assert errors.moves(difference) == pytest.approx(np.sqrt((mean**2).mean()), rel=0.03)
+    assert 0 < errors.moves(0.0) < errors.moves(difference)
