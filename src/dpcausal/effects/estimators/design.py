@@ -22,6 +22,7 @@ from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column
 from dpcausal.effects.cells.corner_counts import levels_of
 from dpcausal.effects.moments.adaptive import HISTOGRAM, LAST, SHAPING, Shape, noise_of, tail_radius
+from dpcausal.effects.moments.factors import Layout
 from dpcausal.effects.moments.release import JointMoments
 from dpcausal.effects.moments.released import Product
 from dpcausal.effects.question import EffectQuestion
@@ -52,12 +53,19 @@ class Design:
     halves: Reals
     treatment: Column
     """Of a number the cut says which arm is which."""
+    factors: tuple[tuple[str, ...], ...] = ()
+    """Of columns of levels that come last, one for every level: the column that they are of, and the levels."""
 
     @classmethod
-    def of(cls, question: EffectQuestion) -> Design:
+    def of(cls, question: EffectQuestion, by_factor: bool = False) -> Design:
+        """Return the columns; ``by_factor``: those of more than two levels last, with a column for every level."""
         columns: list[tuple[str, str, int | None, float, float]] = []
         treated = question.pair[1]
+        kinds = {name: question.column(name) for name in question.strata if by_factor}
+        many = {name: levels_of(one) for name, one in kinds.items() if not isinstance(one, Bounded) and len(one) > 2}
         for name in (question.outcome, question.treatment, *question.strata):
+            if name in many:
+                continue
             column = question.column(name)
             if isinstance(column, Bounded) and name != question.treatment:
                 columns.append((name, name, None, column.midpoint, column.width / 2))
@@ -66,9 +74,17 @@ class Design:
             codes = [treated] if name == question.treatment else list(range(1, len(levels)))
             named = [name if len(levels) == 2 else f"{name} = {levels[code]}" for code in codes]
             columns += [(text, name, code, 0.5, 0.5) for text, code in zip(named, codes, strict=True)]
+        factors = tuple((name, *map(str, levels)) for name, levels in many.items())
+        columns += [(f"{name} = {level}", name, code, 0.5, 0.5)
+                    for name, *levels in factors for code, level in enumerate(levels)]  # fmt: skip
         names, sources, all_codes, middles, halves = zip(*columns, strict=True)
         treatment = question.column(question.treatment)
-        return cls(names, sources, all_codes, np.array(middles), np.array(halves), treatment)
+        return cls(names, sources, all_codes, np.array(middles), np.array(halves), treatment, factors)
+
+    @property
+    def layout(self) -> Layout:
+        sizes = tuple(len(one) - 1 for one in self.factors)
+        return Layout(len(self.names) - sum(sizes), sizes)
 
     @property
     def ranges(self) -> tuple[Reals, Reals]:
@@ -103,11 +119,13 @@ class Design:
         return rows
 
 
-def checked_design(method: str, question: EffectQuestion, most: int = MOST_COLUMNS) -> Design:
+def checked_design(
+    method: str, question: EffectQuestion, most: int = MOST_COLUMNS, by_factor: bool = False
+) -> Design:  # fmt: skip
     """Return the columns of a question; refuse a treatment of three levels, and more columns than ``most``."""
     if len(levels_of(question.column(question.treatment))) != 2:
         raise ParameterError(f"method {method!r} needs a treatment of two levels")
-    design = Design.of(question)
+    design = Design.of(question, by_factor)
     if len(design.names) > most:
         raise ParameterError(f"method {method!r} takes {most} columns and levels, here are {len(design.names)}")
     return design

@@ -98,17 +98,17 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
             check_choice("errors", self.errors, get_args(Errors))
         if question.estimand != "ate" or question.groups is not None:
             raise ParameterError(f"method {self.name!r} has one slope for all: estimand 'ate', no groups")
-        d, n = len(checked_design(self.name, question).names), question.n
+        layout, n = checked_design(self.name, question, by_factor=True).layout, question.n
         if isinstance(loss, NoPrivacy):
             return self
         rho, _ = shared(affordable_zcdp(loss), question.cluster is not None)
-        check_rounds(Layout(d), n, loss, *self._parts(d, n, rho), d)
-        if _expected_signal_to_noise(d, n, rho) < LEAST_PREDICTED:
+        check_rounds(layout, n, loss, *self._parts(layout, n, rho), layout.numbers)
+        if _expected_signal_to_noise(layout, n, rho) < LEAST_PREDICTED:
             rows, times = enough(
-                n, lambda n, times: _expected_signal_to_noise(d, n, ZCDP(rho.rho * times**2)), LEAST_PREDICTED
+                n, lambda n, times: _expected_signal_to_noise(layout, n, ZCDP(rho.rho * times**2)), LEAST_PREDICTED
             )
             raise InfeasibleError(
-                f"{n} rows at {loss} predict a slope among {d} columns that may be anything: about {rows} "
+                f"{n} rows at {loss} predict a slope among {layout.columns} columns that may be anything: about {rows} "
                 f"rows would be enough, or {times:.2g} times the epsilon, or adjust for fewer columns"
             )
         return self
@@ -118,18 +118,18 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
                  "in what is adjusted for")  # fmt: skip
         if isinstance(loss, NoPrivacy):
             return (right,)
-        d, n = len(Design.of(question).names), question.n
+        layout, n = Design.of(question, by_factor=True).layout, question.n
         rho, _ = shared(affordable_zcdp(loss), question.cluster is not None)
-        wide = times_as_wide(Layout(d), n, self._parts(d, n, rho)[0])
+        wide = times_as_wide(layout, n, self._parts(layout, n, rho)[0])
         caveats = [right, f"public numbers predict errors {wide:.2g} times those without privacy"]
         if self.errors is None and (enough := rows_for_step(rho.part(SANDWICH_SHARE))) > n:
             caveats.append(f"below about {enough:,} rows at this loss there is no interval without errors=: state that "
                            "they are symmetric or homoscedastic, or add rows")  # fmt: skip
         return tuple(caveats)
 
-    def _parts(self, columns: int, n: int, rho: ZCDP) -> tuple[ZCDP, ZCDP | None]:
+    def _parts(self, layout: Layout, n: int, rho: ZCDP) -> tuple[ZCDP, ZCDP | None]:
         rest, own = rho.part(1 - SANDWICH_SHARE), rho.part(SANDWICH_SHARE)
-        if self._homoscedastic or predicted_signal(columns, n, rest) < FOR_SPREAD:
+        if self._homoscedastic or predicted_signal(layout.numbers, n, layout.as_numbers(rest)) < FOR_SPREAD:
             return rho, None
         return (rest, own) if self.errors == "symmetric" or n >= rows_for_step(own) else (rho, None)
 
@@ -138,28 +138,28 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
         return self.errors in ("homoscedastic", "normal")
 
     def release(self, run: Run[EffectQuestion]) -> Effect:
-        question, design = run.question, Design.of(run.question)
+        question, design = run.question, Design.of(run.question, by_factor=True)
         names, sources = design.names, tuple(dict.fromkeys(design.sources))
         paid, for_layers = shared(affordable_zcdp(run.loss), question.cluster is not None)
         if run.loss.exact:
             rho, own = None, None if self._homoscedastic else run.loss
         else:
-            rho, own = self._parts(len(names), question.n, paid)
+            rho, own = self._parts(design.layout, question.n, paid)
         moments, rows = JointMoments.of_table(
-            question.table, sources, names, design.ranges, design.units, rho, run.budget
+            question.table, sources, names, design.ranges, design.units, rho, run.budget, design.factors
         )
         moments, gone = without_redundant(moments, FIRST, LEAST_OF_A_LINE)
         if own is not None:
             places = [names.index(name) for name in moments.names]
             seen = rows.with_terms(lambda unit: unit[:, places])
-            of = (moments.names[0], moments.names[1:])
+            of = (moments.columns[0], moments.columns[1:])
             moments = replace(moments, sandwich=release_sandwich(moments, of, seen, run.budget, own))
         effect = self._effect(question, moments, gone)
         if question.cluster is None:
             return effect
-        lines, (outcome, treatment, *others) = lines_of(moments, names), moments.names
+        lines, (outcome, treatment, *others) = lines_of(moments, names), moments.columns
         chance = max(moments.residual(treatment, others), 1e-3)
-        spread = math.sqrt(moments.residual(outcome, moments.names[1:]) / chance)
+        spread = math.sqrt(moments.residual(outcome, moments.columns[1:]) / chance)
         scores = ClusteredScores.of(effect, min(moments.count, question.n), 0.0, spread)
 
         def products(unit: Reals) -> Reals:
@@ -174,7 +174,7 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
         return scores.applied(effect, between, question.cluster)
 
     def _effect(self, question: EffectQuestion, moments: JointMoments, gone: tuple[str, ...] = ()) -> Effect:
-        outcome, treatment, *others = moments.names
+        outcome, treatment, *others = moments.columns
         terms = Terms(self.errors, question.coverage, LEAST_RATIO)
         slope = effect_of_line(moments, treatment, outcome, tuple(others), terms)
         control, treated = question.arms
@@ -197,10 +197,11 @@ class PartiallyLinear(SumsOverRows, EffectMethod):
         )  # fmt: skip
 
 
-def _expected_signal_to_noise(columns: int, n: int, rho: ZCDP) -> float:
+def _expected_signal_to_noise(layout: Layout, n: int, rho: ZCDP) -> float:
     """Return how far moments exceed their noise, for a slope: public. Many columns take less of it than of the least
     direction; with few the moments vary more from draw to draw."""
-    return predicted_signal(columns, n, rho) + TAKEN[1] * columns - 10 / columns**2
+    columns = layout.numbers
+    return predicted_signal(columns, n, layout.as_numbers(rho)) + TAKEN[1] * columns - 10 / columns**2
 
 
 def _farther(moments: JointMoments) -> float:

@@ -106,7 +106,7 @@ class Nuisances:
 
 def lines_of(moments: JointMoments, names: Sequence[str]) -> Nuisances:
     """Return the lines over columns of such names, 0 along those that the released moments do without."""
-    outcome, *others = moments.names
+    outcome, *others = moments.columns
     first = moments.ols(outcome, others)
     second = moments.ols(others[0], others[1:]) if others[1:] else None
     mean = moments.mean(TREATMENT)

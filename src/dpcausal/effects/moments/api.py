@@ -235,8 +235,8 @@ def check_rounds(layout: Layout, n: int, loss: ApproxDP | ZCDP, rho: ZCDP, own: 
 
 def times_as_wide(layout: Layout, n: int, rho: ZCDP) -> float:
     """Return how many times as wide as without privacy intervals of slopes will be: public."""
-    radius, mu = layout.last_radius(n, rho), math.sqrt(2 * rho.part(LAST).rho)
-    return forecast(layout.numbers, n, radius, mu * (radius / layout.radius(radius)) ** 2)
+    radius = layout.last_radius(n, rho)
+    return forecast(layout.numbers, n, radius, math.sqrt(2 * layout.as_numbers(rho).part(LAST).rho))
 
 
 def levels_as_wide(layout: Layout, n: int, rho: ZCDP) -> float:

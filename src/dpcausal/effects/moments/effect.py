@@ -40,7 +40,7 @@ def balance_of(moments: ReleasedMoments) -> tuple[Balance, ...]:
     """Return how far the arms differ in each column, read off moments of outcome, treatment (0 or 1) and others."""
     _, arm, *others = moments.names
     treats, rows = moments.mean(1), []
-    for name in others:
+    for name in (one for one in others if one not in moments.references):
         slope = regress(moments, name, (arm,), Terms(None, 0.95))[arm]
         error = slope.standard_error
         deep = math.sqrt(max(moments.residual(name, []), 1e-300))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -64,6 +65,10 @@ class Layout:
     def radius(self, radius: float) -> float:
         """Return the length that whole rows are shortened to."""
         return radius * math.sqrt(1 + LENGTH) if self.sizes else radius
+
+    def as_numbers(self, loss: ZCDP) -> ZCDP:
+        """Return the loss at which the noise of the numbers alone would be as large: public."""
+        return loss.part(1 / (1 + Fraction(LENGTH)) ** 2) if self.sizes else loss
 
     def last_radius(self, n: int, loss: ZCDP) -> float:
         """Return the length that numbers are shortened to in the last release: public."""

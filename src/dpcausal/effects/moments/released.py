@@ -16,7 +16,6 @@ from dpcausal.data.table import Table
 from dpcausal.effects.moments.adaptive import Moments, Noise, Shape, StreamedRows, adaptive_moments, undetectable_tail
 from dpcausal.effects.moments.factors import EXACT_FLOOR, FLOOR, LEAST_COUNT, Layout, factor_moments, level_inverse
 from dpcausal.effects.moments.sandwich import Sandwich
-from dpcausal.errors import ParameterError
 from dpcausal.mechanisms.gate import book_exact
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP
@@ -121,6 +120,11 @@ class ReleasedMoments(Release):
     def columns(self) -> tuple[str, ...]:
         """The columns of the table: numbers, and factors."""
         return (*self.names[: self.layout.numbers], *(one[0] for one in self.factors))
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The columns of the first level of each factor."""
+        return tuple(f"{name} = {first}" for name, first, *_ in self.factors)
 
     def factors_in(self, names: Sequence[str]) -> tuple[int, ...]:
         return tuple(place for name in names for place, one in enumerate(self.factors) if one[0] == name)
@@ -291,19 +295,17 @@ class ReleasedMoments(Release):
         return replace(self, sums=self.sums + fresh, deviation=math.sqrt(2) * self.deviation)
 
     def as_graph_release(self) -> NoisyMoments:
-        """Return the covariance in units of the learnt shape, the variance that of its noisiest entry."""
-        if self.factors:
-            raise ParameterError(
-                "a graph is found in moments of numbers and columns of two levels: release them without "
-                + ", ".join(one[0] for one in self.factors), argument="columns", rule="levels",
-            )  # fmt: skip
-        along = self.spread / np.linalg.norm(self.spread, axis=1, keepdims=True)
+        """Return the covariance in units of the learnt shape, the variance that of its noisiest entry; of levels, of
+        all but the reference."""
+        names = tuple(name for name in self.names if name not in self.references)
+        spread = self.spread[[self.names.index(name) for name in names]]
+        along = spread / np.linalg.norm(spread, axis=1, keepdims=True)
         means = self.sums[:-1, -1] / self.count
         covariance = along @ (self.sums[:-1, :-1] / self.count - np.outer(means, means)) @ along.T
         # The noise of entry (i, j) of A E A′ is that of E times |a_i|² |a_j|² + (a_i · a_j)².
         most = 1 + float(np.triu((along @ along.T) ** 2, 1).max(initial=0.0))
         return NoisyMoments(
-            self.names, self.n, (0.0,) * len(self.names), (1.0,) * len(self.names), (covariance + covariance.T) / 2,
+            names, self.n, (0.0,) * len(names), (1.0,) * len(names), (covariance + covariance.T) / 2,
             self.deviation**2 / 2 / self.count**2 * most, min(self.count, self.n), guarantee=self.guarantee,
         )  # fmt: skip
 
