@@ -39,11 +39,9 @@ from dpcausal.effects.estimators.models import (
     FINE,
     SIDE,
     Models,
-    clear_weights,
-    functions_of,
-    functions_of_kinds,
     table_of,
 )
+from dpcausal.effects.estimators.pair_functions import PairGeometry, functions_of, functions_of_kinds
 from dpcausal.effects.estimators.residual_sums import (
     capped_squares,
     capped_squares_sensitivity,
@@ -110,7 +108,7 @@ LADDER = (
 along the last ones that can be afforded."""
 AFFORDED = 0.8
 """The error of the correction if both models fit is at most so many times that of the mean score, by public numbers."""
-TAILS = 2.2, 0.1
+TAILS = 2.6, 0.2
 """Outcomes in the outermost bins are fitted if no sum of residuals is farther from 0 than so many deviations, and so
 many more for each column."""
 CUT = (
@@ -229,9 +227,12 @@ def learnt(fit: Fit) -> Models:
     if functions:
         claim = pair_functions_sensitivity(len(functions), 2)
         noisy, noise = fit.release(fit.sums_along(models, functions), claim, "residuals along pairs", FUNCTIONS)
-        scales, sizes = np.array(models.scales), np.array([one.size for one in functions])
-        weights = clear_weights(noisy * scales[:, None], noise * scales, models.variances(fit.chance), sizes, fit.count)
-        models = replace(models, functions=functions, weights=weights, pairs_noise=noise * scales * sizes.max())
+        scales, largest = np.array(models.scales), max(one.size for one in functions)
+        geometry, variances = PairGeometry.of(models, functions, fit.correlation), models.variances(fit.chance)
+        weights = geometry.weights(noisy * scales[:, None], noise * scales, variances, fit.count)
+        tables = (*models.tables, *geometry.without_mains(models.features, weights))
+        pairs_noise = noise * scales * largest
+        models = replace(models, tables=tables, functions=functions, weights=weights, pairs_noise=pairs_noise)
     least, moves = MOVED * _predicted_score_error(fit) * models.spread, models.moves(fit.chance)
     large = sorted((step for step in moves if moves[step] > least), key=lambda step: -moves[step])[:MOST_REFINED]
     for step in large:

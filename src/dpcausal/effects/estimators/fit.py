@@ -15,6 +15,7 @@ from dpcausal.effects.cells.effect import notes, unmeasured_fields
 from dpcausal.effects.estimators.design import FIRST, TREATMENT, Design, Pair, QuadraticTerms, drop_weak_terms
 from dpcausal.effects.estimators.fit_check import Checked, Dictionary, Sums, checked
 from dpcausal.effects.estimators.models import FINE, Feature, Models, PairFunction, density, fine_cells, quantile_bins
+from dpcausal.effects.estimators.pair_functions import PairGeometry
 from dpcausal.effects.estimators.residual_sums import (
     histograms,
     histograms_sensitivity,
@@ -123,6 +124,20 @@ class Fit:
         return mean * (1 - mean)
 
     @property
+    def correlation(self) -> Reals:
+        """That of the confounders, as released; 0 of a column that the lines do without."""
+        moments, names = self.moments, self.design.names[FIRST:]
+        found, among = np.eye(len(names)), [name for name in names if name in moments.names]
+        mean, units = moments.sums[:-1, -1] / moments.count, moments.halves[:, None] * moments.spread
+        covariance = units @ (moments.sums[:-1, :-1] / moments.count - np.outer(mean, mean)) @ units.T
+        deviations = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+        of = [moments.names.index(name) for name in among]
+        within = np.clip(covariance / np.outer(deviations, deviations), -1.0, 1.0)[np.ix_(of, of)]
+        found[np.ix_(*[[names.index(name) for name in among]] * 2)] = within
+        np.fill_diagonal(found, 1.0)
+        return found
+
+    @property
     def pairs(self) -> list[Pair]:
         """Pairs of features, except two levels of one column: public."""
         return [(one - FIRST, other - FIRST) for one, other in self.design.pairs]
@@ -217,7 +232,8 @@ class Fit:
             answer = self.sums_along(models, along.functions, chance)
             noisy, noise = self.release(answer, claim, label + " along pairs", share * along.share(along.of_pairs))
             left = LEFT_ALONG_PAIRS * models.learning_noise(()) ** 2
-            released.append(Sums(noisy * scales, noise * scales[:, 0], (), (), left))
+            own = PairGeometry.of(models, along.functions, self.correlation).orthonormal
+            released.append(Sums(noisy * scales, noise * scales[:, 0], (), (own,), left))
         return checked(released, models.variances(self.chance), self.count, self.chance)
 
     def effect_fields(

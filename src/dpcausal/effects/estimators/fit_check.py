@@ -75,7 +75,8 @@ class Sums:
     bins: tuple[int, ...]
     """Of a feature or a grid; of pair functions none."""
     margins: tuple[Reals, ...] = ()
-    """The records in the bins of each feature: of a number with few values some bins are empty."""
+    """The records in the bins of each feature: of a number with few values some bins are empty.  Of pair functions what
+    makes sums along orthonormal ones."""
     left: Reals | float = 0.0
     """The variance that the noise of what was learnt leaves in both sums."""
 
@@ -83,7 +84,8 @@ class Sums:
         """Return the sums along orthonormal functions without means, shape (2, K), how much of the noise's variance is
         in each, and how many are free.  Bins of a grid hold what they would if both features were independent."""
         if not self.bins:
-            return self.sums, np.ones(self.sums.shape[1]), self.sums.shape[1]
+            (own,) = self.margins
+            return self.sums @ own.T, np.square(own).sum(axis=1), len(own)
         full, shares = [], np.ones(1)
         along, size = self.sums.reshape(2, *self.bins), math.prod(self.bins)
         for axis, counts in enumerate(self.margins, 1):

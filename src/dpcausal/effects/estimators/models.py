@@ -21,13 +21,10 @@ MOST_FROM_MEAN = 6.0
 """The outcome's model lies within so many spreads of the outcome from its mean."""
 LARGEST_STEP = 0.6, 4.0
 """The most that one table changes the probability, and the outcome's model, in residual standard deviations."""
-FROM_A_FUNCTION = 0.3
 THRESHOLD, RISE, FINER = 1.5, 0.25, 0.7
 FAR, NEAR, BEYOND = 1 / 64, 1 / 8, 0.5
 MANY = 4
 """A table has slopes inside bins if so many are not empty."""
-LOUDEST = 0.115
-"""Several functions a pair where the noise of all together moves the probability by at most so much."""
 SIDE = 8
 """Bins a side of a grid of two columns."""
 LEAST_OWN = 0.5
@@ -326,35 +323,3 @@ def table_of(
     if len(bins) == 1:
         both = [models.features[features[0]].sloped(one) for one in both]
     return Table(features, bins, both[0], both[1], np.asarray(deviations) * math.sqrt(cells))
-
-
-def functions_of(
-    features: Sequence[Feature], pairs: Sequence[tuple[int, int]], n: int, rho: float, products: bool = True
-) -> tuple[PairFunction, ...]:
-    """Return the functions of pairs, at most nine, four or one a pair by public numbers. ``rho`` pays for them
-    (infinity: no noise).  ``products`` says that products of columns are columns of the lines: otherwise functions of
-    ranks replace them."""
-    functions = tuple[PairFunction, ...]()
-    for most in (3, 2, 1):
-        functions = functions_of_kinds(features, pairs, "stb"[:most] if products else "rtb"[:most])
-        own = math.sqrt(sum(one.size**2 for one in functions) / rho) / n
-        if 2 * OF_TREATMENT * own * math.sqrt(len(functions)) <= LOUDEST:
-            break
-    return functions
-
-
-def functions_of_kinds(
-    features: Sequence[Feature], pairs: Sequence[tuple[int, int]], kinds: str
-) -> tuple[PairFunction, ...]:
-    own = [feature.own_kinds(kinds) for feature in features]
-    return tuple(PairFunction((i, j), one + other) for i, j in pairs for one in own[i] for other in own[j])
-
-
-def clear_weights(sums: Reals, deviations: Reals, variances: tuple[float, float], sizes: Reals, count: float) -> Reals:
-    weights = []
-    for noisy, deviation, variance in zip(sums, deviations, variances, strict=True):
-        scaled = noisy * sizes
-        clear = np.abs(scaled) > THRESHOLD * np.hypot(deviation * sizes, math.sqrt(count * variance))
-        weights.append(np.where(clear, scaled / count, 0.0))
-    weights[0] = np.clip(weights[0], -FROM_A_FUNCTION, FROM_A_FUNCTION)
-    return np.array(weights) * sizes
