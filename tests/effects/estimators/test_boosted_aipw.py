@@ -11,7 +11,7 @@ import pytest
 import dpcausal as dpc
 from dpcausal.effects.estimators.fit_check import Sums
 from dpcausal.effects.estimators.models import Feature, Models
-from dpcausal.effects.estimators.pair_functions import PairGeometry, functions_of_kinds
+from dpcausal.effects.estimators.pair_functions import functions_of_kinds
 from tests.effects.tables import effect_of, table_of
 
 LOSS, EFFECT = dpc.ApproxDP(2, 1e-6), 0.5

@@ -108,7 +108,7 @@ LADDER = (
 along the last ones that can be afforded."""
 AFFORDED = 0.8
 """The error of the correction if both models fit is at most so many times that of the mean score, by public numbers."""
-TAILS = 2.6, 0.2
+TAILS = 2.4, 0.1
 """Outcomes in the outermost bins are fitted if no sum of residuals is farther from 0 than so many deviations, and so
 many more for each column."""
 CUT = (
