@@ -35,12 +35,7 @@ from dpcausal.effects.estimators.design import (
 )
 from dpcausal.effects.estimators.fit import Fit
 from dpcausal.effects.estimators.fit_check import Checked, Dictionary, Step
-from dpcausal.effects.estimators.models import (
-    FINE,
-    SIDE,
-    Models,
-    table_of,
-)
+from dpcausal.effects.estimators.models import FINE, SIDE, Models, table_of
 from dpcausal.effects.estimators.pair_functions import PairGeometry, functions_of, functions_of_kinds
 from dpcausal.effects.estimators.residual_sums import (
     capped_squares,
