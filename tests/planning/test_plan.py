@@ -123,6 +123,32 @@ def test_a_width_goes_with_the_unit_of_the_outcome(task: str, n: int, words: dic
     assert 0 < one < 1 and abs(ten / one - 10) < 0.5
 
 
+def test_the_range_of_did_covers_what_is_not_stated() -> None:
+    # Beside plans, panels of their own: half of the persons in three cohorts, and 5 % in one.
+    loss = dpc.ApproxDP(2, 1e-6)
+    plain, steady = (dpc.plan("did", n=3_000, loss=loss, **words) for words in ({}, {"spread": 0.1}))
+    for stated in ({"share": 0.05}, {"share": 0.95}, {"spread": 0.3}, {"share": 0.05, "spread": 0.3}):
+        accuracy = dpc.plan("did", n=3_000, loss=loss, **stated).accuracy
+        assert plain.low <= accuracy <= plain.high
+        assert "spread" in stated or accuracy <= steady.high
+    assert plain.accuracy == steady.accuracy and steady.high < plain.high < 1
+    for share, starts in ((0.5, [1, 2, 3]), (0.05, [2])):
+        halves = []
+        for seed in range(5):
+            rng = np.random.default_rng(seed)
+            cohort = np.where(rng.random(3_000) < share, rng.choice(starts, 3_000), 4)
+            person, time = np.divmod(np.arange(12_000), 4)
+            outcome = np.clip(0.1 * (rng.normal(size=3_000)[person] + rng.normal(size=12_000)), -0.5, 0.5)
+            schema = dpc.Schema({"time": dpc.Levels(range(4)), "cohort": dpc.Levels([*starts, 4]),
+                                 "outcome": dpc.Bounded(-0.5, 0.5)})  # fmt: skip
+            frame = {"person": person, "time": time, "cohort": cohort[person], "outcome": outcome}
+            table = dpc.Table(frame, schema, dpc.Ledger.in_memory(loss, person="person"), person="person")
+            with dpc.simulated_noise(seed):
+                interval = dpc.did(table, time="time", outcome="outcome", cohort="cohort", loss=loss).att.interval
+            halves += [] if interval is None else [(interval[1] - interval[0]) / 2]
+        assert len(halves) >= 3 and steady.low <= np.median(halves) <= steady.high
+
+
 def test_a_clear_curve_has_an_arrow_and_a_line_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpcausal.planning.graphs.BLOCKS", 15)
     loss = dpc.PureDP(1)

@@ -1,7 +1,7 @@
 """Planning effects over time, of persons and of one unit: half the width of an interval, from simulated panels."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,11 +11,23 @@ from dpcausal.data.schema import Bounded, Levels, Schema
 from dpcausal.data.table import Table
 from dpcausal.effects.did.api import did
 from dpcausal.errors import ParameterError
-from dpcausal.planning.task_plan import IntervalWidthPlan, assumption, level_count, normal, unlimited_ledger
+from dpcausal.planning.task_plan import (
+    Forecast,
+    IntervalWidthPlan,
+    assumption,
+    level_count,
+    normal,
+    unlimited_ledger,
+)
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.simulate import factor_panel
 from dpcausal.synthetic_control.api import synthetic_control
+
+EVEN, USUAL = 0.5, 0.1
+"""The share of treated and the spread, as a part of the width, that are assumed where they are not stated."""
+UNSTATED: dict[str, Any] = {"share": 0.05, "spread": 0.3}
+"""For the far end of the range."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,10 +43,13 @@ class DidPlan(IntervalWidthPlan):
 
     periods: int = assumption("Number of periods.", 4, 2, 30)
     width: float = assumption("How far apart the bounds of the outcome are.", 1.0, 1e-9, 1e12)
-    spread: float = assumption(
-        "The standard deviation of a person's outcome from period to period, divided by width.", 0.1, 1e-3, 0.3,
+    spread: float | None = assumption(
+        "The standard deviation of a person's outcome from period to period, divided by width. By default 0.1, and the "
+        "range covers 0.1 to 0.3.", None, 1e-3, 0.3,
     )  # fmt: skip
-    share: float = assumption("Of the persons that are treated.", 0.5, 0.01, 0.99)
+    share: float | None = assumption(
+        "Of the persons that are treated. By default 0.5, and the range covers 0.05 to 0.95.", None, 0.01, 0.99,
+    )  # fmt: skip
     covariates: int = assumption("Numbers that are adjusted for.", 0, 0, 20)
     coverage: float = assumption("Of the interval.", 0.95, 0.5, 0.999)
 
@@ -51,13 +66,28 @@ class DidPlan(IntervalWidthPlan):
 
     @property
     def condition(self) -> str:
-        return f" if {100 * self.share:g} % are treated and a person varies by an SD of {self.spread * self.width:.2g}"
+        share, spread = self.stated
+        return (f" if {100 * share:g} % are treated, all from the middle period on, and a person varies by an SD of "
+                f"{spread * self.width:.2g}")  # fmt: skip
+
+    @property
+    def stated(self) -> tuple[float, float]:
+        """The share and the spread that are simulated."""
+        return EVEN if self.share is None else self.share, USUAL if self.spread is None else self.spread
+
+    def expected(self, n: int, loss: Loss) -> Forecast:
+        forecast = super().expected(n, loss)
+        unstated = {name: value for name, value in UNSTATED.items() if getattr(self, name) is None}
+        if not unstated:
+            return forecast
+        far = replace(self, **unstated).accuracy_at(n, loss) * (1 + self.relative_error)
+        return forecast._replace(high=max(forecast.high, far))
 
     def simulate_once(self, n: int, loss: Loss, rng: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
         person, time = np.divmod(np.arange(n * self.periods), self.periods)
-        begins, half = self.periods // 2, self.width / 2
-        cohort = np.where(rng.random(n) < self.share, begins, self.periods)[person]
-        outcome = self.spread * self.width * (normal(rng, n)[person] + normal(rng, n * self.periods))
+        begins, half, (share, spread) = self.periods // 2, self.width / 2, self.stated
+        cohort = np.where(rng.random(n) < share, begins, self.periods)[person]
+        outcome = spread * self.width * (normal(rng, n)[person] + normal(rng, n * self.periods))
         names = [f"covariate {k}" for k in range(self.covariates)]
         schema = Schema({"time": Levels(range(self.periods)), "cohort": Levels([begins, self.periods]),
                          "outcome": Bounded(-half, half), **{name: Bounded(-5, 5) for name in names}})  # fmt: skip
