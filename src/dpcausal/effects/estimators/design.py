@@ -127,7 +127,10 @@ def checked_design(
         raise ParameterError(f"method {method!r} needs a treatment of two levels")
     design = Design.of(question, by_factor)
     if len(design.names) > most:
-        raise ParameterError(f"method {method!r} takes {most} columns and levels, here are {len(design.names)}")
+        raise ParameterError(
+            f"method {method!r} takes at most {most} columns and levels, here are {len(design.names)}: adjust for fewer "
+            "columns, or merge levels"
+        )
     return design
 
 

@@ -41,7 +41,10 @@ NEAR, NET, ALLOWED = 2, 0.5, 1.5
 """Of short tails: the number of cuts, how far they go on beyond one, and how much of their skew is doubted."""
 
 
-FEW_IN_ARM = "one arm has {:.0%} of the records, and an interval needs {:.0%}: method 'stratified' needs fewer"
+FEW_IN_ARM = (
+    "one arm has about {:.0%} of the records, as far as the noise shows, and an interval needs {:.0%}: method "
+    "'stratified' needs fewer"
+)
 NO_OVERLAP = (
     "{:.0%} of the records have a probability of treatment near 0 or 1, and an interval allows {:.0%}: leave out "
     "strata whose treatment is nearly certain, or take method 'partially-linear'"
