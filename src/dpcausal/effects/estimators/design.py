@@ -128,8 +128,8 @@ def checked_design(
     design = Design.of(question, by_factor)
     if len(design.names) > most:
         raise ParameterError(
-            f"method {method!r} takes at most {most} columns and levels, here are {len(design.names)}: adjust for fewer "
-            "columns, or merge levels"
+            f"method {method!r} takes at most {most} columns and levels, here are {len(design.names)}: adjust for "
+            "fewer columns, or merge levels"
         )
     return design
 
