@@ -261,7 +261,6 @@ def release_layers(
 def _released_layers(
     sums: Integers, ends: Integers, name: str, loss: Paid, budget: CallBudget
 ) -> tuple[Reals, float]:  # fmt: skip
-    """Return noisy layers and the deviation of their noise."""
     if loss is None or isinstance(loss, NoPrivacy):
         return group_layers(sums, ends).astype(np.float64), 0.0
     pure = isinstance(loss, PureDP)

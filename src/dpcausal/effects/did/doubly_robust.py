@@ -194,7 +194,6 @@ def fitted(sums: CohortSums, layout: Layout, starts: tuple[int, ...], d: int, no
 
 
 def _by_cohort(sums: CohortSums) -> tuple[Reals, Reals]:
-    """Return the means and the mean products of rows."""
     counts, spread = np.maximum(sums.counts, 1e-9), sums.shape.spread
     mean = sums.sums / counts[:, None]
     within = sums.squares / counts[:, None, None] - mean[:, :, None] * mean[:, None, :]

@@ -273,7 +273,6 @@ def _on_range(values: npt.NDArray[Any], column: Column, squares: bool) -> list[R
 
 
 def _places(column: Column, codes: tuple[int, ...]) -> npt.NDArray[np.int64]:
-    """Return the place of each code of a column; a code that the subgroup leaves out has 0."""
     places = np.zeros(size_of(column), dtype=np.int64)
     places[list(codes)] = range(len(codes))
     return places
