@@ -126,8 +126,8 @@ class JointSums(TableQuestion[JointMoments]):
     @property
     def factors(self) -> tuple[tuple[str, ...], ...]:
         """Columns of other numbers of levels, each with its levels, the reference first."""
-        kinds = ((name, self.column(name)) for name in self.names if name not in self.numbers)
-        return tuple((name, *map(str, one.labels)) for name, one in kinds if isinstance(one, Levels))
+        kinds = ((name, self.column(name)) for name in self.names)
+        return tuple((name, *map(str, one.labels)) for name, one in kinds if isinstance(one, Levels) and len(one) != 2)
 
     @property
     def layout(self) -> Layout:
