@@ -1,6 +1,7 @@
 """Discovery: the claims about its statistics, its mechanisms, each way of the call, and what would break them."""
 
 import itertools
+import math
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -13,13 +14,14 @@ import numpy as np
 import dpcausal as dpc
 from dpcausal.core.method import PlannedCall
 from dpcausal.data.counts import margins_of
-from dpcausal.discovery.methods import METHODS, parities
+from dpcausal.discovery.methods import METHODS, contingency_table, parities
 from dpcausal.discovery.methods import whitened as whitened_pairs
 from dpcausal.discovery.methods.contingency_table import ContingencyTable
+from dpcausal.discovery.methods.learned_cuts import learned_cuts
 from dpcausal.discovery.methods.moments import noisy_moments
 from dpcausal.discovery.methods.parities import Releaser
 from dpcausal.discovery.methods.triples import Triples, noisy_triples
-from dpcausal.discovery.methods.whitened import learned_cuts, noisy_whitened
+from dpcausal.discovery.methods.whitened import noisy_whitened
 from dpcausal.discovery.question import DiscoveryQuestion
 from dpcausal.mechanisms.additive import geometric
 from dpcausal.papers import BY_TASK
@@ -164,6 +166,8 @@ SENSITIVITIES = (
     ), CODED),
     SensitivityRow("column-histograms", quarters_of, lambda m: histograms_sensitivity(3), (4, 9), 0.99, (
         by_falsifier(MERGED, quarters_of, 2**0.5, **L2, columns=3),
+        by_falsifier("several histograms by 0.95 of their bound in l1", quarters_of,
+                     0.95 * histograms_sensitivity(3, Norm.L1).bound, norm=Norm.L1, **FEW),
     ), {"columns": 3}),
     SensitivityRow("contrasts", pair_contrasts, lambda m: contrasts_sensitivity(SIZES, SETS, m), (4, 9), 0.99, (
         by_falsifier("contrasts of pairs by the bound of the single columns", pair_contrasts,
@@ -238,6 +242,7 @@ def on_neighbours(name: str, **options: Any) -> Neighbours:
     With ``missing="drop"`` a row of no level, −1, is left out, and a row may take its place.
     """
     discrete, missing = name != "moments", options.pop("missing", "impute")
+    most = options.pop("most", contingency_table.MOST_OF_ROWS)
     schema = options.pop("schema", DISCRETE if discrete else BOUNDED)
     bottom, top = np.full(3, -1.0 if missing == "drop" else 0.0), np.array([1.0, 2.0, 1.0])
     way = replace(ALL[name], **options)
@@ -246,7 +251,8 @@ def on_neighbours(name: str, **options: Any) -> Neighbours:
     def ask(rows: Rows) -> Any:
         values = np.rint(rows).astype(np.int64) if discrete else rows
         columns = {name: values[:, place].copy() for place, name in enumerate(NAMES)}
-        answer = dpc.discover(table_of(columns, schema, loss, missing), method=way, loss=loss)
+        with mock.patch.object(contingency_table, "MOST_OF_ROWS", most):
+            answer = dpc.discover(table_of(columns, schema, loss, missing), method=way, loss=loss)
         return answer.graph.to_dict(), {} if answer.release is None else answer.release.numbers()
 
     def pair(seed: int) -> tuple[Rows, Rows]:
@@ -270,10 +276,10 @@ def first_moved(side: int) -> Rows:
     return np.array([side, *[0] * 9, *[1] * 10])
 
 
-def of_table(side: int, epsilon: float, size: int) -> list[Any]:
+def of_table(side: int, epsilon: float, size: int, schema: dpc.Schema = CODES) -> list[Any]:
     """Return the lesser of two lead counts, each moved by the replaced row: both are large only if both draws are."""
     a, loss = first_moved(side), PureDP(epsilon)
-    table, budget = table_of({"a": a, "b": a}, CODES, loss), allotted(loss, size)
+    table, budget = table_of({"a": a, "b": a}, schema, loss), allotted(loss, size)
     question, way = DiscoveryQuestion.of(table, None, None, None), ContingencyTable(search="pc", max_order=0)
     plan = PlannedCall(question, way, loss)
     found = [plan.released(table, None, budget)().release.counts for _ in range(size)]
@@ -343,6 +349,8 @@ def row(name: str, *claims: str, beside: str = "", draw: Any = None, attained: f
 
 TASKS = (
     row("table", "contingency-table", "geometric", draw=of_table, attained=0.4),
+    row("table", "column-histograms", "contingency-table", "geometric", beside=" beside numbers",
+        draw=partial(of_table, schema=CUT), schema=MIXED, most=math.inf),
     row("parities", "contrasts", "gaussian", draw=of_contrasts),
     row("whitened", *WHITENED, draw=of_whitened),
     row("whitened", *WHITENED, beside=" beside numbers", draw=partial(of_whitened, schema=CUT), schema=MIXED),
@@ -355,7 +363,8 @@ TASKS = (
     row("papers.PrivPc", STEPS, "sparse-vector", "geometric"),
     row("papers.SvtPc", STEPS, "sparse-vector"),
 )  # fmt: skip
-WAYS = {f"discover {name}" for name in (*METHODS, *BY_TASK["discovery"], "parities counted", "whitened beside numbers")}
+WAYS = {f"discover {name}" for name in (*METHODS, *BY_TASK["discovery"], "parities counted", "whitened beside numbers",
+                                     "table beside numbers")}
 
 # A search that looks at what was not released, and the sparse vector.
 
@@ -429,6 +438,8 @@ MUTANTS = (
 CONTROLS = (
     by_falsifier("the table of counts", counts_of, 2, norm=Norm.L1, **FEW),
     by_falsifier("several histograms by their bound", quarters_of, histograms_sensitivity(3).bound, **L2, columns=3),
+    by_falsifier("several histograms by their bound in l1", quarters_of, histograms_sensitivity(3, Norm.L1).bound,
+                 norm=Norm.L1, **FEW),
     by_falsifier("T by its bound", lambda rows: conditional_kendall(*strata(rows)),
                  lambda m: conditional_kendall_sensitivity(m).bound, columns=3),
     by_falsifier("whitened rows by their bound", whitened, whitened_bound, **L2, **FEW),

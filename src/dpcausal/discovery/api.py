@@ -51,7 +51,7 @@ def discover(
 
         * ``"table"`` (``ContingencyTable``): one noisy table of counts; tests that know the noise, then the exact
           search for the best score.  ``PureDP`` (geometric noise) or ``ZCDP``.  Bounded columns are cut at ``cuts``, or
-          into four equal widths.
+          at noisy quartiles, or where noise hides these into four equal widths.
         * ``"whitened"``: noisy margins, then noisy second moments of whitened levels, for many columns and much noise;
           what three searches join, two of them under half of added noise, is kept.  Bounded columns are cut at
           ``cuts``, or at noisy quartiles: ``result.release.cuts``.  ``ZCDP`` or ``ApproxDP``.

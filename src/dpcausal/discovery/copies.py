@@ -112,7 +112,7 @@ def _of_moments(release: NoisyMoments) -> Iterator[tuple[int, int]]:
     covariance = release.whole.covariance
     least = 2 * math.sqrt(release.variance)
     for x, y in combinations(range(len(release.names)), 2):
-        if min(covariance[x, x], covariance[y, y]) <= least:
+        if min(covariance[x, x], covariance[y, y]) <= least or not (release.varies[x] and release.varies[y]):
             continue
         a, b = np.zeros((2, len(release.names)))
         a[x], b[y] = covariance[x, x] ** -0.5, covariance[y, y] ** -0.5

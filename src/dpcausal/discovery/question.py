@@ -20,10 +20,11 @@ from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.result import Discovery
 from dpcausal.discovery.search.exact_score import SCREEN_ALPHA, Search, form_of
 from dpcausal.discovery.search.pc import Terms
-from dpcausal.discovery.search.release_search import SearchResult, search, support, without_noise
+from dpcausal.discovery.search.release_search import SearchResult, search, support, undecided_edges, without_noise
 from dpcausal.discovery.support import graph_with_support, usual_redraws
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, Setting
 from dpcausal.privacy.budget import CallBudget
+from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
 from dpcausal.result import Guarantee
 from dpcausal.statistics.wald import Strength, chance_of
@@ -111,6 +112,7 @@ def discovery_result(
     redraws = usual_redraws(len(result.graph.nodes), result.tests)
     if shares is None and redraws and release is not None and not without_noise(release):
         shares = support(release, terms, redraws)
+    notes = [*_constant_notes(release), *_undecided_notes(result, release, terms)]
     copies = [
         f"{copy} is a copy of {own}, as far as the noise allows: an edge of {own} may be one of {copy}"
         for copy, own in sorted(result.copies.items())
@@ -122,8 +124,31 @@ def discovery_result(
         untested=result.untested, copies=result.copies, support=shares, tests=result.tests, n=n,
         reported=outcome.reported, seed=seed,
         release=None if release is None else release.under(guarantee),
-        guarantee=replace(guarantee, caveats=(*guarantee.caveats, *copies)),
+        guarantee=replace(guarantee, caveats=(*guarantee.caveats, *copies, *notes)),
     )  # fmt: skip
+
+
+def _constant_notes(release: Release | None) -> list[str]:
+    form = None if release is None else release.as_graph_release()
+    if not isinstance(form, NoisyMoments) or form.varies.all():
+        return []
+    alike = [repr(name) for name, varies in zip(form.names, form.varies, strict=True) if not varies]
+    return [
+        f"nearly all values are alike in {_names_text(alike)}, as far as the noise shows: no edge there was tested; "
+        "declare levels, or bounds nearer to where records lie"
+    ]
+
+
+def _undecided_notes(result: SearchResult, release: Release | None, terms: Terms) -> list[str]:
+    undecided = {} if release is None else undecided_edges(release, terms)
+    edges: dict[str, list[str]] = {}
+    for edge in sorted(result.graph.skeleton - result.untested, key=sorted):
+        if edge in undecided:
+            edges.setdefault(undecided[edge], []).append(" - ".join(sorted(edge)))
+    return [
+        f"undecided: {_names_text(pairs)} may be linked by {name!r} alone, of which one part has most of the records; "
+        f"declare cuts of {name!r}, or bounds nearer to where records lie" for name, pairs in sorted(edges.items())
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,8 +166,6 @@ class GraphSearch(Method[DiscoveryQuestion]):
     usual_alpha: ClassVar[float] = 0.01
     cuts: ClassVar[bool] = True
     """Whether bounded columns are cut into parts."""
-    learns_cuts: ClassVar[bool] = False
-    """Whether those without declared cuts are cut at noisy quartiles."""
 
     max_order: int | None = None
 
@@ -191,8 +214,12 @@ class GraphSearch(Method[DiscoveryQuestion]):
         """
         return ""
 
+    def learns_cuts(self, question: DiscoveryQuestion, loss: Any) -> bool:
+        """Return whether bounded columns without declared cuts are cut at noisy quartiles: by public numbers."""
+        return False
+
     def caveats(self, question: DiscoveryQuestion, loss: Any) -> tuple[str, ...]:
-        notes = _cut_notes(question, self.learns_cuts) if self.cuts else ()
+        notes = _cut_notes(question, self.learns_cuts(question, loss)) if self.cuts else ()
         return (*notes, self.feasibility_note(question, loss))
 
     def searched(self, released: Release, question: DiscoveryQuestion) -> SearchOutcome:

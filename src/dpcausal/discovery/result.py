@@ -54,8 +54,9 @@ class Discovery(Result):
     support : Support or None
         Shares of re-drawn noise in which each edge and arrow is tested and stands, of edges of ``whitened`` and
         ``triples`` the mean of the shares of three searches, calibrated on generated and published networks, and less
-        where a column of the edge has copies; ``None`` without noise, where the method releases decisions only, or
-        where the search takes over 2,500 tests.
+        where a column of the edge has copies; at most 0.49 where a number with most records in one of four equal parts
+        may link the ends alone; ``None`` without noise, where the method releases decisions only, or where the search
+        takes over 2,500 tests.
     tests : int
         Tests made.
     n : int
@@ -219,7 +220,7 @@ class Discovery(Result):
         weak = [row for row in self.edges() if row["weak"]]
         untested = len(self.untested - self.graph.skeleton)
         return [text for text, holds in (
-            (f"{len(weak)} edges vanish in most redraws of the noise: do not rely on them", weak),
+            (f"{len(weak)} edges vanish in most redraws of the noise, or are undecided: do not rely on them", weak),
             (f"{untested} pairs could not be tested at this noise: use fewer columns or a larger ε", untested),
         ) if holds]  # fmt: skip
 

@@ -19,6 +19,9 @@ LEAST_REDRAWS, MOST_TESTS = 8, 20_000
 FIRM = 0.5
 """Support from which on an edge is drawn solid."""
 
+UNDECIDED = 0.49
+"""Most support of an edge that a number may explain which nothing could separate it by."""
+
 REDRAW_SEED = 8_215_049_346_517_203
 """Of the re-drawn noise: public, and of no use to whoever knows it, since nothing hidden is in what it is added to."""
 

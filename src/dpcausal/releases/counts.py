@@ -1,7 +1,7 @@
 """One noisy table of counts: all tests, scores and re-runs are post-processing of it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -12,7 +12,7 @@ from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.release import Release, estimate_release
-from dpcausal.releases.saved import Form, cut_in, cut_written
+from dpcausal.releases.saved import Form, cut_in, cut_written, cuts_in, cuts_text, cuts_written
 
 Law = Literal["geometric", "discrete-gaussian", "exact"]
 
@@ -38,6 +38,10 @@ class NoisyTable(Release):
     law: Law
     cut: tuple[str, ...] = field(default=(), kw_only=True)
     """Columns of numbers that were cut into parts."""
+    cuts: Mapping[str, tuple[float, ...]] = field(default_factory=dict, kw_only=True)
+    """Where those were cut whose cuts were learnt from the data."""
+    equal_parts: tuple[str, ...] = field(default=(), kw_only=True)
+    """Those that were cut into parts of one width, as nobody said where."""
     _margins: dict[tuple[int, ...], Reals] = field(init=False, default_factory=dict, repr=False)
 
     @property
@@ -91,8 +95,12 @@ class NoisyTable(Release):
 
     def numbers(self) -> dict[str, Any]:
         return {
-            "counts": self.counts.tolist(), "variance": self.variance, "law": self.law, **cut_written(self.cut)
+            "counts": self.counts.tolist(), "variance": self.variance, "law": self.law, **cuts_written(self.cuts),
+            **cut_written(self.cut), **cut_written(self.equal_parts, "equal_parts"),
         }  # fmt: skip
+
+    def number_notes(self) -> list[str]:
+        return cuts_text(self.cuts)
 
     @classmethod
     def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
@@ -100,7 +108,8 @@ class NoisyTable(Release):
         if counts.ndim != len(names):
             raise form.refuse("counts")
         law: Any = form.text("law", ("geometric", "discrete-gaussian", "exact"))
-        return cls(names, n, counts, form.size("variance"), law, cut=cut_in(form, names))
+        return cls(names, n, counts, form.size("variance"), law, cuts=cuts_in(form, names), cut=cut_in(form, names),
+                   equal_parts=cut_in(form, names, "equal_parts"))  # fmt: skip
 
 
 def geometric_variance(scale: float) -> float:

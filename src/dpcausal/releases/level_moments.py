@@ -17,7 +17,7 @@ from dpcausal.codec import storable
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.covariances import LEAST_LEFT, of_factors, with_eigenvalue_floor, with_ridge
 from dpcausal.releases.release import Release
-from dpcausal.releases.saved import Form, cut_in, cut_written
+from dpcausal.releases.saved import Form, cut_in, cut_written, cuts_in, cuts_text, cuts_written
 from dpcausal.statistics.level_moments import features, row_entries
 from dpcausal.statistics.wald import WITHIN, upper_tail, upper_tails
 
@@ -341,13 +341,12 @@ class NoisyWhitened(Release):
                 for place, share in zip(self.places, self.shares, strict=True)
             ],
             "matrix": self.matrix.tolist(), "deviation": self.deviation,
-            **({"cuts": {name: list(at) for name, at in self.cuts.items()}} if self.cuts else {}),
+            **cuts_written(self.cuts),
             **cut_written(self.cut),
         }  # fmt: skip
 
     def number_notes(self) -> list[str]:
-        listed = [f"{name} at {', '.join(f'{cut:.4g}' for cut in at)}" for name, at in self.cuts.items()]
-        return [f"Cut at noisy quartiles: {'; '.join(listed)}."] if listed else []
+        return cuts_text(self.cuts)
 
     @classmethod
     def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
@@ -367,16 +366,4 @@ class NoisyWhitened(Release):
         if matrix.shape != (row_entries([np.array(one) for one in shares]),) * 2 or (matrix != matrix.T).any():
             raise form.refuse("matrix")
         return cls(names, n, tuple(places), tuple(shares), matrix, form.size("deviation"),
-                   cuts=_cuts_in(form, names), cut=cut_in(form, names))  # fmt: skip
-
-
-def _cuts_in(form: Form, names: tuple[str, ...]) -> dict[str, tuple[float, ...]]:
-    if not form.has("cuts"):
-        return {}
-    part, cuts_by_name = form.part("cuts"), {}
-    for name in (name for name in names if part.has(name)):
-        cuts = part.array(name) if part.entry(name) else np.empty(0)
-        if cuts.ndim != 1 or (np.diff(cuts) <= 0).any():
-            raise form.refuse("cuts")
-        cuts_by_name[name] = tuple(cuts.tolist())
-    return cuts_by_name
+                   cuts=cuts_in(form, names), cut=cut_in(form, names))  # fmt: skip

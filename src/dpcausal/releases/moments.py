@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from dpcausal.arrays import Reals
 from dpcausal.codec import storable
@@ -18,8 +19,9 @@ from dpcausal.statistics.moments import UntruncatedMoments, untouched, untruncat
 @storable("NoisyMoments")
 @dataclass(frozen=True, eq=False)
 class NoisyMoments(Release):
-    """A noisy covariance of columns measured as (x − middle) / width. ``variance`` is that of an off-diagonal entry's
-    noise; a diagonal one's is twice that.  ``count`` is the noisy number of rows with no missing value, at most n;
+    """A noisy covariance of columns measured as (x − middle) / width; 0 for a column that does not vary, as far as its
+    histograms show: none of its edges is tested.  ``variance`` is that of an off-diagonal entry's noise; a diagonal
+    one's is twice that.  ``count`` is the noisy number of rows with no missing value, at most n;
     ``None`` for n where a missing value counts as another. ``squared``: the squared length that rows were shortened to,
     which tests and scores undo as if rows were normal; ``None`` for rows that were not."""
 
@@ -45,6 +47,10 @@ class NoisyMoments(Release):
         )
 
     @property
+    def varies(self) -> npt.NDArray[np.bool_]:
+        return np.asarray(np.diagonal(self.covariance) != 0)
+
+    @property
     def rows(self) -> float:
         return self.n if self.count is None else self.count
 
@@ -63,7 +69,7 @@ class NoisyMoments(Release):
         members = [x, y, *given]
         inside = np.ix_(members, members)
         matrix = self.whole.covariance[inside]
-        if self.rows - len(given) - 3 < 1:
+        if self.rows - len(given) - 3 < 1 or not self.varies[members].all():
             return None
         # Below, a variance may be noise alone; a matrix is too near singular for its noise, or for floats.
         least = max(2 * math.sqrt(self.variance), 1e-9 * float(np.trace(matrix)))
@@ -87,7 +93,7 @@ class NoisyMoments(Release):
         p = len(self.names)
         noise = generator.normal(0, math.sqrt(self.variance), (p, p))
         upper = np.triu(noise, 1)
-        fresh = upper + upper.T + np.diag(math.sqrt(2) * np.diagonal(noise))
+        fresh = (upper + upper.T + np.diag(math.sqrt(2) * np.diagonal(noise))) * np.outer(self.varies, self.varies)
         return replace(self, covariance=self.covariance + fresh, variance=2 * self.variance)
 
     @classmethod

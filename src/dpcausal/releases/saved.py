@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -139,12 +139,33 @@ def _loss_in(form: Form) -> Loss:
         raise form.refuse("loss") from None
 
 
-def cut_written(cut: tuple[str, ...]) -> dict[str, Any]:
-    return {"cut": list(cut)} if cut else {}
+def cut_written(cut: tuple[str, ...], key: str = "cut") -> dict[str, Any]:
+    return {key: list(cut)} if cut else {}
 
 
-def cut_in(form: Form, names: tuple[str, ...]) -> tuple[str, ...]:
-    cut = form.texts("cut", different=True) if form.has("cut") else ()
+def cut_in(form: Form, names: tuple[str, ...], key: str = "cut") -> tuple[str, ...]:
+    cut = form.texts(key, different=True) if form.has(key) else ()
     if not set(cut) <= set(names):
-        raise form.refuse("cut")
+        raise form.refuse(key)
     return cut
+
+
+def cuts_written(cuts: Mapping[str, tuple[float, ...]]) -> dict[str, Any]:
+    return {"cuts": {name: list(at) for name, at in cuts.items()}} if cuts else {}
+
+
+def cuts_text(cuts: Mapping[str, tuple[float, ...]]) -> list[str]:
+    listed = [f"{name} at {', '.join(f'{cut:.4g}' for cut in at)}" for name, at in cuts.items()]
+    return [f"Cut at noisy quartiles: {'; '.join(listed)}."] if listed else []
+
+
+def cuts_in(form: Form, names: tuple[str, ...]) -> dict[str, tuple[float, ...]]:
+    if not form.has("cuts"):
+        return {}
+    part, cuts_by_name = form.part("cuts"), {}
+    for name in (name for name in names if part.has(name)):
+        cuts = part.array(name) if part.entry(name) else np.empty(0)
+        if cuts.ndim != 1 or (np.diff(cuts) <= 0).any():
+            raise form.refuse("cuts")
+        cuts_by_name[name] = tuple(cuts.tolist())
+    return cuts_by_name

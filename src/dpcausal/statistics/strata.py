@@ -104,6 +104,6 @@ def histograms(columns: Iterable[Codes], bins: int) -> Counts:
     return np.stack([np.bincount(column, minlength=bins) for column in columns]).astype(np.int64, copy=False)
 
 
-def histograms_sensitivity(columns: int) -> Sensitivity:
-    bound = math.nextafter(math.sqrt(2 * columns), math.inf)
-    return Sensitivity(bound, Norm.L2, Relation.REPLACE_ONE, "column-histograms", symmetric=True)
+def histograms_sensitivity(columns: int, norm: Norm = Norm.L2) -> Sensitivity:
+    bound: int | float = 2 * columns if norm is Norm.L1 else math.nextafter(math.sqrt(2 * columns), math.inf)
+    return Sensitivity(bound, norm, Relation.REPLACE_ONE, "column-histograms", symmetric=True)

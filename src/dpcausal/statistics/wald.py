@@ -188,7 +188,10 @@ def _kron(a: Reals, b: Reals) -> Reals:
 
 
 WITHIN = 0.1
-"""κ: what is left may be two to three times as much before a test at a usual level finds it."""
+"""Least κ: what is left may be two to three times as much before a test at a usual level finds it."""
+
+LEAST_OF_PARTS = 1e-3
+"""Share of the records below which a part is taken for an empty one."""
 
 
 def left_by_parts(counts: Reals, cut: Sequence[int], usable: npt.NDArray[np.bool_], variance: float) -> float:
@@ -198,7 +201,7 @@ def left_by_parts(counts: Reals, cut: Sequence[int], usable: npt.NDArray[np.bool
     in.  In a part the covariance of their levels is about κ d_x d_yᵀ, where d is the difference of the shares of the
     levels between a part and the next, and κ the variance of z within a part over the squared distance of their means.
 
-    λ = Σ_s n_s w_s κ² (Σ_j φ_x φ_y)²,  φ² = Σ_l d_l² / p̄_l,  w_s = n_s / (n_s + v k_x k_y),  over usable strata s and
+    λ = Σ_s n_s w_s (Σ_j κ_j φ_x φ_y)²,  φ² = Σ_l d_l² / p̄_l,  w_s = n_s / (n_s + v k_x k_y),  over usable strata s and
     the given columns j that are cut; p̄ is the mean of the two strata's shares, v the noise variance of a cell.
     """
     totals = np.where(usable, np.maximum(counts.sum(axis=(0, 1)), 1.0), 1.0)
@@ -208,9 +211,32 @@ def left_by_parts(counts: Reals, cut: Sequence[int], usable: npt.NDArray[np.bool
         sides.append(floored / floored.sum(axis=0))
     left = np.zeros(totals.shape)
     for axis in cut:
-        left += np.sqrt(largest_step(sides[0], axis, usable) * largest_step(sides[1], axis, usable))
+        records = np.where(usable, totals, 0.0).sum(axis=tuple(other for other in range(totals.ndim) if other != axis))
+        within = within_parts(records).reshape([-1 if place == axis else 1 for place in range(totals.ndim)])
+        left += within * np.sqrt(largest_step(sides[0], axis, usable) * largest_step(sides[1], axis, usable))
     weight = totals / (totals + variance * counts.shape[0] * counts.shape[1])
-    return float((WITHIN**2 * totals * weight * left**2)[usable].sum())
+    return float((totals * weight * left**2)[usable].sum())
+
+
+def within_parts(records: Reals) -> Reals:
+    """Return κ of each part of a number from the records in all: as of a normal number, cut where these are.
+
+    κ is its variance within a part over the squared distance of the part's mean from the nearest other, at least 0.1.
+    """
+    from scipy.special import ndtri
+
+    known = records > LEAST_OF_PARTS * max(float(records.sum()), 1.0)
+    within = np.full(len(records), WITHIN)
+    if known.sum() < 2:
+        return within
+    mass = records[known] / records[known].sum()
+    ends = ndtri(np.concatenate([[0.0], mass.cumsum()[:-1], [1.0]]))
+    heights = np.exp(-(ends**2) / 2) / math.sqrt(2 * math.pi)
+    means = -np.diff(heights) / mass
+    variances = 1 - np.diff(np.nan_to_num(ends, posinf=0.0, neginf=0.0) * heights) / mass - means**2
+    apart = np.diff(means, prepend=-np.inf, append=np.inf)
+    within[known] = np.maximum(variances / np.minimum(apart[:-1], apart[1:]) ** 2, WITHIN)
+    return within
 
 
 def largest_step(shares: Reals, axis: int, usable: npt.NDArray[np.bool_]) -> Reals:

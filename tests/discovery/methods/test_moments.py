@@ -181,7 +181,7 @@ def test_a_normal_column_has_its_own_middle_and_width(middle: float, spread: flo
 
 def test_two_levels_are_measured_by_their_share() -> None:
     unit = (np.random.default_rng(3).random((N, 2)) < [0.5, 0.1]).astype(float)
-    middles, widths, _ = scales(unit, [True, True], 50.0)
+    middles, widths, *_ = scales(unit, [True, True], 50.0)
     np.testing.assert_allclose(middles, [0.5, 0.1], atol=0.01)
     np.testing.assert_allclose(widths, [0.5, 0.3], atol=0.02)
 
@@ -189,7 +189,7 @@ def test_two_levels_are_measured_by_their_share() -> None:
 @pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
 def test_scales_of_a_constant_column_and_of_no_rows_are_finite_and_positive(value: float) -> None:
     for unit in (np.full((N, 1), value), np.empty((0, 1))):
-        middles, widths, kept = scales(unit, [False], 30.0)
+        middles, widths, kept, _ = scales(unit, [False], 30.0)
         assert np.isfinite(middles).all() and (widths >= NARROWEST).all() and kept > 0
 
 

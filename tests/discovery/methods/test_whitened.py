@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import dpcausal as dpc
-from dpcausal.discovery.methods.whitened import QUARTILES, Law
+from dpcausal.discovery.methods.learned_cuts import QUARTILES, Law
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.privacy.loss import affordable_zcdp
 

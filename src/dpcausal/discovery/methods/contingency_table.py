@@ -1,14 +1,26 @@
-"""``"table"``: one noisy table of counts of all columns, and whatever is read off it."""
+"""``"table"``: one noisy table of counts of all columns, and whatever is read off it.
+
+Numbers without declared cuts are cut at noisy quartiles first, in a tenth of the loss, where the noise allows it.
+"""
 
 import math
 from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from dpcausal.core.method import Run, SumsOverRows
-from dpcausal.data.counts import counts_of
+from dpcausal.data.counts import JointCounts, counts_of
+from dpcausal.discovery.methods.learned_cuts import (
+    Cuts,
+    Paid,
+    deviation_of_round,
+    learned_cuts,
+    loss_after_cuts,
+    uncut_columns,
+)
 from dpcausal.discovery.question import STRONG, DiscoveryQuestion, ScoreSearch, SearchOutcome, check_cells, too_few
 from dpcausal.discovery.search.exact_score import MOST_COLUMNS, form_of
+from dpcausal.errors import FenceError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
@@ -30,6 +42,10 @@ def cell_noise(loss: PureDP | ZCDP | NoPrivacy) -> CellNoise:
     bound = contingency_sensitivity(Norm.L2)
     law: Law = "discrete-gaussian" if isinstance(loss, ZCDP) else "exact"
     return CellNoise(law, bound, gaussian_scale(float(bound.bound), loss) ** 2)
+
+
+MOST_OF_ROWS = 0.02
+"""The largest deviation of a round's counts, as a share of the rows, at which quartiles are learnt."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,17 +73,46 @@ class ContingencyTable(SumsOverRows, ScoreSearch):
     def check(self, question: DiscoveryQuestion) -> None:
         check_cells(question)
 
+    def learns_cuts(self, question: DiscoveryQuestion, loss: Any) -> bool:
+        columns = len(uncut_columns(question))
+        try:
+            return columns > 0 and deviation_of_round(columns, loss) <= MOST_OF_ROWS * question.n
+        except FenceError:
+            return False
+
+    def loss_of_table(self, question: DiscoveryQuestion, loss: Paid) -> Paid:
+        return loss_after_cuts(question, loss) if self.learns_cuts(question, loss) else loss
+
+    def proofs_of(self, question: DiscoveryQuestion, loss: Any) -> tuple[str, ...]:
+        learned = ("column-histograms",) if self.learns_cuts(question, loss) else ()
+        return (*learned, *super().proofs_of(question, loss))
+
     def feasibility_note(self, question: DiscoveryQuestion, loss: PureDP | ZCDP | NoPrivacy) -> str:
-        whole = cell_noise(loss).variance * math.prod(question.sizes)
+        whole = cell_noise(self.loss_of_table(question, loss)).variance * math.prod(question.sizes)
         levels = combinations(sorted(size for size in question.sizes if size > 1), 2)
         pairs = [strength_of_levels(a, b, question.n, whole / (a * b), STRONG) for a, b in levels]
         return too_few(pairs, question.n, self.terms(question.alpha, question.knowledge).alpha)
 
     def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
-        question, spent = run.question, run.loss
+        question, names, cuts = run.question, run.question.names, Cuts()
+        spent = self.loss_of_table(question, run.loss)
+        if self.learns_cuts(question, run.loss):
+            joint = JointCounts(run.data, names)
+            cuts = learned_cuts(joint, question, run.budget, run.loss)
+            # From here on the parts of numbers are functions of the noisy quartiles.
+            sizes = [
+                len(cuts[name]) + 1 if name in cuts else size for name, size in zip(names, question.sizes, strict=True)
+            ]
+            exact = joint.recut(cuts)([tuple(range(len(names)))])[0].reshape(sizes)
+        else:
+            exact = counts_of(run.data, names)
         noise = cell_noise(spent)
-        query = Query(counts_of(run.data, question.names), noise.sensitivity, "table of counts")
+        query = Query(exact, noise.sensitivity, "table of counts")
         mechanism = geometric if isinstance(spent, PureDP) else gaussian
         counts = mechanism(query, run.budget, spent)
-        released = NoisyTable(question.names, question.n, counts, noise.variance, noise.law, cut=question.cut)
+        released = NoisyTable(
+            names, question.n, counts, noise.variance, noise.law, cut=question.cut,
+            cuts={name: tuple(own.tolist()) for name, own in cuts.items()},
+            equal_parts=tuple(name for name in uncut_columns(question) if name not in cuts),
+        )  # fmt: skip
         return self.searched(released, question)

@@ -61,10 +61,22 @@ _QUARTILE = 0.6744897501960817
 """Of a normal distribution, in its deviations."""
 
 
+HEAPED, FAR = 0.1, 6.0
+"""A column with more than this share of its values over so many widths from its middle is measured by its deviation."""
+
+ALIKE = 0.6
+"""Share of values in one part of the last round, three errors of it aside, that are taken for one value."""
+
+SURE_ERRORS = 12.0
+"""Errors of a bin's share that values away from the middle must exceed: the sum of a round's bins has three."""
+
+
 class Scales(NamedTuple):
     middles: Reals
     widths: Reals
     complete: float
+    varies: npt.NDArray[np.bool_]
+    """Whether the histograms show that a column varies; one that is constant but for few rows has no scale."""
 
 
 def learned_scales(
@@ -90,8 +102,35 @@ def learned_scales(
         sides = np.floor(np.clip(quartiles, 0.0, 1 - NARROWEST) * PARTS / width) * width / PARTS
     present = np.clip(histograms[0][1][:, PARTS // 2 :].sum(axis=1), 0.0, 1.0)
     spread = np.maximum(np.sqrt(present * (1 - present)), LEAST_SPREAD)
-    middles, widths = np.where(two_levels, [present, spread], fits.T)
-    return Scales(middles, widths, float(np.mean(totals)))
+    least = SURE_ERRORS * deviation / float(np.mean(totals))
+    heaps = [
+        _scale_of_heap([(a[k], b[k]) for a, b in histograms], middle, width, least)
+        for k, (middle, width) in enumerate(fits.tolist())
+    ]
+    middles, widths = np.where(two_levels, [present, spread], np.array([heap[:2] for heap in heaps]).T)
+    both = np.minimum(present, 1 - present) > max(LEAST_SPREAD**2, least)
+    varies = np.where(two_levels, both, [heap[2] for heap in heaps])
+    return Scales(middles, widths, float(np.mean(totals)), varies)
+
+
+def _scale_of_heap(
+    histograms: list[tuple[Reals, Reals]], middle: float, width: float, least: float
+) -> tuple[float, float, bool]:
+    """Return the middle and width that were fitted, or mean and deviation where most values are alike or in two heaps;
+    and whether the column varies: it does not where most values are alike and the others are not sure."""
+    alike = width <= 2 * NARROWEST and float(histograms[-1][1].max()) > ALIKE - least / 4
+    shift, square = 0.0, 0.0
+    for step, (cuts, shares) in enumerate(histograms):
+        start, end = np.append(0.0, cuts), np.append(cuts, 1.0)
+        if step:  # nothing shows where in the wide outer parts the values are: at their inner ends at least
+            start[0], end[-1] = end[0], start[-1]
+        far = np.where((start >= middle + FAR * width) | (end <= middle - FAR * width), shares, 0.0)
+        away = (start + end) / 2 - middle
+        if float(far.sum()) > max(LEAST_SHARE if alike else HEAPED, least) and float(far @ away**2) > square:
+            shift, square = float(far @ away), float(far @ away**2)
+    if not square:
+        return middle, width, not alike
+    return middle + shift, math.sqrt(max(square - shift**2, width**2)), True
 
 
 def _posterior_normal(histograms: list[tuple[Reals, Reals]], error: float) -> tuple[float, float]:
@@ -279,17 +318,21 @@ def noisy_moments(table: Table, names: tuple[str, ...], allotment: CallBudget, l
         return np.asarray(gaussian(query, allotment, noise.step), dtype=np.float64)
 
     scales = learned_scales(two, n, noise.bin_deviation, count)
-    products = Products(units, scales.middles, scales.widths, noise.radius, noise.bits)
+    # From here on middles, widths and the columns that vary are functions of the noisy histograms.
+    scaled_widths = np.where(scales.varies, scales.widths, np.inf)
+    products = Products(units, scales.middles, scaled_widths, noise.radius, noise.bits)
     grid = scaled(records.sum(products), p + 1)
     released = gaussian(Query(grid, noise.moments, "second moments"), allotment, noise.last)
     moments = unpacked_matrix(released, p + 1) * 4.0**-noise.bits
     # Left-out rows are in no sum, shortened ones in part: the entry of the ½ says how much, and is not let be tiny.
     weight = max(float(moments[p, p]) / CONSTANT**2, LEAST_SHARE * n)
     means = moments[:p, p] / (CONSTANT * weight)
+    covariance = moments[:p, :p] / weight - np.outer(means, means)
     return NoisyMoments(
         names=names, n=n, middles=tuple((lower + width * scales.middles).tolist()),
         widths=tuple((width * scales.widths).tolist()),
-        covariance=moments[:p, :p] / weight - np.outer(means, means), variance=noise.deviation**2 / 2 / weight**2,
+        covariance=np.where(np.outer(scales.varies, scales.varies), covariance, 0.0),
+        variance=noise.deviation**2 / 2 / weight**2,
         count=None if table.missing == "impute" else min(scales.complete, n),
         squared=None if isinstance(loss, NoPrivacy) else noise.radius**2,
     )  # fmt: skip

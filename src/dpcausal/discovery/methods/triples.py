@@ -15,7 +15,8 @@ from dpcausal.core.method import Run
 from dpcausal.data.counts import JointCounts
 from dpcausal.data.table import Table
 from dpcausal.discovery.copies import copies_of, terms_without_copies
-from dpcausal.discovery.methods.whitened import Design, Whitened, loss_after_cuts, noisy_whitened, squared_length
+from dpcausal.discovery.methods.learned_cuts import loss_after_cuts
+from dpcausal.discovery.methods.whitened import Design, Whitened, noisy_whitened, squared_length
 from dpcausal.discovery.question import DiscoveryQuestion, SearchOutcome
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.strongest_first import candidates, needed_triples

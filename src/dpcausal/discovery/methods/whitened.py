@@ -10,16 +10,15 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dpcausal.arrays import Reals
 from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.counts import JointCounts
-from dpcausal.data.schema import Bounded
 from dpcausal.data.table import Table
 from dpcausal.discovery.knowledge import Knowledge
+from dpcausal.discovery.methods.learned_cuts import learned_cuts, loss_after_cuts, plan_cuts
 from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, SearchOutcome, too_few
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.errors import InfeasibleError
@@ -39,100 +38,6 @@ from dpcausal.statistics.level_moments import (
 from dpcausal.statistics.moments import scaled, unpacked_matrix
 from dpcausal.statistics.strata import histograms_sensitivity
 from dpcausal.statistics.wald import Strength
-
-Cuts = dict[str, Reals]
-
-CUTS_SHARE = Fraction(1, 10)
-"""What the quartiles take of ρ, if there are any to learn; each round has as much as another."""
-
-ROUNDS, PARTS = 4, 8
-"""Rounds, and the parts of an interval in each."""
-
-QUARTILES = np.array([0.25, 0.5, 0.75])
-
-LEAST_SHARE = 0.02
-"""Least share of the rows that the noisy number of kept ones is taken for."""
-
-LEAST_GAP = 2.0**-14
-"""Least distance of two cuts, and of a cut from a bound, as a part of the range."""
-
-
-def uncut_columns(question: DiscoveryQuestion) -> dict[str, Bounded]:
-    declared = {name: question.table.schema.column(name) for name in question.names}
-    return {name: one for name, one in declared.items() if isinstance(one, Bounded) and one.cuts is None}
-
-
-def part_of_round(loss: ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:
-    return loss.part(CUTS_SHARE / ROUNDS)
-
-
-def loss_after_cuts(question: DiscoveryQuestion, loss: ZCDP | NoPrivacy) -> ZCDP | NoPrivacy:
-    return loss.part(1 - CUTS_SHARE) if uncut_columns(question) else loss
-
-
-def plan_cuts(question: DiscoveryQuestion, loss: ZCDP | NoPrivacy) -> None:
-    """Try the noise of a round: ``FenceError`` if it could not be drawn."""
-    if columns := uncut_columns(question):
-        gaussian_scale(float(histograms_sensitivity(len(columns)).bound), part_of_round(loss))
-
-
-def learned_cuts(
-    joint: JointCounts, question: DiscoveryQuestion, allotment: CallBudget, loss: ZCDP | NoPrivacy
-) -> Cuts:
-    columns = uncut_columns(question)
-    if not columns:
-        return {}
-    laws = {name: Law(column) for name, column in columns.items()}
-    places, step = [(question.names.index(name),) for name in laws], part_of_round(loss)
-    bound = histograms_sensitivity(len(laws))
-    deviation = gaussian_scale(float(bound.bound), step)
-    for width in float(PARTS) ** -np.arange(ROUNDS):
-        cuts = {name: law.next_cuts(width) for name, law in laws.items()}
-        exact = joint.recut(cuts)(places)
-        noisy = gaussian(Query(np.concatenate(exact), bound, "quartiles"), allotment, step)
-        parts = np.split(np.asarray(noisy, dtype=np.float64), np.cumsum([len(one) for one in exact])[:-1])
-        for (name, law), counts in zip(laws.items(), parts, strict=True):
-            law.add_histogram(cuts[name], counts, deviation, LEAST_SHARE * question.n)
-    return {name: law.inside(law.quartiles()) for name, law in laws.items()}
-
-
-class Law:
-    def __init__(self, column: Bounded) -> None:
-        self.column = column
-        self._points: list[Reals] = []  # cut, share of the rows below it, weight
-
-    def next_cuts(self, width: float) -> Reals:
-        """Return the cuts of the next round, around each quartile a part of the range so wide."""
-        lower, whole = self.column.lower, self.column.width
-        places = (self.quartiles() - lower) / whole if self._points else np.zeros(1)
-        sides = np.floor(np.clip(places, 0.0, 1 - width) / width) * width
-        return self.inside(lower + whole * (sides[:, None] + width * np.arange(PARTS + 1) / PARTS).ravel())
-
-    def inside(self, points: Reals) -> Reals:
-        distinct = np.unique(points)
-        return distinct[(distinct > self.column.lower) & (distinct < self.column.upper)]
-
-    def add_histogram(self, cuts: Reals, counts: Reals, deviation: float, least: float) -> None:
-        """Take in a histogram: a sum of k counts of m, as a share of all m, has the variance of a bridge."""
-        total = max(float(counts.sum()), least)
-        below = np.arange(1, len(counts))
-        variance = below * (len(counts) - below) / len(counts) * (deviation / total) ** 2
-        self._points.append(np.array([cuts, counts.cumsum()[:-1] / total, 1 / (variance + 1 / total**2)]))
-
-    def quartiles(self) -> Reals:
-        from scipy.optimize import isotonic_regression
-
-        cuts, shares, weights = np.hstack(self._points)
-        places, same = np.unique(cuts, return_inverse=True)
-        weight = np.bincount(same, weights)
-        share = isotonic_regression(np.bincount(same, weights * shares) / weight, weights=weight).x
-        lower, whole = self.column.lower, self.column.width
-        knots = np.concatenate([[lower], places, [self.column.upper]])
-        rising = np.concatenate([[0.0], np.clip(share, 0.0, 1.0), [1.0]]) + 1e-9 * np.arange(len(knots))
-        fractions = (np.interp(QUARTILES, rising, knots) - lower) / whole
-        gaps = LEAST_GAP * np.arange(1, 4)
-        fractions = np.clip(np.maximum.accumulate(fractions - gaps) + gaps, gaps, 1 - gaps[::-1])
-        return np.asarray(lower + whole * fractions)
 
 
 class Design(NamedTuple):
@@ -181,11 +86,13 @@ class Whitened(SumsOverRows, GraphSearch):
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("column-histograms", "whitened-moments", "gaussian")
     usual_alpha: ClassVar[float] = 0.01
-    learns_cuts: ClassVar[bool] = True
     design: ClassVar[Design] = PAIRS
 
     def usual_order(self, columns: int) -> int:
         return 2
+
+    def learns_cuts(self, question: DiscoveryQuestion, loss: Any) -> bool:
+        return True
 
     def terms(self, alpha: float | None, knowledge: Knowledge) -> Terms:
         return replace(super().terms(alpha, knowledge), later=LATER_ALPHA if alpha is None else None)

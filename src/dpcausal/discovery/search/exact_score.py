@@ -61,7 +61,7 @@ def score_of_moments(moments: NoisyMoments) -> Callable[[int, Sequence[int]], fl
     least = max(2 * deviation, 1e-9 * float(spread.max()), 1e-300)
     root = np.sqrt(np.maximum(spread, least))
     values, vectors = np.linalg.eigh(covariance / np.outer(root, root))
-    relative = deviation / float(np.median(root**2))
+    relative = deviation / float(np.median(root[moments.varies] ** 2)) if moments.varies.any() else 0.0
     whole = (vectors * np.maximum(values, 2 * relative + 1e-6)) @ vectors.T
     effective = max(1 / (1 / rows + relative**2), math.e)
     penalty = MOMENTS_PENALTY * math.log(effective) / 2

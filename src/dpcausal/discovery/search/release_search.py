@@ -5,7 +5,11 @@ All of it is post-processing, defined for every released value.
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+import numpy as np
 
 from dpcausal.core.progress import progress
 from dpcausal.discovery.copies import copies_of, graph_with_copies, terms_without_copies
@@ -16,7 +20,7 @@ from dpcausal.discovery.search.agreement import averaged_search
 from dpcausal.discovery.search.exact_score import best_dag, class_of, local_scores
 from dpcausal.discovery.search.pc import Ask, Skeleton, Terms, find_skeleton, orient, sure_class
 from dpcausal.discovery.search.strongest_first import strongest_first
-from dpcausal.discovery.support import REDRAW_SEED, Support, usual_redraws
+from dpcausal.discovery.support import REDRAW_SEED, UNDECIDED, Support, usual_redraws
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.counts import NoisyTable
@@ -26,6 +30,9 @@ from dpcausal.releases.release import Release
 from dpcausal.releases.third_moments import NoisyTriples
 
 LARGEST_MARGIN = 300.0
+
+MOST_IN_A_PART, HIDES_ALL = 0.6, 0.9
+"""Share of the records in one part of a number above which it does not separate; and above which it shows no links."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,7 @@ def _by_rule(release: Release, terms: Terms, margins: bool) -> SearchResult:
     ask = GraphTest(release, terms)
     skeleton = find_skeleton(release.names, ask, terms, together=ask.together)
     if terms.search == "score" and isinstance(release, NoisyTable | NoisyMoments):
-        return _by_score(release, skeleton, terms.knowledge, margins)
+        return _by_score(release, skeleton, terms, ask, margins)
     # Contrasts rarely have the power to say that a pair is linked given one column more.
     return by_tests(release.names, skeleton, terms, None if isinstance(release, NoisyContrasts) else ask)
 
@@ -86,9 +93,16 @@ def by_tests(names: tuple[str, ...], skeleton: Skeleton, terms: Terms, ask: Ask 
     return SearchResult(graph, margin, skeleton.untested, skeleton.tests)
 
 
-def _by_score(release: NoisyTable | NoisyMoments, skeleton: Skeleton, known: Knowledge, margins: bool) -> SearchResult:
-    scores = local_scores(release, skeleton.edges, known)
+def _by_score(
+    release: NoisyTable | NoisyMoments, skeleton: Skeleton, terms: Terms, ask: Ask, margins: bool
+) -> SearchResult:
+    known, edges = terms.knowledge, skeleton.edges
+    scores = local_scores(release, edges, known)
     best = best_dag(scores)
+    while best is not None and (needless := _arcs_by_cutting(release, best[1], known, ask)):
+        edges -= needless
+        scores = local_scores(release, edges, known)
+        best = best_dag(scores)
     if best is None:  # required arrows form no cycle, so a DAG of them alone is always allowed
         return SearchResult(Cpdag(release.names), {}, frozenset(), skeleton.tests)
     graph = class_of(release.names, best[1], known)
@@ -101,6 +115,42 @@ def _by_score(release: NoisyTable | NoisyMoments, skeleton: Skeleton, known: Kno
         without = best_dag(scores, edge)
         margin[edge] = best[0] - without[0] if without else LARGEST_MARGIN
     return SearchResult(graph, margin, untested, skeleton.tests)
+
+
+def _arcs_by_cutting(
+    release: NoisyTable | NoisyMoments, arcs: Iterable[Arc], known: Knowledge, ask: Ask
+) -> frozenset[Edge]:
+    """Return the arcs of a DAG that what varies within the parts of a child's other parents may explain: scores, unlike
+    tests, take a number that is cut as known."""
+    if not isinstance(release, NoisyTable) or not release.cut:
+        return frozenset()
+    parents: dict[str, list[str]] = {}
+    for cause, effect in sorted(arcs):
+        parents.setdefault(effect, []).append(cause)
+    return frozenset(
+        frozenset((cause, effect)) for effect, causes in parents.items() for cause in causes
+        if len(causes) > 2 and not known.joined(cause, effect) and not set(causes).isdisjoint({*release.cut} - {cause})
+        and ask(cause, effect, tuple(one for one in causes if one != cause)).separated
+    )  # fmt: skip
+
+
+def undecided_edges(release: Release, terms: Terms) -> dict[Edge, str]:
+    """Return the pairs that a number may link of which one part of one width has most of the records: with that number.
+
+    It must be linked with both, as far as so few parts can show.
+    """
+    form = release.as_graph_release()
+    if not isinstance(form, NoisyTable) or not form.equal_parts:
+        return {}
+    ask, undecided = GraphTest(form, replace(terms, search="pc")), dict[Edge, str]()
+    for name in sorted(form.equal_parts, reverse=True):
+        records = np.maximum(form.margin((form.names.index(name),)), 0.0)
+        crowded = float(records.max()) / max(float(records.sum()), 1.0)
+        if crowded > MOST_IN_A_PART:
+            others = [one for one in form.names if one != name]
+            linked = [one for one in others if crowded > HIDES_ALL or not ask(one, name, ()).separated]
+            undecided |= {frozenset(pair): name for pair in combinations(linked, 2)}
+    return undecided
 
 
 def without_noise(release: Release) -> bool:
@@ -126,8 +176,9 @@ def support(release: Release, terms: Terms, redraws: int | None = None) -> Suppo
             edges.update(result.graph.skeleton - result.untested)
             arrows.update(arc for arc in result.graph.directed if frozenset(arc) not in result.untested)
             step("draws of noise")
+    undecided = undecided_edges(release, terms)
     return Support(
         redraws,
-        {edge: count / redraws for edge, count in edges.items()},
+        {edge: min(count / redraws, UNDECIDED if edge in undecided else 1.0) for edge, count in edges.items()},
         {arc: count / redraws for arc, count in arrows.items()},
     )

@@ -1,0 +1,120 @@
+"""A number that is cut into parts separates what it alone links, or the edge has no firm support."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpcausal as dpc
+from dpcausal.discovery.methods.contingency_table import ContingencyTable
+from dpcausal.statistics.wald import WITHIN, within_parts
+
+Frame = dict[str, Any]
+
+
+def by_chance(rng: np.random.Generator, logit: np.ndarray) -> np.ndarray:
+    return (rng.random(len(logit)) < 1 / (1 + np.exp(-logit))).astype(int)
+
+
+def chain(rng: np.random.Generator, n: int) -> Frame:
+    """Draw a smoker, the number that smoking raises, and an illness of that number alone."""
+    smoker = rng.integers(0, 2, n)
+    level = smoker + 0.7 * rng.normal(size=n)
+    return {"x": smoker, "z": level, "y": by_chance(rng, 2 * (level - 0.5))}
+
+
+def fork(rng: np.random.Generator, n: int) -> Frame:
+    number = rng.normal(size=n)
+    return {"x": by_chance(rng, 1.5 * number), "z": number, "y": by_chance(rng, -1.5 * number)}
+
+
+def fork_of_two(rng: np.random.Generator, n: int) -> Frame:
+    """Draw two numbers that cause two columns of levels."""
+    z, w = rng.normal(size=(2, n))
+    return {"z": z, "w": w, "x": by_chance(rng, 1.2 * (z + w)), "y": by_chance(rng, 1.2 * (z + w))}
+
+
+def skewed_chain(rng: np.random.Generator, n: int) -> Frame:
+    columns = chain(rng, n)
+    return columns | {"z": np.exp(columns["z"]) - 5}
+
+
+def found(frame: Frame, loss: Any, upper: float = 8.0, seed: int = 0, lower: float = -5.0) -> dpc.Discovery:
+    numbers = {name: values.dtype.kind == "f" for name, values in frame.items()}
+    schema = {name: dpc.Bounded(lower, upper) if number else dpc.Levels([0, 1]) for name, number in numbers.items()}
+    clipped = {name: values.clip(lower, upper) if numbers[name] else values for name, values in frame.items()}
+    with dpc.simulated_noise(seed):
+        return dpc.discover(dpc.Table(clipped, dpc.Schema(schema), dpc.Ledger.in_memory(loss)), loss=loss)
+
+
+FALSE = frozenset("xy")
+CLAIMS = "column-histograms", "contingency-table", "geometric"
+
+
+@pytest.mark.parametrize("loss", [dpc.ApproxDP(2, 1e-6), dpc.PureDP(2)])
+@pytest.mark.parametrize(("draw", "upper"), [(chain, 8.0), (fork, 20.0), (fork_of_two, 8.0), (skewed_chain, 60.0)])
+def test_the_ends_of_what_a_number_links_are_not_joined(
+    draw: Callable[[np.random.Generator, int], Frame], upper: float, loss: Any
+) -> None:
+    """The level of a test is 0.05 and far from it here; five of five false edges have a chance below 1e-6."""
+    joined = 0
+    for seed in range(5):
+        result = found(draw(np.random.default_rng(seed), 20_000), loss, upper, seed)
+        assert result.method == "table" and set(result.release.cuts) == {"z", "w"} & set(result.graph.nodes)
+        true = {frozenset((number, end)) for number in result.release.cuts for end in "xy"}
+        assert len(true & result.graph.skeleton) == len(true)
+        joined += FALSE in result.graph.skeleton
+    assert joined < 5
+
+
+def test_a_direct_edge_beside_a_number_is_found() -> None:
+    rng = np.random.default_rng(1)
+    frame = chain(rng, 20_000)
+    frame["y"] = by_chance(rng, 1.2 * (frame["z"] - 0.5) + 1.5 * (frame["x"] - 0.5))
+    result = found(frame, dpc.PureDP(2))
+    assert FALSE in result.graph.skeleton and result.support.edges[FALSE] > 0.9
+
+
+def test_an_edge_that_a_crowded_number_may_make_has_no_firm_support_and_a_reason() -> None:
+    """So few rows learn no quartiles; nearly all are in one of four parts."""
+    frame = skewed_chain(np.random.default_rng(2), 5_000)
+    result = found(frame, dpc.PureDP(0.5), 60.0)
+    assert result.release.cuts == {} and result.release.equal_parts == ("z",)
+    (edge,) = (row for row in result.edges() if {row["from"], row["to"]} == FALSE)
+    assert edge["support"] < 0.5 and edge["weak"]
+    plain = {"x": frame["x"], "y": frame["y"]}
+    assert found(plain, dpc.PureDP(0.5)).support.edges[FALSE] > 0.9
+    assert any("'z'" in text and "x - y" in text for text in result.guarantee.caveats)
+    assert dpc.Release.from_json(result.release.to_json()).discover().support.edges[FALSE] < 0.5
+
+
+def test_learned_cuts_are_kept_in_the_release_and_cost_no_more_than_the_call() -> None:
+    loss = dpc.PureDP(1)
+    result = found(chain(np.random.default_rng(3), 20_000), loss)
+    assert len(result.release.cuts["z"]) == 3 and result.release.sizes == (2, 4, 2)
+    assert result.guarantee.loss == loss and result.guarantee.proofs == CLAIMS
+    shares = result.release.margin((1,)) / 20_000
+    np.testing.assert_allclose(shares, 0.25, atol=0.03)
+
+
+@pytest.mark.parametrize("parts", [(1, 1, 1, 1), (1, 5, 3, 1), (90, 5, 5), (1, 87, 12)])
+def test_what_varies_within_a_part_is_that_of_a_normal_number(parts: tuple[int, ...]) -> None:
+    rows = np.sort(np.random.default_rng(4).normal(size=400_000))
+    pieces = np.split(rows, (np.cumsum(parts)[:-1] / sum(parts) * len(rows)).astype(int))
+    means = [piece.mean() for piece in pieces]
+    nearest = [min(abs(one - other) for other in means if other != one) for one in means]
+    expected = [max(piece.var() / apart**2, WITHIN) for piece, apart in zip(pieces, nearest, strict=True)]
+    np.testing.assert_allclose(within_parts(1000.0 * np.array(parts)), expected, rtol=0.03)
+
+
+def test_empty_parts_say_nothing_of_the_others() -> None:
+    full = within_parts(np.array([2_000.0, 8_000.0]))
+    np.testing.assert_allclose(within_parts(np.array([-3.0, 2_000.0, 8_000.0, 0.0]))[1:3], full, rtol=1e-9)
+    assert within_parts(np.zeros(3)).tolist() == [WITHIN] * 3
+
+
+def test_quartiles_are_not_learned_where_noise_hides_them() -> None:
+    frame = chain(np.random.default_rng(5), 1_000)
+    assert found(frame, dpc.PureDP(0.5)).release.cuts == {}
+    assert ContingencyTable().proofs == ("contingency-table",)
