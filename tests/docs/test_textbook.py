@@ -11,6 +11,7 @@ from benchmarks.peers.textbook_private import PRIVATE
 SHIPPED = ("Card, schooling", "Mroz, hours", "Mroz, wages", "Engel, food", "stack loss")
 
 
+@pytest.mark.filterwarnings("default")  # other packages warn of what others deprecate, and of small groups
 @pytest.mark.parametrize("one", COMPARISONS, ids=lambda one: f"{one.what}, {one.book}, {one.package}")
 def test_answers_without_privacy_agree_with_other_packages_to_four_digits(one: object) -> None:
     try:
