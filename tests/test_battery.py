@@ -3,7 +3,7 @@
 ``battery.json`` holds calls as a user writes them, with methods as objects so that another default changes none, and
 what they released: its first values and a hash of all of them and of the noise that was drawn.  Rows and panels have
 rounded values, the same on every machine.  All is from the tree before methods were objects (39b34ab), but what stands
-under ``changed`` with its reason.  A change that is meant:
+under ``changed`` with its reason; what was recorded on another machine has no hash.  A change that is meant:
 
     python -m tests.test_battery "why the answers that differ are right"
 """
@@ -134,11 +134,12 @@ def answer(name: str, call: str, design: str, kind: str) -> str:
 @threadpool_limits.wrap(limits=1, user_api="blas")
 def differences(record: dict[str, Any]) -> list[tuple[str, str, str, str, str]]:
     """Return name, design, losses, answer on record and today's, of those that differ."""
-    end, found = "\n" if record["machine"] == machine() else " #", []
+    own, found = record["machine"] == machine(), []
     for name, (call, designs) in record["calls"].items():
         for design, answers in designs.items():
             for kinds, was in answers.items():
                 today = {answer(name, call, design, kind) for kind in kinds.split()}
+                end = "\n" if own and not was.endswith("#") else "#"
                 found += [(name, design, kinds, was, now) for now in today if was.split(end)[0] != now.split(end)[0]]
     return found
 
@@ -151,12 +152,10 @@ def record(reason: str) -> None:
     """Put on record what differs, and why."""
     on_record = json.loads(RECORD.read_text(encoding="utf-8"))
     changes, own = differences(on_record), on_record["machine"] == machine()
-    if not own:
-        sys.exit("another machine rounds otherwise: record on one that agrees with " + " ".join(on_record["machine"]))
     if not changes:
         sys.exit("nothing differs")
-    for name, design, kinds, _, now in changes:
-        on_record["calls"][name][1][design][kinds] = now
+    for name, design, kinds, _, now in changes:  # another machine rounds otherwise: its first values alone
+        on_record["calls"][name][1][design][kinds] = now if own or "#" not in now else now.split("#")[0] + "#"
     named = {*on_record["changed"].get(reason, []), *(name for name, *_ in changes)}
     on_record["changed"][reason] = sorted(named)
     write(RECORD, on_record)
