@@ -201,7 +201,8 @@ class Fit:
                 values = np.stack([models.values(cells, one) for one in functions]).T
                 return pair_functions(values, residuals, mass)
             # Functions that are 1 or -1 in each quarter: the same whole numbers, from sums by quarters.
-            sums = {pair: residual_sums(models.codes(cells, pair, quarters), 16, residuals, mass) for pair, _ in signs}
+            sums = {pair: residual_sums(models.codes(cells, pair, quarters), 16, residuals, mass)
+                    for pair in dict(signs)}  # fmt: skip
             return np.stack([sums[pair] @ own for pair, own in signs], axis=1)
 
         return self.rows.over(kernel)
