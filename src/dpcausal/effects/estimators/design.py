@@ -241,7 +241,4 @@ def _signal(moments: JointMoments) -> float:
     # Without noise the least share that columns leave of each other, over the least.
     if moments.deviation > 0:
         return moments.signal_to_noise
-    mean = moments.sums[:-1, -1] / moments.count
-    covariance = moments.spread @ (moments.sums[:-1, :-1] / moments.count - np.outer(mean, mean)) @ moments.spread.T
-    deviations = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-    return float(np.linalg.eigvalsh(covariance / np.outer(deviations, deviations))[0]) / LEAST_OWN
+    return float(np.linalg.eigvalsh(moments.correlation)[0]) / LEAST_OWN

@@ -128,11 +128,8 @@ class Fit:
         """That of the confounders, as released; 0 of a column that the lines do without."""
         moments, names = self.moments, self.design.names[FIRST:]
         found, among = np.eye(len(names)), [name for name in names if name in moments.names]
-        mean, units = moments.sums[:-1, -1] / moments.count, moments.halves[:, None] * moments.spread
-        covariance = units @ (moments.sums[:-1, :-1] / moments.count - np.outer(mean, mean)) @ units.T
-        deviations = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
         of = [moments.names.index(name) for name in among]
-        within = np.clip(covariance / np.outer(deviations, deviations), -1.0, 1.0)[np.ix_(of, of)]
+        within = np.clip(moments.correlation, -1.0, 1.0)[np.ix_(of, of)]
         found[np.ix_(*[[names.index(name) for name in among]] * 2)] = within
         np.fill_diagonal(found, 1.0)
         return found

@@ -54,8 +54,7 @@ class _Own:
 def _own(moments: ReleasedMoments, place: int, first: int) -> _Own:
     others = [other for other in range(first, len(moments.names)) if other != place]
     units = moments.halves[:, None] * moments.spread
-    mean = moments.sums[:-1, -1] / moments.count
-    covariance = units @ (moments.sums[:-1, :-1] / moments.count - np.outer(mean, mean)) @ units.T
+    covariance = moments.covariance
     contrast = np.zeros(len(units))
     contrast[place] = 1.0
     if others:

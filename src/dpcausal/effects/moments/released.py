@@ -252,6 +252,20 @@ class ReleasedMoments(Release):
         spread = self.spread @ self.sums[:-1, :-1] @ self.spread.T / self.count
         return Shape(self.centre, np.diag(np.sqrt(np.maximum(np.diag(spread), 0.0))))
 
+    @property
+    def covariance(self) -> Reals:
+        """That of the columns, in their units, as released: noise may leave a variance below 0."""
+        mean, units = self.sums[:-1, -1] / self.count, self.halves[:, None] * self.spread
+        covariance: Reals = units @ (self.sums[:-1, :-1] / self.count - np.outer(mean, mean)) @ units.T
+        return covariance
+
+    @property
+    def correlation(self) -> Reals:
+        """That of the columns, as released: noise may take an entry beyond 1."""
+        deviations = np.sqrt(np.maximum(np.diag(self.covariance), 1e-300))
+        correlation: Reals = self.covariance / np.outer(deviations, deviations)
+        return correlation
+
     def mean(self, place: int) -> float:
         unit = self.centre[place] + float(self.spread[place] @ self.sums[:-1, -1]) / self.count
         return float(self.middles[place] + self.halves[place] * unit)
