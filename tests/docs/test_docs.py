@@ -14,6 +14,7 @@ from benchmarks.peers import validation
 from dpcausal.privacy.storage.witness import VARIABLE
 from dpcausal.study.file import DESCRIPTIONS, Part, Price
 from dpcausal.study.status import Forecaster
+from tests.docs.language import sentences
 from tests.docs.pages import DOCS, EVIDENCE, ROOT, blocks, prose, run_page, run_python, run_shell
 
 PAGES = [*DOCS, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"))]
@@ -158,11 +159,9 @@ def test_every_method_has_a_page_of_the_common_form() -> None:
 def test_a_page_is_short_and_its_sentences_are(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert len(text.split()) <= 1_200
-    flat = re.sub(r"^[|#>].*$|`[^`]*`|\]\([^)]*\)|<!--.*?-->", " ", prose(page), flags=re.MULTILINE)
-    parts = re.split(r'(?<=[.!?])[*_)"]*\s+|\n\n+|\n(?=[*-] |\d+[.] )', flat)
-    sentences = [part.split() for part in parts if len(part.split()) > 3]
-    assert [" ".join(words) for words in sentences if len(words) > 25] == []
-    assert sum(map(len, sentences)) <= 18 * max(1, len(sentences))
+    read = sentences(text)
+    assert [" ".join(words) for words in read if len(words) > 25] == []
+    assert sum(map(len, read)) <= 18 * max(1, len(read))
 
 
 @pytest.mark.parametrize("check", validation.CHECKS, ids=lambda check: f"{check.package}, {check.what}")
