@@ -6,19 +6,15 @@ import time
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
 import dpcausal as dpc
 from dpcausal.cli import app
 from dpcausal.errors import BudgetExceededError, DpCausalError, ParameterError
-from dpcausal.study.file import lines_of
+from dpcausal.study.file import json_schema
 from dpcausal.study.status import ANSWERED, BEYOND, CANNOT, SPENT, TO_ASK, Forecaster
-from tests.refusals import rule_of_command
 from tests.study.kills import run_under_fire
 
 HEAD = """title = "Does smoking matter once age is known?"
@@ -140,13 +136,15 @@ def test_a_study_on_parts_of_a_budget_plans_and_runs_within_the_analysts_part(
     assert [one.state for one in ran.questions] == [ANSWERED, BEYOND, BEYOND]
 
 
-def test_a_report_after_a_renewal_states_the_budget_of_the_whole_life(study: Path) -> None:
+def test_a_budget_that_is_not_the_ledgers_is_refused_and_a_report_states_that_of_the_whole_life(study: Path) -> None:
     written(LINKED)
     dpc.Study.open(study).run(new_ledger=True)
     with dpc.Ledger.open("study.ledger") as ledger:
         ledger.renew(dpc.ApproxDP(1, 0), reason="records of 2027")
-    with pytest.raises(ParameterError, match="budget"):
-        dpc.Study.open(study).plan()
+    stale = dpc.Study.open(study)
+    for call in (lambda: stale.plan(accuracy=False), stale.run, stale.report):
+        with pytest.raises(DpCausalError, match="budget is ε = 3, δ = 1e-06"):
+            call()
     study.write_text(study.read_text().replace("epsilon = 2.0, delta", "epsilon = 3.0, delta"))
     assert "whole life of the ledger; it was raised to ε = 3" in dpc.Study.open(study).report().read_text()
     assert "records of 2027" in Path("report.registry.yaml").read_text()
@@ -159,36 +157,31 @@ def test_a_question_that_is_not_foretold_says_why(study: Path) -> None:
     assert (found.state, found.forecast) == (TO_ASK, "no prediction: a plan takes one column x and one y")
 
 
-def test_what_the_budget_will_not_admit_is_foreseen_and_the_rest_goes_on(study: Path) -> None:
-    big = MORE.replace("epsilon = 0.5\n[[", "epsilon = 1.8\n[[")
-    written(LINKED + big)
-    plan = dpc.Study.open(study).plan(accuracy=False)
-    assert [one.state for one in plan.questions] == [TO_ASK, BEYOND, TO_ASK]
-    assert "--partial" in plan.summary()
-    with pytest.raises(BudgetExceededError, match=r"ε = 1.8.*line 20, question: question 'size'"):
-        dpc.Study.open(study).run(new_ledger=True)
-    for words, code in ((["plan"], 3), (["run", "--new-ledger"], 3), (["plan", "--json"], 3)):
-        told = CliRunner().invoke(app, [*words, str(study)])
-        assert told.exit_code == code and "partial=True" not in told.output
-    assert not Path("study.ledger").exists()
-    found = dpc.Study.open(study).run(new_ledger=True, partial=True)
-    assert [one.state for one in found.questions] == [ANSWERED, BEYOND, ANSWERED]
+BIG = MORE.replace("epsilon = 0.5\n[[", "epsilon = 1.8\n[[")
+ODD = LINKED.replace("linked", "odd").replace('x = "smoker"', 'x = "smokers"')
+STOPPED: dict[str, tuple[str, list[str], int, str]] = {
+    "beyond the budget": (BIG, [TO_ASK, BEYOND, TO_ASK], 3, r"ε = 1.8.*line 20, question: question 'size'"),
+    "impossible": (ODD, [TO_ASK, CANNOT], 2, r"study\.toml, line 20, question: question 'odd' cannot be asked: .*did "
+                                             r"you mean 'smoker'\?\nnothing was"),
+}  # fmt: skip
 
 
 @pytest.mark.usefixtures("study")
-def test_a_study_with_a_question_that_cannot_be_asked_pays_for_none(tmp_path: Path) -> None:
-    cannot = LINKED.replace("linked", "odd").replace('x = "smoker"', 'x = "smokers"')
-    study = dpc.Study.open(written(LINKED + cannot))
+@pytest.mark.parametrize("case", STOPPED)
+def test_a_study_with_a_question_that_cannot_be_answered_pays_for_none_unless_partly(case: str) -> None:
+    more, states, code, rule = STOPPED[case]
+    study = dpc.Study.open(written(LINKED + more))
     plan = study.plan(accuracy=False)
-    assert [one.state for one in plan.questions] == [TO_ASK, CANNOT]
-    assert "--partial" in plan.summary()
-    rule = r"study\.toml, line 20, question: question 'odd' cannot be asked: .*did you mean 'smoker'\?\nnothing was"
-    with pytest.raises(ParameterError, match=rule):
+    assert [one.state for one in plan.questions] == states and "--partial" in plan.summary()
+    error = BudgetExceededError if code == 3 else ParameterError
+    with pytest.raises(error, match=rule):
         study.run(new_ledger=True)
-    assert not Path("study.ledger").exists()
-    told = CliRunner().invoke(app, ["run", "study.toml", "--new-ledger"])
-    assert told.exit_code == 2 and "--partial" in told.output and rule_of_command(told) == "questions"
-    assert [one.state for one in study.run(new_ledger=True, partial=True).questions] == [ANSWERED, CANNOT]
+    for words in (["plan"], ["plan", "--json"], ["run", "--new-ledger"]):
+        told = CliRunner().invoke(app, [*words, "study.toml"])
+        assert told.exit_code == code and "partial=True" not in told.output
+    assert "--partial" in told.output and not Path("study.ledger").exists()
+    found = study.run(new_ledger=True, partial=True)
+    assert [one.state for one in found.questions] == [ANSWERED if one == TO_ASK else one for one in states]
 
 
 @pytest.mark.usefixtures("study")
@@ -228,6 +221,9 @@ WRONG = {
     "lacking": (HEAD, LINKED.replace('y = "sick"', ""), r"line 13, question: linked: ci_test needs y"),
     "format": (HEAD.replace('data = "study.csv"\n', "") + '[data]\nfile = "study.csv"\nseparator = "x"\n', LINKED,
                r"line 12, data: separator must be one of"),
+    "quoted": (HEAD, '[columns."a b"] # c\nlevels = [\n 1,\n 1,\n]\n' + LINKED, r"line 13, columns\.a b: "),
+    "dotted": (HEAD.replace("budget = { epsilon = 2.0, delta = 1e-6 }", "budget . epsilon = -1"), LINKED,
+               r"line 5, budget\.epsilon: .*above 0"),
     "twice": (HEAD, LINKED + LINKED, r"line 21, question\.name: 'linked' names another question"),
     "toml": (HEAD + "=", LINKED, r"study\.toml is not TOML"),
     "no title": (HEAD.replace("title", "titel"), LINKED, r"title: is missing\n.*line 1, titel"),
@@ -240,15 +236,6 @@ def test_an_error_names_the_file_the_line_and_the_rule(case: Any, tmp_path: Path
     head, questions, rule = case
     with pytest.raises(ParameterError, match=rule):
         dpc.Study.open(written(questions, head))
-
-
-def test_lines_are_those_of_a_file_as_people_write_it() -> None:
-    text = '# t\ntitle="x"\n\n[columns."a b"] # c\nlower = 0\nlevels = [\n 1,\n]\n'
-    text += 2 * "[[question]]\n" + "x . y = 1\n"
-    assert lines_of(text) == {
-        ("title",): 2, ("columns", "a b"): 4, ("columns", "a b", "lower"): 5, ("columns", "a b", "levels"): 6,
-        ("question", 0): 9, ("question", 1): 10, ("question", 1, "x", "y"): 11,
-    }  # fmt: skip
 
 
 def test_killed_at_random_moments_no_kept_answer_is_paid_again(study: Path) -> None:
@@ -280,28 +267,21 @@ def test_a_spend_without_an_answer_is_shown_and_the_rest_goes_on(monkeypatch: py
 def test_the_commands_go_from_a_raw_file_to_a_report() -> None:
     """``init`` reads the columns' names and nothing else; what is typed makes the file."""
     Path("study.toml").unlink()
-    typed = "Does it matter?\nid\nnot a range\n18-100\n\nno/yes\n\nno, yes\n\n2\n1e-6\n4\n\n"
-    made = CliRunner().invoke(app, ["init", "study.csv"], input=typed)
+    columns = ("not a range", "18-100", "", "no/yes", "", "no, yes", "")
+    effect = ("", "smokr", "smoker", "sick", "", "none", "", "1", "", "")
+    made = CliRunner().invoke(app, ["init", "study.csv"], input="\n".join(["T", "id", *columns, "2", "1e-6", *effect]))
     assert made.exit_code == 0, made.output
+    (one,) = dpc.Study.open("study.toml").file.question
+    assert (one.task, one.arguments["treatment"], one.epsilon) == ("effect", "smoker", 1.0)
     text = Path("study.toml").read_text()
-    assert HEAD.replace("Does smoking matter once age is known?", "Does it matter?")[:40] in text
-    empty = CliRunner().invoke(app, ["plan", "study.toml"])
-    assert empty.exit_code == 0
     Path("study.toml").write_text(text + LINKED)
     planned = CliRunner().invoke(app, ["plan", "study.toml"]).output
     assert "linked" in planned and "ε = 0.50" in planned and "ε = 2.00" in planned
     ran = CliRunner().invoke(app, ["run", "study.toml", "--new-ledger"])
-    assert ran.exit_code == 0 and "[1/1] linked" in ran.output
+    assert ran.exit_code == 0 and "[2/2] linked" in ran.output
     reported = CliRunner().invoke(app, ["report", "study.toml"])
     assert reported.exit_code == 0 and Path("report.html").exists() and "report.html" in reported.stdout
     assert CliRunner().invoke(app, ["check", "study.toml"]).output.startswith("NOT PRIVATE")
-    twice = CliRunner().invoke(app, ["init", "study.csv"])
-    assert twice.exit_code == 2 and rule_of_command(twice) == "exists"
-    Path("study.toml").unlink()
-    asked = "T\nid\n18..100\n\nno, yes\n\nno, yes\n\n2\n1e-6\n\nsmokr\nsmoker\nsick\n\nnone\n\n1\n\n"
-    CliRunner().invoke(app, ["init", "study.csv"], input=asked)
-    (one,) = dpc.Study.open("study.toml").plan(accuracy=False).questions
-    assert (one.question.task, one.question.arguments["treatment"], one.question.epsilon) == ("effect", "smoker", 1.0)
 
 
 def test_a_check_of_persons_does_not_ask_for_them_again(study: Path) -> None:
@@ -320,89 +300,9 @@ def test_a_level_that_looks_like_a_code_is_no_problem_once_the_study_says_what_i
     assert list(found.values()) == [1, 0, 1]
 
 
-def test_init_asks_again_for_what_was_mistyped_and_keeps_what_was_answered(tmp_path: Path) -> None:
-    (tmp_path / "d.csv").write_text("id,age,sick\n1,30,no\n")
-    out = tmp_path / "s.toml"
-    typed = "Title\nidd\nid\n0..99\n"
-    told = CliRunner().invoke(app, ["init", str(tmp_path / "d.csv"), "--out", str(out)], input=typed)
-    assert told.exit_code != 0 and "'idd'; did you mean 'id'?" in told.output
-    assert 'person = "id"' in out.read_text() and "[columns.\"age\"]" in out.read_text()
-    assert dpc.Study.open(out).file.title == "Title"
-
-
-def test_init_goes_back_and_leaves_no_file_without_an_answer(tmp_path: Path) -> None:
-    (tmp_path / "d.csv").write_text("id,age,sick\n1,30,no\n")
-    out = tmp_path / "s.toml"
-    words = ["init", str(tmp_path / "d.csv"), "--out", str(out)]
-    assert CliRunner().invoke(app, words, input="").exit_code != 0 and not out.exists()
-    columns = "0..99\nyears\nback\n0-110; cuts 18, 65\nage; years; form\nno/yes\n\n"
-    typed = f"Title\nid\n{columns}1\n1e-6\n1\nage\nback\n4\nno\n2\nage\nsick\n\n\nyes\n"
-    done = CliRunner().invoke(app, words, input=typed)
-    assert done.exit_code == 0, done.output
-    file = dpc.Study.open(out).file
-    assert file.columns["age"] == {"lower": 0, "upper": 110, "cuts": [18, 65], "label": "age", "unit": "years",
-                                   "source": "form"}  # fmt: skip
-    assert [one.task for one in file.question] == ["ci_test"] and file.columns["sick"] == {"levels": ["no", "yes"]}
-
-
-def test_init_puts_no_before_yes_and_takes_only_yes_or_no_for_an_answer(tmp_path: Path) -> None:
-    (tmp_path / "d.csv").write_text("drug,bp\nyes,120\n")
-    out = tmp_path / "s.toml"
-    typed = "Title\n\nyes/no\n\n70..250\n\n1\n1e-6\n1\ndrug\nbp\nmaybe\nyes\n\n\n\nyes\n"
-    done = CliRunner().invoke(app, ["init", str(tmp_path / "d.csv"), "--out", str(out)], input=typed)
-    assert done.exit_code == 0, done.output
-    file = dpc.Study.open(out).file
-    assert file.columns["drug"]["levels"] == ["no", "yes"]
-    assert file.design is not None and file.design.type == "randomised"
-
-
-@pytest.mark.parametrize("data", ["visits", "visits/2024-*.parquet", "duckdb:///visits.db?table=people"])
-def test_a_study_of_many_files_or_of_a_database_begins_and_runs(
-    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its file may stand in another folder."""
-    rows = pa.table({"a": [0, 1] * 150, "b": ["no", "yes"] * 150})
-    monkeypatch.chdir(tmp_path)
-    Path("visits").mkdir()
-    Path("studies").mkdir()
-    for month in (1, 2):
-        pyarrow.parquet.write_table(rows, f"visits/2024-{month}.parquet")
-    with duckdb.connect("visits.db") as connection:
-        connection.from_arrow(pa.concat_tables([rows, rows])).create("people")
-    typed = "Title\n\n0, 1\n\nno, yes\n\n2\n1e-6\n4\n\n"
-    made = CliRunner().invoke(app, ["init", data, "--out", "studies/s.toml"], input=typed)
-    assert made.exit_code == 0, made.output
-    asked = '[[question]]\nname = "linked"\ntask = "discover"\ncolumns = ["a", "b"]\nepsilon = 1.0\n'
-    Path("studies/s.toml").write_text(Path("studies/s.toml").read_text() + asked)
-    ran = CliRunner().invoke(app, ["run", "studies/s.toml", "--new-ledger", "--json"])
-    assert ran.exit_code == 0 and json.loads(ran.stdout)["n"] == 600, ran.output
-    assert "NOT PRIVATE" in CliRunner().invoke(app, ["check", "studies/s.toml"]).output
-
-
-def test_the_schema_for_editors_is_that_of_the_file(study: Path) -> None:
-    import tomllib
-
-    told = json.loads(CliRunner().invoke(app, ["schema"]).stdout)
-    assert set(tomllib.loads(study.read_text())) <= set(told["properties"])
-    assert set(told["required"]) == {"title", "data", "ledger", "budget"} and told["additionalProperties"] is False
-    assert told["$defs"]["QuestionPart"]["required"] == ["name", "task"]
-
-
-def test_a_plan_and_an_answer_show_themselves_as_text_in_a_notebook(study: Path) -> None:
-    plan = dpc.Study.open(study).run(new_ledger=True)
-    assert plan._repr_html_().startswith("<pre>") and "answered" in plan._repr_html_()
-    page = plan.questions[0].answer._repr_html_()
-    assert "smoker and sick" in page and page.count("<") == 2
-
-
-def test_a_budget_that_is_not_the_ledgers_is_refused_by_plan_run_and_report(study: Path) -> None:
-    written(LINKED)
-    dpc.Study.open(study).run(new_ledger=True)
-    study.write_text(study.read_text().replace("epsilon = 2.0, delta", "epsilon = 9.0, delta"))
-    changed = dpc.Study.open(study)
-    for call in (lambda: changed.plan(accuracy=False), changed.run, changed.report):
-        with pytest.raises(DpCausalError, match="budget is ε = 2, δ = 1e-06"):
-            call()
+def test_the_schema_for_editors_is_that_of_the_file() -> None:
+    assert json.loads(CliRunner().invoke(app, ["schema"]).stdout) == json_schema()
+    assert json_schema()["required"] == ["title", "data", "ledger", "budget"]
 
 
 def test_a_study_of_a_panel_names_its_treated_units_by_a_rule_and_asks_a_placebo_in_time(tmp_path: Path) -> None:

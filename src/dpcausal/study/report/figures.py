@@ -1,15 +1,16 @@
 """Figures of results as SVG: what ``Result.plot`` draws, with the same bytes for the same numbers."""
 
 import io
+import re
 from collections.abc import Callable
+from html import escape
 from itertools import count
 from typing import Any
-from xml.etree import ElementTree
 
 from dpcausal.plotting import axes
 from dpcausal.result import Result
 
-SVG, XLINK = "http://www.w3.org/2000/svg", "{http://www.w3.org/1999/xlink}href"
+REFERENCE = re.compile(r'url\(#([^)]*)\)| xlink:href="#([^"]*)"')
 SETTINGS: Any = {"svg.hashsalt": "dpcausal", "svg.fonttype": "none", "font.size": 9, "font.family": "sans-serif"}
 
 
@@ -33,43 +34,17 @@ class Figures:
             figure = draw(axes(None, size) if size else None).figure
             file = io.BytesIO()
             figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
-        return self._inline(file.getvalue(), text)
+        return self._inline(file.getvalue().decode(), text)
 
-    def _inline(self, svg: bytes, text: str) -> str:
+    def _inline(self, svg: str, text: str) -> str:
         """Return an SVG as part of a page: with a title, without a fixed size, its ids those of no other figure."""
-        ElementTree.register_namespace("", SVG)
-        root = ElementTree.fromstring(svg)
-        prefix = f"figure{next(self._numbers)}-"
-        used = {reference for node in root.iter() for value in node.attrib.values() for reference in _references(value)}
-        for node in root.iter():
-            for name, value in list(node.attrib.items()):
-                if name == "id" and value not in used:
-                    del node.attrib[name]
-                elif name == "id":
-                    node.set(name, prefix + value)
-                else:
-                    for reference in _references(value):
-                        value = value.replace(f"#{reference}", f"#{prefix}{reference}")
-                    if name == XLINK:
-                        del node.attrib[name]
-                        name = "href"
-                    node.set(name, value)
-        for metadata in root.findall(f"{{{SVG}}}metadata"):
-            root.remove(metadata)
-        for size in ("width", "height"):
-            root.attrib.pop(size, None)
-        root.set("role", "img")
-        root.set("aria-label", text)
-        title = ElementTree.Element(f"{{{SVG}}}title")
-        title.text = text
-        root.insert(0, title)
-        return ElementTree.tostring(root, encoding="unicode")
-
-
-def _references(value: str) -> list[str]:
-    if "url(#" not in value and value[:1] != "#":
-        return []
-    return [part.split(")")[0].strip("'\"") for part in value.split("#")[1:]]
+        prefix, used = f"figure{next(self._numbers)}-", {one[1] or one[2] for one in REFERENCE.finditer(svg)}
+        svg = re.sub(r' id="([^"]*)"', lambda one: f' id="{prefix}{one[1]}"' if one[1] in used else "", svg)
+        svg = REFERENCE.sub(lambda one: f"url(#{prefix}{one[1]})" if one[1] else f' href="#{prefix}{one[2]}"', svg)
+        svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+        head, inside = svg[svg.index("<svg") :].split(">", 1)
+        head, label = re.sub(r' (width|height)="[^"]*"', "", head), escape(text)
+        return f'{head} role="img" aria-label="{label}"><title>{label}</title>{inside}'
 
 
 def draw_budget(ax: Any, shares: list[tuple[str, float]], total: float, symbol: str) -> Any:

@@ -38,6 +38,23 @@ h2{margin:.8em 0 .25em}svg{max-width:150mm;max-height:48mm}.rows{overflow:visibl
 """
 
 
+HTML: dict[Kind, str] = {
+    "title": "<h1>{text}</h1>", "heading": "<h2>{text}</h2>", "subheading": "<h3>{text}</h3>", "text": "<p>{text}</p>",
+    "small": '<p class="small">{text}</p>', "quote": '<p class="quote">{text}</p>',
+    "output": '<pre class="output">{text}</pre>', "page": '<div class="page"></div>', "list": "<ul>{items}</ul>",
+    "answer": '<div class="answer"><p>{text}</p>{paragraphs}</div>', "section": "<h2>{text}</h2><ul>{items}</ul>",
+    "picture": '<figure tabindex="0">{svg}<figcaption>{text}</figcaption></figure>',
+    "appendix": "<details><summary><h2>{text}</h2></summary>{inside}</details>",
+    "table": '<div class="rows" role="region" aria-label="{text}" tabindex="0"><table>'
+             "<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>",
+}  # fmt: skip
+MARKDOWN: dict[Kind, str] = {
+    "title": "# {text}", "heading": "## {text}", "subheading": "### {text}", "text": "{text}", "small": "{text}",
+    "quote": "{quoted}", "output": "{quoted}", "answer": "{quoted}", "page": "", "list": "{items}",
+    "section": "## {text}\n\n{items}", "picture": "*{text}*", "appendix": "## {text}\n\n{inside}", "table": "{table}",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Block:
     """A piece of a document: a text, a list, rows of a table (the first its heads), or a picture with its caption.
@@ -74,33 +91,15 @@ def _placed_block(block: Block) -> str:
 
 
 def _html_element(block: Block) -> str:
-    text = escape(block.text)
-    tags = {"title": "h1", "heading": "h2", "subheading": "h3", "text": "p"}
-    if block.kind in tags:
-        return f"<{tags[block.kind]}>{text}</{tags[block.kind]}>"
-    if block.kind == "page":
-        return '<div class="page"></div>'
-    if block.kind == "appendix":
-        return f"<details><summary><h2>{text}</h2></summary>{''.join(map(_placed_block, block.inside))}</details>"
-    if block.kind == "output":
-        return f'<pre class="output">{text}</pre>'
-    if block.kind in ("small", "quote"):
-        return f'<p class="{block.kind}">{text}</p>'
-    if block.kind == "answer":
-        return f'<div class="answer"><p>{text}</p>{"".join(f"<p>{escape(line)}</p>" for line in block.lines)}</div>'
-    if block.kind == "section":
-        return f"<h2>{text}</h2><ul>{''.join(f'<li>{escape(line)}</li>' for line in block.lines)}</ul>"
-    if block.kind == "list":
-        return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in block.lines)}</ul>"
-    if block.kind == "picture":
-        return f'<figure tabindex="0">{block.lines[0]}<figcaption>{text}</figcaption></figure>'
-    heads, *rows = block.rows
-    head = "".join(f'<th scope="col">{escape(one)}</th>' for one in heads)
-    body = "".join(f"<tr>{''.join(map(_table_cell, row))}</tr>" for row in rows)
-    return (
-        f'<div class="rows" role="region" aria-label="{text}" tabindex="0"><table>'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+    lines = [escape(line) for line in block.lines]
+    heads, *rows = block.rows or ((),)
+    return HTML[block.kind].format(
+        text=escape(block.text), paragraphs="".join(f"<p>{line}</p>" for line in lines),
+        items="".join(f"<li>{line}</li>" for line in lines), svg="".join(block.lines[:1]),
+        inside="".join(map(_placed_block, block.inside)),
+        heads="".join(f'<th scope="col">{escape(one)}</th>' for one in heads),
+        rows="".join(f"<tr>{''.join(map(_table_cell, row))}</tr>" for row in rows),
+    )  # fmt: skip
 
 
 def _table_cell(text: str) -> str:
@@ -114,25 +113,14 @@ def markdown(blocks: list[Block]) -> str:
 
 
 def _markdown_block(block: Block) -> str:
-    marks = {"title": "# ", "heading": "## ", "subheading": "### ", "text": "", "small": ""}
-    if block.kind in marks:
-        return marks[block.kind] + _plain_text(block.text)
-    if block.kind == "page":
-        return ""
-    if block.kind == "appendix":
-        return f"## {_plain_text(block.text)}\n\n{markdown(list(block.inside)).rstrip()}"
-    if block.kind in ("quote", "output"):
-        return "\n".join(f"> {_plain_text(line)}  " for line in block.text.split("\n"))
-    if block.kind == "answer":
-        return "\n".join(f"> {_plain_text(line)}  " for line in (f"**{block.text}**", *block.lines))
-    if block.kind == "section":
-        return "\n".join([f"## {_plain_text(block.text)}", "", *(f"* {_plain_text(line)}" for line in block.lines)])
-    if block.kind == "list":
-        return "\n".join(f"* {_plain_text(line)}" for line in block.lines)
-    if block.kind == "picture":
-        return f"*{_plain_text(block.text)}*"
-    heads, *rows = ([_plain_text(one).replace("|", "\\|") for one in row] for row in block.rows)
-    return "\n".join(f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows))
+    lines = [_plain_text(line) for line in block.lines]
+    quoted = [f"**{block.text}**", *block.lines] if block.kind == "answer" else block.text.split("\n")
+    heads, *rows = ([_plain_text(one).replace("|", "\\|") for one in row] for row in block.rows or ((),))
+    return MARKDOWN[block.kind].format(
+        text=_plain_text(block.text), items="\n".join(f"* {line}" for line in lines),
+        quoted="\n".join(f"> {_plain_text(line)}  " for line in quoted), inside=markdown(list(block.inside)).rstrip(),
+        table="\n".join(f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows)),
+    )  # fmt: skip
 
 
 def _plain_text(text: str) -> str:
