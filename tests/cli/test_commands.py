@@ -1,16 +1,14 @@
 """The command: a stranger's story from a file to a refused budget, exit codes, and what is never printed."""
 
 import json
+import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
-import duckdb
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet
+import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -40,11 +38,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     x[17], y[17] = float(CANARY), float(CANARY)
     columns = {"x": x, "y": y, "Age": age, "occup": occup, "group": ["a", "b"] * (N // 2), "name": [PERSON] * N,
                "id": [f"p{k // 2}" for k in range(N)], "weight": [1.0] * N}  # fmt: skip
-    table = pa.table(columns)
-    rows = zip(*(map(repr, part.tolist()) if isinstance(part, np.ndarray) else map(str, part)
-                 for part in columns.values()), strict=True)  # fmt: skip
-    (tmp_path / "data.csv").write_text("\n".join([",".join(columns), *map(",".join, rows)]) + "\n")
-    pyarrow.parquet.write_table(table, tmp_path / "data.parquet")
+    pd.DataFrame(columns).to_csv(tmp_path / "data.csv", index=False)
+    pd.DataFrame(columns).to_parquet(tmp_path / "data.parquet")
     (tmp_path / "schema.toml").write_text(SCHEMA + '[group]\nlevels = ["a", "b"]\n')
     monkeypatch.chdir(tmp_path)
     assert run("ledger", "create", "study.ledger", "--epsilon", "1").exit_code == 0
@@ -146,75 +141,52 @@ def test_many_pairs_are_asked_by_one_command_and_paid_at_once() -> None:
     assert "ε = 0.75" in shown and "direction all" in shown
 
 
-LEDGER = ("--schema", "schema.toml", "--ledger", "study.ledger", "--epsilon", "0.1")
-EFFECT = ("effect", "data.csv", "--treatment", "group", "--outcome", "x", "--trial", *LEDGER)
-BAD: dict[str, tuple[Callable[[], Result], str]] = {
-    "a pair of one column": (lambda: run_many("--epsilon", "0.1", "--pair", "x"), "two column names"),
-    "a pair twice": (lambda: run_many("--epsilon", "0.1", "--pair", "x,y", "--pair", "y,x"), "named once"),
-    "an unknown second score": (lambda: run_many("--epsilon", "0.1", "--scores", "hsic,tau"), "rule: choice"),
-    "a missing score": (lambda: run_many("--epsilon", "0.1", "--scores", "hsic,"), "rule: missing-name"),
-    "a share of nobody": (lambda: run_many("--epsilon", "0.1", "--shares", "=2"), "rule: share"),
-    "a share without a number": (lambda: run_many("--epsilon", "0.1", "--shares", "x,y"), "rule: share"),
-    "a share of nothing asked": (lambda: run_many("--epsilon", "0.1", "--shares", "hsic=2"), "shares"),
-    "no such level": (lambda: ask("--epsilon", "0.1", "--alpha", "1"), "rule: range"),
-    "a missing column": (lambda: ask("--epsilon", "0.1", columns=("x", "q")), "'q'"),
-    "a column with levels": (lambda: ask("--epsilon", "0.1", columns=("x", "group")), "'group'"),
-    "zCDP": (lambda: ask("--rho", "0.005"), "rule: pure"),
-    "an unknown score": (lambda: ask("--epsilon", "0.1", "--score", "pearson"), "rule: choice"),
-    "a penalty of no method": (lambda: ask("--epsilon", "0.1", "--penalty", "0.7"), "rule: misplaced-option"),
-    "epsilon nan": (lambda: ask("--epsilon", "nan"), "epsilon"),
-    "epsilon inf": (lambda: ask("--epsilon", "inf"), "epsilon"),
-    "epsilon 0": (lambda: ask("--epsilon", "0"), "epsilon"), "epsilon -1": (lambda: ask("--epsilon", "-1"), "epsilon"),
-    "epsilon abc": (lambda: ask("--epsilon", "abc"), "--epsilon"),
-    "epsilon 21": (lambda: ask("--epsilon", "21"), "--accept-large-epsilon"),
-    "epsilon and rho": (lambda: ask("--epsilon", "0.1", "--rho", "0.1"), "rule: two-amounts"),
-    "no amount": (lambda: ask(), "rule: no-amount"), "delta alone": (lambda: ask("--delta", "1e-6"), "rule: no-amount"),
-    "an even number of blocks": (
-        lambda: ask("--epsilon", "0.1", "--method", "majority-vote", "--blocks", "4"), "odd number"),
-    "no such data": (lambda: ask("--epsilon", "0.1", data="nothing.csv"), "nothing.csv"),
-    "data of another kind": (lambda: ask("--epsilon", "0.1", data="schema.toml"), "schema.toml"),
-    "no such schema": (lambda: ask("--epsilon", "0.1", schema="no.toml"), "no.toml"),
-    "no such ledger": (lambda: ask("--epsilon", "0.1", ledger="no.ledger"), "dpcausal ledger create"),
-    "a ledger that is there": (
-        lambda: run("ledger", "create", "study.ledger", "--epsilon", "1"), "Ledger.open, or open_or_create"),
-    "a ledger without an amount": (lambda: run("ledger", "create", "other.ledger"), "rule: no-amount"),
-    "a head that is none": (lambda: run("ledger", "verify", "study.ledger", "--fingerprint", "abc"), "64 hexadecimal"),
-    "an unknown claim": (lambda: run("explain", "everything"), "'dpcausal explain' lists all"),
-    "nearly a claim": (lambda: run("explain", "geometrc"), "did you mean 'geometric'?"),
-    "a method, no claim": (lambda: run("explain", "gcm"), "block-sum, geometric"),
-    "a missing name": (lambda: dependence("--given", "Age,", ledger="study.ledger"), "rule: missing-name"),
-    "an empty name": (lambda: dependence("--given", "", ledger="study.ledger"), "rule: missing-name"),
-    "nearly a column": (lambda: dependence("--given", "age", ledger="study.ledger"), "did you mean 'Age'?"),
-    "nearly a method": (lambda: dependence("--method", "Kendal", ledger="study.ledger"), "did you mean 'kendall'?"),
-    "an option of another method": (
-        lambda: dependence("--strata", "4", ledger="study.ledger"), "rule: misplaced-option"),
-    "no strata": (
-        lambda: dependence("--method", "kendall", "--given", "Age", "--strata", "0", ledger="study.ledger"), "strata"),
-    "few resamples": (lambda: dependence("--resamples", "3", ledger="study.ledger"), "resamples"),
-    "no workers": (lambda: dependence("--workers", "0", ledger="study.ledger"), "workers"),
-    "constants of nobody": (
-        lambda: dependence("--method", "papers.PrivGcm", "--constants", "own", ledger="study.ledger"), "constants"),
-    "a weight without its largest": (lambda: run(*EFFECT, "--weight", "Age"), "rule: weight"),
+OF = "--schema schema.toml --ledger study.ledger"
+BASES = {"pair": f"direction data.csv x y {OF}", "paid": f"direction data.csv x y {OF} --epsilon 0.1",
+         "many": f"direction-all data.csv {OF} --epsilon 0.1",
+         "test": f"ci-test data.csv x y {OF} --epsilon 1"}  # fmt: skip
+REFUSED = {
+    "many --pair x": "two column names", "many --pair x,y --pair y,x": "named once",
+    "many --scores hsic,tau": "rule: choice", "many --scores hsic,": "rule: missing-name",
+    "many --shares =2": "rule: share", "many --shares x,y": "rule: share", "many --shares hsic=2": "shares",
+    "paid --alpha 1": "rule: range", "paid --score pearson": "rule: choice", "paid --rho 0.1": "rule: two-amounts",
+    "paid --penalty 0.7": "rule: misplaced-option", "paid --method majority-vote --blocks 4": "odd number",
+    "pair": "rule: no-amount", "pair --delta 1e-6": "rule: no-amount", "pair --rho 0.005": "rule: pure",
+    "pair --epsilon nan": "epsilon", "pair --epsilon inf": "epsilon", "pair --epsilon 0": "epsilon",
+    "pair --epsilon -1": "epsilon", "pair --epsilon abc": "--epsilon", "pair --epsilon 21": "--accept-large-epsilon",
+    f"direction data.csv x q {OF} --epsilon 0.1": "'q'", f"direction data.csv x group {OF} --epsilon 0.1": "'group'",
+    f"direction nothing.csv x y {OF} --epsilon 0.1": "nothing.csv",
+    f"direction schema.toml x y {OF} --epsilon 0.1": "schema.toml",
+    "direction data.csv x y --schema no.toml --ledger study.ledger --epsilon 0.1": "no.toml",
+    "direction data.csv x y --schema schema.toml --ledger no.ledger --epsilon 0.1": "dpcausal ledger create",
+    "ledger create study.ledger --epsilon 1": "Ledger.open, or open_or_create",
+    "ledger create other.ledger": "rule: no-amount", "ledger verify study.ledger --fingerprint abc": "64 hexadecimal",
+    "explain everything": "'dpcausal explain' lists all", "explain geometrc": "did you mean 'geometric'?",
+    "explain gcm": "block-sum, geometric",
+    "test --given Age,": "rule: missing-name", "test --given ''": "rule: missing-name",
+    "test --given age": "did you mean 'Age'?", "test --method Kendal": "did you mean 'kendall'?",
+    "test --strata 4": "rule: misplaced-option", "test --method kendall --given Age --strata 0": "strata",
+    "test --resamples 3": "resamples", "test --workers 0": "workers",
+    "test --method papers.PrivGcm --constants own": "constants",
+    f"effect data.csv --treatment group --outcome x --trial {OF} --epsilon 0.1 --weight Age": "rule: weight",
 }  # fmt: skip
-MODELS = ("mean = 1, sd", "men = 1", "sd = 1", "mean = { age = 1 }, sd = 1", "table = [[1]]",
-          'mean = { Age = "a" }, sd = 1', "ft", "mean = 1, sd = -1")  # fmt: skip
-BAD |= {f"model {text}": (
-    lambda text=text: dependence("--given", "Age", "--method", "crt", "--model-x", text, ledger="study.ledger"), "")
-    for text in MODELS}  # type: ignore[misc]  # fmt: skip
-WORDS = (
-    ("--where", "x > 30"), ("--where", "__import__('os')"), ("--where", "height >= 1"), ("--where", "x >= 'x'"),
-    ("--where", "group == 'q'"), ("--person", "who"), ("--ids", "public"), ("--missing", "skip"), ("--where", ""),
-    ("--max-rows-per-person", "2"), ("--weight", "who=8"), ("--weight", "Age=0"), ("--weight", "Age=70"),
-)  # fmt: skip
-BAD |= {" ".join(words): (lambda words=words: dependence(*words, ledger="study.ledger"), "")
-        for words in WORDS}  # type: ignore[misc]  # fmt: skip
+"""What is refused, its first word one of ``BASES`` or a command, and the rule, or a part of what is printed."""
+REFUSED |= {f"test --given Age --method crt --model-x {shlex.quote(text)}": "" for text in (
+    "mean = 1, sd", "men = 1", "sd = 1", "mean = { age = 1 }, sd = 1", "table = [[1]]", 'mean = { Age = "a" }, sd = 1',
+    "ft", "mean = 1, sd = -1",
+)}  # fmt: skip
+REFUSED |= {f"test {words}": "" for words in (
+    "--where 'x > 30'", """--where "__import__('os')" """, "--where 'height >= 1'", """--where "x >= 'x'" """,
+    """--where "group == 'q'" """, "--where ''", "--person who", "--ids public", "--missing skip",
+    "--max-rows-per-person 2", "--weight who=8", "--weight Age=0", "--weight Age=70",
+)}  # fmt: skip
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("name", BAD)
-def test_bad_input_ends_with_2_names_the_rule_and_spends_nothing(name: str) -> None:
-    call, part = BAD[name]
-    refused = call()
+@pytest.mark.parametrize("words", REFUSED)
+def test_bad_input_ends_with_2_names_the_rule_and_spends_nothing(words: str) -> None:
+    first, _, rest = words.partition(" ")
+    refused, part = run(*shlex.split(f"{BASES.get(first, first)} {rest}")), REFUSED[words]
     assert refused.exit_code == 2 and refused.stdout == "", refused.output
     if part.startswith("rule: "):
         assert rule_of_command(refused) == part.removeprefix("rule: ")
@@ -289,23 +261,6 @@ def test_each_spend_is_shown_with_its_question_and_a_ledger_says_which_noise_it_
     (test,), (effect,) = ([line for line in shown if line.startswith(f"{number:>3}  ")] for number in (1, 2))
     assert all("ε = 1.00" in line and line.endswith("saved") for line in (test, effect))
     assert "association" in test and "effect" in effect and any("wave 1" in line for line in shown)
-
-
-def test_a_pattern_and_a_database_are_data_of_one_line(tmp_path: Path) -> None:
-    rng = np.random.default_rng(1)
-    a = rng.integers(0, 2, 3000)
-    rows = pa.table({"a": a, "b": np.where(rng.random(3000) < 0.85, a, 1 - a)})
-    (tmp_path / "visits").mkdir()
-    for part in range(3):
-        pyarrow.parquet.write_table(rows.slice(1000 * part, 1000), tmp_path / f"visits/{part}.parquet")
-    with duckdb.connect(str(tmp_path / "t.db")) as connection:
-        connection.from_arrow(rows).create("visits")
-    (tmp_path / "s.toml").write_text("[a]\nlevels = [0, 1]\n[b]\nlevels = [0, 1]\n")
-    for number, data in enumerate((f"duckdb:///{tmp_path}/t.db?table=visits", str(tmp_path / "visits/*.parquet"))):
-        dpc.Ledger.create(ledger := tmp_path / f"{number}.ledger", budget=dpc.PureDP(1)).close()
-        found = run("discover", data, "--schema", str(tmp_path / "s.toml"), "--ledger", str(ledger), "--epsilon", "1",
-                    "--json")  # fmt: skip
-        assert found.exit_code == 0 and json.loads(found.output)["graph"]["undirected"] == [["a", "b"]], found.output
 
 
 @pytest.mark.usefixtures("folder")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -303,6 +304,22 @@ def test_a_level_that_looks_like_a_code_is_no_problem_once_the_study_says_what_i
 def test_the_schema_for_editors_is_that_of_the_file() -> None:
     assert json.loads(CliRunner().invoke(app, ["schema"]).stdout) == json_schema()
     assert json_schema()["required"] == ["title", "data", "ledger", "budget"]
+
+
+def test_clusters_are_planned_for_and_named_in_the_answer_and_its_entry(study: Path) -> None:
+    cluster = MORE.partition("[[question]]\nname = \"graph\"")[0].replace('where = "age >= 30"', 'cluster = "village"')
+    head = HEAD.replace('person = "id"', "n = 4000")
+    (planned,) = dpc.Study.open(written(cluster.replace('["age"]', "[]"), head)).plan().questions
+    assert planned.state == TO_ASK and "40 clusters" in planned.forecast
+    rng, named = np.random.default_rng(1), np.array(["no", "yes"])
+    village, sick = rng.permutation(np.arange(4_000) % 50), rng.random(4_000) < 0.3
+    smokes = (rng.random(50) < 0.5)[village]
+    columns = {"village": village, "age": 40, "smoker": named[smokes.astype(int)], "sick": named[sick.astype(int)]}
+    pd.DataFrame(columns).to_csv("study.csv", index=False)
+    (one,) = dpc.Study.open(study).run(new_ledger=True).questions
+    assert any("village" in line and f"{one.answer.clusters:.0f}" in line for line in one.conclusions)
+    with dpc.Ledger.open("study.ledger", read_only=True) as ledger:
+        assert json.loads(ledger.entries()[0].detail)["cluster"] == "village"
 
 
 def test_a_study_of_a_panel_names_its_treated_units_by_a_rule_and_asks_a_placebo_in_time(tmp_path: Path) -> None:
