@@ -83,6 +83,24 @@ def test_a_graph_without_an_edge_has_the_columns_of_one(answers: dict[str, Any])
                                                   *ALONE}  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["moments", "effect", "did"])
+def test_a_frame_is_a_latex_and_a_markdown_table_by_pandas_alone(answers: dict[str, Any], name: str) -> None:
+    pytest.importorskip("jinja2")
+    pytest.importorskip("tabulate")
+    whole = (answers[name].ols("u", ["v"]) if name == "moments" else answers[name]).to_frame()
+    frame = whole[[one for one in ("name", "estimate", "standard_error") if one in whole]]
+    frame = frame[frame["estimate"].notna()]
+    assert len(frame) >= 1
+    latex = frame.to_latex(index=False, escape=True, float_format="%.9f")
+    rows = [line.rstrip("\\ ").split(" & ") for line in latex.splitlines() if " & " in line]
+    place = list(frame).index("estimate")
+    assert [float(row[place]) for row in rows[1:]] == pytest.approx(frame["estimate"].tolist(), abs=1e-9)
+    assert r"standard\_error" in latex and r"\toprule" in latex
+    lines = frame.to_markdown(index=False, floatfmt=".9f").splitlines()
+    cells = [line.strip("|").split("|")[place] for line in lines[2:]]
+    assert [float(one) for one in cells] == pytest.approx(frame["estimate"].tolist(), abs=1e-9)
+
+
 def test_golden_ledgers_are_whole() -> None:
     for path in Path(golden.HERE).glob("golden_*.ledger"):
         assert dpc.Ledger.open(path, read_only=True).verify().ok

@@ -52,11 +52,12 @@ REFUSALS: list[tuple[type[DpCausalError], dict[str, Any]]] = [
     *((ParameterError, {"max_rows": limit}) for limit in (0, -1, True, 1.5, "3")),
     *((ParameterError, {"missing": rule}) for rule in ("dropped", None, True, 1, ["drop"])),
     (ParameterError, {"schema": {"x": Bounded(0, 1)}}), (ParameterError, {"ledger": None}),
-    *((SchemaError, {"weight": weight}) for weight in (("w", 1.0), ("a\nb", 2.0))),
-    *((ParameterError, {"weight": weight}) for weight in ("w", ("x", 0), ("x", True), ("x", 1e10))),
+    *((SchemaError, {"weight": weight}) for weight in (("w", 1.0), ("a\nb", 2.0), ("text", 8.0))),
+    *((ParameterError, {"weight": weight}) for weight in ("w", ("x", 0), ("x", True), ("x", 1e10), ("x", np.inf))),
     *((SchemaError, {"person": person}) for person in ("nobody", 7, "x", "none", "a\nb")),
     (ParameterError, {"person": "id", "ids": "known"}), (ParameterError, {"ids": "public"}),
-    (ParameterError, {"max_rows_per_person": 3}), (ParameterError, {"person": "id", "max_rows_per_person": 0}),
+    (ParameterError, {"max_rows_per_person": 3}),
+    *((ParameterError, {"person": "id", "max_rows_per_person": most}) for most in (0, 2.5, True)),
     *((ParameterError, {"name": name}) for name in (3, "a\nb", "x" * 201)),
 ]  # fmt: skip
 
@@ -64,7 +65,7 @@ REFUSALS: list[tuple[type[DpCausalError], dict[str, Any]]] = [
 @pytest.mark.parametrize(("error", "wrong"), REFUSALS, ids=str)
 def test_an_argument_that_is_wrong_is_refused(error: Any, wrong: dict[str, Any], ledger: Ledger) -> None:
     nobody = np.array([None, None, 0.5], dtype=object)
-    frame = {"x": np.arange(3) / 2, "id": np.arange(3), "none": nobody, "a\nb": np.arange(3)}
+    frame = {"x": np.arange(3) / 2, "id": np.arange(3), "none": nobody, "a\nb": np.arange(3), "text": np.full(3, "1")}
     with pytest.raises(error):
         Table(**({"frame": frame, "schema": X, "ledger": ledger} | wrong))
 

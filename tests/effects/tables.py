@@ -28,6 +28,11 @@ def effect_of(table: dpc.Table, loss: Any, method: Any, seed: int = 1, **questio
         return dpc.effect(table, accept_large_epsilon=True, **asked)
 
 
+def covered(results: Iterable[Any], truth: float) -> list[bool]:
+    """Return of each result that has an interval whether that holds the truth."""
+    return [low <= truth <= high for low, high in (one.interval for one in results if one.interval is not None)]
+
+
 def adjusted_by(method: EffectMethod, table: dpc.Table, loss: Any, lists: Iterable[list[str]]) -> list[str]:
     """Return the first of some lists of confounders that a method answers for, by its own plan; else none."""
     for adjust in lists:

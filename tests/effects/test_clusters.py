@@ -24,6 +24,7 @@ from dpcausal.effects.clusters import (
 )
 from dpcausal.errors import SchemaError
 from dpcausal.mechanisms.gate import recording_gate
+from tests import factories
 from tests.effects.tables import EXACT, effect_of, table_of
 from tests.refusals import rule_of
 
@@ -176,12 +177,14 @@ def test_what_has_no_interval_by_clusters_is_refused_unpaid(asked: dict[str, Any
     assert not table.ledger.entries()
 
 
-def test_a_cluster_without_a_name_that_is_text_or_a_whole_number_is_refused() -> None:
+def test_a_name_of_clusters_is_text_or_a_whole_number_and_errors_by_them_are_of_one_regression() -> None:
     columns = columns_of(1, 40, 4_000)
     table = table_of(columns | {"village": columns["village"] + 0.5}, SCHEMA, PURE)
-    with pytest.raises(SchemaError):
-        dpc.effect(table, treatment="a", outcome="y", adjust=[], cluster="village", loss=PURE)
-    assert not table.ledger.entries()
+    factories.refused_unpaid(table, SchemaError, dpc.effect, treatment="a", outcome="y", adjust=[], cluster="village",
+                             loss=PURE)  # fmt: skip
+    table = table_of(columns, SCHEMA, APPROXIMATE)
+    asked = rule_of(lambda: dpc.moments(table, ["y", "a"], loss=APPROXIMATE, cluster="village"))
+    assert asked == "robust_for" and not table.ledger.entries()
 
 
 def test_a_regression_by_clusters_without_noise_is_that_of_statsmodels() -> None:
@@ -216,12 +219,6 @@ def test_a_noisy_regression_by_clusters_is_saved_and_is_wider() -> None:
     assert by_cluster["x"].standard_error < 1.5 * by_row["x"].standard_error
     low, high = by_cluster["a"].interval
     assert low < 0.5 < high
-
-
-def test_errors_by_clusters_need_the_regression_they_are_of() -> None:
-    table = table_of(columns_of(4, 60, 3_000), SCHEMA, APPROXIMATE)
-    asked = rule_of(lambda: dpc.moments(table, ["y", "a"], loss=APPROXIMATE, cluster="village"))
-    assert asked == "robust_for" and not table.ledger.entries()
 
 
 PATHS = {"t": dpc.Levels(range(4)), "g": dpc.Levels([2, 9]), "y": dpc.Bounded(-12, 12)}

@@ -9,7 +9,7 @@ import dpcausal as dpc
 from dpcausal.audit.falsifier import falsify
 from dpcausal.effects.moments import adaptive
 from dpcausal.effects.moments.adaptive import ellipse_moments
-from dpcausal.errors import ParameterError, SchemaError
+from dpcausal.errors import ParameterError
 from dpcausal.privacy.sensitivity import Norm
 from tests import factories
 from tests.refusals import rule_of
@@ -139,20 +139,6 @@ def test_the_intervals_of_persons_with_many_rows_hold_the_truth() -> None:
         assert found.interval is not None
         hits += found.interval[0] <= 0.5 <= found.interval[1]
     assert hits >= 36
-
-
-@pytest.mark.parametrize(("how", "error"), [
-    ({"person": "id", "max_rows_per_person": 0}, ParameterError),
-    ({"person": "id", "max_rows_per_person": 2.5}, ParameterError),
-    ({"person": "id", "max_rows_per_person": True}, ParameterError), ({"max_rows_per_person": 3}, ParameterError),
-    ({"weight": "w"}, ParameterError), ({"weight": ("w", 0)}, ParameterError),
-    ({"weight": ("w", float("inf"))}, ParameterError), ({"weight": ("nobody", 8.0)}, SchemaError),
-    ({"weight": ("text", 8.0)}, SchemaError),
-])  # fmt: skip
-def test_an_unfit_weight_or_number_of_rows_is_refused(how: dict[str, Any], error: type[Exception]) -> None:
-    columns = {**visits(), "w": np.ones(len(visits()["id"])), "text": np.array(["1"] * len(visits()["id"]))}
-    with pytest.raises(error):
-        table(columns, **how)
 
 
 def test_what_cannot_weigh_rows_refuses_before_it_spends() -> None:

@@ -234,15 +234,6 @@ def test_of_weights_and_of_a_subgroup_no_share_of_records_is_stated_and_few_are_
         assert found.share_counted is None and "all" not in found.headline()[0].split() and not found.notes
 
 
-def test_the_population_is_refused_unpaid_where_it_is_none_and_said_of_imputed_tables() -> None:
-    columns, _ = lacking(1)
-    with pytest.raises(ParameterError):
-        of_all(columns, EXACT, method=dpc.methods.Stratified(population="everybody"))
-    schema = {"arm": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 15)}
-    held = factories.table(columns, schema, missing="impute")
-    assert asked(EXACT, held, outcome="y", adjust=[]).population == "imputed"
-
-
 def test_an_imputed_level_is_no_event() -> None:
     place = np.arange(3000)
     frame = {"t": place % 2, "y": np.where(place % 5 < 2, np.nan, place % 3 % 2)}

@@ -10,20 +10,20 @@ Proofs: ``clusters.md``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.codec import storable
 from dpcausal.data.persons import GROUPS
 from dpcausal.data.records import Rows
 from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.cells.effect import robustness_limit
-from dpcausal.effects.result import Effect
+from dpcausal.effects.result import Effect, normal_reach
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale, geometric, laplace_scale
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, NoPrivacy, PureDP
@@ -31,8 +31,6 @@ from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
 from dpcausal.releases.counts import geometric_variance
 from dpcausal.releases.saved import Form
 
-Reals = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Paid = PureDP | ZCDP | NoPrivacy | None
 SHARE = Fraction(1, 10)
 """Of the loss, for the layers."""
@@ -203,10 +201,8 @@ class ClusteredScores:
     ) -> ClusterVariance:
         """Release the layers; ``over`` sums by groups what it is given: how scores are centred and cut."""
         centre, cut = self.estimate, self.cut
-        layers, sizes = layers_and_sizes(loss)
-        least = release_least_groups(over(np.ones_like), self.count, sizes, budget)
         sums = over(lambda scores: (scores - centre) / cut)
-        return release_layers(sums, n, self.count / SPREADS**2, least, layers, budget)
+        return release_variances(over(np.ones_like), [sums], [Fraction(1)], self.count, n, loss, budget)[0]
 
     def applied(self, effect: Effect, between: ClusterVariance, column: str | None) -> Effect:
         """Return an effect of which error and interval are those by clusters."""
@@ -226,36 +222,27 @@ class ClusteredScores:
         )  # fmt: skip
 
 
-def normal_reach(coverage: float) -> float:
-    from scipy.special import ndtri
+def release_variances(
+    sizes: Integers, sums: Iterable[Integers], shares: Sequence[Fraction], count: float, n: int, loss: Paid,
+    budget: CallBudget,
+) -> list[ClusterVariance]:  # fmt: skip
+    """Release the variance between clusters of sums of cut scores by groups, each for its share of the loss.
 
-    return float(ndtri(0.5 + coverage / 2))
-
-
-def layers_and_sizes(loss: Any) -> tuple[Any, Any]:
-    """Return what the layers of score sums have of a loss, and the sizes of groups."""
-    return (loss, loss) if loss is None else (loss.part(1 - SIZES), loss.part(SIZES))
-
-
-def release_least_groups(sizes: Integers, count: float, loss: Paid, budget: CallBudget) -> float:
-    """Return how many groups there are at least, by rows per group in units of 1 / ``GRID``, of about so many rows.
-
-    A group counts as the part that it fills of a ``MOST_GROUPS``-th of the rows, at most 1.
+    ``sizes`` are the rows by groups, about ``count`` in all.  Sums and sizes are in units of 1 / ``GRID``.  Of rows, a
+    group counts as the part that it fills of a ``MOST_GROUPS``-th of all, at most 1.  Without privacy all is known.
     """
-    full = max(int(GRID * count / MOST_GROUPS), 1)
-    filled, deviation = _released_layers(sizes, np.array([0, full]), "rows by clusters", loss, budget)
-    return float((filled[0] - ONE_SIDED * deviation) / full)
-
-
-def release_layers(
-    sums: Integers, n: int, independent: float, least_groups: float, loss: Paid, budget: CallBudget
-) -> ClusterVariance:  # fmt: skip
-    """Release the layers of group sums in units of 1 / ``GRID``; without privacy they are known."""
-    if loss is None or isinstance(loss, NoPrivacy):
-        return ClusterVariance.exactly(sums / GRID, independent, least_groups)
-    ends = ends_of_layers(n)
-    layers, deviation = _released_layers(sums, ends, "score sums by clusters", loss, budget)
-    return ClusterVariance.of(layers / GRID, ends / GRID, deviation / GRID, independent, least_groups)
+    exact, full = loss is None or isinstance(loss, NoPrivacy), max(int(GRID * count / MOST_GROUPS), 1)
+    for_layers, for_sizes = (None, None) if loss is None else (loss.part(1 - SIZES), loss.part(SIZES))
+    filled, deviation = _released_layers(sizes, np.array([0, full]), "rows by clusters", for_sizes, budget)
+    least = float((filled[0] - ONE_SIDED * deviation) / full)
+    ends, independent, variances = ends_of_layers(n), count / SPREADS**2, []
+    for one, share in zip(sums, shares, strict=True):
+        if for_layers is None or exact:
+            variances.append(ClusterVariance.exactly(one / GRID, independent, least))
+            continue
+        layers, deviation = _released_layers(one, ends, "score sums by clusters", for_layers.part(share), budget)
+        variances.append(ClusterVariance.of(layers / GRID, ends / GRID, deviation / GRID, independent, least))
+    return variances
 
 
 def _released_layers(

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpcausal.codec import storable
-from dpcausal.core.validate import check_choice
 from dpcausal.plotting import axes, titled
 from dpcausal.releases.release import UNSTATED, Release
 from dpcausal.result import (
@@ -21,6 +20,7 @@ from dpcausal.result import (
 )
 
 Interval = tuple[float, float]
+DARK, LIGHT, NORMAL_95 = "#1f4e79", "#c07020", 1.96
 
 
 @storable("Ratio")
@@ -287,15 +287,11 @@ class Effect(Result):
         groups = ({name: whole[name] for name in shared} | flat_row(vars(one)) for one in self.by_group)
         return [{"group": "all"} | whole, *(one | {"interval_reason": one.pop("reason")} for one in groups)]
 
-    def plot(
-        self, ax: Any = None, *, what: str = "effect", names: Mapping[str, str] | None = None, label: str = ""
-    ) -> Any:
-        """Draw the effect and its groups with their intervals or, with ``what="balance"``, how the arms differ.
+    def plot(self, ax: Any = None, *, names: Mapping[str, str] | None = None, label: str = "") -> Any:
+        """Draw the effect and its groups with their intervals.
 
         ``names`` are labels of groups, ``label`` is that of the axis.
         """
-        if check_choice("what", what, ("effect", "balance")) == "balance":
-            return draw_balance(self, ax)
         groups = [((names or {}).get(one.group, one.group), one.estimate, one.interval) for one in self.by_group]
         rows = [("all", self.estimate, self.interval), *groups]
         label = label or f"effect of {self.treatment} on {self.measured}"
@@ -338,18 +334,8 @@ def _numbers(estimate: float | None, interval: Interval | None) -> str:
     return f"{number_text(estimate, decimals_of(interval))} ({interval_text(interval) or 'no interval'})"
 
 
-DARK, LIGHT, NORMAL_95 = "#1f4e79", "#c07020", 1.96
+def normal_reach(coverage: float) -> float:
+    """Return how many standard errors an interval of a normal estimate reaches to each side."""
+    from scipy.special import ndtri
 
-
-def draw_balance(effect: Effect, ax: Any) -> Any:
-    ax = axes(ax, (6, 1.2 + 0.25 * len(effect.balance)))
-    ax.axvline(0, color="0.6", linewidth=1)
-    for place, one in enumerate(effect.balance):
-        reach = NORMAL_95 * (one.deviation if one.standard_error is None else one.standard_error)
-        ends = [one.difference - reach, one.difference + reach]
-        ax.plot(ends, [place, place], color="0.6", linewidth=2, solid_capstyle="butt")
-        ax.plot([one.difference], [place], marker="o", color="tab:blue")
-    ax.set_yticks(range(len(effect.balance)), [one.name for one in effect.balance])
-    ax.set_ylim(len(effect.balance) - 0.5, -0.5)
-    ax.set_xlabel("treated less control, in standard deviations, before the adjustment")
-    return titled(ax, effect.stamp())
+    return float(ndtri(0.5 + coverage / 2))

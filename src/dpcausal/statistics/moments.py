@@ -38,6 +38,14 @@ def clip_rows(rows: Reals, radius: float, bits: int) -> Reals:
     return np.trunc(grid, out=grid)
 
 
+def squared_lengths(rows: Reals) -> Reals:
+    """Return the squared length of each row from itself alone, one column after another."""
+    squared = np.zeros(len(rows))
+    for column in rows.T:
+        squared += column * column
+    return squared
+
+
 def second_moments(grid_rows: Reals) -> Reals:
     """Return Σ_r x x' of rows on the grid as one row, whose length is the Frobenius norm."""
     return packed_triangle(grid_rows.T @ grid_rows)

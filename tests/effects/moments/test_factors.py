@@ -18,6 +18,7 @@ from dpcausal.privacy.loss import affordable_zcdp
 from dpcausal.privacy.noise import generator_from_seed
 from tests import factories
 from tests.conformance import check_claim
+from tests.effects.tables import covered, effect_of, table_of
 
 LOSS, EXACT = dpc.ApproxDP(1, 1e-6), dpc.NoPrivacy()
 SITES = ["north", "east", "south", "west", "islands"]
@@ -168,15 +169,14 @@ def test_without_noise_two_way_fixed_effects_are_those_of_linearmodels_and_error
 def test_two_way_fixed_effects_of_persons_with_several_rows_are_covered_at_epsilon_1() -> None:
     # 12 runs; errors count rows of a person as alike, so intervals are wider than needed. Fewer than 7 of those shown
     # cover with probability 1e-6 at .95 if 9 are.
-    covered, off = [], []
+    slopes = []
     for seed in range(12):
         release = released(panel(seed), LOSS, NAMES, seed, PANEL, person="who")
         found = release.ols("y", ["d", "group", "period"], errors="homoscedastic")["d"]
-        off.append(found.estimate - 0.5)
+        slopes.append(found)
         assert found.noise_error < found.standard_error < 0.1
-        if found.interval is not None:
-            covered.append(found.interval[0] <= 0.5 <= found.interval[1])
-    assert len(covered) >= 6 and sum(covered) >= len(covered) - 2
+    held, off = covered(slopes, 0.5), [one.estimate - 0.5 for one in slopes]
+    assert len(held) >= 6 and sum(held) >= len(held) - 2
     assert abs(np.mean(off)) < 0.06 and np.std(off) < 0.12
 
 
@@ -243,29 +243,6 @@ def test_noisy_coefficients_are_within_their_errors_and_a_saved_release_gives_th
     for part in ({"factors": [["site", "north"]]}, {"factors": [["year", "1", "2", "3"]]}):
         with pytest.raises(ParameterError):
             dpc.Release.from_json(pd.io.json.ujson_dumps(release.to_dict() | part))
-
-
-def thirty(seed: int, dummies: bool) -> Any:
-    """Return the error of the slope of d beside 31 levels, as a factor or as 30 columns of two levels each."""
-    rng = np.random.default_rng(seed)
-    level, means = rng.integers(0, 31, 10_000), np.random.default_rng(9).normal(0, 0.5, (2, 31))
-    d = means[0][level] + rng.normal(size=10_000)
-    rows: dict[str, Any] = {"y": 0.7 * d + means[1][level] + rng.normal(size=10_000), "d": d, "f": level}
-    schema: dict[str, Any] = {"y": dpc.Bounded(-8, 8), "d": dpc.Bounded(-8, 8), "f": dpc.Levels(range(31))}
-    if dummies:
-        rows |= {f"f{one}": (level == one).astype(int) for one in range(1, 31)}
-        schema = schema | {f"f{one}": dpc.Levels([0, 1]) for one in range(1, 31)}
-        del rows["f"], schema["f"]
-    fit = released(rows, LOSS, list(rows), seed, schema).ols("y", list(rows)[1:], errors="homoscedastic")
-    return fit["d"].estimate - 0.7, fit["d"]
-
-
-def test_a_factor_of_31_levels_has_a_far_smaller_error_than_its_dummies_as_columns() -> None:
-    by_levels, by_dummies = ([thirty(seed, dummies) for seed in range(6)] for dummies in (False, True))
-    ours, theirs = (np.sqrt(np.mean([off**2 for off, _ in one])) for one in (by_levels, by_dummies))
-    assert ours < 0.05 and ours < theirs / 4
-    shown = [(off, one) for off, one in by_levels if one.interval is not None]
-    assert len(shown) >= 2 and all(abs(off) < 4.5 * one.standard_error for off, one in shown)
 
 
 def test_a_rare_level_has_no_interval_and_leaves_those_of_others() -> None:
@@ -339,10 +316,9 @@ def test_a_confounder_of_31_levels_leaves_an_effect_by_one_slope_with_an_interva
         a = (rng.random(10_000) < 1 / (1 + np.exp(-means[0][level]))).astype(int)
         columns = {"y": np.clip(0.5 * a + means[1][level] + rng.normal(size=10_000), -8, 8), "a": a, "f": level}
         schema = {"y": dpc.Bounded(-8, 8), "a": dpc.Levels([0, 1]), "f": dpc.Levels(range(31))}
-        with dpc.simulated_noise(seed):
-            found.append(dpc.effect(factories.table(columns, schema, LOSS), treatment="a", outcome="y", adjust=["f"],
-                                    loss=LOSS, method=dpc.methods.PartiallyLinear(errors="homoscedastic")))  # fmt: skip
-    shown = [one.interval for one in found if one.interval is not None]
-    assert len(shown) >= 3 and sum(low <= 0.5 <= high for low, high in shown) >= len(shown) - 1
+        method = dpc.methods.PartiallyLinear(errors="homoscedastic")
+        found.append(effect_of(table_of(columns, schema, LOSS), LOSS, method, seed, adjust=["f"]))
+    held = covered(found, 0.5)
+    assert len(held) >= 3 and sum(held) >= len(held) - 1
     assert all(abs(one.estimate - 0.5) < 0.2 for one in found) and found[0].adjusted_for == ("f",)
     assert len(found[0].balance) == 30

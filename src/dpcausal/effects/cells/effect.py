@@ -14,7 +14,7 @@ from dpcausal.core import validate as public
 from dpcausal.effects.cells import standardise
 from dpcausal.effects.cells.corner_counts import NoisyCells, Value, arms_of
 from dpcausal.effects.cells.standardise import ArmMeans, Risk, Sums
-from dpcausal.effects.result import Balance, Effect, GroupEffect, Ratio
+from dpcausal.effects.result import Balance, Effect, GroupEffect, Ratio, normal_reach
 from dpcausal.errors import ParameterError
 from dpcausal.releases.release import estimate_release
 from dpcausal.result import percent_text
@@ -52,8 +52,6 @@ def standardized_effect(
     release: NoisyCells, *, treatment: str, outcome: str, adjust: Any, groups: str | None, estimand: str,
     treated: object, control: object, coverage: Any, within_parts: tuple[float, float] = (0.0, 0.0),
 ) -> Effect:  # fmt: skip
-    from scipy.special import ndtri
-
     value = release.value(outcome)
     if value.degree == 0:
         raise ParameterError("no values were released, only counts")
@@ -63,7 +61,7 @@ def standardized_effect(
     if treatment in (*adjusted, *grouped):
         raise ParameterError("the treatment is not adjusted for")
     treated_only = public.check_choice("estimand", estimand, ("ate", "att")) == "att"
-    reach = float(ndtri(0.5 + public.number("coverage", coverage, 0.5, 0.999) / 2))
+    reach = normal_reach(public.number("coverage", coverage, 0.5, 0.999))
     names = (*grouped, *(name for name in adjusted if name not in grouped))
     axis, strata = release.by.index(treatment), [release.by.index(name) for name in names]
     pair = arms_of(release.levels[axis], treatment, treated, control)
@@ -292,8 +290,6 @@ def benchmark(outcome: float, treatment: float) -> tuple[float, float] | None:
     if of_treatment >= 1:
         return None
     between = treatment**2 / ((1 - treatment) * (1 - treatment))
-    if between >= 1:
-        return None
     link = (1 + math.sqrt(between)) / math.sqrt(1 - between)
     of_outcome = link**2 * outcome / (1 - outcome)
     return (of_outcome, of_treatment) if of_outcome < 1 else None

@@ -12,11 +12,11 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.core import validate as public
 from dpcausal.effects.did.contrasts import Pair, controls_of
@@ -24,9 +24,6 @@ from dpcausal.effects.did.release import MOST_LOST, SURE, NoisyPaths, lost_of_no
 from dpcausal.effects.did.result import GroupTimeEffects
 from dpcausal.errors import ParameterError
 from dpcausal.releases.saved import Form
-
-Reals = npt.NDArray[np.float64]
-
 
 REJECTED = 0.05
 NOT_PARALLEL = (
@@ -66,7 +63,6 @@ class Layout(NamedTuple):
         return max(Counter(c for _, those in self.sets for c in those).values(), default=1)
 
     def pairs_of(self, place: int) -> list[int]:
-        """Return the columns of a set's pairs."""
         return [column for column, one in enumerate(self.set_of) if one == place]
 
     def own(self, cohort: int) -> list[int]:
@@ -94,15 +90,7 @@ class AdjustedPaths(NoisyPaths):
     left: Reals = field(default_factory=lambda: np.zeros(0))
 
     def did(self, *, control: str | None = None, coverage: float = 0.95) -> GroupTimeEffects:
-        """Return the differences in differences by cohort and period, the event study, the pre-trend test: free.
-
-        Parameters
-        ----------
-        control : str, optional
-            As the call had it: the scores are those of one comparison.
-        coverage : float
-            Of the intervals, from 0.5 to 0.999.
-        """
+        """Return as ``NoisyPaths.did`` does; the scores are those of the call's own control."""
         if control not in (None, self.control):
             text = f"scores with covariates are for control={self.control!r}: another one is another call"
             raise ParameterError(text, argument="control", rule="released", value=control)
@@ -145,19 +133,13 @@ class AdjustedPaths(NoisyPaths):
         return self.width * np.array([left[pair] for pair in controls])
 
     @classmethod
-    def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
-        times, cohorts = (form.texts(name, different=True) for name in ("times", "cohorts"))
-        starts, g = form.wholes("starts", -1, len(cohorts)), len(cohorts)
+    def _own_fields(
+        cls, form: Form, names: tuple[str, ...], periods: int, starts: tuple[int, ...]
+    ) -> tuple[int, dict[str, Any]]:
         compared = tuple(int(one) for one in np.atleast_1d(form.array("compared", integral=True)))
         control = form.text("control", ("never", "not-yet"))
-        if len(names) < 4 or max(starts) >= len(times) or form.size("radius") == 0 or not {*compared} <= {*range(g)}:
+        if len(names) < 4 or not {*compared} <= {*range(len(starts))}:
             raise form.refuse("starts")
-        layout = Layout.of(starts, len(times), compared, control)
-        d = layout.columns
-        arrays = form.arrays(
-            {"middle": (g, d), "spread": (d, d), "counts": (g,), "sums": (g, d), "squares": (g, d, d),
-             "left": (len(layout.pairs),)}
-        )
-        return cls(names, n, times, cohorts, starts, form.size("width"), **arrays,
-                   lost=float(form.array("lost").reshape(-1)[0]), radius=form.size("radius"),
-                   deviation=form.size("deviation"), control=control, compared=compared)  # fmt: skip
+        layout = Layout.of(starts, periods, compared, control)
+        left = form.arrays({"left": (len(layout.pairs),)})
+        return layout.columns, {"control": control, "compared": compared, **left}

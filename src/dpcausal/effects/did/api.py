@@ -13,7 +13,6 @@ from dpcausal.core.run import Task, public_task
 from dpcausal.data.table import Table
 from dpcausal.effects.clusters import shared
 from dpcausal.effects.did.adjusted import AdjustedPaths
-from dpcausal.effects.did.clusters import with_clusters
 from dpcausal.effects.did.contrasts import LEAST_COUNT
 from dpcausal.effects.did.doubly_robust import MOMENTS, SCORES, released_scores
 from dpcausal.effects.did.question import DidQuestion
@@ -109,8 +108,8 @@ class CohortQuery(SumsOverRows, Method[DidQuestion]):
         paths: NoisyPaths = paths_of(question, rounds.summed(shape, steps, radius, LAST))
         if cluster is None:
             return paths
-        seen = rounds.seen(shape, steps)
-        return with_clusters(paths, cluster, question.control, seen, cohorts, rows, for_layers, run.budget)
+        clusters = rounds.cluster_variances(paths, question.control, rounds.seen(shape, steps), for_layers)
+        return replace(paths, cluster=cluster, control=question.control, clusters=clusters)
 
 
 def paths_of(question: DidQuestion, sums: CohortSums, kind: Any = NoisyPaths, **more: Any) -> Any:

@@ -9,11 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.privacy.noise import generator_from_seed
 
-Reals = npt.NDArray[np.float64]
 Pair = tuple[int, int]
 """The places of a cohort and of a period."""
 DRAWS = 20_000

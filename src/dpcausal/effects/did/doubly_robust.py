@@ -17,15 +17,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.effects.did.adjusted import Layout
 from dpcausal.effects.did.contrasts import LEAST_COUNT
 from dpcausal.effects.did.release import LEAST_RATIO
 from dpcausal.effects.did.rounds import CohortSums, Rounds
 from dpcausal.effects.moments.adaptive import Shape, tail_radius, whitened
-
-Reals = npt.NDArray[np.float64]
+from dpcausal.statistics.moments import squared_lengths
 
 SHAPING, CENTRES, LENGTHS, MOMENTS, BALANCE, SCORE_LENGTHS, SCORES = (
     Fraction(one, 100) for one in (6, 8, 3, 30, 15, 3, 30)
@@ -72,10 +71,8 @@ class Models:
 
     def cut(self, b: Reals) -> Reals:
         """Return covariates shortened, each row from itself alone."""
-        squared = np.zeros(len(b))
-        for column in b.T:
-            squared += column * column
-        return np.asarray(b * np.minimum(1.0, self.longest / np.maximum(np.sqrt(squared), 1e-300))[:, None])
+        lengths = np.maximum(np.sqrt(squared_lengths(b)), 1e-300)
+        return np.asarray(b * np.minimum(1.0, self.longest / lengths)[:, None])
 
     def away(self, b: Reals, place: int) -> tuple[Reals, Reals]:
         """Return how far covariates are from the mean of a set's cohort, and the weights."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.core import validate as public
 from dpcausal.core.method import PlannedCall, TableQuestion
 from dpcausal.data.coding import size_of
@@ -23,7 +24,6 @@ from dpcausal.errors import ParameterError, SchemaError, Setting
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.sensitivity import Unit
 
-Reals = npt.NDArray[np.float64]
 Label = str | int | bool
 
 MOST_PERIODS, MOST_COVARIATES = 40, 20
@@ -213,7 +213,7 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
         adjusted |= {} if self.squares is None else {"squares": self.squares}
         return {"time": self.time, "outcome": self.outcome, "cohort": self.cohort, **adjusted, **self.table.declared}
 
-    def steps(self, with_squares: bool) -> tuple[Reals, Reals, npt.NDArray[np.int64], Rows]:
+    def steps(self, with_squares: bool) -> tuple[Reals, Reals, Integers, Rows]:
         """Return each person's steps from period to period and covariates on [−1, 1], cohort, and whether the path is
         whole.
 
@@ -272,7 +272,7 @@ def _on_range(values: npt.NDArray[Any], column: Column, squares: bool) -> list[R
     return [np.where(values == code, 1.0, -1.0) for code in range(1, size_of(column))]
 
 
-def _places(column: Column, codes: tuple[int, ...]) -> npt.NDArray[np.int64]:
+def _places(column: Column, codes: tuple[int, ...]) -> Integers:
     places = np.zeros(size_of(column), dtype=np.int64)
     places[list(codes)] = range(len(codes))
     return places

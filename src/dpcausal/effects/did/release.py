@@ -13,8 +13,8 @@ from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Mask, Reals
 from dpcausal.codec import storable
 from dpcausal.core import validate as public
 from dpcausal.effects.cells.effect import MOST_SKEW
@@ -31,15 +31,12 @@ from dpcausal.effects.did.contrasts import (
 from dpcausal.effects.did.result import GroupTimeEffects, PathEffect
 from dpcausal.effects.did.robust import EventStudy
 from dpcausal.effects.moments.adaptive import paths_radius, shrinkage
+from dpcausal.effects.result import normal_reach
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form
-from dpcausal.statistics.moments import clip_rows, grid_bits, scaled, second_moments
-
-Reals = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+from dpcausal.statistics.moments import clip_rows, grid_bits, scaled, second_moments, squared_lengths
 
 LEAST_RATIO = 6.0
 """A cohort enters with at least so many deviations of the noise of its number of persons; without noise with any."""
@@ -82,10 +79,7 @@ def cohort_sums(
     *Guarantee*: ``cohort_sums_sensitivity(number, d, radius, bits)``.
     """
     inside = clip_rows(rows, radius, bits)
-    squared = np.zeros(len(rows))
-    for column in rows.T:
-        squared += column * column
-    lost = np.trunc(math.ldexp(radius, bits) / 2 * np.clip(np.sqrt(squared) / radius - 1, 0.0, 1.0))
+    lost = np.trunc(math.ldexp(radius, bits) / 2 * np.clip(np.sqrt(squared_lengths(rows)) / radius - 1, 0.0, 1.0))
     count, square = factors(radius, bits)
     parts = []
     for cohort in range(number):
@@ -180,11 +174,10 @@ class NoisyPaths(Release):
         chosen = slice(whole.start, of_events.stop)
         after = [(self.counts[g], t - self.starts[g] + 1) for g, t in all_pairs.controls if t >= self.starts[g]]
         total = max(sum(count for count, _ in after), 1e-300)
-        mean, squared = (sum(count * of(e) for count, e in after) / total for of in (float, _triangular))
+        mean = sum(count * float(e) for count, e in after) / total
         events = [event for *_, event in all_pairs.names[chosen]]
         return EventStudy(
             events, [mean if event is None else event + 1.0 for event in events],
-            [squared if event is None else _triangular(event + 1) for event in events],
             all_pairs.contrasts.values[chosen], all_pairs.contrasts.covariance[chosen, chosen],
         )  # fmt: skip
 
@@ -240,22 +233,27 @@ class NoisyPaths(Release):
     @classmethod
     def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
         times, cohorts = (form.texts(name, different=True) for name in ("times", "cohorts"))
-        starts = form.wholes("starts", -1, len(cohorts))
-        g, d = len(cohorts), len(times) - 1
+        starts, g = form.wholes("starts", -1, len(cohorts)), len(cohorts)
+        if max(starts) >= len(times) or form.size("radius") == 0:
+            raise form.refuse("starts")
+        d, own = cls._own_fields(form, names, len(times), starts)
         arrays = form.arrays(
             {"middle": (g, d), "spread": (d, d), "counts": (g,), "sums": (g, d), "squares": (g, d, d)}
         )
-        if len(names) != 3 or max(starts) >= len(times) or form.size("radius") == 0:
-            raise form.refuse("starts")
-        return cls(names, n, times, cohorts, starts, form.size("width"), **arrays,
+        return cls(names, n, times, cohorts, starts, form.size("width"), **arrays, **own,
                    lost=float(form.array("lost").reshape(-1)[0]), radius=form.size("radius"),
-                   deviation=form.size("deviation"), clusters=ClusterVariance.saved(form, tuple(range(2 * d + 2))),
-                   cluster=form.text("cluster") if form.has("cluster") else "",
-                   control=form.text("control") if form.has("control") else "")  # fmt: skip
+                   deviation=form.size("deviation"))  # fmt: skip
 
-
-def _triangular(number: float) -> float:
-    return number * (number + 1) / 2
+    @classmethod
+    def _own_fields(
+        cls, form: Form, names: tuple[str, ...], periods: int, starts: tuple[int, ...]
+    ) -> tuple[int, dict[str, Any]]:
+        """Return the number of columns of a row, and the fields that not all such releases have."""
+        if len(names) != 3:
+            raise form.refuse("starts")
+        cluster, control = (form.text(name) if form.has(name) else "" for name in ("cluster", "control"))
+        variances = ClusterVariance.saved(form, tuple(range(2 * periods)))
+        return periods - 1, {"cluster": cluster, "control": control, "clusters": variances}
 
 
 class Comparisons(NamedTuple):
@@ -301,7 +299,7 @@ class Comparisons(NamedTuple):
 
 
 def staggered(paths: NoisyPaths, control: str, coverage: float) -> GroupTimeEffects:
-    from scipy.special import chdtrc, ndtri
+    from scipy.special import chdtrc
 
     noisy, all_pairs = paths.deviation > 0, Comparisons.of(paths, control)
     enough, contrasts, (cells, whole, of_events, last) = all_pairs.enough, all_pairs.contrasts, all_pairs.parts
@@ -318,7 +316,7 @@ def staggered(paths: NoisyPaths, control: str, coverage: float) -> GroupTimeEffe
         notes += (f"cohorts of one person, {', '.join(lone)}, have the variance of the other cohorts",)
     alone = ALONE if lone and not contrasts.pooled else ""
     reason = CUT if paths.shortened else LONG if _long(paths, enough) else alone
-    reach, has_intervals = float(ndtri(0.5 + coverage / 2)), not reason
+    reach, has_intervals = normal_reach(coverage), not reason
     wide = np.zeros(len(all_pairs.names))
     for part in (cells, of_events, last):
         if part.stop > part.start:

@@ -122,19 +122,17 @@ class GroupTimeEffects(Result):
                      for place, row in enumerate((*whole, *self.event_study)))  # fmt: skip
         few = known[0].few if known else OTHER_CONTROL.format(control)
         return replace(
-            self, att=rows[0] if whole else None, event_study=rows[len(whole) :], trend=None, pretrend=None,
-            by_cohort=tuple(_clustered(row) for row in self.by_cohort),
-            cohort_means=tuple(_clustered(row) for row in self.cohort_means),
-            cluster=cluster, clusters=known[0].groups if known else None, notes=(*self.notes, few or OTHERS),
+            self.without_intervals(few or OTHERS), att=rows[0] if whole else None, event_study=rows[len(whole) :],
+            trend=None, pretrend=None, cluster=cluster, clusters=known[0].groups if known else None,
         )  # fmt: skip
 
     def without_intervals(self, reason: str) -> GroupTimeEffects:
-        def stripped(rows: tuple[PathEffect, ...]) -> tuple[PathEffect, ...]:
-            return tuple(_clustered(row) for row in rows)
-
+        event_study, by_cohort, cohort_means = (
+            tuple(map(_clustered, rows)) for rows in (self.event_study, self.by_cohort, self.cohort_means)
+        )
         return replace(
-            self, att=self.att and _clustered(self.att), event_study=stripped(self.event_study),
-            by_cohort=stripped(self.by_cohort), cohort_means=stripped(self.cohort_means), notes=(*self.notes, reason),
+            self, att=self.att and _clustered(self.att), event_study=event_study, by_cohort=by_cohort,
+            cohort_means=cohort_means, notes=(*self.notes, reason),
         )  # fmt: skip
 
     def headline(self) -> list[str]:
@@ -181,18 +179,14 @@ class GroupTimeEffects(Result):
         shared = {"outcome": self.outcome, "control": self.control, "coverage": self.coverage, "n": self.n}
         return [{"part": part, **flat_row(vars(one)), **shared} for part, ones in parts.items() for one in ones if one]
 
-    def robust_trends(
-        self, mbar: Iterable[float] | None = None, smoothness: Iterable[float] | None = None
-    ) -> RobustEffects:  # fmt: skip
+    def robust_trends(self, mbar: Iterable[float] = (0.5, 1.0, 2.0)) -> RobustEffects:
         """Return the effects where trends need not be parallel: free.
 
         Parameters
         ----------
-        mbar : list of float, optional
+        mbar : list of float
             Relative magnitudes: after treatment the difference of trends changes per period by at most so many times
-            its largest change between two periods before.  By default 0.5, 1 and 2.
-        smoothness : list of float, optional
-            Instead: the change per period itself changes by at most so much, in units of the outcome.
+            its largest change between two periods before.
 
         Returns
         -------
@@ -201,20 +195,17 @@ class GroupTimeEffects(Result):
 
         Notes
         -----
-        *Source*: the assumptions of Rambachan & Roth (2023).  The interval of relative magnitudes is the union of
-        those of each change before treatment in both directions: it covers at least as often as it says.
+        *Source*: the assumption of Rambachan & Roth (2023).  The interval is the union of those of each change before
+        treatment in both directions: it covers at least as often as it says.
         """
         if self.cluster:
             text = "trends that are not parallel have no intervals by clusters"
             raise ParameterError(text, argument="cluster", rule="robust")
-        if mbar is not None and smoothness is not None:
-            raise ParameterError("give mbar or smoothness, not both", argument="mbar", rule="one")
-        chosen = (0.5, 1.0, 2.0) if mbar is None and smoothness is None else smoothness if mbar is None else mbar
-        numbers = tuple(public.number("mbar", one, 0.0, 1e6) for one in chosen or ())
+        numbers = tuple(public.number("mbar", one, 0.0, 1e6) for one in mbar)
         release: Any = self.release
         about = {"outcome": self.outcome, "coverage": self.coverage, "n": self.n, "guarantee": self.guarantee}
         shown = self.att is not None and self.att.interval is not None
-        return robust_effects(release.event_study(self.control), numbers, smoothness is not None, about, shown)
+        return robust_effects(release.event_study(self.control), numbers, about, shown)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the event study: each effect with its interval, and thin lines that hold all effects at once."""

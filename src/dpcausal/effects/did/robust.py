@@ -1,11 +1,8 @@
 """Effects where trends are not parallel, by how much they differed before treatment: Rambachan & Roth (2023).
 
-Let δ be the difference of cohorts' trends, 0 in the last period before treatment, and d its changes before that.
-
-* Relative magnitudes: each change after treatment is at most M̄ max |d|, so that |δ| ≤ M̄ (e + 1) max |d| at event e.
-* Smoothness: the change of a change is at most M, so that δ is within M (e + 1)(e + 2) / 2 of e + 1 times the last d.
-
-If the largest change is σ d_s, the interval made with it covers; the union over all s and both signs holds that one.
+Let δ be the difference of cohorts' trends, 0 in the last period before treatment, and d its changes before that.  Each
+change after treatment is at most M̄ max |d|, so that |δ| ≤ M̄ (e + 1) max |d| at event e.  If the largest change is σ
+d_s, the interval made with it covers; the union over all s and both signs holds that one.
 """
 
 import math
@@ -14,29 +11,24 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.codec import storable
-from dpcausal.effects.result import Interval
+from dpcausal.effects.result import Interval, normal_reach
 from dpcausal.errors import ParameterError
 from dpcausal.result import Guarantee, Result, ci_text, flat_row, number_text, signed_text
 
-Reals = npt.NDArray[np.float64]
-FARTHEST = 5.0
-"""A bias of more than so many errors leaves one side of the interval alone."""
 MOST_MBAR, STEPS = 1e4, 60
 
 
 class EventStudy(NamedTuple):
     """The mean effect, whose event is ``None``, and those of all events, with their covariance.
 
-    ``held`` has how many periods after treatment began each holds on average, from 1 on, and ``squared`` the mean of
-    their triangular numbers.
+    ``held`` has how many periods after treatment began each holds on average, from 1 on.
     """
 
     events: list[int | None]
     held: list[float]
-    squared: list[float]
     values: Reals
     covariance: Reals
 
@@ -74,8 +66,6 @@ class RobustEffects(Result):
     Attributes
     ----------
     outcome : str
-    assumption : str
-        ``"relative magnitudes"`` or ``"smoothness"``.
     effects : tuple of RobustEffect
         Of the mean effect, ``"all"``, and of each event, under each ``mbar``.
     breakdown : float or None
@@ -89,7 +79,6 @@ class RobustEffects(Result):
     named = ("name", "event", "mbar", "bounds_low", "bounds_high", "interval_low", "interval_high")
 
     outcome: str
-    assumption: str
     effects: tuple[RobustEffect, ...]
     breakdown: float | None
     coverage: float
@@ -97,7 +86,7 @@ class RobustEffects(Result):
     guarantee: Guarantee
 
     def headline(self) -> list[str]:
-        lines = [f"Effect of treatment on {self.outcome} under {self.assumption} of trends, {self.n:,} persons"]
+        lines = [f"Effect of treatment on {self.outcome} under relative magnitudes of trends, {self.n:,} persons"]
         for one in self.effects:
             if one.event is None:
                 bounds = " to ".join(signed_text(end, one.bounds) for end in one.bounds)
@@ -107,42 +96,36 @@ class RobustEffects(Result):
         return lines
 
     def rows(self) -> list[dict[str, Any]]:
-        shared = {"outcome": self.outcome, "assumption": self.assumption, "coverage": self.coverage, "n": self.n}
+        shared = {"outcome": self.outcome, "coverage": self.coverage, "n": self.n}
         return [flat_row(vars(one)) | shared for one in self.effects]
 
 
 def robust_effects(
-    study: EventStudy, mbars: tuple[float, ...], smooth: bool, about: dict[str, Any], shown: bool
-) -> RobustEffects:  # fmt: skip
+    study: EventStudy, mbars: tuple[float, ...], about: dict[str, Any], shown: bool
+) -> RobustEffects:
     """Return the effects from the mean one on, ``about`` them what the study's result says; ``shown``: intervals too.
     """
     changes = study.changes()
     if not len(changes):
         raise ParameterError("bounds on trends need two periods before treatment", argument="mbar", rule="periods")
-    ends_of, coverage = (_smooth if smooth else _relative), about["coverage"]
-    rows = []
+    coverage, rows = about["coverage"], []
     for place, event in enumerate(study.events):
         if event is None or event >= 0:
             for mbar in mbars:
-                bounds, interval = ends_of(study, changes, place, mbar, coverage)
+                bounds, interval = _ends(study, changes, place, mbar, coverage)
                 name = "all" if event is None else f"{event:+d}"
                 rows.append(RobustEffect(name, event, mbar, bounds, interval if shown else None))
 
     def clear(mbar: float) -> bool:
-        low, high = ends_of(study, changes, 0, mbar, coverage)[1]
+        low, high = _ends(study, changes, 0, mbar, coverage)[1]
         return low > 0 or high < 0
 
     breakdown = _largest(clear) if shown and study.events[0] is None else None
-    assumption = "smoothness" if smooth else "relative magnitudes"
-    return RobustEffects(assumption=assumption, effects=tuple(rows), breakdown=breakdown, **about)
+    return RobustEffects(effects=tuple(rows), breakdown=breakdown, **about)
 
 
-def _relative(
-    study: EventStudy, changes: Reals, place: int, mbar: float, coverage: float
-) -> tuple[Interval, Interval]:
-    from scipy.special import ndtri
-
-    own, reach, ends = np.eye(len(study.values))[place], float(ndtri(0.5 + coverage / 2)), []
+def _ends(study: EventStudy, changes: Reals, place: int, mbar: float, coverage: float) -> tuple[Interval, Interval]:
+    own, reach, ends = np.eye(len(study.values))[place], normal_reach(coverage), []
     for change in changes:
         for sign in (-1, 1):
             along = own + sign * mbar * study.held[place] * change
@@ -150,18 +133,6 @@ def _relative(
             ends.append((float(along @ study.values), error))
     middles, low, high = [one for one, _ in ends], *zip(*((m - reach * e, m + reach * e) for m, e in ends), strict=True)
     return (min(middles), max(middles)), (min(low), max(high))
-
-
-def _smooth(study: EventStudy, changes: Reals, place: int, mbar: float, coverage: float) -> tuple[Interval, Interval]:
-    from scipy.special import chndtrix, ndtri
-
-    along = np.eye(len(study.values))[place] - study.held[place] * changes[0]
-    estimate, bias = float(along @ study.values), mbar * study.squared[place]
-    error = math.sqrt(max(float(along @ study.covariance @ along), 0.0))
-    ratio = bias / max(error, 1e-300)
-    critical = math.sqrt(float(chndtrix(coverage, 1, ratio**2))) if ratio < FARTHEST else ratio + float(ndtri(coverage))
-    half = critical * error if error > 0 else bias
-    return (estimate - bias, estimate + bias), (estimate - half, estimate + half)
 
 
 def _largest(holds: Callable[[float], bool]) -> float | None:

@@ -8,10 +8,18 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.data.records import Rows
-from dpcausal.effects.did.release import cohort_bits, cohort_sums, cohort_sums_sensitivity, factors
+from dpcausal.effects.clusters import SPREADS, ClusterVariance, group_sums, release_variances
+from dpcausal.effects.did.release import (
+    Comparisons,
+    NoisyPaths,
+    cohort_bits,
+    cohort_sums,
+    cohort_sums_sensitivity,
+    factors,
+)
 from dpcausal.effects.moments import adaptive
 from dpcausal.effects.moments.adaptive import (
     SCALES,
@@ -26,12 +34,11 @@ from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP
 from dpcausal.privacy.sensitivity import Query
-from dpcausal.statistics.moments import unpacked_matrix
-
-Reals = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from dpcausal.statistics.moments import squared_lengths, unpacked_matrix
 
 FIRST_TAIL = 0.3
+MEAN = Fraction(1, 2)
+"""Of the loss for clusters, the share of the mean effect; each event has as much of the rest."""
 FARTHEST, SURE = 3, 1.5
 LONGER, CLEAR = 1.5, 4.0
 """Rows of a length count as more than normal ones where they are so many times as many, and more by so many deviations
@@ -134,10 +141,7 @@ class Rounds:
         )  # fmt: skip
 
     def squared_lengths(self, shape: Shape, columns: Reals) -> Reals:
-        squared = np.zeros(len(columns))
-        for column in self.seen(shape, columns).T:
-            squared += column * column
-        return squared
+        return squared_lengths(self.seen(shape, columns))
 
     def reach(
         self, shape: Shape, columns: Reals, least: float, share: Fraction, free: int, most: float | None = None
@@ -166,3 +170,31 @@ class Rounds:
         else:
             full = np.flatnonzero(np.cumsum(noisy) > most * total + SURE * noise * np.sqrt(np.arange(1, SCALES + 1)))
         return max(least, float(edges[full[0]])) if full.size else least
+
+    def cluster_variances(
+        self, paths: NoisyPaths, control: str, seen: Reals, loss: ZCDP | None
+    ) -> tuple[ClusterVariance, ...]:  # fmt: skip
+        """Release the variance between clusters of persons' influences on the mean effect and on each event.
+
+        ``seen`` are the rows z of the paths.
+        """
+        compared = Comparisons.of(paths, control)
+        chosen = slice(compared.parts[1].start, compared.parts[2].stop)
+        contrasts, number = compared.contrasts, chosen.stop - chosen.start
+        count = max(float(paths.counts[compared.enough].sum()), 1.0)
+        own = np.diag(contrasts.covariance - contrasts.noise)[chosen]
+        cuts = SPREADS * np.sqrt(np.maximum(own, 1e-200) / count)
+        lengths = np.sqrt(np.maximum(squared_lengths(seen), 1e-300))
+        inside = np.minimum(paths.radius / lengths, 1.0) if paths.deviation else np.ones(1)
+
+        def sums(place: int) -> Integers:
+            gradient = contrasts.gradient[:, chosen.start + place][self.cohorts]
+            scores = gradient[:, 0].copy()
+            for step, column in enumerate(seen.T, 1):
+                scores += gradient[:, step] * (column * inside)
+            return group_sums(scores / cuts[place], self.rows)
+
+        shares = [MEAN, *[MEAN / (number - 1)] * (number - 1)] if number > 1 else [Fraction(1)] * number
+        sizes = group_sums(np.ones(len(seen)), self.rows)
+        variances = release_variances(sizes, map(sums, range(number)), shares, count, self.n, loss, self.budget)
+        return tuple(one.scaled(float(cut)) for one, cut in zip(variances, cuts, strict=True))

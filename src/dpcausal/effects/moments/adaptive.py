@@ -22,7 +22,7 @@ from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
-from dpcausal.statistics.moments import clip_rows, grid_bits, unpacked_matrix, upper_of
+from dpcausal.statistics.moments import clip_rows, grid_bits, squared_lengths, unpacked_matrix, upper_of
 
 SHAPING = (Fraction(1, 10), Fraction(1, 4))
 """Shares of ρ of the rounds; the histograms have a twentieth, the last release the rest."""
@@ -104,10 +104,7 @@ def ellipse_sums(
     """Return whole numbers that add over rows, of which ``ellipse_answer`` makes the answer."""
     inside = clip_rows(rows, radius, bits) * complete[:, None]
     constant = np.trunc(math.ldexp(anchor(radius), bits)) * complete
-    squared = np.zeros(len(rows))
-    for column in rows.T:
-        squared += column * column
-    clipped = (squared > radius * radius) & complete
+    clipped = (squared_lengths(rows) > radius * radius) & complete
     if weights is None:
         grid = np.column_stack([inside, constant])
         return np.concatenate(

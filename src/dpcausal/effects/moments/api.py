@@ -24,15 +24,7 @@ from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Levels
 from dpcausal.data.subgroups.predicate import check_varies
 from dpcausal.data.table import Table
-from dpcausal.effects.clusters import (
-    SPREADS,
-    ClusterVariance,
-    group_sums,
-    layers_and_sizes,
-    release_layers,
-    release_least_groups,
-    shared,
-)
+from dpcausal.effects.clusters import SPREADS, ClusterVariance, group_sums, release_variances, shared
 from dpcausal.effects.moments import adaptive
 from dpcausal.effects.moments.adaptive import HISTOGRAM, LAST, SHAPING, Noise, Shape, StreamedRows, noise_of
 from dpcausal.effects.moments.factors import Layout
@@ -317,12 +309,10 @@ def release_sandwich(
             influences = adaptive.whitened(psi(unit), np.zeros(size), own / cuts[:, None])
             return np.stack([group_sums(one, parts) for one in (np.ones(len(unit)), *influences.T)])
 
-        by_layers, by_size = layers_and_sizes(clusters[1])
         sizes, *each = summed.over(sums)
-        least = release_least_groups(sizes, release.count, by_size, allotment)
-        part = by_layers and by_layers.part(Fraction(1, size))
-        return tuple(release_layers(one, n, release.count / SPREADS**2, least, part, allotment).scaled(float(cut))
-                     for one, cut in zip(each, cuts, strict=True))  # fmt: skip
+        shares = [Fraction(1, size)] * size
+        variances = release_variances(sizes, each, shares, release.count, n, clusters[1], allotment)
+        return tuple(one.scaled(float(cut)) for one, cut in zip(variances, cuts, strict=True))
 
     back = spread * (vectors * roots) @ vectors.T
     if loss.exact:

@@ -45,7 +45,6 @@ class Layout:
         return self.numbers + sum(self.sizes)
 
     def levels(self, factor: int) -> list[int]:
-        """Return the places of a factor's levels."""
         start = self.numbers + sum(self.sizes[:factor])
         return list(range(start, start + self.sizes[factor]))
 

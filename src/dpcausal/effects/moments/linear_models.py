@@ -107,6 +107,11 @@ class Centred:
         sampling = [[2 * float((a * b.T).sum()) for b in scaled] for a in scaled]
         return self.noise(gradients) + np.array(sampling) / max(self.count - used - self.absorbed, 1.0)
 
+    def errors(self, gradients: Sequence[Reals], used: int) -> tuple[Reals, Reals]:
+        """Return the standard errors of functions of these gradients, and the parts that the noise alone has."""
+        whole, own = self.covariance(gradients, used), self.noise(gradients)
+        return np.sqrt(np.maximum(np.diag(whole), 0.0)), np.sqrt(np.maximum(np.diag(own), 0.0))
+
 
 def symmetric(row: Reals, other: Reals) -> Reals:
     """Return the symmetric matrix Γ with tr(Γ D) = row′ D other for every symmetric D."""
@@ -274,8 +279,7 @@ def mediated(
     residuals = moments.residuals((1, [0, *others]), (2, [0, 1, *others]))
     reason, reach = _reason(release, terms, residuals), terms.reach
     used = len(others) + 3
-    errors = np.sqrt(np.maximum(np.diag(moments.covariance(gradients, used)), 0.0))
-    noises = np.sqrt(np.maximum(np.diag(moments.noise(gradients)), 0.0))
+    errors, noises = moments.errors(gradients, used)
     estimates = (float(direct[0]), float(through[0] * direct[1]), float(total[0]))
     rows = [
         coefficient(name, estimate, float(error), float(noise), reach, reason)
@@ -323,10 +327,7 @@ def sensitivity_table(
         causes += [(f"as strong as {name}", k, of_k)] if np.isfinite(of_k).all() else []
     sign, of_slope = math.copysign(1.0, slope), moments.gradients(0, [1, *places])[0]
     gradients = [of_slope - sign * (ratio * of_k + k * of_ratio) for _, k, of_k in causes]
-    errors, noises = (
-        np.sqrt(np.maximum(np.diag(one), 0.0))
-        for one in (moments.covariance(gradients, len(given) + 2), moments.noise(gradients))
-    )
+    errors, noises = moments.errors(gradients, len(given) + 2)
     robust = robustness_value(correlated(moments, 0, 1, places)[0] ** 2)
     rows = tuple(
         coefficient(name, slope - sign * min(k * ratio, 1e300), float(error), float(noise), reach,

@@ -14,7 +14,7 @@ from dpcausal.effects.moments.adaptive import LEAST_SEEN, detectable_skew, shrin
 from dpcausal.effects.moments.factors import RESOLVED, Contrasts
 from dpcausal.effects.moments.redundant import COLLINEAR, without_redundant
 from dpcausal.effects.moments.released import ReleasedMoments, line
-from dpcausal.effects.result import Interval, forest
+from dpcausal.effects.result import Interval, forest, normal_reach
 from dpcausal.result import Guarantee, Result, ci_text, flat_row, signed_text
 
 LEAST_SIGNAL, LEAST_OF_A_LINE = 7.0, 3.0
@@ -95,9 +95,7 @@ class Terms:
 
     @property
     def reach(self) -> float:
-        from scipy.special import ndtri
-
-        return float(ndtri(0.5 + self.coverage / 2))
+        return normal_reach(self.coverage)
 
 
 @storable("Coefficient")

@@ -68,9 +68,7 @@ class JointMoments(ReleasedMoments):
         Effect
             ``estimand`` is ``"slope"``: the mean change by one unit of the treatment where outcomes follow a line.
         """
-        named, moved = self._named(outcome=outcome), self._named(treatment=treatment)
-        if named == moved:
-            raise ParameterError("outcome and treatment must be different columns")
+        named, moved = self._pair(outcome, treatment)
         held = self._listed("adjust", adjust, 0, outcome, treatment)
         terms = _terms(errors, coverage)
         return replace(effect_of_line(self, moved, named, held, terms), release=self)
@@ -92,7 +90,7 @@ class JointMoments(ReleasedMoments):
         errors, coverage
             As for ``ols``.
         """
-        named, moved = self._named(outcome=outcome), self._named(treatment=treatment)
+        named, moved = self._pair(outcome, treatment)
         by = self._listed("instruments", instruments, 1, outcome, treatment)
         held = self._listed("given", given, 0, outcome, treatment, *by)
         by = tuple(one for name in by for one in self._columns_of(name))
@@ -137,10 +135,8 @@ class JointMoments(ReleasedMoments):
         the slope: the share of both that would bring it to 0.  Only the first has an interval, unless ``errors``
         is ``"normal"``, all columns about normal: the others rely on spreads, which shortening moves elsewhere.
         """
-        named, moved = self._named(outcome=outcome), self._named(treatment=treatment)
+        named, moved = self._pair(outcome, treatment)
         held = self._listed("given", given, 0, outcome, treatment)
-        if named == moved:
-            raise ParameterError("outcome and treatment must be different columns")
         if explains is not None:
             if not isinstance(explains, tuple) or len(explains) != 2:
                 raise ParameterError("explains must be two shares: of the outcome, of the treatment")
@@ -155,6 +151,11 @@ class JointMoments(ReleasedMoments):
         if public.names(what, [name], known=self.columns)[0] not in self.names:
             raise ParameterError(f"{what}: column {name!r} has more than two levels", argument=what, rule="levels")
         return name
+
+    def _pair(self, outcome: str, treatment: str) -> tuple[str, str]:
+        if self._named(outcome=outcome) == self._named(treatment=treatment):
+            raise ParameterError("outcome and treatment must be different columns")
+        return outcome, treatment
 
     def _columns_of(self, name: str) -> tuple[str, ...]:
         """Return a number, or of a factor the columns of all levels but its reference."""

@@ -58,13 +58,12 @@ class Product:
 
     @classmethod
     def from_payload(cls, form: Form, names: tuple[str, ...]) -> Self:
-        of, middles, reaches = form.texts("of"), form.array("middles"), form.array("reaches")
-        if len(of) != 2 or not set(of) <= set(names) or middles.shape != (2,) or reaches.shape != (2,):
+        of, pairs = form.texts("of"), form.arrays({"middles": (2,), "reaches": (2,)})
+        if len(of) != 2 or not set(of) <= set(names):
             raise form.refuse("of")
-        if (reaches <= 0).any():
+        if (pairs["reaches"] <= 0).any():
             raise form.refuse("reaches")
-        pairs = ((float(one), float(other)) for one, other in (middles, reaches))
-        return cls(form.text("name", names), (of[0], of[1]), *pairs)
+        return cls(form.text("name", names), (of[0], of[1]), *(tuple(pair.tolist()) for pair in pairs.values()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,11 +171,8 @@ class ReleasedMoments(Release):
         if numbers is not None:
             centre[numbers:] = -1.0
         rows = np.column_stack([unit - centre, np.ones(len(unit))])
-        return cls(
-            names, n, middles=ranges[0], halves=ranges[1], centre=centre, spread=np.eye(d),
-            sums=(rows * weights[:, None]).T @ rows,
-            radius=2 * math.sqrt(d), deviation=0.0, shortened=0.0, towards=np.zeros(d),
-        )  # fmt: skip
+        sums, noise = (rows * weights[:, None]).T @ rows, Noise(2 * math.sqrt(d), 0, 0.0)
+        return cls.of_rounds(names, n, ranges, Moments(Shape(centre, np.eye(d)), sums, 0.0, np.zeros(d), noise))
 
     def number_notes(self) -> list[str]:
         if not self.deviation:
@@ -347,7 +343,6 @@ class ReleasedMoments(Release):
 
 
 def level_names(factors: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Return the names of the columns of levels."""
     return tuple(f"{one[0]} = {level}" for one in factors for level in one[1:])
 
 

@@ -62,18 +62,11 @@ class Sandwich:
         outcome, regressors = form.text("outcome", names), form.texts("regressors", different=True)
         factors = form.texts("factors") if form.has("factors") else ()
         size = len(regressors) + (not factors)
-
-        def array(part: Form, name: str, shape: tuple[int, ...]) -> Reals:
-            values: Reals = part.array(name)
-            if values.shape != shape or not {*regressors, *factors} <= set(names) - {outcome}:
-                raise part.refuse(name)
-            return values
-
-        step = None
-        if form.has("step"):
-            part = form.part("step")
-            step = Step(array(part, "by", (size,)), array(part, "noise", (size, size)), array(part, "unsure", (size,)))
+        if not {*regressors, *factors} <= set(names) - {outcome}:
+            raise form.refuse("regressors")
+        shapes = {"by": (size,), "noise": (size, size), "unsure": (size,)}
+        step = Step(**form.part("step").arrays(shapes)) if form.has("step") else None
         clusters = ClusterVariance.saved(form, (0, size))
         cluster = form.text("cluster") if form.has("cluster") else ""
-        sums, deviation = array(form, "sums", (size, size)), form.size("deviation")
-        return cls(outcome, regressors, sums, deviation, step, cluster, clusters, factors)
+        sums = form.arrays({"sums": (size, size)})["sums"]
+        return cls(outcome, regressors, sums, form.size("deviation"), step, cluster, clusters, factors)
