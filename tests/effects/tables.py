@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
 import dpcausal as dpc
 from dpcausal.data.schema import Column
 from dpcausal.effects.question import EffectMethod, EffectQuestion
@@ -26,6 +28,13 @@ def effect_of(table: dpc.Table, loss: Any, method: Any, seed: int = 1, **questio
     asked = {"treatment": "a", "outcome": "y", "adjust": ["x"], "loss": loss, "method": method} | question
     with dpc.simulated_noise(seed):
         return dpc.effect(table, accept_large_epsilon=True, **asked)
+
+
+def paths_of(y: Any, **constant: Any) -> dict[str, Any]:
+    """Return the rows of persons, one a period: outcomes, shape (persons, periods), and what stays the same."""
+    n, periods = y.shape
+    rows = {"id": np.repeat(np.arange(n), periods), "t": np.tile(np.arange(1, periods + 1), n), "y": y.ravel()}
+    return rows | {name: np.repeat(values, periods) for name, values in constant.items()}
 
 
 def covered(results: Iterable[Any], truth: float) -> list[bool]:

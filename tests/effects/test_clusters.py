@@ -25,7 +25,7 @@ from dpcausal.effects.clusters import (
 from dpcausal.errors import SchemaError
 from dpcausal.mechanisms.gate import recording_gate
 from tests import factories
-from tests.effects.tables import EXACT, effect_of, table_of
+from tests.effects.tables import EXACT, effect_of, paths_of, table_of
 from tests.refusals import rule_of
 
 Reals = npt.NDArray[np.float64]
@@ -221,18 +221,17 @@ def test_a_noisy_regression_by_clusters_is_saved_and_is_wider() -> None:
     assert low < 0.5 < high
 
 
-PATHS = {"t": dpc.Levels(range(4)), "g": dpc.Levels([2, 9]), "y": dpc.Bounded(-12, 12)}
+PATHS = {"t": dpc.Levels(range(1, 5)), "g": dpc.Levels([3, 9]), "y": dpc.Bounded(-12, 12)}
 
 
-def paths_of(seed: int, states: int, n: int) -> dict[str, Any]:
-    """Return persons of states that move apart, and that are treated from period 2 on or never; the effect is 1."""
+def of_states(seed: int, states: int, n: int) -> dict[str, Any]:
+    """Return persons of states that move apart, and that are treated from period 3 on or never; the effect is 1."""
     rng = np.random.default_rng(seed)
     state = rng.permutation(np.arange(n) % states)
-    start = np.where(rng.random(states) < 0.5, 2, 9)[state]
+    start = np.where(rng.random(states) < 0.5, 3, 9)[state]
     common = rng.normal(0, 0.25, (states, 4)).cumsum(axis=1)
-    y = rng.normal(size=n)[:, None] + common[state] + rng.normal(size=(n, 4)) + (np.arange(4) >= start[:, None])
-    return {"id": np.repeat(np.arange(n), 4), "t": np.tile(np.arange(4), n), "g": np.repeat(start, 4), "y": y.ravel(),
-            "state": np.repeat(state, 4)}  # fmt: skip
+    y = rng.normal(size=n)[:, None] + common[state] + rng.normal(size=(n, 4)) + (np.arange(1, 5) >= start[:, None])
+    return paths_of(y, g=start, state=state)
 
 
 def differences(columns: dict[str, Any], loss: Any, cluster: str | None, seed: int = 1, **more: Any) -> Any:
@@ -242,10 +241,10 @@ def differences(columns: dict[str, Any], loss: Any, cluster: str | None, seed: i
 
 
 def test_without_noise_differences_in_differences_have_the_error_of_a_line_by_clusters() -> None:
-    columns = paths_of(1, 60, 3_000)
+    columns = of_states(1, 60, 3_000)
     found = differences(columns, EXACT, "state")
     y = columns["y"].reshape(-1, 4)
-    moved, treated = y[:, 2:].mean(axis=1) - y[:, 1], (columns["g"][::4] == 2).astype(float)
+    moved, treated = y[:, 2:].mean(axis=1) - y[:, 1], (columns["g"][::4] == 3).astype(float)
     peer = sm.OLS(moved, sm.add_constant(treated)).fit(cov_type="cluster", cov_kwds={"groups": columns["state"][::4]})
     assert found.att.estimate == pytest.approx(float(peer.params[1]), abs=1e-6)
     assert found.att.standard_error == pytest.approx(float(peer.bse[1]), rel=0.05)
@@ -255,7 +254,7 @@ def test_without_noise_differences_in_differences_have_the_error_of_a_line_by_cl
 def test_differences_in_differences_by_clusters_hold_where_those_by_persons_do_not() -> None:
     held: dict[str | None, list[bool]] = {"state": [], None: []}
     for seed in range(8):
-        columns = paths_of(seed, 40, 6_000)
+        columns = of_states(seed, 40, 6_000)
         for cluster, hits in held.items():
             found = differences(columns, APPROXIMATE, cluster, seed)
             pairs = [(found.att, 1.0), *((one, float(one.event >= 0)) for one in found.event_study)]
@@ -264,7 +263,7 @@ def test_differences_in_differences_by_clusters_hold_where_those_by_persons_do_n
 
 
 def test_by_clusters_a_saved_release_answers_alike_and_other_answers_have_no_interval() -> None:
-    found = differences(paths_of(3, 50, 10_000), APPROXIMATE, "state")
+    found = differences(of_states(3, 50, 10_000), APPROXIMATE, "state")
     again: Any = dpc.Release.from_json(found.release.to_json())
     assert again.did().att == found.att and again.did().event_study == found.event_study
     assert found.att.interval is not None and found.pretrend is None and found.trend is None
@@ -285,7 +284,7 @@ def test_a_replaced_record_moves_what_is_released_by_no_more_than_its_bound(task
         return dpc.moments(table, ["y", "a", "x"], loss=dpc.ZCDP(1), robust_for=("y", ["a", "x"]),
                            cluster="village").numbers()  # fmt: skip
 
-    columns = paths_of(1, 12, 600) if task == "did" else columns_of(1, 12, 600)
+    columns = of_states(1, 12, 600) if task == "did" else columns_of(1, 12, 600)
     other = {name: values.copy() for name, values in columns.items()}
     first = slice(0, 4 if task == "did" else 1)
     other["y"][first], other["state" if task == "did" else "village"][first] = 11.0, 999

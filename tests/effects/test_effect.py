@@ -11,12 +11,13 @@ import dpcausal as dpc
 from dpcausal.effects.cells.effect import e_value, e_value_limit, robustness_value
 from dpcausal.errors import BudgetExceededError, InfeasibleError, ParameterError
 from tests import factories
+from tests.effects.tables import EXACT, effect_of, table_of
 from tests.refusals import rule_of
 
-SCHEMA = dpc.Schema({
+SCHEMA = {
     "a": dpc.Levels(["control", "drug"]), "z": dpc.Levels([0, 1, 2]), "w": dpc.Bounded(0, 10, cuts=[4]),
     "y": dpc.Bounded(-5, 8), "ill": dpc.Levels([0, 1]), "site": dpc.Levels(["n", "s", "w"]),
-})  # fmt: skip
+}  # fmt: skip
 
 
 def made(n: int = 6_000, seed: int = 1) -> dict[str, Any]:
@@ -29,28 +30,19 @@ def made(n: int = 6_000, seed: int = 1) -> dict[str, Any]:
     return {"a": np.where(drug, "drug", "control"), "z": z, "w": w, "y": y, "ill": ill, "site": site}
 
 
-EXACT: Any = {"loss": dpc.NoPrivacy()}
 ROLES: Any = {"treatment": "a", "outcome": "y", "adjust": ["z"]}
 
 
-def table(columns: Any = None, budget: Any = None) -> dpc.Table:
-    return factories.table(made() if columns is None else columns, SCHEMA, budget)
-
-
-def exact(columns: Any = None, **words: Any) -> Any:
-    return dpc.effect(table(columns), **ROLES | EXACT | words)
-
-
-def noisy(columns: Any, loss: Any, seed: int = 1, schema: Any = SCHEMA, **words: Any) -> Any:
-    with dpc.simulated_noise(seed):
-        return dpc.effect(factories.table(columns, schema, loss), **ROLES | words, loss=loss)
+def ask(columns: Any = None, loss: Any = EXACT, seed: int = 1, schema: Any = SCHEMA, **words: Any) -> Any:
+    table = table_of(made() if columns is None else columns, schema, loss)
+    return effect_of(table, loss, "auto", seed, **ROLES | words)
 
 
 @pytest.mark.parametrize("outcome", ["y", "ill"])
 @pytest.mark.parametrize("estimand", ["ate", "att"])
 def test_without_noise_it_is_the_g_formula_to_8_digits(outcome: str, estimand: str) -> None:
     columns = made()
-    found = exact(columns, outcome=outcome, adjust=["z", "w"], estimand=estimand)
+    found = ask(columns, outcome=outcome, adjust=["z", "w"], estimand=estimand)
     drug = (columns["a"] == "drug").astype(float)
     cells = (columns["z"] * 2 + (columns["w"] >= 4))[:, None] == np.arange(6)
     fit = sm.OLS(columns[outcome], np.hstack([cells, cells * drug[:, None]]).astype(float)).fit()
@@ -63,7 +55,7 @@ def test_without_noise_it_is_the_g_formula_to_8_digits(outcome: str, estimand: s
 
 def test_without_noise_a_trial_is_the_difference_of_means_with_its_usual_error_and_ratios() -> None:
     columns = made()
-    found = exact(columns, outcome="ill", adjust=[])
+    found = ask(columns, outcome="ill", adjust=[])
     drug, ill = columns["a"] == "drug", columns["ill"]
     p1, p0 = ill[drug].mean(), ill[~drug].mean()
     error = np.sqrt(p1 * (1 - p1) / drug.sum() + p0 * (1 - p0) / (~drug).sum())
@@ -79,18 +71,18 @@ def test_without_noise_a_trial_is_the_difference_of_means_with_its_usual_error_a
 
 def test_groups_are_the_effects_within_them_and_their_mean_is_the_whole() -> None:
     columns = made()
-    found = exact(columns, groups="site")
+    found = ask(columns, groups="site")
     assert [one.group for one in found.by_group] == ["site = n", "site = s", "site = w"]
     for one, level in zip(found.by_group, "nsw", strict=True):
         inside = {name: values[columns["site"] == level] for name, values in columns.items()}
-        alone = exact(inside)
+        alone = ask(inside)
         assert one.estimate == pytest.approx(alone.estimate, abs=1e-8)
         assert one.interval == pytest.approx(alone.interval, abs=1e-7)
 
 
 def test_balance_is_that_of_the_arms_before_the_adjustment() -> None:
     columns = made()
-    found = exact(columns)
+    found = ask(columns)
     drug = columns["a"] == "drug"
     for one, level in zip(found.balance, (1, 2), strict=True):
         shares = [(columns["z"][arm] == level).mean() for arm in (drug, ~drug)]
@@ -104,16 +96,16 @@ def test_balance_is_that_of_the_arms_before_the_adjustment() -> None:
 
 
 def test_the_second_level_is_treated_unless_told_otherwise_and_more_levels_must_be_named() -> None:
-    there = exact(adjust=[])
-    back = exact(adjust=[], treated="control")
+    there = ask(adjust=[])
+    back = ask(adjust=[], treated="control")
     assert (there.treated, back.treated) == ("drug", "control") and back.estimate == -(there.estimate or 0)
-    assert rule_of(lambda: exact(treatment="site")) == "two-levels"
-    found = exact(treatment="site", adjust=[], treated="w", control="n")
+    assert rule_of(lambda: ask(treatment="site")) == "two-levels"
+    found = ask(treatment="site", adjust=[], treated="w", control="n")
     assert found.treated == "w" and abs(found.estimate or 9) < 0.2
 
 
 def test_asking_again_is_free_and_so_is_a_saved_release() -> None:
-    asked = table(budget=dpc.PureDP(1))
+    asked = table_of(made(), SCHEMA, dpc.PureDP(1))
     released = dpc.cells(asked, by=["a", "z", "site"], values=["y", "ill"], loss=dpc.PureDP(1))
     head = asked.ledger.head
     again: Any = dpc.Release.from_json(released.to_json())
@@ -134,29 +126,29 @@ def test_rows_that_lack_a_column_are_left_out_and_the_others_give_the_answer() -
     lost = np.random.default_rng(2).random(6_000) < 0.4
     columns["a"] = np.where(lost, None, columns["a"])
     columns["y"][::7] = np.nan
-    found = exact(columns)
+    found = ask(columns)
     whole = ~lost & ~np.isnan(columns["y"])
     kept = {name: values[whole] for name, values in columns.items()}
-    alone = exact(kept)
+    alone = ask(kept)
     assert found.estimate == pytest.approx(alone.estimate, abs=1e-12)
     assert found.interval == pytest.approx(alone.interval, abs=1e-12) and found.n == 6_000
 
 
 def test_too_few_rows_for_the_loss_are_refused_before_the_spend_with_what_would_do() -> None:
-    words, small = ROLES | {"adjust": ["z", "site"]}, table(made(400), dpc.PureDP(1))
+    words, small = ROLES | {"adjust": ["z", "site"]}, table_of(made(400), SCHEMA, dpc.PureDP(1))
     text = factories.refused_unpaid(small, InfeasibleError, dpc.effect, **words, loss=dpc.PureDP(0.1))
     enough = float(text.split("epsilon ")[1].split(" or")[0])
-    assert noisy(made(400), dpc.PureDP(enough * 1.01), **words)
+    assert ask(made(400), dpc.PureDP(enough * 1.01), **words)
 
 
 def test_strata_without_both_arms_leave_the_answer_and_it_says_so() -> None:
     columns = made()
     columns["a"] = np.where(columns["z"] == 2, "drug", columns["a"])
-    found = noisy(columns, dpc.PureDP(1))
+    found = ask(columns, dpc.PureDP(1))
     assert found.share_supported == pytest.approx(2 / 3, abs=0.03)
     assert found.is_partly_supported and found.notes and f"{100 * found.share_supported:.0f} %" in found.headline()[0]
     columns["a"] = np.where(columns["z"] == 1, "drug", columns["a"])
-    none = noisy(columns, dpc.PureDP(1))
+    none = ask(columns, dpc.PureDP(1))
     assert none.estimate is None and none.interval is None and "strata" in none.interval_reason
     assert none.to_json()
 
@@ -168,7 +160,7 @@ def test_strata_without_both_arms_leave_the_answer_and_it_says_so() -> None:
 ])  # fmt: skip
 def test_wrong_arguments_are_refused_before_the_spend(wrong: dict[str, Any]) -> None:
     words = ROLES | {"loss": dpc.PureDP(1)} | wrong
-    factories.refused_unpaid(table(budget=dpc.PureDP(1)), ParameterError, dpc.effect, **words)
+    factories.refused_unpaid(table_of(made(), SCHEMA, dpc.PureDP(1)), ParameterError, dpc.effect, **words)
 
 
 def test_the_robustness_value_and_the_e_value_are_those_of_their_papers() -> None:
@@ -186,7 +178,7 @@ def test_few_records_in_wide_bounds_have_an_interval_for_any_skew_and_it_says_so
     a = (rng.random(1_000) < 0.2 + 0.15 * z).astype(int)
     columns = {"a": a, "z": z, "y": np.clip(0.5 * z + 0.4 * a + rng.normal(size=1_000), -4, 6)}
     schema = {"a": dpc.Levels([0, 1]), "z": dpc.Levels([0, 1, 2, 3]), "y": dpc.Bounded(-4, 6)}
-    found = noisy(columns, dpc.PureDP(8), schema=schema, groups="z")
+    found = ask(columns, dpc.PureDP(8), schema=schema, groups="z")
     low, high = found.interval
     assert low < 0.4 < high
     assert 1.5 < (high - low) / (2 * 1.96 * found.standard_error) < 2.5
@@ -197,6 +189,6 @@ def test_few_records_in_wide_bounds_have_an_interval_for_any_skew_and_it_says_so
 def test_a_noisy_risk_keeps_its_interval_however_wide() -> None:
     rng = np.random.default_rng(2)
     columns = {"a": rng.integers(0, 2, 60), "y": rng.integers(0, 2, 60)}
-    found = noisy(columns, dpc.PureDP(1.5), 3, dict.fromkeys("ay", dpc.Levels([0, 1])), adjust=[])
+    found = ask(columns, dpc.PureDP(1.5), 3, dict.fromkeys("ay", dpc.Levels([0, 1])), adjust=[])
     low, high = found.interval
     assert high - low > 0.5

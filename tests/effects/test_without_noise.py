@@ -7,12 +7,11 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.privacy.noise import generator_from_seed
-from tests import factories
+from tests.effects.tables import EXACT, effect_of, table_of
 
 
 def exact(columns: dict[str, Any], schema: dict[str, Any], **words: Any) -> Any:
-    words = {"treatment": "a", "outcome": "y", "adjust": ["z"], "loss": dpc.NoPrivacy()} | words
-    return dpc.effect(factories.table(columns, schema), **words)
+    return effect_of(table_of(columns, schema, EXACT), EXACT, **{"adjust": ["z"], "method": "auto"} | words)
 
 
 def test_strata_of_two_in_each_arm_give_the_stratified_mean_and_its_unbiased_error() -> None:

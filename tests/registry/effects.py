@@ -11,7 +11,7 @@ import dpcausal as dpc
 from dpcausal.data.records import Rows as Records
 from dpcausal.effects import clusters
 from dpcausal.effects.cells.corner_counts import GRID, corner_counts, corner_counts_sensitivity, corners
-from dpcausal.effects.did.release import cohort_bits, cohort_sums, cohort_sums_sensitivity
+from dpcausal.effects.did.release import cohort_sums, cohort_sums_sensitivity
 from dpcausal.effects.estimators import METHODS
 from dpcausal.effects.estimators import residual_sums as fits
 from dpcausal.effects.estimators import trial_design as trial
@@ -24,6 +24,7 @@ from dpcausal.papers import BY_TASK
 from dpcausal.papers.effects import fold_split as folded
 from dpcausal.papers.effects.fold_split import averages, fold_split, fold_split_sensitivity
 from dpcausal.privacy.sensitivity import Norm
+from dpcausal.statistics.moments import grid_bits
 from tests.effects.tables import adjusted_by
 from tests.registry.rows import Neighbours, Rows, Search, SensitivityRow, TaskRow, by_falsifier, replaced
 
@@ -99,7 +100,7 @@ def scales_of(rows: Rows) -> Any:
 
 def paths_of(rows: Rows) -> Any:
     """Return the sums of two numbers by two cohorts, by the sign of the third; below −2 in the last, it is left out."""
-    bits = cohort_bits(len(rows), RADIUS)
+    bits = grid_bits(len(rows), RADIUS)
     cohorts = (rows[:, 2] >= 0).astype(np.int64)
     return cohort_sums(cohorts, 2, rows[:, :2].copy(), rows[:, 3] >= -2, RADIUS, bits)
 
@@ -189,10 +190,10 @@ SENSITIVITIES = (
         by_falsifier("folds by 0.95 of their bound", of_folds("aipw"),
                      lambda m: 0.95 * fold_split_sensitivity("aipw", m, m, LEAST).bound, norm=Norm.L1, **TELLING),
     ), TELLING),
-    SensitivityRow("cohort-sums", paths_of, lambda m: cohort_sums_sensitivity(2, 2, RADIUS, cohort_bits(m, RADIUS)),
+    SensitivityRow("cohort-sums", paths_of, lambda m: cohort_sums_sensitivity(2, 2, RADIUS, grid_bits(m, RADIUS)),
                    (4, 9), 0.99, (
         by_falsifier("cohorts with what was lost for nothing", paths_of,
-                     lambda m: 2 * 2 ** cohort_bits(m, RADIUS) * RADIUS, norm=Norm.L2, columns=4, **APART),
+                     lambda m: 2 * 2 ** grid_bits(m, RADIUS) * RADIUS, norm=Norm.L2, columns=4, **APART),
     ), {"columns": 4, **APART}),
     SensitivityRow("group-layers", layers_of, lambda m: clusters.group_layers_sensitivity(), (4, 9), 0.99, (
         by_falsifier("layers by 0.95 of their bound", layers_of, 1.9 * GRID, **L2, **OF_GROUPS),

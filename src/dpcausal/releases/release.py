@@ -80,12 +80,12 @@ class Release(TextResult, ABC):
     n: int
     guarantee: Guarantee = field(default=UNSTATED, kw_only=True)
 
-    @abstractmethod
     def with_extra_noise(self, generator: PublicGenerator) -> Self:
         """Return it with fresh noise of the same distribution on top, its variance declared.
 
-        For a parametric bootstrap.
+        For a parametric bootstrap of a graph.
         """
+        raise TypeError(f"{type(self).__name__} is searched for no graph")
 
     def numbers(self) -> dict[str, Any]:
         """Return what it holds beside names, n and guarantee, as JSON's types."""

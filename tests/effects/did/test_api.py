@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.effects.did.release import cohort_bits, cohort_sums, cohort_sums_sensitivity
+from dpcausal.effects.did.release import cohort_sums, cohort_sums_sensitivity
 from dpcausal.errors import InfeasibleError, LossError, ParameterError, SchemaError
+from dpcausal.statistics.moments import grid_bits
 from tests import factories
-from tests.effects.tables import covered
+from tests.effects.tables import covered, paths_of
 from tests.refusals import rule_of
 from tests.registry.effects import RADIUS
 
@@ -29,10 +30,7 @@ def made(n: int, seed: int = 1, trend: float = 0.0) -> tuple[Any, Any]:
 
 
 def frame(y: Any, g: Any) -> dict[str, Any]:
-    n, T = y.shape
-    starts = np.array(["never" if start == 99 else str(start) for start in g], dtype=object)
-    return {"id": np.repeat(np.arange(n), T), "t": np.tile(np.arange(1, T + 1), n), "y": y.ravel(),
-            "g": np.repeat(starts, T)}  # fmt: skip
+    return paths_of(y, g=np.array(["never" if start == 99 else str(start) for start in g], dtype=object))
 
 
 ROLES = {"time": "t", "outcome": "y", "cohort": "g"}
@@ -76,7 +74,7 @@ def pooled(single: Any, g: Any, pairs: list[tuple[int, int]]) -> tuple[float, An
 
 @pytest.mark.proves("cohort-sums")
 def test_parts_of_persons_keep_the_bound_and_whole_ones_are_the_sums_without_weights() -> None:
-    rng, bits = np.random.default_rng(4), cohort_bits(5, RADIUS)
+    rng, bits = np.random.default_rng(4), grid_bits(5, RADIUS)
     bound, reached = float(cohort_sums_sensitivity(2, 2, RADIUS, bits).bound), 0.0
     for _ in range(800):
         rows = rng.choice([-3.0, -RADIUS, 0.1, RADIUS, 3.0], size=(6, 2))

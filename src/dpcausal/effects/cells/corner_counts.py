@@ -26,7 +26,6 @@ from dpcausal.data.schema import Bounded, Column
 from dpcausal.effects.cells.standardise import Sums
 from dpcausal.effects.result import Effect
 from dpcausal.errors import ParameterError, with_signature_errors
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 from dpcausal.releases.counts import NoisyTable
 from dpcausal.releases.release import Release, estimate_release
@@ -275,14 +274,6 @@ class NoisyCells(Release):
         summed = np.moveaxis(counts.sum(axis=others), range(len(axes)), np.argsort(axes).tolist())
         return summed, math.prod(len(self.levels[axis]) for axis in others)
 
-    def with_extra_noise(self, generator: PublicGenerator) -> Self:
-        fresh = generator.laplace(0, math.sqrt(self.variance / 2), self.counts.shape)
-        with_extra_noise = replace(self, counts=self.counts + fresh, variance=2 * self.variance)
-        if self.observed is None:
-            return with_extra_noise
-        again = generator.laplace(0, math.sqrt(self.observed_variance / 2), self.observed.shape)
-        return replace(with_extra_noise, observed=self.observed + again, observed_variance=2 * self.observed_variance)
-
     @classmethod
     def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
         by = form.texts("by", different=True)
@@ -303,8 +294,9 @@ class NoisyCells(Release):
         return cls(names, n, by, levels, values, counts, form.size("variance"), cut, observed, noise)
 
 
-def cells_of_table(table: NoisyTable, outcome: str) -> NoisyCells:
-    """Return counts as the sums of one of their columns of two levels; levels go by their codes."""
+@estimate_release.register(NoisyTable)
+def effect_of_table(table: NoisyTable, *, outcome: str, **options: Any) -> Effect:
+    """Return the effect of counts as the sums of one of their columns of two levels; levels go by their codes."""
     if outcome not in table.names:
         raise ParameterError(f"{outcome!r} is no column of the released table: {', '.join(table.names)}")
     place = table.names.index(outcome)
@@ -314,9 +306,5 @@ def cells_of_table(table: NoisyTable, outcome: str) -> NoisyCells:
     levels = tuple(tuple(map(str, range(table.sizes[table.names.index(name)]))) for name in by)
     counts = np.moveaxis(table.counts, place, -1).astype(np.float64)
     value = Value(outcome, 0.0, 1.0, 1)
-    return NoisyCells((*by, outcome), table.n, by, levels, (value,), counts, table.variance, guarantee=table.guarantee)
-
-
-@estimate_release.register(NoisyTable)
-def effect_of_table(table: NoisyTable, *, outcome: str, **options: Any) -> Effect:
-    return cells_of_table(table, outcome).effect(outcome=outcome, **options)
+    cells = NoisyCells((*by, outcome), table.n, by, levels, (value,), counts, table.variance, guarantee=table.guarantee)
+    return cells.effect(outcome=outcome, **options)

@@ -8,7 +8,7 @@ for periods before treatment, too; averages over cohorts by their sizes.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -32,11 +32,11 @@ from dpcausal.effects.did.result import GroupTimeEffects, PathEffect
 from dpcausal.effects.did.robust import EventStudy
 from dpcausal.effects.moments.adaptive import paths_radius, shrinkage
 from dpcausal.effects.result import normal_reach
-from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
+from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form
-from dpcausal.statistics.moments import clip_rows, grid_bits, scaled, second_moments, squared_lengths
+from dpcausal.statistics.moments import clip_rows, scaled, second_moments, squared_lengths
 
 LEAST_RATIO = 6.0
 """A cohort enters with at least so many deviations of the noise of its number of persons; without noise with any."""
@@ -56,10 +56,6 @@ LONG = "no intervals: some persons' steps are so long that means of so few perso
 
 def entries_of(columns: int) -> int:
     return 1 + columns + columns * (columns + 1) // 2
-
-
-def cohort_bits(n: int, radius: float) -> int:
-    return grid_bits(n, radius)
 
 
 def factors(radius: float, bits: int) -> tuple[float, float]:
@@ -218,17 +214,6 @@ class NoisyPaths(Release):
     def more_errors(self, controls: dict[Pair, list[int]]) -> Reals:
         """Return of each pair the error that the sums do not show."""
         return np.zeros(len(controls))
-
-    def with_extra_noise(self, generator: PublicGenerator) -> Self:
-        d, s = len(self.spread), self.deviation
-        upper = np.triu(generator.normal(0, 1, self.squares.shape)) * s * self.radius
-        squares = upper + np.triu(upper, 1).swapaxes(1, 2)
-        squares[:, range(d), range(d)] *= math.sqrt(2)
-        return replace(
-            self, counts=self.counts + generator.normal(0, 1, self.counts.shape) * self.count_noise,
-            sums=self.sums + generator.normal(0, 1, self.sums.shape) * s, squares=self.squares + squares,
-            lost=self.lost + float(generator.normal(0, 1)) * self.lost_noise, deviation=math.sqrt(2) * s,
-        )  # fmt: skip
 
     @classmethod
     def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:

@@ -12,14 +12,7 @@ import numpy as np
 from dpcausal.arrays import Integers, Reals
 from dpcausal.data.records import Rows
 from dpcausal.effects.clusters import SPREADS, ClusterVariance, group_sums, release_variances
-from dpcausal.effects.did.release import (
-    Comparisons,
-    NoisyPaths,
-    cohort_bits,
-    cohort_sums,
-    cohort_sums_sensitivity,
-    factors,
-)
+from dpcausal.effects.did.release import Comparisons, NoisyPaths, cohort_sums, cohort_sums_sensitivity, factors
 from dpcausal.effects.moments import adaptive
 from dpcausal.effects.moments.adaptive import (
     SCALES,
@@ -34,7 +27,7 @@ from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP
 from dpcausal.privacy.sensitivity import Query
-from dpcausal.statistics.moments import squared_lengths, unpacked_matrix
+from dpcausal.statistics.moments import grid_bits, squared_lengths, unpacked_matrix
 
 FIRST_TAIL = 0.3
 MEAN = Fraction(1, 2)
@@ -72,7 +65,7 @@ class CohortSums(NamedTuple):
 
 def deviation_of(number: int, columns: int, radius: float, loss: ZCDP, n: int) -> float:
     """Return the deviation of the noise of sums by cohort: public."""
-    bits = cohort_bits(n, radius)
+    bits = grid_bits(n, radius)
     return gaussian_scale(float(cohort_sums_sensitivity(number, columns, radius, bits).bound), loss) * 2.0**-bits
 
 
@@ -117,7 +110,7 @@ class Rounds:
         number, d = self.number, columns.shape[1]
         if self.rho is None:
             return self._exact(shape, columns)
-        loss, bits = self.rho.part(share), cohort_bits(self.n, radius)
+        loss, bits = self.rho.part(share), grid_bits(self.n, radius)
         claim = cohort_sums_sensitivity(number, d, radius, bits)
         sums = cohort_sums(
             self.cohorts, number, self.seen(shape, columns), self.rows.included, radius, bits, self.rows.weights

@@ -283,12 +283,6 @@ class Moments:
     noise: Noise
 
 
-def adaptive_moments(
-    summed: StreamedRows, d: int, n: int, allotment: CallBudget, loss: ZCDP, tail: float = LAST_TAIL
-) -> Moments:
-    return final_moments(summed, estimate_location_scale(summed, d, n, allotment, loss), n, allotment, loss, tail)
-
-
 def final_moments(
     summed: StreamedRows, shape: Shape, n: int, allotment: CallBudget, loss: ZCDP, tail: float = LAST_TAIL
 ) -> Moments:

@@ -13,7 +13,15 @@ from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.data.records import Rows
 from dpcausal.data.table import Table
-from dpcausal.effects.moments.adaptive import Moments, Noise, Shape, StreamedRows, adaptive_moments, undetectable_tail
+from dpcausal.effects.moments.adaptive import (
+    Moments,
+    Noise,
+    Shape,
+    StreamedRows,
+    estimate_location_scale,
+    final_moments,
+    undetectable_tail,
+)
 from dpcausal.effects.moments.factors import EXACT_FLOOR, FLOOR, LEAST_COUNT, Layout, factor_moments, level_inverse
 from dpcausal.effects.moments.sandwich import Sandwich
 from dpcausal.mechanisms.gate import book_exact
@@ -149,7 +157,8 @@ class ReleasedMoments(Release):
         rows = StreamedRows.of(table, sources, units)
         rounds = (
             factor_moments(rows, layout, n, budget, rho) if factors
-            else adaptive_moments(rows, d, n, budget, rho, undetectable_tail(d, n, rho))
+            else final_moments(rows, estimate_location_scale(rows, d, n, budget, rho), n, budget, rho,
+                               undetectable_tail(d, n, rho))
         )  # fmt: skip
         return replace(cls.of_rounds(names, n, ranges, rounds), factors=factors), rows
 

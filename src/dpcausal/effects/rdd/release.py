@@ -1,7 +1,7 @@
 """Noisy counts and sums of an outcome by bins of a running number, and the jump at a cutoff that is read off them."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,7 +24,6 @@ from dpcausal.effects.rdd.lines import (
 from dpcausal.effects.rdd.result import Bin, Discontinuity
 from dpcausal.effects.result import Interval
 from dpcausal.errors import ParameterError, with_signature_errors
-from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form
 
@@ -120,10 +119,6 @@ class NoisyBins(Release):
     def sides(self, hole: float = 0.0) -> tuple[SideFit, SideFit]:
         """Return the bins left and right of the cutoff, those that reach into a hole around it left out."""
         return sides(self.lower, self.upper, self.bins, self.cutoff, hole, self.variance, self.value.degree)
-
-    def with_extra_noise(self, generator: PublicGenerator) -> Self:
-        fresh = generator.laplace(0, float(np.sqrt(self.variance / 2)), self.counts.shape)
-        return replace(self, counts=self.counts + fresh, variance=2 * self.variance)
 
     @classmethod
     def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
