@@ -1,8 +1,12 @@
 """The result of a question about a size: the effect, how sure, for whom, and what could explain it away."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from dpcausal.codec import storable
 from dpcausal.plotting import axes, titled
@@ -20,6 +24,7 @@ from dpcausal.result import (
 )
 
 Interval = tuple[float, float]
+Intervals = tuple[Interval, ...]
 DARK, LIGHT, NORMAL_95 = "#1f4e79", "#c07020", 1.96
 
 
@@ -339,3 +344,19 @@ def normal_reach(coverage: float) -> float:
     from scipy.special import ndtri
 
     return float(ndtri(0.5 + coverage / 2))
+
+
+def accepted_slopes(excess: Callable[[float], float], steps: int, centre: float = 0, scale: float = 1) -> Intervals:
+    """Return the slopes, centre + scale · tan(angle), that a test does not reject: where ``excess`` is at most 0.
+
+    It is homogeneous in outcome and treatment: the ends of the half circle are infinite slopes.
+    """
+    from scipy.optimize import brentq
+
+    def slope(angle: float) -> float:
+        return centre + scale * math.tan(angle) if abs(angle) < math.pi / 2 else math.copysign(math.inf, angle)
+
+    marked = [(angle, excess(angle) <= 0) for angle in np.linspace(-math.pi / 2, math.pi / 2, steps + 1).tolist()]
+    edges = [float(brentq(excess, low, high)) for (low, one), (high, other) in pairwise(marked) if one != other]
+    edges = [*[marked[0][0]] * marked[0][1], *edges, *[marked[-1][0]] * marked[-1][1]]
+    return tuple((slope(low), slope(high)) for low, high in zip(edges[::2], edges[1::2], strict=True))

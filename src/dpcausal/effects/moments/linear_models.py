@@ -21,7 +21,7 @@ from dpcausal.effects.cells.effect import benchmark, robustness_value
 from dpcausal.effects.moments import regression
 from dpcausal.effects.moments.regression import LEAST_SIGNAL, Coefficient, Regression, Terms, coefficient
 from dpcausal.effects.moments.released import MARGIN, ReleasedMoments
-from dpcausal.effects.result import Interval
+from dpcausal.effects.result import Interval, accepted_slopes
 from dpcausal.privacy.noise import generator_from_seed
 
 LEAST_STRENGTH = 104.7
@@ -197,7 +197,6 @@ def unrefuted(
 ) -> tuple[Interval, ...]:
     """Return the slopes b at which m(b)′ V(b)⁻¹ m(b), m = Σ z⊥ (y − b a), stays below the χ² quantile. V counts noise
     and sampling; it is quadratic in b, as the residual's variance is."""
-    from scipy.optimize import brentq
     from scipy.special import chdtri
 
     S, exogenous = moments.S, [*Z, *W]
@@ -213,7 +212,6 @@ def unrefuted(
     quantile = float(chdtri(len(Z), 1 - coverage))
 
     def excess(angle: float) -> float:
-        # Homogeneous in (y, a): the ends of the circle stand for an infinite slope.
         weights = np.array([math.cos(angle), -(centre * math.cos(angle) + scale * math.sin(angle))])
         residual = weights[0] * left_y + weights[1] * left_a
         noise = np.einsum("isjt,s,t->ij", parts, weights, weights)
@@ -221,18 +219,7 @@ def unrefuted(
         m = purged @ S @ (weights[0] * of_y + weights[1] * of_a)
         return float(m @ inverse(covariance) @ m) - quantile
 
-    def slope(angle: float) -> float:
-        return centre + scale * math.tan(angle) if abs(angle) < math.pi / 2 else math.copysign(math.inf, angle)
-
-    angles = np.linspace(-math.pi / 2, math.pi / 2, 801)
-    values = [excess(angle) for angle in angles]
-    borders = [
-        brentq(excess, low, high) for low, high, v, u in zip(angles, angles[1:], values, values[1:], strict=False)
-        if (v > 0) != (u > 0)
-    ]  # fmt: skip
-    edges = [*([angles[0]] if values[0] <= 0 else []), *borders, *([angles[-1]] if values[-1] <= 0 else [])]
-    pairs: list[Any] = [(slope(low), slope(high)) for low, high in zip(edges[::2], edges[1::2], strict=True)]
-    return tuple(pairs)
+    return accepted_slopes(excess, 800, centre, scale)
 
 
 def correlated(moments: Centred, x: int, y: int, given: Sequence[int]) -> tuple[float, Reals]:

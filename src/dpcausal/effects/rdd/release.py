@@ -22,7 +22,7 @@ from dpcausal.effects.rdd.lines import (
     sides,
 )
 from dpcausal.effects.rdd.result import Bin, Discontinuity
-from dpcausal.effects.result import Interval
+from dpcausal.effects.result import Interval, accepted_slopes
 from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.releases.release import Release
 from dpcausal.releases.saved import Form
@@ -247,20 +247,11 @@ def _tried(both: tuple[SideFit, SideFit], bandwidth: float | None) -> list[float
 
 
 def _invert_test(cutoff: _Cutoff, coverage: float) -> tuple[Interval, ...]:
-    from scipy.optimize import brentq
-
     def excess(angle: float) -> float:
         score = Score(math.cos(angle), -math.sin(angle))
         return abs(cutoff.jump(score)[0]) - cutoff.half(score, coverage)
 
-    angles = np.linspace(-math.pi / 2, math.pi / 2, 401)
-    values = [excess(angle) for angle in angles]
-    borders = [
-        math.tan(float(brentq(excess, *angles[place : place + 2])))
-        for place in range(400) if (values[place] > 0) != (values[place + 1] > 0)
-    ]  # fmt: skip
-    edges = [*([-math.inf] if values[0] <= 0 else []), *borders, *([math.inf] if values[-1] <= 0 else [])]
-    return tuple(zip(edges[::2], edges[1::2], strict=True))
+    return accepted_slopes(excess, 400)
 
 
 def _density(release: NoisyBins, both: tuple[SideFit, SideFit]) -> float | None:
