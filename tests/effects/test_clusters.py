@@ -25,7 +25,7 @@ from dpcausal.effects.clusters import (
 from dpcausal.errors import SchemaError
 from dpcausal.mechanisms.gate import recording_gate
 from tests import factories
-from tests.effects.tables import EXACT, effect_of, paths_of, table_of
+from tests.effects.tables import EXACT, covered, effect_of, paths_of, table_of
 from tests.refusals import rule_of
 
 Reals = npt.NDArray[np.float64]
@@ -105,15 +105,14 @@ def test_without_noise_the_error_is_that_of_a_line_by_clusters() -> None:
 
 
 def test_intervals_by_clusters_hold_where_those_by_rows_do_not() -> None:
-    held: dict[str | None, list[bool]] = {"village": [], None: []}
-    for seed in range(60):
-        columns = columns_of(seed, 40, 4_000)
-        for cluster, hits in held.items():
-            table = table_of(columns, SCHEMA, PURE)
-            interval = effect_of(table, PURE, "stratified", seed, adjust=[], cluster=cluster).interval
-            hits += [] if interval is None else [interval[0] < 0.5 < interval[1]]
-    assert np.mean(held["village"]) >= 0.9 and np.mean(held[None]) <= 0.7
-    assert len(held["village"]) >= 55 and len(held[None]) == 60
+    tables = [table_of(columns_of(seed, 40, 4_000), SCHEMA, dpc.PureDP(2)) for seed in range(60)]
+    held, misled = (
+        covered((effect_of(table, PURE, "stratified", seed, adjust=[], cluster=cluster)
+                 for seed, table in enumerate(tables)), 0.5)
+        for cluster in ("village", None)
+    )  # fmt: skip
+    assert np.mean(held) >= 0.9 and np.mean(misled) <= 0.7
+    assert len(held) >= 55 and len(misled) == 60
 
 
 @pytest.mark.parametrize(("method", "loss"), [
@@ -254,11 +253,10 @@ def test_without_noise_differences_in_differences_have_the_error_of_a_line_by_cl
 def test_differences_in_differences_by_clusters_hold_where_those_by_persons_do_not() -> None:
     held: dict[str | None, list[bool]] = {"state": [], None: []}
     for seed in range(8):
-        columns = of_states(seed, 40, 6_000)
         for cluster, hits in held.items():
-            found = differences(columns, APPROXIMATE, cluster, seed)
-            pairs = [(found.att, 1.0), *((one, float(one.event >= 0)) for one in found.event_study)]
-            hits += [one.interval[0] < truth < one.interval[1] for one, truth in pairs if one.interval]
+            found = differences(of_states(seed, 40, 6_000), APPROXIMATE, cluster, seed)
+            after = [found.att, *(one for one in found.event_study if one.event >= 0)]
+            hits += covered(after, 1) + covered((one for one in found.event_study if one.event < 0), 0)
     assert np.mean(held["state"]) >= 0.9 and np.mean(held[None]) <= 0.75 and len(held["state"]) >= 24
 
 

@@ -12,6 +12,7 @@ from dpcausal.effects.moments.adaptive import ellipse_moments
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.sensitivity import Norm
 from tests import factories
+from tests.effects.tables import covered, effect_of
 from tests.refusals import rule_of
 
 SCHEMA = dpc.Schema({"a": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 10), "x": dpc.Bounded(-5, 5)})
@@ -108,24 +109,19 @@ def test_a_weighted_effect_is_about_the_population_that_the_weights_stand_for() 
     rare, a = rng.random(n) < 1 / 11, rng.integers(0, 2, n)
     y = np.clip(3 + 4 * rare * a + rng.normal(size=n), 0, 10)
     columns = {"a": a, "y": y, "x": rng.uniform(-5, 5, n), "w": np.where(rare, 10.0, 1.0)}
-    answers = {}
-    for how in ({}, {"weight": ("w", 10.0)}):
-        for method, adjust, loss in (("stratified", [], dpc.PureDP(1)), ("aipw", ["x"], dpc.ApproxDP(2, 1e-6))):
-            with dpc.simulated_noise(5):
-                asked = table(columns, loss, **how)
-                found = dpc.effect(asked, treatment="a", outcome="y", adjust=adjust, method=method, loss=loss)
-            answers[method, bool(how)] = found
-    for method in ("stratified", "aipw"):
-        low, high = answers[method, True].interval
+    for method, adjust, loss in (("stratified", [], dpc.PureDP(1)), ("aipw", ["x"], dpc.ApproxDP(2, 1e-6))):
+        plain, asked = table(columns, loss), table(columns, loss, weight=("w", 10.0))
+        other, found = (effect_of(one, loss, method, 5, adjust=adjust) for one in (plain, asked))
+        low, high = found.interval
         assert low < 2 < high and high - low < 0.5, (method, low, high)
-        assert answers[method, False].estimate < 0.6
+        assert other.estimate < 0.6
     entry = asked.ledger.entries()[0]
     assert '"weight":["w",10.0]' in str(entry.detail).replace(" ", "") and "the largest weight" in found.details()
 
 
 def test_the_intervals_of_persons_with_many_rows_hold_the_truth() -> None:
     """60 draws at coverage .9: fewer than 36 hits have a probability below 1e-8."""
-    hits = 0
+    answers, loss = [], dpc.PureDP(2)
     for run in range(60):
         rng = np.random.default_rng([4, run])
         own, arm = rng.normal(size=1_000), rng.integers(0, 2, 1_000)
@@ -133,12 +129,10 @@ def test_the_intervals_of_persons_with_many_rows_hold_the_truth() -> None:
         ids = np.repeat(np.arange(1_000), rows)
         y = np.clip(5 + 0.5 * arm[ids] + own[ids] + 0.5 * rng.normal(size=len(ids)), 0, 10)
         columns = {"id": ids, "a": arm[ids], "y": y, "x": np.zeros(len(ids))}
-        with dpc.simulated_noise(run):
-            asked = table(columns, dpc.PureDP(2), person="id")
-            found = dpc.effect(asked, treatment="a", outcome="y", adjust=[], loss=dpc.PureDP(2), coverage=0.9)
-        assert found.interval is not None
-        hits += found.interval[0] <= 0.5 <= found.interval[1]
-    assert hits >= 36
+        asked = table(columns, loss, person="id")
+        answers.append(effect_of(asked, loss, "auto", run, adjust=[], coverage=0.9))
+    held = covered(answers, 0.5)
+    assert len(held) == 60 and sum(held) >= 36
 
 
 def test_what_cannot_weigh_rows_refuses_before_it_spends() -> None:

@@ -11,7 +11,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 import dpcausal as dpc
 from dpcausal.effects.cells.corner_counts import functionals
 from dpcausal.effects.cells.standardise import Risk, Sums, difference, means, odds_ratio, ratio, risks, tail_quantile
-from tests import factories
+from tests.effects.tables import covered, effect_of, table_of
 
 
 def made(seed: int, n: int = 4_000) -> tuple[Any, Any, Any]:
@@ -206,19 +206,16 @@ def test_few_events_have_intervals_in_every_run_that_hold_the_truth(epsilon: flo
 
     Where an interval is shown only if the events are many enough, as few as one in five do.
     """
-    runs, held, of_ratio = 120, 0, 0
-    for seed in range(runs):
+    answers = []
+    for seed in range(120):
         rng = np.random.default_rng(seed)
         a = (rng.random(1_000) < 0.1).astype(int)
         y = (rng.random(1_000) < 0.03).astype(int)
         schema, loss = dict.fromkeys("ay", dpc.Levels([0, 1])), dpc.PureDP(epsilon)
-        with dpc.simulated_noise(seed):
-            private = factories.table({"a": a, "y": y}, schema, loss, missing="impute")
-            found = dpc.effect(private, treatment="a", outcome="y", adjust=[], loss=loss)
-        assert found.interval is not None and found.risk_ratio is not None and found.risk_ratio.interval is not None
-        held += found.interval[0] <= 0 <= found.interval[1]
-        of_ratio += found.risk_ratio.interval[0] <= 1 <= found.risk_ratio.interval[1]
-    assert held > 0.85 * runs and of_ratio > 0.85 * runs
+        private = table_of({"a": a, "y": y}, schema, loss, missing="impute")
+        answers.append(effect_of(private, loss, "auto", seed, adjust=[]))
+    for held in (covered(answers, 0), covered((one.risk_ratio for one in answers), 1)):
+        assert len(held) == 120 and np.mean(held) > 0.85
 
 
 def test_limits_with_noise_widen_with_it_and_stay_within_0_and_1() -> None:

@@ -153,10 +153,8 @@ class NoisyPaths(Release):
 
         Parameters
         ----------
-        control : str
-            ``"never"``, cohorts that are never treated, or ``"not-yet"``, these and all that are not treated yet.
-        coverage : float
-            Of the intervals, from 0.5 to 0.999.
+        control, coverage
+            As of ``dpcausal.did``.
         """
         chosen = public.check_choice("control", control, ("never", "not-yet"))
         share = public.number("coverage", coverage, 0.5, 0.999)

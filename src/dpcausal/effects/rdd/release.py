@@ -91,16 +91,12 @@ class NoisyBins(Release):
 
         Parameters
         ----------
-        bandwidth : float, optional
-            How far from the cutoff records count, in the running number's unit; by default the one whose interval is
-            the shortest.
-        curvature, curvature_treated : float, optional
-            How large the second derivative of the mean outcome (of the share of treated) is at most on either side;
-            by default that of polynomials of fourth degree through the noisy bins.
+        bandwidth, curvature, coverage
+            As of ``dpcausal.discontinuity``; the default bandwidth is the one whose interval is the shortest.
+        curvature_treated : float, optional
+            As ``curvature``, of the share of treated.
         donut : float
             Records nearer to the cutoff than this do not count.
-        coverage : float
-            Of the interval, from 0.5 to 0.999.
         """
         if curvature_treated is not None and len(self.counts) < 2:
             raise ParameterError("curvature_treated is about a treatment, and none was released")
