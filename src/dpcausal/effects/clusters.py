@@ -245,9 +245,7 @@ def release_variances(
     return variances
 
 
-def _released_layers(
-    sums: Integers, ends: Integers, name: str, loss: Paid, budget: CallBudget
-) -> tuple[Reals, float]:  # fmt: skip
+def _released_layers(sums: Integers, ends: Integers, name: str, loss: Paid, budget: CallBudget) -> tuple[Reals, float]:
     if loss is None or isinstance(loss, NoPrivacy):
         return group_layers(sums, ends).astype(np.float64), 0.0
     pure = isinstance(loss, PureDP)

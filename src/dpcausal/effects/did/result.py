@@ -39,9 +39,7 @@ class PathEffect:
     band: Interval | None
 
 
-def _clustered(
-    row: PathEffect, variance: ClusterVariance | None = None, coverage: float = 0.0
-) -> PathEffect:  # fmt: skip
+def _clustered(row: PathEffect, variance: ClusterVariance | None = None, coverage: float = 0.0) -> PathEffect:
     if variance is None:
         return replace(row, interval=None, band=None)
     error, reach = variance.error(row.standard_error, coverage)
@@ -112,9 +110,7 @@ class GroupTimeEffects(Result):
     cluster: str = ""
     clusters: float | None = None
 
-    def by_clusters(
-        self, cluster: str, control: str, variances: Sequence[ClusterVariance]
-    ) -> GroupTimeEffects:  # fmt: skip
+    def by_clusters(self, cluster: str, control: str, variances: Sequence[ClusterVariance]) -> GroupTimeEffects:
         """Return the answer with intervals by clusters, of the mean effect and each event against one control."""
         whole = () if self.att is None else (self.att,)
         known = variances if self.control == control else ()

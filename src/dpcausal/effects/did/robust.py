@@ -6,7 +6,6 @@ d_s, the interval made with it covers; the union over all s and both signs holds
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from dpcausal.effects.result import Interval, normal_reach
 from dpcausal.errors import ParameterError
 from dpcausal.result import Guarantee, Result, ci_text, flat_row, number_text, signed_text
 
-MOST_MBAR, STEPS = 1e4, 60
+MOST_MBAR = 1e4
 
 
 class EventStudy(NamedTuple):
@@ -100,11 +99,11 @@ class RobustEffects(Result):
         return [flat_row(vars(one)) | shared for one in self.effects]
 
 
-def robust_effects(
-    study: EventStudy, mbars: tuple[float, ...], about: dict[str, Any], shown: bool
-) -> RobustEffects:
+def robust_effects(study: EventStudy, mbars: tuple[float, ...], about: dict[str, Any], shown: bool) -> RobustEffects:
     """Return the effects from the mean one on, ``about`` them what the study's result says; ``shown``: intervals too.
     """
+    from scipy.optimize import brentq
+
     changes = study.changes()
     if not len(changes):
         raise ParameterError("bounds on trends need two periods before treatment", argument="mbar", rule="periods")
@@ -116,11 +115,13 @@ def robust_effects(
                 name = "all" if event is None else f"{event:+d}"
                 rows.append(RobustEffect(name, event, mbar, bounds, interval if shown else None))
 
-    def clear(mbar: float) -> bool:
+    def margin(mbar: float) -> float:
         low, high = _ends(study, changes, 0, mbar, coverage)[1]
-        return low > 0 or high < 0
+        return max(low, -high)
 
-    breakdown = _largest(clear) if shown and study.events[0] is None else None
+    breakdown = None
+    if shown and study.events[0] is None and margin(0.0) > 0:
+        breakdown = MOST_MBAR if margin(MOST_MBAR) > 0 else float(brentq(margin, 0.0, MOST_MBAR))
     return RobustEffects(effects=tuple(rows), breakdown=breakdown, **about)
 
 
@@ -133,15 +134,3 @@ def _ends(study: EventStudy, changes: Reals, place: int, mbar: float, coverage: 
             ends.append((float(along @ study.values), error))
     middles, low, high = [one for one, _ in ends], *zip(*((m - reach * e, m + reach * e) for m, e in ends), strict=True)
     return (min(middles), max(middles)), (min(low), max(high))
-
-
-def _largest(holds: Callable[[float], bool]) -> float | None:
-    if not holds(0.0):
-        return None
-    low, high = 0.0, 1.0
-    while holds(high) and high < MOST_MBAR:
-        high *= 2
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low

@@ -96,9 +96,7 @@ class Layout:
         return Shape(np.append(numbers.middle, np.full(sum(self.sizes), -1.0)), spread)
 
 
-def factor_moments(
-    rows: StreamedRows, layout: Layout, n: int, budget: CallBudget, loss: ZCDP
-) -> Moments:  # fmt: skip
+def factor_moments(rows: StreamedRows, layout: Layout, n: int, budget: CallBudget, loss: ZCDP) -> Moments:
     """Release the rounds and the last moments: where numbers lie, then where within levels, then all about that."""
     p = layout.numbers
     numbers = rows.with_terms(lambda unit: unit[:, :p])
@@ -149,9 +147,7 @@ def _within(seen: Moments, layout: Layout, radius: float, n: int) -> tuple[Reals
     return within, (vectors * np.sqrt(np.maximum(eigenvalues, 0.0) + least)) @ vectors.T
 
 
-def level_inverse(
-    products: Reals, sizes: tuple[int, ...], least: float, floor: float, ridge: float = 0.0
-) -> Reals:  # fmt: skip
+def level_inverse(products: Reals, sizes: tuple[int, ...], least: float, floor: float, ridge: float = 0.0) -> Reals:
     """Return the inverse of Σ dd′ of columns of levels, each number at least ``least``.
 
     All levels of a factor less all of another are 0 in every row: the inverse is 0 along that.
