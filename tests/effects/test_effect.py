@@ -90,9 +90,7 @@ def test_balance_is_that_of_the_arms_before_the_adjustment() -> None:
         pooled = np.sqrt(np.mean([p * (1 - p) for p in shares]))
         sampled = np.sqrt(sum(p * (1 - p) / arm.sum() for p, arm in zip(shares, (drug, ~drug), strict=True)))
         assert one.standard_error == pytest.approx(sampled / pooled)
-        assert one.deviation == 0 and one.difference == pytest.approx(
-            (shares[0] - shares[1]) / pooled
-        )
+        assert one.deviation == 0 and one.difference == pytest.approx((shares[0] - shares[1]) / pooled)
 
 
 def test_the_second_level_is_treated_unless_told_otherwise_and_more_levels_must_be_named() -> None:

@@ -129,9 +129,7 @@ def test_the_release_is_asked_again_free_for_the_same_comparison_and_saved() -> 
 def test_covariates_count_by_their_value_in_the_first_period() -> None:
     rows = drawn(600)
     later = np.where(np.tile(np.arange(T), 600) == 0, np.repeat(rows[1], T), 5.0)
-    first, changed = (
-        dpc.did(held, **ROLES, loss=EXACT) for held in (table(rows, EXACT), table(rows, EXACT, x=later))
-    )
+    first, changed = (dpc.did(held, **ROLES, loss=EXACT) for held in (table(rows, EXACT), table(rows, EXACT, x=later)))
     assert changed.att.estimate == pytest.approx(first.att.estimate)
 
 

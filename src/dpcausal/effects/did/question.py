@@ -65,9 +65,7 @@ def cohorts_of(
     named = [groups.labels[code] for code in cohort_codes]
     start_of = {one: _start(one, labels, scale, one in (untreated or ())) for one in named}
     strange = [one for one in named if start_of[one] is None]
-    spelled = [
-        one for one in strange if scale_of(one) is not None or _spelling(one) in map(_spelling, labels)
-    ]
+    spelled = [one for one in strange if scale_of(one) is not None or _spelling(one) in map(_spelling, labels)]
     if spelled or (strange and untreated is not None) or len(strange) > 1:
         wrong = ", ".join(map(repr, spelled or strange))
         raise ParameterError(

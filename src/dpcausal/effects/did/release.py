@@ -220,9 +220,7 @@ class NoisyPaths(Release):
         if max(starts) >= len(times) or form.size("radius") == 0:
             raise form.refuse("starts")
         d, own = cls._own_fields(form, names, len(times), starts)
-        arrays = form.arrays(
-            {"middle": (g, d), "spread": (d, d), "counts": (g,), "sums": (g, d), "squares": (g, d, d)}
-        )
+        arrays = form.arrays({"middle": (g, d), "spread": (d, d), "counts": (g,), "sums": (g, d), "squares": (g, d, d)})
         return cls(names, n, times, cohorts, starts, form.size("width"), **arrays, **own,
                    lost=float(form.array("lost").reshape(-1)[0]), radius=form.size("radius"),
                    deviation=form.size("deviation"))  # fmt: skip
