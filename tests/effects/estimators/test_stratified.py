@@ -47,11 +47,14 @@ def test_more_rows_and_more_loss_cut_finer_and_few_rows_into_four() -> None:
 def test_the_finer_cuts_are_those_that_a_schema_could_declare_and_declared_ones_stay() -> None:
     result = effect(20_000, EXACT)
     p = parts(result)
-    own = effect(20_000, EXACT, cuts=[LOWER + (UPPER - LOWER) * k / p for k in range(1, p)])
-    assert p > 4 and result.estimate == own.estimate
-    # Declared parts are taken as they are: nothing is added for what varies within.
-    assert result.interval[0] < own.interval[0] < own.interval[1] < result.interval[1]
-    assert np.mean(result.interval) == pytest.approx(np.mean(own.interval))
+    cuts = [LOWER + (UPPER - LOWER) * k / p for k in range(1, p)]
+    own, coarse, shifted = (effect(20_000, EXACT, cuts=one) for one in (cuts, cuts[1::2], cuts[::2]))
+    assert p > 4 and np.array_equal(result.release.counts, own.release.counts)
+    # Declared parts are taken as they are: nothing is extrapolated, or added for what varies within.
+    beyond = own.estimate - (coarse.estimate + shifted.estimate) / 2
+    assert result.estimate == pytest.approx(own.estimate + beyond / 3)
+    half, own_half = (one.interval[1] - one.estimate for one in (result, own))
+    assert half > own_half == pytest.approx(own.estimate - own.interval[0])
     assert parts(effect(20_000, dpc.PureDP(1), cuts=[40.0, 65.0])) == 3
     assert parts(effect(20_000, dpc.PureDP(1), groups="age")) == 4
     caveats = " ".join(result.guarantee.caveats)
@@ -165,12 +168,15 @@ def test_what_varies_within_parts_widens_the_interval_by_how_far_wider_parts_mov
             assert any("within parts of numbers" in note for note in one.notes) == (cuts is None)
             for ratio in (one.risk_ratio, one.odds_ratio) if outcome == "sick" else ():
                 assert (ratio.interval[0] <= 1 <= ratio.interval[1]) == (cuts is None)
-    half = np.digitize(age, [50.0])
-    means = [np.array([columns["y"][(a == arm) & (half == k)].mean() for k in (0, 1)]) for arm in (0, 1)]
-    coarse = float((means[1] - means[0]) @ np.bincount(half)) / 40_000
+    coarse = []
+    for cuts in ([50.0], [25.0, 75.0]):
+        part = np.digitize(age, cuts)
+        means = [np.bincount(part[a == arm], columns["y"][a == arm]) / np.bincount(part[a == arm]) for arm in (0, 1)]
+        coarse.append(float((means[1] - means[0]) @ np.bincount(part)) / 40_000)
     uncut, cut = effects["y", True], effects["y", False]
-    assert uncut.estimate == pytest.approx(cut.estimate)
-    assert cut.interval[0] - uncut.interval[0] >= 0.75 * abs(coarse - cut.estimate) - 1e-6
+    assert uncut.estimate == pytest.approx(cut.estimate + (cut.estimate - np.mean(coarse)) / 3)
+    wider = (uncut.interval[1] - uncut.interval[0] - cut.interval[1] + cut.interval[0]) / 2
+    assert wider >= 0.5 * max(abs(one - cut.estimate) for one in coarse) - 1e-6
 
 
 def test_more_cells_than_are_released_are_refused_before_the_spend(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ All of it is post-processing of released numbers, free.
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,9 @@ LEAST_SHARE = 0.5
 FIRM = 4.0
 """The ratio of risks is normal on its log if they are so many standard errors away from 0, and for odds from 1."""
 RARE = 0.05
-LEFT = 0.75
-"""So much of what an answer moves by where the parts of numbers are twice as wide may be left in it: measured."""
+EXTRAPOLATED, LEFT = 1 / 3, 0.5
+"""Of what an estimate moves by from parts of numbers that are twice as wide: what is added, and what may be left after
+it.  A smooth curve leaves a quarter in parts half as wide, so that the estimate moves by three times what it is off."""
 MOST_SKEW = 0.35
 """No normal interval where the skewness of the difference could be more: one covers 0.92 of a nominal 0.95 there."""
 WIDEST = 0.5
@@ -123,13 +125,17 @@ def fields_in(
                 "risk_ratio": none, "odds_ratio": none}, ()  # fmt: skip
     inside = sums.part(supported)
     adjusted = standardise.means(inside, treated_only, sums.left_out_by_chance)
+    # Both have nearly the same noise: the coarser cells are sums of the finer ones.
+    coarser = [standardise.means(one.part(one.N.min(axis=0) > 0), treated_only).values for one in each[1:]]
+    moved = [adjusted.values - one for one in coarser]
+    left = LEFT * width * max((abs(float(one[1] - one[0])) for one in moved), default=0.0)
+    if moved:
+        values = np.clip(adjusted.values + EXTRAPOLATED * np.mean(moved, axis=0), 0.0, 1.0)
+        adjusted = replace(adjusted, values=values)
     risks = standardise.risks(inside, adjusted, treated_only, reach) if value.degree == 1 else None
     estimate = float(adjusted.values[1] - adjusted.values[0]) * width
     error, noise = (math.sqrt(float(one[0, 0] + one[1, 1] - 2 * one[0, 1])) * width
                     for one in (adjusted.covariance, adjusted.noise))  # fmt: skip
-    # Where parts are twice as wide, a smooth curve leaves four times as much, a step at least 1.5 times as much.
-    coarser = [fields_in([one], treated_only, reach, value)[0]["estimate"] for one in each[1:]]
-    left = LEFT * max((abs(one - estimate) for one in coarser if one is not None), default=0.0)
     below, above = (max(left, one) for one in within_parts)
     skewed = risks is None and adjusted.skew > MOST_SKEW
     half = standardise.tail_quantile(error**2, adjusted.far * width, reach) if skewed else reach * error

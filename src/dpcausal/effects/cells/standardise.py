@@ -108,10 +108,12 @@ class Sums:
         return Sums(self.N[:, strata], self.T[:, strata], self.Q[:, strata], self.noise, observed, self.observed_noise)
 
     def coarser(self, sizes: Sequence[int], axes: Sequence[int], first: int) -> Sums:
-        """Return them by strata of such sizes, along some axes two neighbours together, ``first`` of them alone."""
+        """Return those of supported strata, of such sizes, along some axes two neighbours together, ``first`` of them
+        alone."""
+        supported = self.supported
 
         def merged(cells: Reals) -> Reals:
-            coarse = cells.reshape(2, *sizes)
+            coarse = np.where(supported, cells, 0.0).reshape(2, *sizes)
             for axis in axes:
                 starts = [*range(first), *range(first, sizes[axis], 2)]
                 coarse = np.add.reduceat(coarse, starts, axis=axis + 1)
@@ -254,7 +256,7 @@ def risks(sums: Sums, adjusted: ArmMeans, treated_only: bool, reach: float) -> t
         of_count = weights / sums.N[arm]
         inflated = of_count * inflation[arm]
         share, sampling, noise = sums.T[arm] / sums.N[arm], float(weights @ of_count), float(inflated @ inflated)
-        m, p = float(np.clip(weights @ share, 0.0, 1.0)), np.clip(share, 0.0, 1.0)
+        m, p = float(np.clip(adjusted.values[arm], 0.0, 1.0)), np.clip(share, 0.0, 1.0)
         fixed = float(weights * of_count @ (p * (1 - p)) + inflated**2 @ (tt - 2 * p * nt + p * p * nn))
         square = 1 + reach**2 * (sampling - noise * nn)
         middle = m + reach**2 * (sampling / 2 - noise * nt)

@@ -47,7 +47,7 @@ TWICE = 3.0
 """An end moves back where two counts show more than so many deviations of the noise of their mean."""
 LESSER = 0.56
 """By so many deviations of its noise the lesser of two alike numbers is expected to be too small."""
-CLEAR, LEAST_DEVIATION = 32, 0.25
+CLEAR, LEAST_DEVIATION = 45, 0.25
 """With four parts of each number, cells that exceed their noise by that many deviations leave room for more parts."""
 SPARE = 1.25
 """Cells that are alike and so many times the least that is shown give an interval in 0.8 of all draws or more."""
@@ -235,8 +235,8 @@ def _range_share(question: EffectQuestion, loss: Paid) -> Fraction | None:
 def _parts(question: EffectQuestion, loss: Paid, records: float) -> int:
     """Return into how many parts each number is cut where so many records are evenly in all arms.
 
-    Of d numbers in p parts each a bias falls like p⁻² and the noise grows like p^(d/2)/n: p grows faster than the
-    n^(2/(4 + d)) that keeps them in step, so that intervals hold, and cells empty no faster than they can bear.
+    Of d numbers in p parts each a bias falls like p⁻² or faster and the noise grows like p^(d/2)/n: p grows faster than
+    the n^(2/(4 + d)) that keeps them in step, so that intervals hold, and cells empty no faster than they can bear.
     """
     number = len(_cut_at_will(question))
     clear = records / (question.cells * CLEAR * max(_deviation(question, loss), LEAST_DEVIATION))
