@@ -3,8 +3,8 @@
 A round forks workers that spend and then release (write one byte to a pipe), over and over, waits for some
 releases, then kills all of them after a random pause.  What the pipe holds was released; what the ledger holds was
 recorded.  A release without its spend is the one thing that must never be seen.  Every other worker uses a second name
-of the file: a hard link in another folder and, where the machine allows one, a bind mount, in turn.  A ledger in a
-database has two addresses.
+of the file: a hard link in another folder, a symbolic one and, where the machine allows one, a bind mount, in turn.  A
+ledger in a database has two addresses.
 
 A kill loses nothing that the kernel holds: these loops speak of processes that die, not of power that fails.
 """
@@ -39,6 +39,8 @@ LONGEST_PAUSE = 0.003
 
 ROUNDS_A_FILE = 50
 """Rounds that share one ledger, so that they find one that others left, and checks stay short."""
+
+SECOND_NAMES = ("linked", "mounted", "symbolic")
 
 Place = Path | str
 """A file, or an address in a database."""
@@ -105,18 +107,19 @@ def release_then_spend(path: Place, pipe: int) -> None:
 
 
 def names_of(path: Place) -> Sequence[Place]:
-    """Return a ledger's names: its path, a hard link in another folder and, where the machine allows one, a bind mount.
+    """Return a ledger's names, as containers have several: its path, links and, where the machine allows, a bind mount.
 
     ``remove`` takes them away again.
     """
     if isinstance(path, str):
         return [path, path.replace("127.0.0.1", "localhost")]
-    link, mounted = (path.parent / folder / path.name for folder in ("linked", "mounted"))
-    for name in (link, mounted):
+    link, mounted, symbolic = names = [path.parent / folder / path.name for folder in SECOND_NAMES]
+    for name in names:
         name.parent.mkdir(exist_ok=True)
     os.link(path, link)
     mounted.touch()
-    return [path, link, *([mounted] if mount("--bind", path, mounted) else [])]
+    symbolic.symlink_to(path)
+    return [path, link, symbolic, *([mounted] if mount("--bind", path, mounted) else [])]
 
 
 def mount(*arguments: object) -> bool:
@@ -250,7 +253,7 @@ def remove(path: Place) -> None:
     mounted = path.parent / "mounted" / path.name
     if mounted.exists() and path.exists() and mounted.samefile(path):
         subprocess.run(["umount", "--lazy", str(mounted)], check=True)
-    for name in (path, path.parent / "linked" / path.name, mounted):
+    for name in (path, *(path.parent / folder / path.name for folder in SECOND_NAMES)):
         name.unlink(missing_ok=True)
 
 

@@ -9,26 +9,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import dpcausal as dpc
+from dpcausal import ZCDP, ApproxDP, Ledger, NoPrivacy, PureDP
 from dpcausal.errors import BudgetExceededError, FenceError, LossError, UnprovenError
-from dpcausal.privacy.budget import Event
 from dpcausal.privacy.checks import LossSplit, charged_loss, check_epsilon_consent, check_unproven_consent, split_loss
 from dpcausal.privacy.composition import cost_of
-from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, PureDP, implies, largest_rho, zcdp_epsilon
+from dpcausal.privacy.loss import implies, largest_rho, zcdp_epsilon
+from tests.privacy.conftest import event
 
 
-@pytest.mark.parametrize("loss", [PureDP(20), ApproxDP(20, 1e-6), ZCDP(200), PureDP(1e-12), NoPrivacy()])
-def test_a_loss_worth_at_most_20_needs_no_consent(loss: object) -> None:
-    check_epsilon_consent(loss, False)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("loss", [PureDP(20.000000001), ApproxDP(21, 1e-6), ZCDP(200.001)])
-def test_a_larger_one_needs_it_and_only_true_is_consent(loss: object) -> None:
-    check_epsilon_consent(loss, True)  # type: ignore[arg-type]
-    for consent in (False, 1, "yes", None):
+@pytest.mark.parametrize("consent", [False, 1, "yes", None])
+def test_a_loss_worth_more_than_20_and_an_unproven_variant_need_the_consent_of_true(consent: Any) -> None:
+    for fine in (PureDP(20), ApproxDP(20, 1e-6), ZCDP(200), PureDP(1e-12), NoPrivacy()):
+        check_epsilon_consent(fine, consent)
+    for loss in (PureDP(20.000000001), ApproxDP(21, 1e-6), ZCDP(200.001)):
+        check_epsilon_consent(loss, True)
         with pytest.raises(LossError, match="accept_large_epsilon=True"):
-            check_epsilon_consent(loss, consent)  # type: ignore[arg-type]
+            check_epsilon_consent(loss, consent)
+        with pytest.raises(LossError, match="accept_large_epsilon=True"):
+            Ledger.in_memory(loss, accept_large_epsilon=consent)
+        assert Ledger.in_memory(loss, accept_large_epsilon=True).budget == loss
+    check_unproven_consent(True, "the variant")
+    with pytest.raises(UnprovenError, match=r"accept_unproven=True.*in-memory"):
+        check_unproven_consent(consent, "the variant")
 
 
 @pytest.mark.parametrize(
@@ -50,6 +52,7 @@ def test_what_is_no_loss_is_told_by_its_type_and_a_number_as_the_loss_it_may_mea
 def test_a_pure_loss_is_spent_as_it_is_and_of_another_epsilon_alone() -> None:
     assert charged_loss(PureDP(0.3), (PureDP,), "blocks") == (PureDP(0.3), "")
     assert charged_loss(NoPrivacy(), (PureDP,), "blocks") == (NoPrivacy(), "")
+    assert split_loss(NoPrivacy(), [Fraction(1)] * 3).parts == (NoPrivacy(),) * 3
     spent, note = charged_loss(ApproxDP(Fraction(1, 3), 1e-6), (PureDP,), "blocks")
     assert spent == PureDP(Fraction(1, 3)) and "blocks needs no delta" in note
 
@@ -65,13 +68,6 @@ def test_the_pure_epsilon_offered_for_a_rho_costs_that_rho_but_for_its_ninth_dig
     assert epsilon > 0.99 * (2 * rho) ** 0.5 - 2e-9
 
 
-def test_an_unproven_variant_needs_the_consent_of_true() -> None:
-    check_unproven_consent(True, "the variant")
-    for consent in (False, 1, "yes", None):
-        with pytest.raises(UnprovenError, match=r"accept_unproven=True.*in-memory"):
-            check_unproven_consent(consent, "the variant")  # type: ignore[arg-type]
-
-
 def test_a_delta_above_the_half_that_a_count_has_is_refused_with_that_reason() -> None:
     ledger = Ledger.in_memory(ApproxDP(3, 1e-6))
     ledger.charge(PureDP(0.5), task="test")
@@ -83,14 +79,10 @@ def test_a_delta_above_the_half_that_a_count_has_is_refused_with_that_reason() -
 shares = st.lists(st.fractions(min_value=Fraction(1, 1000), max_value=1000), min_size=1, max_size=30)
 amounts = st.floats(min_value=1e-3, max_value=20).map(lambda value: round(value, 6))  # whole units of a ledger
 losses = st.one_of(
-    amounts.map(dpc.PureDP),
-    amounts.map(dpc.ZCDP),
-    st.builds(dpc.ApproxDP, amounts, st.sampled_from([0.0, 1e-12, 1e-6, 1e-3, 0.1])),
+    amounts.map(PureDP),
+    amounts.map(ZCDP),
+    st.builds(ApproxDP, amounts, st.sampled_from([0.0, 1e-12, 1e-6, 1e-3, 0.1])),
 )
-
-
-def event(loss: Any) -> Event:
-    return Event("geometric", "votes", loss, 1.0, "l1", 1.0, "block-votes")
 
 
 def epsilons(division: LossSplit) -> list[Fraction]:
@@ -104,12 +96,12 @@ def test_the_parts_stand_in_the_ratio_of_the_shares_and_use_the_allotment_up(los
     division = split_loss(loss, weights)
     parts = epsilons(division)
     assert all(part * weights[0] == parts[0] * share for part, share in zip(parts, weights, strict=True))
-    ledger = dpc.Ledger.in_memory(loss)
+    ledger = Ledger.in_memory(loss)
     allotment = ledger.charge(division.spent, task="parts", zcdp=division.zcdp)
     for part in division.parts:
         allotment.spend(event(part))
     with pytest.raises(FenceError):  # what would cost one unit more in either account
-        allotment.spend(event(dpc.PureDP(Fraction(1, 10**4))))
+        allotment.spend(event(PureDP(Fraction(1, 10**4))))
     assert ledger.verify().ok
     if not division.by_rho:
         assert sum(parts) == loss.exact_epsilon
@@ -135,9 +127,9 @@ def test_what_the_ledger_is_charged_is_what_the_parts_add_up_to(loss: Any, weigh
 def test_an_approximate_loss_is_divided_by_the_account_that_gives_more(
     epsilon: float, delta: float, weights: list[Any]
 ) -> None:
-    division = split_loss(dpc.ApproxDP(epsilon, delta), weights)
+    division = split_loss(ApproxDP(epsilon, delta), weights)
     by_epsilon = epsilon / float(sum(weights))
-    rho = float(largest_rho(dpc.PureDP(epsilon).exact_epsilon, dpc.ApproxDP(1, delta).exact_delta))
+    rho = float(largest_rho(PureDP(epsilon).exact_epsilon, ApproxDP(1, delta).exact_delta))
     by_rho = math.sqrt(2 * rho / float(sum(weight**2 for weight in weights)))
     assert float(epsilons(division)[0] / weights[0]) == pytest.approx(max(by_epsilon, by_rho), rel=1e-9)
     if division.by_rho:
@@ -149,7 +141,7 @@ def test_an_approximate_loss_is_divided_by_the_account_that_gives_more(
 def test_dp_accounting_agrees_that_a_hundred_parts_are_within_the_loss() -> None:
     from dp_accounting import dp_event, pld
 
-    loss = dpc.ApproxDP(1, 1e-6)
+    loss = ApproxDP(1, 1e-6)
     division = split_loss(loss, [Fraction(1)] * 100)
     accountant = pld.PLDAccountant()
     accountant.compose(dp_event.LaplaceDpEvent(1 / float(epsilons(division)[0])), 100)
@@ -157,21 +149,17 @@ def test_dp_accounting_agrees_that_a_hundred_parts_are_within_the_loss() -> None
 
 
 def test_a_hundred_parts_of_a_pure_loss_cost_a_zcdp_budget_a_hundredth() -> None:
-    ledger = dpc.Ledger.in_memory(dpc.ZCDP(0.005))
-    division = split_loss(dpc.PureDP(1), [Fraction(1)] * 100)
+    ledger = Ledger.in_memory(ZCDP(0.005))
+    division = split_loss(PureDP(1), [Fraction(1)] * 100)
     ledger.charge(division.spent, task="parts", zcdp=division.zcdp)
     assert ledger.remaining.rho == 0
     with pytest.raises(BudgetExceededError):
-        dpc.Ledger.in_memory(dpc.ZCDP(0.005)).charge(dpc.PureDP(1), task="one")
-
-
-def test_without_privacy_every_part_is_exact() -> None:
-    assert split_loss(dpc.NoPrivacy(), [Fraction(1)] * 3).parts == (dpc.NoPrivacy(),) * 3
+        Ledger.in_memory(ZCDP(0.005)).charge(PureDP(1), task="one")
 
 
 @pytest.mark.parametrize(("loss", "weights", "rule"), [
-    (dpc.PureDP(1), [], "each above 0"), (dpc.PureDP(1), [0], "each above 0"), (dpc.PureDP(1), [1, -1], "each above 0"),
-    (dpc.ZCDP(1e-200), [1], "too small"),
+    (PureDP(1), [], "each above 0"), (PureDP(1), [0], "each above 0"), (PureDP(1), [1, -1], "each above 0"),
+    (ZCDP(1e-200), [1], "too small"),
 ])  # fmt: skip
 def test_shares_are_above_zero_and_parts_large_enough(loss: Any, weights: list[int], rule: str) -> None:
     with pytest.raises(LossError, match=rule):

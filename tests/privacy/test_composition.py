@@ -15,26 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 
-from dpcausal.privacy.composition import (
-    Cost,
-    Totals,
-    admit,
-    caps_of,
-    cost_of,
-    remaining,
-    spent_text,
-)
-from dpcausal.privacy.loss import (
-    DELTA_UNITS,
-    EPSILON_UNITS,
-    ZCDP,
-    ApproxDP,
-    Loss,
-    NoPrivacy,
-    PureDP,
-    exact_amount,
-    largest_rho,
-)
+from dpcausal import ZCDP, ApproxDP, NoPrivacy, PureDP
+from dpcausal.privacy.composition import Cost, Totals, admit, caps_of, cost_of, remaining, spent_text
+from dpcausal.privacy.loss import DELTA_UNITS, EPSILON_UNITS, Loss, exact_amount, largest_rho
 
 EPSILON_UNIT, DELTA_UNIT = Fraction(1, EPSILON_UNITS), Fraction(1, DELTA_UNITS)
 
@@ -81,6 +64,10 @@ def test_costs_and_caps_are_exact_but_for_a_rho_that_is_rounded_down(amount: Any
     assert (caps.epsilon * EPSILON_UNIT, caps.delta * DELTA_UNIT) == (epsilon, exact / 2)
     assert caps.rho_delta * DELTA_UNIT == exact / 4
     assert caps.rho * EPSILON_UNIT == largest_rho(epsilon, exact / 4)
+    assert cost_of(PureDP(amount)) == Cost(cost.epsilon, 0, cost.rho, 0)
+    assert cost_of(ZCDP(amount)) == Cost(None, 0, cost.epsilon, 0)
+    assert cost_of(ApproxDP(amount, delta), ZCDP(amount)) == Cost(cost.epsilon, cost.delta, cost.epsilon, 0)
+    assert cost_of(NoPrivacy()) == Cost(None, 0, None, 0)
 
 
 @given(st.fractions(min_value=Fraction(1, 100), max_value=10), st.integers(1, 60), st.sampled_from(["pure", "rho"]))
@@ -99,14 +86,6 @@ def test_sums_of_many_denominators_stay_short_and_are_rounded_up() -> None:
     assert len(granted) == 60
     slack = Fraction(totals.epsilon) * EPSILON_UNIT - sum(odd)
     assert 0 <= slack <= Fraction(60, 10**40) and Fraction(totals.epsilon).denominator <= 2**256
-
-
-def test_each_loss_has_the_accounts_that_a_theorem_gives_it() -> None:
-    assert cost_of(PureDP(0.5)) == Cost(500_000_000, 0, 125_000_000, 0)
-    assert cost_of(ZCDP(0.5)) == Cost(None, 0, 500_000_000, 0)
-    assert cost_of(ApproxDP(0.5, 1e-6)) == Cost(500_000_000, 10**12, 125_000_000, 10**12)
-    assert cost_of(ApproxDP(0.5, 1e-6), ZCDP(0.01)) == Cost(500_000_000, 10**12, 10_000_000, 0)
-    assert cost_of(NoPrivacy()) == Cost(None, 0, None, 0)
 
 
 # The filters
@@ -239,21 +218,6 @@ def test_one_budget_takes_a_path_of_sums_and_a_path_of_rho_and_not_both() -> Non
     assert admit(budget, totals, cost_of(ZCDP(0.001))) is None
 
 
-def test_each_filter_holds_its_own_share_of_delta() -> None:
-    budget = ApproxDP(1, 1e-6)
-    first = admit(budget, Totals(), cost_of(PureDP(0.1)))
-    assert first is not None
-    assert admit(budget, first, cost_of(ApproxDP(0.5, 5e-7))) is not None
-    assert admit(budget, first, cost_of(ApproxDP(0.5, Fraction(5, 10**7) + DELTA_UNIT))) is None
-    small = admit(budget, Totals(), cost_of(ZCDP(0.001)))
-    assert small is not None
-    assert admit(budget, small, cost_of(ApproxDP(0.1, 2.5e-7))) is not None
-    assert admit(budget, small, cost_of(ApproxDP(0.1, Fraction(25, 10**8) + DELTA_UNIT))) is None
-    cap = largest_rho(Fraction(1), Fraction(1, 4 * 10**6)) - Fraction(1, 1000)
-    assert admit(budget, small, cost_of(ZCDP(cap))) is not None
-    assert admit(budget, small, cost_of(ZCDP(cap + EPSILON_UNIT))) is None
-
-
 @pytest.mark.proves("single-spend")
 @pytest.mark.parametrize(
     "spend", [ApproxDP(1, 1e-6), ZCDP(largest_rho(Fraction(1), Fraction(1, 10**6))), ApproxDP(0.001, 1e-6)], ids=str
@@ -281,34 +245,14 @@ def test_a_first_spend_above_the_budget_is_refused() -> None:
         assert admit(budget, Totals(), cost_of(spend)) is None
 
 
-def test_an_account_that_was_shut_or_closed_stays_so() -> None:
-    # Costs with one account alone, whatever makes them.
-    budget = ApproxDP(1, 1e-6)
-    by_sums = admit(budget, Totals(), Cost(1, 0, None, 0))
-    by_rho = admit(budget, Totals(), Cost(None, 0, 1, 0))
-    assert by_sums is not None and by_rho is not None
-    assert admit(budget, by_sums, Cost(None, 0, 1, 0)) is None
-    assert admit(budget, by_rho, Cost(1, 0, None, 0)) is None
-    both = Cost(1, 0, 1, 0)
-    after_sums, after_rho = admit(budget, by_sums, both), admit(budget, by_rho, both)
-    assert after_sums is not None and (after_sums.sums_open, after_sums.zcdp_open) == (True, False)
-    assert after_rho is not None and (after_rho.sums_open, after_rho.zcdp_open) == (False, True)
-    assert admit(budget, Totals(closed=True), both) is None
-    assert admit(NoPrivacy(), Totals(closed=True), both) is None
-
-
-def test_without_privacy_only_the_spends_are_counted() -> None:
-    totals = admit(NoPrivacy(), Totals(), cost_of(NoPrivacy()))
-    assert totals == Totals(spends=1)
-    assert spent_text(NoPrivacy(), Totals(spends=1)) == "1 spends"
-
-
 def test_what_was_spent_is_told_in_the_accounts_that_still_speak() -> None:
     budget = ApproxDP(1, 1e-6)
     totals, _ = run(budget, [(PureDP(0.1), None)])
     assert spent_text(budget, totals) == "ε = 0.1 or ρ = 0.005"
     totals, _ = run(budget, [(ZCDP(0.001), None), (ApproxDP(0.1, 1e-7), None)])
     assert spent_text(budget, totals) == "ρ = 0.006, δ = 1e-07"
+    alone = admit(NoPrivacy(), Totals(), cost_of(NoPrivacy()))
+    assert alone == Totals(spends=1) and spent_text(NoPrivacy(), alone) == "1 spends"
 
 
 # Exact adversaries: every adaptive choice, every release, and the worst event at the end
@@ -426,6 +370,3 @@ def test_what_the_union_grants_is_within_the_budget_by_dp_accounting(seed: int) 
     assert granted > 30
     found = accountant.get_epsilon(delta)
     assert 0.3 * epsilon < found <= epsilon
-
-
-# Theorems as functions

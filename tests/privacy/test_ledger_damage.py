@@ -1,6 +1,8 @@
 """Damage to a ledger's file, and power that fails while it is written: refused where in doubt, never a spend less."""
 
+import itertools
 import re
+import shutil
 import sqlite3
 from collections.abc import Callable
 from hashlib import sha256
@@ -9,14 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from dpcausal.cli import app
+from dpcausal import Ledger, PureDP
 from dpcausal.errors import BudgetExceededError, LedgerDamagedError, LedgerError
-from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.storage.lines import sealed
-from tests.privacy.conftest import SPENDS, seen
+from tests.privacy.conftest import SPENDS, command, seen
 
 
 def forged(
@@ -78,50 +77,82 @@ def test_a_forged_line_is_found_at_every_opening(directory: Path, changes: dict[
             Ledger.open(path, read_only=read_only)
 
 
-def test_a_kind_of_line_that_is_not_known_is_refused(directory: Path) -> None:
-    path = directory / "study.ledger"
-    forged(path)
-    lines = path.read_bytes().splitlines(keepends=True)
-    gift = lines[2][:-76].replace(b'"spend"', b'"gift"')
-    path.write_bytes(b"".join([*lines[:2], gift + b',"hash":"' + sha256(gift).hexdigest().encode() + b'"}\n']))
-    with pytest.raises(LedgerDamagedError, match="line 3: it is malformed"):
-        Ledger.open(path)
+def rewritten(content: bytes, first: bytes, then: bytes) -> bytes:
+    """Return lines in which words were replaced, under hashes that are in order again."""
+    lines, previous = list[bytes](), b""
+    for line in content.replace(first, then).splitlines():
+        body = re.sub(rb'"previous":"[0-9a-f]*"', b'"previous":"%s"' % previous, line.rpartition(b',"hash"')[0])
+        previous = sha256(body).hexdigest().encode()
+        lines.append(body + b',"hash":"%s"}\n' % previous)
+    return b"".join(lines)
 
 
-def lines_of(text: bytes, *numbers: int) -> bytes:
-    """Return lines by their numbers, from 0."""
-    return b"".join(text.splitlines(keepends=True)[number] for number in numbers)
+def order(content: bytes, *numbers: int) -> bytes:
+    lines = content.splitlines(keepends=True)
+    return b"".join(lines[number] for number in numbers)
 
 
-ALTERED: dict[str, Callable[[bytes], bytes]] = {
-    "a word": lambda text: text.replace(b"call 3", b"call 8"),
-    "a hash": lambda text: text[:-10] + b"0" + text[-9:] if text[-10:-9] != b"0" else text[:-10] + b"1" + text[-9:],
-    "the budget": lambda text: text.replace(b"PureDP(1)", b"PureDP(9)"),
-    "a line gone": lambda text: lines_of(text, 0, 1, 3, 4, 5),
-    "the first line gone": lambda text: lines_of(text, 1, 2, 3, 4, 5),
-    "two lines changed places": lambda text: lines_of(text, 0, 2, 1, 3, 4, 5),
-    "a line twice": lambda text: lines_of(text, 0, 1, 2, 3, 4, 5, 5),
-    "an empty line": lambda text: text + b"\n",
-    "words after the last line": lambda text: text + b"epsilon 1\n",
-    "line breaks of another system": lambda text: text.replace(b"\n", b"\r\n"),
-    "another encoding": lambda text: text.decode().encode("utf-16"),
-    "cut within its first line": lambda text: text[:100],
-    "nothing": lambda text: b"",
-    "zeros": lambda text: bytes(len(text)),
-    "foreign text": lambda text: b"epsilon 1\n" * 1000,
-    "foreign bytes": lambda text: np.random.default_rng(1).bytes(20_000),
-    "a newer format": lambda text: text.replace(b'"format":3', b'"format":4'),
+DAMAGED: dict[str, Callable[[bytes], bytes]] = {
+    "a word": lambda now: now.replace(b"call 3", b"call 8"),
+    "a hash": lambda now: now[:-10] + (b"1" if now[-10:-9] == b"0" else b"0") + now[-9:],
+    "the budget": lambda now: now.replace(b"PureDP(1)", b"PureDP(9)"),
+    "a line gone": lambda now: order(now, 0, 1, 3, 4, 5, 6),
+    "the first line gone": lambda now: order(now, 1, 2, 3, 4, 5, 6),
+    "two lines changed places": lambda now: order(now, 0, 1, 3, 2, 4, 5, 6),
+    "a line twice": lambda now: order(now, 0, 1, 2, 3, 4, 5, 6, 6),
+    "an empty line": lambda now: now + b"\n",
+    "words after the last line": lambda now: now + b"epsilon 1\n",
+    "line breaks of another system": lambda now: now.replace(b"\n", b"\r\n"),
+    "another encoding": lambda now: now.decode().encode("utf-16"),
+    "cut within its first line": lambda now: now[:100],
+    "nothing": lambda now: b"",
+    "zeros": lambda now: bytes(len(now)),
+    "foreign text": lambda now: b"epsilon 1\n" * 1000,
+    "foreign bytes": lambda now: np.random.default_rng(1).bytes(20_000),
+    "an unknown kind of line": lambda now: rewritten(now, b'"answer","number"', b'"gift","number"'),
+    "a newer format": lambda now: now.replace(b'"format":3', b'"format":4'),
 }
+"""What is wrong with a file by itself."""
+
+WITNESSED: dict[str, Callable[[bytes, bytes, bytes], bytes]] = {
+    "an older copy": lambda old, now, other: old,
+    "cut after a line": lambda old, now, other: order(now, 0, 1, 2),
+    "cut to its first line": lambda old, now, other: order(now, 0),
+    "cut within a line": lambda old, now, other: now[:-100],
+    "without the end of its last line": lambda old, now, other: now[:-9],
+    "a line of another ledger": lambda old, now, other: now + order(other, 1),
+    "another ledger": lambda old, now, other: other,
+    "its budget raised and all hashes made again": lambda old, now, other: rewritten(now, b"PureDP(1)", b"PureDP(9)"),
+    "a cost lowered and all hashes made again": lambda old, now, other: rewritten(now, b"0.125", b"0.001"),
+    "an older copy that went on": lambda old, now, other: old + order(rewritten(now, b"after", b"other"), -1),
+}
+"""What may stand in a ledger's place: of its older content, its own, and another ledger's."""
 
 
-@pytest.mark.parametrize("kind", ALTERED)
-def test_a_file_that_was_altered_is_refused_and_left_alone(path: Path, kind: str) -> None:
-    altered = ALTERED[kind](path.read_bytes())
+@pytest.mark.parametrize("way", [*DAMAGED, *WITNESSED])
+def test_a_file_that_was_tampered_with_is_refused_with_code_4_and_left_alone(
+    path: Path, directory: Path, way: str
+) -> None:
+    old, other, copy = path.read_bytes(), directory / "other.ledger", directory / "copy.ledger"
+    Ledger.create(other, budget=PureDP(1)).close()
+    for ledger in (path, other):
+        Ledger.open(ledger).charge(PureDP(0.125), task="after")
+    now = path.read_bytes()
+    altered = DAMAGED[way](now) if way in DAMAGED else WITNESSED[way](old, now, other.read_bytes())
     path.write_bytes(altered)
-    for read_only in (False, True):
-        with pytest.raises(LedgerDamagedError, match=r"study\.ledger: .*nothing can be spent"):
-            Ledger.open(path, read_only=read_only)
+    for words in (["verify"], ["show"], ["show", "--json"], ["show", "--jsonl"]):
+        done = command("ledger", words[0], path, *words[1:])
+        assert (done.exit_code, done.stdout) == (4, "") and "study.ledger" in done.stderr
+    for read_only, witness in itertools.product((False, True), (None, "/dev/null/none")):
+        if way in DAMAGED or witness is None:
+            with pytest.raises(LedgerDamagedError, match=r"study\.ledger: .*nothing can be spent"):
+                Ledger.open(path, read_only=read_only, witness=witness)
     assert path.read_bytes() == altered
+    if way not in ("another ledger", "its budget raised and all hashes made again"):  # these are known by their place
+        shutil.copy(path, copy)
+        assert command("ledger", "verify", copy).exit_code == 4
+    path.write_bytes(now)
+    assert Ledger.open(path).charge(PureDP(0.125), task="after").number == SPENDS + 2
 
 
 def test_a_newer_format_and_an_older_one_say_so(path: Path, directory: Path) -> None:
@@ -240,7 +271,7 @@ def test_a_torn_line_is_left_out_by_readers_and_cut_off_by_the_next_spend(path: 
         with Ledger.open(path, read_only=True) as ledger:
             found = ledger.verify()
             assert (found.ok, found.entries, found.incomplete) == (True, SPENDS, len(torn))
-        assert f"{len(torn)} bytes" in CliRunner().invoke(app, ["ledger", "verify", str(path)]).output
+        assert f"{len(torn)} bytes" in command("ledger", "verify", path).output
         with Ledger.open(path) as ledger:
             with pytest.raises(BudgetExceededError):
                 ledger.charge(PureDP(2), task="too much")

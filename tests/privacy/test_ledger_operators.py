@@ -10,21 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from dpcausal.cli import app
+from dpcausal import ZCDP, ApproxDP, Ledger, PureDP
 from dpcausal.errors import BudgetExceededError, LedgerDamagedError, LedgerError, LossError, ParameterError
 from dpcausal.privacy.composition import Totals, admit, caps_of, cost_of
-from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP
+from dpcausal.privacy.loss import Loss
+from tests.privacy.conftest import command
 from tests.privacy.test_ledger_damage import forged
 
 STEP = PureDP(0.125)
-
-
-def command(*words: object) -> tuple[int, str, str]:
-    done = CliRunner().invoke(app, [str(word) for word in words], env=dict(os.environ))
-    return done.exit_code, done.stdout, done.stderr
 
 
 def spend(ledger: Ledger, loss: Loss, who: str = "") -> None:
@@ -66,7 +60,7 @@ def test_a_renewal_raises_the_budget_in_every_process_and_is_recorded(path: Path
             ledger.charge(STEP, task="t")
         assert [(reason, to) for _, reason, to in ledger.renewals] == [("data of 2027", PureDP(1.25))]
     assert Ledger.open(path).verify().ok
-    assert "data of 2027" in command("ledger", "show", path)[1]
+    assert "data of 2027" in command("ledger", "show", path).stdout
 
 
 @pytest.mark.parametrize("more", [ZCDP(1), ApproxDP(1, 1e-6), 1.0, None])
@@ -130,13 +124,12 @@ def test_the_user_of_the_system_is_the_analyst_where_nobody_is_named(
 ) -> None:
     monkeypatch.delenv("DPCAUSAL_ANALYST", raising=False)
     monkeypatch.setenv("LOGNAME", "dora")
-    code, _, errors = command("ledger", "create", directory / "l", "--epsilon", "1", "--analyst", "dora=1/3")
-    assert code == 0, errors
+    assert command("ledger", "create", directory / "l", "--epsilon", "1", "--analyst", "dora=1/3").exit_code == 0
     ledger = Ledger.open(directory / "l")
     ledger.charge(PureDP(Fraction(1, 3)), task="t")
     with pytest.raises(BudgetExceededError):
         ledger.charge(STEP, task="t")
-    assert "Part          dora: ε = 0 left" in command("ledger", "show", directory / "l")[1]
+    assert "Part          dora: ε = 0 left" in command("ledger", "show", directory / "l").stdout
 
 
 @pytest.mark.parametrize(
@@ -157,13 +150,13 @@ def test_the_user_of_the_system_is_the_analyst_where_nobody_is_named(
 )
 def test_the_commands_of_operators_end_with_their_codes(path: Path, words: tuple[str, ...], code: int) -> None:
     before = path.read_bytes()
-    assert command("ledger", words[0], path, *words[1:])[0] == code
+    assert command("ledger", words[0], path, *words[1:]).exit_code == code
     assert (path.read_bytes() == before) == (code != 0)
 
 
 def test_a_renewal_of_an_approximate_budget_may_leave_delta_as_it_is(directory: Path) -> None:
     Ledger.create(directory / "l", budget=ApproxDP(1, 1e-6)).close()
-    assert command("ledger", "renew", directory / "l", "--epsilon", "1", "--reason", "r")[0] == 0
+    assert command("ledger", "renew", directory / "l", "--epsilon", "1", "--reason", "r").exit_code == 0
     assert Ledger.open(directory / "l").budget == ApproxDP(2, 1e-6)
 
 
@@ -171,9 +164,9 @@ def test_a_backup_is_a_whole_ledger_and_replaces_nothing(path: Path, directory: 
     copy = directory / "backup.ledger"
     torn = path.read_bytes() + b'{"kind":"spe'
     path.write_bytes(torn)
-    assert command("ledger", "backup", path, copy)[0] == 0
+    assert command("ledger", "backup", path, copy).exit_code == 0
     assert torn.startswith(copy.read_bytes()) and Ledger.open(copy).verify().incomplete == 0
-    assert command("ledger", "backup", path, copy)[0] == 2
+    assert command("ledger", "backup", path, copy).exit_code == 2
     os.replace(copy, path)
     assert Ledger.open(path).charge(STEP, task="after the restore").number == 5
 
@@ -182,10 +175,10 @@ def test_an_export_holds_every_entry(path: Path) -> None:
     with Ledger.open(path) as ledger:
         ledger.charge(STEP, task="ci_test", detail={"x": 'a,"b"\n', "y": "=1", "given": ["c"], "method": "gcm"})
         entries = ledger.entries()
-    rows = list(csv.DictReader(io.StringIO(command("ledger", "export", path, "--csv")[1])))
+    rows = list(csv.DictReader(io.StringIO(command("ledger", "export", path, "--csv").stdout)))
     assert [row["hash"] for row in rows] == [entry.hash for entry in entries]
     assert [row["result_saved"] for row in rows] == ["False", "True", "False", "False", "False"]
-    whole = json.loads(command("ledger", "export", path, "--json")[1])
+    whole = json.loads(command("ledger", "export", path, "--json").stdout)
     assert [entry["loss"] for entry in whole["entries"]] == ["PureDP(0.125)"] * 5 and whole["renewals"] == []
 
 
@@ -211,7 +204,7 @@ def test_the_command_writes_its_log_as_json_on_request(
     handlers, level = own.handlers, own.level
     try:
         monkeypatch.setenv("DPCAUSAL_LOG", "json")
-        lines = [command(*question, "--epsilon", epsilon)[2].splitlines()[0] for epsilon in (0.125, 0.5)]
+        lines = [command(*question, "--epsilon", epsilon).stderr.splitlines()[0] for epsilon in (0.125, 0.5)]
     finally:
         own.handlers, level = handlers, own.setLevel(level)  # type: ignore[assignment]
     spent, refused = map(json.loads, lines)

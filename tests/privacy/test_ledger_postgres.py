@@ -5,23 +5,21 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
 import dpcausal as dpc
-from dpcausal.cli import app
+from dpcausal import Ledger, PureDP
 from dpcausal.errors import BudgetExceededError, LedgerDamagedError, LedgerError, MissingDependencyError, ParameterError
-from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.storage import store
 from dpcausal.privacy.storage.postgres import Lines
+from tests.privacy.conftest import command
 from tests.privacy.kill_loops import STEP, kill, kill_loop, mount, race, release_then_spend, spend_then_release, start
 from tests.privacy.postgres import NEEDED, Server, programs, server
 from tests.processes import called
+from tests.voices import together
 
 pytestmark = pytest.mark.skipif(programs() is None, reason=f"needs {NEEDED}")
 
@@ -41,10 +39,6 @@ def place(database: Server) -> str:
             ledger.charge(PureDP(0.125), task=f"call {number}", once={"seed": 7})
         ledger.store(2, {"cause": "é", "margin": -1.5})
     return place
-
-
-def command(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words], env=dict(os.environ))
 
 
 def test_its_rows_are_the_lines_of_a_ledger_file(database: Server, place: str, tmp_path: Path) -> None:
@@ -195,11 +189,7 @@ def test_without_the_lock_the_primary_key_lets_no_two_lines_follow_one(
                 except (LedgerError, BudgetExceededError) as error:
                     refused.append(type(error).__name__)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(*[work] * 4)
     assert sorted(granted) == list(range(1, len(granted) + 1)) and "LedgerError" in refused
     assert Ledger.open(place).verify().entries == len(granted) <= 20
 

@@ -13,11 +13,11 @@ from typing import IO
 import numpy as np
 import pytest
 
+from dpcausal import ZCDP, ApproxDP, Ledger, PureDP
 from dpcausal.errors import BudgetExceededError, FenceError, LedgerError
-from dpcausal.privacy.budget import Event
-from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, parse_loss
+from dpcausal.privacy.loss import Loss, parse_loss
 from dpcausal.privacy.storage import store as ledger_file
+from tests.privacy.conftest import event
 from tests.privacy.kill_loops import (
     LONGEST_PAUSE,
     STEP,
@@ -31,6 +31,7 @@ from tests.privacy.kill_loops import (
     spend_then_release,
     start,
 )
+from tests.voices import together
 
 fcntl = pytest.importorskip("fcntl", reason="locks and forks: POSIX only")
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks the test process: POSIX only")
@@ -170,11 +171,7 @@ def test_racing_threads_are_granted_the_budget_exactly(directory: Path, kind: st
             except BudgetExceededError:
                 return
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(*[work] * 4)
     assert sorted(granted) == list(range(1, 101))
     assert shared.verify().ok
 
@@ -317,7 +314,7 @@ def test_a_fork_cannot_spend_a_budget_in_memory_or_an_allotment_twice() -> None:
         with pytest.raises(LedgerError, match="fork"):
             ledger.charge(PureDP(0.5), task="t")
         with pytest.raises(FenceError, match="fork"):
-            allotment.spend(Event("laplace", "step", PureDP(0.5), 1.0, "l1", 1.0, "kendall-tau"))
+            allotment.spend(event(PureDP(0.5)))
         free.charge(free.budget, task="exact")
 
     assert run(work) == 0

@@ -3,24 +3,19 @@
 import os
 import shutil
 import stat
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
 import pytest
-from typer.testing import CliRunner
 
-from dpcausal.cli import app
+from dpcausal import Ledger, PureDP
 from dpcausal.errors import LedgerDamagedError, LedgerError, ParameterError
-from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.storage import store as ledger_file
 from dpcausal.privacy.storage.lines import Account, sealed
-from tests.privacy.conftest import SPENDS, seen
-from tests.privacy.kill_loops import finish, names_of, remove, start
+from tests.privacy.conftest import SPENDS, command, seen
+from tests.privacy.kill_loops import run
 
 
 def test_a_ledger_survives_being_closed(path: Path) -> None:
@@ -81,58 +76,6 @@ def test_what_is_no_file_is_named_and_refused(directory: Path, make: Callable[[P
     with pytest.raises(LedgerError, match=r"other\.ledger"):
         Ledger.open(directory / "other.ledger", read_only=read_only)
     assert list(directory.iterdir()) == before
-
-
-# Names: whoever reaches the file by any of them shares its lock and its spends.
-
-
-SPENDER = """
-import sys
-from dpcausal.errors import BudgetExceededError
-from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import PureDP
-
-ledger = Ledger.open(sys.argv[1])
-for _ in sys.stdin:
-    try:
-        print("granted", ledger.charge(PureDP(0.5), task="t").number, flush=True)
-    except BudgetExceededError:
-        print("refused", flush=True)
-"""
-
-
-@pytest.fixture
-def names(directory: Path) -> Iterator[dict[str, Path]]:
-    """A new ledger of budget 1 under all its names."""
-    path = directory / "study.ledger"
-    Ledger.create(path, budget=PureDP(1)).close()
-    path.with_name("soft.ledger").symlink_to(path)
-    named = dict(zip(("path", "hard link", "bind mount"), names_of(path), strict=False))
-    yield named | {"symbolic link": path.with_name("soft.ledger")}
-    remove(path)
-
-
-@pytest.mark.parametrize("kind", ["hard link", "symbolic link", "bind mount"])
-def test_two_processes_share_one_budget_under_two_names(names: dict[str, Path], kind: str) -> None:
-    """As containers do that mount one file at two places: four answers of 0.5 were granted from a budget of 1."""
-    if kind not in names:
-        pytest.skip("this machine allows no bind mount")
-    run = [sys.executable, "-c", SPENDER]
-    spenders = [
-        subprocess.Popen([*run, str(names[name])], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for name in ("path", kind)
-    ]
-    said = []
-    for turn in range(6):
-        spender = spenders[turn % 2]
-        spender.stdin.write("go\n")
-        spender.stdin.flush()
-        said.append(spender.stdout.readline().strip())
-    for spender in spenders:
-        spender.communicate(timeout=60)
-    assert said == ["granted 1", "granted 2", "refused", "refused", "refused", "refused"]
-    assert Ledger.open(names[kind], read_only=True).remaining.epsilon == 0
-    assert Ledger.open(names["path"]).verify().entries == 2
 
 
 # A file that changes while it is open: what was seen must still be there.
@@ -257,8 +200,8 @@ def test_reading_shows_what_an_ordinary_opening_shows_and_leaves_no_trace(path: 
             audited.charge(PureDP(0.1), task="call")
         with pytest.raises(LedgerError, match=r"study\.ledger.*read only"):
             audited.store(1, {})
-    for words in (["verify", str(path)], ["show", str(path)]):
-        assert CliRunner().invoke(app, ["ledger", *words]).exit_code == 0
+    for word in ("verify", "show"):
+        assert command("ledger", word, path).exit_code == 0
     assert trace(path.parent) == before
 
 
@@ -277,9 +220,9 @@ def test_verify_and_show_serve_an_auditor_without_the_right_to_write(path: Path,
     def work() -> None:
         if os.getuid() == 0:
             os.setuid(65534)
-        verified = CliRunner().invoke(app, ["ledger", "verify", str(path)])
+        verified = command("ledger", "verify", path)
         assert verified.exit_code == 0 and f"{SPENDS} entries verified" in verified.output
-        shown = CliRunner().invoke(app, ["ledger", "show", str(path), "--jsonl"])
+        shown = command("ledger", "show", path, "--jsonl")
         assert shown.exit_code == 0 and shown.output.count("call ") == SPENDS
         if what != "directory":  # nothing is written beside the file, so it alone must be writable
             with pytest.raises(LedgerError, match="Permission denied"):
@@ -288,7 +231,7 @@ def test_verify_and_show_serve_an_auditor_without_the_right_to_write(path: Path,
     path.chmod(0o666 if what == "directory" else 0o444)
     path.parent.chmod(0o777 if what == "file" else 0o555)
     try:
-        assert finish(start(work)) == 0
+        assert run(work) == 0
     finally:
         path.parent.chmod(0o700)
 

@@ -12,14 +12,11 @@ from dp_accounting.rdp.rdp_privacy_accountant import compute_epsilon
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpcausal import ZCDP, ApproxDP, NoPrivacy, PureDP
 from dpcausal.errors import LossError
 from dpcausal.privacy.loss import (
     EPSILON_UNITS,
-    ZCDP,
-    ApproxDP,
     Loss,
-    NoPrivacy,
-    PureDP,
     affordable_zcdp,
     exact_amount,
     implies,
@@ -38,20 +35,15 @@ LOSSES = st.one_of(
 )
 
 
-def test_a_tenth_and_two_tenths_are_three_tenths() -> None:
-    assert PureDP(0.1) + PureDP(0.2) == PureDP(0.3)
-    assert ZCDP(0.1) + ZCDP(0.2) == ZCDP(0.3)
-    assert ApproxDP(0.1, 1e-7) + ApproxDP(0.2, 2e-7) == ApproxDP(0.3, 3e-7)
-
-
 @settings(deadline=None)
 @given(st.lists(DECIMALS, min_size=1, max_size=8))
 def test_sums_of_floats_are_the_sums_of_their_decimals(amounts: list[Decimal]) -> None:
-    total = PureDP(float(amounts[0]))
-    for amount in amounts[1:]:
-        total = total + PureDP(float(amount))
-    assert total.exact_epsilon == sum(map(Fraction, amounts))
-    assert total == PureDP(sum(amounts, Decimal(0)))
+    for kind in (PureDP, ZCDP, lambda amount: ApproxDP(amount, 1e-9)):
+        total = kind(float(amounts[0]))
+        for amount in amounts[1:]:
+            total = total + kind(float(amount))
+        first, *delta = total.amounts.values()
+        assert first == sum(map(Fraction, amounts)) and delta in ([], [Fraction(len(amounts), 10**9)])
 
 
 @settings(deadline=None)
@@ -61,13 +53,8 @@ def test_a_float_stands_for_its_shortest_decimal_or_a_short_fraction(value: floa
     assert exact == Fraction(repr(value)) or (exact.denominator <= 10**6 and float(exact) == value)
     assert len(Decimal(repr(value)).as_tuple().digits) > 12 or exact == Fraction(repr(value))
     assert exact_amount(np.float64(value), "epsilon") == exact
+    assert exact_amount(np.int8(100), "epsilon") * 10**30 == 10**32
     assert PureDP(value).epsilon == value
-
-
-@settings(deadline=None)
-@given(EPSILONS, st.integers(1, 1000))
-def test_equal_parts_add_up_exactly(epsilon: Fraction, parts: int) -> None:
-    assert PureDP(epsilon).part(Fraction(1, parts)).exact_epsilon * parts == epsilon
 
 
 NOT_AMOUNTS: list[Any] = [
@@ -98,11 +85,6 @@ def test_a_delta_is_below_one(delta: Any) -> None:
         ApproxDP(1, delta)
 
 
-def test_numpy_numbers_are_amounts_without_their_overflow() -> None:
-    assert PureDP(np.int8(100)).exact_epsilon * 10**30 == 10**32
-    assert PureDP(np.float32(0.5)) == PureDP(0.5)
-
-
 def test_losses_are_frozen_hashable_and_of_a_kind() -> None:
     with pytest.raises(AttributeError):
         PureDP(1).exact_epsilon = Fraction(2)  # type: ignore[misc]
@@ -110,12 +92,6 @@ def test_losses_are_frozen_hashable_and_of_a_kind() -> None:
     for left, right in [(PureDP(1), ZCDP(1)), (ApproxDP(1, 0), PureDP(1)), (ZCDP(1), 1), (NoPrivacy(), PureDP(1))]:
         with pytest.raises(TypeError):
             left + right  # type: ignore[operator]
-
-
-def test_losses_print_as_they_are_written() -> None:
-    assert [repr(x) for x in (PureDP(0.1), ApproxDP(1, 1e-6), ZCDP(0.25), NoPrivacy())] == [
-        "PureDP(0.1)", "ApproxDP(1, 1e-06)", "ZCDP(0.25)", "NoPrivacy()",
-    ]  # fmt: skip
 
 
 GRID = [(rho, delta) for rho in (1e-8, 1e-4, 0.01, 0.5, 3.0, 40.0, 1e4) for delta in (1e-15, 1e-9, 1e-5, 0.01, 0.3)]
@@ -151,10 +127,6 @@ def test_the_largest_rho_is_within_and_one_unit_more_is_not(epsilon: Fraction, d
     if rho:
         assert Fraction(zcdp_epsilon(float(rho), float(delta))) <= epsilon
     assert Fraction(zcdp_epsilon(float(rho + Fraction(1, EPSILON_UNITS)), float(delta))) > epsilon
-
-
-def test_the_largest_rho_can_be_above_epsilon_when_delta_is_large() -> None:
-    assert largest_rho(Fraction(1, 100), Fraction(9, 10)) > 1
 
 
 def test_no_delta_or_a_vanishing_one_pays_for_no_rho() -> None:

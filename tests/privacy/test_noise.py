@@ -10,7 +10,6 @@ import json
 import math
 import os
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from dpcausal.errors import FenceError, ParameterError
 from dpcausal.privacy import noise
 from dpcausal.privacy.noise import is_simulated, simulated_noise
 from tests.privacy.kill_loops import run
+from tests.voices import together
 
 FALSE_ALARM = 1e-10
 
@@ -64,72 +64,61 @@ def index_cdf(law: list[float]) -> Callable[[Any], Any]:
     return lambda k: np.where(k < 0, 0.0, np.cumsum(law)[np.clip(k, 0, len(law) - 1).astype(int)])
 
 
-# Exact laws.  A draw of some size, the law at the stated scale, and the same law at twice that scale, which stands
-# for a mechanism that adds half the noise it states.
-
-Law = tuple[Callable[[int], Any], Callable[[float], Callable[[Any], Any]], bool]
-
-
-ADDITIVE: dict[str, Law] = {
-    "laplace": (
-        lambda size: noise.add_laplace(np.full(size, 7.25), 2.5, sensitivity=2.5, epsilon=1.0) - 7.25,
-        lambda factor: lambda x: stats.laplace.cdf(x, scale=2.5 * factor),
-        False,
-    ),
-    "narrow geometric": (
-        lambda size: noise.add_geometric(np.full(size, -4), 0.4, sensitivity=1, epsilon=2.5) + 4,
-        lambda factor: lambda k: stats.dlaplace.cdf(k, 1 / (0.4 * factor)),
-        True,
-    ),
-    "wide geometric": (
-        lambda size: noise.add_geometric(np.full(size, 10**9), 30.0, sensitivity=30, epsilon=1.0) - 10**9,
-        lambda factor: lambda k: stats.dlaplace.cdf(k, 1 / (30.0 * factor)),
-        True,
-    ),
-    "gaussian": (
-        lambda size: noise.add_gaussian(np.full(size, -1.5), 0.3, sensitivity=0.3, rho=0.5) + 1.5,
-        lambda factor: lambda x: stats.norm.cdf(x, scale=0.3 * factor),
-        False,
-    ),
-    "discrete gaussian": (
-        lambda size: noise.add_discrete_gaussian(np.full(size, 3), 1.3, sensitivity=1.3, rho=0.5) - 3,
-        lambda factor: discrete_gaussian_cdf(1.3 * factor),
-        True,
-    ),
-}
-
-
-CLAIMS = {
-    "laplace": "laplace", "narrow geometric": "geometric", "wide geometric": "geometric", "gaussian": "gaussian",
-    "discrete gaussian": "gaussian",
+SAMPLERS: dict[str, tuple[Callable[..., Any], type, type, str]] = {
+    "laplace": (noise.add_laplace, float, float, "epsilon"), "geometric": (noise.add_geometric, int, int, "epsilon"),
+    "gaussian": (noise.add_gaussian, float, float, "rho"),
+    "discrete gaussian": (noise.add_discrete_gaussian, int, float, "rho"),
+    "cube": (noise.add_cube, int, int, "epsilon"), "ball": (noise.add_l2_ball, float, float, "epsilon"),
+    "noisy max": (noise.noisy_argmax, float, float, "epsilon"),
+    "noisy max of integers": (noise.noisy_argmax, int, int, "epsilon"),
 }  # fmt: skip
+"""Each sampler with the types of its values and of its sensitivity, and the name of the amount that pays for it."""
 
 
-def named(laws: dict[str, Law]) -> list[Any]:
-    return [pytest.param(law, id=name, marks=pytest.mark.proves(CLAIMS[name])) for name, law in laws.items()]
+def draw(name: str, values: Any, scale: Any, sensitivity: float = 1, loss: float = 1.0) -> Any:
+    sampler, _, kind, amount = SAMPLERS[name]
+    return sampler(values, scale, sensitivity=kind(sensitivity), **{amount: loss})
 
 
-@pytest.mark.parametrize("law", named(ADDITIVE))
-def test_the_noise_has_the_stated_law_and_half_of_it_would_be_caught(law: Law) -> None:
-    draw, cdf, integers = law
-    sample = draw(12_000)
-    assert distance(sample, cdf(1), integers=integers) <= allowed(12_000)
-    assert distance(sample, cdf(2), integers=integers) > 2 * allowed(12_000)
+def zeros(name: str, size: int) -> Any:
+    return np.zeros(size, dtype=SAMPLERS[name][1])
+
+
+def geometric_cdf(scale: float) -> Callable[[Any], Any]:
+    return lambda k: stats.dlaplace.cdf(k, 1 / scale)
+
+
+LAWS = [
+    ("laplace", 7.25, 2.5, 2.5, 1.0, lambda scale: stats.laplace(scale=scale).cdf),
+    ("geometric", -4, 0.4, 1, 2.5, geometric_cdf), ("geometric", 10**9, 30.0, 30, 1.0, geometric_cdf),
+    ("gaussian", -1.5, 0.3, 0.3, 0.5, lambda scale: stats.norm(scale=scale).cdf),
+    ("discrete gaussian", 3, 1.3, 1.3, 0.5, discrete_gaussian_cdf),
+]  # fmt: skip
+"""A sampler, what it adds to, scale, sensitivity, loss, and the law by its scale."""
+
+
+@pytest.mark.parametrize("name, centre, scale, sensitivity, loss, law", [
+    pytest.param(*one, marks=pytest.mark.proves(one[0].removeprefix("discrete "))) for one in LAWS
+])  # fmt: skip
+def test_the_noise_has_the_stated_law_and_half_of_it_would_be_caught(
+    name: str, centre: Any, scale: float, sensitivity: float, loss: float, law: Any
+) -> None:
+    integers = SAMPLERS[name][1] is int
+    sample = draw(name, np.full(12_000, centre), scale, sensitivity, loss) - centre
+    assert distance(sample, law(scale), integers=integers) <= allowed(12_000)
+    assert distance(sample, law(2 * scale), integers=integers) > 2 * allowed(12_000)
 
 
 def test_a_wide_discrete_gaussian_is_simulated_too() -> None:
     with simulated_noise(3):
-        sample = noise.add_discrete_gaussian(np.zeros(40_000, dtype=np.int64), 80.0, sensitivity=80.0, rho=0.5)
+        sample = draw("discrete gaussian", zeros("geometric", 40_000), 80.0, 80.0, 0.5)
     assert distance(sample, discrete_gaussian_cdf(80.0), integers=True) <= allowed(40_000)
 
 
-def ball(size: int, scale: float = 0.5) -> Any:
-    centre = np.array([10.0, -3.0, 0.25])
-    return np.array([noise.add_l2_ball(centre, scale, sensitivity=scale, epsilon=1.0) - centre for _ in range(size)])
-
-
-def check_ball(sample: Any) -> None:
-    size = len(sample)
+@pytest.mark.proves("l2-ball")
+def test_the_noise_of_the_ball_has_a_gamma_radius_and_a_uniform_direction() -> None:
+    size, centre = 1_000, np.array([10.0, -3.0, 0.25])
+    sample = np.array([draw("ball", centre, 0.5, 0.5) - centre for _ in range(size)])
     radius = np.linalg.norm(sample, axis=1)
     assert distance(radius, lambda r: stats.gamma.cdf(r, 3, scale=0.5)) <= allowed(size)
     assert distance(radius, lambda r: stats.gamma.cdf(r, 3, scale=1.0)) > allowed(size)
@@ -140,26 +129,6 @@ def check_ball(sample: Any) -> None:
     # Radius and direction are independent: the uniform law also holds among the outer half alone.
     outer = radius > stats.gamma.median(3, scale=0.5)
     assert distance((sample[:, 0] / radius)[outer], lambda x: (1 + x) / 2) <= allowed(int(outer.sum()))
-
-
-@pytest.mark.proves("l2-ball")
-def test_the_noise_of_the_ball_has_a_gamma_radius_and_a_uniform_direction() -> None:
-    check_ball(ball(1_000))
-
-
-def cube(size: int, scale: float = 1.5) -> Any:
-    centre = np.array([10, -3, 0, 2])
-    return np.array([noise.add_cube(centre, scale, sensitivity=3, epsilon=3 / scale) - centre for _ in range(size)])
-
-
-def cube_law(scale: float, reach: int, sides: int) -> Any:
-    """Return P(z) ∝ exp(−max|z_i|/scale) on a grid, by the definition."""
-    one = np.abs(np.arange(-reach, reach + 1))
-    norm = one
-    for _ in range(sides - 1):
-        norm = np.maximum(norm[..., None], one)
-    law = np.exp(-norm / scale)
-    return law / law.sum()
 
 
 def summed(law: Any, least: int = 0) -> Any:
@@ -174,11 +143,13 @@ def cube_norms(scale: float) -> Any:
     return ((2 * r + 1.0) ** 4 - np.where(r > 0, 2 * r - 1.0, 0) ** 4) * np.exp(-r / scale)
 
 
-def check_cube(sample: Any) -> None:
+@pytest.mark.proves("cube")
+def test_the_noise_of_the_cube_has_the_law_of_its_norm() -> None:
     """Against sums over a grid of 41⁴ points: an entry, the sum of two, which sees their joint law, and the norm."""
-    size, values = len(sample), np.arange(-20, 21)
-    law = cube_law(1.5, 20, 4)
-    pair = law.sum(axis=(2, 3))
+    size, values, centre = 700, np.arange(-20, 21), np.array([10, -3, 0, 2])
+    sample = np.array([draw("cube", centre, 1.5, 3, 2.0) - centre for _ in range(size)])
+    grid = np.max(np.abs(np.stack(np.meshgrid(*[values] * 4, indexing="ij"))), axis=0)
+    pair = np.exp(-grid / 1.5).sum(axis=(2, 3))
     both = np.bincount((values[:, None] + values).ravel() + 40, weights=pair.ravel())
     for axis in range(4):
         assert distance(sample[:, axis], summed(pair.sum(axis=1), -20), integers=True) <= allowed(size)
@@ -188,35 +159,12 @@ def check_cube(sample: Any) -> None:
     assert distance(norm, summed(cube_norms(0.75)), integers=True) > allowed(size)
 
 
-@pytest.mark.proves("cube")
-def test_the_noise_of_the_cube_has_the_law_of_its_norm() -> None:
-    check_cube(cube(700))
-
-
-@pytest.mark.proves("cube")
-def test_a_vector_of_no_or_of_nine_integers_gets_no_noise_of_the_cube() -> None:
-    for shape in ((0,), (9,), (2, 2), ()):
-        with pytest.raises(FenceError, match="1 to 8"):
-            noise.add_cube(np.zeros(shape, dtype=np.int64), 1.0, sensitivity=1, epsilon=1.0)
-
-
-@pytest.mark.fresh_bits
-def test_coordinates_get_their_own_noise() -> None:
-    for draw in (
-        noise.add_laplace(np.zeros(64), 1.0, sensitivity=1.0, epsilon=1.0),
-        noise.add_gaussian(np.zeros(64), 1.0, sensitivity=1.0, rho=0.5),
-        noise.add_l2_ball(np.zeros(64), 1.0, sensitivity=1.0, epsilon=1.0),
-    ):
-        assert len(set(draw.tolist())) == 64
-
-
 def test_the_largest_values_that_are_noised_do_not_wrap() -> None:
     for sign in (-1, 1):
         edge = np.array([sign * noise.LARGEST_INTEGER])
-        moved = noise.add_geometric(edge, 1e15, sensitivity=10**15, epsilon=1.0) - edge
+        moved = draw("geometric", edge, 1e15, 10**15) - edge
         assert abs(int(moved[0])) < 100 * 10**15  # false alarm e^-100
-        far = noise.add_laplace(np.array([sign * 1e300]), 1.0, sensitivity=1.0, epsilon=1.0)
-        assert far[0] == sign * 1e300
+        assert draw("laplace", np.array([sign * 1e300]), 1.0)[0] == sign * 1e300
 
 
 # The fence
@@ -225,17 +173,6 @@ def test_the_largest_values_that_are_noised_do_not_wrap() -> None:
 def unreachable() -> Any:
     raise AssertionError("a value reached OpenDP")
 
-
-PRIMITIVES: dict[str, Callable[..., Any]] = {
-    "laplace": lambda values, scale: noise.add_laplace(values, scale, sensitivity=1e-3, epsilon=1.0),
-    "gaussian": lambda values, scale: noise.add_gaussian(values, scale, sensitivity=1e-3, rho=1.0),
-    "ball": lambda values, scale: noise.add_l2_ball(values, scale, sensitivity=1e-3, epsilon=1.0),
-    "noisy max": lambda values, scale: noise.noisy_argmax(values, scale, sensitivity=1e-3, epsilon=1.0),
-    "geometric": lambda values, scale: noise.add_geometric(values, scale, sensitivity=1, epsilon=10.0),
-    "discrete gaussian": lambda values, scale: noise.add_discrete_gaussian(values, scale, sensitivity=1.0, rho=10.0),
-    "cube": lambda values, scale: noise.add_cube(values, scale, sensitivity=1, epsilon=10.0),
-}
-INTEGER_PRIMITIVES = ("geometric", "discrete gaussian", "cube")
 
 NO_REALS: dict[str, Any] = {
     "NaN": np.array([0.0, np.nan]), "infinity": np.array([0.0, np.inf]), "minus infinity": np.array([-np.inf, 0.0]),
@@ -248,16 +185,14 @@ NO_REALS: dict[str, Any] = {
     "int32": np.zeros(2, dtype=np.int32),
 }  # fmt: skip
 NO_INTEGERS: dict[str, Any] = {
-    **{key: value for key, value in NO_REALS.items() if key != "number"},
-    "float64": np.zeros(2),
-    "unsigned": np.zeros(2, dtype=np.uint64),
-    "beyond": np.array([2**61 + 1, 0]),
-    "below": np.array([-(2**61) - 1, 0]),
+    **{key: value for key, value in NO_REALS.items() if key != "number"}, "float64": np.zeros(2),
+    "unsigned": np.zeros(2, dtype=np.uint64), "beyond": np.array([2**61 + 1, 0]), "below": np.array([-(2**61) - 1, 0]),
     "least": np.array([np.iinfo(np.int64).min, 0]),
-}
+}  # fmt: skip
 NO_SCALES: list[Any] = [
     0.0, -0.0, -1.0, math.nan, math.inf, -math.inf, 5e-324, 1e-301, 1.1e15, 1, True, "1", None, np.float32(1),
 ]  # fmt: skip
+SHAPES = {"cube": ((0,), (9,), (2, 2), ()), "ball": ((0,), (2, 2), ()), "noisy max": ((0,), (2, 2), ())}
 
 
 def modes(run: Callable[[], Any]) -> None:
@@ -267,108 +202,71 @@ def modes(run: Callable[[], Any]) -> None:
         run()
 
 
-@pytest.mark.parametrize("primitive", PRIMITIVES)
-def test_what_is_not_a_fit_array_never_reaches_opendp(primitive: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", [name for name in SAMPLERS if name != "noisy max of integers"])
+def test_what_is_no_fit_array_or_scale_or_shape_never_reaches_opendp(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(noise, "_opendp", unreachable)
+    shapes = [np.zeros(shape, dtype=SAMPLERS[name][1]) for shape in SHAPES.get(name, ())]
 
-    def run() -> None:
-        for name, values in (NO_INTEGERS if primitive in INTEGER_PRIMITIVES else NO_REALS).items():
+    def refused() -> None:
+        for kind, values in (NO_INTEGERS if SAMPLERS[name][1] is int else NO_REALS).items():
             with pytest.raises(FenceError) as refused:
-                PRIMITIVES[primitive](values, 1.0)
-            assert "e300" in str(refused.value) or "nan" not in str(refused.value).lower(), name
-
-    modes(run)
-
-
-@pytest.mark.parametrize("primitive", PRIMITIVES)
-def test_what_is_not_a_fit_scale_never_reaches_opendp(primitive: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(noise, "_opendp", unreachable)
-    values = np.zeros(2, dtype=np.int64 if primitive in INTEGER_PRIMITIVES else np.float64)
-
-    def run() -> None:
+                draw(name, values, 1.0, 1, 10.0)
+            assert "e300" in str(refused.value) or "nan" not in str(refused.value).lower(), kind
         for scale in NO_SCALES:
             with pytest.raises(FenceError):
-                PRIMITIVES[primitive](values, scale)
+                draw(name, zeros(name, 2), scale, 1, 10.0)
+        for values in shapes:
+            with pytest.raises(FenceError, match="one row"):
+                draw(name, values, 1.0, 1, 10.0)
 
-    modes(run)
-
-
-def test_the_fence_itself_lets_fit_values_through_to_opendp(monkeypatch: pytest.MonkeyPatch) -> None:
-    # The control of the two tests above: the stand-in is what the primitives call.
-    monkeypatch.setattr(noise, "_opendp", unreachable)
-    for primitive, call in PRIMITIVES.items():
-        if primitive != "ball":
-            values = np.zeros(2, dtype=np.int64 if primitive in INTEGER_PRIMITIVES else np.float64)
-            with pytest.raises(AssertionError, match="reached"):
-                call(values, 1.0)
+    modes(refused)
+    if name != "ball":  # the control: the stand-in is what the samplers call
+        with pytest.raises(AssertionError, match="reached"):
+            draw(name, zeros(name, 2), 1.0, 1, 10.0)
 
 
-def test_selection_and_ball_take_one_row_that_is_not_empty() -> None:
-    for values in (np.zeros((2, 2)), np.zeros(0), np.array(0.0)):
-        for primitive in ("noisy max", "ball"):
-            with pytest.raises(FenceError):
-                PRIMITIVES[primitive](values, 1.0)
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_a_scale_of_95_percent_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each sampler at a multiple of the scale that its claim needs: Δ = 3, ε = 0.7, ρ = 0.2."""
+    loss = 0.2 if SAMPLERS[name][3] == "rho" else 0.7
+    needed = 3 / math.sqrt(0.4) if loss == 0.2 else (6 if "max" in name else 3) / 0.7
 
+    def at(factor: float) -> Any:
+        return draw(name, zeros(name, 3), factor * needed, 3, loss)
 
-def at_factor(factor: float) -> dict[str, Callable[[], Any]]:
-    """Each primitive at a multiple of the scale that its claim needs: Δ = 3, ε = 0.7, ρ = 0.2."""
-    reals, integers = np.zeros(3), np.zeros(3, dtype=np.int64)
-    pure, sigma = factor * 3 / 0.7, factor * 3 / math.sqrt(0.4)
-    return {
-        "laplace": lambda: noise.add_laplace(reals, pure, sensitivity=3.0, epsilon=0.7),
-        "geometric": lambda: noise.add_geometric(integers, pure, sensitivity=3, epsilon=0.7),
-        "gaussian": lambda: noise.add_gaussian(reals, sigma, sensitivity=3.0, rho=0.2),
-        "discrete gaussian": lambda: noise.add_discrete_gaussian(integers, sigma, sensitivity=3.0, rho=0.2),
-        "noisy max": lambda: noise.noisy_argmax(reals, 2 * pure, sensitivity=3.0, epsilon=0.7),
-        "noisy max of integers": lambda: noise.noisy_argmax(integers, 2 * pure, sensitivity=3, epsilon=0.7),
-        "cube": lambda: noise.add_cube(integers, pure, sensitivity=3, epsilon=0.7),
-        "ball": lambda: noise.add_l2_ball(reals, pure, sensitivity=3.0, epsilon=0.7),
-    }
-
-
-@pytest.mark.parametrize("primitive", at_factor(1))
-def test_a_scale_of_95_percent_is_refused(primitive: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    at_factor(1 + 1e-12)[primitive]()
-
-    def run() -> None:
+    def too_little() -> None:
         for factor in (0.5, 0.95, 1 - 1e-9):
             with pytest.raises(FenceError, match="too small"):
-                at_factor(factor)[primitive]()
+                at(factor)
 
-    modes(run)
-    if primitive not in ("ball", "cube"):  # OpenDP's map is a second opinion: it refuses by itself
+    at(1 + 1e-12)
+    modes(too_little)
+    if name not in ("ball", "cube"):  # OpenDP's map is a second opinion: it refuses by itself
         monkeypatch.setattr(noise, "_fence_cost", lambda *_, **__: None)
-        at_factor(1 + 1e-12)[primitive]()
-        for factor in (0.5, 0.95, 1 - 1e-9):
-            with pytest.raises(FenceError, match="too small"):
-                at_factor(factor)[primitive]()
+        at(1 + 1e-12)
+        too_little()
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf])
-def test_a_sensitivity_or_a_loss_that_is_not_positive_and_finite_is_refused(bad: float) -> None:
+@pytest.mark.parametrize("name", ["laplace", "gaussian", "ball"])
+def test_a_sensitivity_or_a_loss_that_is_not_positive_and_finite_is_refused(name: str, bad: float) -> None:
     for sensitivity, loss in ((bad, 1.0), (1.0, bad)):
         with pytest.raises(FenceError):
-            noise.add_laplace(np.zeros(1), 1.0, sensitivity=sensitivity, epsilon=loss)
-        with pytest.raises(FenceError):
-            noise.add_gaussian(np.zeros(1), 1.0, sensitivity=sensitivity, rho=loss)
-        with pytest.raises(FenceError):
-            noise.add_l2_ball(np.zeros(1), 1.0, sensitivity=sensitivity, epsilon=loss)
+            draw(name, np.zeros(1), 1.0, sensitivity, loss)
 
 
-# Where the bits come from
+# Where the bits come from, and the simulation
+
 
 def one_of_each() -> list[Any]:
-    """Return draws of every primitive, of 60 bits or more each."""
-    zeros, counts = np.zeros(4), np.zeros(4, dtype=np.int64)
-    return [
-        noise.add_laplace(zeros, 1e6, sensitivity=1.0, epsilon=1.0).tolist(),
-        noise.add_geometric(counts, 1e12, sensitivity=1, epsilon=1.0).tolist(),
-        noise.add_gaussian(zeros, 1e6, sensitivity=1.0, rho=1.0).tolist(),
-        noise.add_l2_ball(zeros, 1e6, sensitivity=1.0, epsilon=1.0).tolist(),
-        noise.add_cube(counts, 1e12, sensitivity=1, epsilon=1.0).tolist(),
-        [noise.noisy_argmax(np.zeros(1000), 1e6, sensitivity=1.0, epsilon=1.0) for _ in range(8)],
-        noise.public_generator()[1],
-    ]
+    """Return draws of every sampler, of 60 bits or more each, and a public seed."""
+    wide = {"geometric": 1e12, "cube": 1e12, "discrete gaussian": 1e12}
+    additive = [name for name in SAMPLERS if "max" not in name]
+    draws: list[Any] = [draw(name, zeros(name, 4), wide.get(name, 1e6)).tolist() for name in additive]
+    selections = [draw("noisy max", np.zeros(1000), 1e6) for _ in range(8)]
+    return [*draws, selections, noise.public_generator()[1]]
 
 
 @pytest.mark.fresh_bits
@@ -393,63 +291,30 @@ def test_public_randomness_comes_with_the_seed_that_repeats_it() -> None:
     assert not (other.random(5) == expected).any()
 
 
-# The simulation
-
-
-def everything() -> list[Any]:
-    reals, integers = np.arange(6.0), np.arange(6)
-    return [
-        noise.add_laplace(reals, 1.0, sensitivity=1.0, epsilon=1.0).tolist(),
-        noise.add_geometric(integers, 9.0, sensitivity=1, epsilon=1.0).tolist(),
-        noise.add_gaussian(reals, 1.0, sensitivity=1.0, rho=1.0).tolist(),
-        noise.add_discrete_gaussian(integers, 9.0, sensitivity=1.0, rho=1.0).tolist(),
-        noise.add_discrete_gaussian(integers, 90.0, sensitivity=1.0, rho=1.0).tolist(),
-        noise.add_l2_ball(reals, 1.0, sensitivity=1.0, epsilon=1.0).tolist(),
-        noise.add_cube(integers, 9.0, sensitivity=1, epsilon=1.0).tolist(),
-        [noise.noisy_argmax(np.zeros(1000), 9.0, sensitivity=1.0, epsilon=1.0) for _ in range(5)],
-        noise.public_generator()[1],
-    ]
-
-
 def test_simulated_noise_is_the_same_at_each_run_and_never_asks_opendp(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noise, "_opendp", unreachable)
     runs = []
     for seed in (7, 7, 8):
         with simulated_noise(seed):
-            runs.append(everything())
+            runs.append([*one_of_each(), draw("discrete gaussian", np.arange(9), 9.0).tolist()])
     assert runs[0] == runs[1]
     assert all(same != other for same, other in zip(runs[0], runs[2], strict=True))
 
 
-@pytest.mark.fresh_bits
-def test_real_noise_differs_at_each_run() -> None:
-    assert all(one != other for one, other in zip(everything(), everything(), strict=True))
-
-
-def test_the_simulation_ends_with_its_block_also_by_an_error() -> None:
-    assert not is_simulated()
+def test_the_simulation_ends_with_its_block_also_by_an_error_and_does_not_reach_other_threads() -> None:
+    seen = []
     with simulated_noise(1):
-        assert is_simulated()
         with simulated_noise(2):
             inner = noise.public_generator()[1]
         outer = noise.public_generator()[1]
-        assert is_simulated()
+        together(lambda: seen.append(is_simulated()))
+        assert is_simulated() and seen == [False]
     assert not is_simulated()
     with simulated_noise(1):
         assert noise.public_generator()[1] == outer != inner
     with pytest.raises(ZeroDivisionError), simulated_noise(1):
         raise ZeroDivisionError
     assert not is_simulated()
-
-
-def test_the_simulation_does_not_reach_other_threads() -> None:
-    seen = []
-    with simulated_noise(1):
-        thread = threading.Thread(target=lambda: seen.append(is_simulated()))
-        thread.start()
-        thread.join()
-        assert is_simulated()
-    assert seen == [False]
 
 
 @pytest.mark.parametrize("seed", [True, -1, 1.0, "1", None, np.bool_(True), math.nan])

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpcausal.errors import DpCausalError, FenceError, HiddenAnswerError, ParameterError
+from dpcausal.errors import FenceError, HiddenAnswerError, ParameterError
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit, conditional_change
 
 
@@ -26,12 +26,7 @@ def test_the_float_of_a_bound_is_the_least_that_is_not_below_it(bound: Fraction)
     up = bounded(bound).rounded_up
     assert Fraction(up) >= bound
     assert Fraction(math.nextafter(up, 0)) < bound
-
-
-def test_a_bound_of_a_third_is_rounded_up_where_float_rounds_down() -> None:
-    assert Fraction(float(Fraction(1, 3))) < Fraction(1, 3) < Fraction(bounded(Fraction(1, 3)).rounded_up)
-    assert bounded(2**53 + 1).rounded_up == 2.0**53 + 2
-    assert bounded(0.1).rounded_up == 0.1
+    assert bounded(2**53 + 1).rounded_up == 2.0**53 + 2 and bounded(0.1).rounded_up == 0.1
 
 
 def test_numpy_numbers_become_numbers_that_do_not_wrap() -> None:
@@ -78,7 +73,6 @@ def test_the_answer_does_not_show(answer: Any) -> None:
         assert "margin" in text
     with pytest.raises(TypeError):
         vars(query)
-    assert not hasattr(query, "__dict__")
 
 
 def test_two_queries_are_equal_only_if_they_are_one() -> None:
@@ -94,27 +88,16 @@ def test_two_queries_are_equal_only_if_they_are_one() -> None:
     assert np.asarray(one).dtype == object
 
 
-@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_a_query_refuses_to_be_pickled(protocol: int) -> None:
+def test_a_query_refuses_to_be_pickled_or_copied_or_to_tell_its_state() -> None:
     query = Query(CANARY, bounded(), "margin")
-    for held in (query, [query], {"a": (query,)}):
-        with pytest.raises(HiddenAnswerError) as refused:
-            pickle.dumps(held, protocol)
-        assert "9182736" not in str(refused.value)
-
-
-def test_a_query_refuses_to_be_copied_or_to_tell_its_state() -> None:
-    query = Query(CANARY, bounded(), "margin")
+    pickled = [lambda n=n: pickle.dumps({"a": [query]}, n) for n in range(pickle.HIGHEST_PROTOCOL + 1)]  # type: ignore[misc]
     for leave in (
-        lambda: copy.copy(query),
-        lambda: copy.deepcopy(query),
-        lambda: copy.deepcopy([query]),
-        lambda: query.__reduce_ex__(4),
-        lambda: query.__getstate__(),
-        lambda: object.__reduce_ex__(query, 4),
-    ):
-        with pytest.raises(HiddenAnswerError):
+        *pickled, lambda: copy.copy(query), lambda: copy.deepcopy([query]), lambda: query.__reduce_ex__(4),
+        lambda: query.__getstate__(), lambda: object.__reduce_ex__(query, 4),
+    ):  # fmt: skip
+        with pytest.raises(HiddenAnswerError) as refused:
             leave()
+        assert "9182736" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -137,11 +120,11 @@ def test_an_answer_that_is_not_finite_or_not_a_number_is_refused_without_being_t
     assert frame.tb_frame.f_locals["hidden"] is None
 
 
-def test_the_answer_is_a_copy_of_what_was_given() -> None:
+def test_the_answer_is_a_copy_of_what_was_given_and_its_shape_and_kind_are_public() -> None:
     array = np.array([1.0, 2.0])
     query = Query(array, bounded(), "margin")
     array[0] = 5.0
-    assert query._answer.tolist() == [1.0, 2.0]
+    assert query._answer.tolist() == [1.0, 2.0] and query.shape == (2,) and not query.integral
     with pytest.raises(ValueError, match="read-only"):
         query._answer[0] = 3.0
 
@@ -153,18 +136,7 @@ def test_integers_of_any_width_become_int64(dtype: Any) -> None:
     assert query._answer.tolist() == [np.iinfo(dtype).max]
 
 
-def test_shape_and_kind_are_public() -> None:
-    assert Query(3, bounded(), "count").shape == ()
-    assert Query(3, bounded(), "count").integral
-    assert not Query(3.0, bounded(), "mean").integral
-    assert Query(np.zeros((2, 3)), bounded(), "table").shape == (2, 3)
-
-
-def test_what_a_private_object_refuses_is_an_error_of_this_library() -> None:
-    assert issubclass(HiddenAnswerError, DpCausalError) and issubclass(HiddenAnswerError, TypeError)
-
-
-ANSWERS: dict[str, tuple[Norm, Any, Any, float]] = {
+CHANGES: dict[str, tuple[Norm, Any, Any, float]] = {
     "distances that move": (Norm.TESTED, [5, 7, 0.3], [4, 9, 0.3], 2.0),
     "a value beside distances of at most one": (Norm.TESTED, [1, 0, 0.0], [1, 1, 9.0], 1.0),
     "a value beside a distance of two on one side": (Norm.TESTED, [2, 0, 0.0], [1, 1, 9.0], 9.0),
@@ -175,7 +147,7 @@ ANSWERS: dict[str, tuple[Norm, Any, Any, float]] = {
 }
 
 
-@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize("name", CHANGES)
 def test_the_change_is_what_the_condition_says(name: str) -> None:
-    norm, one, other, change = ANSWERS[name]
+    norm, one, other, change = CHANGES[name]
     assert conditional_change(one, other, norm) == conditional_change(np.array(other), np.array(one), norm) == change
