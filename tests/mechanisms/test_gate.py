@@ -1,6 +1,5 @@
 """The gate: checks, then spends, then draws; and the recording gate that stands in its place."""
 
-import threading
 import traceback
 from pathlib import Path
 from typing import Any
@@ -8,27 +7,22 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpcausal import ZCDP, ApproxDP, Ledger, NoPrivacy, PureDP, Relation, Unit, simulated_noise
 from dpcausal.errors import FenceError, LedgerError, ParameterError
 from dpcausal.mechanisms.additive import gaussian, geometric, l2_ball, laplace
 from dpcausal.mechanisms.gate import book_exact, exact, recording_gate, release
 from dpcausal.mechanisms.selection import noisy_max
 from dpcausal.privacy import noise
-from dpcausal.privacy.budget import Event
-from dpcausal.privacy.ledger import CallBudget, Ledger
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP
-from dpcausal.privacy.noise import simulated_noise
-from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
+from dpcausal.privacy.budget import CallBudget, Event
+from dpcausal.privacy.loss import Loss
+from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
+from tests.voices import together
 
 CANARY = 918273645.5
 
 
-def query(
-    answer: Any = CANARY,
-    norm: Norm = Norm.L1,
-    relation: Relation = Relation.REPLACE_ONE,
-    unit: Unit = Unit.ROW,
-    bound: Any = 1,
-) -> Query:
+def query(answer: Any = CANARY, norm: Norm = Norm.L1, relation: Relation = Relation.REPLACE_ONE,
+          unit: Unit = Unit.ROW, bound: Any = 1) -> Query:  # fmt: skip
     return Query(answer, Sensitivity(bound, norm, relation, "kendall-tau", unit), "margin")
 
 
@@ -115,32 +109,6 @@ def test_the_same_query_twice_pays_twice() -> None:
     with pytest.raises(FenceError):
         laplace(question, allotment, PureDP(0.5))
     assert len(allotment.events) == 2
-
-
-@pytest.mark.proves("allotment")
-@pytest.mark.parametrize(
-    ("loss", "zcdp", "step", "steps"),
-    [
-        (PureDP(1), None, PureDP(0.25), 4),
-        (ApproxDP(1, 1e-6), None, PureDP(0.25), 4),
-        (ApproxDP(1, 1e-6), None, ZCDP(0.008), 3),  # the largest rho is 0.02436
-        (ZCDP(0.5), None, PureDP(0.5), 4),
-        (ZCDP(0.5), None, ZCDP(0.125), 4),
-        (ApproxDP(1, 1e-6), ZCDP(0.01), ZCDP(0.0025), 4),
-        (PureDP(1), ZCDP(0.125), PureDP(0.25), 4),  # four times 1/32; the sum is 1 too
-    ],
-    ids=str,
-)
-def test_a_call_releases_what_its_allotment_pays_for_and_no_more(
-    loss: Loss, zcdp: ZCDP | None, step: Any, steps: int
-) -> None:
-    allotment = granted(loss, zcdp=zcdp)
-    release_one = gaussian if isinstance(step, ZCDP) else laplace
-    for _ in range(steps):
-        release_one(query(), allotment, step)
-    with pytest.raises(FenceError):
-        release_one(query(), allotment, step)
-    assert len(allotment.events) == steps
 
 
 # Exact answers
@@ -276,9 +244,7 @@ def test_a_recording_ends_with_its_block_and_stays_in_its_thread() -> None:
     laplace(query(), granted(), PureDP(0.5))
     assert recording.passages == []
     with recording_gate() as recording:
-        thread = threading.Thread(target=lambda: laplace(query(), granted(), PureDP(0.5)))
-        thread.start()
-        thread.join()
+        together(lambda: laplace(query(), granted(), PureDP(0.5)))
     assert recording.passages == []
 
 

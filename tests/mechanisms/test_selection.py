@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcausal.errors import FenceError, LossError
+from dpcausal import Ledger, PureDP, Relation, simulated_noise
+from dpcausal.errors import FenceError
 from dpcausal.mechanisms import selection
 from dpcausal.mechanisms.selection import noisy_max
-from dpcausal.privacy.ledger import CallBudget, Ledger
-from dpcausal.privacy.loss import ZCDP, ApproxDP, NoPrivacy, PureDP
-from dpcausal.privacy.noise import simulated_noise
-from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
+from dpcausal.privacy.budget import CallBudget
+from dpcausal.privacy.sensitivity import Norm, Query, Sensitivity
 from tests.privacy.test_noise import allowed, distance, index_cdf, permute_and_flip
 
 
-def query(scores: Any, bound: Any = 1, norm: Norm = Norm.LINF) -> Query:
-    return Query(scores, Sensitivity(bound, norm, Relation.REPLACE_ONE, "kendall-tau"), "best")
+def query(scores: Any, bound: Any = 1) -> Query:
+    return Query(scores, Sensitivity(bound, Norm.LINF, Relation.REPLACE_ONE, "kendall-tau"), "best")
 
 
 def granted(epsilon: Any = 10**5) -> CallBudget:
@@ -41,39 +40,6 @@ def test_the_index_has_the_stated_law(scores: list[Any], bound: Any) -> None:
         inside = granted()
         drawn = [noisy_max(question, inside, PureDP(2)) for _ in range(4_000)]
     assert distance(drawn, index_cdf(permute_and_flip(scores, 2.0, float(bound))), integers=True) <= allowed(4_000)
-
-
-def test_without_privacy_the_first_best_index_is_returned() -> None:
-    allotment = Ledger.without_privacy().charge(NoPrivacy(), task="test")
-    assert noisy_max(query(np.array([1.0, 3.0, 3.0])), allotment, NoPrivacy()) == 1
-    assert noisy_max(query(np.array([4])), allotment, NoPrivacy()) == 0
-
-
-def test_one_candidate_is_always_chosen() -> None:
-    assert noisy_max(query(np.array([-3.5])), granted(), PureDP(0.001)) == 0
-
-
-@pytest.mark.parametrize(
-    ("scores", "norm", "loss"),
-    [
-        (np.zeros(3), Norm.L1, PureDP(1)), (np.zeros(3), Norm.L2, PureDP(1)), (np.zeros(1), Norm.ABSOLUTE, PureDP(1)),
-        (np.zeros((2, 2)), Norm.LINF, PureDP(1)), (np.zeros(0), Norm.LINF, PureDP(1)), (1.0, Norm.LINF, PureDP(1)),
-        (np.zeros(3), Norm.LINF, ZCDP(1)), (np.zeros(3), Norm.LINF, ApproxDP(1, 1e-6)),
-        (np.zeros(3), Norm.LINF, NoPrivacy()), (np.zeros(3), Norm.LINF, PureDP(1e-300)),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_selected_from_is_refused_before_the_spend(scores: Any, norm: Norm, loss: Any) -> None:
-    allotment = granted()
-    with pytest.raises((FenceError, LossError)):
-        noisy_max(query(scores, norm=norm), allotment, loss)
-    assert allotment.events == ()
-
-
-def test_a_fractional_bound_of_integer_scores_counts_as_the_next_integer() -> None:
-    allotment = granted()
-    noisy_max(query(np.array([1, 2]), Fraction(3, 2)), allotment, PureDP(1))
-    assert allotment.events[0].scale == pytest.approx(4, rel=1e-11)
-    assert allotment.events[0].sensitivity == 2.0
 
 
 @pytest.mark.parametrize("factor", [0.5, 0.95])

@@ -19,6 +19,7 @@ def granted(loss: Loss, zcdp: ZCDP | None = None) -> CallBudget:
     return Ledger.in_memory(budget, accept_large_epsilon=True).charge(loss, task="t", zcdp=zcdp)
 
 
+@pytest.mark.proves("allotment")
 @pytest.mark.parametrize(
     ("loss", "zcdp", "fits", "too_much"),
     [
@@ -29,11 +30,14 @@ def granted(loss: Loss, zcdp: ZCDP | None = None) -> CallBudget:
         (PureDP(1), None, [], NoPrivacy()),
         (ZCDP(0.5), None, [PureDP(0.6), ZCDP(0.32)], ZCDP(1e-9)),
         (ZCDP(0.5), None, [PureDP(1)], PureDP(1e-4)),
+        (ZCDP(0.5), None, [PureDP(0.5)] * 4, PureDP(1e-4)),
+        (PureDP(1), ZCDP(0.125), [PureDP(0.25)] * 4, PureDP(1e-4)),  # four times 1/32; the sum is 1 too
         (ZCDP(0.5), None, [], ApproxDP(0.5, 1e-9)),
         (ApproxDP(1, 1e-6), None, [PureDP(0.5), ApproxDP(0.5, 1e-6)], PureDP(1e-9)),
         (ApproxDP(1, 1e-6), None, [ApproxDP(0.5, 1e-6)], ApproxDP(0.25, 1e-18)),
         (ApproxDP(1, 1e-6), None, [ZCDP(largest_rho(Fraction(1), Fraction(1, 10**6)))], ZCDP(1e-9)),
         (ApproxDP(1, 1e-6), None, [PureDP(0.01)], ZCDP(1e-9)),
+        (ApproxDP(1, 0), None, [], ZCDP(1e-9)),
         (ApproxDP(1, 1e-6), ZCDP(0.01), [ZCDP(0.01)], ZCDP(1e-9)),
         (ApproxDP(1, 1e-6), ZCDP(0.01), [], PureDP(1)),
         (ApproxDP(1, 1e-6), ZCDP(0.01), [PureDP(0.1), PureDP(0.1)], PureDP(1e-4)),

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -40,21 +40,32 @@ def gaussian_scale(sensitivity: float | int | Fraction, loss: ZCDP | NoPrivacy) 
     return noise.check_scale(float(sensitivity) / math.sqrt(2 * loss.rho) * _ROUND_UP)
 
 
-Spent = TypeVar("Spent", PureDP, ZCDP)
-
-
-def _checked_loss(query: Query, loss: Loss, kind: type[Spent], norm: Norm, mechanism: str) -> Spent:
-    """Return the loss, of the kind that pays for the noise, if the bound is in its norm. For a single number only a
-    bound that is no norm is refused: the norms agree there."""
+def _noisy(
+    query: Query, allotment: CallBudget, loss: Loss, kind: type[PureDP | ZCDP], norm: Norm, name: str,
+    add: Callable[..., Any], *, unfit: str = "", widest: float = 1.0,
+) -> Any:  # fmt: skip
+    """Release an answer with the noise that ``add`` draws, at the scale that its bound and the loss give. ``unfit``
+    says why the noise is not of the answer's kind; draws are up to ``widest`` times as wide as the scale.  For a single
+    number only a bound that is no norm is refused: the norms agree there."""
+    if allotment.exact:
+        return exact(query, allotment)
     if not isinstance(loss, kind):
-        raise LossError(f"{mechanism} noise is paid for in {kind.__name__}")
+        raise LossError(f"{name} noise is paid for in {kind.__name__}")
     stated = query.sensitivity.norm
     if stated is not norm and (stated in CONDITIONAL or math.prod(query.shape) != 1):
         raise FenceError(f"'{query.label}' is bounded in {stated.value}, the noise needs {norm.value}")
-    return loss
-
-
-def _in_shape_of(query: Query, noisy: Any) -> Any:
+    if unfit:
+        raise FenceError(f"'{query.label}' {unfit}")
+    bound, sensitivity = query.sensitivity.bound, query.sensitivity.rounded_up
+    if isinstance(loss, ZCDP):
+        scale, amount = gaussian_scale(bound, loss), {"rho": loss.rho}
+    else:
+        if query.integral:
+            bound = sensitivity = math.ceil(bound)
+        scale, amount = laplace_scale(bound, loss), {"epsilon": loss.epsilon}
+    noise.check_scale(widest * scale)
+    draw = partial(add, scale=scale, sensitivity=sensitivity, **amount)
+    noisy = release(query, allotment, event_of(name, query, loss, scale), draw)
     return noisy.item() if query.shape == () and isinstance(noisy, (np.ndarray, np.generic)) else noisy
 
 
@@ -63,14 +74,8 @@ def laplace(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> An
 
     *Guarantee*: ε-DP, claim ``laplace``.  *Source*: Dwork, McSherry, Nissim & Smith (2006), Theorem 1.
     """
-    if allotment.exact:
-        return exact(query, allotment)
-    spent, bound = _checked_loss(query, loss, PureDP, Norm.L1, "Laplace"), query.sensitivity.rounded_up
-    if query.integral:
-        raise FenceError(f"'{query.label}' is an integer: use geometric noise")
-    scale = laplace_scale(query.sensitivity.bound, spent)
-    draw = partial(noise.add_laplace, scale=scale, sensitivity=bound, epsilon=spent.epsilon)
-    return _in_shape_of(query, release(query, allotment, event_of("laplace", query, spent, scale), draw))
+    unfit = "is an integer: use geometric noise" if query.integral else ""
+    return _noisy(query, allotment, loss, PureDP, Norm.L1, "laplace", noise.add_laplace, unfit=unfit)
 
 
 def geometric(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> Any:
@@ -78,14 +83,8 @@ def geometric(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> 
 
     *Guarantee*: ε-DP, claim ``geometric``.  *Source*: Ghosh, Roughgarden & Sundararajan (2009), Section 2.
     """
-    if allotment.exact:
-        return exact(query, allotment)
-    spent, bound = _checked_loss(query, loss, PureDP, Norm.L1, "geometric"), math.ceil(query.sensitivity.bound)
-    if not query.integral:
-        raise FenceError(f"'{query.label}' is not an integer: use Laplace noise")
-    scale = laplace_scale(bound, spent)
-    draw = partial(noise.add_geometric, scale=scale, sensitivity=bound, epsilon=spent.epsilon)
-    return _in_shape_of(query, release(query, allotment, event_of("geometric", query, spent, scale), draw))
+    unfit = "" if query.integral else "is not an integer: use Laplace noise"
+    return _noisy(query, allotment, loss, PureDP, Norm.L1, "geometric", noise.add_geometric, unfit=unfit)
 
 
 def cube(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> Any:
@@ -93,15 +92,10 @@ def cube(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> Any:
 
     *Guarantee*: ε-DP, claim ``cube``.  *Source*: Hardt & Talwar (2010), Section 4, on integers.
     """
-    if allotment.exact:
-        return exact(query, allotment)
-    spent, bound = _checked_loss(query, loss, PureDP, Norm.LINF, "cube"), math.ceil(query.sensitivity.bound)
-    if not query.integral or len(query.shape) != 1 or not 1 <= query.shape[0] <= noise.MOST_SIDES:
-        raise FenceError(f"'{query.label}' must be 1 to {noise.MOST_SIDES} integers for the cube's noise")
-    scale = laplace_scale(bound, spent)
-    noise.check_scale(2.0 * query.shape[0] * scale)  # of the candidates
-    draw = partial(noise.add_cube, scale=scale, sensitivity=bound, epsilon=spent.epsilon)
-    return release(query, allotment, event_of("cube", query, spent, scale), draw)
+    fits = query.integral and _is_row(query, noise.MOST_SIDES)
+    unfit = "" if fits else f"must be 1 to {noise.MOST_SIDES} integers for the cube's noise"
+    widest = 2.0 * math.prod(query.shape)  # of the candidates
+    return _noisy(query, allotment, loss, PureDP, Norm.LINF, "cube", noise.add_cube, unfit=unfit, widest=widest)
 
 
 def gaussian(query: Query, allotment: CallBudget, loss: ZCDP | NoPrivacy) -> Any:
@@ -110,14 +104,9 @@ def gaussian(query: Query, allotment: CallBudget, loss: ZCDP | NoPrivacy) -> Any
     *Guarantee*: ρ-zCDP, claim ``gaussian``.
     *Source*: Bun & Steinke (2016), Proposition 1.6; Canonne, Kamath & Steinke (2020), Theorem 4.
     """
-    if allotment.exact:
-        return exact(query, allotment)
-    spent, bound = _checked_loss(query, loss, ZCDP, Norm.L2, "Gaussian"), query.sensitivity.rounded_up
-    scale = gaussian_scale(query.sensitivity.bound, spent)
-    add: Callable[..., Any] = noise.add_discrete_gaussian if query.integral else noise.add_gaussian
-    name = "discrete-gaussian" if query.integral else "gaussian"
-    draw = partial(add, scale=scale, sensitivity=bound, rho=spent.rho)
-    return _in_shape_of(query, release(query, allotment, event_of(name, query, spent, scale), draw))
+    if query.integral:
+        return _noisy(query, allotment, loss, ZCDP, Norm.L2, "discrete-gaussian", noise.add_discrete_gaussian)
+    return _noisy(query, allotment, loss, ZCDP, Norm.L2, "gaussian", noise.add_gaussian)
 
 
 def l2_ball(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> Any:
@@ -126,11 +115,10 @@ def l2_ball(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> An
     *Guarantee*: ε-DP up to a δ below 1e-29, claim ``l2-ball``.
     *Source*: Hardt & Talwar (2010), Theorem 4.2; Chaudhuri, Monteleoni & Sarwate (2011), Theorem 1.
     """
-    if allotment.exact:
-        return exact(query, allotment)
-    spent, bound = _checked_loss(query, loss, PureDP, Norm.L2, "l2-ball"), query.sensitivity.rounded_up
-    if query.integral or len(query.shape) != 1 or not 1 <= query.shape[0] <= noise.LARGEST_BALL:
-        raise FenceError(f"'{query.label}' must be a real vector of 1 to 1,000,000 values for the ball's noise")
-    scale = laplace_scale(query.sensitivity.bound, spent)
-    draw = partial(noise.add_l2_ball, scale=scale, sensitivity=bound, epsilon=spent.epsilon)
-    return release(query, allotment, event_of("l2-ball", query, spent, scale), draw)
+    fits = not query.integral and _is_row(query, noise.LARGEST_BALL)
+    unfit = "" if fits else "must be a real vector of 1 to 1,000,000 values for the ball's noise"
+    return _noisy(query, allotment, loss, PureDP, Norm.L2, "l2-ball", noise.add_l2_ball, unfit=unfit)
+
+
+def _is_row(query: Query, most: int) -> bool:
+    return len(query.shape) == 1 and 1 <= query.shape[0] <= most

@@ -7,15 +7,15 @@ import os
 import sys
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, field
 from typing import Any
 
 from dpcausal.errors import FenceError, LedgerError, LossError, ParameterError, UnprovenError
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, implies, largest_rho, loss_text
+from dpcausal.privacy.composition import Amount, cost_of
+from dpcausal.privacy.loss import EPSILON_UNITS, ZCDP, ApproxDP, Loss, implies, largest_rho, loss_text
 from dpcausal.privacy.noise import is_simulated
 from dpcausal.privacy.sensitivity import Relation, Unit
-from dpcausal.privacy.unpicklable import Frozen
+from dpcausal.privacy.unpicklable import Uncopyable
 
 
 @dataclass(frozen=True)
@@ -43,44 +43,14 @@ SIMULATED = "no privacy: the noise is simulated and predictable"
 UNPROVEN = "no privacy is claimed: the proof of the published variant fails"
 
 
-@dataclass(frozen=True)
-class _Account:
-    """Caps, or sums, of one kind of cost: the amount (ε or ρ) and the δ beside it."""
+_Account = tuple[Amount, Amount]
+"""Caps, or sums, of one kind of cost, in units as ``Cost``: the amount (ε or ρ) and the δ beside it."""
 
-    amount: Fraction
-    delta: Fraction
-
-    def plus(self, cost: _Account) -> _Account:
-        return _Account(self.amount + cost.amount, self.delta + cost.delta)
-
-    def within(self, cap: _Account) -> bool:
-        return self.amount <= cap.amount and self.delta <= cap.delta
+_Caps = tuple[_Account | None, _Account | None]
 
 
-_ZERO = Fraction(0)
-_NOTHING = _Account(_ZERO, _ZERO)
-
-
-def _sum_cost(event: Event) -> _Account | None:
-    loss = event.loss
-    if isinstance(loss, PureDP):
-        return _Account(loss.exact_epsilon, _ZERO)
-    return _Account(loss.exact_epsilon, loss.exact_delta) if isinstance(loss, ApproxDP) else None
-
-
-def _zcdp_cost(event: Event) -> _Account | None:
-    """Return what an event adds in approximate zCDP; ``None`` without a guarantee.  Claim ``cost-accounts``."""
-    loss = event.loss
-    if event.zcdp is not None and not (isinstance(loss, ZCDP) or loss.exact):
-        return _Account(event.zcdp.exact_rho, _ZERO)
-    if isinstance(loss, ZCDP):
-        return _Account(loss.exact_rho, _ZERO)
-    if loss.exact:
-        return None
-    return _Account(loss.exact_epsilon**2 / 2, loss.exact_delta if isinstance(loss, ApproxDP) else _ZERO)
-
-
-class CallBudget(Frozen):
+@dataclass(frozen=True, eq=False)
+class CallBudget(Uncopyable):
     """The budget of one call: the ledger has committed all of it before any data is read, and gives none back.
 
     Inside it every release is booked before its noise is drawn, in exact fractions.  The releases must satisfy
@@ -96,10 +66,6 @@ class CallBudget(Frozen):
 
     confined = "an allotment does not leave its process: it could be spent twice"
 
-    __slots__ = (
-        "_caps", "_events", "_lock", "_pid", "_sums", "at", "caveats", "durable", "ledger_head", "loss", "number",
-        "relation", "unit", "zcdp",
-    )  # fmt: skip
     loss: Loss
     zcdp: ZCDP | None
     number: int
@@ -109,24 +75,10 @@ class CallBudget(Frozen):
     at: str
     caveats: tuple[str, ...]
     durable: bool
-    _lock: threading.Lock
-    _pid: int
-    _caps: _Caps | None
-    _events: list[Event]
-    _sums: tuple[_Account, _Account]
-
-    def __init__(
-        self,
-        loss: Loss,
-        zcdp: ZCDP | None,
-        entry: tuple[int, str, Unit, Relation, str],
-        caveats: tuple[str, ...],
-        durable: bool,
-    ) -> None:
-        number, ledger_head, unit, relation, at = entry
-        self._set(loss=loss, zcdp=zcdp, number=number, ledger_head=ledger_head, unit=unit, relation=relation, at=at,
-                  caveats=caveats, durable=durable, _events=[], _lock=threading.Lock(), _pid=os.getpid(),
-                  _caps=_caps(loss, zcdp), _sums=(_NOTHING, _NOTHING))  # fmt: skip
+    _events: list[Event] = field(default_factory=list, init=False)
+    _sums: list[_Account] = field(default_factory=lambda: [(0, 0), (0, 0)], init=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _pid: int = field(default_factory=os.getpid, init=False)
 
     @property
     def exact(self) -> bool:
@@ -149,25 +101,23 @@ class CallBudget(Frozen):
         if self.private and is_simulated():
             raise FenceError(f"'{event.label}': noise is simulated here, and the allotment was granted as private")
         with self._lock:
-            caps = self._caps
+            caps = _caps(self.loss, self.zcdp, (self._events or [event])[0])
             if caps is not None:
-                if not self._events and isinstance(self.loss, ApproxDP) and self.zcdp is None:
-                    caps = _caps_by_first(self.loss, event)
-                self._set(_sums=self._booked(caps, event))
+                self._sums[:] = self._booked(caps, event)
             elif not event.loss.exact:
                 raise FenceError(f"'{event.label}': a ledger without privacy gives exact answers only")
-            self._set(_caps=caps)
             self._events.append(event)
 
-    def _booked(self, caps: _Caps, event: Event) -> tuple[_Account, _Account]:
-        after = []
-        for cap, total, cost in zip(caps, self._sums, (_sum_cost(event), _zcdp_cost(event)), strict=True):
-            if cap is not None and (cost is None or not total.plus(cost).within(cap)):
+    def _booked(self, caps: _Caps, event: Event) -> list[_Account]:
+        cost, after = cost_of(event.loss, event.zcdp), list[_Account]()
+        parts = (cost.epsilon, cost.delta), (cost.rho, cost.rho_delta)
+        for cap, (total, total_delta), (amount, delta) in zip(caps, self._sums, parts, strict=True):
+            after.append((total + (amount or 0), total_delta + delta))
+            if cap is not None and (amount is None or after[-1][0] > cap[0] or after[-1][1] > cap[1]):
                 raise FenceError(
                     f"'{event.label}' costs {event.loss}, more than is left of the {self.loss} allotted to this call"
                 )
-            after.append(total if cost is None else total.plus(cost))
-        return after[0], after[1]
+        return after
 
     def __repr__(self) -> str:
         return f"Allotment({self.loss}, entry {self.number}, {len(self._events)} released)"
@@ -216,23 +166,14 @@ def plain(given: Mapping[str, Any], name: str, longest: int = sys.maxsize) -> di
     return made
 
 
-_Caps = tuple[_Account | None, _Account | None]
-
-
-def _caps(loss: Loss, zcdp: ZCDP | None) -> _Caps | None:
-    """Return the caps of the sums and of zCDP, ``None`` where an account need not be kept; ``None`` without privacy."""
+def _caps(loss: Loss, zcdp: ZCDP | None, first: Event) -> _Caps | None:
+    """Return the caps of the sums and of zCDP, ``None`` where an account need not be kept; ``None`` without privacy.
+    The account of an (ε, δ) loss is chosen by the first release, before it is drawn: never by anything that was
+    released inside.  Of a loss alone ε²/2-zCDP and its δ follow from the sums."""
     if loss.exact:
         return None
-    if isinstance(loss, ZCDP):
-        return None, _Account(loss.exact_rho, _ZERO)
-    sums = _Account(loss.exact_epsilon, loss.exact_delta if isinstance(loss, ApproxDP) else _ZERO)
-    if zcdp is None:
-        return sums, None  # ε²/2-zCDP and its δ follow from the sums
-    return None if implies(zcdp, loss) else sums, _Account(zcdp.exact_rho, _ZERO)
-
-
-def _caps_by_first(loss: ApproxDP, event: Event) -> _Caps:
-    # The account is chosen by the first release, before it is drawn: never by anything that was released inside.
-    if isinstance(event.loss, ZCDP):
-        return None, _Account(largest_rho(loss.exact_epsilon, loss.exact_delta), _ZERO)
-    return _caps(loss, None) or (None, None)
+    if isinstance(loss, ApproxDP) and zcdp is None and isinstance(first.loss, ZCDP):
+        return None, (largest_rho(loss.exact_epsilon, loss.exact_delta) * EPSILON_UNITS, 0)
+    cost = cost_of(loss, zcdp)
+    sums = None if cost.epsilon is None or (zcdp and implies(zcdp, loss)) else (cost.epsilon, cost.delta)
+    return sums, (cost.rho, 0) if cost.rho is not None and (zcdp or isinstance(loss, ZCDP)) else None

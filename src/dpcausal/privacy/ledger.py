@@ -295,8 +295,8 @@ class Ledger(Uncopyable):
                 before()
             account = store.append("spend", record, once_only=not refresh)
             log(account)
-        entry = (account.totals.spends, account.head, unit, relation, account.stamps[-1])
-        return CallBudget(loss, zcdp, entry, caveats, self.durable)
+        number, at = account.totals.spends, account.stamps[-1]
+        return CallBudget(loss, zcdp, number, account.head, unit, relation, at, caveats, self.durable)
 
     @with_signature_errors
     def renew(self, more: Loss, *, reason: str, accept_large_epsilon: bool = False) -> None:

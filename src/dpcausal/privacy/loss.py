@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from decimal import Decimal
+from decimal import Context, Decimal, Inexact
 from fractions import Fraction
 from functools import lru_cache
 from operator import add
@@ -238,6 +238,9 @@ LOSSES: dict[str, type[Any]] = {kind.__name__: kind for kind in (PureDP, ApproxD
 """The kinds by name; the fields of each are its exact amounts, in the order in which it takes them."""
 
 
+_EXACT = Context(prec=300, traps=[Inexact])
+
+
 def exact_text(amount: Fraction) -> str:
     """Return an amount exactly: a decimal where there is a finite one, else a fraction.
 
@@ -246,16 +249,11 @@ def exact_text(amount: Fraction) -> str:
     """
     if max(amount.numerator.bit_length(), amount.denominator.bit_length()) > 300:
         raise LossError("an amount for the ledger needs fewer than 90 digits")
-    rest, twos, fives = amount.denominator, 0, 0
-    while rest % 2 == 0:
-        rest, twos = rest // 2, twos + 1
-    while rest % 5 == 0:
-        rest, fives = rest // 5, fives + 1
-    places = max(twos, fives)
-    if rest != 1 or places > 40:
+    try:
+        decimal = _EXACT.divide(Decimal(amount.numerator), Decimal(amount.denominator)).normalize(_EXACT)
+    except Inexact:
         return str(amount)
-    digits = str(amount.numerator * 10**places // amount.denominator).rjust(places + 1, "0")
-    return f"{digits[: len(digits) - places]}.{digits[len(digits) - places :]}" if places else digits
+    return str(amount) if int(decimal.as_tuple().exponent) < -40 else f"{decimal:f}"
 
 
 def loss_text(loss: Loss) -> str:
