@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import threading
 import warnings
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from dpcausal.errors import LedgerError, NotCachedWarning, ParameterError
 from dpcausal.privacy.noise import generator_from_seed
 from tests.privacy.kill_loops import finish, start
 from tests.refusals import rule_of
+from tests.voices import together
 
 coins = generator_from_seed(5)
 N = 2500
@@ -255,11 +255,7 @@ def test_threads_that_ask_the_same_at_once_pay_once() -> None:
         except LedgerError:
             found.append(None)
 
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(*[ask] * 4)
     assert len(ledger.entries()) == 1 and len({one for one in found if one is not None}) == 1
 
 

@@ -26,11 +26,16 @@ LEDGER = dpc.Ledger.in_memory(dpc.ApproxDP(20, 1e-4))
 LEDGER_OF_DONORS = dpc.Ledger.in_memory(dpc.ApproxDP(20, 1e-4), unit="unit")
 
 
-def form(call: Callable[[], Any], loss: dpc.PureDP = golden.PURE) -> str:
-    """Return the form of a call, which is not made."""
+def stopped(call: Callable[[], Any]) -> DryRunStop:
+    """Return what a call would cost, which is not made."""
     with dry_run(), pytest.raises(DryRunStop) as found:
         call()
-    return cache_key_text(found.value.task, found.value.plans, loss)
+    return found.value
+
+
+def form(call: Callable[[], Any], loss: dpc.PureDP = golden.PURE) -> str:
+    found = stopped(call)
+    return cache_key_text(found.task, found.plans, loss)
 
 
 @pytest.mark.parametrize("name", list(golden.CALLS))
@@ -167,12 +172,6 @@ def methods_of_the_library() -> list[Any]:
     return sorted(own, key=lambda one: (one.__module__, one.__qualname__))
 
 
-def approximate_power(call: Callable[[], Any]) -> DryRunStop:
-    with dry_run(), pytest.raises(DryRunStop) as found:
-        call()
-    return found.value
-
-
 VALUES: list[Any] = [
     True, False, 0, 1, 1.0, 1.0000000000000002, -0.0, "1", (1, 2), (2, 1), ((1, 2), (3,)), ((1, 2, 3),), ("a", "b"),
     ("b", "a"), {"a": 1, "b": 2}, {"a": 2, "b": 1}, dpc.methods.Gcm(), dpc.methods.Gcm(blocks=8), float("inf"),
@@ -180,7 +179,7 @@ VALUES: list[Any] = [
 
 
 def test_each_option_of_each_method_is_in_the_form_with_its_exact_value_and_order() -> None:
-    plan = approximate_power(lambda: golden.CALLS["ci_test"](LEDGER)).plans[0]
+    plan = stopped(lambda: golden.CALLS["ci_test"](LEDGER)).plans[0]
     kinds = methods_of_the_library()
     named = {(kind.__module__.split(".")[1], kind.name) for kind in kinds}
     assert len(named) == len(kinds) > 40  # no two of one task share a name
@@ -198,7 +197,7 @@ def test_each_option_of_each_method_is_in_the_form_with_its_exact_value_and_orde
 @pytest.mark.parametrize("name", list(golden.CALLS))
 def test_each_argument_of_each_question_is_in_the_form_with_its_exact_value_and_order(name: str) -> None:
     ledger = dpc.Ledger.in_memory(golden.BUDGET, **golden.unit_of(name))
-    plan = approximate_power(lambda: golden.CALLS[name](ledger)).plans[0]
+    plan = stopped(lambda: golden.CALLS[name](ledger)).plans[0]
     for argument in ARGUMENTS[plan.question.task]:
         whole, _, part = argument.partition(".")
         forms = set()

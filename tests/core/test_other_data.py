@@ -182,7 +182,6 @@ def test_a_file_that_goes_after_its_rows_were_read_loses_no_answer(
         return whole(*arguments)
 
     monkeypatch.setattr("dpcausal.core.run.store", gone)
-    monkeypatch.setattr("dpcausal.core.run.store", gone)
     assert not call(table(path, to)).guarantee.cached
     assert to.answer(1) is not None
 

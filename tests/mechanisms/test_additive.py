@@ -130,60 +130,35 @@ def test_the_discrete_gaussian_is_within_rho_exactly(order: float, bound: int) -
 # Kinds and norms
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "answer", "norm", "loss"),
-    [
-        (laplace, np.zeros(2), Norm.L2, PureDP(1)),
-        (laplace, np.zeros(2), Norm.LINF, PureDP(1)),
-        (laplace, np.zeros(2), Norm.ABSOLUTE, PureDP(1)),
-        (laplace, np.zeros(0), Norm.L2, PureDP(1)),
-        (geometric, np.zeros(2, dtype=int), Norm.L2, PureDP(1)),
-        (gaussian, np.zeros(2), Norm.L1, ZCDP(1)),
-        (gaussian, np.zeros(2), Norm.LINF, ZCDP(1)),
-        (l2_ball, np.zeros(2), Norm.L1, PureDP(1)),
-        (laplace, np.zeros(2, dtype=int), Norm.L1, PureDP(1)),
-        (geometric, np.zeros(2), Norm.L1, PureDP(1)),
-        (l2_ball, np.zeros(2, dtype=int), Norm.L2, PureDP(1)),
-        (l2_ball, np.zeros((2, 2)), Norm.L2, PureDP(1)),
-        (l2_ball, np.zeros(0), Norm.L2, PureDP(1)),
-        (l2_ball, 1.0, Norm.L2, PureDP(1)),
-        (cube, np.zeros(2, dtype=int), Norm.L1, PureDP(1)),
-        (cube, np.zeros(2), Norm.LINF, PureDP(1)),
-        (cube, np.zeros(9, dtype=int), Norm.LINF, PureDP(1)),
-        (cube, 1, Norm.LINF, PureDP(1)),
-        (cube, np.zeros(2, dtype=int), Norm.LINF, ZCDP(1)),
-        (laplace, 1.0, Norm.L1, ZCDP(1)),
-        (laplace, 1.0, Norm.L1, ApproxDP(1, 1e-6)),
-        (laplace, 1.0, Norm.L1, NoPrivacy()),
-        (laplace, 1.0, Norm.L1, 1.0),
-        (geometric, 1, Norm.L1, ZCDP(1)),
-        (gaussian, 1.0, Norm.L2, PureDP(1)),
-        (gaussian, 1.0, Norm.L2, ApproxDP(1, 1e-6)),
-        (l2_ball, np.zeros(2), Norm.L2, ZCDP(1)),
-        (noisy_max, np.zeros(3), Norm.L1, PureDP(1)),
-        (noisy_max, np.zeros(3), Norm.L2, PureDP(1)),
-        (noisy_max, np.zeros(1), Norm.ABSOLUTE, PureDP(1)),
-        (noisy_max, np.zeros((2, 2)), Norm.LINF, PureDP(1)),
-        (noisy_max, np.zeros(0), Norm.LINF, PureDP(1)),
-        (noisy_max, 1.0, Norm.LINF, PureDP(1)),
-        (noisy_max, np.zeros(3), Norm.LINF, ZCDP(1)),
-        (noisy_max, np.zeros(3), Norm.LINF, ApproxDP(1, 1e-6)),
-        (noisy_max, np.zeros(3), Norm.LINF, NoPrivacy()),
-        (noisy_max, np.zeros(3), Norm.LINF, PureDP(1e-300)),
-        # A condition is no norm, not even of one number: its bound may be on a logarithm.
-        (laplace, 1.0, Norm.TESTED, PureDP(1)),
-        (laplace, np.array([1.0]), Norm.TESTED, PureDP(1)),
-        (geometric, 1, Norm.TESTED, PureDP(1)),
-        (gaussian, 1.0, Norm.TESTED, ZCDP(1)),
-    ],
-)
-def test_a_wrong_norm_kind_or_loss_is_refused_before_the_spend(
-    mechanism: Mechanism, answer: Any, norm: Norm, loss: Any
-) -> None:
-    allotment = Ledger.in_memory(ApproxDP(10, 0.1)).charge(PureDP(2), task="test")
-    with pytest.raises((FenceError, LossError)):
-        mechanism(query(answer, norm), allotment, loss)
-    assert allotment.events == ()
+def whole(*shape: int) -> Any:
+    return np.zeros(shape, dtype=int)
+
+
+# What each takes, and answers of another kind or shape.
+FITS: dict[str, tuple[Mechanism, Any, Norm, Any, list[Any]]] = {
+    "laplace": (laplace, np.zeros(2), Norm.L1, PureDP(1), [whole(2)]),
+    "geometric": (geometric, whole(2), Norm.L1, PureDP(1), [np.zeros(2)]),
+    "gaussian": (gaussian, np.zeros(2), Norm.L2, ZCDP(1), []),
+    "l2-ball": (l2_ball, np.zeros(2), Norm.L2, PureDP(1), [whole(2), np.zeros((2, 2)), np.zeros(0), 1.0]),
+    "cube": (cube, whole(2), Norm.LINF, PureDP(1), [np.zeros(2), whole(9), whole(0), whole(2, 2), 1]),
+    "noisy max": (noisy_max, np.zeros(3), Norm.LINF, PureDP(1), [np.zeros((2, 2)), np.zeros(0), 1.0]),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_wrong_norm_kind_or_loss_is_refused_before_the_spend(name: str) -> None:
+    mechanism, fit, norm, loss, others = FITS[name]
+    losses = PureDP(1), ZCDP(1), ApproxDP(1, 1e-6), NoPrivacy(), 1.0, PureDP(1e-300)
+    wrong = [(other, norm, loss) for other in others]
+    wrong += [(fit, norm, other) for other in losses if type(other) is not type(loss) or other == PureDP(1e-300)]
+    wrong += [(fit, other, loss) for other in Norm if other is not norm]
+    # A condition is no norm, not even of one number: its bound may be on a logarithm.
+    wrong += [(fit[:1], other, loss) for other in CONDITIONAL]
+    for answer, stated, offered in wrong:
+        allotment = Ledger.in_memory(ApproxDP(10, 0.1)).charge(PureDP(2), task="test")
+        with pytest.raises((FenceError, LossError)):
+            mechanism(query(answer, stated), allotment, offered)
+        assert allotment.events == ()
 
 
 @pytest.mark.parametrize("norm", [norm for norm in Norm if norm not in CONDITIONAL])

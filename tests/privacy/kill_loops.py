@@ -192,22 +192,10 @@ def kill_loop(
     releases: tuple[int, int] = (1, 5),
     longest_pause: float = LONGEST_PAUSE,
 ) -> Toll:
-    """Kill workers at random times, again and again, and check their ledger after each round.
+    """Kill workers at random times, of a seed, and check their ledger after each round; one serves fifty rounds.
 
-    Parameters
-    ----------
-    directory : Path or Server
-        Where the ledgers are written, one for every fifty rounds; files are removed afterwards.
-    work : callable
-        What each worker does, given the ledger's path and where to write a byte for a release.
-    rounds, workers : int
-        How many rounds, and how many workers are killed together in each.
-    seed : int
-        Of the times.
-    releases : tuple of int
-        The fewest and most releases that are waited for; (0, 0) counts the pause from the fork.
-    longest_pause : float
-        In seconds; pauses are uniform below it.
+    ``work`` gets the ledger's path and where to write a byte for a release.  In each round the kill comes a random
+    pause, in seconds, after so many ``releases``, at fewest and most; (0, 0) counts the pause from the fork.
     """
     generator = np.random.default_rng(seed)
     toll = Toll()

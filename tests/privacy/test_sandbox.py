@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -55,32 +55,24 @@ def test_nothing_is_heard_inside_and_all_is_as_before(heard: Heard) -> None:
     assert all(f"{WORD} {kind}" in heard_now for heard_now in [heard()] for kind in SPEECH)
 
 
-def test_what_a_region_raises_is_raised_and_all_is_as_before(heard: Heard) -> None:
-    before = state()
-    for kind in (ValueError, KeyboardInterrupt, SystemExit, GeneratorExit, Panic):
-
-        def fail(kind: type[BaseException] = kind) -> None:
-            speak()
-            raise kind(WORD)
-
-        for held in (isolated, alone):
-            with pytest.raises(kind):
-                held(fail)
-    assert heard() == ""
-    assert state() == before
+KINDS = (ValueError, MemoryError, KeyboardInterrupt, SystemExit, GeneratorExit, StopIteration, Warning, Panic)
 
 
-def test_a_failure_of_any_kind_is_contained(heard: Heard) -> None:
-    before = state()
-    kinds = (ValueError, MemoryError, KeyboardInterrupt, SystemExit, GeneratorExit, StopIteration, Warning, Panic)
-    for kind in kinds:
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_region_raises_is_raised_or_contained_and_all_is_as_before(
+    kind: type[BaseException], heard: Heard
+) -> None:
+    def fail() -> int:
+        speak()
+        raise kind(WORD)
 
-        def fail(kind: type[BaseException] = kind) -> int:
-            raise kind(WORD)
-
-        assert isolated_or_default(fail, 3) == 3
-        assert isolated(lambda: isolated_or_default(lambda: alone(lambda: isolated_or_default(fail, 4)), 5)) == 4
-    assert isolated_or_default(lambda: 6, 3) == 6
+    before, found = state(), list[int]()
+    for held in (isolated, alone):
+        with pytest.raises(kind):
+            held(fail)
+    together(lambda: found.append(isolated_or_default(fail, 2)))
+    assert found == [2] and isolated_or_default(fail, 3) == 3 and isolated_or_default(lambda: 6, 3) == 6
+    assert isolated(lambda: isolated_or_default(lambda: alone(lambda: isolated_or_default(fail, 4)), 5)) == 4
     assert heard() == ""
     assert state() == before
 
@@ -335,6 +327,15 @@ def press() -> None:
     time.sleep(5)
 
 
+@contextlib.contextmanager
+def handled(number: int, handler: Any) -> Iterator[None]:
+    kept = signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        signal.signal(number, kept)
+
+
 def stubborn() -> None:
     try:
         raise ValueError(WORD)
@@ -382,38 +383,23 @@ def test_a_real_interrupt_goes_on_through_whatever_holds_it_back_and_tells_nothi
     assert state() == before
 
 
-def test_what_a_handler_of_another_signal_raises_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_handler_of_another_signal_raises_goes_on() -> None:
     def late(*_: object) -> None:
         raise TimeoutError("late")
 
-    kept = signal.signal(signal.SIGALRM, late)
-    try:
+    with handled(signal.SIGALRM, late):
         before = state()
         signal.setitimer(signal.ITIMER_REAL, 0.05)
         with pytest.raises(TimeoutError, match="late"):
             isolated_or_default(lambda: time.sleep(5), None)
         assert state() == before
-    finally:
-        signal.signal(signal.SIGALRM, kept)
 
 
 def test_a_handler_that_raises_nothing_breaks_nothing_off() -> None:
     seen: list[int] = []
-    kept = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
-    try:
+    with handled(signal.SIGINT, lambda number, frame: seen.append(number)):
         assert isolated_or_default(lambda: [os.kill(os.getpid(), signal.SIGINT), time.sleep(0.05), 3][-1], None) == 3
-    finally:
-        signal.signal(signal.SIGINT, kept)
     assert seen == [signal.SIGINT]
-
-
-def test_an_interrupt_that_nobody_sent_is_a_failure_in_every_thread() -> None:
-    def fake() -> None:
-        raise KeyboardInterrupt
-
-    found: list[Any] = [isolated_or_default(fake, 1)]  # type: ignore[func-returns-value]
-    together(lambda: found.append(isolated_or_default(fake, 2)))  # type: ignore[func-returns-value]
-    assert found == [1, 2]
 
 
 def test_interrupts_at_any_moment_leave_nobody_silent() -> None:
