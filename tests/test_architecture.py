@@ -28,7 +28,7 @@ BELOW: dict[str, set[str]] = {
     "data": {"errors", "privacy"},
     "statistics": {"errors", "privacy"},
     "regression": {"errors", "privacy"},
-    "simulate": {"errors", "privacy", "data"},
+    "simulate": {"errors", "privacy", "data", "core"},
     "core": {"errors", "codec", "privacy", "data", "result"},
     "releases": {"errors", "codec", "privacy", "statistics", "result"},
     "direction": TASK,

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from dpcausal.arrays import Reals
+from dpcausal.core.validate import check_choice, number, whole
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, public_generator
@@ -43,16 +44,6 @@ class SimulatedPair:
     cause: str
     effect: str
     seed: int
-
-
-def _whole(name: str, value: object, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise ParameterError(f"{name} must be a whole number between 1 and {most}")
-
-
-def _number(name: str, value: object, low: float, high: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-        raise ParameterError(f"{name} must be a number between {low:g} and {high:g}")
 
 
 def _generator_of(seed: int | None) -> tuple[PublicGenerator, int]:
@@ -138,15 +129,11 @@ def anm_pair(
     >>> pair.cause, pair.columns["y"].shape, pair.schema["x"]
     ('x', (100,), Bounded(-2, 2))
     """
-    _whole("n", n, MOST_RECORDS)
-    for name, value, known in (
-        ("mechanism", mechanism, _MECHANISMS),
-        ("noise", noise, _NOISES),
-        ("cause", cause, _REACH),
-    ):
-        if not isinstance(value, str) or value not in known:
-            raise ParameterError(f"{name} must be one of {', '.join(known)}")
-    _number("noise_scale", noise_scale, math.ulp(0.0), LARGEST_SCALE)
+    whole("n", n, 1, MOST_RECORDS)
+    check_choice("mechanism", mechanism, tuple(_MECHANISMS))
+    check_choice("noise", noise, tuple(_NOISES))
+    check_choice("cause", cause, tuple(_REACH))
+    number("noise_scale", noise_scale, math.ulp(0.0), LARGEST_SCALE)
     generator, seed = _generator_of(seed)
     reach = _REACH[cause]
     function = _MECHANISMS[mechanism](generator)
@@ -218,11 +205,11 @@ def smooth_design(
     >>> data.given, data.columns["x"].shape, data.schema["x"]
     (['z1', 'z2'], (100,), Bounded(-3, 3))
     """
-    _whole("n", n, MOST_RECORDS)
-    _whole("dimensions", dimensions, 100)
-    _number("effect", effect, -100, 100)
-    _number("complexity", complexity, 0, 1000)
-    _number("bound", bound, 0.1, 1e6)
+    whole("n", n, 1, MOST_RECORDS)
+    whole("dimensions", dimensions, 1, 100)
+    number("effect", effect, -100, 100)
+    number("complexity", complexity, 0, 1000)
+    number("bound", bound, 0.1, 1e6)
     generator, seed = _generator_of(seed)
     z = 2 * generator.standard_normal((dimensions, n))
     errors = generator.standard_normal((2, n))
@@ -298,13 +285,13 @@ def factor_panel(
     >>> made.donors.shape, made.start, made.bounds
     ((50, 13), 10, Bounded(-1, 1))
     """
-    _whole("donors", donors, MOST_DONORS)
-    _whole("before", before, 10_000)
-    _whole("after", after, 10_000)
+    whole("donors", donors, 1, MOST_DONORS)
+    whole("before", before, 1, 10_000)
+    whole("after", after, 1, 10_000)
     generator, seed = _generator_of(seed)
-    _number("effect", effect, -LARGEST_SCALE, LARGEST_SCALE)
-    _number("shock", shock, 0, LARGEST_SCALE)
-    _number("noise", noise, 0, LARGEST_SCALE)
+    number("effect", effect, -LARGEST_SCALE, LARGEST_SCALE)
+    number("shock", shock, 0, LARGEST_SCALE)
+    number("noise", noise, 0, LARGEST_SCALE)
     T = before + after
     steps = STEP * generator.standard_normal((2, T))
     factors = np.zeros((2, T))

@@ -12,9 +12,11 @@ from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.releases.contrasts import NoisyContrasts
 from dpcausal.releases.counts import NoisyTable
+from dpcausal.releases.level_moments import NoisyWhitened
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import UNSTATED, Release
 from dpcausal.releases.saved import Form, guarantee_dict, guarantee_from_json
+from dpcausal.releases.third_moments import NoisyTriples
 from tests.discovery.ways import NUMBERS, loss_of
 
 
@@ -107,34 +109,48 @@ def test_a_text_that_is_no_release_is_refused(changed: Any) -> None:
         Release.from_json(changed)
 
 
-@pytest.mark.parametrize(
-    ("part", "value"),
-    [
-        ("sizes", [2]), ("sizes", [0, 2]), ("sizes", [2.0, 2.0]), ("contrasts", {}), ("contrasts", [3]),
-        ("contrasts", [{"columns": [0], "deviation": 1.0, "values": [1.0, 2.0]}]),
-        ("contrasts", [{"columns": [2], "deviation": 1.0, "values": [1.0]}]),
-        ("contrasts", [{"columns": [1, 0], "deviation": 1.0, "values": [1.0]}]),
-        ("contrasts", [{"columns": [0], "deviation": -1.0, "values": [1.0]}]),
-        ("contrasts", 2 * [{"columns": [0], "deviation": 1.0, "values": [1.0]}]),
-    ],
-)  # fmt: skip
-def test_contrasts_that_do_not_fit_together_are_refused(part: str, value: Any) -> None:
-    told = NoisyContrasts(("a", "b"), 5, (2, 2), {(0,): np.ones(1)}, {(0,): 1.0}).to_dict()
-    assert isinstance(Release.from_json(json.dumps(told)), NoisyContrasts)
-    with pytest.raises(ParameterError):
-        Release.from_json(json.dumps(told | {part: value}))
+NAMES = ("x", "z", "y")
+CONTRASTS = NoisyContrasts(("a", "b"), 5, (2, 2), {(0,): np.ones(1)}, {(0,): 1.0})
+MOMENTS = NoisyMoments(("a", "b"), 5, (0.0, 0.0), (1.0, 1.0), np.eye(2), 0.1)
+WHITENED = NoisyWhitened(NAMES, 9, ((0, 1, 2), (0, 1), (0, 1)), ((0.5, 0.25, 0.25), *2 * [(0.5, 0.5)]), np.eye(5), 3.0)
+FIRST, *OTHERS = WHITENED.to_dict()["columns"]
+TRIPLES = NoisyTriples(
+    NAMES, 9, WHITENED.places, WHITENED.shares, WHITENED.matrix, 3.0, ((0, 1, 2),), np.ones(3), 2.0
+)
+UNFIT: dict[str, tuple[Release, list[dict[str, Any]]]] = {
+    "contrasts": (CONTRASTS, [
+        {"sizes": [2]}, {"sizes": [0, 2]}, {"sizes": [2.0, 2.0]}, {"contrasts": {}}, {"contrasts": [3]},
+        {"contrasts": [{"columns": [0], "deviation": 1.0, "values": [1.0, 2.0]}]},
+        {"contrasts": [{"columns": [2], "deviation": 1.0, "values": [1.0]}]},
+        {"contrasts": [{"columns": [1, 0], "deviation": 1.0, "values": [1.0]}]},
+        {"contrasts": [{"columns": [0], "deviation": -1.0, "values": [1.0]}]},
+        {"contrasts": 2 * [{"columns": [0], "deviation": 1.0, "values": [1.0]}]},
+    ]),
+    "moments": (MOMENTS, [
+        {"middles": [0.0]}, {"widths": [1.0, 0.0]}, {"widths": [1.0]}, {"covariance": [[1.0, 0.5], [0.4, 1.0]]},
+        {"covariance": [[1.0]]}, {"covariance": [1.0, 1.0]}, {"variance": -1.0},
+    ]),
+    "whitened": (WHITENED, [
+        {"columns": OTHERS}, {"columns": [{**FIRST, "places": [0, 1, 3]}, *OTHERS]},
+        {"columns": [{**FIRST, "shares": [0.5, 0.5, 0.5]}, *OTHERS]},
+        {"columns": [{**FIRST, "shares": [1.5, -0.5, 0.0]}, *OTHERS]}, {"matrix": np.ones((5, 4)).tolist()},
+        {"matrix": np.triu(np.ones((5, 5))).tolist()}, {"matrix": [1.0]}, {"deviation": -1.0},
+    ]),
+    "triples": (TRIPLES, [
+        {"triples": [[0, 1, 2], [0, 1, 2]]}, {"triples": [[0, 2, 1]]}, {"triples": [[0, 1, 3]]}, {"triples": [[0, 1]]},
+        {"thirds": [1.0] * 4}, {"triples": [0.5]}, {"thirds": [1.0]}, {"thirds_deviation": -1.0},
+    ]),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("part", "value"),
-    [("middles", [0.0]), ("widths", [1.0, 0.0]), ("widths", [1.0]), ("covariance", [[1.0, 0.5], [0.4, 1.0]]),
-     ("covariance", [[1.0]]), ("covariance", [1.0, 1.0]), ("variance", -1.0)],
-)  # fmt: skip
-def test_moments_that_do_not_fit_together_are_refused(part: str, value: Any) -> None:
-    told = NoisyMoments(("a", "b"), 5, (0.0, 0.0), (1.0, 1.0), np.eye(2), 0.1).to_dict()
-    assert isinstance(Release.from_json(json.dumps(told)), NoisyMoments)
-    with pytest.raises(ParameterError, match=part):
-        Release.from_json(json.dumps(told | {part: value}))
+@pytest.mark.parametrize("kind", UNFIT)
+def test_numbers_that_do_not_fit_together_are_refused(kind: str) -> None:
+    release, changes = UNFIT[kind]
+    told = release.to_dict()
+    assert Release.from_json(json.dumps(told)).to_dict() == told
+    for change in changes:
+        with pytest.raises(ParameterError, match="this is no release"):
+            Release.from_json(json.dumps(told | change))
 
 
 def test_a_fresh_draw_does_not_see_the_margins_of_the_one_before() -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.errors import ParameterError
 from dpcausal.releases.third_moments import NoisyTriples
 from dpcausal.statistics.level_moments import constant, features, row_entries, third_entries
 
@@ -104,17 +103,10 @@ def test_fresh_noise_is_declared() -> None:
     assert release.with_extra_noise(coins, 0.5).thirds_deviation == pytest.approx(5 * 1.5**0.5)
 
 
-def test_every_number_comes_back_and_what_does_not_fit_is_refused() -> None:
+def test_every_number_comes_back_and_without_triples_only_pairs_are_tested() -> None:
     release = exact(law(2), 1000, (3.0, 2.0), np.random.default_rng(5))
-    copy = dpc.Release.from_json(release.to_json())
-    assert copy.to_dict() == release.to_dict() and copy.residual(0, 3, (1, 2)) == release.residual(0, 3, (1, 2))  # type: ignore[attr-defined]
-    none = dpc.Release.from_json(json.dumps({**release.to_dict(), "triples": [], "thirds": [0.0]}))
-    assert none.residual(0, 3, (1, 2)) == release.pairs.residual(0, 3, (1, 2))  # type: ignore[attr-defined]
-    told = release.to_dict()
-    for wrong in (
-        {"triples": [[0, 1, 2], [0, 1, 2]]}, {"triples": [[0, 2, 1], [1, 2, 3]]}, {"triples": [[0, 1, 2], [1, 2, 4]]},
-        {"triples": [[0, 1], [1, 2]]}, {"triples": [[0, 1, 2]]}, {"triples": [0.5]}, {"thirds": [1.0]},
-        {"thirds_deviation": -1.0},
-    ):  # fmt: skip
-        with pytest.raises(ParameterError, match="this is no release"):
-            dpc.Release.from_json(json.dumps({**told, **wrong}))
+    copy: Any = dpc.Release.from_json(release.to_json())
+    assert copy.to_dict() == release.to_dict() and copy.residual(0, 3, (1, 2)) == release.residual(0, 3, (1, 2))
+    assert copy.residual(0, 3, (1,)) == release.residual(0, 3, (1,))
+    none: Any = dpc.Release.from_json(json.dumps({**release.to_dict(), "triples": [], "thirds": [0.0]}))
+    assert none.residual(0, 3, (1, 2)) == release.pairs.residual(0, 3, (1, 2))

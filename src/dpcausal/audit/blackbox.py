@@ -178,21 +178,10 @@ def _checked_amounts(*amounts: float) -> tuple[float, float, float]:
 
 def _sorted_outputs(values: Sequence[Output] | npt.NDArray[Any]) -> _Outputs:
     """Sort outputs into numbers and others; −0.0 and numbers that a float rounds are both, NaN is one of the others."""
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and _are_floats(values):
-        numbers = values.astype(np.float64)
-        known = numbers[~np.isnan(numbers)]
-        others = {"nan": len(numbers) - len(known), "-0.0": int(np.count_nonzero(np.signbit(known) & (known == 0)))}
-        return _Outputs(known, others, len(numbers))
     classified = [_number_or_name(value) for value in values]
     plain = [number for number, _ in classified if number is not None]
     others = dict(Counter(name for _, name in classified if name))
     return _Outputs(np.asarray(plain, dtype=np.float64), others, len(values))
-
-
-def _are_floats(values: npt.NDArray[Any]) -> bool:
-    if values.dtype.kind == "f":
-        return values.dtype.itemsize <= 8
-    return values.size == 0 or (int(values.max()) <= _EXACT and int(values.min()) >= -_EXACT)
 
 
 def _number_or_name(value: object) -> tuple[float | None, str]:

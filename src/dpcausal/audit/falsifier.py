@@ -271,26 +271,22 @@ def _replaced(rows: Rows, index: int, new: Rows) -> Rows:
     return neighbour
 
 
+@dataclass
 class _Climb:
     """One hill climb over (rows, index, new row): keep a proposal that is at least as good."""
 
-    def __init__(
-        self,
-        rng: PublicGenerator,
-        statistic: Statistic,
-        bound: Fraction,
-        norm: Norm,
-        low: Rows,
-        high: Rows,
-        grid: Rows | None,
-        rows: Rows,
-    ) -> None:
-        self.rng, self.statistic, self.bound, self.norm = rng, statistic, bound, norm
-        self.low, self.high, self.grid = low, high, grid
-        self.rows, self.index, self.new = rows, 0, rows[0].copy()
-        self.answer = statistic(rows.copy())
-        self.ratio = -1.0
-        self.seen: set[int] = set()
+    rng: PublicGenerator
+    statistic: Statistic
+    bound: Fraction
+    norm: Norm
+    low: Rows
+    high: Rows
+    grid: Rows | None
+    rows: Rows
+
+    def __post_init__(self) -> None:
+        self.index, self.new, self.answer = 0, self.rows[0].copy(), self.statistic(self.rows.copy())
+        self.ratio, self.seen = -1.0, set[int]()
 
     def run(self, evaluations: int) -> int:
         used = 0
@@ -344,13 +340,9 @@ class _Climb:
         columns = range(len(row)) if self.rng.random() < 0.5 else [int(self.rng.integers(len(row)))]
         for c in columns:
             near = self.rows[int(self.rng.integers(len(self.rows))), c]
-            new[c] = (
-                self.low[c],
-                self.high[c],
-                near,
-                np.nextafter(near, (self.low, self.high)[int(self.rng.integers(2))][c]),
-                self.rng.uniform(self.low[c], self.high[c]),
-            )[int(self.rng.integers(5))]
+            beside = np.nextafter(near, (self.low, self.high)[int(self.rng.integers(2))][c])
+            new_value = self.rng.uniform(self.low[c], self.high[c])
+            new[c] = (self.low[c], self.high[c], near, beside, new_value)[int(self.rng.integers(5))]
         return _to_levels(new, self.grid)
 
     def _consider(self, rows: Rows, index: int, new: Rows) -> None:

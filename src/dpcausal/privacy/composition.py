@@ -6,7 +6,7 @@ The claims and proofs are in ``composition.md``; nothing here keeps state or rea
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from dpcausal.privacy.loss import (
     DELTA_UNITS,
@@ -14,7 +14,6 @@ from dpcausal.privacy.loss import (
     ZCDP,
     ApproxDP,
     Loss,
-    PureDP,
     exact_amount,
     format_amount,
     largest_rho,
@@ -30,8 +29,9 @@ Amount: TypeAlias = int | Fraction
 
 @dataclass(frozen=True)
 class Cost:
-    """One mechanism's cost under two accounts, exact; ``None`` where nothing is claimed. (ε, δ) in units of 1e-9 and
-    1e-18; δ-approximate ρ-zCDP likewise."""
+    """Amounts under two accounts, exact: (ε, δ) in units of 1e-9 and 1e-18; δ-approximate ρ-zCDP likewise. Of a
+    mechanism what it costs, of a budget the caps: the most that each account may hold.  ``None`` where nothing is
+    claimed, or the account is shut."""
 
     epsilon: Amount | None
     delta: Amount
@@ -39,9 +39,10 @@ class Cost:
     rho_delta: Amount
 
 
-def _to_units(amount: Fraction, scale: int) -> Amount:
-    units = amount * scale
-    return units.numerator if units.denominator == 1 else units
+def _in_units(epsilon: Fraction | None, delta: Amount, rho: Fraction | None, rho_delta: Amount) -> Cost:
+    amounts = [(epsilon, EPSILON_UNITS), (delta, DELTA_UNITS), (rho, EPSILON_UNITS), (rho_delta, DELTA_UNITS)]
+    units: list[Any] = [None if amount is None else amount * scale for amount, scale in amounts]
+    return Cost(*(one.numerator if one is not None and one.denominator == 1 else one for one in units))
 
 
 def cost_of(loss: Loss, zcdp: ZCDP | None = None) -> Cost:
@@ -53,12 +54,11 @@ def cost_of(loss: Loss, zcdp: ZCDP | None = None) -> Cost:
     if loss.exact:
         return Cost(None, 0, None, 0)
     if isinstance(loss, ZCDP):
-        return Cost(None, 0, _to_units(loss.exact_rho, EPSILON_UNITS), 0)
-    epsilon = _to_units(loss.exact_epsilon, EPSILON_UNITS)
-    delta = _to_units(loss.exact_delta, DELTA_UNITS) if isinstance(loss, ApproxDP) else 0
+        return _in_units(None, 0, loss.exact_rho, 0)
+    delta = loss.exact_delta if isinstance(loss, ApproxDP) else 0
     if zcdp is not None:
-        return Cost(epsilon, delta, _to_units(zcdp.exact_rho, EPSILON_UNITS), 0)
-    return Cost(epsilon, delta, _to_units(loss.exact_epsilon**2 / 2, EPSILON_UNITS), delta)
+        return _in_units(loss.exact_epsilon, delta, zcdp.exact_rho, 0)
+    return _in_units(loss.exact_epsilon, delta, loss.exact_epsilon**2 / 2, delta)
 
 
 @dataclass(frozen=True)
@@ -77,46 +77,23 @@ class Totals:
     closed: bool = False
 
 
-@dataclass(frozen=True)
-class Caps:
-    """The filter of a budget: the most that each account may hold; ``None`` where the account is shut."""
-
-    epsilon: Amount | None
-    delta: Amount
-    rho: Amount | None
-    rho_delta: Amount
-
-
-def caps_of(budget: Loss) -> Caps:
+def caps_of(budget: Loss) -> Cost:
     """Return the caps of a budget, exact but for ρ, which is rounded down. An (ε, δ) budget is the union of two
     filters, each with half of δ: plain sums within (ε, δ/2); and approximate zCDP within a fixed box, δ's within δ/4
     and ρ within the largest ρ that implies (ε, δ/4).  The box is fixed in advance: choosing its shape by what was spent
     would not be covered by the theorem.  Claim ``union-of-filters``."""
-    if budget.exact:
-        return Caps(None, 0, None, 0)
-    if isinstance(budget, ZCDP):
-        return Caps(None, 0, _to_units(budget.exact_rho, EPSILON_UNITS), 0)
-    epsilon = _to_units(budget.exact_epsilon, EPSILON_UNITS)
-    if isinstance(budget, PureDP) or budget.exact_delta == 0:
-        return Caps(epsilon, 0, None, 0)
-    rho = largest_rho(budget.exact_epsilon, budget.exact_delta / 4)
-    return Caps(
-        epsilon,
-        _to_units(budget.exact_delta / 2, DELTA_UNITS),
-        _to_units(rho, EPSILON_UNITS),
-        _to_units(budget.exact_delta / 4, DELTA_UNITS),
-    )
+    if budget.exact or isinstance(budget, ZCDP):
+        return cost_of(budget)
+    epsilon, delta = budget.exact_epsilon, budget.exact_delta if isinstance(budget, ApproxDP) else Fraction(0)
+    if delta == 0:
+        return _in_units(epsilon, 0, None, 0)
+    return _in_units(epsilon, delta / 2, largest_rho(epsilon, delta / 4), delta / 4)
 
 
-def _single_caps(budget: ApproxDP) -> Caps:
+def _single_caps(budget: ApproxDP) -> Cost:
     """Return the caps of one spend that nothing follows: all of δ, under either account.  Claim ``single-spend``."""
-    rho = largest_rho(budget.exact_epsilon, budget.exact_delta)
-    return Caps(
-        _to_units(budget.exact_epsilon, EPSILON_UNITS),
-        _to_units(budget.exact_delta, DELTA_UNITS),
-        _to_units(rho, EPSILON_UNITS),
-        0,
-    )
+    epsilon, delta = budget.exact_epsilon, budget.exact_delta
+    return _in_units(epsilon, delta, largest_rho(epsilon, delta), 0)
 
 
 def _sum_of_amounts(left: Amount, right: Amount) -> Amount:
@@ -130,7 +107,7 @@ def _sum_of_amounts(left: Amount, right: Amount) -> Amount:
     return total.numerator if total.denominator == 1 else total
 
 
-def _within_caps(caps: Caps, totals: Totals) -> bool:
+def _within_caps(caps: Cost, totals: Totals) -> bool:
     by_sums = (
         caps.epsilon is not None and totals.sums_open and totals.epsilon <= caps.epsilon and totals.delta <= caps.delta
     )
@@ -140,7 +117,7 @@ def _within_caps(caps: Caps, totals: Totals) -> bool:
     return by_sums or by_zcdp
 
 
-def admit(budget: Loss, totals: Totals, cost: Cost, caps: Caps | None = None) -> Totals | None:
+def admit(budget: Loss, totals: Totals, cost: Cost, caps: Cost | None = None) -> Totals | None:
     """Return the totals after a spend, or ``None`` if the budget's filter refuses it.
 
     Constant time: it depends on the totals alone, not on how many spends made them.  *Guarantee*: whatever is admitted,
@@ -168,7 +145,7 @@ def admit(budget: Loss, totals: Totals, cost: Cost, caps: Caps | None = None) ->
     return None
 
 
-def renewed(caps: Caps, totals: Totals) -> Totals:
+def renewed(caps: Cost, totals: Totals) -> Totals:
     """Return the totals under larger caps: a first spend that used up the smaller budget may now be one of several."""
     return replace(totals, closed=totals.closed and not _within_caps(caps, totals))
 

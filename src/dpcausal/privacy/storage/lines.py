@@ -25,7 +25,7 @@ from typing import Any
 from dpcausal.errors import BudgetExceededError, LedgerDamagedError, LedgerError, Setting
 from dpcausal.privacy.budget import json_text
 from dpcausal.privacy.checks import refusal
-from dpcausal.privacy.composition import Caps, Cost, Totals, admit, caps_of, cost_of, renewed
+from dpcausal.privacy.composition import Cost, Totals, admit, caps_of, cost_of, renewed
 from dpcausal.privacy.loss import Loss, NoPrivacy, loss_text, parse_loss
 from dpcausal.privacy.noise import public_name
 from dpcausal.privacy.sensitivity import PrivacyUnit, Relation, Unit
@@ -68,7 +68,7 @@ class Account:
     budget: Loss = field(default_factory=NoPrivacy)
     protects: PrivacyUnit = field(default_factory=PrivacyUnit)
     created: tuple[str, str] = ("", "")
-    caps: Caps | None = None
+    caps: Cost | None = None
     totals: Totals = field(default_factory=Totals)
     relation: str = ""
     renewals: list[tuple[str, str, Loss]] = field(default_factory=list)
