@@ -18,7 +18,7 @@ import pytest
 import dpcausal as dpc
 from dpcausal.core import run
 from dpcausal.data.source import Source
-from dpcausal.errors import BudgetExceededError, MissingDependencyError, SchemaError
+from dpcausal.errors import MissingDependencyError, SchemaError
 from dpcausal.privacy.ledger import Ledger
 from tests.data.every_task import TASKS, outcome
 
@@ -110,15 +110,6 @@ def test_a_source_that_goes_at_the_spend_is_not_missed(
 
     monkeypatch.setattr(Ledger, "charge", then_gone)
     assert outcome(task, lambda table: HOMES[kind](table, tmp_path)) == stays
-
-
-def test_no_row_is_read_for_a_spend_that_the_ledger_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
-    table = dpc.Table({"x": np.arange(9.0)}, dpc.Schema({"x": dpc.Bounded(0, 9)}), ledger)
-    monkeypatch.setattr(type(table.spec.source), "collect", lambda *_: pytest.fail("a row was read"))
-    with pytest.raises(BudgetExceededError):
-        dpc.cells(table, by=["x"], loss=dpc.PureDP(2))
-    assert not ledger.entries()
 
 
 def test_other_rows_than_were_counted_are_refused_unpaid(tmp_path: Path) -> None:

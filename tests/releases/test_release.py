@@ -149,7 +149,8 @@ def test_numbers_that_do_not_fit_together_are_refused(kind: str) -> None:
     told = release.to_dict()
     assert Release.from_json(json.dumps(told)).to_dict() == told
     for change in changes:
-        with pytest.raises(ParameterError, match="this is no release"):
+        named = next(iter(change)) if kind == "moments" else "this is no release"
+        with pytest.raises(ParameterError, match=named):
             Release.from_json(json.dumps(told | change))
 
 
