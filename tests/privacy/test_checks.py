@@ -92,7 +92,7 @@ def epsilons(division: LossSplit) -> list[Fraction]:
 @pytest.mark.proves("divided-loss")
 @settings(max_examples=150, deadline=None)
 @given(losses, shares)
-def test_the_parts_stand_in_the_ratio_of_the_shares_and_use_the_allotment_up(loss: Any, weights: list[Any]) -> None:
+def test_parts_stand_in_the_ratio_of_the_shares_and_add_up_to_what_is_charged(loss: Any, weights: list[Any]) -> None:
     division = split_loss(loss, weights)
     parts = epsilons(division)
     assert all(part * weights[0] == parts[0] * share for part, share in zip(parts, weights, strict=True))
@@ -103,22 +103,13 @@ def test_the_parts_stand_in_the_ratio_of_the_shares_and_use_the_allotment_up(los
     with pytest.raises(FenceError):  # what would cost one unit more in either account
         allotment.spend(event(PureDP(Fraction(1, 10**4))))
     assert ledger.verify().ok
-    if not division.by_rho:
-        assert sum(parts) == loss.exact_epsilon
-
-
-@pytest.mark.proves("divided-loss")
-@settings(max_examples=150, deadline=None)
-@given(losses, shares)
-def test_what_the_ledger_is_charged_is_what_the_parts_add_up_to(loss: Any, weights: list[Any]) -> None:
-    division = split_loss(loss, weights)
-    cost, parts = cost_of(division.spent, division.zcdp), epsilons(division)
-    rho = sum(part**2 for part in parts) / 2
+    cost, rho = cost_of(division.spent, division.zcdp), sum(part**2 for part in parts) / 2
+    assert cost.rho is not None
     if division.by_rho:
-        assert cost.rho is not None and 0 <= Fraction(cost.rho, 10**9) - rho < Fraction(1, 10**8)
+        assert 0 <= Fraction(cost.rho, 10**9) - rho < Fraction(1, 10**8)
     else:
-        assert cost.epsilon is not None and 0 <= cost.epsilon - sum(parts) * 10**9 < 1
-        assert cost.rho is not None and 0 <= cost.rho - rho * 10**9 < 1
+        assert sum(parts) == loss.exact_epsilon and cost.epsilon == sum(parts) * 10**9
+        assert 0 <= cost.rho - rho * 10**9 < 1
 
 
 @pytest.mark.proves("divided-loss")

@@ -120,22 +120,10 @@ def _ramp(m: int, columns: int) -> Rows:
     return np.repeat(((np.arange(m) + 1.0) / (m + 1))[:, None], columns, axis=1)
 
 
-def _identical(_: PublicGenerator, m: int, low: Rows, high: Rows) -> Rows:
-    return low + (high - low) * _ramp(m, len(low))
-
-
 def _reversed(_: PublicGenerator, m: int, low: Rows, high: Rows) -> Rows:
     ramp = _ramp(m, len(low))
     ramp[:, 1::2] = ramp[::-1, 1::2]
     return low + (high - low) * ramp
-
-
-def _ties(rng: PublicGenerator, m: int, low: Rows, high: Rows) -> Rows:
-    return low + (high - low) * rng.integers(0, 3, (m, len(low))) / 2
-
-
-def _halves(_: PublicGenerator, m: int, low: Rows, high: Rows) -> Rows:
-    return np.where((np.arange(m) < m // 2)[:, None], low, high)
 
 
 def _crossed_halves(_: PublicGenerator, m: int, low: Rows, high: Rows) -> Rows:
@@ -143,28 +131,15 @@ def _crossed_halves(_: PublicGenerator, m: int, low: Rows, high: Rows) -> Rows:
     return np.where(side == 0, low, high)
 
 
-def _constant(_: PublicGenerator, m: int, low: Rows, high: Rows) -> Rows:
-    return np.tile((low + high) / 2, (m, 1))
-
-
-def _clustered(rng: PublicGenerator, m: int, low: Rows, high: Rows) -> Rows:
-    middle = (low + high) / 2
-    return middle + (high - low) * 1e-9 * rng.standard_normal((m, len(low)))
-
-
-def _random(rng: PublicGenerator, m: int, low: Rows, high: Rows) -> Rows:
-    return rng.uniform(low, high, (m, len(low)))
-
-
 STARTS: dict[str, Start] = {
-    "identical": _identical,
+    "identical": lambda _, m, low, high: low + (high - low) * _ramp(m, len(low)),
     "reversed": _reversed,
-    "ties": _ties,
-    "halves": _halves,
+    "ties": lambda rng, m, low, high: low + (high - low) * rng.integers(0, 3, (m, len(low))) / 2,
+    "halves": lambda _, m, low, high: np.where((np.arange(m) < m // 2)[:, None], low, high),
     "crossed halves": _crossed_halves,
-    "constant": _constant,
-    "clustered": _clustered,
-    "random": _random,
+    "constant": lambda _, m, low, high: np.tile((low + high) / 2, (m, 1)),
+    "clustered": lambda rng, m, low, high: (low + high) / 2 + (high - low) * 1e-9 * rng.standard_normal((m, len(low))),
+    "random": lambda rng, m, low, high: rng.uniform(low, high, (m, len(low))),
 }
 
 

@@ -294,8 +294,8 @@ _DIGITS = 256  # a relative error of 2^-850 per operation
 LARGEST_BALL = 10**6
 
 
-def _uniform(context: decimal.Context) -> Decimal:
-    return context.divide(Decimal(2 * secrets.randbits(_BITS) + 1), Decimal(2 ** (_BITS + 1)))
+def _uniform() -> Decimal:
+    return Decimal(2 * secrets.randbits(_BITS) + 1) / Decimal(2 ** (_BITS + 1))
 
 
 def add_l2_ball(values: Reals, scale: float, *, sensitivity: float, epsilon: float) -> Reals:
@@ -317,24 +317,17 @@ def add_l2_ball(values: Reals, scale: float, *, sensitivity: float, epsilon: flo
         direction = simulation.normal(size=values.shape)
         radius = simulation.gamma(values.size, scale)
         return np.asarray(values + radius * direction / np.linalg.norm(direction))
-    context = decimal.Context(prec=_DIGITS, Emin=-(10**6), Emax=10**6)
-    normals: list[Decimal] = []
-    while len(normals) < values.size:
-        u = context.subtract(context.multiply(2, _uniform(context)), 1)
-        v = context.subtract(context.multiply(2, _uniform(context)), 1)
-        square = context.add(context.multiply(u, u), context.multiply(v, v))
-        if 0 < square < 1:
-            stretch = context.sqrt(context.divide(context.multiply(-2, context.ln(square)), square))
-            normals += [context.multiply(u, stretch), context.multiply(v, stretch)]
-    del normals[values.size :]
-    length = Decimal(0)
-    radius_sum = Decimal(0)
-    for normal in normals:
-        length = context.add(length, context.multiply(normal, normal))
-        radius_sum = context.subtract(radius_sum, context.ln(_uniform(context)))
-    factor = context.divide(context.multiply(radius_sum, Decimal(scale)), context.sqrt(length))
-    noisy = [
-        float(context.add(Decimal(value), context.multiply(factor, normal)))
-        for value, normal in zip(values.tolist(), normals, strict=True)
-    ]
+    with decimal.localcontext(decimal.Context(prec=_DIGITS, Emin=-(10**6), Emax=10**6)):
+        normals: list[Decimal] = []
+        while len(normals) < values.size:
+            u, v = 2 * _uniform() - 1, 2 * _uniform() - 1
+            square = u * u + v * v
+            if 0 < square < 1:
+                stretch = (-2 * square.ln() / square).sqrt()
+                normals += [u * stretch, v * stretch]
+        del normals[values.size :]
+        length = sum((normal * normal for normal in normals), Decimal(0)).sqrt()
+        length_of_noise = -sum((_uniform().ln() for _ in normals), Decimal(0))
+        factor = length_of_noise * Decimal(scale) / length
+        noisy = [float(Decimal(value) + factor * one) for value, one in zip(values.tolist(), normals, strict=True)]
     return np.asarray(noisy, dtype=np.float64)
