@@ -18,7 +18,7 @@ import numpy as np
 import dpcausal as dpc
 from benchmarks import designs as registry
 from benchmarks.designs.graphs import DESIGNS, Case
-from benchmarks.run import Report, grid, mean, options, selected
+from benchmarks.run import Report, grid, mean, options
 
 LEVEL = 0.01
 METHODS: dict[str, Any] = {
@@ -113,9 +113,7 @@ def main(arguments: list[str], name: str = "discovery", **changed: Any) -> int:
     for peer in [one for one in given.methods if one in PEERS and find_spec(MODULES[one]) is None]:
         print(f"{peer} is left out: it is not installed; pip install -e '.[benchmark]'")
         given.methods.remove(peer)
-    designs = selected(DESIGNS, given)
-    grid(report, designs, measure, SUMMARY, methods=given.methods, rows=given.rows, epsilons=given.epsilons,
-         runs=given.runs, fewer_from=math.inf)  # fmt: skip
+    grid(report, DESIGNS, measure, SUMMARY, math.inf)
     for row in report.rows:
         least = DESIGNS[row["design"]].more["least"].get(row["epsilon"])
         if least and row["method"] == "default" and row["n"] == 100_000:

@@ -80,21 +80,21 @@ def calibration(report: Report, words: str, method: str, seen: Any) -> None:
 def main(arguments: list[str], name: str = "discovery_support", **changed: Any) -> int:
     defaults = {"networks": 150, "first": 0, "named": 0, "determined": 20}
     given = options(__doc__, arguments, **defaults | changed)
-    report, first = Report(name, "discovery", given, arguments), given.first
-    of_generated = edges(drawn(range(first, first + given.networks)))
-    for method, seen in of_generated.items():
-        calibration(report, "generated", method, seen)
-    seeds = range(first, first + given.determined)
-    for words, cases in (("deterministic", deterministic), ("partly deterministic", partly_deterministic)):
-        for method, seen in edges(cases(seeds)).items():
+    report = Report(name, "discovery", given, arguments)
+    kinds = (
+        ("generated", drawn, given.networks), ("deterministic", deterministic, given.determined),
+        ("partly deterministic", partly_deterministic, given.determined), ("named", named, given.named),
+    )  # fmt: skip
+    for words, cases, count in kinds:
+        try:
+            found = edges(cases(range(given.first, given.first + count)))
+        except DataAbsentError as absent:
+            print(f"{words} is skipped: {absent}")
+            continue
+        for method, seen in found.items():
             calibration(report, words, method, seen)
-            firm = seen[seen[:, 0] >= 0.95]
-            report.target(f"{method}, {words}: {int(firm[:, 1].sum())} of {len(firm)} edges of support 0.95 "
-                          "or more are true, at least 0.9", bool(firm[:, 1].sum() >= 0.9 * len(firm)))  # fmt: skip
-    try:
-        of_named = edges(named(range(first, first + given.named)))
-        for method, seen in of_named.items():
-            calibration(report, "named", method, seen)
-    except DataAbsentError as absent:
-        print(f"the rest is skipped: {absent}")
+            firm = seen[seen[:, 0] >= 0.95] if "deterministic" in words else seen[:0]
+            if len(firm):
+                report.target(f"{method}, {words}: {int(firm[:, 1].sum())} of {len(firm)} edges of support 0.95 "
+                              "or more are true, at least 0.9", bool(firm[:, 1].mean() >= 0.9))  # fmt: skip
     return report.finish()

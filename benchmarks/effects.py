@@ -25,7 +25,7 @@ from benchmarks.designs.effects import (
     strata,
     tails,
 )
-from benchmarks.run import Report, grid, mean, median, options, ratio, rms, selected, share
+from benchmarks.run import Report, grid, mean, median, options, ratio, rms, share
 
 PLAIN = 60
 """Runs that are asked without privacy, too."""
@@ -71,7 +71,5 @@ def main(arguments: list[str], name: str = "effects", **changed: Any) -> int:
                 "epsilons": [1.0], "runs": 400}  # fmt: skip
     given = options(__doc__, arguments, **defaults | changed)
     report = Report(name, "effects", given, arguments)
-    designs = selected(DESIGNS, given)
-    grid(report, designs, measure, SUMMARY, methods=given.methods, rows=given.rows, epsilons=given.epsilons,
-         runs=given.runs)  # fmt: skip
+    grid(report, DESIGNS, measure, SUMMARY)
     return report.finish()

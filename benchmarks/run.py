@@ -193,15 +193,16 @@ def _modules(method: str) -> list[str]:
 
 
 def grid(
-    report: Report, designs: Mapping[str, Any], measure: Callable[..., Any], summary: Summary, *,
-    methods: Iterable[str], rows: Iterable[int], epsilons: Iterable[float], runs: int, fewer_from: float = FEWER_FROM,
+    report: Report, designs: Mapping[str, Any], measure: Callable[..., Any], summary: Summary,
+    fewer_from: float = FEWER_FROM,
 ) -> None:  # fmt: skip
-    """Measure every cell of design × rows × ε × method.
+    """Measure every cell of design × rows × ε × method that the options name.
 
     ``measure(design, n, epsilon, seed, method)`` returns the columns of one run, by reading; a refusal ends the cell.
     """
-    for design, n, epsilon, method in itertools.product(designs.values(), rows, epsilons, methods):
-        many = runs if n <= fewer_from else max(runs // 4, 1)
+    given, some = report.given, selected(designs, report.given).values()
+    for design, n, epsilon, method in itertools.product(some, given.rows, given.epsilons, given.methods):
+        many = given.runs if n <= fewer_from else max(given.runs // 4, 1)
         found: dict[str, list[dict[str, float]]] = {}
         where = {"n": n, "epsilon": epsilon, "delta": design.delta, "method": method, "frozen_at": design.frozen_at}
         try:

@@ -14,7 +14,7 @@ import numpy as np
 import dpcausal as dpc
 from benchmarks import designs as registry
 from benchmarks.designs.panels import DESIGNS, Drawn
-from benchmarks.run import Report, grid, mean, median, options, ratio, rms, selected, share
+from benchmarks.run import Report, grid, mean, median, options, ratio, rms, share
 from dpcausal.errors import InfeasibleError
 from dpcausal.synthetic_control.methods.simplex import simplex_weights
 
@@ -84,7 +84,5 @@ def main(arguments: list[str], name: str = "synthetic_control", **changed: Any) 
             columns["small p"] = float(found.pvalue <= 0.05)
         return {"": columns}
 
-    designs = selected(DESIGNS, given)
-    grid(report, designs, measure, SUMMARY, methods=given.methods, rows=given.rows, epsilons=given.epsilons,
-         runs=given.runs)  # fmt: skip
+    grid(report, DESIGNS, measure, SUMMARY)
     return report.finish()

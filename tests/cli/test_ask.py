@@ -74,11 +74,3 @@ WRONG = (
 @pytest.mark.parametrize(("words", "rule"), WRONG)
 def test_what_cannot_be_asked_is_refused_with_the_rule(words: tuple[str, ...], rule: str) -> None:
     assert refusal(*words) == (2, rule)
-
-
-@pytest.mark.usefixtures("saved")
-def test_a_place_that_cannot_be_written_is_refused_before_anything_is_spent() -> None:
-    before = Path("l").read_bytes()
-    place = ("--save-release", "no/r.json")
-    words = ["discover", "d.csv", "--schema", "s.toml", "--ledger", "l", "--epsilon", "1", *place]
-    assert rule_of_command(CliRunner().invoke(app, words)) == "folder" and Path("l").read_bytes() == before

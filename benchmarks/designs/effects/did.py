@@ -2,21 +2,17 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 import dpcausal as dpc
 from benchmarks.designs import Reading, prefix, register, table
-from dpcausal.core.run import ask
-from dpcausal.data.records import Rows
-from dpcausal.effects.did.api import CohortQuery, DidQuestion
 
 T, STARTS, NEVER = 8, np.array([3, 4, 5, 9]), 9
 PERIODS = np.arange(1, T + 1)
-SCHEMA = dpc.Schema({"t": dpc.Levels(PERIODS.tolist()), "g": dpc.Levels(STARTS.tolist()), "y": dpc.Bounded(-12, 12)})
+SCHEMA = {"t": dpc.Levels(PERIODS.tolist()), "g": dpc.Levels(STARTS.tolist()), "y": dpc.Bounded(-12, 12)}
 
 Effects = dict[int, list[float]]
 """By cohort: the effect in each period since treatment began."""
@@ -112,32 +108,10 @@ SHAPES: dict[str, Callable[[Any, int], Drawn]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Held(DidQuestion):
-    """The question of ``did``, its paths in memory: reading and naming persons took nineteen twentieths of a run."""
-
-    paths: Any = None
-
-    def steps(self, with_squares: bool) -> Any:
-        y, g = self.paths
-        kept = np.isfinite(y).all(axis=1)
-        steps = np.diff(np.clip(np.where(kept[:, None], y, 0.0), -12, 12), axis=1) / self.bounds.width
-        return steps, np.zeros((len(y), 0)), np.where(kept, np.searchsorted(STARTS, g), 0), Rows({}, kept, {})
-
-
-@cache
-def tables(n: int) -> tuple[dpc.Table, dpc.Table]:
-    """Tables of n persons whose ledgers last for all runs, one of them without privacy."""
-    frame = {"id": np.arange(n), "t": np.ones(n, int), "g": np.full(n, NEVER), "y": np.zeros(n)}
-    private = dpc.Ledger.in_memory(dpc.ApproxDP(1e5, 0.1), person="id", accept_large_epsilon=True)
-    ledgers = private, dpc.Ledger.without_privacy()
-    kept, exact = (dpc.Table(frame, SCHEMA, ledger, person="id") for ledger in ledgers)
-    return kept, exact
-
-
-def asked(rows: dpc.Table, drawn: Drawn, loss: Any) -> Any:
-    question = Held.of(rows, "t", "y", "g", "never", 0.95)
-    return ask(replace(question, paths=drawn[:2]), CohortQuery(), loss=loss)
+def asked(y: Any, g: Any, loss: Any) -> Any:
+    n = len(g)
+    columns = {"id": np.repeat(np.arange(n), T), "t": np.tile(PERIODS, n), "g": np.repeat(g, T), "y": y.ravel()}
+    return dpc.did(table(columns, SCHEMA, loss, person="id"), time="t", outcome="y", cohort="g", loss=loss)
 
 
 def truths(g: Any, effects: Effects) -> dict[str, float]:
@@ -175,10 +149,9 @@ class Cohorts:
         self.draw = draw
 
     def ask(self, rng: Any, n: int, loss: Any, method: Any = "default") -> dict[str, Reading]:
-        drawn = self.draw(rng, n)
-        found = asked(tables(n)[isinstance(loss, dpc.NoPrivacy)], drawn, loss)
-        aims = truths(drawn[1], drawn[2])
-        if found.att is None or len(found.by_cohort) < sum(map(len, drawn[2].values())):
+        y, g, effects = self.draw(rng, n)
+        found, aims = asked(y, g, loss), truths(g, effects)
+        if found.att is None or len(found.by_cohort) < sum(map(len, effects.values())):
             return {"mean effect": Reading(None, None, aims["all"])}
         return readings(found, lambda one: aims.get(one.name, 0.0), aims["all"])
 

@@ -1,14 +1,15 @@
 """Effects, slopes, instruments and differences in differences as they come in practice, named after a freeze."""
 
 import math
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 import dpcausal as dpc
-from benchmarks.designs import Reading, prefix, register, table
+from benchmarks.designs import Design, Reading, prefix, register, table
 from benchmarks.designs import flips as coin
+from benchmarks.designs.effects.regressions import Asked
 
 Answer = tuple[float | None, Any]
 """An estimate and its interval."""
@@ -195,20 +196,12 @@ def truth_of(name: str) -> float:
     return TRUTHS[name]
 
 
-class Case:
+def question(name: str, rng: Any, n: int, loss: Any) -> dict[str, Reading]:
     """A question asked as its user would, and its truth."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def ask(self, rng: Any, n: int, loss: Any, method: Any = "default") -> dict[str, Reading]:
-        estimate, interval = MAKES[self.name](rng, n, loss)
-        return {"": Reading(estimate, interval, truth_of(self.name))}
+    return {"": Reading(*MAKES[name](rng, n, loss), truth_of(name))}
 
 
-FIRST, DAY = list(MAKES)[:10], "2026-11-22"
-DESIGNS = {
-    name: one
-    for some, family in ((FIRST, "fresh"), (list(MAKES)[10:], "fresh, second"))
-    for name, one in register({name: Case(name) for name in some}, family, DAY, seeds=prefix(31), delta=1e-6).items()
-}
+DESIGNS: dict[str, Design] = {}
+for names, family in ((list(MAKES)[:10], "fresh"), (list(MAKES)[10:], "fresh, second")):
+    asked = {name: Asked(partial(question, name)) for name in names}
+    DESIGNS |= register(asked, family, "2026-11-22", seeds=prefix(31), delta=1e-6)

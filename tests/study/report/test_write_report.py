@@ -168,19 +168,6 @@ def test_a_figure_has_the_same_bytes_for_the_same_numbers_and_ids_of_its_own(stu
     assert not ids[0] & ids[1] and Figures().of(object(), "text") == ""
 
 
-def test_the_report_is_made_without_the_data(study: dpc.Study) -> None:
-    told = study.path.read_text()
-    try:
-        study.path.write_text(told.replace("ledger =", f"n = {N}\nledger =", 1))
-        moved = study.path.parent / "d.csv"
-        kept = moved.read_text()
-        moved.unlink()
-        assert study.file.title[:1] in dpc.Study.open(study.path).report("other.html").read_text()
-        moved.write_text(kept)
-    finally:
-        study.path.write_text(told)
-
-
 TIER = {
     "basic": {"name", "data_curators", "intended_use", "data_product_type", "data_product_region", "description",
               "publication_date"},
