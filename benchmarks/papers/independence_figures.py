@@ -5,8 +5,9 @@
 With f_s(z) = exp(−z²/2) sin(sz); as printed, with exp(−s²/2), Figure 1 could not come out.  Figure 7 is on concrete.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,32 +28,29 @@ EXACT: Line = ("GCM, no privacy", {"method": "gcm", "loss": dpc.NoPrivacy()})
 EXACT_CRT: Line = ("CRT, no privacy", {"method": "crt", "loss": dpc.NoPrivacy()})
 
 
-def table(
-    report: Report,
-    title: str,
-    axis: str,
-    values: Sequence[float],
-    lines: Sequence[Line],
-    design: Callable[[float], dict[str, Any]],
-) -> None:
-    """Add the shares of rejections, one line a method."""
-    runs = report.given.runs
-    for name, changed in lines:
-        for value in values:
-            arguments = {**design(value), **changed}
+class Figure(NamedTuple):
+    """Shares of rejections: one line a method, one value of its axis a point, and how a point's tables are drawn."""
+
+    number: str
+    title: str
+    axis: str
+    values: Sequence[float]
+    lines: Sequence[Line]
+    design: Callable[[float], dict[str, Any]]
+
+    def add(self, report: Report) -> None:
+        runs = report.given.runs
+        for (name, changed), value in product(self.lines, self.values):
+            arguments = {**self.design(value), **changed}
             if "kind" in arguments:
                 arguments["method"] = arguments.pop("kind")(resamples=arguments.pop("resamples"))
             rate = rejection_rate(**arguments, repetitions=runs, seed=17)
-            epsilon = getattr(arguments["loss"], "epsilon", None)
-            report.add(title, {"rejected": (rate, (rate * (1 - rate) / runs) ** 0.5)}, n=arguments["n"], method=name,
-                       epsilon=epsilon, reading=f"{axis} {value:g}", runs=runs)  # fmt: skip
+            report.add(f"Figure {self.number}, {self.title}", {"rejected": (rate, (rate * (1 - rate) / runs) ** 0.5)},
+                       n=arguments["n"], method=name, epsilon=getattr(arguments["loss"], "epsilon", None),
+                       reading=f"{self.axis} {value:g}", runs=runs)  # fmt: skip
 
 
-def figures(report: Report, chosen: set[str]) -> None:
-    def run(name: str, title: str, axis: str, values: Sequence[float], lines: Sequence[Line], design: Any) -> None:
-        if not chosen or name.split("-")[0] in chosen:
-            table(report, title, axis, values, lines, design)
-
+def figures() -> Iterator[Figure]:
     for d, parts in ((1, 100), (5, 3)):
         # In the paper 100 clusters of z, which are made from the data: here as many public strata, 3⁵ for five columns.
         printed = {"method": papers.PrivKendall(strata=parts), "accept_unproven": True}
@@ -60,38 +58,35 @@ def figures(report: Report, chosen: set[str]) -> None:
             ("PrivToT", {"method": papers.PrivToT()}), ("private Kendall", printed),
             ("kendall", {"method": methods.Kendall(strata=parts)}),
         ]  # fmt: skip
-        run(
-            f"1-{d}", f"Figure 1, level, n = 10,000, epsilon = 2, d = {d}", "s", (1, 2, 4, 8, 16, 32),
+        yield Figure(
+            "1", f"level, n = 10,000, epsilon = 2, d = {d}", "s", (1, 2, 4, 8, 16, 32),
             [*baselines, PUBLISHED_GCM, PUBLISHED_CRT, OURS_GCM, OURS_CRT, *([DEFAULT] if d == 1 else [])],
             lambda s, d=d: {"n": 10_000, "loss": dpc.PureDP(2), "effect": 0.0, "complexity": s, "dimensions": d},
         )  # fmt: skip
-        run(
-            f"2-{d}", f"Figure 2, n = 10,000, epsilon = 7, d = {d}", "effect", (0, 0.1, 0.5, 1, 1.5),
+        yield Figure(
+            "2", f"n = 10,000, epsilon = 7, d = {d}", "effect", (0, 0.1, 0.5, 1, 1.5),
             [EXACT, PUBLISHED_GCM, OURS_GCM],
             lambda b, d=d: {"n": 10_000, "loss": dpc.PureDP(7), "effect": b, "dimensions": d},
         )  # fmt: skip
         for effect in (0.0, 1.0):
-            run(
-                f"3-{d}-{effect:g}",
-                f"Figure 3, epsilon = 7, d = {d}, effect {effect:g}",
-                "n",
-                (300, 1_000, 3_000, 10_000),
+            yield Figure(
+                "3", f"epsilon = 7, d = {d}, effect {effect:g}", "n", (300, 1_000, 3_000, 10_000),
                 [EXACT, PUBLISHED_GCM, OURS_GCM],
                 lambda n, d=d, b=effect: {"n": int(n), "loss": dpc.PureDP(7), "effect": b, "dimensions": d},
-            )
+            )  # fmt: skip
     crt_lines = [EXACT_CRT, PUBLISHED_CRT, OURS_CRT, DECISION]
-    run("4", "Figure 4, n = 1,000, epsilon = 2", "effect", (0, 0.1, 0.2, 0.5, 1, 1.5), crt_lines,
-        lambda b: {"n": 1_000, "loss": dpc.PureDP(2), "effect": b})  # fmt: skip
+    yield Figure("4", "n = 1,000, epsilon = 2", "effect", (0, 0.1, 0.2, 0.5, 1, 1.5), crt_lines,
+                 lambda b: {"n": 1_000, "loss": dpc.PureDP(2), "effect": b})  # fmt: skip
     for effect in (0.0, 0.5):
-        run(f"5-{effect:g}", f"Figure 5, epsilon = 2, effect {effect:g}", "n", (150, 300, 1_000, 3_000), crt_lines,
-            lambda n, b=effect: {"n": int(n), "loss": dpc.PureDP(2), "effect": b})  # fmt: skip
-    run("6", "Figure 6, n = 10,000, effect 0.5", "epsilon", (0.125, 0.25, 0.5, 1, 2, 4, 8),
-        [PUBLISHED_GCM, PUBLISHED_CRT, OURS_GCM, OURS_CRT],
-        lambda e: {"n": 10_000, "loss": dpc.PureDP(e), "effect": 0.5})  # fmt: skip
-    run("9", "Figure 9, n = 1,000, epsilon = 2, effect 0.2", "m", (19, 49, 99, 499),
-        [("PrivCRT", {"kind": papers.PrivCrt}), ("crt", {"kind": methods.Crt}),
-         ("crt-decision", {"kind": methods.CrtDecision})],
-        lambda m: {"n": 1_000, "loss": dpc.PureDP(2), "effect": 0.2, "resamples": int(m)})  # fmt: skip
+        yield Figure("5", f"epsilon = 2, effect {effect:g}", "n", (150, 300, 1_000, 3_000), crt_lines,
+                     lambda n, b=effect: {"n": int(n), "loss": dpc.PureDP(2), "effect": b})  # fmt: skip
+    yield Figure("6", "n = 10,000, effect 0.5", "epsilon", (0.125, 0.25, 0.5, 1, 2, 4, 8),
+                 [PUBLISHED_GCM, PUBLISHED_CRT, OURS_GCM, OURS_CRT],
+                 lambda e: {"n": 10_000, "loss": dpc.PureDP(e), "effect": 0.5})  # fmt: skip
+    yield Figure("9", "n = 1,000, epsilon = 2, effect 0.2", "m", (19, 49, 99, 499),
+                 [("PrivCRT", {"kind": papers.PrivCrt}), ("crt", {"kind": methods.Crt}),
+                  ("crt-decision", {"kind": methods.CrtDecision})],
+                 lambda m: {"n": 1_000, "loss": dpc.PureDP(2), "effect": 0.2, "resamples": int(m)})  # fmt: skip
 
 
 def pvalues(report: Report) -> None:
@@ -113,7 +108,9 @@ def pvalues(report: Report) -> None:
 def main(arguments: list[str], name: str = "independence_figures", **changed: Any) -> int:
     given = options(__doc__, arguments, **{"runs": 10, "figures": []} | changed)
     report = Report(name, "independence", given, arguments, seeds="rows and noise of rejection_rate, seed 17")
-    figures(report, set(given.figures))
+    for figure in figures():
+        if not given.figures or figure.number in given.figures:
+            figure.add(report)
     if not given.figures or "10" in given.figures:
         pvalues(report)
     return report.finish()

@@ -74,14 +74,9 @@ def opened(path: Path) -> Release:
 
 
 def knowledge_in(path: Path) -> Knowledge:
-    from dpcausal.discovery.knowledge import Knowledge
+    from dpcausal.study.tasks import knowledge_of
 
-    groups = toml_in(text_of(path), repr(str(path)))
-    parts = {"tiers", "forbidden", "required"}
-    if set(groups) - parts or not all(isinstance(part, list) for group in groups.values() for part in group):
-        text = f"{str(path)!r} must hold tiers, forbidden and required, each a list of lists of names"
-        raise ParameterError(text, argument="knowledge", rule="knowledge")
-    return Knowledge(**{name: [tuple(part) for part in group] for name, group in groups.items()})
+    return knowledge_of(toml_in(text_of(path), repr(str(path))), repr(str(path)))
 
 
 def _analysis(release: Release, question: str, given: dict[str, Any]) -> Any:

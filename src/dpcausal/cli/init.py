@@ -122,21 +122,16 @@ def _yes(prompt: str, default: str) -> bool:
 def _confirmed_format(likely: Any) -> Any:
     from dpcausal.data.files.formats import DECIMALS, QUOTES, SEPARATORS, THOUSANDS, DataFile
 
-    marks = {
-        "separator": {name: mark for mark, name in SEPARATORS.items()},
-        "decimal": {name.removeprefix("decimal "): mark for mark, name in DECIMALS.items()},
-        "thousands": {name or "none": mark for mark, name in THOUSANDS.items()},
-        "quote": {name: mark for mark, name in QUOTES.items()},
-    }
+    marks = {"separator": SEPARATORS, "decimal": DECIMALS, "thousands": THOUSANDS, "quote": QUOTES}
     while likely.options:
         echo(f"The name and the header suggest this format: {likely.form}.")
         echo("It becomes public; check it against the export. No record was used.")
         if YES.get(typer.prompt("Is it right? [yes]", default="yes", show_default=False).lower(), False):
             return likely
         options = {}
-        for key, names in marks.items():
-            mark = getattr(likely, key)
-            usual = next(name for name, one in names.items() if one == mark)
+        for key, known in marks.items():
+            names = {name.removeprefix("decimal ") or "none": mark for mark, name in known.items()}
+            usual = next(name for name, mark in names.items() if mark == getattr(likely, key))
             answer = typer.prompt(f"{key.capitalize()} ({', '.join(names)})", default=usual)
             options[key] = names.get(answer, answer)
         try:

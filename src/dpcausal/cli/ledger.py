@@ -18,6 +18,7 @@ from dpcausal.cli.shared import (
     LargeOption,
     RhoOption,
     amount,
+    assigned,
     echo,
     exit_codes,
     loss_from,
@@ -56,10 +57,10 @@ def ledger_create(
         from dpcausal.privacy.ledger import Ledger
         from dpcausal.privacy.loss import PureDP
 
-        budget, _ = loss_from(epsilon, delta, rho), _parts(analyst)
+        budget, parts = loss_from(epsilon, delta, rho), _parts(analyst)
         with Ledger.create(path, budget=budget, person=person, unit=unit, ids=ids, protect=protect,
                            accept_large_epsilon=accept_large_epsilon) as ledger:  # fmt: skip
-            name, parts = name_of(ledger), _parts(analyst)
+            name = name_of(ledger)
             if parts:
                 ledger.divide(parts)
             echo(f"Created {name} with a budget of {ledger.budget}. It protects {ledger.protects}.")
@@ -74,16 +75,10 @@ def name_of(ledger: Ledger) -> str:
 
 
 def _parts(texts: list[str] | None) -> dict[str, Any]:
-    parts = {}
-    for text in texts or ():
-        name, _, part = text.rpartition("=")
-        try:
-            parts[name] = amount(part)
-        except ValueError:
-            name = ""
-        if not name:
-            raise ParameterError(f"a part is written as name=0.5, not {text!r}", argument="analyst", rule="part")
-    return parts
+    def error(text: str) -> ParameterError:
+        return ParameterError(f"a part is written as name=0.5, not {text!r}", argument="analyst", rule="part")
+
+    return dict(assigned(text, error(text), amount) for text in texts or ())
 
 
 def _opened(path: str, head: str | None = None) -> Ledger:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +75,16 @@ def exit_codes() -> Iterator[None]:
     is not in its ledger is shown, and the code is not 0: nobody can read it again."""
     with _unsaved_warnings() as lost:
         try:
-            yield from _failures()
+            yield
+        except BudgetExceededError as error:
+            _fail(error, REFUSED, "A spent budget cannot be restored. Published results can be re-used: dpcausal ask.")
+        except LedgerDamagedError as error:
+            _fail(error, DAMAGED)
+        except DpCausalError as error:
+            _fail(error, BAD_INPUT)
+        except OSError as error:  # a closed pipe, a full disk
+            text = f"the system refused: {error.strerror or type(error).__name__}"
+            _fail(DpCausalError(text, rule="system"), BAD_INPUT)
         finally:
             for message in lost:
                 echo(f"warning: {message}", error=True)
@@ -111,20 +120,6 @@ def _unsaved_warnings() -> Iterator[list[str]]:
         yield messages
 
 
-def _failures() -> Iterator[None]:
-    try:
-        yield
-    except BudgetExceededError as error:
-        _fail(error, REFUSED, "A spent budget cannot be restored. Published results can be re-used: dpcausal ask.")
-    except LedgerDamagedError as error:
-        _fail(error, DAMAGED)
-    except DpCausalError as error:
-        _fail(error, BAD_INPUT)
-    except OSError as error:  # a closed pipe, a full disk
-        text = f"the system refused: {error.strerror or type(error).__name__}"
-        _fail(DpCausalError(text, rule="system"), BAD_INPUT)
-
-
 def _fail(error: DpCausalError, code: int, more: str = "") -> None:
     with suppress(OSError):
         echo("\n".join(filter(None, (f"error: {error.message('command')}", more))), error=True)
@@ -140,6 +135,15 @@ def names_in(what: str, texts: Iterable[str] | None) -> list[str]:
             raise ParameterError(f"{what}: a name is missing in {text!r}", argument=what, rule="missing-name")
         names += parts
     return names
+
+
+def assigned(text: str, error: ParameterError, number: Callable[[str], Any] = float) -> tuple[str, Any]:
+    """Return the name and the number of ``NAME=NUMBER``; raise the error if it is not written so."""
+    name, _, amount_text = text.rpartition("=")
+    with suppress(ValueError):
+        if name:
+            return name, number(amount_text)
+    raise error
 
 
 def check_place(path: Path | None) -> None:

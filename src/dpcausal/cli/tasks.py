@@ -25,6 +25,7 @@ from dpcausal.cli.shared import (
     LedgerOption,
     RhoOption,
     SchemaOption,
+    assigned,
     check_place,
     exit_codes,
     loss_from,
@@ -98,12 +99,8 @@ class TaskCommand:
 
 
 def weight_of(text: str) -> tuple[str, float]:
-    name, _, largest = text.rpartition("=")
-    try:
-        return name, float(largest)
-    except ValueError:
-        text = "--weight is written as column=largest, for example w=8"
-        raise ParameterError(text, argument="weight", rule="weight") from None
+    written = "--weight is written as column=largest, for example w=8"
+    return assigned(text, ParameterError(written, argument="weight", rule="weight"))
 
 
 def _table(given: dict[str, Any], ledger: Ledger, name: str) -> Any:
@@ -190,17 +187,15 @@ def _pairs(given: dict[str, Any]) -> None:
 
 def _shares(texts: list[str] | None) -> dict[Any, Any] | None:
     shares: dict[Any, Any] = {}
+    error = ParameterError(
+        "a share is written A,B=NUMBER or SCORE=NUMBER, each once", argument="shares", rule="share"
+    )
     for text in texts or []:
-        name, _, amount = text.rpartition("=")
-        names = names_in("--shares", [name]) if name else []
+        name, share = assigned(text, error)
+        names = names_in("--shares", [name])
         key = names[0] if len(names) == 1 else tuple(names)
-        try:
-            share = float(amount)
-        except ValueError:
-            share = None
-        if share is None or not names or key in shares:
-            text = "a share is written A,B=NUMBER or SCORE=NUMBER, each once"
-            raise ParameterError(text, argument="shares", rule="share")
+        if key in shares:
+            raise error
         shares[key] = share
     return shares or None
 

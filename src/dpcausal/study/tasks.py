@@ -88,10 +88,18 @@ def _python_name(name: str, parameters: Any) -> str:
 
 def _argument_value(name: str, value: Any) -> Any:
     if name == "knowledge":
-        if not isinstance(value, dict) or set(value) - {"forbidden", "required", "tiers"}:
-            raise ParameterError("knowledge holds forbidden, required and tiers")
-        return Knowledge(**{key: [tuple(part) for part in parts] for key, parts in value.items()})
+        return knowledge_of(value)
     return [tuple(pair) for pair in value] if name in ("pairs", "hypotheses") and isinstance(value, list) else value
+
+
+def knowledge_of(groups: Any, place: str = "knowledge") -> Knowledge:
+    """Return background knowledge from text, which others wrote at a ``place``."""
+    groups = groups if isinstance(groups, dict) else {"": groups}
+    lists = all(isinstance(group, list) and all(isinstance(one, list) for one in group) for group in groups.values())
+    if set(groups) - {"tiers", "forbidden", "required"} or not lists:
+        text = f"{place} must hold tiers, forbidden and required, each a list of lists of names"
+        raise ParameterError(text, argument="knowledge", rule="knowledge")
+    return Knowledge(**{name: [tuple(part) for part in group] for name, group in groups.items()})
 
 
 def method_of(question: QuestionPart) -> Any:

@@ -191,23 +191,7 @@ def _design_sentence(inputs: ReportInputs, answer: Any) -> str:
     if design.unit_of_assignment is None:
         return text
     unit = design.unit_of_assignment
-    return (f"{text} Each {unit} was assigned as a whole; the intervals ignore this and may be too narrow. "
-            f"{_if_clustered(inputs, answer, unit)}").rstrip()  # fmt: skip
-
-
-def _if_clustered(inputs: ReportInputs, answer: Any, unit: str) -> str:
-    """Return by how much clustering would have to raise the sampling variance for intervals to include 0."""
-    error, noise = getattr(answer, "standard_error", None), getattr(answer, "noise_error", None) or 0.0
-    share = min(noise / error, 1.0) ** 2 if error else 0.0
-    groups = [(inputs.wording.group(one.group), one.estimate, one.interval) for one in getattr(answer, "by_group", ())]
-    factors = [(name, ((2 * size / (ends[1] - ends[0])) ** 2 - share) / (1 - share))
-               for name, size, ends in [("all", answer.estimate, answer.interval), *groups]
-               if ends is not None and not ends[0] <= 0 <= ends[1] and share < 1]  # fmt: skip
-    if not factors:
-        return ""
-    listed = ", ".join(f"{math.floor(10 * factor) / 10:.{int(factor < 10)}f} for {name}" for name, factor in factors)
-    return (f"Those that exclude 0 would include it if correlation within each {unit} raised the sampling variance by "
-            f"a factor of {listed}. For example, 4 people with correlation 0.3 give 1.9.")  # fmt: skip
+    return f"{text} Each {unit} was assigned as a whole; the intervals ignore this and may be too narrow."
 
 
 def _group_sentence(inputs: ReportInputs, answer: Any) -> str:
