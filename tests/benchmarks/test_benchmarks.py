@@ -1,13 +1,14 @@
 """Benchmarks: designs can be drawn, studies name what exists, records say what was measured and when it is stale."""
 
 import json
+import re
 import shlex
 import tomllib
 from datetime import date
 from importlib import import_module
 from itertools import product
 from pathlib import Path
-from statistics import stdev
+from statistics import NormalDist, stdev
 from typing import Any
 
 import numpy as np
@@ -19,19 +20,26 @@ from benchmarks import effects, record, study_plans
 from benchmarks.data import DataAbsentError
 from benchmarks.designs import Study
 from benchmarks.designs.independence import shapes
+from benchmarks.independence_level import block_level, critical, jackknifed
 from benchmarks.peers import causal_aim
 from benchmarks.run import chosen, mean, ratio, summarised
+from dpcausal.independence.null_distributions import block_pvalue, block_term
 
-STUDIES = {name: study for name, study in command.STUDIES.items() if study["module"] == "effects"}
 PLACES = {"effects": effects.DESIGNS, "independence_level": shapes.DESIGNS}
 
 
-@pytest.mark.parametrize("name", [name for name, one in effects.DESIGNS.items() if isinstance(one.make, Study)])
-def test_rows_of_an_effect_fit_their_schema(name: str) -> None:
-    design = effects.DESIGNS[name]
-    rows = design.make.rows(design.rng(60, 0), 60)
-    assert set(design.make.schema) <= set(rows)
-    assert len({len(column) for column in rows.values()}) == 1
+ROWS = {name: one for name, one in effects.DESIGNS.items() if isinstance(one.make, Study)} | shapes.DESIGNS
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_of_a_design_fit_their_schema(name: str) -> None:
+    make = ROWS[name].make
+    if isinstance(make, Study):
+        columns, named = make.rows(ROWS[name].rng(60, 0), 60), set(make.schema)
+    else:
+        data = make(60, np.random.default_rng(0), 0.0)
+        columns, named = data.columns, {"x", "y", *data.given, *data.schema}
+    assert named <= set(columns) and len({len(column) for column in columns.values()}) == 1
 
 
 @pytest.mark.parametrize("name", study_plans.CASES)
@@ -41,13 +49,6 @@ def test_the_plan_of_a_study_predicts_each_question_within_its_seconds(name: str
     assert all(any(mark in text for mark in ("±", "probability")) for text in forecasts), forecasts
 
 
-@pytest.mark.parametrize("name", shapes.DESIGNS)
-def test_rows_of_a_test_fit_their_schema(name: str) -> None:
-    data = shapes.DESIGNS[name].make(60, np.random.default_rng(0), 0.0)
-    assert {"x", "y", *data.given} <= set(data.columns)
-    assert set(data.schema) <= set(data.columns)
-
-
 def test_a_frozen_design_has_the_day_of_its_freeze() -> None:
     for designs in PLACES.values():
         for one in designs.values():
@@ -55,30 +56,26 @@ def test_a_frozen_design_has_the_day_of_its_freeze() -> None:
             assert one.frozen_at or not one.family.endswith(("later", "unseen"))
 
 
-@pytest.mark.parametrize("name", command.STUDIES)
-def test_a_study_names_a_module_and_families_that_exist(name: str) -> None:
-    study = command.STUDIES[name]
-    assert study["module"] in command.modules()
-    known = {one.family for one in PLACES.get(study["module"], {}).values()}
-    assert not known or set(study.get("families", [])) <= known
-
-
 EVIDENCE = tomllib.loads((command.HERE / "evidence.toml").read_text(encoding="utf-8"))
+NAMED: dict[str, tuple[str, list[str], list[str]]] = {
+    name: (study["module"], study.get("designs", []), study.get("families", []))
+    for name, study in command.STUDIES.items()
+}
+"""By study or record: its module, and the designs and families that it names."""
+for record_name, one in EVIDENCE.items():
+    _, *given = re.split(r"(--\w+)", one["options"])
+    words = {option: shlex.split(text) for option, text in zip(given[::2], given[1::2], strict=True)}
+    module = command.STUDIES.get(one["study"], {"module": one["study"]})["module"]
+    NAMED[record_name] = module, words.get("--designs", []), words.get("--families", [])
 
 
-@pytest.mark.parametrize("name", EVIDENCE)
-def test_evidence_names_a_study_and_designs_that_exist(name: str) -> None:
-    study, words = EVIDENCE[name]["study"], shlex.split(EVIDENCE[name]["options"])
-    module = command.STUDIES.get(study, {"module": study})["module"]
+@pytest.mark.parametrize("name", NAMED)
+def test_a_study_and_a_record_name_a_module_designs_and_families_that_exist(name: str) -> None:
+    module, designs, families = NAMED[name]
     assert module in command.modules()
-    known, place = PLACES.get(module), None
-    for word in words if known else []:
-        if word.startswith("--"):
-            place = word
-        elif place == "--designs":
-            assert chosen([word], known)
-        elif place == "--families":
-            assert word in {one.family for one in known.values()}
+    known = PLACES.get(module, {})
+    assert not known or set(families) <= {one.family for one in known.values()}
+    assert not known or not designs or chosen(designs, known)
 
 
 @pytest.mark.parametrize("name", [name for name in command.modules() if not name.startswith("audit_")])
@@ -180,3 +177,20 @@ def test_the_record_beside_other_private_estimators_has_each_cell_of_the_protoco
     for row in rows:
         assert row["delta"] == pytest.approx(row["n"] ** -2, rel=1e-5)
         assert {"CAUSAL-AIM RMSE", "CAUSAL-AIM coverage", "RMSE of 0", "shown"} <= set(row["metrics"])
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.3])
+def test_the_level_of_a_sum_of_blocks_is_that_of_drawn_sums(shift: float) -> None:
+    terms = [block_term(NormalDist(shift).inv_cdf((place + 0.5) / 4_000)) for place in range(4_000)]
+    rng, ratio = np.random.default_rng(1), np.exp(-2.0 / 150)
+    sums = rng.choice(terms, (20_000, 16)).sum(axis=1) + rng.geometric(1 - ratio, 20_000)
+    drawn = np.abs(sums - rng.geometric(1 - ratio, 20_000)) >= critical(block_pvalue, 16, 2.0, True)
+    # Five standard errors of the draws: a false alarm of 1e-6.
+    assert abs(block_level(terms, 16, 2.0, True) - drawn.mean()) < 5 * drawn.std() / 20_000**0.5
+    assert shift > 0 or abs(block_level(terms, 16, 2.0, True) - 0.05) < 1e-3
+
+
+def test_the_jackknife_of_a_mean_is_its_standard_error() -> None:
+    tables = [[1], [2], [4], [9]]
+    level, error = jackknifed(lambda terms: float(np.mean(terms)), tables)
+    assert level == pytest.approx(4.0) and error == pytest.approx(np.std([1, 2, 4, 9], ddof=1) / 2)

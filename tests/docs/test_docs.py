@@ -21,16 +21,11 @@ PAGES = [*DOCS, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHAN
 NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(test_\w+)(?:\[[^\]`]+\])?)?`")
 
 
-@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*DOCS, ROOT / "README.md"], ids=lambda page: page.name)
 def test_every_block_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(Forecaster, "seconds", 0.5)  # a plan leaves out what takes longer, and says so
     run_page(page)
-
-
-def test_the_blocks_of_the_readme_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    run_page(ROOT / "README.md")
 
 
 def test_a_block_that_fails_is_not_passed_over(tmp_path: Path) -> None:
