@@ -7,6 +7,10 @@ import numpy as np
 import dpcausal as dpc
 
 
+def chance(logit: Any) -> Any:
+    return np.clip(1.0 / (1.0 + np.exp(-logit)), 0.05, 0.95)
+
+
 def season(rng: Any, n: int) -> tuple[dict[str, Any], Any, Any, Any]:
     """Flu jab and sick days: a yearly cycle with a sharp winter peak, stronger in the old; the outcome is a count."""
     day = rng.uniform(0.0, 365.0, n)
@@ -16,11 +20,10 @@ def season(rng: Any, n: int) -> tuple[dict[str, Any], Any, Any, Any]:
     autumn = np.exp(3.0 * (np.cos(2.0 * np.pi * (day - 300.0) / 365.0) - 1.0))
     old = 1.0 / (1.0 + np.exp(-(age - 65.0) / 4.0))
     logit = -1.3 + 2.6 * winter + 0.9 * autumn + 0.8 * old + 0.3 * (area == "city")
-    p = np.clip(1.0 / (1.0 + np.exp(-logit)), 0.05, 0.95)
     rate = np.exp(0.5 + 1.1 * winter + 0.4 * old + 0.3 * winter * old + 0.15 * (area == "city"))
     untreated = rng.poisson(rate).astype(float)
     effect = -rng.binomial(untreated.astype(int), 0.25).astype(float)
-    return {"day_of_year": day, "age": age, "area": area}, p, untreated, effect
+    return {"day_of_year": day, "age": age, "area": area}, chance(logit), untreated, effect
 
 
 def eligibility(rng: Any, n: int) -> tuple[dict[str, Any], Any, Any, Any]:
@@ -48,11 +51,10 @@ def bmi_j_curve(rng: Any, n: int) -> tuple[dict[str, Any], Any, Any, Any]:
     harm = np.where(gap < 0.0, 0.11 * gap**2, 0.012 * gap**2)
     harm = np.minimum(harm, 3.0)
     logit = -1.5 + 1.5 * harm + 0.25 * (smoker == "current") + 0.012 * (age - 58.0)
-    p = np.clip(1.0 / (1.0 + np.exp(-logit)), 0.05, 0.95)
     mean = np.exp(0.9 + 0.42 * harm + 0.012 * (age - 58.0) + 0.25 * (smoker == "current"))
     untreated = mean * rng.gamma(2.0, 0.5, n)
     effect = -0.8 - 0.5 * harm
-    return {"bmi": bmi, "age": age, "smoker": smoker}, p, untreated, effect
+    return {"bmi": bmi, "age": age, "smoker": smoker}, chance(logit), untreated, effect
 
 
 def menopause(rng: Any, n: int) -> tuple[dict[str, Any], Any, Any, Any]:
@@ -64,10 +66,9 @@ def menopause(rng: Any, n: int) -> tuple[dict[str, Any], Any, Any, Any]:
     # the very old and frail are treated less again, and keep losing
     frail = np.maximum(age - 80.0, 0.0) / 10.0
     logit = -2.2 + 3.3 * drop - 1.6 * frail
-    p = np.clip(1.0 / (1.0 + np.exp(-logit)), 0.05, 0.95)
     untreated = 1.0 - 1.6 * drop - 0.5 * frail + 0.2 * ~woman + rng.normal(0.0, 0.8, n)
     effect = np.where(woman, 0.45, 0.2) * (0.5 + drop)
-    return {"age": age, "sex": sex}, p, untreated, effect
+    return {"age": age, "sex": sex}, chance(logit), untreated, effect
 
 
 def kidney(rng: Any, n: int) -> tuple[dict[str, Any], Any, Any, Any]:
@@ -81,12 +82,11 @@ def kidney(rng: Any, n: int) -> tuple[dict[str, Any], Any, Any, Any]:
     window = np.exp(-0.5 * ((potassium - 4.3) / 0.35) ** 2)
     capped = np.minimum(dose, 40.0) / 40.0
     logit = -1.6 + 1.3 * np.minimum(loss, 2.0) + 1.5 * window - 1.1 * (1.0 - capped)
-    p = np.clip(1.0 / (1.0 + np.exp(-logit)), 0.05, 0.95)
     mean = 126.0 + 11.0 * np.minimum(loss, 2.0) - 11.0 * window + 9.0 * capped
     untreated = mean + 11.0 * rng.standard_t(8, n)
     effect = -3.0 - 4.0 * np.minimum(loss, 2.0)
     columns = {"egfr": egfr, "creatinine": creatinine, "potassium": potassium, "diuretic_dose": dose}
-    return columns, p, untreated, effect
+    return columns, chance(logit), untreated, effect
 
 
 def irrigation(rng: Any, n: int) -> tuple[dict[str, Any], Any, Any, Any]:
@@ -101,11 +101,10 @@ def irrigation(rng: Any, n: int) -> tuple[dict[str, Any], Any, Any, Any]:
     wet = np.maximum(water - 750.0, 0.0) / 300.0
     skill = manager_years / (manager_years + 5.0)
     logit = -1.8 + 2.2 * dry - 1.0 * np.minimum(wet, 2.0) + 1.2 * skill
-    p = np.clip(1.0 / (1.0 + np.exp(-logit)), 0.05, 0.95)
     untreated = 6.5 - 2.2 * dry - 1.0 * np.minimum(wet, 2.0) + 1.5 * skill + rng.normal(0.0, 1.1, n)
     effect = 0.3 + 1.2 * dry
     columns = {"soil": soil, "rain_mm": rain, "slope_percent": slope, "manager_years": manager_years}
-    return columns, p, untreated, effect
+    return columns, chance(logit), untreated, effect
 
 
 def earnings_dip(rng: Any, n: int) -> tuple[dict[str, Any], Any, Any, Any]:
@@ -142,7 +141,6 @@ def rare_wards(rng: Any, n: int) -> tuple[dict[str, Any], Any, Any, Any]:
     office = ((hour > 9.0) & (hour < 17.0) & ~weekend).astype(float)
     ill = 1.0 - np.exp(-illnesses / 2.0)
     logit = -1.9 + push + 1.6 * office + 1.5 * ill - 0.7 * (stay < 1.0)
-    p = np.clip(1.0 / (1.0 + np.exp(-logit)), 0.05, 0.95)
     untreated = rng.poisson(np.exp(0.1 + heavy - 0.55 * office + 0.9 * ill + 0.3 * (stay < 1.0))).astype(float)
     effect = -rng.binomial(untreated.astype(int), np.where(code >= 5, 0.35, 0.15)).astype(float)
     columns = {
@@ -152,7 +150,7 @@ def rare_wards(rng: Any, n: int) -> tuple[dict[str, Any], Any, Any, Any]:
         "illnesses": illnesses,
         "days_of_stay": stay,
     }
-    return columns, p, untreated, effect
+    return columns, chance(logit), untreated, effect
 
 
 OUTCOMES = {

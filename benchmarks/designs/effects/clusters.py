@@ -35,17 +35,14 @@ class Clusters:
         columns = {"a": a, "y": EFFECT * a + 0.5 * x.sum(axis=0) + e, "village": village}
         names = [f"x{place}" for place in range(self.numbers)]
         schema = {"a": dpc.Levels([0, 1]), "y": dpc.Bounded(-12, 12)} | dict.fromkeys(names, dpc.Bounded(-5, 5))
-        return {
-            f"by {'rows' if cluster is None else 'clusters'}": self._asked(columns | dict(zip(names, x, strict=True)),
-                                                                         schema, cluster, loss, method)
-            for cluster in ("village", None)
-        }  # fmt: skip
+        columns |= dict(zip(names, x, strict=True))
 
-    def _asked(self, columns: Any, schema: Any, cluster: str | None, loss: Any, method: Any) -> Reading:
-        adjust = [name for name in schema if name not in ("a", "y")]
-        found = dpc.effect(table(columns, schema, loss), treatment="a", outcome="y", adjust=adjust, cluster=cluster,
-                           loss=loss, method="auto" if method == "default" else method)  # fmt: skip
-        return Reading(found.estimate, found.interval, EFFECT, {"clusters": found.clusters or math.nan})
+        def asked(cluster: str | None) -> Reading:
+            found = dpc.effect(table(columns, schema, loss), treatment="a", outcome="y", adjust=names, cluster=cluster,
+                               loss=loss, method="auto" if method == "default" else method)  # fmt: skip
+            return Reading(found.estimate, found.interval, EFFECT, {"clusters": found.clusters or math.nan})
+
+        return {"by clusters": asked("village"), "by rows": asked(None)}
 
 
 @dataclass(frozen=True)

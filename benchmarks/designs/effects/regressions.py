@@ -76,17 +76,14 @@ def mediation(through: float, on: float) -> Ask:
     return ask
 
 
-def fanned(draw: Callable[[Any, int], Any], robust: bool, symmetric: bool = False) -> Ask:
-    """Spread that goes with a regressor; with ``robust``, or declared constant though it is not."""
+def fan(errors: Callable[[Any, int], Any]) -> Callable[[Any, int], dict[str, Any]]:
+    """Spread that goes with a regressor."""
 
-    def ask(rng: Any, n: int, loss: Any) -> Readings:
+    def draw(rng: Any, n: int) -> dict[str, Any]:
         x, w = rng.normal(size=(2, n))
-        columns = {"y": 1 + 2 * x - w + draw(rng, n) * np.exp(0.5 * x), "x": x, "w": w}
-        release = released(columns, loss, ("y", ["x", "w"]) if robust else None, 20)
-        found = release.ols("y", ["x", "w"], errors="symmetric" if symmetric else None if robust else "homoscedastic")
-        return {"x": read(found["x"], 2.0), "w": read(found["w"], -1.0)}
+        return {"y": 1 + 2 * x - w + errors(rng, n) * np.exp(0.5 * x), "x": x, "w": w}
 
-    return ask
+    return draw
 
 
 def wages(rng: Any, n: int) -> dict[str, Any]:
@@ -130,12 +127,12 @@ def skewed_end(rng: Any, n: int) -> dict[str, Any]:
     return {"y": 2 * x - w + np.where(x > 1.2, 1.5 * (rng.exponential(size=n) - 1), rng.normal(size=n)), "x": x, "w": w}
 
 
-def spread(draw: Callable[[Any, int], dict[str, Any]], *slopes: float, symmetric: bool = False) -> Any:
-    """The regression named as ``robust_for``; of these with symmetric errors, which may be declared."""
+def spread(draw: Callable[[Any, int], dict[str, Any]], *slopes: float, errors: Any = None, reach: float = 30) -> Ask:
+    """The regression named as ``robust_for``, unless its errors are said to be homoscedastic, which they are not."""
 
     def ask(rng: Any, n: int, loss: Any) -> Readings:
-        release = released(draw(rng, n), loss, ("y", ["x", "w"]), 30)
-        found = release.ols("y", ["x", "w"], errors="symmetric" if symmetric else None)
+        robust = None if errors == "homoscedastic" else ("y", ["x", "w"])
+        found = released(draw(rng, n), loss, robust, reach).ols("y", ["x", "w"], errors=errors)
         return {name: read(found[name], slope) for name, slope in zip("xw", slopes, strict=True)}
 
     return ask
@@ -150,14 +147,15 @@ LINES = {
     "three of strength 0": instruments((0.0, 0.0, 0.0)), "two of 0.1": instruments((0.1, 0.1)),
     "mediation 0.4, 0.3": mediation(0.4, 0.3), "mediation 0, 0": mediation(0.0, 0.0),
     "mediation 0.05, 0.05": mediation(0.05, 0.05),
-    "fan, robust": fanned(normal, True), "fan, symmetric": fanned(normal, True, True),
-    "fan, said constant": fanned(normal, False),
-    "fan of t5, symmetric": fanned(lambda rng, n: rng.standard_t(5, n), True, True),
-    "skewed fan, robust": fanned(lambda rng, n: rng.exponential(size=n) - 1, True),
+    "fan, robust": spread(fan(normal), 2.0, -1.0, reach=20),
+    "fan, symmetric": spread(fan(normal), 2.0, -1.0, errors="symmetric", reach=20),
+    "fan, said constant": spread(fan(normal), 2.0, -1.0, errors="homoscedastic", reach=20),
+    "fan of t5, symmetric": spread(fan(lambda rng, n: rng.standard_t(5, n)), 2.0, -1.0, errors="symmetric", reach=20),
+    "skewed fan, robust": spread(fan(lambda rng, n: rng.exponential(size=n) - 1), 2.0, -1.0, reach=20),
     "wages, robust": spread(wages, 2.0, -1.0), "visits, robust": spread(visits, 2.0, 0.5),
     "yields, robust": spread(yields, 2.0, -1.0),
-    "wages, symmetric": spread(wages, 2.0, -1.0, symmetric=True),
-    "yields, symmetric": spread(yields, 2.0, -1.0, symmetric=True),
+    "wages, symmetric": spread(wages, 2.0, -1.0, errors="symmetric"),
+    "yields, symmetric": spread(yields, 2.0, -1.0, errors="symmetric"),
     "skewed arm, robust": spread(skewed_arm, 0.5, 1.0), "few far, robust": spread(few_far, 2.0, -1.0),
     "skewed end, robust": spread(skewed_end, 2.0, -1.0),
 }  # fmt: skip
