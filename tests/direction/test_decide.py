@@ -1,36 +1,12 @@
 """``direction`` from end to end: frames, budgets, what is stamped, and how often the answer is right."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from scipy import stats
 
 import dpcausal as dpc
-from dpcausal.direction.scores import NAMES
 from dpcausal.mechanisms.gate import recording_gate
-from dpcausal.privacy.sensitivity import Unit
-from tests.direction.neighbours import (  # noqa: F401
-    CORRECTED,
-    HIGH,
-    LOW,
-    PUBLISHED,
-    SCHEMA,
-    Rows,
-    ask,
-    halves,
-    quick,
-    replaced,
-    spelled,
-    table,
-)
-
-UNPROVEN: dict[str, Any] = {
-    "score": "iqr", "published": True, "protect": "test", "accept_unproven": True,
-    "loss": dpc.ApproxDP(9, 1e-2),
-}  # fmt: skip
-EVERYONE: dict[str, dict[str, Any]] = {f"votes {score}": {"score": score, "blocks": 3} for score in NAMES}
-MODES = EVERYONE | CORRECTED | PUBLISHED | {"published iqr": UNPROVEN}
+from tests.direction.neighbours import Rows, ask, halves, quick, table  # noqa: F401
 
 
 def easy(n: int, seed: int = 5) -> Rows:
@@ -39,21 +15,13 @@ def easy(n: int, seed: int = 5) -> Rows:
     return np.column_stack([x, np.clip(1 + np.tanh(4 * x) + 0.15 * rng.standard_normal(n), -1, 3)])
 
 
-@pytest.mark.parametrize("mode", [*CORRECTED, *PUBLISHED])
-def test_test_set_privacy_says_first_that_the_training_half_is_not_protected(mode: str) -> None:
-    r = ask(easy(40), **MODES[mode])
-    assert r.guarantee.unit is Unit.TEST_ROW and r.guarantee.private
-    assert "TEST HALF ONLY" in r.details().splitlines()[0]
-    assert "training half are NOT protected" in r.guarantee.caveats[0]
-
-
 def test_what_plays_no_part_without_privacy_is_said_to() -> None:
     rows = np.zeros((40, 2))
     assert "had no effect" in ask(rows, loss=dpc.NoPrivacy(), method="majority-vote").details().splitlines()[0]
     assert not any("no effect" in caveat for caveat in ask(rows, loss=dpc.NoPrivacy()).guarantee.caveats)
     asked = table(rows, dpc.Ledger.without_privacy())
     many = dpc.direction_all(asked, loss=dpc.NoPrivacy(), method="majority-vote", scores="hsic")
-    for one in (many, *many):
+    for one in (many, *many.directions):
         assert "method='majority-vote' had no effect" in one.guarantee.caveats[-1]
 
 

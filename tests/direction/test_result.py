@@ -11,6 +11,7 @@ from statsmodels.stats.multitest import multipletests
 
 import dpcausal as dpc
 from dpcausal.mechanisms.gate import recording_gate
+from dpcausal.privacy.sensitivity import Unit
 from tests.direction.neighbours import CORRECTED, PUBLISHED, Rows, ask, table
 from tests.direction.test_many import all_of
 from tests.direction.test_many import table as wide_table
@@ -48,12 +49,16 @@ def test_the_same_release_names_a_cause_at_its_p_and_above_and_none_below(count:
 
 
 @pytest.mark.parametrize("mode", [*CORRECTED, *PUBLISHED])
-def test_a_half_is_a_forced_choice_at_every_level(mode: str) -> None:
+def test_a_half_is_a_forced_choice_at_every_level_and_says_first_that_the_other_is_not_protected(mode: str) -> None:
     for alpha in (0.001, 0.9):
         with recording_gate(lambda event, value: np.full_like(value, 3)):
             r = ask(rows(), alpha=alpha, **MODES[mode])
         assert r.cause == r.favoured is not None and r.verdict is None
         assert any("forced choice" in caveat for caveat in r.guarantee.caveats)
+    r = ask(rows(), **MODES[mode])
+    assert r.guarantee.unit is Unit.TEST_ROW and r.guarantee.private
+    assert "TEST HALF ONLY" in r.details().splitlines()[0]
+    assert "training half are NOT protected" in r.guarantee.caveats[0]
 
 
 def test_an_open_answer_says_so_in_words_in_json_and_in_its_picture() -> None:
@@ -104,9 +109,8 @@ def test_plots_draw_released_values_on_the_axes_that_are_given_and_are_stamped(m
         assert "NOT PRIVATE" in ask(rows(), **MODES[mode]).plot().get_title()
 
 
-def test_a_set_is_a_sequence_and_a_frame_of_its_directions() -> None:
+def test_a_set_is_a_frame_of_its_directions() -> None:
     r = answers(shares={("a", "b"): 3}, alpha=0.4)
-    assert len(r) == 4 and list(r) == list(r.directions) and r[-1] is r.directions[3] and r[1:3] == r.directions[1:3]
     frame = r.to_frame()
     assert frame[["columns_1", "columns_2", "score"]].to_numpy().tolist() == [
         ["a", "b", "lsnm"], ["a", "b", "hsic"], ["c", "a", "lsnm"], ["c", "a", "hsic"],
@@ -114,7 +118,7 @@ def test_a_set_is_a_sequence_and_a_frame_of_its_directions() -> None:
     assert frame["epsilon"].tolist() == [0.375, 0.375, 0.125, 0.125] and set(frame["loss"]) == {"PureDP(1)"}
     assert frame["inconclusive"].tolist() == [one.inconclusive for one in r.directions]
     assert frame["margin"].tolist() == [3, -5, 1, 5]
-    assert "it was paid ε = 0.375 of ε = 1" in r[0].details()
+    assert "it was paid ε = 0.375 of ε = 1" in r.directions[0].details()
 
 
 def test_the_summary_of_a_set_has_a_line_for_each_answer_and_names_scores_that_disagree() -> None:
@@ -130,16 +134,16 @@ def test_the_summary_of_a_set_has_a_line_for_each_answer_and_names_scores_that_d
 @pytest.mark.parametrize("correction", ["holm", "benjamini-hochberg", "none"])
 def test_arrows_are_corrected_for_their_number(correction: Any) -> None:
     r = answers((60, 20, 3, -40), alpha=0.3, correction=correction)
-    pvalues, by = [one.p_arrow for one in r], {"holm": "holm", "benjamini-hochberg": "fdr_bh"}
+    pvalues, by = [one.p_arrow for one in r.directions], {"holm": "holm", "benjamini-hochberg": "fdr_bh"}
     expected = pvalues if correction == "none" else multipletests(pvalues, method=by[correction])[1]
     assert r.adjusted == pytest.approx(expected)
     assert set(r.arrows) == {one.columns if one.favoured == one.columns[0] else one.columns[::-1]
-                             for one, p in zip(r, expected, strict=True) if p <= 0.3}  # fmt: skip
+                             for one, p in zip(r.directions, expected, strict=True) if p <= 0.3}  # fmt: skip
 
 
 def test_a_half_has_no_arrow_after_correction_only_favoured_sides() -> None:
     r = all_of(wide_table(protect="test"), PAIRS, scores=["iqr"], protect="test")
-    assert r.arrows == () and set(r.adjusted) == {None} and all(one.cause for one in r)
+    assert r.arrows == () and set(r.adjusted) == {None} and all(one.cause for one in r.directions)
 
 
 def test_the_picture_of_a_set_draws_arrows_and_a_dotted_line_for_the_others() -> None:

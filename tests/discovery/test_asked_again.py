@@ -9,23 +9,22 @@ from scipy.stats import chi2_contingency, norm
 
 import dpcausal as dpc
 from dpcausal.errors import InfeasibleError, ParameterError
+from tests.discovery.ways import TWO, graph_of
 
 NUMBERS = dpc.Schema({name: dpc.Bounded(-9, 9) for name in "xyz"})
 LEVELS = dpc.Schema({"a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1, 2]), "c": dpc.Levels([0, 1])})
 
 
-def numbers(rows: int, link: float, seed: int = 1) -> dict[str, Any]:
-    rng = np.random.default_rng(seed)
+def numbers(rows: int, link: float) -> dict[str, Any]:
+    rng = np.random.default_rng(1)
     z, first, second = rng.standard_normal((3, rows))
     return {"x": 0.5 * z + first, "y": 0.5 * z + second + link * first, "z": z}
 
 
-def levels(rows: int, link: float, seed: int = 2) -> dict[str, Any]:
-    rng = np.random.default_rng(seed)
-    c = rng.integers(0, 2, rows)
-    a = np.where(rng.random(rows) < 0.3, c, rng.integers(0, 2, rows))
-    b = np.where(rng.random(rows) < link, a, np.minimum(c + rng.integers(0, 2, rows), 2))
-    return {"a": a, "b": b, "c": c}
+def levels(rows: int, link: float) -> dict[str, Any]:
+    rng = np.random.default_rng(1)
+    a, other = rng.integers(0, 2, rows), rng.integers(0, 3, rows)
+    return {"a": a, "b": np.where(rng.random(rows) < link, a, other), "c": rng.integers(0, 2, rows)}
 
 
 def test_of_exact_moments_it_is_fishers_z_of_the_partial_correlation() -> None:
@@ -39,11 +38,8 @@ def test_of_exact_moments_it_is_fishers_z_of_the_partial_correlation() -> None:
 
 
 def test_of_an_exact_table_it_is_pearsons_chi_squared_test_but_for_a_fiftieth() -> None:
-    rng = np.random.default_rng(1)
-    a, other = rng.integers(0, 2, 5_000), rng.integers(0, 3, 5_000)
-    columns = {"a": a, "b": np.where(rng.random(5_000) < 0.04, a, other), "c": rng.integers(0, 2, 5_000)}
-    table = dpc.Table(columns, LEVELS, dpc.Ledger.without_privacy())
-    found = dpc.discover(table, loss=dpc.NoPrivacy()).release.ci_test("a", "b")
+    columns = levels(5_000, 0.04)
+    found = graph_of(columns, LEVELS, dpc.NoPrivacy()).release.ci_test("a", "b")
     counts = np.histogram2d(columns["a"], columns["b"], [2, 3])[0]
     assert found.pvalue == pytest.approx(chi2_contingency(counts, correction=False)[1], rel=0.02)
 
@@ -74,8 +70,6 @@ def test_what_was_not_released_is_refused() -> None:
 
 def test_a_pair_that_was_not_released_together_is_said_to_be_untested() -> None:
     columns = {f"v{place}": np.arange(2_000) % (place + 2) % 2 for place in range(5)}
-    schema = dpc.Schema({name: dpc.Levels([0, 1]) for name in columns})
-    table = dpc.Table(columns, schema, dpc.Ledger.in_memory(dpc.ApproxDP(1, 1e-6)))
-    release = dpc.discover(table, loss=dpc.ApproxDP(1, 1e-6), method=dpc.methods.Parities(max_order=1)).release
+    release = graph_of(columns, TWO, dpc.ApproxDP(1, 1e-6), method=dpc.methods.Parities(max_order=1)).release
     with pytest.raises(InfeasibleError, match="v0 and v1 cannot be tested given v2, v3"):
         release.ci_test("v0", "v1", given=["v2", "v3"])

@@ -8,6 +8,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.discovery.copies import one_column, parts_of
+from tests.discovery.ways import THREE, TWO, graph_of
 
 CHAIN = [("a", "b"), ("b", "c"), ("c", "d"), ("e", "d"), ("d", "f"), ("b", "g"), ("h", "g"), ("f", "i"), ("g", "j")]
 COPIED = {"b": "b_code", "d": "d_code", "g": "g_code"}
@@ -27,27 +28,17 @@ def test_an_edge_that_may_be_of_a_copy_has_less_support_the_more_copies_there_ar
     assert parts_of({"x2": "x", "z2": "z", "z3": "z"}) == pytest.approx({"x": 3 / 4, "z": 2 / 3})
 
 
-def found_in(frame: dict[str, Any], declared: Any, loss: Any, **options: Any) -> dpc.Discovery:
-    free = isinstance(loss, dpc.NoPrivacy)
-    ledger = dpc.Ledger.without_privacy() if free else dpc.Ledger.in_memory(loss)
-    with dpc.simulated_noise(1):
-        table = dpc.Table(frame, dpc.Schema(dict.fromkeys(frame, declared)), ledger)
-        return dpc.discover(table, loss=loss, **options)
-
-
 @pytest.mark.parametrize("method", ["whitened", "triples", "parities"])
 def test_bijections_of_discrete_columns_are_one_column_and_hide_no_edge(method: str) -> None:
     """Seen to fail: .36 and .20 of the skeleton were found by triples and parities."""
-    found = found_in(discrete(20_000, 1), dpc.Levels([0, 1, 2]), dpc.ApproxDP(1, 1e-6), method=method)
+    found = graph_of(discrete(20_000, 1), THREE, dpc.ApproxDP(1, 1e-6), method=method)
     assert found.copies == {copy: name for name, copy in COPIED.items()}
     lines = {frozenset(pair) for pair in COPIED.items()}
     assert found.graph.skeleton == lines | {frozenset(arc) for arc in CHAIN}
     assert {frozenset((row["from"], row["to"])) for row in found.edges() if row["copy"]} == lines
     assert found.to_dict()["copies"] == found.copies
-    assert found.support is not None
     parts = parts_of(found.copies) if method != "parities" else {}
     assert all(found.support.edges[frozenset(pair)] <= math.prod(parts.get(end, 1.0) for end in pair) for pair in CHAIN)
-    assert found.release is not None
     again = found.release.discover()
     assert again.copies == found.copies
     for one in (found, again):
@@ -60,7 +51,7 @@ def test_a_copy_in_a_table_of_counts_is_one_column_too(loss: Any) -> None:
     x = rng.integers(0, 2, 20_000)
     z = np.where(rng.random(20_000) < 0.8, x, 1 - x)
     y = np.where(rng.random(20_000) < 0.8, z, 1 - z)
-    found = found_in({"x": x, "z": z, "zz": 1 - z, "y": y}, dpc.Levels([0, 1]), loss, method="table")
+    found = graph_of({"x": x, "z": z, "zz": 1 - z, "y": y}, TWO, loss, method="table")
     assert found.copies == {"zz": "z"}
     assert found.graph.skeleton == {frozenset(e) for e in (("x", "z"), ("y", "z"), ("z", "zz"))}
 
@@ -83,6 +74,5 @@ def test_numbers_that_go_closely_together_get_no_false_edge(spread: float, epsil
         c = a + b + spread * coins.normal(size=20_000)
         d, e = c + spread * coins.normal(size=(2, 20_000))
         frame = dict(zip("abcde", (a, b, c, d, e), strict=True))
-        found = found_in(frame, dpc.Bounded(-8, 8), dpc.ApproxDP(epsilon, 1e-6))
-        false += len(found.graph.skeleton - true)
+        false += len(graph_of(frame, dpc.Bounded(-8, 8), dpc.ApproxDP(epsilon, 1e-6)).graph.skeleton - true)
     assert false <= 1

@@ -7,6 +7,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.discovery.search import agreement
+from tests.discovery.ways import THREE, graph_of
 
 ROWS, COLUMNS = 10_000, 12
 
@@ -27,26 +28,23 @@ def firm_edges(own: float, seeds: range = range(1), rows: int = ROWS) -> list[bo
             table = rng.integers(0, 3, (3, 3))[codes[0], codes[1]]
             frame[f"v{place:02d}"] = np.where(free, rng.integers(0, 3, rows), table)
             arcs |= {frozenset((name, f"v{place:02d}")) for name in parents}
-        loss = dpc.ApproxDP(3, 1e-6)
-        table = dpc.Table(frame, dpc.Schema(dict.fromkeys(frame, dpc.Levels([0, 1, 2]))), dpc.Ledger.in_memory(loss))
-        with dpc.simulated_noise(seed):
-            graph = dpc.discover(table, loss=loss, method="whitened")
-        assert graph.support is not None
+        graph = graph_of(frame, THREE, dpc.ApproxDP(3, 1e-6), seed, method="whitened")
         copies = {frozenset(pair) for pair in graph.copies.items()}
         edges = [edge for edge in graph.graph.skeleton - copies if graph.support.edges.get(edge, 0) >= 0.95]
         found += [edge in arcs for edge in edges]
     return found
 
 
-@pytest.mark.parametrize("own", [0.0, 0.005])
-def test_of_nearly_deterministic_tables_edges_of_high_support_are_true(own: float) -> None:
-    found = firm_edges(own)
-    assert sum(found) >= 0.9 * len(found)
-
-
-def test_where_tables_are_nearly_deterministic_edges_that_no_column_can_replace_are_sure() -> None:
-    found = firm_edges(0.005, range(4))
-    assert len(found) >= 5 and sum(found) >= 0.9 * len(found)  # none where all edges are doubted alike
+@pytest.mark.parametrize(("own", "seeds", "least"), [
+    (0.0, 1, 0),
+    (0.005, 4, 5),  # edges that no column can replace are sure: none where all edges are doubted alike
+    (0.5, 1, 8),
+])  # fmt: skip
+def test_edges_of_high_support_are_true_though_tables_are_nearly_deterministic(
+    own: float, seeds: int, least: int
+) -> None:
+    found = firm_edges(own, range(seeds))
+    assert len(found) >= least and sum(found) >= 0.9 * len(found)
 
 
 @pytest.mark.parametrize("others", ["alike", "two that together are the same", "independent"])
@@ -60,16 +58,10 @@ def test_an_edge_is_replaceable_where_other_columns_explain_as_much(others: str)
     elif others != "independent":
         frame |= {"c": a // 2, "d": a % 2}
     schema = dpc.Schema({name: dpc.Levels(range(int(codes.max()) + 1)) for name, codes in frame.items()})
-    table = dpc.Table(frame, schema, dpc.Ledger.without_privacy())
-    graph = dpc.discover(table, loss=dpc.NoPrivacy(), method="whitened")
+    graph = graph_of(frame, schema, dpc.NoPrivacy(), method="whitened")
     edge: Any = frozenset(("a", "b"))
     sure = agreement.irreplaceable_edges(graph.release.by_name(), graph.terms, [edge, frozenset(("a", "v1"))])
     assert sure == ({edge} if others == "independent" else set())
-
-
-def test_of_other_tables_there_are_such_edges() -> None:
-    found = firm_edges(0.5)
-    assert len(found) >= 8 and sum(found) >= 0.9 * len(found)
 
 
 def test_without_the_penalty_false_edges_have_high_support(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,16 +13,14 @@ from dpcausal.discovery.search.release_search import GraphTest
 from dpcausal.errors import LossError
 from dpcausal.releases.counts import NoisyTable
 from dpcausal.statistics.wald import strength_of_levels
-from tests.discovery.ways import PROVED, loss_of
+from tests.discovery.ways import PROVED, TWO, graph_of, loss_of
+from tests.factories import table
 
 
-def table_of(rows: int, columns: int, loss: Any, column: Any = None) -> dpc.Table:
+def table_of(rows: int, columns: int, loss: Any, column: Any = TWO) -> dpc.Table:
     rng = np.random.default_rng(2)
-    names = [f"v{k}" for k in range(columns)]
-    schema = dpc.Schema({name: column or dpc.Levels([0, 1]) for name in names})
-    return dpc.Table(
-        {name: rng.integers(0, 2, rows) for name in names}, schema, dpc.Ledger.in_memory(loss), missing="impute"
-    )
+    frame = {f"v{k}": rng.integers(0, 2, rows) for k in range(columns)}
+    return table(frame, dict.fromkeys(frame, column), loss, missing="impute")
 
 
 def test_few_rows_are_said_to_be_too_few_and_no_edge_is_not_told_as_a_finding() -> None:
@@ -56,36 +54,29 @@ def test_the_caveat_says_how_often_a_strong_edge_is_found() -> None:
 
 
 def test_cut_columns_are_named_with_their_parts() -> None:
-    loss = dpc.PureDP(1)
-    schema = dpc.Schema({"age": dpc.Bounded(0, 100), "dose": dpc.Bounded(0, 9, cuts=[3]), "flag": dpc.Levels([0, 1])})
+    schema = dpc.Schema({"age": dpc.Bounded(0, 100), "dose": dpc.Bounded(0, 9, cuts=[3]), "flag": TWO})
     rng = np.random.default_rng(1)
     frame = {"age": rng.uniform(0, 100, 5_000), "dose": rng.uniform(0, 9, 5_000), "flag": rng.integers(0, 2, 5_000)}
-    found = dpc.discover(dpc.Table(frame, schema, dpc.Ledger.in_memory(loss), missing="impute"), loss=loss)
-    told = " ".join(found.guarantee.caveats)
+    told = " ".join(graph_of(frame, schema, dpc.PureDP(1)).guarantee.caveats)
     assert "declared cuts: 'dose' into 2;" in told and "one width: 'age';" in told
 
 
 SMALL = (dpc.PureDP(2e-9), dpc.ZCDP(1e-17))
 
 
-@pytest.mark.parametrize("name", [name for name in PROVED if "Reconciled" not in name])
-def test_a_loss_too_small_for_its_noise_is_refused_before_it_is_spent(name: str) -> None:
-    loss = loss_of(PROVED[name], SMALL)
-    table = table_of(50, 3, dpc.PureDP(1) if isinstance(loss, dpc.PureDP) else dpc.ZCDP(1))
+@pytest.mark.parametrize(("loss", "method", "size", "column"), [
+    *((loss_of(way, SMALL), way, (50, 3), TWO) for name, way in PROVED.items() if "Reconciled" not in name),
+    (dpc.ZCDP(1e-11), "moments", (50, 3), TWO),
+    # The contrasts of pairs could be released, with noise of 8e14, and those of three columns could not.
+    (dpc.ZCDP(8.8e-29), "parities", (40, 8), dpc.Levels(range(4))),
+])  # fmt: skip
+def test_a_loss_too_small_for_its_noise_is_refused_before_it_is_spent(
+    loss: Any, method: Any, size: tuple[int, int], column: Any
+) -> None:
+    asked = table_of(*size, type(loss)(1), column)
     with pytest.raises(LossError, match="too little"):
-        dpc.discover(table, loss=loss, method=PROVED[name])
-    assert table.ledger.entries() == []
-
-
-def test_moments_and_later_orders_of_parities_too_are_rehearsed() -> None:
-    """At 8.8e-29 the contrasts of pairs could be released, with noise of 8e14, and those of three columns could not."""
-    for loss, method, table in (
-        (dpc.ZCDP(1e-11), "moments", table_of(50, 3, dpc.ZCDP(1))),
-        (dpc.ZCDP(8.8e-29), "parities", table_of(40, 8, dpc.ZCDP(1), dpc.Levels(range(4)))),
-    ):
-        with pytest.raises(LossError, match="too little"):
-            dpc.discover(table, loss=loss, method=method)
-        assert table.ledger.entries() == []
+        dpc.discover(asked, loss=loss, method=method)
+    assert asked.ledger.entries() == []
 
 
 @pytest.mark.parametrize("name", PROVED)

@@ -16,6 +16,7 @@ from dpcausal.independence.methods.model_x import ModelX
 from dpcausal.independence.question import IndependenceQuestion, IndependenceTest
 from dpcausal.papers import BY_TASK, PrivKendall
 from tests.conformance import STARTS
+from tests.factories import table as made_table
 
 Rows = npt.NDArray[np.float64]
 
@@ -70,6 +71,16 @@ def ask(rows: Rows, method: str | IndependenceTest = "gcm", **arguments: Any) ->
     table = dpc.Table(frame(rows), arguments.pop("schema", SCHEMA), ledger, missing=arguments.pop("missing", "impute"))
     x, y, given = named(method.name)
     return dpc.ci_test(table, x, y, given=arguments.pop("given", given), loss=loss, method=method, **arguments)
+
+
+def answer_of(
+    frame: Any, declared: Any, x: Any = "x", y: str = "y", *, given: list[str], loss: Any, seed: int = 1, **more: Any
+) -> Any:
+    """Return the answer from columns, declared alike or by a schema, under simulated noise; the ledger has the loss."""
+    schema = declared if isinstance(declared, dpc.Schema) else dict.fromkeys(frame, declared)
+    table = made_table(frame, schema, loss, missing=more.pop("missing", "drop"))
+    with dpc.simulated_noise(seed):
+        return dpc.ci_test(table, x, y, given=given, loss=loss, **more)
 
 
 def plan_of(

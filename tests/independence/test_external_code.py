@@ -4,17 +4,17 @@ What the sandbox does with each kind of output and failure is tested in ``tests/
 place is met by code that does all of it for one record alone, and behaves on simulated rows.
 """
 
+import contextlib
 import gc
 import logging
 import os
 import random
 import signal
-import subprocess
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, ClassVar
 
 import joblib
@@ -110,8 +110,17 @@ def raises(kind: type[BaseException]) -> Callable[[str], None]:
     return act
 
 
+def interrupt(text: str) -> None:
+    """Press Ctrl-C, wait until it is noticed, and hide it behind another error."""
+    with contextlib.suppress(BaseException):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+    raise LookupError(text)
+
+
 KINDS = ValueError, MemoryError, KeyboardInterrupt, GeneratorExit, SystemExit, StopIteration, Panic, Warning
-ACTS = {"tells": tell, "tells and changes": tell_and_change, **{kind.__name__: raises(kind) for kind in KINDS}}
+ACTS = {"tells": tell, "tells and changes": tell_and_change, "interrupt": interrupt}
+ACTS |= {kind.__name__: raises(kind) for kind in KINDS}
 acted: list[str] = []
 
 
@@ -213,11 +222,14 @@ class Drawing(LinearRegression):
         return super().predict(Z) + self.drawn * Z[:, 0] ** 2
 
 
+DRAWN = {"mean": dpc.ModelX(mean=draws, sd=1.0), "sd": dpc.ModelX(mean=lambda Z: 0 * Z[:, 0], sd=draws)}
+
+
 def test_what_a_model_draws_at_one_row_moves_no_other_rows_distribution() -> None:
     Z = np.linspace(-1, 1, 9)[:, None]
     moved = Z.copy()
     moved[2] = 1.0
-    for model in (dpc.ModelX(mean=draws, sd=1.0), dpc.ModelX(mean=lambda Z: 0 * Z[:, 0], sd=draws)):
+    for model in DRAWN.values():
         one, other = model.at(Z, row_by_row=True), model.at(moved, row_by_row=True)
         for before, after in ((one.centre, other.centre), (one.spread, other.spread)):
             assert (np.delete(before, 2) == np.delete(after, 2)).all()
@@ -238,58 +250,24 @@ def test_a_replaced_row_moves_one_block_though_code_draws_from_streams_of_the_pr
 
     monkeypatch.setattr(blocks, "block_scores", keep)
     monkeypatch.setattr(model_x, "_check_rowwise", lambda *_, **__: None)  # that would refuse what draws
-    methods = {
-        "mean": lambda: Crt(model_x=dpc.ModelX(mean=draws, sd=1.0), resamples=199, blocks=4),
-        "sd": lambda: Crt(model_x=dpc.ModelX(mean=lambda Z: 0 * Z[:, 0], sd=draws), resamples=199, blocks=4),
-        "sample": lambda: Crt(model_x=dpc.ModelX(sample=lambda Z, generator: draws(Z)), resamples=199, blocks=4),
-        "regression": lambda: Gcm(regression=Drawing(), blocks=4),
-    }
+    models = {**DRAWN, "sample": dpc.ModelX(sample=lambda Z, generator: draws(Z))}
     for row in range(4):
         for value in (-8.0, 8.0):
             np.random.seed(0)
             random.seed(0)
-            ask(methods[part](), columns(row, value))
+            own = {"regression": Drawing()} if part == "regression" else {"model_x": models[part], "resamples": 199}
+            ask((Gcm if part == "regression" else Crt)(blocks=4, **own), columns(row, value))
     pairs = list(zip(seen[::2], seen[1::2], strict=True))
     assert all(sum(one != other for one, other in zip(before, after, strict=True)) <= 1 for before, after in pairs)
     assert any(before != after for before, after in pairs)
 
 
-def test_a_real_interrupt_ends_a_call_inside_a_regressor_and_the_spend_stands(tmp_path: Path) -> None:
-    program = f"""
-import os, time
-import numpy as np
-from sklearn.linear_model import LinearRegression
-import dpcausal as dpc
-
-class Slow(LinearRegression):
-    def fit(self, Z, y):
-        if np.abs(y).max() > 2.2:  # not on simulated rows
-            try:
-                raise ValueError("the value is {SECRET}")
-            except ValueError:
-                try:
-                    os.write(1, b"fitting\\n")
-                    time.sleep(600)
-                except BaseException:
-                    raise LookupError("the value is {SECRET}")
-        return super().fit(Z, y)
-
-data = dpc.simulate.smooth_design(600, effect=0.3, seed=2)
-ledger = dpc.Ledger.create({str(tmp_path / "study.ledger")!r}, budget=dpc.PureDP(1))
-table = dpc.Table(data.columns, data.schema, ledger)
-dpc.ci_test(table, "x", "y", given=["z1"], loss=dpc.PureDP(0.25), method=dpc.methods.Gcm(regression=Slow()))
-"""
-    child = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert child.stdout is not None and child.stdout.readline() == "fitting\n"
-    child.send_signal(signal.SIGINT)
-    out, errors = child.communicate(timeout=300)
-    assert child.returncode == -signal.SIGINT and out == ""
-    assert errors.rstrip().endswith("KeyboardInterrupt")
-    assert str(SECRET) not in errors and "LookupError" not in errors and "During handling" not in errors
-    with dpc.Ledger.open(tmp_path / "study.ledger") as ledger:
-        assert [entry.task for entry in ledger.entries()] == ["ci_test"] and ledger.remaining.epsilon == 0.75
+def test_a_real_interrupt_ends_a_call_inside_a_regressor_and_the_spend_stands(heard: Heard) -> None:
+    ledger = dpc.Ledger.in_memory(dpc.PureDP(2))
+    with pytest.raises(KeyboardInterrupt) as ended:
+        ask(external_code("interrupt")["regressor of gcm"], ledger=ledger)
+    assert ended.value.__context__ is None and str(SECRET) not in heard()
+    assert [entry.task for entry in ledger.entries()] == ["ci_test"] and ledger.remaining.epsilon == 1
 
 
 def test_calls_in_several_threads_are_contained_and_agree(heard: Heard) -> None:
@@ -313,12 +291,7 @@ def test_workers_are_threads_whatever_joblib_is_set_to_and_do_not_change_the_ans
 ) -> None:
     processes, kind = set(), type(method(1))
     honest = kind.score
-
-    def score(*arguments: Any) -> float:
-        processes.add(os.getpid())
-        return honest(*arguments)
-
-    monkeypatch.setattr(kind, "score", score)
+    monkeypatch.setattr(kind, "score", lambda *rows: processes.add(os.getpid()) or honest(*rows))
     with joblib.parallel_config(backend="loky", n_jobs=2, verbose=11):
         several = ask(method(2))
     assert processes == {os.getpid()} and several.statistic == ask(method(1)).statistic

@@ -16,6 +16,7 @@ from dpcausal.independence.methods.block_test import LEAST_COMPLETE, BlockTest, 
 from dpcausal.independence.methods.hsic import first_returns
 from dpcausal.independence.question import IndependenceQuestion
 from dpcausal.privacy.noise import generator_from_seed
+from tests.independence.neighbours import answer_of
 
 N = 480
 SCHEMA = dpc.Schema(
@@ -54,8 +55,7 @@ def table_of(columns: Frame) -> dpc.Table:
 
 def asked(columns: Frame, name: str) -> Any:
     method, given = METHODS[name]
-    with dpc.simulated_noise(7):
-        return dpc.ci_test(table_of(columns), "x", "y", given=given, method=method, alpha=0.05, loss=dpc.PureDP(1.0))
+    return answer_of(columns, SCHEMA, given=given, loss=dpc.PureDP(1), seed=7, method=method)
 
 
 def rows_of_test(columns: Frame) -> tuple[Any, IndependenceQuestion]:
@@ -120,16 +120,15 @@ def test_a_method_that_cannot_leave_rows_out_is_refused_before_the_spend(method:
 
 def _changed(method: Any, alter: Callable[[Any], Any]) -> list[int]:
     """Return in how many blocks a left-out row shows, for ten rows, all altered before they are assigned."""
-    before, counts = frame(3), []
-    for place in np.flatnonzero(~np.isnan(before["x"]))[60:70]:
-        after = {key: value.copy() for key, value in before.items()}
-        after["x"][place] = np.nan
-        scores = []
-        for columns in (before, after):
-            rows, question = rows_of_test(columns)
-            scores.append(block_scores(method, alter(rows), question, generator_from_seed(5)))
-        counts.append(sum(one != other for one, other in zip(*scores, strict=True)))
-    return counts
+
+    def scores(columns: Frame) -> np.ndarray:
+        rows, question = rows_of_test(columns)
+        return np.array(block_scores(method, alter(rows), question, generator_from_seed(5)))
+
+    before = frame(3)
+    places, whole = np.flatnonzero(~np.isnan(before["x"]))[60:70], scores(before)
+    without = ({**before, "x": np.where(np.arange(N) == place, np.nan, before["x"])} for place in places)
+    return [int((scores(after) != whole).sum()) for after in without]
 
 
 def test_a_left_out_row_changes_its_own_block_alone_and_rows_left_out_before_the_assignment_are_caught(

@@ -8,7 +8,7 @@ import dpcausal as dpc
 from dpcausal.mechanisms.gate import recording_gate
 
 PERSONS, EACH = 300, 4
-SCHEMA = dpc.Schema({"x": dpc.Bounded(-4, 4), "y": dpc.Bounded(-4, 4), "z": dpc.Bounded(-4, 4)})
+SCHEMA = dpc.Schema(dict.fromkeys("xyz", dpc.Bounded(-4, 4)))
 Frame = dict[str, np.ndarray]
 
 
@@ -19,18 +19,18 @@ def frame(seed: int) -> Frame:
     return {"id": np.repeat(np.arange(PERSONS), EACH), **dict(zip("xyz", own.T, strict=True))}
 
 
-def passages(columns: Frame, method: Any, ids: str) -> Any:
-    with recording_gate("low") as recording:
-        ledger = dpc.Ledger.in_memory(dpc.PureDP(10), person="id", ids=ids)
-        table = dpc.Table(columns, SCHEMA, ledger, person="id", ids=ids)
-        dpc.ci_test(table, "x", "y", given=["z"], method=method, loss=dpc.PureDP(1.0))
-    return recording.passages
+def ask(columns: Frame, ids: str, loss: dpc.PureDP, method: Any = "auto") -> Any:
+    table = dpc.Table(columns, SCHEMA, dpc.Ledger.in_memory(loss, person="id", ids=ids), person="id", ids=ids)
+    return dpc.ci_test(table, "x", "y", given=["z"], method=method, loss=loss)
 
 
 def test_private_ids_pay_for_two_blocks_and_public_ones_for_one() -> None:
-    gcm = dpc.methods.Gcm(blocks=4, resamples=19)
-    bounds = {ids: passages(frame(5), gcm, ids)[0].bound for ids in ("private", "public")}
-    assert bounds["private"] == 2 * bounds["public"]
+    bounds = []
+    for ids in ("private", "public"):
+        with recording_gate("low") as recording:
+            ask(frame(5), ids, dpc.PureDP(1), dpc.methods.Gcm(blocks=4, resamples=19))
+        bounds.append(recording.passages[0].bound)
+    assert bounds[0] == 2 * bounds[1]
 
 
 def test_thousands_of_rows_of_one_person_do_not_outvote_the_others() -> None:
@@ -38,7 +38,6 @@ def test_thousands_of_rows_of_one_person_do_not_outvote_the_others() -> None:
     line = rng.uniform(-4, 4, 20_000)
     many = {"id": np.full(20_000, 3), "x": line, "y": line, "z": rng.uniform(-4, 4, 20_000)}
     both = {name: np.concatenate([others[name], many[name]]) for name in others}
-    table = dpc.Table(both, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(10), person="id"), person="id")
     with dpc.simulated_noise(1):
-        t = dpc.ci_test(table, "x", "y", given=["z"], loss=dpc.PureDP(5))
+        t = ask(both, "private", dpc.PureDP(5))
     assert t.n == PERSONS and t.pvalue > 0.001

@@ -16,14 +16,15 @@ from dpcausal.errors import BudgetExceededError, LossError, ParameterError, Sche
 from dpcausal.independence.question import SIGNED, IndependenceQuestion
 from dpcausal.independence.result import pvalue_text
 from dpcausal.papers.independence.priv_tot import count_pvalue
+from tests.factories import table as made_table
 from tests.independence.neighbours import SCHEMA, ask, frame, plan_of, way
 
 ROWS = np.random.default_rng(7).uniform([-1, -1, -2, 0], [1, 3, 2, 2], (130, 4))
 methods, papers = dpc.methods, dpc.papers
 
 
-def table(epsilon: float = 1.0) -> dpc.Table:
-    return dpc.Table(frame(ROWS), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(epsilon)), missing="impute")
+def table(budget: Any = None, rows: int = 130) -> dpc.Table:
+    return made_table(frame(ROWS[:rows]), SCHEMA, budget or dpc.PureDP(1), missing="impute")
 
 
 REFUSED: dict[type[Exception], list[dict[str, Any]]] = {
@@ -40,6 +41,7 @@ REFUSED: dict[type[Exception], list[dict[str, Any]]] = {
         {"method": "strata-covariance"}, {"method": "strata-covariance", "x": "b", "given": ["g"]},
         {"method": "counts", "given": ["g"]}, {"method": methods.Gcm(blocks=1)}, {"method": methods.Gcm(blocks=3)},
         {"method": methods.Gcm(blocks=True)}, {"method": methods.Gcm(blocks=2.0)},  # type: ignore[arg-type]
+        {"method": "gcm", "rows": 119},
     ],
     SchemaError: [{"given": ["q"]}],
     LossError: [{"loss": dpc.ZCDP(0.5)}, {"loss": dpc.PureDP(21)}, {"loss": dpc.PureDP(1e-8)}],
@@ -50,7 +52,8 @@ REFUSED: dict[type[Exception], list[dict[str, Any]]] = {
 
 @pytest.mark.parametrize(("error", "arguments"), [(error, one) for error, all in REFUSED.items() for one in all])
 def test_public_arguments_are_refused_before_anything_is_spent(error: Any, arguments: dict[str, Any]) -> None:
-    t, options = table(), {"x": "x", "y": "y", "given": ["z"], "loss": dpc.PureDP(1), **arguments}
+    options = {"x": "x", "y": "y", "given": ["z"], "loss": dpc.PureDP(1), **arguments}
+    t = table(rows=options.pop("rows", 130))
     with pytest.raises(error):
         dpc.ci_test(t, **options)
     assert not t.ledger.entries()
@@ -68,14 +71,9 @@ def test_many_tests_are_refused_before_anything_is_spent(arguments: dict[str, An
     assert not t.ledger.entries()
 
 
-def test_too_few_rows_for_blocks_are_refused() -> None:
-    with pytest.raises(ParameterError):
-        ask(ROWS[:119])
-
-
 def test_the_ledger_says_what_was_asked_and_only_epsilon_is_spent() -> None:
     whole = dpc.ApproxDP(1, 1e-6)
-    t = dpc.Table(frame(ROWS), SCHEMA, dpc.Ledger.in_memory(whole), missing="impute")
+    t = table(whole)
     r = dpc.ci_test(t, "x", "y", given=["z", "g"], loss=whole, method=methods.Gcm(blocks=2))
     (entry,) = t.ledger.entries()
     detail = json.loads(entry.detail)
@@ -113,8 +111,6 @@ def test_noise_that_hides_all_blocks_is_said_from_public_numbers() -> None:
     with dpc.simulated_noise(1):
         hidden, clear = (ask(ROWS, loss=dpc.PureDP(epsilon)).guarantee.caveats for epsilon in (0.01, 20))
     assert [any("can well be missed" in caveat for caveat in caveats) for caveats in (hidden, clear)] == [True, False]
-
-
 
 
 @pytest.mark.parametrize(("given", "method"), [(["g"], "kendall"), (["z"], "neighbours")])

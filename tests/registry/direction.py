@@ -471,10 +471,10 @@ def published_rule(score: str) -> Callable[..., Released]:
 
 
 TASKS = (
-    TaskRow("direction verdict", "direction", by_verdict.PROOFS,
+    TaskRow("direction verdict", "direction", by_verdict.Verdict.proofs,
             of_everyone(156, method="verdict", blocks=3, rows_per_block=50), of_bits, 0.2),
-    TaskRow("direction majority-vote", "direction", by_blocks.PROOFS, of_everyone(80, score="lsnm", blocks=1), of_votes,
-            0.6),
+    TaskRow("direction majority-vote", "direction", by_blocks.MajorityVote.proofs,
+            of_everyone(80, score="lsnm", blocks=1), of_votes, 0.6),
     *(half_row(f"holdout {score}", claims, score, partial(holdout.release_direction, score),
                0.0 if score == "hsic" else 0.6) for score, claims in holdout.PROOFS.items()),
     *(half_row(f"holdout {score} scores", claims, score, partial(holdout.release_values, score), 0.0,

@@ -78,9 +78,9 @@ def half_of_both(epsilon: float) -> ZCDP:
 TEST_SCORES = ("spearman", "kendall")
 OF_HALVES = tuple(dict.fromkeys(claim for score in TEST_SCORES for claim in holdout.PROOFS[score]))
 TASKS = (
-    TaskRow("direction_all by epsilon", "direction_all", (*by_blocks.PROOFS, "divided-loss"),
+    TaskRow("direction_all by epsilon", "direction_all", (*by_blocks.MajorityVote.proofs, "divided-loss"),
             scores_on_neighbours(PureDP(1), "everyone", ("hsic", "lsnm")), on_one_block(PureDP), 0.5),
-    TaskRow("direction_all by rho", "direction_all", (*by_blocks.PROOFS, "divided-loss"),
+    TaskRow("direction_all by rho", "direction_all", (*by_blocks.MajorityVote.proofs, "divided-loss"),
             scores_on_neighbours(ZCDP(0.5), "everyone", ("lsnm", "hsic")), on_one_block(half_of_both), 0.5),
     TaskRow("direction_all test half", "direction_all", (*OF_HALVES, "divided-loss", "one-half-for-all"),
             scores_on_neighbours(PureDP(1), "test", TEST_SCORES), on_scored_rows, 0.5),

@@ -46,6 +46,17 @@ def test_the_bound_of_one_set_equals_brute_force(sizes: tuple[int, ...]) -> None
     assert math.isclose(contrast_square(sizes), worst, rel_tol=1e-12)
 
 
+@pytest.mark.parametrize(("sizes", "batch"), [
+    ((2,), [(0,)]), ((2, 3), [(0,), (1,), (0, 1)]), ((2, 2), [(0, 1)]), ((3, 4), [(0,), (1,)]),
+])  # fmt: skip
+def test_the_bound_with_the_count_is_that_of_all_changes_of_a_row_or_of_leaving_it_out(sizes: Any, batch: Any) -> None:
+    records = itertools.product(*(range(k) for k in sizes))
+    features = [np.concatenate([np.ones(1), *(feature(r, sizes, s) for s in batch)]) for r in records]
+    worst = max(math.dist(a, b) for a, b in itertools.combinations([*features, 0 * features[0]], 2))
+    bound = float(contrasts_sensitivity(sizes, batch, 10, counted=True).bound)
+    assert worst <= bound and (len(batch) != 1 or worst > 0.8 * bound)
+
+
 def test_columns_of_many_kinds_have_the_bound_of_their_sets() -> None:
     sizes, batch = [2 + k for k in range(20) for _ in range(2)], [(0, 1), (2, 3)]
     assert complete_square(sizes, 2) == math.inf

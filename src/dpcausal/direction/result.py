@@ -1,9 +1,8 @@
 """The results of directions: verdict, favoured direction and cost of a pair, and many at one cost."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 from dpcausal.codec import storable
 from dpcausal.direction.block_counts import AT_LEAST, AT_MOST, DRAWN_WIDTH, arrow_bounds
@@ -246,7 +245,7 @@ def draw_margin(one: Direction, ax: Any = None) -> Any:
 @storable("DirectionSet")
 @dataclass(frozen=True)
 class DirectionSet(Result):
-    """Directions of several pairs, or by several scores, released under one loss: a sequence of ``Direction``.
+    """Directions of several pairs, or by several scores, released under one loss.
 
     Attributes
     ----------
@@ -278,21 +277,6 @@ class DirectionSet(Result):
     n: int
     seed: int
     guarantee: Guarantee
-
-    def __len__(self) -> int:
-        return len(self.directions)
-
-    def __iter__(self) -> Iterator[Direction]:
-        return iter(self.directions)
-
-    @overload
-    def __getitem__(self, place: int) -> Direction: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> tuple[Direction, ...]: ...
-
-    def __getitem__(self, place: int | slice) -> Direction | tuple[Direction, ...]:
-        return self.directions[place]
 
     @property
     def arrows(self) -> tuple[tuple[str, str], ...]:
@@ -328,9 +312,7 @@ class DirectionSet(Result):
         return lines
 
     def to_dict(self) -> dict[str, Any]:
-        names = "adjusted", "correction", "alpha", "pairs", "scores", "n", "seed", "guarantee", "arrows"
-        parts = {name: plain(getattr(self, name)) for name in names}
-        return {"directions": [one.to_dict() for one in self.directions], **parts}
+        return {**super().to_dict(), "arrows": plain(self.arrows)}
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the answers, a row for each pair and score, in the order of ``directions``.
@@ -358,7 +340,7 @@ def draw_graph(many: DirectionSet, ax: Any = None) -> Any:
     at = {name: (math.sin(turn * place), math.cos(turn * place)) for place, name in enumerate(names)}
     arrows = set(many.arrows)
     for pair in many.pairs:
-        answers = [one for one in many if one.columns == pair]
+        answers = [one for one in many.directions if one.columns == pair]
         arrow = next((directed for directed in (pair, pair[::-1]) if directed in arrows), None)
         (x0, y0), (x1, y1) = (at[name] for name in arrow or pair)
         open_link = all(one.verdict == "no association detected" for one in answers)

@@ -1,4 +1,4 @@
-"""Adjustment sets of a graph: earlier columns, neighbours, or the possible causes of the treatment in its class.
+"""Adjustment sets of a graph: earlier columns, or the possible causes of the treatment in its class.
 
 A missing arrow is never an effect of 0: where a member of the class has the outcome among the treatment's causes, or no
 way from one to the other, its other causes are adjusted for and the effect is estimated.
@@ -11,7 +11,7 @@ from dpcausal.discovery.graph import Cpdag
 from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.errors import ParameterError
 
-RULES = ("ida", "disjunctive", "earlier")
+RULES = ("ida", "earlier")
 MOST_OPEN = 12
 """Edges at the treatment that point neither way: each way they may point is a set of its own."""
 
@@ -22,8 +22,7 @@ def adjustment_sets(
     """Return the sets by a rule, each in the order of the graph's nodes.
 
     ``ida``: the treatment's causes in each member of the class (Maathuis, Kalisch & Bühlmann 2009: ways in which open
-    edges may point at it without a new collider); ``disjunctive``: the neighbours of either that the treatment cannot
-    have caused (VanderWeele & Shpitser 2011); ``earlier``: all columns of earlier tiers.
+    edges may point at it without a new collider); ``earlier``: all columns of earlier tiers.
     An arrow of ``unpruned_graph`` that is a line in the graph may be of a collider after all.
     """
     public.check_choice("adjust", rule, RULES)
@@ -40,10 +39,6 @@ def adjustment_sets(
 
     if rule == "earlier":
         return (sorted_set({name for name in graph.nodes if tier.get(name, len(tier)) < tier[treatment]}),)
-    if rule == "disjunctive":
-        caused = {name for name in graph.nodes if (treatment, name) in graph.directed}
-        caused |= {name for name in graph.nodes if not knowledge.allows(name, treatment)}
-        return (sorted_set((near[treatment] | near[outcome]) - caused),)
     sure = {cause for cause, effect in graph.directed if effect == treatment}
     free = sorted({other for edge in graph.undirected if treatment in edge for other in edge - {treatment}})
     if len(free) > MOST_OPEN:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from dpcausal.codec import storable
-from dpcausal.discovery.search.orientation import Marks, close_under_meek, extend_to_dag, member_dags
+from dpcausal.discovery.search.orientation import Marks, close_under_meek, extend_to_dag, member_dags, v_structures
 from dpcausal.errors import ParameterError
 
 Arc = tuple[str, str]
@@ -61,22 +62,17 @@ class Cpdag:
         *Source*: Meek (1995), Theorem 3.
         """
         listed, given = tuple(nodes), frozenset(arcs)
-        marks = Marks(listed, [frozenset(arc) for arc in given])
-        if not Marks.of(listed, given, frozenset()).acyclic():
+        marks, dag = Marks(listed, map(frozenset, given)), Marks.of(listed, given, ())
+        if not dag.acyclic():
             raise ParameterError("the arcs of a DAG form no cycle")
-        parents: dict[str, list[str]] = {node: sorted(a for a, b in given if b == node) for node in listed}
-        for node, above in parents.items():
-            for place, first in enumerate(above):
-                for second in above[place + 1 :]:
-                    if not marks.adjacent(first, second):
-                        marks.orient(first, node)
-                        marks.orient(second, node)
+        for first, node, second in v_structures(dag):
+            marks.orient(first, node)
+            marks.orient(second, node)
         close_under_meek(marks)
         return cls.of_marks(listed, marks)
 
     @classmethod
     def of_marks(cls, nodes: Iterable[str], marks: Marks) -> Cpdag:
-        """Return the graph that an orientation ended with."""
         return cls(tuple(nodes), frozenset(marks.arcs()), frozenset(marks.edges()))
 
     @property
@@ -95,13 +91,7 @@ class Cpdag:
     @property
     def v_structures(self) -> frozenset[tuple[str, str, str]]:
         """Triples (x, z, y), x before y, of arcs x → z ← y with x and y not adjacent."""
-        joined = self.skeleton
-        return frozenset(
-            (x, z, y)
-            for x, z in self.directed
-            for y, to in self.directed
-            if to == z and x < y and frozenset((x, y)) not in joined
-        )
+        return v_structures(self.marks())
 
     def marks(self) -> Marks:
         """Return a working copy that can be oriented further."""
@@ -115,11 +105,8 @@ class Cpdag:
         return extend_to_dag(self.marks())
 
     def dags(self, most: int = 10_000) -> Iterator[frozenset[Arc]]:
-        """Yield the DAGs of the class, at most so many."""
-        for number, dag in enumerate(member_dags(self.marks())):
-            if number >= most:
-                return
-            yield dag
+        """Return the DAGs of the class, at most so many."""
+        return islice(member_dags(self.marks()), most)
 
     def d_separated(self, x: str, y: str, given: Iterable[str] = ()) -> bool:
         """Return whether a set separates two nodes, in every DAG of the class alike."""

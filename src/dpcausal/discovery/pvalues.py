@@ -43,10 +43,6 @@ def of_table(table: NoisyTable, x: int, y: int, given: Columns) -> float | None:
     return _tail(wald_test(counts, variance), _left(table, given, counts, variance))
 
 
-def of_contrasts(contrasts: NoisyContrasts, x: int, y: int, given: Columns) -> float | None:
-    return of_contrasts_together(contrasts, [(x, y, given)])[0]
-
-
 def of_contrasts_together(contrasts: NoisyContrasts, tests: Sequence[tuple[int, int, Columns]]) -> list[float | None]:
     pvalues: list[float | None] = [None] * len(tests)
     same_shape: dict[tuple[Columns, Columns], list[tuple[int, Columns, Columns]]] = {}
@@ -114,8 +110,8 @@ def of_whitened(whitened: NoisyWhitened, x: int, y: int, given: Columns) -> floa
 
 
 PVALUES: dict[type[Release], Callable[[Any, int, int, Columns], float | None]] = {
-    NoisyTable: of_table, NoisyContrasts: of_contrasts, NoisyMoments: of_moments, NoisyWhitened: of_whitened,
-    NoisyTriples: of_whitened,
+    NoisyTable: of_table, NoisyMoments: of_moments, NoisyWhitened: of_whitened, NoisyTriples: of_whitened,
+    NoisyContrasts: lambda contrasts, *test: of_contrasts_together(contrasts, [test])[0],
 }  # fmt: skip
 
 

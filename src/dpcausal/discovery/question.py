@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from dpcausal.core import validate as public
-from dpcausal.core.method import Method, PlannedCall, Run, TableQuestion
+from dpcausal.core.method import Method, PlannedCall, TableQuestion
 from dpcausal.data.counts import sizes_of
 from dpcausal.data.schema import Bounded
 from dpcausal.data.subgroups.predicate import check_varies
@@ -153,13 +153,7 @@ def _undecided_notes(result: SearchResult, release: Release | None, terms: Terms
 
 @dataclass(frozen=True, kw_only=True)
 class GraphSearch(Method[DiscoveryQuestion]):
-    """One way to find a graph.
-
-    Parameters
-    ----------
-    max_order : int, optional
-        Largest conditioning set, 0 to 8.
-    """
+    """One way to find a graph."""
 
     supports_no_privacy: ClassVar[bool] = True
     least_epsilon: ClassVar[Fraction] = Fraction(1, 10**9)
@@ -175,12 +169,10 @@ class GraphSearch(Method[DiscoveryQuestion]):
 
     @property
     def order(self) -> int:
-        """The largest conditioning set of a filled method."""
         return self.max_order or 0
 
     @property
     def shares(self) -> tuple[Fraction, ...]:
-        """Each order's share of the loss, fixed beforehand."""
         parts = [SHARES[min(order, len(SHARES) - 1)] for order in range(self.order + 1)]
         return tuple(Fraction(part, sum(parts)) for part in parts)
 
@@ -190,7 +182,6 @@ class GraphSearch(Method[DiscoveryQuestion]):
         return replace(self, max_order=public.whole("max_order", order, 0, LARGEST_ORDER))
 
     def terms(self, alpha: float | None, knowledge: Knowledge) -> Terms:
-        """Return the terms of a filled method's search."""
         return Terms("pc", self.usual_alpha if alpha is None else alpha, self.order, knowledge)
 
     def plan(self, question: DiscoveryQuestion, loss: Any) -> Self:
@@ -226,22 +217,10 @@ class GraphSearch(Method[DiscoveryQuestion]):
         terms = self.terms(question.alpha, question.knowledge)
         return SearchOutcome(search(released, terms), terms, released)
 
-    @abstractmethod
-    def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
-        """Read, release and search within an allotment; one of ``NoPrivacy`` gives the exact answer."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreSearch(GraphSearch):
-    """A way to find a graph by its best score, or by PC.
-
-    Parameters
-    ----------
-    search : str
-        ``"score"`` or ``"pc"``; by default score up to 14 columns.
-    max_order : int, optional
-        Largest conditioning set of a test, 0 to 8.
-    """
+    """A way to find a graph by its best score, or by PC."""
 
     search: Search = "auto"
 
@@ -290,14 +269,12 @@ def _column_names(table: Table, columns: Any) -> tuple[str, ...]:
 def _cut_notes(question: DiscoveryQuestion, learned: bool) -> tuple[str, ...]:
     schema = question.table.schema
     bounded = {name: one for name in question.names if isinstance(one := schema.column(name), Bounded)}
-    if not bounded:
-        return ()
     named = [f"{name!r} into {len(one.cuts) + 1}" for name, one in bounded.items() if one.cuts is not None]
     others = [repr(name) for name, one in bounded.items() if one.cuts is None]
     lost = "what varies within a part is lost, and what it causes alike can look linked"
-    notes = (
-        [f"bounded columns were cut into parts at their declared cuts: {_names_text(named)}; {lost}"] if named else []
-    )
+    notes = []
+    if named:
+        notes.append(f"bounded columns were cut into parts at their declared cuts: {_names_text(named)}; {lost}")
     if others and learned:
         notes.append(f"bounded columns were cut into four parts at noisy quartiles: {_names_text(others)}; {lost}")
     elif others:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from dpcausal.codec import storable
@@ -11,7 +12,6 @@ from dpcausal.core import validate as public
 from dpcausal.discovery.adjustment import adjustment_sets
 from dpcausal.discovery.copies import lines_of
 from dpcausal.discovery.graph import Cpdag, Edge
-from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.release_search import support, without_noise
 from dpcausal.discovery.support import FIRM, Support, graph_with_support
@@ -94,32 +94,14 @@ class Discovery(Result):
         return self.unpruned_graph or self.graph
 
     @property
-    def _unsearched(self) -> frozenset[Edge]:
-        return self.untested | lines_of(self.copies)
-
-    @property
     def _of_three(self) -> bool:
         return isinstance(self.release, NoisyWhitened)
 
-    @property
-    def search(self) -> str:
-        return self.terms.search
-
-    @property
-    def alpha(self) -> float:
-        return self.terms.alpha
-
-    @property
-    def alpha_per_order(self) -> float | None:
-        return self.terms.later
-
-    @property
-    def max_order(self) -> int:
-        return self.terms.max_order
-
-    @property
-    def knowledge(self) -> Knowledge:
-        return self.terms.knowledge
+    search = property(attrgetter("terms.search"))
+    alpha = property(attrgetter("terms.alpha"))
+    alpha_per_order = property(attrgetter("terms.later"))
+    max_order = property(attrgetter("terms.max_order"))
+    knowledge = property(attrgetter("terms.knowledge"))
 
     @property
     def margin_unit(self) -> str:
@@ -153,9 +135,8 @@ class Discovery(Result):
         ----------
         treatment, outcome : str
         adjust : str
-            ``"ida"``: the treatment's causes in each member of the class, one effect each; ``"disjunctive"``: the
-            neighbours of either that the treatment cannot have caused; ``"earlier"``: all columns of earlier tiers.
-            A missing arrow is never an effect of 0.
+            ``"ida"``: the treatment's causes in each member of the class, one effect each; ``"earlier"``: all columns
+            of earlier tiers.  A missing arrow is never an effect of 0.
         options
             As of ``release.effect``: ``estimand``, ``treated``, ``control``, ``coverage``, ``groups``.
 
@@ -179,25 +160,17 @@ class Discovery(Result):
 
         ``arrow_support`` is that of the arrow from the first to the second, where noise was drawn again.
         """
-
-        def share(edge: Edge, of: dict[Any, float] | None, key: Any) -> float | None:
-            return None if of is None or edge in self._unsearched else of.get(key, 0.0)
-
-        def weak(edge: Edge) -> bool:
-            edge_share = share(edge, lines, edge)
-            return edge_share is not None and edge_share < FIRM
-
-        lines, arrows = (None, None) if self.support is None else (self.support.edges, self.support.arrows)
-
-        return [
-            {
-                "from": a, "to": b, "directed": directed, "margin": self.margin.get(edge := frozenset((a, b))),
-                "support": share(edge, lines, edge),
-                "arrow_support": share(edge, arrows, (a, b)), "tested": edge not in self.untested,
-                "copy": edge in lines_of(self.copies), "weak": weak(edge),
-            }
-            for directed, pairs in ((True, self.graph.arcs()), (False, self.graph.edges())) for a, b in pairs
-        ]  # fmt: skip
+        records = []
+        for place, (a, b) in enumerate((*self.graph.arcs(), *self.graph.edges())):
+            edge, share, arrow = frozenset((a, b)), None, None
+            if self.support is not None and edge not in self.untested | lines_of(self.copies):
+                share, arrow = self.support.edges.get(edge, 0.0), self.support.arrows.get((a, b), 0.0)
+            records.append({
+                "from": a, "to": b, "directed": place < len(self.graph.directed), "margin": self.margin.get(edge),
+                "support": share, "arrow_support": arrow, "tested": edge not in self.untested,
+                "copy": edge in lines_of(self.copies), "weak": share is not None and share < FIRM,
+            })  # fmt: skip
+        return records
 
     def headline(self) -> list[str]:
         rows = sorted(self.edges(), key=lambda row: -(row["support"] or 0.0))
@@ -290,42 +263,32 @@ class Discovery(Result):
             "seed": self.seed, "guarantee": self.guarantee.to_dict(),
         }  # fmt: skip
 
-    def rows(self) -> list[dict[str, Any]]:
-        return self.edges()
+    rows = edges
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the graph in layers; the widths of the edges show their support, or their margins."""
-
         width = "share of re-drawn noise in which the edge appears" if self.support else "margin of the edge"
         width = "support of the edge by three searches" if self.support and self._of_three else width
         return draw_graph(ax, graph=self.graph, edges=self.edges(), width=width, stamp=self.stamp())
 
 
-def layers(graph: Cpdag) -> list[list[str]]:
-    """Return the nodes in layers: each lies below its parents in one DAG of the class, apart nodes on top. Within a
-    layer nodes are ordered by the mean place of their parents."""
+def positions(graph: Cpdag) -> dict[str, tuple[float, float]]:
+    """Return the places of nodes in layers: each lies below its parents in one DAG of the class, apart nodes on top.
+    Within a layer nodes are ordered by the mean place of their parents."""
     import networkx
 
     dag = networkx.DiGraph(list(graph.a_dag() or graph.directed))
     dag.add_nodes_from(graph.nodes)
     acyclic = networkx.is_directed_acyclic_graph(dag)
-    rows: list[list[str]] = []
+    layers = list(networkx.topological_generations(dag)) if acyclic else [graph.nodes]
     place: dict[str, float] = {}
-    for generation in networkx.topological_generations(dag) if acyclic else [graph.nodes]:
+    height: dict[str, float] = {}
+    for level, generation in enumerate(layers):
         above = {node: sorted(dag.predecessors(node)) for node in graph.nodes if node in generation}
         row = sorted(above, key=lambda node: sum(place.get(p, 0.5) for p in above[node]) / max(len(above[node]), 1))
         place |= {node: (number + 1) / (len(row) + 1) for number, node in enumerate(row)}
-        rows.append(row)
-    return rows
-
-
-def positions(graph: Cpdag) -> dict[str, tuple[float, float]]:
-    rows = layers(graph)
-    return {
-        node: ((number + 1) / (len(row) + 1), 1 - (level + 0.5) / len(rows))
-        for level, row in enumerate(rows)
-        for number, node in enumerate(row)
-    }
+        height |= dict.fromkeys(row, 1 - (level + 0.5) / len(layers))
+    return {node: (place[node], height[node]) for node in place}
 
 
 def draw_graph(ax: Any, *, graph: Cpdag, edges: list[dict[str, Any]], width: str, stamp: str) -> Any:

@@ -60,7 +60,6 @@ class Sample:
 
     @property
     def cells(self) -> Integers:
-        """Each row's cell of the given levels."""
         cells = np.zeros(self.n, dtype=np.int64)
         for codes, size in zip(self.given.levels.T, self.given.sizes, strict=True):
             cells = cells * size + codes

@@ -149,11 +149,7 @@ class IndependenceSet(Result):
         return lines
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "tests": [test.to_dict() for test in self.tests], "adjusted": list(self.adjusted),
-            "decisions": list(self.decisions), "correction": self.correction, "alpha": self.alpha, "n": self.n,
-            "guarantee": self.guarantee.to_dict(),
-        }  # fmt: skip
+        return {**super().to_dict(), "decisions": list(self.decisions)}
 
     def rows(self) -> list[dict[str, Any]]:
         return [

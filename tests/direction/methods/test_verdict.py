@@ -62,16 +62,14 @@ def test_no_block_fails_whatever_it_holds(kind: str) -> None:
         assert len(decisions) == 4 and all(isinstance(bit, bool) for bit in decisions)
 
 
-def test_a_constant_column_is_not_associated_fits_both_ways_and_favours_at_random() -> None:
-    counts = np.sum([decisions_of_blocks(np.ones(60), np.arange(60.0), seed) for seed in range(400)], axis=0)
-    assert counts[[0, 2, 3]].tolist() == [0, 0, 0]
-    assert 140 < counts[1] < 260  # six standard errors: a false alarm of 2e-9
-
-
-def test_a_block_with_too_few_rows_has_random_bits_of_the_stated_chances() -> None:
-    counts = np.sum([decisions_of_blocks(np.zeros(5), np.zeros(5), seed) for seed in range(2_000)], axis=0)
-    for count, chance in zip(counts, (0.4, 0.5, 0.4, 0.4), strict=True):
-        assert abs(count - 2_000 * chance) < 6 * math.sqrt(2_000 * chance * (1 - chance))
+@pytest.mark.parametrize(("x", "chances"), [
+    (np.ones(60), (0, 0.5, 0, 0)),  # constant: not associated, fits both ways and favours at random
+    (np.zeros(5), (0.4, 0.5, 0.4, 0.4)),  # too few rows
+])  # fmt: skip
+def test_a_block_that_says_nothing_has_random_bits_of_the_stated_chances(x: Any, chances: Any) -> None:
+    counts = np.sum([decisions_of_blocks(x, np.arange(float(len(x))), seed) for seed in range(2_000)], axis=0)
+    for count, chance in zip(counts, chances, strict=True):
+        assert abs(count - 2_000 * chance) <= 6 * math.sqrt(2_000 * chance * (1 - chance))  # a false alarm of 2e-9
 
 
 def test_exchanging_the_columns_exchanges_what_a_block_says() -> None:

@@ -1,4 +1,4 @@
-"""The additive noise model without any privacy: splits, fits, residuals and scores."""
+"""The additive noise model without any privacy: splits, fits, residuals, and scores by their names."""
 
 import math
 
@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 
+import dpcausal as dpc
+from dpcausal.direction import scores
+from dpcausal.direction.scores import NAMES, of_block, rehearse
 from dpcausal.direction.scores.anm import (
     DISTANCE_ROWS,
     WIDTH_SHARE,
@@ -19,7 +22,7 @@ from dpcausal.direction.scores.anm import (
 )
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.regression.kernel_ridge import alpha_of, fit, tune
-from tests.direction.neighbours import Rows
+from tests.direction.neighbours import Rows, table
 
 
 def pair(n: int, seed: int = 2, noise: float = 0.2) -> tuple[Rows, Rows]:
@@ -132,3 +135,28 @@ def test_inside_a_block_each_residual_is_from_the_fit_to_the_other_rows() -> Non
         )  # fmt: skip
         predicted = float(predictor(rest.x[[left_out]])[0])
         assert rest.left_y[left_out] == pytest.approx(rest.y[left_out] - predicted, abs=1e-9)
+
+
+def test_the_score_of_residuals_in_a_block_is_that_of_its_leave_one_out_residuals() -> None:
+    x, y = pair(60)
+    assert of_block("hsic", x, y, 5) == hsic_scores(fit_all(x, y, generator_from_seed(5)))
+
+
+@pytest.mark.parametrize("score", NAMES)
+def test_columns_that_change_places_change_the_scores(score: str) -> None:
+    x, y = pair(60)
+    assert of_block(score, x, y, 5)[::-1] == pytest.approx(of_block(score, y, x, 5), abs=1e-9)
+
+
+@pytest.mark.parametrize("score", NAMES)
+def test_a_missing_package_fails_before_anything_is_spent(score: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rehearse(score)
+
+    def missing(*_: object, **__: object) -> None:
+        raise ImportError("no compiler")
+
+    monkeypatch.setattr(scores, "of_block", missing)
+    asked = table(np.column_stack(pair(60)), dpc.Ledger.in_memory(dpc.PureDP(1)))
+    with pytest.raises(ImportError):
+        dpc.direction(asked, "x", "y", score=score, loss=dpc.PureDP(1))
+    assert not asked.ledger.entries()

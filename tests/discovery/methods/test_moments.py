@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -10,21 +11,22 @@ import pytest
 import dpcausal as dpc
 from dpcausal.discovery.methods.moments import (
     NARROWEST,
-    Binned,
     Scales,
     Units,
+    binned,
     learned_scales,
     noisy_moments,
 )
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.release_search import GraphTest
-from dpcausal.privacy.loss import ZCDP, NoPrivacy
+from dpcausal.privacy.loss import NoPrivacy
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.statistics.strata import histograms_sensitivity
+from tests.discovery.ways import graph_of
 
 
-def rows(n: int = 20_000, seed: int = 1) -> dict[str, np.ndarray]:
-    rng = np.random.default_rng(seed)
+def rows(n: int = 20_000) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(1)
     x = rng.normal(3, 1, n)
     y = 0.8 * x + rng.normal(0, 1, n)
     return {"x": x, "y": y, "z": 0.5 * y + rng.normal(0, 0.2, n)}
@@ -33,12 +35,9 @@ def rows(n: int = 20_000, seed: int = 1) -> dict[str, np.ndarray]:
 SCHEMA = dpc.Schema({"x": dpc.Bounded(-5, 15), "y": dpc.Bounded(-20, 20), "z": dpc.Bounded(-100, 100)})
 
 
-def released(loss: ZCDP | NoPrivacy, seed: int = 1) -> NoisyMoments:
-    without = isinstance(loss, NoPrivacy)
-    with dpc.simulated_noise(seed):
-        ledger = dpc.Ledger.without_privacy() if without else dpc.Ledger.in_memory(loss)
-        table = dpc.Table(rows(), SCHEMA, ledger)
-        return noisy_moments(table, SCHEMA.names, ledger.charge(loss, task="test"), loss)
+def exact_moments() -> NoisyMoments:
+    table = dpc.Table(rows(), SCHEMA, dpc.Ledger.without_privacy())
+    return noisy_moments(table, SCHEMA.names, table.ledger.charge(NoPrivacy(), task="test"), NoPrivacy())
 
 
 def residual_correlation(values: dict[str, np.ndarray], x: str, y: str, given: list[str]) -> float:
@@ -49,7 +48,7 @@ def residual_correlation(values: dict[str, np.ndarray], x: str, y: str, given: l
 
 def test_exact_moments_give_the_correlations_of_residuals() -> None:
     """Rows in the tails are shortened: the differences are small, not rounding."""
-    found = released(NoPrivacy())
+    found = exact_moments()
     for x, y, given in ((0, 1, ()), (0, 2, ()), (0, 2, (1,)), (1, 2, (0,))):
         expected = residual_correlation(rows(), "xyz"[x], "xyz"[y], ["xyz"[z] for z in given])
         correlation, variance = found.partial_correlation(x, y, given)  # type: ignore[misc]
@@ -59,15 +58,11 @@ def test_exact_moments_give_the_correlations_of_residuals() -> None:
 
 def test_the_stated_variance_is_that_of_repeated_noise() -> None:
     """400 draws: a ratio outside 0.7 to 1.4 has probability below 1e-6."""
-    exact = released(NoPrivacy())
-    variance = 1e-6
-    noisy = NoisyMoments(exact.names, 10**12, exact.middles, exact.widths, exact.covariance, variance)
-    rng = np.random.default_rng(2)
-    draws = []
+    noisy = replace(exact_moments(), n=10**12, variance=1e-6, count=None, squared=None)
+    rng, draws = np.random.default_rng(2), []
     for _ in range(400):
-        again = noisy.with_extra_noise(rng)
-        found = NoisyMoments(again.names, 10**12, again.middles, again.widths, again.covariance, variance)
-        draws.append(math.atanh(found.partial_correlation(0, 2, (1,))[0]))  # type: ignore[index]
+        again = replace(noisy.with_extra_noise(rng), variance=1e-6)
+        draws.append(math.atanh(again.partial_correlation(0, 2, (1,))[0]))  # type: ignore[index]
     stated = noisy.partial_correlation(0, 2, (1,))[1]  # type: ignore[index]
     assert 0.7 < np.var(draws) / stated < 1.4
 
@@ -97,12 +92,10 @@ def random_dag(seed: int, n: int) -> tuple[dict[str, np.ndarray], dpc.Cpdag]:
 
 
 def test_ten_gaussian_columns_are_found_in_wide_bounds_too() -> None:
-    loss, found = dpc.ApproxDP(0.3, 1e-6), []
+    found = []
     for seed in range(5):
         frame, truth = random_dag(seed, 10_000)
-        schema = dpc.Schema(dict.fromkeys(frame, dpc.Bounded(-2_000, 2_000)))
-        with dpc.simulated_noise(seed):
-            asked = dpc.discover(dpc.Table(frame, schema, dpc.Ledger.in_memory(loss)), loss=loss)
+        asked = graph_of(frame, dpc.Bounded(-2_000, 2_000), dpc.ApproxDP(0.3, 1e-6), seed)
         assert asked.method == "moments" and not asked.untested
         found.append(asked.graph.skeleton_f1(truth))
     assert np.mean(found) > 0.75
@@ -113,12 +106,10 @@ def test_ten_gaussian_columns_are_found_in_wide_bounds_too() -> None:
 ])  # fmt: skip
 def test_many_independent_columns_have_hardly_an_edge(columns: int, law: str, epsilon: float) -> None:
     """Seen to fail above 14 columns: 118 of 120 pairs were edges, as hardly a pair could be tested."""
-    rng, loss = np.random.default_rng(1), dpc.ApproxDP(epsilon, 1e-6)
+    rng = np.random.default_rng(1)
     draw = {"normal": rng.normal, "exponential": rng.exponential, "constant": lambda size: np.full(size, 2.0)}[law]
     frame = {f"x{place}": np.clip(draw(size=5_000), -4, 4) for place in range(columns)}
-    with dpc.simulated_noise(1):
-        table = dpc.Table(frame, dpc.Schema(dict.fromkeys(frame, dpc.Bounded(-4, 4))), dpc.Ledger.in_memory(loss))
-        found = dpc.discover(table, loss=loss, method="moments")
+    found = graph_of(frame, dpc.Bounded(-4, 4), dpc.ApproxDP(epsilon, 1e-6), method="moments")
     assert found.tests >= columns and len(found.graph.skeleton) <= 3
 
 
@@ -207,7 +198,7 @@ def test_the_kernel_counts_as_a_loop_does_and_a_replaced_row_moves_it_by_its_bou
             dpc.Table(dict(zip(names, rows.T, strict=True)), schema, dpc.Ledger.in_memory(dpc.ZCDP(1)))
             for rows in (values, other)
         ]
-        first, second = (table.records(names).sum(Binned(Units.of(table, names), cuts)) for table in tables)
+        first, second = (table.records(names).sum(partial(binned, Units.of(table, names), cuts)) for table in tables)
         np.testing.assert_array_equal(first, counted(values, cuts))
         reach = max(reach, float(np.linalg.norm(first - second)))
     assert 0.99 < reach / float(histograms_sensitivity(3).bound) <= 1

@@ -10,15 +10,14 @@ import dpcausal as dpc
 from dpcausal.discovery.methods.learned_cuts import QUARTILES, Law
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.privacy.loss import affordable_zcdp
+from tests.discovery.ways import graph_of
 
 N = 40_000
 LOSS = dpc.ApproxDP(1, 1e-6)
 
 
-def released(frame: dict[str, Any], schema: dpc.Schema, seed: int = 1, **more: Any) -> Any:
-    with dpc.simulated_noise(seed):
-        table = dpc.Table(frame, schema, dpc.Ledger.in_memory(dpc.ApproxDP(9, 1e-3)))
-        return dpc.discover(table, loss=LOSS, **{"method": "whitened", **more})
+def released(frame: dict[str, Any], schema: dpc.Schema, method: str = "whitened") -> Any:
+    return graph_of(frame, schema, LOSS, method=method)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from dpcausal.discovery.search.strongest_first import (
 )
 from dpcausal.discovery.support import calibrated_support
 from dpcausal.privacy.noise import generator_from_seed
+from tests.discovery.ways import THREE, TWO, graph_of
 
 CHAIN = {frozenset(pair) for pair in ("ab", "bc", "cd")}
 TERMS = Terms("pc", 0.003, 2, dpc.Knowledge(), 0.03)
@@ -34,11 +35,8 @@ def released(order: str = "abcd", epsilon: float = 1.0) -> Any:
     for above, name in ("ab", "bc", "cd"):
         values[name] = np.where(rng.random(20_000) < 0.7, values[above], rng.integers(0, 3, 20_000))
     values["e"] = (np.arange(20_000) < 3).astype(int)
-    schema = dpc.Schema({name: dpc.Levels([0, 1, 2] if name != "e" else [0, 1]) for name in order})
-    loss = dpc.ApproxDP(epsilon, 1e-6)
-    with dpc.simulated_noise(2):
-        table = dpc.Table({name: values[name] for name in order}, schema, dpc.Ledger.in_memory(loss))
-        return dpc.discover(table, loss=loss, method="whitened").release
+    schema = dpc.Schema({name: TWO if name == "e" else THREE for name in order})
+    return graph_of(values, schema, dpc.ApproxDP(epsilon, 1e-6), 2, method="whitened").release
 
 
 def test_climbing_joins_the_chain_and_minds_knowledge() -> None:
@@ -114,35 +112,28 @@ def both_needed(rows: int = 20_000) -> dict[str, Any]:
     return {name: column.astype(int) for name, column in found.items()}
 
 
-def found_by(method: str, order: str = "zwxy", made: dict[str, Any] | None = None, **options: Any) -> Any:
-    made = made or both_needed()
-    loss = dpc.ApproxDP(2, 1e-6)
-    with dpc.simulated_noise(3):
-        table = dpc.Table({name: made[name] for name in order}, dpc.Schema(dict.fromkeys(order, dpc.Levels([0, 1]))),
-                          dpc.Ledger.in_memory(loss))  # fmt: skip
-        return dpc.discover(table, loss=loss, method=method, **options)
+def by_triples(made: dict[str, Any] | None = None) -> Any:
+    return graph_of(made or both_needed(), TWO, dpc.ApproxDP(2, 1e-6), seed=3, method="triples")
 
 
 def test_a_pair_that_two_columns_separate_together_is_apart_where_pairs_join_it() -> None:
-    full = found_by("triples")
+    full = by_triples()
     assert full.graph.skeleton >= TRUTH and frozenset("xy") not in full.graph.skeleton
     assert {(0, 1, 2), (0, 1, 3)} <= set(full.release.triples)
     assert frozenset("xy") in full.release.pairs.discover().graph.skeleton
 
 
 def test_without_privacy_it_is_found_too_and_in_any_order() -> None:
-    made = both_needed(5_000)
-    table = dpc.Table(made, dpc.Schema(dict.fromkeys(made, dpc.Levels([0, 1]))), dpc.Ledger.without_privacy())
-    exact = dpc.discover(table, loss=dpc.NoPrivacy(), method="triples")
+    exact = graph_of(both_needed(5_000), TWO, dpc.NoPrivacy(), method="triples")
     assert exact.graph.skeleton == TRUTH and exact.support is None
-    release = found_by("triples").release
+    release = by_triples().release
     one, other = release.discover(), release.by_name().discover()
     assert (one.graph.skeleton, one.support) == (other.graph.skeleton, other.support)
 
 
 def test_triples_are_those_of_sets_of_which_no_part_is_needless() -> None:
     """No set of two is asked of a pair one of whose ends is not linked to either given the other."""
-    release = found_by("triples").release
+    release = by_triples().release
     start = candidates(release, FULL)
     shares = [np.array(p) for p in release.shares]
     assert frozenset("xy") in start.edges
@@ -161,7 +152,7 @@ def test_a_cause_beside_a_near_copy_of_it_is_found_though_strongest_first_loses_
     z = rng.random(rows) < 0.5
     x = z ^ (rng.random(rows) < 0.006)
     y = rng.random(rows) < np.where(x, 0.75, 0.25)
-    told = found_by("triples", "xyz", {"z": z.astype(int), "x": x.astype(int), "y": y.astype(int)})
+    told = by_triples({"x": x.astype(int), "y": y.astype(int), "z": z.astype(int)})
     pairs, copy, link = told.release.pairs, frozenset("xz"), frozenset("xy")
     assert strongest_first(pairs, FULL, START_BAR).edges == {copy}
     assert candidates(told.release, FULL).edges == told.graph.skeleton == {copy, link}
@@ -172,7 +163,7 @@ def test_a_cause_beside_a_near_copy_of_it_is_found_though_strongest_first_loses_
 
 
 def test_a_full_test_that_is_lost_in_the_noise_separates_no_pair() -> None:
-    release = found_by("triples").release
+    release = by_triples().release
     start = candidates(release, FULL)
     lost = replace(release, thirds_deviation=100 * release.thirds_deviation)
     left = lost.residual(*(lost.names.index(name) for name in "xy"), tuple(map(lost.names.index, "wz")))

@@ -11,7 +11,7 @@ from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.model_x import ModelX, rowwise
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.privacy.noise import generator_from_seed
-from tests.independence.neighbours import KINDS, SCHEMA, WITH_MODEL, ask, audit, frame, plan_of, replaced
+from tests.independence.neighbours import KINDS, SCHEMA, WITH_MODEL, answer_of, ask, audit, frame, plan_of, replaced
 
 N = 130
 
@@ -61,13 +61,9 @@ def test_the_forms_of_all_rows_ask_a_model_that_mixes_rows_row_by_row():
 @pytest.mark.parametrize("method", WITH_MODEL)
 def test_a_dependence_is_found_by_every_method_with_a_model(method):
     data = dpc.simulate.smooth_design(2_000, effect=1.0, seed=4)
-    table = dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(2)), missing="impute")
-    with dpc.simulated_noise(2):
-        t = dpc.ci_test(
-            table, "x", "y", given=["z1"], loss=dpc.PureDP(2), method=KINDS[method](
-                model_x=dpc.ModelX(mean=lambda Z: np.exp(-(Z[:, 0] ** 2) / 2) * np.sin(2 * Z[:, 0]), sd=1.0)
-            ),
-        )  # fmt: skip
+    model = dpc.ModelX(mean=lambda Z: np.exp(-(Z[:, 0] ** 2) / 2) * np.sin(2 * Z[:, 0]), sd=1.0)
+    t = answer_of(data.columns, data.schema, given=["z1"], loss=dpc.PureDP(2), seed=2, missing="impute",
+                  method=KINDS[method](model_x=model))  # fmt: skip
     assert t.decision == "dependent"
 
 
@@ -146,10 +142,8 @@ def test_blocks_are_smaller_where_the_distribution_of_x_is_known() -> None:
 ])  # fmt: skip
 @pytest.mark.parametrize("kind", [dpc.methods.Crt, dpc.methods.CrtDecision])
 def test_a_stated_distribution_answers_as_the_function_does(x, given, stated, model, kind):
-    statistics = []
-    for one in (stated, model):
-        table = dpc.Table(frame(some()), SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(1)))
-        with dpc.simulated_noise(1):
-            method = kind(model_x=one)
-            statistics.append(dpc.ci_test(table, x, "y", given=given, loss=dpc.PureDP(1), method=method).statistic)
-    assert statistics[0] == statistics[1]
+    one, other = (
+        answer_of(frame(some()), SCHEMA, x, given=given, loss=dpc.PureDP(1), method=kind(model_x=law))
+        for law in (stated, model)
+    )
+    assert one.statistic == other.statistic

@@ -15,7 +15,7 @@ from dpcausal.mechanisms.blocks import assign_blocks
 from dpcausal.papers.independence import priv_tot
 from dpcausal.privacy.noise import public_generator
 from dpcausal.regression.smoother import Given
-from tests.independence.neighbours import BLOCKS, HIGH, KINDS, LOW, Rows, ask
+from tests.independence.neighbours import BLOCKS, HIGH, KINDS, LOW, Rows, answer_of, ask
 
 
 def takes(method: str, options: dict[str, Any]) -> bool:
@@ -62,21 +62,14 @@ def test_the_number_of_blocks_follows_from_rows_and_epsilon_alone():
     assert [default_blocks(n, e, learns=False) for n, e in sizes] == [2, 24, 96, 12, 24, 24]
 
 
-def smooth(n: int, effect: float, seed: int = 3) -> Any:
-    return dpc.simulate.smooth_design(n, effect=effect, seed=seed)
-
-
-def table_of(data: Any, epsilon: float = 1.0) -> dpc.Table:
-    return dpc.Table(data.columns, data.schema, dpc.Ledger.in_memory(dpc.PureDP(epsilon)))
+def smooth(n: int, effect: float, loss: Any, method: Any) -> Any:
+    data = dpc.simulate.smooth_design(n, effect=effect, seed=3)
+    return answer_of(data.columns, data.schema, given=["z1"], loss=loss, seed=5, method=method)
 
 
 def test_a_dependence_is_found_and_its_sign_is_that_of_the_statistic():
     for effect in (0.6, -0.6):
-        with dpc.simulated_noise(5):
-            t = dpc.ci_test(
-                table_of(smooth(3_000, effect)), "x", "y", given=["z1"], loss=dpc.PureDP(1),
-                method=dpc.methods.Gcm(regression="additive"),
-            )  # fmt: skip
+        t = smooth(3_000, effect, dpc.PureDP(1), dpc.methods.Gcm(regression="additive"))
         assert t.decision == "dependent" and t.pvalue < 0.001
         assert np.sign(t.statistic) == np.sign(effect)
 
@@ -86,11 +79,10 @@ def test_a_covariance_that_cancels_is_found_by_weights_only():
     x, z = rng.standard_normal((2, 4_000)).clip(-3, 3)
     z = np.abs(z) * np.resize([1, -1], 4_000)  # as many of either sign
     y = (0.4 * x * np.sign(z) + rng.standard_normal(4_000)).clip(-3, 3)
-    schema = dpc.Schema({name: dpc.Bounded(-3, 3) for name in "xyz"})
+    frame = {"x": x, "y": y, "z": z}
     for method, decision in (("gcm-weighted", "dependent"), ("gcm", "not detected")):
-        table = dpc.Table({"x": x, "y": y, "z": z}, schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
-        with dpc.simulated_noise(3):
-            assert dpc.ci_test(table, "x", "y", given=["z"], loss=dpc.PureDP(1), method=method).decision == decision
+        t = answer_of(frame, dpc.Bounded(-3, 3), given=["z"], loss=dpc.PureDP(1), seed=3, method=method)
+        assert t.decision == decision
 
 
 def test_levels_and_several_columns_take_part_by_their_largest_covariance():
@@ -102,19 +94,14 @@ def test_levels_and_several_columns_take_part_by_their_largest_covariance():
     schema = dpc.Schema({"x": dpc.Levels([0, 1, 2]), "y": dpc.Bounded(-8, 8), "z": dpc.Bounded(-4, 4),
                          "g": dpc.Levels([0, 1, 2])})  # fmt: skip
     for columns, decision in ((["x"], "dependent"), (["x", "g"], "dependent"), (["g"], "not detected")):
-        table = dpc.Table({"x": x, "y": y, "z": z, "g": g}, schema, dpc.Ledger.in_memory(dpc.PureDP(2)))
         given = [name for name in ("z", "g") if name not in columns]
-        with dpc.simulated_noise(1):
-            t = dpc.ci_test(table, columns, "y", given=given, loss=dpc.PureDP(2))
+        t = answer_of({"x": x, "y": y, "z": z, "g": g}, schema, columns, given=given, loss=dpc.PureDP(2))
         assert t.decision == decision and t.x == tuple(columns)
 
 
 def test_without_privacy_the_measure_of_all_rows_is_the_usual_one():
-    data = smooth(4_000, 0.2)
     for method in ("gcm", "gcm-weighted"):
-        table = dpc.Table(data.columns, data.schema, dpc.Ledger.without_privacy())
-        t = dpc.ci_test(table, "x", "y", given=["z1"], loss=dpc.NoPrivacy(), method=method)
-        assert t.pvalue < 0.01 and not t.guarantee.private and t.guarantee.proofs == ()
+        assert smooth(4_000, 0.2, dpc.NoPrivacy(), method).pvalue < 0.01
 
 
 def test_weights_are_signs_and_start_with_the_plain_measure():

@@ -45,8 +45,6 @@ LEAST_EXPECTED = 30
 BLOCKS_AT_ONE = 30
 """Blocks at ε = 1 that the noise asks for; 1/ε times as many at ε."""
 
-PROOFS = ("block-bits", "cube", "verdict-level")
-
 LEAST_CHANCE = 0.8
 """Below this chance of an arrow that every block shows, what can come out is said; a plan says it before the spend."""
 
@@ -100,9 +98,8 @@ def arrow_pvalue(pvalues: dict[str, float], cause: str, effect: str) -> float:
 def verdict_chances(counts: Counts, alpha: float) -> dict[str, float]:
     """Return how often each verdict comes out if every block agrees on it: from public numbers alone."""
     M, free = counts.blocks, math.inf
-    shows = M - least_holding(
-        lambda count: counts.at_least(count, AT_MOST) <= alpha
-    )  # how far noise may carry a whole count
+    # How far noise may carry a whole count.
+    shows = M - least_holding(lambda count: counts.at_least(count, AT_MOST) <= alpha)
     mostly = M - least_holding(lambda count: counts.at_least(count, MOSTLY) <= alpha)
     favours = M - least_holding(lambda count: counts.clear(count) <= alpha, M // 2 + 1)
     hides = -least_holding(lambda count: counts.at_most(-count, AT_LEAST) <= alpha)
@@ -117,10 +114,8 @@ def verdict_chances(counts: Counts, alpha: float) -> dict[str, float]:
 def enough_rows(n: int, epsilon: float, alpha: float) -> int | None:
     while n < MOST_ROWS:
         n *= 2
-        if (
-            verdict_chances(Counts(default_blocks(n, epsilon), cube_tail(epsilon), epsilon), alpha)["arrow"]
-            >= LEAST_CHANCE
-        ):
+        counts = Counts(default_blocks(n, epsilon), cube_tail(epsilon), epsilon)
+        if verdict_chances(counts, alpha)["arrow"] >= LEAST_CHANCE:
             return n
     return None
 
@@ -159,7 +154,7 @@ class Verdict(DirectionMethod):
 
     name: ClassVar[str] = "verdict"
     about: ClassVar[str] = "four noisy counts of blocks: association, favoured side, dependent residuals each way"
-    proofs: ClassVar[tuple[str, ...]] = PROOFS
+    proofs: ClassVar[tuple[str, ...]] = ("block-bits", "cube", "verdict-level")
     supports_no_privacy: ClassVar[bool] = True
     supports_missing: ClassVar[bool] = True
     allows_private_ids: ClassVar[bool] = True
@@ -258,6 +253,5 @@ def _block_decisions(size: int, model: str, seeds: tuple[int, ...], private: Col
 def decisions_of_blocks(x: Column, y: Column, seed: int, model: str = ADDITIVE) -> Bits:
     if len(x) < LEAST_COMPLETE:
         return random_bits(seed)
-    return isolated_or_default(
-        lambda: of_block(x, y, seed, model), bits_of_failure(seed)
-    )  # a failure would depend on the rows
+    # A failure would depend on the rows.
+    return isolated_or_default(lambda: of_block(x, y, seed, model), bits_of_failure(seed))

@@ -33,8 +33,6 @@ USUAL_ROWS = 75
 
 MOST_BLOCKS = 501
 
-PROOFS = ("block-votes", "geometric")
-
 
 def default_blocks(rows: int, epsilon: float, score: str) -> int:
     """Return the public number of blocks for n rows at ε: odd, so that the votes cannot tie.
@@ -55,9 +53,8 @@ def vote(x: Column, y: Column, score: str, seed: int) -> bool:
     """Return whether "x causes y" wins in one block, at random on a tie or a failure, by the block's public seed."""
     if len(x) < LEAST_BLOCK:
         return seed % 2 == 0
-    forward, backward = isolated_or_default(
-        lambda: of_block(score, x, y, seed), (0.0, 0.0)
-    )  # a failure would depend on the rows
+    # A failure would depend on the rows.
+    forward, backward = isolated_or_default(lambda: of_block(score, x, y, seed), (0.0, 0.0))
     if bool(np.all(x == x[0])) or bool(np.all(y == y[0])):
         forward = backward = 0.0  # a constant column would win every time: it depends on nothing
     if forward < backward or backward < forward:
@@ -83,7 +80,7 @@ class MajorityVote(DirectionMethod):
 
     name: ClassVar[str] = "majority-vote"
     about: ClassVar[str] = "a noisy count of the votes of blocks"
-    proofs: ClassVar[tuple[str, ...]] = PROOFS
+    proofs: ClassVar[tuple[str, ...]] = ("block-votes", "geometric")
     supports_missing: ClassVar[bool] = True
     allows_private_ids: ClassVar[bool] = True
     scores: ClassVar[tuple[str, ...]] = NAMES

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -271,57 +272,37 @@ class Units:
         return columns
 
 
-@dataclass(frozen=True, eq=False)
-class Binned:
-    """The histogram of each column between cuts of its own, a value at a cut below it."""
-
-    units: Units
-    cuts: Reals
-
-    def __call__(self, rows: Rows) -> Integers:
-        unit = self.units.columns(rows)
-        codes = [np.searchsorted(cuts, column) for cuts, column in zip(self.cuts, unit, strict=True)]
-        return histograms(codes, self.cuts.shape[1] + 1)
+def binned(units: Units, cuts: Reals, rows: Rows) -> Integers:
+    """Return the histogram of each column between cuts of its own, a value at a cut below it."""
+    codes = [np.searchsorted(own, column) for own, column in zip(cuts, units.columns(rows), strict=True)]
+    return histograms(codes, cuts.shape[1] + 1)
 
 
-@dataclass(frozen=True, eq=False)
-class Products:
-    """The sums of products of rows in units of released widths about released middles, shortened, on the grid."""
-
-    units: Units
-    middles: Reals
-    widths: Reals
-    radius: float
-    bits: int
-
-    def __call__(self, rows: Rows) -> Integers:
-        total = np.zeros(2 * [len(self.middles) + 1])  # of whole numbers, exact in any order
-        lower, width = self.units.lower, self.units.width
-        units = Units(self.units.names, lower + width * self.middles, np.maximum(width * self.widths, LEAST_WIDTH))
-        for start in range(0, rows.n, CHUNK):
-            unit = units.columns(rows, slice(start, start + CHUNK), extra_rows=1)
-            unit[-1] = CONSTANT
-            grid = clip_rows(unit.T, self.radius, self.bits)
-            total += gram(grid)
-        return upper_of(total).astype(np.int64)
+def products(units: Units, radius: float, bits: int, rows: Rows) -> Integers:
+    """Return the sums of products of rows in these units, shortened, on the grid."""
+    total = np.zeros(2 * [len(units.names) + 1])  # of whole numbers, exact in any order
+    for start in range(0, rows.n, CHUNK):
+        unit = units.columns(rows, slice(start, start + CHUNK), extra_rows=1)
+        unit[-1] = CONSTANT
+        total += gram(clip_rows(unit.T, radius, bits))
+    return upper_of(total).astype(np.int64)
 
 
 def noisy_moments(table: Table, names: tuple[str, ...], allotment: CallBudget, loss: ZCDP | NoPrivacy) -> NoisyMoments:
     n, p, noise, records = table.n, len(names), noise_of(len(names), table.n, loss), table.records(names)
     units = Units.of(table, names)
     lower, width = units.lower, units.width
-
     two = np.array([isinstance(table.schema.column(name), Levels) for name in names])
 
     def count(cuts: Reals) -> Reals:
-        query = Query(records.sum(Binned(units, cuts)), noise.bins, "quartiles")
+        query = Query(records.sum(partial(binned, units, cuts)), noise.bins, "quartiles")
         return np.asarray(gaussian(query, allotment, noise.step), dtype=np.float64)
 
     scales = learned_scales(two, n, noise.bin_deviation, count)
     # From here on middles, widths and the columns that vary are functions of the noisy histograms.
-    scaled_widths = np.where(scales.varies, scales.widths, np.inf)
-    products = Products(units, scales.middles, scaled_widths, noise.radius, noise.bits)
-    grid = scaled(records.sum(products), p + 1)
+    spread = np.maximum(width * np.where(scales.varies, scales.widths, np.inf), LEAST_WIDTH)
+    own = Units(names, lower + width * scales.middles, spread)
+    grid = scaled(records.sum(partial(products, own, noise.radius, noise.bits)), p + 1)
     released = gaussian(Query(grid, noise.moments, "second moments"), allotment, noise.last)
     moments = unpacked_matrix(released, p + 1) * 4.0**-noise.bits
     # Left-out rows are in no sum, shortened ones in part: the entry of the ½ says how much, and is not let be tiny.

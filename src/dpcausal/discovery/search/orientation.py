@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
+from itertools import combinations
 from typing import Any
 
 Pair = frozenset[Any]
@@ -21,16 +22,16 @@ class Marks:
         self.parents: dict[Any, set[Any]] = {node: set() for node in self.nodes}
         self.children: dict[Any, set[Any]] = {node: set() for node in self.nodes}
         self.unsure = {frozenset(pair) for pair in unsure}
-        for edge in edges:
-            a, b = tuple(edge)
+        self.add_open(edges)
+
+    def add_open(self, edges: Iterable[Pair]) -> None:
+        for a, b in map(tuple, edges):
             self.open[a].add(b)
             self.open[b].add(a)
 
     def leave_unsure_open(self, edges: Iterable[Pair]) -> None:
         """Make open edges of some unsure pairs: nothing more is to be concluded."""
-        for a, b in map(tuple, self.unsure.intersection(edges)):
-            self.open[a].add(b)
-            self.open[b].add(a)
+        self.add_open(self.unsure.intersection(edges))
         self.unsure = set()
 
     def next_to(self, a: Any) -> set[Any]:
@@ -51,7 +52,6 @@ class Marks:
         return b in self.next_to(a) or frozenset((a, b)) in self.unsure
 
     def orient(self, a: Any, b: Any) -> bool:
-        """Point an open edge from a to b; return whether it was open."""
         if b not in self.open[a]:
             return False
         self.open[a].discard(b)
@@ -140,16 +140,12 @@ def _is_implied(marks: Marks, a: Any, b: Any) -> bool:
         return True
     if marks.children[a] & marks.parents[b]:  # R2: a → c → b
         return True
-    between = [c for c in marks.open[a] if c in marks.parents[b]]  # a — c → b
-    if any(not marks.adjacent(c, d) for i, c in enumerate(between) for d in between[i + 1 :]):  # R3
+    between = marks.open[a] & marks.parents[b]  # a — c → b
+    if any(not marks.adjacent(c, d) for c, d in combinations(between, 2)):  # R3
         return True
     # R4: a — d → c → b with a next to c, d and b apart
-    for c in marks.parents[b]:
-        if marks.adjacent(a, c):
-            for d in marks.parents[c]:
-                if d in marks.open[a] and not marks.adjacent(d, b):
-                    return True
-    return False
+    near = (c for c in marks.parents[b] if marks.adjacent(a, c))
+    return any(not marks.adjacent(d, b) for c in near for d in marks.parents[c] & marks.open[a])
 
 
 def extend_to_dag(marks: Marks) -> frozenset[tuple[Any, Any]] | None:
@@ -180,23 +176,19 @@ def extend_to_dag(marks: Marks) -> frozenset[tuple[Any, Any]] | None:
     return frozenset(arcs)
 
 
-def _colliders(marks: Marks) -> set[tuple[Any, Any]]:
-    colliders = set()
-    for z in marks.nodes:
-        above = list(marks.parents[z])
-        for i, x in enumerate(above):
-            for y in above[i + 1 :]:
-                if not marks.adjacent(x, y):
-                    colliders.add((frozenset((x, y)), z))
-    return colliders
+def v_structures(marks: Marks) -> frozenset[tuple[Any, Any, Any]]:
+    """Return the triples (x, z, y), x before y, of arcs x → z ← y with x and y apart."""
+    return frozenset(
+        (x, z, y) for z in marks.nodes for x, y in combinations(sorted(marks.parents[z]), 2) if not marks.adjacent(x, y)
+    )
 
 
 def member_dags(marks: Marks) -> Iterator[frozenset[tuple[Any, Any]]]:
     """Yield the DAGs with this skeleton, these arcs and no further v-structure."""
-    known = _colliders(marks)
+    known = v_structures(marks)
 
     def grow(current: Marks) -> Iterator[frozenset[tuple[Any, Any]]]:
-        if not current.acyclic() or _colliders(current) - known:
+        if not current.acyclic() or v_structures(current) - known:
             return
         open_edges = current.edges()
         if not open_edges:

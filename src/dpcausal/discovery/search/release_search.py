@@ -52,15 +52,15 @@ class SearchResult:
     """Each copy's original; an undirected edge joins the two."""
 
 
-def search(release: Release, terms: Terms, margins: bool = True) -> SearchResult:
-    """Return the graph of released numbers, without its copies; without margins a score search is quicker."""
+def search(release: Release, terms: Terms) -> SearchResult:
+    """Return the graph of released numbers, without its copies."""
     form, copies = release.as_graph_release(), copies_of(release, terms)
     terms = terms_without_copies(terms, copies, release.names)
-    result = _of_pairs(form, terms, copies) if isinstance(form, NoisyWhitened) else _by_rule(release, terms, margins)
+    result = _of_pairs(form, terms, copies) if isinstance(form, NoisyWhitened) else _by_rule(release, terms)
     return replace(result, graph=graph_with_copies(result.graph, copies), copies=copies)
 
 
-def _by_rule(release: Release, terms: Terms, margins: bool) -> SearchResult:
+def _by_rule(release: Release, terms: Terms, margins: bool = True) -> SearchResult:
     release = release.as_graph_release()
     ask = GraphTest(release, terms)
     skeleton = find_skeleton(release.names, ask, terms, together=ask.together)

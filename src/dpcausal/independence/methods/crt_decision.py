@@ -50,7 +50,6 @@ _BELOW_ONE = 1 - 1e-12
 
 
 def size_of(schema: Schema, given: tuple[str, ...]) -> int:
-    """Return the number of features of the given columns."""
     levels = [len(column) for name in given if isinstance(column := schema[name], Levels)]
     numbers = len(given) - len(levels)
     return 2 * _pair_count(numbers) * numbers + sum(levels)

@@ -15,7 +15,7 @@ import numpy as np
 from dpcausal.arrays import Integers, Reals
 from dpcausal.core import validate as public
 from dpcausal.core.method import Run
-from dpcausal.data.schema import Bounded, Column, Levels
+from dpcausal.data.schema import Column, Levels
 from dpcausal.errors import ParameterError
 from dpcausal.independence import null_distributions as null
 from dpcausal.independence.question import SIGNED, IndependenceQuestion, IndependenceTest, Released, Sample
@@ -72,7 +72,7 @@ class RankTest(IndependenceTest):
     def plan(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> Self:
         question.check_single(self.name, LEAST_ROWS, any_levels=True)
         strata = public.whole("strata", STRATA if self.strata is None else self.strata, 1, MOST_STRATA)
-        ready = replace(self, strata=strata if _numeric_names(question) else None)
+        ready = replace(self, strata=strata if question.numbers else None)
         parts = ready.strata_in(question)
         if parts > 10**15:
             raise ParameterError("given has too many strata: declare cuts, or give fewer strata")
@@ -80,10 +80,9 @@ class RankTest(IndependenceTest):
         return ready
 
     def caveats(self, question: IndependenceQuestion, loss: PureDP | NoPrivacy) -> tuple[str, ...]:
-        declared = [question.schema[name] for name in (*question.x, *question.y)]
-        many = any(isinstance(column, Levels) and len(column) > 2 for column in declared)
+        many = any(isinstance(column, Levels) and len(column) > 2 for column in question.declared(question.related))
         thin = self.strata_in(question) > question.n / 2
-        caveats = ((SIGNED, True), (COARSE, bool(_numeric_names(question))), (ORDERED, many), (THIN, thin))
+        caveats = ((SIGNED, True), (COARSE, question.numbers > 0), (ORDERED, many), (THIN, thin))
         return tuple(caveat for caveat, holds in caveats if holds)
 
     def strata_of(self, rows: Sample, question: IndependenceQuestion) -> Integers:
@@ -200,5 +199,3 @@ class Kendall(RankTest):
         return Released(tau / at_most(null.MISSED * question.alpha), null.bounded_pvalue(tau, scale, at_most))
 
 
-def _numeric_names(question: IndependenceQuestion) -> list[str]:
-    return [name for name in question.given if isinstance(question.schema[name], Bounded)]
