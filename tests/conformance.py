@@ -5,6 +5,7 @@ times 0.95 is caught, on each of three seeds.  ``exhaustive`` visits every neigh
 """
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -60,6 +61,18 @@ def check_claim(
         assert one.ratio >= reached, f"seed {seed}: only {one.ratio} of the bound was reached"
         assert one.ratio > mutant, f"seed {seed}: the bound times {mutant} was not caught"
     return found
+
+
+def new_row(rng: np.random.Generator, rows: Any, low: Any, high: Any) -> Any:
+    """Return a row that is extreme, tied, nearly tied, not a number, infinite or anywhere, each column by itself."""
+
+    def value(column: int) -> float:
+        near = float(rows[int(rng.integers(len(rows))), column])
+        least, most = float(low[column]), float(high[column])
+        beside, anywhere = float(np.nextafter(near, most)), float(rng.uniform(least, most))
+        return (least, most, near, beside, anywhere, math.nan, math.inf)[int(rng.integers(7))]
+
+    return np.array([value(column) for column in range(len(low))])
 
 
 def exhaustive(statistic: Statistic, values: Sequence[float], m: int, columns: int = 2) -> tuple[float, int]:

@@ -1,7 +1,7 @@
 """Simulated tables for directions, their neighbours, and what a call brings to the gate on both."""
 
-import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,15 @@ from dpcausal.mechanisms.blocks import assign_blocks
 from dpcausal.methods import MajorityVote
 from dpcausal.privacy.noise import public_generator
 from tests.conformance import STARTS
+from tests.conformance import new_row as any_row
 from tests.factories import make_quick
+from tests.registry.rows import replaced as replaced
 
 Rows = npt.NDArray[np.float64]
 Positions = npt.NDArray[np.int64]
 
 LOW, HIGH = np.array([-1.0, -1.0]), np.array([1.0, 3.0])
+new_row = partial(any_row, low=LOW, high=HIGH)
 SCHEMA = dpc.Schema({"x": dpc.Bounded(-1, 1), "y": dpc.Bounded(-1, 3)})
 
 CORRECTED: dict[str, dict[str, Any]] = {
@@ -103,12 +106,6 @@ def block_positions(n: int, blocks: int) -> list[Positions]:
     return assign_blocks(n, blocks, generator)
 
 
-def replaced(rows: Rows, position: int, new: Rows) -> Rows:
-    neighbour = rows.copy()
-    neighbour[position] = new
-    return neighbour
-
-
 def some_rows(rng: np.random.Generator, n: int) -> Iterator[Rows]:
     """Yield tables of structured shapes, each half of one: what is learnt on one half may be odd for the other."""
     names = list(STARTS)
@@ -119,17 +116,6 @@ def some_rows(rng: np.random.Generator, n: int) -> Iterator[Rows]:
         if position % 2:
             rows[train] = other[train]
         yield rows
-
-
-def new_row(rng: np.random.Generator, rows: Rows) -> Rows:
-    """Return a row that is extreme, tied, nearly tied, not a number, infinite or anywhere, each column by itself."""
-    def value(column: int) -> float:
-        near = float(rows[int(rng.integers(len(rows))), column])
-        low, high = float(LOW[column]), float(HIGH[column])
-        beside, anywhere = float(np.nextafter(near, high)), float(rng.uniform(low, high))
-        return (low, high, near, beside, anywhere, math.nan, math.inf)[int(rng.integers(7))]
-
-    return np.array([value(0), value(1)])
 
 
 quick = pytest.fixture(make_quick)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,13 @@ from dpcausal.independence.methods.model_x import ModelX
 from dpcausal.independence.question import IndependenceQuestion, IndependenceTest
 from dpcausal.papers import BY_TASK, PrivKendall
 from tests.conformance import STARTS
+from tests.conformance import new_row as any_row
 from tests.factories import table as made_table
 
 Rows = npt.NDArray[np.float64]
 
 LOW, HIGH = np.array([-1.0, -1.0, -2.0, 0.0]), np.array([1.0, 3.0, 2.0, 2.0])
+new_row = partial(any_row, low=LOW, high=HIGH)
 SCHEMA = dpc.Schema(
     {"x": dpc.Bounded(-1, 1), "y": dpc.Bounded(-1, 3), "z": dpc.Bounded(-2, 2), "g": dpc.Levels([0, 1, 2]),
      "a": dpc.Levels([0, 1]), "b": dpc.Levels([0, 1, 2])}
@@ -110,21 +113,3 @@ def some_rows(rng: np.random.Generator, n: int) -> Iterator[Rows]:
     rows = rng.uniform(LOW, HIGH, (n, 4))
     rows[:, 1] = np.clip(1 + 2 * rows[:, 0], -1, 3)
     yield rows
-
-
-def new_row(rng: np.random.Generator, rows: Rows) -> Rows:
-    """Return a row that is extreme, tied, not a number, infinite or anywhere, each column by itself."""
-
-    def value(column: int) -> float:
-        near = float(rows[int(rng.integers(len(rows))), column])
-        anywhere = float(rng.uniform(LOW[column], HIGH[column]))
-        choices = (float(LOW[column]), float(HIGH[column]), near, anywhere, float("nan"), float("inf"))
-        return choices[int(rng.integers(6))]
-
-    return np.array([value(column) for column in range(4)])
-
-
-def replaced(rows: Rows, position: int, new: Rows) -> Rows:
-    neighbour = rows.copy()
-    neighbour[position] = new
-    return neighbour

@@ -11,7 +11,8 @@ from dpcausal.errors import ParameterError
 from dpcausal.independence.methods.model_x import ModelX, rowwise
 from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.privacy.noise import generator_from_seed
-from tests.independence.neighbours import KINDS, SCHEMA, WITH_MODEL, answer_of, ask, audit, frame, plan_of, replaced
+from tests.independence.neighbours import KINDS, SCHEMA, WITH_MODEL, answer_of, ask, audit, frame, plan_of
+from tests.registry.rows import replaced
 
 N = 130
 

@@ -11,21 +11,15 @@ from dpcausal.independence.methods import block_test as blocks
 from dpcausal.independence.methods.block_test import default_blocks
 from dpcausal.independence.methods.gcm import weights
 from dpcausal.independence.question import Sample as Arrays
-from dpcausal.mechanisms.blocks import assign_blocks
+from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.papers.independence import priv_tot
-from dpcausal.privacy.noise import public_generator
 from dpcausal.regression.smoother import Given
-from tests.independence.neighbours import BLOCKS, HIGH, KINDS, LOW, Rows, answer_of, ask
+from tests.direction.neighbours import block_positions
+from tests.independence.neighbours import BLOCKS, HIGH, KINDS, LOW, SCHEMA, answer_of, ask, frame
 
 
 def takes(method: str, options: dict[str, Any]) -> bool:
     return set(options) <= {field.name for field in fields(KINDS[method])}
-
-
-def positions(n: int, blocks: int) -> list[Rows]:
-    with dpc.simulated_noise(0):
-        generator, _ = public_generator()
-    return assign_blocks(n, blocks, generator)
 
 
 @pytest.mark.proves("block-sum")
@@ -39,7 +33,7 @@ def test_a_score_is_the_same_bits_whatever_the_rows_of_other_blocks_are(method, 
     for page in (blocks, priv_tot):
         monkeypatch.setattr(page, "block_scores", lambda *given: scores.append(honest(*given)) or scores[-1])
     n, count = 500, 4
-    parts, rng = positions(n, count), np.random.default_rng(4)
+    parts, rng = block_positions(n, count), np.random.default_rng(4)
     rows = rng.uniform(LOW, HIGH, (n, 4))
     tables = [rows]
     for block in range(count):
@@ -102,6 +96,17 @@ def test_levels_and_several_columns_take_part_by_their_largest_covariance():
 def test_without_privacy_the_measure_of_all_rows_is_the_usual_one():
     for method in ("gcm", "gcm-weighted"):
         assert smooth(4_000, 0.2, dpc.NoPrivacy(), method).pvalue < 0.01
+
+
+def test_persons_of_private_ids_move_two_blocks_and_those_of_public_ones_one() -> None:
+    bounds, columns = {}, frame(np.random.default_rng(5).uniform(LOW, HIGH, (300, 4)))
+    for ids in ("private", "public"):
+        ledger = dpc.Ledger.in_memory(dpc.PureDP(1), person="id", ids=ids)
+        table = dpc.Table({**columns, "id": np.arange(300) // 2}, SCHEMA, ledger, person="id", ids=ids)
+        with recording_gate() as recording:
+            dpc.ci_test(table, "x", "y", given=["z"], method=dpc.methods.Gcm(blocks=2), loss=dpc.PureDP(1))
+        bounds[ids] = recording.passages[0].bound
+    assert bounds["private"] == 2 * bounds["public"]
 
 
 def test_weights_are_signs_and_start_with_the_plain_measure():
