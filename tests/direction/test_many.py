@@ -15,7 +15,6 @@ from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.papers import Holdout
 from dpcausal.papers.direction import holdout, training
 from dpcausal.privacy.loss import parse_loss
-from dpcausal.privacy.sensitivity import Unit
 from tests.direction.neighbours import spelled
 
 NAMES = ("a", "b", "c", "d")
@@ -118,27 +117,22 @@ def test_each_answer_is_that_of_a_direction_with_its_seed_and_its_part(way: dict
 
 
 @pytest.mark.proves("one-half-for-all")
-def test_all_answers_about_a_test_half_split_the_rows_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = recorded(monkeypatch, holdout, "split_rows")
-    r = all_of(table(protect="test"), protect="test", scores=["kendall", "iqr"])
-    assert len(calls) == 12 and len({tuple(test) for _, (_, test) in calls}) == 1
-    assert r.guarantee.unit is Unit.TEST_ROW
-    for one in (r, *r.directions):
-        assert "training half are NOT protected" in one.guarantee.caveats[0]
-        assert one.details().startswith("PROTECTS THE TEST HALF ONLY")
-
-
-@pytest.mark.proves("one-half-for-all")
-def test_all_answers_about_a_training_half_learn_from_the_same_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = recorded(monkeypatch, training, "split_rows")
+@pytest.mark.parametrize(("half", "other", "room", "way"), [
+    ("test", "training", holdout, {"scores": ["kendall", "iqr"]}),
+    ("training", "test", training, {"scores": ["hsic", "iqr"], "penalty": 0.5}),
+])  # fmt: skip
+def test_all_answers_about_a_half_split_the_rows_alike(
+    half: str, other: str, room: Any, way: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = recorded(monkeypatch, room, "split_rows")
     with recording_gate() as recording:
-        r = all_of(table(protect="training"), protect="training", scores=["hsic", "iqr"], penalty=0.5)
+        r = all_of(table(protect=half), protect=half, **way)
     assert len(calls) == 12 and len({tuple(train) for _, (train, _) in calls}) == 1
     assert sum(passage.event.loss.exact_epsilon for passage in recording.passages) == 1
-    assert r.guarantee.unit is Unit.TRAINING_ROW and "one-half-for-all" in r.guarantee.proofs
+    assert r.guarantee.unit.value == f"row of the {half} half" and "one-half-for-all" in r.guarantee.proofs
     for one in (r, *r.directions):
-        assert one.details().splitlines()[1].startswith("PROTECTS THE TRAINING HALF ONLY")
-        assert any("test half are NOT protected" in caveat for caveat in one.guarantee.caveats)
+        assert f"PROTECTS THE {half.upper()} HALF ONLY" in "".join(one.details().splitlines()[:2])
+        assert any(f"{other} half are NOT protected" in caveat for caveat in one.guarantee.caveats)
 
 
 def test_halves_of_several_sizes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

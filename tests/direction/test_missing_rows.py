@@ -8,54 +8,32 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.direction.block_decisions import of_block
-
-N = 360
-SCHEMA = dpc.Schema({"x": dpc.Bounded(-2, 2), "y": dpc.Bounded(-2, 2)})
-Frame = dict[str, np.ndarray]
+from tests.factories import table
 
 
-def frame(seed: int, share: float = 0.3) -> Frame:
-    rng = np.random.default_rng(seed)
-    x = rng.uniform(-1, 1, N)
-    columns = {"x": x, "y": x**3 + 0.3 * rng.uniform(-1, 1, N)}
-    for column in columns.values():
-        column[rng.random(N) < share] = np.nan
-    return columns
-
-
-def asked(columns: Frame, loss: Any = None) -> dpc.Direction:
-    paid = dpc.PureDP(1.0) if loss is None else loss
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(10)) if loss is None else dpc.Ledger.without_privacy()
-    table = dpc.Table(columns, SCHEMA, ledger)
-    with dpc.simulated_noise(3):
-        return dpc.direction(table, "x", "y", method="majority-vote" if loss is None else "auto", loss=paid)
+def direction_of(x: Any, y: Any, seed: int, loss: Any, **options: Any) -> dpc.Direction:
+    bounds = [dpc.Bounded(float(np.nanmin(v, initial=0)) - 1, float(np.nanmax(v, initial=0)) + 1) for v in (x, y)]
+    asked = table({"x": x, "y": y}, {"x": bounds[0], "y": bounds[1]}, loss)
+    with dpc.simulated_noise(seed):
+        return dpc.direction(asked, "x", "y", loss=loss, **options)
 
 
 def test_an_empty_block_votes_at_random() -> None:
-    empty = {name: np.full(N, np.nan) for name in SCHEMA}
-    margins = []
-    for seed in range(40):
-        with dpc.simulated_noise(seed):
-            table = dpc.Table(empty, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(10)))
-            method = dpc.methods.MajorityVote(blocks=9)
-            margins.append(dpc.direction(table, "x", "y", method=method, loss=dpc.PureDP(5)).margin)
+    empty, method = np.full(360, np.nan), dpc.methods.MajorityVote(blocks=9)
+    margins = [direction_of(empty, empty, seed, dpc.PureDP(5), method=method).margin for seed in range(40)]
     assert all(margin is not None for margin in margins) and len(set(margins)) > 3
 
 
 def test_without_privacy_the_complete_rows_alone_are_asked() -> None:
-    columns = frame(2)
-    both = ~np.isnan(columns["x"]) & ~np.isnan(columns["y"])
-    alone = {name: column[both] for name, column in columns.items()}
-    assert asked(columns, dpc.NoPrivacy()).scores == asked(alone, dpc.NoPrivacy()).scores
-
-
-def direction_of(x: Any, y: Any, seed: int, loss: Any = None, **options: Any) -> dpc.Direction:
-    bounds = [dpc.Bounded(float(np.nanmin(v, initial=0)) - 1, float(np.nanmax(v, initial=0)) + 1) for v in (x, y)]
-    loss = dpc.PureDP(4) if loss is None else loss
-    schema = dpc.Schema({"x": bounds[0], "y": bounds[1]})
-    table = dpc.Table({"x": x, "y": y}, schema, dpc.Ledger.in_memory(loss))
-    with dpc.simulated_noise(seed):
-        return dpc.direction(table, "x", "y", loss=loss, **options)
+    rng, found = np.random.default_rng(2), []
+    x = rng.uniform(-1, 1, 360)
+    columns = np.stack([x, x**3 + 0.3 * rng.uniform(-1, 1, 360)])
+    columns[rng.random(columns.shape) < 0.3] = np.nan
+    for rows in (columns, columns[:, ~np.isnan(columns).any(axis=0)]):
+        asked = table(dict(zip("xy", rows, strict=True)), dict.fromkeys("xy", dpc.Bounded(-2, 2)))
+        with dpc.simulated_noise(3):
+            found.append(dpc.direction(asked, "x", "y", score="hsic", loss=dpc.NoPrivacy()).scores)
+    assert found[0] == found[1] and found[0] is not None
 
 
 @pytest.mark.parametrize("n, epsilon", [(20_000, 1.0), (6_000, 1.0), (60_000, 0.2)])
@@ -79,7 +57,7 @@ COPIES = {
 @pytest.mark.parametrize("model", ["additive", "location-scale"])
 def test_one_thing_in_two_units_is_never_a_finding(copy: str, model: str) -> None:
     for pair in ((X, COPIES[copy]), (COPIES[copy], X)):
-        found = direction_of(*pair, 2, method=dpc.methods.Verdict(model=model))
+        found = direction_of(*pair, 2, dpc.PureDP(4), method=dpc.methods.Verdict(model=model))
         assert found.verdict in ("cannot distinguish", "inconclusive") and found.cause is None and found.reason
         assert bool(found.warnings()) == (found.verdict == "inconclusive")  # more rows would not tell them apart
 

@@ -10,13 +10,15 @@ from scipy.stats import chisquare, kstest
 
 import dpcausal as dpc
 from dpcausal.data.records import Rows
-from dpcausal.independence.methods import ALL
 from dpcausal.independence.methods import block_test as blocks
-from dpcausal.independence.methods.block_test import LEAST_COMPLETE, BlockTest, block_scores
+from dpcausal.independence.methods.block_test import LEAST_COMPLETE, block_scores
 from dpcausal.independence.methods.hsic import first_returns
 from dpcausal.independence.question import IndependenceQuestion
 from dpcausal.privacy.noise import generator_from_seed
 from tests.independence.neighbours import answer_of
+from tests.test_contract import EXAMPLES
+from tests.test_contract import frame as people
+from tests.test_contract import table_of as people_of
 
 N = 480
 SCHEMA = dpc.Schema(
@@ -26,16 +28,6 @@ SCHEMA = dpc.Schema(
 LAW = dpc.ModelX(mean=lambda z: 0.5 * z[:, 0], sd=1.0)
 
 
-METHODS: dict[str, tuple[Any, list[str]]] = {
-    **{kind.name: (kind(blocks=4, **({"model_x": LAW} if kind.name == "crt" else {})), ["z"])
-       for kind in ALL if issubclass(kind, BlockTest)},
-    "crt-decision": (dpc.methods.CrtDecision(model_x=LAW, resamples=39), ["z"]),
-    "kendall": (dpc.methods.Kendall(), ["z"]),
-    "neighbours": (dpc.methods.Neighbours(), ["z"]),
-    "kendall with levels": (dpc.methods.Kendall(), ["g"]),
-    "strata-covariance": (dpc.methods.StrataCovariance(), ["g"]),
-    "hsic": (dpc.methods.Hsic(resamples=19), []),
-}
 Frame = dict[str, np.ndarray]
 
 
@@ -51,11 +43,6 @@ def frame(seed: int, share: float = 0.3) -> Frame:
 
 def table_of(columns: Frame) -> dpc.Table:
     return dpc.Table(columns, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(10)))
-
-
-def asked(columns: Frame, name: str) -> Any:
-    method, given = METHODS[name]
-    return answer_of(columns, SCHEMA, given=given, loss=dpc.PureDP(1), seed=7, method=method)
 
 
 def rows_of_test(columns: Frame) -> tuple[Any, IndependenceQuestion]:
@@ -102,10 +89,11 @@ def test_a_row_that_is_left_out_changes_one_partner_of_a_permutation(partners: A
     assert (max(changed) <= 1) == holds
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_no_row_may_be_complete(name: str) -> None:
-    answer = asked({**frame(5), "x": np.full(N, np.nan)}, name)
-    assert np.isfinite(answer.statistic) and answer.n == N
+@pytest.mark.parametrize("way", [way for way in EXAMPLES if way.startswith("ci_test ")])
+def test_no_row_may_be_complete(way: str) -> None:
+    columns = people(5)
+    answer = EXAMPLES[way](people_of(columns | {name: np.full(len(columns[name]), np.nan) for name in "xa"}))
+    assert np.isfinite(answer.statistic)
 
 
 @pytest.mark.parametrize(
@@ -152,4 +140,5 @@ def test_what_is_imputed_although_rows_are_to_be_left_out_is_caught(monkeypatch:
     monkeypatch.setattr(Rows, "of", lambda collected, inside, _missing: of(collected, inside, "impute"))
     before = frame(1)
     after = {**before, "y": np.where(np.isnan(before["x"]), 3.0, before["y"])}
-    assert asked(before, "gcm").statistic != asked(after, "gcm").statistic
+    options: Any = {"given": ["z"], "loss": dpc.PureDP(1), "seed": 7, "method": dpc.methods.Gcm(blocks=4)}
+    assert answer_of(before, SCHEMA, **options).statistic != answer_of(after, SCHEMA, **options).statistic
