@@ -207,23 +207,20 @@ def direction_all(
         return cast(DirectionSet, paid)
     _, seed = public_generator()
     plans = list(paid.plans)
-    rows = plans[0].question.table.rows(dict.fromkeys(name for plan in plans for name in _column_pair(plan)))
+    asked = tuple(dict.fromkeys(plan.question.related for plan in plans))
+    rows = plans[0].question.table.rows(dict.fromkeys(name for pair in asked for name in pair))
     directions: list[Direction] = []
     with progress(len(plans), "directions") as step:
         for plan in plans:
             # The same seed for all: one split of the rows, so that one half of them is the protected one.
             directions += run_many([plan], paid.allotment, read=lambda question: question.columns_of(rows), seed=seed)
-            step(f"{', '.join(_column_pair(plan))}: {plan.question.score}")
+            step(f"{', '.join(plan.question.related)}: {plan.question.score}")
     claims = ("divided-loss", *(("one-half-for-all",) if plans[0].question.half else ()))
     return paid.store(DirectionSet(
         directions=tuple(directions), adjusted=_adjusted_pvalues(directions, correction), correction=correction,
-        alpha=plans[0].question.alpha, pairs=tuple(dict.fromkeys(map(_column_pair, plans))), scores=tuple(scores),
-        n=table.n, seed=seed, guarantee=paid.guarantee(directions, claims),
+        alpha=plans[0].question.alpha, pairs=asked, scores=tuple(scores), n=table.n, seed=seed,
+        guarantee=paid.guarantee(directions, claims),
     ))  # fmt: skip
-
-
-def _column_pair(plan: PlannedCall[Pair]) -> ColumnPair:
-    return plan.question.first, plan.question.second
 
 
 def planned_calls(
@@ -286,9 +283,9 @@ def _weights(pairs: Sequence[ColumnPair], scores: Sequence[str], shares: object)
 
 
 def detail(plans: Sequence[PlannedCall[Pair]], scores: Sequence[str]) -> dict[str, Any]:
-    names = list(dict.fromkeys(name for plan in plans for name in _column_pair(plan)))
+    names = list(dict.fromkeys(name for plan in plans for name in plan.question.related))
     places = {name: place for place, name in enumerate(names)}
-    pairs = dict.fromkeys(tuple(places[name] for name in _column_pair(plan)) for plan in plans)
+    pairs = dict.fromkeys(tuple(places[name] for name in plan.question.related) for plan in plans)
     options = [{"method": plan.method.name, **plan.method.options()} for plan in plans]
     return {
         "columns": names,

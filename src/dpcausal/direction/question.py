@@ -111,7 +111,7 @@ class Pair(TableQuestion[Direction]):
         return self.half or self.table.unit
 
     @property
-    def related(self) -> tuple[str, ...]:
+    def related(self) -> tuple[str, str]:
         return self.first, self.second
 
     @property

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import combinations
 from typing import Any, ClassVar, Self
 
 from dpcausal.core import validate as public
@@ -88,9 +89,13 @@ class DiscoveryQuestion(TableQuestion[Discovery]):
         return sizes_of(self.table, self.names)
 
     @property
-    def cut(self) -> tuple[str, ...]:
-        schema = self.table.schema
-        return tuple(name for name in self.names if isinstance(schema.column(name), Bounded))
+    def bounded(self) -> dict[str, Bounded]:
+        return {name: one for name in self.names if isinstance(one := self.column(name), Bounded)}
+
+    @property
+    def pair_sizes(self) -> Iterator[tuple[int, int]]:
+        """The numbers of codes of each pair of columns that have more than one."""
+        return combinations(sorted(size for size in self.sizes if size > 1), 2)
 
     def detail(self) -> dict[str, Any]:
         many = len(self.names) > MOST_NAMED
@@ -267,8 +272,7 @@ def _column_names(table: Table, columns: Any) -> tuple[str, ...]:
 
 
 def _cut_notes(question: DiscoveryQuestion, learned: bool) -> tuple[str, ...]:
-    schema = question.table.schema
-    bounded = {name: one for name in question.names if isinstance(one := schema.column(name), Bounded)}
+    bounded = question.bounded
     named = [f"{name!r} into {len(one.cuts) + 1}" for name, one in bounded.items() if one.cuts is not None]
     others = [repr(name) for name, one in bounded.items() if one.cuts is None]
     lost = "what varies within a part is lost, and what it causes alike can look linked"

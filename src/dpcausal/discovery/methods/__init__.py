@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 
 from dpcausal.core import validate as public
-from dpcausal.data.schema import Bounded
 from dpcausal.discovery.methods.ci_test import CiTest
 from dpcausal.discovery.methods.contingency_table import ContingencyTable
 from dpcausal.discovery.methods.moments import Moments
@@ -64,10 +63,9 @@ def _of_many(question: DiscoveryQuestion, loss: Loss) -> GraphSearch:
 
 def choose_automatically(question: DiscoveryQuestion, loss: Loss) -> GraphSearch:
     gaussian = loss.exact_delta > 0 if isinstance(loss, ApproxDP) else not isinstance(loss, PureDP)
-    schema, cells = question.table.schema, math.prod(question.sizes)
-    if gaussian and all(isinstance(schema.column(name), Bounded) for name in question.names):
+    if gaussian and len(question.bounded) == len(question.names):
         return Moments()
-    if cells <= MOST_AUTO_CELLS:
+    if math.prod(question.sizes) <= MOST_AUTO_CELLS:
         return ContingencyTable()
     if gaussian:
         return _of_many(question, loss)

@@ -5,7 +5,6 @@ Numbers without declared cuts are cut at noisy quartiles first, in a tenth of th
 
 import math
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any, ClassVar, NamedTuple
 
 from dpcausal.core.method import Run, SumsOverRows
@@ -89,8 +88,7 @@ class ContingencyTable(SumsOverRows, ScoreSearch):
 
     def feasibility_note(self, question: DiscoveryQuestion, loss: PureDP | ZCDP | NoPrivacy) -> str:
         whole = cell_noise(self.loss_of_table(question, loss)).variance * math.prod(question.sizes)
-        levels = combinations(sorted(size for size in question.sizes if size > 1), 2)
-        pairs = [strength_of_levels(a, b, question.n, whole / (a * b), STRONG) for a, b in levels]
+        pairs = [strength_of_levels(a, b, question.n, whole / (a * b), STRONG) for a, b in question.pair_sizes]
         return too_few(pairs, question.n, self.terms(question.alpha, question.knowledge).alpha)
 
     def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
@@ -111,7 +109,7 @@ class ContingencyTable(SumsOverRows, ScoreSearch):
         mechanism = geometric if isinstance(spent, PureDP) else gaussian
         counts = mechanism(query, run.budget, spent)
         released = NoisyTable(
-            names, question.n, counts, noise.variance, noise.law, cut=question.cut,
+            names, question.n, counts, noise.variance, noise.law, cut=tuple(question.bounded),
             cuts={name: tuple(own.tolist()) for name, own in cuts.items()},
             equal_parts=tuple(name for name in uncut_columns(question) if name not in cuts),
         )  # fmt: skip

@@ -36,8 +36,7 @@ LEAST_GAP = 2.0**-14
 
 
 def uncut_columns(question: DiscoveryQuestion) -> dict[str, Bounded]:
-    declared = {name: question.table.schema.column(name) for name in question.names}
-    return {name: one for name, one in declared.items() if isinstance(one, Bounded) and one.cuts is None}
+    return {name: one for name, one in question.bounded.items() if one.cuts is None}
 
 
 def part_of_round(loss: Paid) -> Paid:
@@ -55,12 +54,6 @@ def deviation_of_round(columns: int, loss: PureDP | ZCDP | NoPrivacy) -> float:
         scale = laplace_scale(histograms_sensitivity(columns, Norm.L1).bound, step)
         return math.sqrt(geometric_variance(scale))
     return gaussian_scale(float(histograms_sensitivity(columns).bound), step)
-
-
-def plan_cuts(question: DiscoveryQuestion, loss: PureDP | ZCDP | NoPrivacy) -> None:
-    """Try the noise of a round: ``FenceError`` if it could not be drawn."""
-    if columns := uncut_columns(question):
-        deviation_of_round(len(columns), loss)
 
 
 def learned_cuts(

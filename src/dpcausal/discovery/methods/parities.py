@@ -73,19 +73,17 @@ class Parities(SumsOverRows, GraphSearch):
             return ""
         bound = float(contrasts_sensitivity(sizes, pairs, question.n).bound)
         deviation = gaussian_scale(bound, rho.part(self.shares[0]))
-        levels = combinations(sorted(size for size in sizes if size > 1), 2)
-        strengths = [strength_of_levels(a, b, question.n, deviation**2, STRONG) for a, b in levels]
+        strengths = [strength_of_levels(a, b, question.n, deviation**2, STRONG) for a, b in question.pair_sizes]
         return too_few(strengths, question.n, self.terms(question.alpha, question.knowledge).alpha)
 
     def release(self, run: Run[DiscoveryQuestion]) -> SearchOutcome:
-        question, budget = run.question, run.budget
+        question, names, known = run.question, run.question.names, run.question.knowledge
         terms = self.terms(question.alpha, question.knowledge)
         losses = [affordable_zcdp(run.loss).part(share) for share in self.shares]
         # What lacks a column is left out of every sum; then the number of the others is not n, and is released.
         counted = run.data.missing != "impute"
-        joint = joint_of(run.data, question.names)
-        releaser = Releaser(question.names, question.n, question.sizes, joint, budget, losses, counted, question.cut)
-        names, known = question.names, question.knowledge
+        joint, cut = joint_of(run.data, names), tuple(question.bounded)
+        releaser = Releaser(names, question.n, question.sizes, joint, run.budget, losses, counted, cut)
         free = [pair for pair in combinations(names, 2) if not (known.forbids_edge(*pair) or known.joined(*pair))]
         releaser.begin(0, [(x, y, ()) for x, y in free])
         copies = copies_of(releaser.noisy, terms)

@@ -9,7 +9,6 @@ first, in a tenth of ρ.
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.counts import JointCounts
 from dpcausal.data.table import Table
 from dpcausal.discovery.knowledge import Knowledge
-from dpcausal.discovery.methods.learned_cuts import learned_cuts, loss_after_cuts, plan_cuts
+from dpcausal.discovery.methods.learned_cuts import deviation_of_round, learned_cuts, loss_after_cuts, uncut_columns
 from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, SearchOutcome, too_few
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.errors import InfeasibleError
@@ -106,7 +105,8 @@ class Whitened(SumsOverRows, GraphSearch):
 
     def feasibility_note(self, question: DiscoveryQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> str:
         """Return it for even margins; the noise of every number of levels that may be retained is tried."""
-        plan_cuts(question, affordable_zcdp(loss))
+        if columns := uncut_columns(question):
+            deviation_of_round(len(columns), affordable_zcdp(loss))
         first, second = self.design.parts(loss_after_cuts(question, affordable_zcdp(loss)))
         gaussian_scale(float(histograms_sensitivity(len(question.sizes)).bound), first)
         n, entries = question.n, declared(question)
@@ -116,7 +116,7 @@ class Whitened(SumsOverRows, GraphSearch):
         error = 1 / n + (noise / (n * min(1.0, squared_length(entries, second, self.design) / entries))) ** 2
         pairs: list[Strength] = [
             ((a - 1) * (b - 1), 0.25 * (a - 1) / error)
-            for a, b in combinations(sorted(size for size in question.sizes if size > 1), 2)
+            for a, b in question.pair_sizes
         ]
         return too_few(pairs, n, self.terms(question.alpha, question.knowledge).alpha)
 
@@ -155,5 +155,5 @@ def noisy_whitened(
         names=question.names, n=n, places=places, shares=tuple(tuple(part.tolist()) for part in shares),
         matrix=unpacked_matrix(released, entries) * 4.0 ** -grid(squared, n).bits,
         deviation=moments_deviation(entries, n, second, design),
-        cuts={name: tuple(own.tolist()) for name, own in cuts.items()}, cut=question.cut,
+        cuts={name: tuple(own.tolist()) for name, own in cuts.items()}, cut=tuple(question.bounded),
     )  # fmt: skip
