@@ -14,6 +14,7 @@ from dpcausal.core.multiplicity import adjusted_pvalues
 from dpcausal.direction import block_decisions as bits
 from dpcausal.direction.block_counts import Counts, cube_tail
 from dpcausal.direction.methods.verdict import LEVEL, arrow_pvalue, claims_of, decisions_of_blocks, default_blocks
+from dpcausal.direction.question import Pair
 from dpcausal.direction.scores import lsnm
 from dpcausal.direction.scores.lsnm import Spline
 from dpcausal.mechanisms.gate import recording_gate
@@ -123,25 +124,6 @@ def test_the_score_of_a_gaussian_pair_is_that_of_its_law_and_changes_sign_with_t
         differences.append(second - first)
     # Linear and Gaussian: both informations are 0.
     assert abs(np.mean(differences)) < 6 * np.std(differences) / math.sqrt(60)
-
-
-@pytest.mark.proves("lsnm")
-def test_the_identity_holds_on_a_density_that_is_known() -> None:
-    # x uniform on [0, 1], y = x + e/2, e uniform: by a grid, e_X for g(y) = y/2 and s = 1.
-    grid = (np.arange(2_000) + 0.5) / 2_000
-    x, e = (part.ravel() for part in np.meshgrid(grid, grid, indexing="ij"))
-    y, back = x + e / 2, x - (x + e / 2) / 2
-
-    def h(values: Any) -> float:
-        counts, edges = np.histogram(values, 400)
-        p = counts / counts.sum()
-        return float(-(p[p > 0] * np.log(p[p > 0] / np.diff(edges)[0])).sum())
-
-    joint = np.histogram2d(back, y, 200)[0]
-    p = joint / joint.sum()
-    information = float((p[p > 0] * np.log((p / np.outer(p.sum(1), p.sum(0)))[p > 0])).sum())
-    forward, backward = h(x) + h(e / 2), h(y) + h(back)
-    assert backward - forward == pytest.approx(information, abs=0.05)
 
 
 def test_location_scale_noise_favours_the_cause_where_additive_noise_is_misled() -> None:
@@ -366,17 +348,10 @@ def test_rows_of_the_largest_tables_are_left_out_at_random_and_that_is_said() ->
     assert [default_blocks(n, 1.0) for n in (144, 10_000, 10**5, 10**7)] == [3, 50, 500, 501]
     # At a small ε the noise asks for more.
     assert [default_blocks(10**6, epsilon) for epsilon in (0.1, 0.02, 0.001)] == [501, 1_500, 2_000]
-    question: Any = _Question(10**6)
+    question = Pair.of(dropping(np.zeros((10**6, 2))), "x", "y", None, 0.1)
     planned = Verdict().plan(question, dpc.PureDP(1))
     assert (planned.blocks, planned.rows_per_block) == (501, 200)
     assert any("100200 of the rows were used" in caveat for caveat in planned.caveats(question, dpc.PureDP(1)))
-
-
-class _Question:
-    protect, score, alpha, blocks_moved = "everyone", "lsnm", 0.1, 1
-
-    def __init__(self, n: int) -> None:
-        self.n = self.expected = n
 
 
 def test_the_picture_shows_four_counts_on_a_scale_that_public_numbers_fix() -> None:
