@@ -19,7 +19,7 @@ from dpcausal.discovery.search.dag_scores import OF_ORDERS, order_sampling
 from dpcausal.discovery.search.pc import Edge, Skeleton, Terms
 from dpcausal.discovery.support import REDRAW_SEED
 from dpcausal.privacy.noise import generator_from_seed
-from dpcausal.releases.level_moments import Columns, NoisyWhitened, Residual
+from dpcausal.releases.level_moments import NoisyWhitened, Residual
 from dpcausal.statistics.level_moments import MOST_THIRDS, Triple, third_entries
 
 BAR = 0.05
@@ -31,7 +31,6 @@ def strongest_first(release: NoisyWhitened, terms: Terms, bar: float = BAR, edge
     column has but one kept level is not tested, and not joined.  ``edges_alone``: any set that separates a pair will
     do, where the best is not asked for."""
     names, known = release.names, terms.knowledge
-    place = {name: number for number, name in enumerate(names)}
     separating: dict[Edge, tuple[str, ...]] = {}
     weakest: dict[Edge, float] = {}
     untested, joined, waiting = set(), set(), []
@@ -44,7 +43,7 @@ def strongest_first(release: NoisyWhitened, terms: Terms, bar: float = BAR, edge
             continue
         if known.forbids_edge(x, y):
             continue
-        residual = release.residual(place[x], place[y], ())
+        residual = _residual(release, x, y)
         if residual is None:
             untested.add(pair)
             continue
@@ -60,7 +59,7 @@ def strongest_first(release: NoisyWhitened, terms: Terms, bar: float = BAR, edge
         pair = frozenset((x, y))
         best: tuple[float, tuple[str, ...]] | None = None
         for given in conditioning_sets(around[x] - {y}, around[y] - {x}, terms.max_order):
-            residual = release.residual(place[x], place[y], tuple(place[z] for z in given))
+            residual = _residual(release, x, y, given)
             if residual is None:
                 continue
             tests += 1
@@ -124,15 +123,12 @@ def candidates(release: NoisyWhitened, terms: Terms) -> Skeleton:
 
 def needed_triples(release: NoisyWhitened, skeleton: Skeleton, terms: Terms, shares: list[Reals]) -> list[Triple]:
     """Return the triples that full tests of a skeleton's pairs need, of the weakest pairs first as far as they go."""
-    place = {name: number for number, name in enumerate(release.names)}
     triples: dict[Triple, None] = {}
     entries, around = 0, neighbours_in(release.names, skeleton.edges)
     for _, x, y in _by_strength(release, skeleton.edges - skeleton.untested):
         for given in _conditioning_sets(release, around, x, y, min(terms.max_order, 2)):
-            if len(given) < 2:
-                continue
-            for end in (place[x], place[y]):
-                a, b, c = sorted((end, *given))
+            for end in (x, y) if len(given) > 1 else ():
+                a, b, c = sorted(map(release.names.index, (end, *given)))
                 more = 0 if (a, b, c) in triples else third_entries(shares, [(a, b, c)])
                 if more and entries + more <= MOST_THIRDS:
                     entries += more
@@ -142,11 +138,10 @@ def needed_triples(release: NoisyWhitened, skeleton: Skeleton, terms: Terms, sha
 
 def retained_pairs(release: NoisyWhitened, skeleton: Skeleton, terms: Terms) -> frozenset[Edge]:
     """Return the pairs of a skeleton that stay: the weakest are tested first, given neighbours of either end."""
-    place = {name: number for number, name in enumerate(release.names)}
     left, around = set(skeleton.edges), neighbours_in(release.names, skeleton.edges)
     for strength, x, y in _by_strength(release, skeleton.edges - skeleton.untested):
         for given in _conditioning_sets(release, around, x, y, terms.max_order):
-            residual = release.residual(place[x], place[y], given)
+            residual = _residual(release, x, y, given)
             if residual is not None and _is_separated(residual, strength, terms, len(given)):
                 left.discard(frozenset((x, y)))
                 around[x].discard(y)
@@ -163,25 +158,19 @@ def _is_separated(residual: Residual, strength: float, terms: Terms, given: int)
 
 
 def _by_strength(release: NoisyWhitened, edges: Iterable[Edge]) -> list[tuple[float, str, str]]:
-    place = {name: number for number, name in enumerate(release.names)}
-    strengths = []
-    for x, y in map(sorted, edges):
-        alone = release.residual(place[x], place[y], ())
-        strengths.append((alone.strength if alone else 0.0, x, y))
-    return sorted(strengths)
+    alone = {(x, y): _residual(release, x, y) for x, y in map(sorted, edges)}
+    return sorted((residual.strength if residual else 0.0, *pair) for pair, residual in alone.items())
 
 
 def _conditioning_sets(
     release: NoisyWhitened, around: dict[str, set[str]], x: str, y: str, largest: int
-) -> Iterator[Columns]:
-    place = {name: number for number, name in enumerate(release.names)}
-    for names in conditioning_sets(around[x] - {y}, around[y] - {x}, largest):
-        given = tuple(place[z] for z in names)
-        parts = [(z, tuple(w for w in given if w != z)) for z in given]
-        if all(_is_linked(release, place[end], z, rest) for end in (x, y) for z, rest in parts):
+) -> Iterator[tuple[str, ...]]:
+    for given in conditioning_sets(around[x] - {y}, around[y] - {x}, largest):
+        links = (_residual(release, end, z, [w for w in given if w != z]) for end in (x, y) for z in given)
+        if all(link is not None and link.pvalue <= NEEDED for link in links):
             yield given
 
 
-def _is_linked(release: NoisyWhitened, x: int, z: int, given: Columns) -> bool:
-    residual = release.residual(x, z, given)
-    return residual is not None and residual.pvalue <= NEEDED
+def _residual(release: NoisyWhitened, x: str, y: str, given: Iterable[str] = ()) -> Residual | None:
+    place = release.names.index
+    return release.residual(place(x), place(y), tuple(map(place, given)))
