@@ -118,7 +118,8 @@ def test_a_level_that_is_given_holds_for_all_orders() -> None:
 
 
 REFUSED: dict[type[Exception], list[dict[str, Any]]] = {
-    LossError: [{"loss": None}, {"loss": dpc.PureDP(21)}, {"loss": 1.0}, {"method": "parities"}],
+    LossError: [{"loss": None}, {"loss": dpc.PureDP(21)}, {"loss": 1.0}, {"method": "parities"},
+                {"method": "ci-test", "loss": dpc.ZCDP(1)}, {"method": "ci-test", "loss": dpc.PureDP(1e-8)}],
     SchemaError: [{"method": "moments", "levels": THREE, "loss": RHO}, {"columns": ["v0", "x"]}],
     UnprovenError: [{"method": PrivPc()}, {"method": CiTest(test=dpc.papers.PrivKendall())}],
     ParameterError: [
@@ -127,6 +128,7 @@ REFUSED: dict[type[Exception], list[dict[str, Any]]] = {
         {"knowledge": dpc.Knowledge(forbidden=[("v0", "x")])}, {"method": ContingencyTable(max_order=-1)},
         {"method": ContingencyTable(max_order=True)}, {"method": ContingencyTable(search="best")},  # type: ignore[arg-type]
         {"method": ReconciledTests(test="gcm"), "accept_unproven": True},  # type: ignore[arg-type]
+        {"method": CiTest(test="t-test")},
         {"method": PrivPc(constants="printed")},  # type: ignore[arg-type]
     ],
 }  # fmt: skip
@@ -231,3 +233,20 @@ def test_independent_columns_stay_apart_where_many_rows_are_left_out(name: str) 
         declared: Any = dpc.Bounded(-4, 4) if numbers else dpc.Schema({"a": TWO, "b": THREE, "c": TWO})
         found += frozenset("ac") in graph_of({"a": a, "b": b, "c": c}, declared, RHO, seed, method=name).graph.skeleton
     assert found <= 2  # at level .01: 3 of 12 with probability 2e-4
+
+
+def test_what_each_test_gets_is_told_before_and_the_tests_are_counted_at_a_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from rich.progress import Progress
+
+    steps: list[tuple[str, int]] = []
+    monkeypatch.setattr(
+        Progress, "update", lambda self, task, **found: steps.append((found["description"], found["completed"]))
+        if "description" in found else None,
+    )  # fmt: skip
+    monkeypatch.setattr("dpcausal.core.progress.is_terminal", lambda: True)
+    found = asked(chain(600, 3), loss=dpc.PureDP(15), method=CiTest(test="kendall", max_order=1))
+    assert any("up to 3 tests given 0 with epsilon 2.5 or more each" in note for note in found.guarantee.caveats)
+    assert steps[:3] == [("tests given 0", place) for place in (1, 2, 3)]
+    assert len([step for step in steps if step[0].startswith("tests")]) == found.tests
