@@ -6,9 +6,10 @@ them is searched, the first by name; the others have no edge but a line to it.  
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from dpcausal.releases.counts import NoisyTable
 from dpcausal.releases.level_moments import NoisyWhitened
 from dpcausal.releases.moments import NoisyMoments
 from dpcausal.releases.release import Release
+from dpcausal.releases.third_moments import NoisyTriples
 
 COPY_TOLERANCE = 0.002
 """Share of what varies by which copies may differ beside the noise: of records, or of a correlation."""
@@ -36,10 +38,13 @@ def copies_of(release: Release, terms: Terms) -> dict[str, str]:
     """Return each copy's original; a column with required arrows is no copy."""
     required = {name for arc in terms.knowledge.required for name in arc}
     originals: dict[str, str] = {}
-    places = _identical_pairs(release.as_graph_release())
-    identical = {frozenset((release.names[x], release.names[y])) for x, y in places}
-    for a, b in combinations(sorted(release.names), 2) if identical else ():
-        if frozenset((a, b)) not in identical or terms.knowledge.forbids_edge(a, b) or a in originals:
+    form, place = release.as_graph_release(), release.names.index
+    is_copy = IS_COPY.get(type(form))
+    if is_copy is None:
+        return {}
+    for a, b in combinations(sorted(release.names), 2):
+        x, y = sorted((place(a), place(b)))
+        if not is_copy(form, x, y) or terms.knowledge.forbids_edge(a, b) or a in originals:
             continue
         if b not in required and b not in originals:
             originals[b] = a
@@ -70,28 +75,13 @@ def graph_with_copies(graph: Cpdag, copies: dict[str, str]) -> Cpdag:
     return Cpdag(graph.nodes, graph.directed, graph.undirected | lines_of(copies)) if copies else graph
 
 
-def _identical_pairs(release: Release) -> Iterator[tuple[int, int]]:
-    if isinstance(release, NoisyWhitened):
-        yield from _of_whitened(release)
-    elif isinstance(release, NoisyMoments):
-        yield from _of_moments(release)
-    elif isinstance(release, NoisyTable | NoisyContrasts):
-        yield from _of_counts(release)
-
-
-def _of_counts(release: NoisyTable | NoisyContrasts) -> Iterator[tuple[int, int]]:
-    for x, y in combinations(range(len(release.sizes)), 2):
-        if release.sizes[x] != release.sizes[y] or release.sizes[x] < 2:
-            continue
-        if isinstance(release, NoisyTable):
-            counts, variance = release.margin((x, y)), release.margin_variance((x, y))
-        else:
-            cells = release.cells((x, y))
-            if cells is None:
-                continue
-            counts, variance = cells[0], float((cells[1] ** 2).sum(axis=-1).mean())
-        if one_column(counts, variance):
-            yield x, y
+def _is_copy_in_counts(release: NoisyTable | NoisyContrasts, x: int, y: int) -> bool:
+    if release.sizes[x] != release.sizes[y] or release.sizes[x] < 2:
+        return False
+    if isinstance(release, NoisyTable):
+        return one_column(release.margin((x, y)), release.margin_variance((x, y)))
+    cells = release.cells((x, y))
+    return cells is not None and one_column(cells[0], float((cells[1] ** 2).sum(axis=-1).mean()))
 
 
 def one_column(counts: Reals, variance: float) -> bool:
@@ -108,29 +98,31 @@ def one_column(counts: Reals, variance: float) -> bool:
     return vary > 0 and error <= LARGEST_NOISE * vary and off <= COPY_TOLERANCE * vary + error
 
 
-def _of_moments(release: NoisyMoments) -> Iterator[tuple[int, int]]:
+def _is_copy_in_moments(release: NoisyMoments, x: int, y: int) -> bool:
     covariance = release.whole.covariance
     least = 2 * math.sqrt(release.variance)
-    for x, y in combinations(range(len(release.names)), 2):
-        if min(covariance[x, x], covariance[y, y]) <= least or not (release.varies[x] and release.varies[y]):
-            continue
-        a, b = np.zeros((2, len(release.names)))
-        a[x], b[y] = covariance[x, x] ** -0.5, covariance[y, y] ** -0.5
-        # 1 − r = |a − b|²/2, and its noise that of (a − b)ᵀ C (a − b)/2.
-        noise, _ = release.whole.variances(a - b, a - b)
-        sign = math.copysign(1.0, covariance[x, y])
-        error = DEVIATIONS * math.sqrt(release.variance * noise) / 2
-        if error <= LARGEST_NOISE / 2 and 1 - sign * float(a @ covariance @ b) <= COPY_TOLERANCE + error:
-            yield x, y
+    if min(covariance[x, x], covariance[y, y]) <= least or not (release.varies[x] and release.varies[y]):
+        return False
+    a, b = np.zeros((2, len(release.names)))
+    a[x], b[y] = covariance[x, x] ** -0.5, covariance[y, y] ** -0.5
+    # 1 − r = |a − b|²/2, and its noise that of (a − b)ᵀ C (a − b)/2.
+    noise, _ = release.whole.variances(a - b, a - b)
+    sign = math.copysign(1.0, covariance[x, y])
+    error = DEVIATIONS * math.sqrt(release.variance * noise) / 2
+    return error <= LARGEST_NOISE / 2 and 1 - sign * float(a @ covariance @ b) <= COPY_TOLERANCE + error
 
 
-def _of_whitened(release: NoisyWhitened) -> Iterator[tuple[int, int]]:
-    for x, y in combinations(range(len(release.names)), 2):
-        levels = len(release.shares[x])
-        alone = release.residual(x, y, ()) if levels == len(release.shares[y]) else None
-        if alone is None or alone.strength < levels - 1.5:
-            continue
-        error = DEVIATIONS * release.entry_error(x, y)
-        least = float(np.linalg.svd(release.covariance[release.block(x), release.block(y)], compute_uv=False)[-1])
-        if error <= LARGEST_NOISE and least >= 1 - COPY_TOLERANCE - error:
-            yield x, y
+def _is_copy_in_pairs(release: NoisyWhitened, x: int, y: int) -> bool:
+    levels = len(release.shares[x])
+    alone = release.residual(x, y, ()) if levels == len(release.shares[y]) else None
+    if alone is None or alone.strength < levels - 1.5:
+        return False
+    error = DEVIATIONS * release.entry_error(x, y)
+    least = float(np.linalg.svd(release.covariance[release.block(x), release.block(y)], compute_uv=False)[-1])
+    return error <= LARGEST_NOISE and least >= 1 - COPY_TOLERANCE - error
+
+
+IS_COPY: dict[type[Release], Callable[[Any, int, int], bool]] = {
+    NoisyTable: _is_copy_in_counts, NoisyContrasts: _is_copy_in_counts, NoisyMoments: _is_copy_in_moments,
+    NoisyWhitened: _is_copy_in_pairs, NoisyTriples: _is_copy_in_pairs,
+}  # fmt: skip

@@ -163,6 +163,8 @@ class GraphSearch(Method[DiscoveryQuestion]):
     supports_no_privacy: ClassVar[bool] = True
     least_epsilon: ClassVar[Fraction] = Fraction(1, 10**9)
     usual_alpha: ClassVar[float] = 0.01
+    later_alpha: ClassVar[float | None] = None
+    """Default level of tests given two or more columns, where it is another: noise leaves those the least power."""
     cuts: ClassVar[bool] = True
     """Whether bounded columns are cut into parts."""
 
@@ -187,7 +189,9 @@ class GraphSearch(Method[DiscoveryQuestion]):
         return replace(self, max_order=public.whole("max_order", order, 0, LARGEST_ORDER))
 
     def terms(self, alpha: float | None, knowledge: Knowledge) -> Terms:
-        return Terms("pc", self.usual_alpha if alpha is None else alpha, self.order, knowledge)
+        if alpha is None:
+            return Terms("pc", self.usual_alpha, self.order, knowledge, self.later_alpha)
+        return Terms("pc", alpha, self.order, knowledge)
 
     def plan(self, question: DiscoveryQuestion, loss: Any) -> Self:
         ready = self.filled(len(question.names))

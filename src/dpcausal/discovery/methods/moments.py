@@ -22,6 +22,7 @@ from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Levels
 from dpcausal.data.table import Table
+from dpcausal.discovery.methods.learned_cuts import LEAST_SHARE, PARTS, ROUNDS
 from dpcausal.discovery.question import DiscoveryQuestion, ScoreSearch, SearchOutcome, of_numbers, too_few
 from dpcausal.discovery.search.exact_score import form_of
 from dpcausal.errors import SchemaError, Setting
@@ -41,13 +42,6 @@ from dpcausal.statistics.moments import (
     upper_of,
 )
 from dpcausal.statistics.strata import histograms, histograms_sensitivity
-
-ROUNDS = 4
-PARTS = 8
-"""Parts of an interval in a round."""
-
-LEAST_SHARE = 0.02
-"""Least share of kept rows that a noisy count is taken for."""
 
 LEAST_ERROR = 0.01
 """Of a share: columns are not quite normal."""

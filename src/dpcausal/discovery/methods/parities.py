@@ -17,10 +17,9 @@ from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.counts import JointCounts, counts_of, margins_of, sizes_of
 from dpcausal.data.table import Table
 from dpcausal.discovery.copies import copies_of, graph_with_copies, terms_without_copies
-from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.pvalues import MOST_CELLS, GraphTest
 from dpcausal.discovery.question import STRONG, DiscoveryQuestion, GraphSearch, SearchOutcome, too_few
-from dpcausal.discovery.search.pc import Terms, Test, find_skeleton
+from dpcausal.discovery.search.pc import Test, find_skeleton
 from dpcausal.discovery.search.release_search import by_tests
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.budget import CallBudget
@@ -32,10 +31,6 @@ from dpcausal.statistics.wald import strength_of_levels
 
 MOST_JOINT = 2**20
 """Largest table of all columns that is counted once, for all sets."""
-
-LATER_ALPHA = 0.03
-"""Default level of tests given two or more columns: noise leaves those the least power, and an edge should not fall
-for want of power alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,12 +47,10 @@ class Parities(SumsOverRows, GraphSearch):
     about: ClassVar[str] = "noisy contrasts, order by order"
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("contrasts", "gaussian")
+    later_alpha: ClassVar[float | None] = 0.03
 
     def usual_order(self, columns: int) -> int:
         return 2
-
-    def terms(self, alpha: float | None, knowledge: Knowledge) -> Terms:
-        return replace(super().terms(alpha, knowledge), later=LATER_ALPHA if alpha is None else None)
 
     def feasibility_note(self, question: DiscoveryQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> str:
         """Return it for the first release, were all pairs in it; later ones have no more sets than there are."""

@@ -7,7 +7,7 @@ first, in a tenth of ρ.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
@@ -16,10 +16,8 @@ import numpy as np
 from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.counts import JointCounts
 from dpcausal.data.table import Table
-from dpcausal.discovery.knowledge import Knowledge
 from dpcausal.discovery.methods.learned_cuts import deviation_of_round, learned_cuts, loss_after_cuts, uncut_columns
 from dpcausal.discovery.question import DiscoveryQuestion, GraphSearch, SearchOutcome, too_few
-from dpcausal.discovery.search.pc import Terms
 from dpcausal.errors import InfeasibleError
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.budget import CallBudget
@@ -55,9 +53,6 @@ PAIRS = Design(Fraction(1, 10), Fraction(9, 10), 0.4)
 EXACT_LENGTH_SHARE = 4.0
 """The squared length without noise."""
 
-LATER_ALPHA = 0.03
-"""Default level of tests given two or more columns, where noise leaves the least power."""
-
 
 def squared_length(entries: int, loss: ZCDP | NoPrivacy, design: Design = PAIRS) -> float:
     return (design.length_share if isinstance(loss, ZCDP) else EXACT_LENGTH_SHARE) * entries
@@ -84,7 +79,7 @@ class Whitened(SumsOverRows, GraphSearch):
     about: ClassVar[str] = "noisy whitened pairs, strongest first"
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
     proofs: ClassVar[tuple[str, ...]] = ("column-histograms", "whitened-moments", "gaussian")
-    usual_alpha: ClassVar[float] = 0.01
+    later_alpha: ClassVar[float | None] = 0.03
     design: ClassVar[Design] = PAIRS
 
     def usual_order(self, columns: int) -> int:
@@ -92,9 +87,6 @@ class Whitened(SumsOverRows, GraphSearch):
 
     def learns_cuts(self, question: DiscoveryQuestion, loss: Any) -> bool:
         return True
-
-    def terms(self, alpha: float | None, knowledge: Knowledge) -> Terms:
-        return replace(super().terms(alpha, knowledge), later=LATER_ALPHA if alpha is None else None)
 
     def check(self, question: DiscoveryQuestion) -> None:
         if declared(question) > MOST_ENTRIES:

@@ -18,7 +18,7 @@ from dpcausal.core.method import Run
 from dpcausal.data.records import Records, Rows
 from dpcausal.data.schema import Levels
 from dpcausal.errors import ParameterError
-from dpcausal.independence.methods.strata import StratumSums
+from dpcausal.independence.methods.strata import LEAST_ROWS, StratumSums
 from dpcausal.independence.null_distributions import LEAST_PVALUE
 from dpcausal.independence.question import IndependenceQuestion, Released, Sample
 from dpcausal.mechanisms.additive import geometric, laplace_scale
@@ -30,7 +30,6 @@ from dpcausal.statistics.strata import Counts, contingency, contingency_sensitiv
 from dpcausal.statistics.wald import chance_of, level_shares, strength_of_levels, upper_tail, wald_residuals
 
 MOST_CELLS = 1_000_000
-LEAST_ROWS = 20
 
 SMALL_CELLS = "most strata may be too small for their cells' noise, and then say nothing: fewer levels would say more"
 

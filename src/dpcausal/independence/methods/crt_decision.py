@@ -16,7 +16,7 @@ from dpcausal.core import validate as public
 from dpcausal.core.method import Run
 from dpcausal.data.schema import Bounded, Levels, Schema
 from dpcausal.errors import ParameterError
-from dpcausal.independence.methods.crt import bounds_of, checked_model
+from dpcausal.independence.methods.crt import CELLS, bounds_of, checked_model
 from dpcausal.independence.methods.model_x import ModelX
 from dpcausal.independence.question import SIGNED, IndependenceQuestion, IndependenceTest, Released, Sample
 from dpcausal.mechanisms.additive import laplace, laplace_scale
@@ -118,9 +118,6 @@ def planned_ridge(
 RESAMPLES, MOST_RESAMPLES = 499, 9_999
 PENALTY = 10.0
 """Default λ: the level does not depend on it, and a heavy one keeps Δ small."""
-
-CELLS = 4_000_000
-"""Numbers of copies in memory at a time."""
 
 
 def largest_rank(alpha: float, resamples: int) -> int:

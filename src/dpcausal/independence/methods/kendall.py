@@ -18,6 +18,7 @@ from dpcausal.core.method import Run
 from dpcausal.data.schema import Column, Levels
 from dpcausal.errors import ParameterError
 from dpcausal.independence import null_distributions as null
+from dpcausal.independence.methods.strata import LEAST_ROWS, THIN
 from dpcausal.independence.question import SIGNED, IndependenceQuestion, IndependenceTest, Released, Sample
 from dpcausal.mechanisms.additive import geometric, laplace, laplace_scale
 from dpcausal.privacy.loss import NoPrivacy, PureDP
@@ -29,7 +30,6 @@ STRATA = 16
 """Default number of equal parts of a given number's range."""
 
 COARSE = "within a stratum a given number still varies: with many rows that alone can make a true null look dependent"
-THIN = "there may be as many strata as rows: a row alone in its stratum carries no information"
 ORDERED = "levels are ranked in the order in which they were declared"
 MOST_STRATA = 10_000
 
@@ -38,8 +38,6 @@ TAU_SHARE = Fraction(17, 20)
 
 COUNTED_SHARE = Fraction(9, 10)
 """Share of ε for tau where rows may be left out: the rest is for the number of complete rows."""
-
-LEAST_ROWS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
