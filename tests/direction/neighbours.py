@@ -73,16 +73,12 @@ def table(rows: Rows, ledger: dpc.Ledger, schema: dpc.Schema = SCHEMA) -> dpc.Ta
     return dpc.Table({"x": rows[:, 0].copy(), "y": rows[:, 1].copy()}, schema, ledger, missing="impute")
 
 
-def paid(loss: Any, protect: str = "everyone") -> dpc.Ledger:
-    """Return a ledger in memory of just the loss, which protects the rows that the question does."""
-    return dpc.Ledger.in_memory(loss, protect=protect)
-
-
 def ask(rows: Rows, *, schema: dpc.Schema = SCHEMA, **arguments: Any) -> dpc.Direction:
     """Ask for a direction at ε = 1 from a ledger of that budget in memory."""
     loss, protect = arguments.pop("loss", dpc.PureDP(1)), arguments.get("protect", "everyone")
     arguments = {"score": None if arguments.get("method") == "verdict" else "hsic"} | spelled(arguments)
-    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else paid(loss, protect)
+    exact = isinstance(loss, dpc.NoPrivacy)
+    ledger = dpc.Ledger.without_privacy() if exact else dpc.Ledger.in_memory(loss, protect=protect)
     return dpc.direction(table(rows, ledger, schema), "x", "y", loss=loss, **arguments)
 
 
@@ -93,17 +89,18 @@ def faults(rows: Rows, neighbour: Rows, answers: Any = "low", **arguments: Any) 
     return audit.faults
 
 
-def halves(n: int, training_share: float = 0.5) -> tuple[Positions, Positions]:
-    """Return the positions of training and test rows as they are under a recording gate or ``simulated_noise(0)``."""
+def first_generator() -> Any:
+    """Return public random numbers as they are under a recording gate or ``simulated_noise(0)``."""
     with dpc.simulated_noise(0):
-        generator, _ = public_generator()
-    return split_rows(n, training_share, generator)
+        return public_generator()[0]
+
+
+def halves(n: int, training_share: float = 0.5) -> tuple[Positions, Positions]:
+    return split_rows(n, training_share, first_generator())
 
 
 def block_positions(n: int, blocks: int) -> list[Positions]:
-    with dpc.simulated_noise(0):
-        generator, _ = public_generator()
-    return assign_blocks(n, blocks, generator)
+    return assign_blocks(n, blocks, first_generator())
 
 
 def some_rows(rng: np.random.Generator, n: int) -> Iterator[Rows]:
