@@ -16,6 +16,7 @@ import pytest
 
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
+from tests.factories import table
 
 # Doctests are looked for in every file; this one has an environment and a command of its own.
 collect_ignore = [] if find_spec("dask") and find_spec("pyspark") else ["spark_and_dask.py", "warm_workers.py"]
@@ -73,6 +74,12 @@ BACKENDS: dict[str, Callable[[pa.Table, Path], Any]] = {
 def as_frame(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[pa.Table], Any]:
     """Turn an Arrow table into one kind of frame; a test that asks for it runs over all kinds."""
     return lambda table: BACKENDS[request.param](table, tmp_path)
+
+
+def cells_of(frame: Any, column: Any, name: str = "x") -> list[Any]:
+    """Return the cells of a column as a table cleans them, None for what is missing."""
+    rows = table(frame, {name: column}).rows([name])
+    return [value if known else None for value, known in zip(rows.values[name], rows.present[name], strict=True)]
 
 
 @pytest.fixture

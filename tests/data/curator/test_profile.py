@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
@@ -21,7 +20,7 @@ from dpcausal.data.counts import counts_of
 from dpcausal.data.curator import profile as module
 from dpcausal.data.curator.profile import STAMP
 from dpcausal.data.curator.suspects import FORMS, likely_forms
-from dpcausal.errors import HiddenAnswerError, ParameterError, SchemaError
+from dpcausal.errors import HiddenAnswerError, SchemaError
 from dpcausal.study.draft import declaration_of
 
 SCHEMA = dpc.Schema(
@@ -98,23 +97,6 @@ def test_other_columns_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "opened", watched)
     SCHEMA.check(records())
     assert asked == list(SCHEMA.names)
-
-
-@pytest.mark.parametrize(
-    ("frame", "error", "words"),
-    [
-        ({"age": np.array(["forty-two"])}, SchemaError, "column 'age'.*numeric"),
-        ({"other": np.zeros(2)}, SchemaError, "column 'age'.*not in the frame"),
-        ({"age": np.zeros(0)}, SchemaError, "at least one row"),
-        ("absent.csv", ParameterError, "there is no file"),
-        (7, ParameterError, "a frame must be"),
-        (pd.DataFrame({"age": ["7.77"]}), SchemaError, "column 'age'.*numeric"),
-    ],
-)
-def test_a_frame_that_does_not_fit_is_refused_in_the_words_of_a_table(frame, error, words) -> None:
-    with pytest.raises(error, match=words) as caught:
-        dpc.Schema({"age": dpc.Bounded(0, 100)}).check(frame)
-    assert "forty" not in str(caught.value) and "7.77" not in str(caught.value)
 
 
 def test_the_command_prints_the_same_and_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
