@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from dpcausal.privacy.ledger import Ledger
-from dpcausal.privacy.loss import PureDP
+from dpcausal import Bounded, Ledger, Panel, PureDP
 from tests.factories import table
 
 # Doctests are looked for in every file; this one has an environment and a command of its own.
@@ -80,6 +79,13 @@ def cells_of(frame: Any, column: Any, name: str = "x") -> list[Any]:
     """Return the cells of a column as a table cleans them, None for what is missing."""
     rows = table(frame, {name: column}).rows([name])
     return [value if known else None for value, known in zip(rows.values[name], rows.present[name], strict=True)]
+
+
+def panel_of(frame: Any, **given: Any) -> Panel:
+    """Return a panel of twelve at most on a ledger of its own; what is not given is as most frames here have it."""
+    usual = {"unit": "unit", "time": "time", "outcome": "y", "target": "a", "bounds": Bounded(0, 12)}
+    arguments = {**usual, **given}
+    return Panel(frame, **{"ledger": Ledger.in_memory(PureDP(1), unit=arguments["unit"]), **arguments})
 
 
 @pytest.fixture

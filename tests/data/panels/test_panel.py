@@ -3,8 +3,8 @@
 import copy
 import datetime as dt
 import pickle
+from collections.abc import Callable
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -17,6 +17,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.errors import HiddenAnswerError, ParameterError, SchemaError
+from tests.data.conftest import panel_of
 
 YEARS = [2000, 2001, 2002, 2003]
 FRAME = {
@@ -33,26 +34,11 @@ def ledger() -> dpc.Ledger:
 
 
 def make(frame: Any = FRAME, **arguments: Any) -> dpc.Panel:
-    given = {"unit": "unit", "time": "year", "outcome": "sales", "target": "a", "start": 2002,
-             "bounds": dpc.Bounded(0, 12), "ledger": ledger()}  # fmt: skip
-    return dpc.Panel(frame, **(given | arguments))
+    return panel_of(frame, **{"time": "year", "outcome": "sales", "start": 2002, **arguments})
 
 
-def backends(tmp_path: Path) -> dict[str, Any]:
-    table = pa.table(FRAME)
-    csv = tmp_path / "long.csv"
-    pd.DataFrame(FRAME).to_csv(csv, index=False)
-    parquet = tmp_path / "long.parquet"
-    pd.DataFrame(FRAME).to_parquet(parquet)
-    return {
-        "numpy": FRAME, "pandas": pd.DataFrame(FRAME), "polars": pl.DataFrame(FRAME), "lazy": pl.LazyFrame(FRAME),
-        "arrow": table, "duckdb": duckdb.from_arrow(table), "csv": csv, "parquet": str(parquet),
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ["numpy", "pandas", "polars", "lazy", "arrow", "duckdb", "csv", "parquet"])
-def test_every_back_end_gives_the_same_panel(name: str, tmp_path: Path) -> None:
-    panel = make(backends(tmp_path)[name])
+def test_every_back_end_gives_the_same_panel(as_frame: Callable[[pa.Table], Any]) -> None:
+    panel = make(as_frame(pa.table(FRAME)))
     assert (panel.n, panel.times, panel.targets, panel.start("a")) == (2, (2000, 2001, 2002, 2003), ("a",), 2)
     np.testing.assert_array_equal(panel.donors(), DONORS)
     np.testing.assert_array_equal(panel.series("a"), [2, 5, 8, 11])
@@ -80,41 +66,34 @@ REPEATED = [dt.datetime(2024, 10, 27, 0, 30, tzinfo=dt.UTC), dt.datetime(2024, 1
 """Half past two in Berlin, twice: at the end of summer time the hour is repeated."""
 
 
-def of_hours(kind: str, donor: list[int]) -> Any:
-    """Return a frame whose target a has the second half past two and the hour after; donor b has the given hours."""
-    berlin = ZoneInfo("Europe/Berlin")
-    hours = [*REPEATED, dt.datetime(2024, 10, 27, 2, 30, tzinfo=dt.UTC)]
-    rows = [("b", hours[place], 1.0) for place in donor] + [("a", hours[1], 2.0), ("a", hours[2], 3.0)]
-    units, times, sales = (list(column) for column in zip(*rows, strict=True))
-    local = [time.astimezone(berlin) for time in times]
-    arrow = pa.table({"unit": units, "sales": sales, "year": pa.array(times, pa.timestamp("us", "Europe/Berlin"))})
-    if kind == "duckdb":
-        connection = duckdb.connect()
-        connection.execute("set TimeZone = 'Europe/Berlin'")
-        connection.register("given", arrow)
-        return connection.sql("select unit, sales, year::timestamptz as year from given")
-    frames = {
-        "polars": lambda: pl.from_arrow(arrow),
-        "polars objects": lambda: pl.from_arrow(arrow).with_columns(year=pl.Series(local, dtype=pl.Object)),
-        "lazy": lambda: pl.from_arrow(arrow).lazy(),
-        "arrow": lambda: arrow,
-        "pandas": lambda: arrow.to_pandas(),
-        "pandas arrow": lambda: arrow.to_pandas(types_mapper=pd.ArrowDtype),
-        "pandas objects": lambda: pd.DataFrame({"unit": units, "sales": sales, "year": pd.Series(local, dtype=object)}),
-        "numpy": lambda: {"unit": np.array(units), "sales": np.array(sales), "year": np.array(local, dtype=object)},
-    }
-    return frames[kind]()
+def in_duckdb(arrow: pa.Table, local: list[Any]) -> Any:
+    connection = duckdb.connect()
+    connection.execute("set TimeZone = 'Europe/Berlin'")
+    connection.register("given", arrow)
+    return connection.sql("select unit, sales, year::timestamptz as year from given")
 
 
-HOURS = ["polars", "polars objects", "lazy", "arrow", "duckdb", "pandas", "pandas arrow", "pandas objects", "numpy"]
+HOURS: dict[str, Callable[[pa.Table, list[Any]], Any]] = {
+    "polars": lambda arrow, local: pl.from_arrow(arrow), "lazy": lambda arrow, local: pl.from_arrow(arrow).lazy(),
+    "polars objects": lambda arrow, local: pl.from_arrow(arrow).with_columns(year=pl.Series(local, dtype=pl.Object)),
+    "arrow": lambda arrow, local: arrow, "duckdb": in_duckdb, "pandas": lambda arrow, local: arrow.to_pandas(),
+    "pandas arrow": lambda arrow, local: arrow.to_pandas(types_mapper=pd.ArrowDtype),
+    "pandas objects": lambda arrow, local: arrow.to_pandas().assign(year=pd.Series(local, dtype=object)),
+    "numpy": lambda arrow, local: {"unit": arrow["unit"].to_numpy(), "sales": arrow["sales"].to_numpy(),
+                                   "year": np.array(local, dtype=object)},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", HOURS)
 def test_an_hour_that_the_clock_repeats_is_two_periods_whatever_donors_hold(kind: str) -> None:
     """Seen to fail: the two are equal to Python, and the record that came first named the target's period."""
-    made = []
+    hours, made = [*REPEATED, dt.datetime(2024, 10, 27, 2, 30, tzinfo=dt.UTC)], []
     for donor in ([0, 2], [1, 2], [2, 0], [0, 1, 2]):
-        panel = make(of_hours(kind, donor), start="2024-10-27T02:30:00", bounds=dpc.Bounded(0, 12))
+        times = [hours[place] for place in (*donor, 1, 2)]
+        local = [time.astimezone(ZoneInfo("Europe/Berlin")) for time in times]
+        arrow = pa.table({"unit": ["b"] * len(donor) + ["a"] * 2, "sales": [1.0] * len(donor) + [2.0, 3.0],
+                          "year": pa.array(times, pa.timestamp("us", "Europe/Berlin"))})  # fmt: skip
+        panel = make(HOURS[kind](arrow, local), start="2024-10-27T02:30:00")
         assert panel.times == ("2024-10-27T01:30:00", "2024-10-27T02:30:00")
         assert panel.donors().tolist() == [[1, 1]]
         made.append(repr(panel))
@@ -143,29 +122,22 @@ def test_units_that_python_takes_for_equal_do_not_name_each_other(kind: str) -> 
     assert sorted(made[0][:, 0]) == sorted([(1 + 2 + 9) / 3, 3, 4, 5, 6, 7, 8, (10 + 11) / 2])
 
 
-def test_targets_that_python_takes_for_equal_are_refused() -> None:
-    frame = {"unit": np.array([1, True, "b"] * 2, dtype=object), "year": np.repeat([0, 1], 3), "sales": np.ones(6)}
-    with pytest.raises(ParameterError, match="several different"):
-        make(frame, target=[1, True], start=1)
-    assert make(frame, target=[1], start=1).n == 2
+def wide_panel(donors: Any, target: Any, **arguments: Any) -> dpc.Panel:
+    return dpc.Panel.from_arrays(donors, target, **{"bounds": dpc.Bounded(0, 12), "ledger": ledger(), **arguments})
 
 
 def test_wide_arrays_give_the_same_panel() -> None:
-    panel = dpc.Panel.from_arrays(DONORS, np.array([2.0, 5, 8, 11]), start=2002, times=YEARS,
-                                  bounds=dpc.Bounded(0, 12), ledger=ledger())  # fmt: skip
+    panel = wide_panel(DONORS, np.array([2.0, 5, 8, 11]), start=2002, times=YEARS)
     assert panel.times == tuple(YEARS) and panel.start("target") == 2
     np.testing.assert_array_equal(panel.donors(), DONORS)
 
 
-def test_values_are_moved_into_the_bounds_and_missing_cells_carry() -> None:
+@pytest.mark.parametrize(("missing", "expected"), [
+    ("carry", [[3, 3, 3, 12], [6, 6, 6, 6], [0, 0, 12, 2]]), ("midpoint", [[6, 3, 6, 12], [6, 6, 6, 6], [0, 6, 12, 2]]),
+])  # fmt: skip
+def test_values_are_moved_into_the_bounds_and_missing_cells_carry(missing: str, expected: list[list[int]]) -> None:
     raw = np.array([[np.nan, 3, np.nan, 99], [np.nan] * 4, [-np.inf, np.nan, np.inf, 2]])
-    for missing, expected in (
-        ("carry", [[3, 3, 3, 12], [6, 6, 6, 6], [0, 0, 12, 2]]),
-        ("midpoint", [[6, 3, 6, 12], [6, 6, 6, 6], [0, 6, 12, 2]]),
-    ):
-        panel = dpc.Panel.from_arrays(raw, np.zeros(4), start=2, bounds=dpc.Bounded(0, 12), ledger=ledger(),
-                                      missing=missing)  # fmt: skip
-        np.testing.assert_array_equal(panel.donors(), expected)
+    np.testing.assert_array_equal(wide_panel(raw, np.zeros(4), start=2, missing=missing).donors(), expected)
 
 
 def test_gaps_repeated_rows_and_foreign_times_are_defined() -> None:
@@ -200,21 +172,29 @@ def test_several_targets_have_their_own_starts_and_are_no_donors() -> None:
     np.testing.assert_array_equal(panel.donors(), DONORS[:1])
 
 
+EQUAL = {"unit": np.array([1, True, "b"] * 2, dtype=object), "year": np.repeat([0, 1], 3), "sales": np.ones(6)}
+NUMBERED = {**FRAME, "unit": np.array([1001, 1002, 1003] * 4)}
+
+
 @pytest.mark.parametrize(
-    ("error", "arguments"),
+    ("error", "arguments", "words"),
     [
-        *((SchemaError, one) for one in (
+        *((SchemaError, one, ".") for one in (
             {"unit": "nobody"}, {"time": "sales"}, {"outcome": "unit"},
             {"frame": {**FRAME, "sales": np.array(["x"] * 12)}},
             {"frame": {name: column[FRAME["unit"] == "a"] for name, column in FRAME.items()}})),
-        *((ParameterError, one) for one in (
+        *((ParameterError, one, ".") for one in (
             {"target": "z"}, {"target": ["a", "a"]}, {"target": []}, {"start": 1990}, {"start": 2000}, {"start": None},
             {"start": {"b": 2001}}, {"bounds": (0, 12)}, {"missing": "drop"}, {"ledger": None}, {"target": [{}]})),
+        (ParameterError, {"frame": EQUAL, "target": [1, True], "start": 1}, "several different"),
+        (ParameterError, {"frame": NUMBERED, "target": "1001"}, "'1001' as its unit; there is 1001, another type"),
+        (ParameterError, {"frame": {**FRAME, "unit": NUMBERED["unit"].astype(str)}, "target": 1001},
+         "1001 as its unit; there is '1001', another type"),
     ],
     ids=str,
 )  # fmt: skip
-def test_public_faults_are_refused(error: type[Exception], arguments: dict[str, Any]) -> None:
-    with pytest.raises(error):
+def test_public_faults_are_refused(error: type[Exception], arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(error, match=words):
         make(**arguments)
 
 
@@ -234,26 +214,16 @@ def test_a_target_that_would_be_cut_or_filled_is_refused_and_the_period_named(
     year: int, values: list[float], words: str, wide: bool
 ) -> None:
     """Seen to fail: an effect of 3 was cut to 1.06 at the bounds and reported with an interval, and NaN answered."""
-    if wide:
-        series = np.array([2.0, 5, 8, 11])
-        series[year - 2000] = values[0]
-        with pytest.raises(ParameterError, match=words):
-            dpc.Panel.from_arrays(DONORS, {"a": series}, start=2002, times=YEARS, bounds=dpc.Bounded(0, 12),
-                                  ledger=ledger())  # fmt: skip
-        return
+    series = np.array([2.0, 5, 8, 11])
+    series[year - 2000] = values[0]
     frame = pd.DataFrame(FRAME)
     frame = frame[~((frame.unit == "a") & (frame.year == year))]
     frame = pd.concat([frame, pd.DataFrame({"unit": "a", "year": year, "sales": values})])
     with pytest.raises(ParameterError, match=words):
-        make(frame)
-
-
-def test_a_unit_of_another_type_is_named_in_the_error() -> None:
-    numbers = {**FRAME, "unit": np.array([1001, 1002, 1003] * 4)}
-    with pytest.raises(ParameterError, match="target '1001' as its unit; there is 1001, another type"):
-        make(numbers, target="1001")
-    with pytest.raises(ParameterError, match="target 1001 as its unit; there is '1001', another type"):
-        make({**FRAME, "unit": np.array(["1001", "1002", "1003"] * 4)}, target=1001)
+        if wide:
+            wide_panel(DONORS, {"a": series}, start=2002, times=YEARS)
+        else:
+            make(frame)
 
 
 @pytest.mark.parametrize(("donors", "target", "times"), [
@@ -262,7 +232,7 @@ def test_a_unit_of_another_type_is_named_in_the_error() -> None:
 ])  # fmt: skip
 def test_arrays_that_do_not_fit_together_are_refused(donors: Any, target: Any, times: Any) -> None:
     with pytest.raises(ParameterError):
-        dpc.Panel.from_arrays(donors, target, start=1, times=times, bounds=dpc.Bounded(0, 1), ledger=ledger())
+        wide_panel(donors, target, start=1, times=times)
 
 
 def test_a_panel_does_not_leave_the_process_and_does_not_change() -> None:

@@ -13,6 +13,7 @@ import pytest
 import dpcausal as dpc
 from dpcausal.data.panels.periods import coded_labels, labels_in_order, period_label, unit_name
 from dpcausal.errors import DpCausalError, ParameterError, SchemaError
+from tests.data.conftest import panel_of
 from tests.synthetic_control.neighbours import plan_of
 
 
@@ -88,22 +89,16 @@ def test_a_name_is_that_of_its_own_value_and_not_of_an_equal_one_before() -> Non
         assert coded_labels([values], 2, name)[1] == names and coded_labels([values[::-1]], 2, name)[1] == names[::-1]
 
 
-def test_a_unit_without_a_text_is_nobody() -> None:
-    class Silent:
+def test_units_and_times_of_any_kind_are_coded() -> None:
+    class Raising:
         def __str__(self) -> str:
             raise RuntimeError("no text")
 
-    assert unit_name(Silent()) is None
+        __hash__ = __str__  # type: ignore[assignment]
 
-
-def test_units_and_times_of_any_kind_are_coded() -> None:
-    class Unhashed:
-        def __hash__(self) -> int:
-            raise RuntimeError("no hash")
-
-    codes, _ = coded_labels([["a", Unhashed(), "a"]], 3, unit_name)
-    assert codes.tolist() == [0, 1, 0]
-    assert coded_labels([[1, Unhashed()]], 2, period_label)[0].tolist() == [0, -1]
+    codes, _ = coded_labels([["a", Raising(), "a"]], 3, unit_name)
+    assert codes.tolist() == [0, -1, 0]
+    assert coded_labels([[1, Raising()]], 2, period_label)[0].tolist() == [0, -1]
     assert str(unit_name(10**5000)).startswith("0x") and unit_name(10**300) == 10**300
 
 
@@ -143,14 +138,12 @@ def fresh() -> dpc.Ledger:
     return dpc.Ledger.in_memory(dpc.PureDP(1), unit="unit")
 
 
-def long(column: Any, target: int = 0) -> pd.DataFrame:
+def long(column: Any) -> pd.DataFrame:
     return pd.DataFrame({"unit": np.repeat([0, 1, 2], 12), "time": column, "y": np.tile(np.arange(12.0), 3)})
 
 
 def make(frame: Any, start: Any, **more: Any) -> dpc.Panel:
-    ledger = more.pop("ledger", None) or fresh()
-    return dpc.Panel(frame, unit="unit", time="time", outcome="y", target=0, start=start, bounds=dpc.Bounded(0, 12),
-                     ledger=ledger, **more)  # fmt: skip
+    return panel_of(frame, target=0, start=start, **more)
 
 
 def test_a_declared_order_is_that_of_an_ordered_categorical_or_of_the_list() -> None:
