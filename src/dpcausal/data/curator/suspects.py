@@ -52,7 +52,7 @@ def suspects_of_numbers(raw: NDArray[np.float64], column: Bounded) -> tuple[str,
     known = raw[np.isfinite(raw)]
     values, counts = np.unique(known, return_counts=True)
     least, notes = max(LEAST, OFTEN * len(raw)), []
-    for place in np.flatnonzero(counts >= least) if len(values) > 2 or column.dates else ():
+    for place in np.flatnonzero(counts >= least) if len(values) > (1 if column.dates else 2) else ():
         value, near = float(values[place]), np.delete(counts, place)[max(0, place - NEAR // 2) :][:NEAR]
         outside, text = not column.lower <= value <= column.upper, column.written(value)
         beyond = counts[(values < column.lower) | (values > column.upper)].sum()
