@@ -1,11 +1,9 @@
 """The table: limits, secrecy, and faults of the caller."""
 
 import copy
-import io
 import math
 import pickle
 import traceback
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -16,18 +14,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from dpcausal import Bounded, Ledger, Levels, PureDP, Schema, Table
+from dpcausal import Bounded, Ledger, PureDP, Schema, Table
 from dpcausal.data.counts import counts_of
-from dpcausal.data.source import guarded_read
 from dpcausal.errors import DpCausalError, HiddenAnswerError, ParameterError, RowLimitError, SchemaError
 
 X = Schema({"x": Bounded(0, 10)})
 CANARY = 7.777123
-ZEROS = {"x": np.zeros(2), "y": np.zeros(2)}
-
-
-def canary_table(ledger: Ledger) -> Table:
-    return Table(pd.DataFrame({"x": [CANARY, 1.0]}), X, ledger)
 
 
 def test_rows_are_counted_and_limited_when_the_table_is_made(as_frame: Callable, ledger: Ledger) -> None:
@@ -71,7 +63,7 @@ def test_an_argument_that_is_wrong_is_refused(error: Any, wrong: dict[str, Any],
 
 
 def test_only_columns_of_the_schema_can_be_asked_for(ledger: Ledger) -> None:
-    table = Table(ZEROS, X, ledger)
+    table = Table({"x": np.zeros(2), "y": np.zeros(2)}, X, ledger)
     with pytest.raises(SchemaError):
         table.columns(["x", "y"])
     with pytest.raises(ParameterError):
@@ -89,7 +81,7 @@ def test_a_frame_that_changed_its_length_is_refused(ledger: Ledger) -> None:
 
 
 def test_a_table_shows_no_value_and_cannot_be_changed_or_copied(ledger: Ledger) -> None:
-    table = canary_table(ledger)
+    table = Table(pd.DataFrame({"x": [CANARY, 1.0]}), X, ledger)
     assert repr(table) == str(table) == "Table(n=2, columns=('x',), backend='pandas')"
     assert "7.77" not in repr(table.spec) + repr(table.spec.source) and not hasattr(table, "__dict__")
     for name in ("n", "schema", "ledger", "_spec", "other"):
@@ -98,44 +90,11 @@ def test_a_table_shows_no_value_and_cannot_be_changed_or_copied(ledger: Ledger) 
     with pytest.raises(AttributeError):
         del table._spec
     assert copy.copy(table) is copy.deepcopy({"t": [table]})["t"][0] is table
-
-
-@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_a_table_and_its_spec_refuse_to_be_pickled(ledger: Ledger, protocol: int) -> None:
-    table, file = canary_table(ledger), io.BytesIO()
-    for private in (table, table.spec):
-        with pytest.raises(HiddenAnswerError) as caught:
-            pickle.dump([private], file, protocol=protocol)
-        assert "7.77" not in str(caught.value)
-    assert np.float64(CANARY).tobytes() not in file.getvalue()
-    assert np.float64(CANARY).tobytes()[::-1] not in file.getvalue()
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        with pytest.raises(HiddenAnswerError):
+            pickle.dumps([table.spec], protocol)
     with pytest.raises(HiddenAnswerError):
         table.__getstate__()
-
-
-def quoting(values: pl.Series) -> pl.Series:
-    raise ValueError(f"cannot use {values.to_list()}")
-
-
-@pytest.mark.parametrize(
-    "frame",
-    [
-        pl.LazyFrame({"x": [CANARY]}).with_columns(pl.col("x").map_batches(quoting, return_dtype=pl.Float64)),
-        pl.LazyFrame({"s": [f"{CANARY}canary"]}).select(x=pl.col("s").cast(pl.Float64)),
-        duckdb.connect().sql(f"select error('canary {CANARY}')::double x"),
-        duckdb.connect().sql(f"select cast(s as double) x from (select '{CANARY}canary' s)"),
-    ],
-    ids=["polars function", "polars cast", "duckdb error", "duckdb cast"],
-)
-def test_the_words_of_a_failing_back_end_do_not_leave(frame: object, ledger: Ledger) -> None:
-    with pytest.raises(SchemaError) as caught:
-        Table(frame, X, ledger)
-    assert caught.value.__cause__ is caught.value.__context__ is None
-    assert "7.77" not in "".join(traceback.format_exception(caught.value))
-
-
-def to_floats(texts: pl.Series) -> pl.Series:
-    return pl.Series([float(text) for text in texts])
 
 
 def lazily(texts: list[str]) -> dict[str, object]:
@@ -148,16 +107,18 @@ def lazily(texts: list[str]) -> dict[str, object]:
     return {
         "polars filtered": polars.filter(pl.col("k") == 1).select(x=pl.col("s").cast(pl.Float64)),
         "polars overflow": polars.select(x=pl.col("s").str.len_bytes().cast(pl.Int8)),
-        "polars mapped": polars.select(x=pl.col("s").map_batches(to_floats, return_dtype=pl.Float64)),
+        "polars mapped": polars.select(
+            x=pl.col("s").map_batches(lambda texts: pl.Series([*map(float, texts)]), return_dtype=pl.Float64)
+        ),
         "duckdb view": connection.table("seen"),
         "duckdb overflow": connection.sql("select length(s)::tinyint x from people"),
-        "duckdb error": connection.sql("select case s when 'bad' then error('bad') else 1 end::double x from people"),
+        "duckdb error": connection.sql("select case s when 'canary' then error(s) else 1 end::double x from people"),
         "duckdb joined": connection.sql("select s::double x from people join (select 1 as k) using (k)"),
     }
 
 
 @pytest.mark.parametrize("kind", list(lazily(["1"])))
-def test_one_record_that_cannot_be_computed_refuses_the_table_and_spends_nothing(kind: str, ledger: Ledger) -> None:
+def test_one_record_that_cannot_be_computed_refuses_the_table_unpaid_and_unquoted(kind: str, ledger: Ledger) -> None:
     texts, shown = ["1"] * 5000, set()
     for last in ("1", "2e0", "-inf", "0"):
         table = Table(lazily(["1"] * 99 + [last])[kind], X, ledger)
@@ -165,31 +126,13 @@ def test_one_record_that_cannot_be_computed_refuses_the_table_and_spends_nothing
         shown.add(repr(table))
     assert len(shown) == 1
     for place in (0, 4999):
-        texts[place] = "bad" if "overflow" not in kind else "b" * 200
+        texts[place] = "canary" * (1 if "overflow" not in kind else 40)
         with pytest.raises(SchemaError) as caught:
             Table(lazily(texts)[kind], X, ledger)
         assert caught.value.__cause__ is caught.value.__context__ is None
+        assert "canary" not in "".join(traceback.format_exception(caught.value))
         texts[place] = "1"
     assert len(ledger.entries()) == 0
-
-
-def test_what_a_back_end_warns_is_dropped() -> None:
-    def noisy() -> int:
-        warnings.warn("canary", stacklevel=1)
-        return 3
-
-    assert guarded_read(noisy, "the rule") == 3  # the suite turns a warning that leaves into an error
-
-
-def test_tables_of_different_records_differ_in_no_word(as_frame: Callable, ledger: Ledger) -> None:
-    words = set()
-    for values in ([1.5, 2.5], [math.nan, math.inf], [1e308, 5e-324], [None, -0.0]):
-        frame = as_frame(pa.table({"x": pa.array(values, pa.float64())}))
-        try:
-            words.add(repr(Table(frame, Schema({"x": Levels(["a"])}), ledger)))
-        except SchemaError as error:
-            words.add(str(error))
-    assert len(words) == 1
 
 
 def rows_of_last_person(rows: int, **options: Any) -> str:
