@@ -78,19 +78,20 @@ SUMS: dict[str, About] = {
     "`discontinuity`": lambda table: dpc.discontinuity(
         table, running="x", outcome="y", cutoff=0.5, bins=5, loss=dpc.PureDP(10)
     ),
-    "`effect`, `stratified`": effect("stratified", "yes"),
+    "`effect`, `stratified`": lambda table: dpc.effect(
+        table, treatment="arm", outcome="y", adjust=["yes"], groups="day", loss=LOSS, method="stratified"
+    ),
     "`effect`, `aipw`": effect("aipw", "x"),
     "`effect`, `boosted-aipw`": effect("boosted-aipw", "x"),
     "`effect`, `partially-linear`": effect("partially-linear", "x", "site"),
     "`effect`, `trial` by probabilities": effect(M.RandomizedTrial(probabilities=[0.5, 0.5])),
     "`effect`, `trial` by sizes": effect(M.RandomizedTrial(sizes=[N - N // 2, N // 2])),
-    "`discover`, `table`": graph("table", "arm", "site", "day", "yes"),
-    "`discover`, `parities`": graph("parities", "arm", "site", "day", "yes"),
-    "`discover`, `whitened`": graph("whitened", "x", "y", "arm"),
+    **{f"`discover`, `{method}`": graph(method, "y", "arm", "site", "day", "yes")
+       for method in ("table", "parities", "whitened", "triples")},
     "`discover`, `moments`": graph("moments", "x", "y", "z"),
     "`ci_test`, `strata-covariance`": tested("strata-covariance", "yes", "arm", ("site", "day")),
     "`ci_test`, `counts`": tested("counts", "yes", "arm", ("site",)),
-}
+}  # fmt: skip
 BLOCKS: dict[str, About] = {
     "`ci_test`, `gcm`": tested(M.Gcm(blocks=5)),
     "`ci_test`, `gcm-weighted`": tested("gcm-weighted"),
@@ -135,6 +136,11 @@ def outcome(task: str, made: Callable[[pa.Table], Any]) -> Any:
             reason = str(refused)
     assert not ledger.entries(), reason
     return reason
+
+
+def released(frame: Any) -> dict[str, Any]:
+    """Return all that the tasks which sum release of a frame of these rows."""
+    return {task: outcome(task, lambda table: frame) for task in SUMS}
 
 
 def _asked(task: str, made: Callable[[pa.Table], Any], ledger: dpc.Ledger) -> Any:

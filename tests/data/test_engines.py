@@ -9,7 +9,6 @@ from typing import Any
 
 import duckdb
 import numpy as np
-import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet
@@ -24,28 +23,10 @@ from dpcausal.data.sources import duckdb as in_duckdb
 from dpcausal.data.sources import frame as frames
 from dpcausal.data.sources import polars as in_polars
 from dpcausal.errors import ParameterError, SchemaError
+from tests.data.conftest import BACKENDS, DATABASE
+from tests.data.every_task import SCHEMA, N, released, rows
+from tests.factories import refused_unpaid, table
 from tests.voices import Heard
-
-N = 900
-TEXTS = ["no", "No", "no ", "e\u0301", "\u00e9", "\u00c9", None]
-SCHEMA = dpc.Schema({
-    "x": dpc.Bounded(-2, 2), "y": dpc.Bounded(0, 1, cuts=[0.1, 0.5]), "arm": dpc.Levels([0, 1]),
-    "site": dpc.Levels(["no", "e\u0301", "\u00e9"]), "day": dpc.Levels([2**53 + 1, 2**53]),
-    "yes": dpc.Levels([False, True]),
-})  # fmt: skip
-
-
-def hostile(seed: int = 1) -> pa.Table:
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=N)
-    x[:9] = [np.nan, np.inf, -np.inf, -0.0, 5e-324, 0.5, -0.5, 1e308, 2.0]
-    y = rng.random(N).astype(np.float32)
-    y[:4] = [np.nan, 0.1, 0.5, np.inf]
-    return pa.table({
-        "x": pa.array(x, mask=rng.random(N) < 0.05), "y": y, "arm": rng.integers(0, 2, N),
-        "site": [TEXTS[place] for place in rng.integers(0, len(TEXTS), N)],
-        "day": rng.choice([2**53 + 1, 2**53, 2**53 - 1], N), "yes": rng.random(N) < 0.5,
-    })  # fmt: skip
 
 
 def collated(table: pa.Table, path: Path) -> Any:
@@ -55,108 +36,60 @@ def collated(table: pa.Table, path: Path) -> Any:
     return connection.from_arrow(table)
 
 
-def parquet(table: pa.Table, path: Path) -> Path:
-    pyarrow.parquet.write_table(table, path / "t.parquet", row_group_size=50)
-    return path / "t.parquet"
-
-
-ENGINES: dict[str, Callable[[pa.Table, Path], Any]] = {
-    "pandas": lambda table, path: table.to_pandas(types_mapper=pd.ArrowDtype),
-    "numpy objects": lambda table, path: table.to_pandas(),
-    "polars": lambda table, path: pl.from_arrow(table),
-    "polars streaming": lambda table, path: pl.from_arrow(table).lazy(),
-    "arrow": lambda table, path: table,
-    "duckdb": lambda table, path: duckdb.connect().from_arrow(table),
-    "duckdb, nocase": collated,
-    "parquet": parquet,
-}
+ENGINES = {"duckdb, nocase": collated} | {name: BACKENDS[name] for name in (
+    "pandas", "pandas pyarrow", "polars", "polars lazy", "pyarrow", "duckdb", "parquet")}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
-def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is held between passes, and a batch is small."""
     monkeypatch.setattr(reading, "HELD", 0)
     for module in (arrays, frames, arrow, fields, packages, in_duckdb, in_polars):
         monkeypatch.setattr(module, "BATCH", 91)
-    yield
-
-
-def released(frame: Any, seed: int = 5) -> list[Any]:
-    """Return every number that the tasks which sum release of one frame, under one noise."""
-    with dpc.simulated_noise(seed):
-        table = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(dpc.ApproxDP(100, 1e-4), accept_large_epsilon=True))
-        loss = dpc.ApproxDP(8, 1e-6)
-        estimates: list[Any] = []
-        about: Any = {"table": table, "treatment": "arm", "outcome": "y"}
-        found = [
-            dpc.moments(table, ["x", "y", "arm"], loss=loss, robust_for=("y", ["x"])),
-            dpc.cells(table, by=["arm", "site"], values=["y"], loss=dpc.PureDP(4)),
-            dpc.effect(**about, adjust=["x"], method="aipw", loss=loss).release,
-            dpc.effect(**about, adjust=["yes"], method="stratified", loss=dpc.PureDP(4), groups="day").release,
-            dpc.discover(table, columns=["x", "y", "arm"], method="moments", loss=loss).release,
-        ]
-        for arms in ({"probabilities": [0.5, 0.5]}, {"sizes": [N // 2, N // 2]}):
-            trial = dpc.methods.RandomizedTrial(**arms)
-            drawn = dpc.effect(**about, adjust=[], method=trial, loss=dpc.PureDP(4))
-            found.append(drawn.release)
-            estimates.append(drawn.estimate)
-        for method, paid in (("table", dpc.PureDP(4)), ("parities", loss), ("whitened", loss), ("triples", loss)):
-            columns = ["y", "arm", "site", "day", "yes"]
-            found.append(dpc.discover(table, columns=columns, method=method, loss=paid).release)
-        told = dpc.ci_test(table, "yes", "arm", given=["site", "day"], loss=dpc.PureDP(4), method="strata-covariance")
-        counted = dpc.ci_test(table, "yes", "arm", given=["site"], loss=dpc.PureDP(4), method="counts")
-    tests = (told.statistic, told.pvalue, counted.statistic, counted.pvalue)
-    return [*(one.numbers() for one in found), *estimates, *tests]
 
 
 @pytest.fixture(scope="module")
-def expected() -> list[Any]:
+def expected() -> dict[str, Any]:
     """What plain rows in memory give."""
-    return released(hostile())
+    return released(rows())
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_every_task_that_sums_releases_the_same_bits(engine: str, expected: list[Any], tmp_path: Path) -> None:
-    table = hostile()
-    shuffled = table.take(np.random.default_rng(3).permutation(N))
+def test_every_task_that_sums_releases_the_same_bits(engine: str, expected: dict[str, Any], tmp_path: Path) -> None:
+    shuffled = rows().take(np.random.default_rng(3).permutation(N))
     assert released(ENGINES[engine](shuffled, tmp_path)) == expected
 
 
 def test_rows_that_are_held_are_summed_in_pieces_to_the_same_bits(
-    monkeypatch: pytest.MonkeyPatch, expected: list[Any]
+    monkeypatch: pytest.MonkeyPatch, expected: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(reading, "HELD", N)
     for piece in (37, 2 * N):
         monkeypatch.setattr(reading, "PIECE", piece)
-        assert released(hostile()) == expected
+        assert released(rows()) == expected
 
 
-def test_a_folder_a_pattern_and_a_database_are_one_table(tmp_path: Path, expected: list[Any]) -> None:
-    home = tmp_path / "parts"
-    home.mkdir()
-    rows = hostile()
+def test_a_folder_a_pattern_and_a_database_are_one_table(tmp_path: Path, expected: dict[str, Any]) -> None:
+    (home := tmp_path / "parts").mkdir()
     for place, start in enumerate(range(0, N, 400)):
-        pyarrow.parquet.write_table(rows.slice(start, 400), home / f"part-{place}.parquet", row_group_size=90)
+        pyarrow.parquet.write_table(rows().slice(start, 400), home / f"part-{place}.parquet", row_group_size=90)
     (home / "_SUCCESS").touch()
     with duckdb.connect(str(tmp_path / "t.db")) as connection:
-        connection.from_arrow(rows).create("people")
+        connection.from_arrow(rows()).create("people")
     for path in (home, f"{home}/part-*.parquet", f"duckdb:///{tmp_path}/t.db?table=people"):
         assert released(path) == expected
 
 
 def test_a_folder_to_which_a_file_is_added_is_refused_before_the_spend(tmp_path: Path) -> None:
     for place in range(2):
-        pyarrow.parquet.write_table(hostile(), tmp_path / f"{place}.parquet")
+        pyarrow.parquet.write_table(rows(), tmp_path / f"{place}.parquet")
     ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
     table = dpc.Table(tmp_path, SCHEMA, ledger)
     assert table.n == 2 * N
-    pyarrow.parquet.write_table(hostile().slice(0, 1), tmp_path / "2.parquet")
+    pyarrow.parquet.write_table(rows().slice(0, 1), tmp_path / "2.parquet")
     with pytest.raises(SchemaError, match="was changed after it was declared: nothing was spent"):
         dpc.cells(table, by=["arm"], loss=dpc.PureDP(1))
     assert not ledger.entries()
-    pyarrow.parquet.write_table(hostile().drop(["y"]), tmp_path / "2.parquet")
-    with pytest.raises(SchemaError, match="must have the same columns, of the same types"):
-        dpc.Table(tmp_path, SCHEMA, ledger)
 
 
 X = pl.LazyFrame({"x": [0.1, 0.2, 0.2], "y": [1, 2, 3]})
@@ -182,45 +115,36 @@ def test_a_query_whose_rows_may_change_by_itself_a_view_a_macro_or_a_computed_co
         dpc.Table(connection.sql(query) if isinstance(query, str) else query, schema, ledger)
 
 
-GROUPED: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "duckdb group": lambda rows: duckdb.connect().from_arrow(pa.table(rows)).aggregate(
-        "id, max(x) AS x, max(y) AS y", "id"
-    ),
-    "duckdb distinct": lambda rows: duckdb.connect().from_arrow(pa.table(rows)).distinct(),
-    "duckdb sort": lambda rows: duckdb.connect().from_arrow(pa.table(rows)).order("id"),
-    "polars group": lambda rows: pl.LazyFrame(rows).group_by("id").agg(pl.col("x").max(), pl.col("y").max()),
-    "polars join": lambda rows: pl.LazyFrame(rows).join(pl.LazyFrame({"id": rows["id"]}), on="id"),
-    "polars sort": lambda rows: pl.LazyFrame(rows).sort("id"),
+GROUPED: dict[str, Callable[[pa.Table], Any]] = {
+    "duckdb group": lambda whole: DATABASE.from_arrow(whole).aggregate("id, max(x) AS x, max(y) AS y", "id"),
+    "duckdb distinct": lambda whole: DATABASE.from_arrow(whole).distinct(),
+    "duckdb sort": lambda whole: DATABASE.from_arrow(whole).order("id"),
+    "polars group": lambda whole: pl.from_arrow(whole).lazy().group_by("id").agg(pl.col("x").max(), pl.col("y").max()),
+    "polars join": lambda whole: pl.from_arrow(whole).lazy().join(pl.from_arrow(whole).lazy().select("id"), on="id"),
+    "polars sort": lambda whole: pl.from_arrow(whole).lazy().sort("id"),
 }
 
 
 @pytest.mark.parametrize("engine", GROUPED)
 def test_rows_in_an_order_that_one_record_may_change_are_not_dealt_by_place(engine: str) -> None:
     """Seen: one of 3,000 groups replaced, DuckDB moved 1,485, and a sum of blocks by 1,500 where 150 was declared."""
-    rng, n = np.random.default_rng(4), 400
-    rows = {"id": rng.permutation(n), "x": rng.normal(size=n), "y": rng.normal(size=n)}
-    other = rows | {"id": np.where(np.arange(n) == 200, n + 7, rows["id"])}
-    schema = dpc.Schema(dict.fromkeys("xy", dpc.Bounded(-3, 3)))
-    loss, asked = dpc.PureDP(8), dpc.methods.Gcm(blocks=5)
+    rng, n, loss, gcm = np.random.default_rng(4), 400, dpc.PureDP(8), dpc.methods.Gcm(blocks=5)
+    whole = pa.table({"id": rng.permutation(n), "x": rng.normal(size=n), "y": rng.normal(size=n)})
+    other = whole.set_column(0, "id", pa.array(np.where(np.arange(n) == 200, n + 7, whole["id"].to_numpy())))
 
-    def table(of: dict[str, Any], **how: Any) -> dpc.Table:
-        ledger = dpc.Ledger.in_memory(dpc.ApproxDP(20, 1e-6), **how)
-        return dpc.Table(GROUPED[engine](of), schema, ledger, **how)
+    def made(of: pa.Table, **how: Any) -> dpc.Table:
+        return table(GROUPED[engine](of), dict.fromkeys("xy", dpc.Bounded(-3, 3)), dpc.ApproxDP(20, 1e-6), **how)
 
-    def compared(call: Callable[[dict[str, Any]], Any]) -> greybox.GreyBoxAudit:
-        return greybox.compare(lambda: call(rows), lambda: call(other), answers="high")
+    def compared(call: Callable[[pa.Table], Any]) -> greybox.GreyBoxAudit:
+        return greybox.compare(lambda: call(whole), lambda: call(other), answers="high")
 
     def tested(of: dpc.Table) -> float:
-        return dpc.ci_test(of, "x", "y", given=[], loss=loss, method=asked).statistic
+        return dpc.ci_test(of, "x", "y", given=[], loss=loss, method=gcm).statistic
 
-    calls: list[Callable[[dpc.Table], Any]] = [tested, lambda of: dpc.direction(of, "x", "y", loss=loss).to_dict()]
-    for call in calls:
-        unkeyed = table(rows)
-        with pytest.raises(ParameterError, match="person="):
-            call(unkeyed)
-        assert not unkeyed.ledger.entries()
-    assert not compared(lambda of: tested(table(of, person="id"))).violated
-    assert not compared(lambda of: dpc.moments(table(of), ["x", "y"], loss=dpc.ApproxDP(8, 1e-6)).numbers()).violated
+    for call in (tested, lambda of: dpc.direction(of, "x", "y", loss=loss)):
+        assert "person=" in refused_unpaid(made(whole), ParameterError, call)
+    assert not compared(lambda of: tested(made(of, person="id"))).violated
+    assert not compared(lambda of: dpc.moments(made(of), ["x", "y"], loss=dpc.ApproxDP(8, 1e-6)).numbers()).violated
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "polars"])
@@ -238,7 +162,7 @@ def test_ctrl_c_in_the_middle_of_a_pass_leaves_the_spend_and_no_file(
                 os.kill(os.getpid(), signal.SIGINT)
 
     connection = duckdb.connect(config={"temp_directory": str(tmp_path / "spilled")})
-    frame: Any = connection.from_arrow(hostile()) if engine == "duckdb" else pl.from_arrow(hostile()).lazy()
+    frame: Any = connection.from_arrow(rows()) if engine == "duckdb" else pl.from_arrow(rows()).lazy()
     ledger = dpc.Ledger.create(tmp_path / "study.ledger", budget=dpc.ApproxDP(100, 1e-4), accept_large_epsilon=True)
     table = dpc.Table(frame, SCHEMA, ledger)
     monkeypatch.setattr(module, "batches", interrupted)
@@ -259,7 +183,7 @@ def test_a_batch_that_fails_is_refused_without_a_word_of_the_rows(engine: str, h
         connection.from_arrow(pa.table({"t": texts})).create("people")
         frame: Any = connection.sql("SELECT t::DOUBLE AS x, 1 - t::DOUBLE AS y FROM people")
     else:
-        frame = pl.LazyFrame({"t": texts}).map_batches(lambda rows: rows.with_columns(t=pl.Series(texts)))
+        frame = pl.LazyFrame({"t": texts}).map_batches(lambda part: part.with_columns(t=pl.Series(texts)))
         frame = frame.select(x=pl.col("t").cast(pl.Float64), y=1 - pl.col("t").cast(pl.Float64))
     table = dpc.Table(frame, schema, ledger)
     texts[-1] = canary

@@ -1,5 +1,6 @@
 """One cell of an object column, whatever it is, decides nothing: it counts by its base's own value, or as missing."""
 
+from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -13,6 +14,8 @@ import pytest
 import dpcausal as dpc
 from dpcausal.data.coding import number_of, scalar
 from dpcausal.data.panels.periods import coded_labels, period_label, unit_name
+from tests.data.conftest import panel_of
+from tests.factories import table
 
 METHODS = (
     "__hash__", "__eq__", "__str__", "__repr__", "__int__", "__index__", "__float__", "__bool__", "__len__",
@@ -72,47 +75,40 @@ ODD: list[Any] = [
 ]  # fmt: skip
 
 
-def made(engine: str, cells: list[Any], whole: np.ndarray) -> Any:
-    """Return a frame of objects."""
-    objects = np.empty(len(cells), dtype=object)
+def objects(cells: list[Any]) -> np.ndarray:
+    column = np.empty(len(cells), dtype=object)
     for place, cell in enumerate(cells):
-        objects[place] = cell
-    if engine == "numpy":
-        return {"x": objects, "a": whole}
-    if engine == "pandas":
-        return pd.DataFrame({"x": pd.Series(objects, dtype=object), "a": whole})
-    return pl.DataFrame({"x": pl.Series(cells, dtype=pl.Object), "a": whole})
+        column[place] = cell
+    return column
 
 
-@pytest.mark.parametrize("engine", ["numpy", "pandas", "polars"])
+ENGINES: dict[str, Callable[[list[Any]], Any]] = {
+    "numpy": lambda cells: {"x": objects(cells), "a": np.arange(len(cells)) % 2},
+    "pandas": lambda cells: pd.DataFrame(ENGINES["numpy"](cells)),
+    "polars": lambda cells: pl.DataFrame({"x": pl.Series(cells, dtype=pl.Object), "a": np.arange(len(cells)) % 2}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
 def test_neighbours_of_one_odd_cell_have_the_same_spends_and_answers_of_one_form(engine: str, odd: Any) -> None:
-    whole = np.arange(60) % 2
-    declared = {"text": ("yes", "no"), "whole": (1, 0), "bool": (True, False)}
-    for levels in declared.values():
+    for levels in (("yes", "no"), (1, 0), (True, False)):
         told = []
         for cell in (levels[0], odd):
-            cells = [levels[int(k)] for k in whole]
-            cells[3] = cell
-            ledger = dpc.Ledger.in_memory(dpc.PureDP(2))
-            schema = dpc.Schema({"a": dpc.Levels([0, 1]), "x": dpc.Levels(levels)})
-            table = dpc.Table(made(engine, cells, whole), schema, ledger)
+            frame = ENGINES[engine]([cell if place == 3 else levels[place % 2] for place in range(60)])
+            whole = table(frame, {"a": dpc.Levels([0, 1]), "x": dpc.Levels(levels)}, dpc.PureDP(2))
             with dpc.simulated_noise(1):
-                dpc.cells(table, by=["a", "x"], loss=dpc.PureDP(1))
-            told.append((repr(table), [(one.loss, one.detail) for one in ledger.entries()]))
+                dpc.cells(whole, by=["a", "x"], loss=dpc.PureDP(1))
+            told.append((repr(whole), [(one.loss, one.detail) for one in whole.ledger.entries()]))
         assert told[0] == told[1]
 
 
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: type(odd).__name__)
 def test_an_odd_id_names_somebody_or_nobody_and_refuses_nothing(odd: Any) -> None:
-    cells: list[Any] = [*range(30), odd]
-    frame = made("numpy", cells, np.arange(31) % 2)
-    table = dpc.Table(
-        frame, dpc.Schema({"a": dpc.Levels([0, 1])}), dpc.Ledger.in_memory(dpc.PureDP(2), person="x"), person="x"
-    )
-    assert table.n in (30, 31)
+    whole = table(ENGINES["numpy"]([*range(30), odd]), {"a": dpc.Levels([0, 1])}, dpc.PureDP(2), person="x")
+    assert whole.n in (30, 31)
     with dpc.simulated_noise(1):
-        dpc.cells(table, by=["a"], loss=dpc.PureDP(1))
+        dpc.cells(whole, by=["a"], loss=dpc.PureDP(1))
 
 
 MORE = [hostile(str, "strip")("b"), hostile(datetime, "isoformat")(2020, 1, 1)]
@@ -120,19 +116,9 @@ MORE = [hostile(str, "strip")("b"), hostile(datetime, "isoformat")(2020, 1, 1)]
 
 @pytest.mark.parametrize("odd", [*ODD, *MORE], ids=lambda odd: type(odd).__name__)
 def test_a_donors_odd_unit_or_time_leaves_the_panel_what_it_is(odd: Any) -> None:
-    units: list[Any] = ["t"] * 6 + ["a"] * 6 + ["b"] * 6
-    times: list[Any] = [*range(6)] * 3
-    for column in (units, times):
-        kept, column[-1] = column[-1], odd
-        if column is units and unit_name(odd) not in (None, "b"):
-            column[-1] = kept  # a new name is a new donor: public
-            continue
-        frame = {"u": np.empty(18, dtype=object), "y": np.arange(18.0)} | {"t": np.empty(18, dtype=object)}
-        for place in range(18):
-            frame["u"][place], frame["t"][place] = units[place], times[place]
-        panel = dpc.Panel(
-            frame, unit="u", time="t", outcome="y", target="t", start=4, bounds=dpc.Bounded(0, 20),
-            ledger=dpc.Ledger.in_memory(dpc.PureDP(1), unit="u"),
-        )  # fmt: skip
+    frame = {"unit": [*"ttttttaaaaaabbbbbb"], "time": [*range(6)] * 3}
+    for name in ("time", "unit") if unit_name(odd) in (None, "b") else ("time",):  # a new name is a new donor: public
+        changed = {**frame, name: [*frame[name][:-1], odd]}
+        panel = panel_of({name: objects(cells) for name, cells in changed.items()} | {"y": np.arange(18.0)}, target="t",
+                         start=4, bounds=dpc.Bounded(0, 20))  # fmt: skip
         assert panel.n == 2 and panel.donors().shape == (2, 6)
-        column[-1] = kept

@@ -11,6 +11,7 @@ import pytest
 import dpcausal as dpc
 from dpcausal.data.counts import counts_of
 from dpcausal.errors import LedgerError, ParameterError
+from tests.factories import refused_unpaid
 
 SCHEMA = dpc.Schema({"x": dpc.Bounded(0, 100), "g": dpc.Levels(["a", "b", "c"])})
 
@@ -28,9 +29,8 @@ def arrow(seed: int = 1, persons: int = 60, numbered: bool = True) -> pa.Table:
     return pa.table({"id": pa.array([None, *named, None], kind), "x": [50.0, *x, 50.0], "g": ["a", *g, "a"]})
 
 
-def table_of(frame: Any, ids: str = "private", ledger: dpc.Ledger | None = None, **more: Any) -> dpc.Table:
-    paid = dpc.Ledger.in_memory(dpc.PureDP(10), person="id", ids=ids) if ledger is None else ledger
-    return dpc.Table(frame, SCHEMA, paid, person="id", ids=ids, **more)
+def table_of(frame: Any, ids: str = "private") -> dpc.Table:
+    return dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(dpc.PureDP(10), person="id", ids=ids), person="id", ids=ids)
 
 
 def test_a_record_is_one_of_the_persons_own_rows_and_kept_if_any_is() -> None:
@@ -72,19 +72,17 @@ def test_replacing_all_rows_of_a_person_replaces_one_record(ids: str) -> None:
 def test_a_ledger_protects_one_unit() -> None:
     rng = np.random.default_rng(4)
     frame = {"id": np.repeat(np.arange(150), 4), "x": rng.uniform(0, 100, 600), "g": rng.choice(["a", "b", "c"], 600)}
-    declared = {"row": {}, "private": {"person": "id"}, "public": {"person": "id", "ids": "public"},
-                "other": {"person": "doctor"}}  # fmt: skip
     frame["doctor"] = frame["id"] // 5
+    declared: dict[str, dict[str, Any]] = {
+        "row": {}, "private": {"person": "id"}, "public": {"person": "id", "ids": "public"},
+        "other": {"person": "doctor"},
+    }  # fmt: skip
+    asked = {"x": "x", "y": "g", "given": [], "method": "kendall", "loss": dpc.PureDP(1)}
     for first, second in permutations(declared, 2):
         ledger = dpc.Ledger.in_memory(dpc.PureDP(10), **declared[first])
-        tables = {
-            "other": dpc.Table(frame, SCHEMA, ledger, person="doctor"), "row": dpc.Table(frame, SCHEMA, ledger),
-            "private": dpc.Table(frame, SCHEMA, ledger, person="id"),
-            "public": dpc.Table(frame, SCHEMA, ledger, person="id", ids="public"),
-        }  # fmt: skip
-        found = dpc.ci_test(tables[first], "x", "g", given=[], method="kendall", loss=dpc.PureDP(1))
+        found = dpc.ci_test(dpc.Table(frame, SCHEMA, ledger, **declared[first]), **asked)
         with pytest.raises(LedgerError):
-            dpc.ci_test(tables[second], "x", "g", given=[], method="kendall", loss=dpc.PureDP(1))
+            dpc.ci_test(dpc.Table(frame, SCHEMA, ledger, **declared[second]), **asked)
         assert len(ledger.entries()) == 1 and ledger.entries()[0].unit == found.guarantee.unit.value
         assert found.guarantee.unit.value in found.details()
 
@@ -92,8 +90,6 @@ def test_a_ledger_protects_one_unit() -> None:
 def test_what_assigns_persons_by_place_is_refused_where_the_ids_are_private() -> None:
     rng = np.random.default_rng(5)
     frame = {"id": np.repeat(np.arange(150), 2), "x": rng.uniform(0, 100, 300), "g": rng.choice(["a", "b"], 300)}
-    table = table_of(frame)
-    with pytest.raises(ParameterError):
-        dpc.ci_test(table, "x", "g", given=[], method="hsic", loss=dpc.PureDP(1))
-    assert not table.ledger.entries()
-    assert dpc.ci_test(table_of(frame, ids="public"), "x", "g", given=[], method="hsic", loss=dpc.PureDP(1)).n == 150
+    asked = {"x": "x", "y": "g", "given": [], "method": "hsic", "loss": dpc.PureDP(1)}
+    refused_unpaid(table_of(frame), ParameterError, dpc.ci_test, **asked)
+    assert dpc.ci_test(table_of(frame, ids="public"), **asked).n == 150

@@ -1,5 +1,7 @@
 """A graph as a text: what is written is read back, by us and by networkx, and what stands in no CPDAG is refused."""
 
+from typing import Any
+
 import networkx
 import pytest
 from hypothesis import given
@@ -60,31 +62,24 @@ def test_texts_as_those_tools_write_them_are_read() -> None:
     assert interop.from_networkx(networkx.MultiDiGraph([("a", "b"), ("a", "b")])) == Cpdag(tuple("ab"), [("a", "b")])
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+UNDIRECTED = Cpdag(("a", "b"), [], [("a", "b")])
+REFUSED = [
+    *((interop.from_dagitty, text, ".") for text in (
         "dag { a <-> b }", "dag { a -> b", "a -> b", "dag { a -> b } c", "dag { a -> b b -> a }", "dag { a -> }",
-        "dag { a -> a }", "mag { a -> b }", "dag { a -> ; }", "",
-    ],
-)  # fmt: skip
-def test_what_is_no_cpdag_in_dagitty_is_refused(text: str) -> None:
-    with pytest.raises(ParameterError):
-        interop.from_dagitty(text)
+        "dag { a -> a }", "mag { a -> b }", "dag { a -> ; }", "")),
+    *((interop.from_dot, f"digraph {{ {body} }}", ".") for body in (
+        "a -> b [dir=both]", "a -> <b>", "a -> Node", "subgraph s -> a", "a <- b", '"a -> b')),
+    *((interop.from_tetrad, f"Graph Nodes:\na;b\n\nGraph Edges:\n1. a {mark} b\n", "no CPDAG")
+      for mark in ("o-o", "o->", "<->", "-->>")),
+    (interop.to_tetrad, Cpdag(("blood pressure",)), "no place for the name"),
+    (interop.from_networkx, networkx.path_graph(3), "text"), (interop.to_dowhy, UNDIRECTED, "takes a DAG"),
+]  # fmt: skip
 
 
-def test_what_is_no_cpdag_elsewhere_is_refused() -> None:
-    for body in ("a -> b [dir=both]", "a -> <b>", "a -> Node", "subgraph s -> a", "a <- b", '"a -> b'):
-        with pytest.raises(ParameterError):
-            interop.from_dot(f"digraph {{ {body} }}")
-    for mark in ("o-o", "o->", "<->", "-->>"):
-        with pytest.raises(ParameterError, match="no CPDAG"):
-            interop.from_tetrad(f"Graph Nodes:\na;b\n\nGraph Edges:\n1. a {mark} b\n")
-    with pytest.raises(ParameterError, match="no place for the name"):
-        interop.to_tetrad(Cpdag(("blood pressure",)))
-    with pytest.raises(ParameterError, match="text"):
-        interop.from_networkx(networkx.path_graph(3))
-    with pytest.raises(ParameterError, match="takes a DAG"):
-        interop.to_dowhy(Cpdag(("a", "b"), [], [("a", "b")]))
+@pytest.mark.parametrize(("call", "given_graph", "words"), REFUSED)
+def test_what_is_no_cpdag_or_has_no_place_in_a_format_is_refused(call: Any, given_graph: Any, words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        call(given_graph)
 
 
 EDGES = {  # what stands between the braces of a digraph, and the graph that it means to Graphviz; "" is refused

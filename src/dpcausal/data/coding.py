@@ -114,11 +114,14 @@ def raw_numbers(collected: Collected, name: str, column: Bounded) -> NDArray[np.
     """Return a column's numbers, of dates their days; what is none is NaN."""
     if not column.dates:
         return collected.numbers(name)
-    day = partial(day_of, order=collected.date_order)
+    return _each_cell(collected, name, partial(day_of, order=collected.date_order), np.float64)
+
+
+def _each_cell(collected: Collected, name: str, code: Callable[[object], Any], dtype: type[Any]) -> NDArray[Any]:
     if (coded := collected.distinct(name)) is not None:
         places, distinct = coded
-        return np.array([*map(day, distinct), np.nan])[places]
-    return np.fromiter((day(value) for chunk in collected.objects(name) for value in chunk), np.float64, len(collected))
+        return np.array([*map(code, distinct), code(None)], dtype)[places]
+    return np.fromiter((code(value) for chunk in collected.objects(name) for value in chunk), dtype, len(collected))
 
 
 def clean_numbers(raw: NDArray[np.float64], column: Bounded) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -205,11 +208,7 @@ def level_codes(collected: Collected, name: str, column: Levels, *, fields: bool
         code = _period_coder(column, rest, collected.date_order)
     else:
         code = (_field_coder if fields else _value_coder)(column, rest, collected.labels.get(name, {}))
-    if (coded := collected.distinct(name)) is not None:
-        places, distinct = coded
-        return np.array([*map(code, distinct), code(None)], dtype=np.int64)[places]
-    values = (code(value) for chunk in collected.objects(name) for value in chunk)
-    return np.fromiter(values, dtype=np.int64, count=len(collected))
+    return _each_cell(collected, name, code, np.int64)
 
 
 def cleaned_column(collected: Collected, name: str, column: Column, *, fields: bool) -> tuple[NDArray[Any], Mask]:

@@ -58,10 +58,6 @@ def _day_number(value: object) -> float:
     return day
 
 
-def _day_numbers(value: object) -> tuple[float, ...]:
-    return tuple(map(_day_number, _as_list(value)))
-
-
 def _period(value: object) -> str:
     if value not in PERIODS:
         raise _RuleError(f"must be one of {', '.join(PERIODS)}")
@@ -114,16 +110,8 @@ def _missing_codes(value: object) -> tuple[float | str, ...] | None:
     return tuple(sorted(codes, key=lambda code: (isinstance(code, str), code))) or None
 
 
-def _numbers(value: object) -> tuple[float, ...]:
-    return tuple(map(_number, _as_list(value)))
-
-
-def _unchanged(value: Any) -> Any:
-    return value
-
-
-def _levels(value: object) -> tuple[str | int | bool, ...]:
-    return tuple(map(_level, _as_list(value)))
+def _each(rule: Callable[[object], Any]) -> Callable[[object], tuple[Any, ...]]:
+    return lambda value: tuple(map(rule, _as_list(value)))
 
 
 def _code_text(code: float | str) -> str:
@@ -195,11 +183,9 @@ class Bounded:
         missing: Iterable[float | date | str] | None = None,
     ) -> None:  # fmt: skip
         dates = any(isinstance(bound, (date, str)) for bound in (lower, upper))
-        number, numbers, codes = (
-            (_day_number, _day_numbers, _day_numbers) if dates else (_number, _numbers, _missing_codes)
-        )
+        number, codes = (_day_number, _each(_day_number)) if dates else (_number, _missing_codes)
         fields = _check_rules({
-            "lower": (number, lower), "upper": (number, upper), "cuts": (numbers, cuts),
+            "lower": (number, lower), "upper": (number, upper), "cuts": (_each(number), cuts),
             "missing": (codes, missing),
         })  # fmt: skip
         _set_fields(self, **fields, dates=dates)
@@ -244,10 +230,10 @@ class Bounded:
 
     def to_dict(self) -> dict[str, object]:
         """Return the declaration as the TOML table that would make it."""
-        plain: Callable[[Any], Any] = self.written if self.dates else _unchanged
-        fields: dict[str, object] = {"lower": plain(self.lower), "upper": plain(self.upper)}
-        fields |= {} if self.cuts is None else {"cuts": [*map(plain, self.cuts)]}
-        return fields if self.missing is None else {**fields, "missing": [*map(plain, self.missing)]}
+        plain: Callable[[Any], Any] = self.written if self.dates else lambda value: value
+        values = {name: getattr(self, name) for name in ("lower", "upper", "cuts", "missing")}
+        return {name: [*map(plain, value)] if isinstance(value, tuple) else plain(value)
+                for name, value in values.items() if value is not None}  # fmt: skip
 
     def __repr__(self) -> str:
         if self.dates:
@@ -308,7 +294,7 @@ class Levels:
         spellings: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         fields = _check_rules({
-            "levels": (_levels, values), "other": (_level, other), "missing": (_missing_codes, missing),
+            "levels": (_each(_level), values), "other": (_level, other), "missing": (_missing_codes, missing),
             "period": (_period, period), "spellings": (_spellings, spellings),
         })  # fmt: skip
         _set_fields(self, values=fields.pop("levels"), **fields)
@@ -343,13 +329,10 @@ class Levels:
 
     def code_of(self, value: object) -> int | None:
         """Return the code of the level that a public value means, by the rule for records; ``None`` if none."""
-        for code, label in enumerate(self.labels):
-            if isinstance(label, str) or isinstance(value, str):
-                if label == value:
-                    return code
-            elif isinstance(value, (Real, np.bool_)) and label == value:
-                return code
-        return None
+        if not isinstance(value, (str, Real, np.bool_)):
+            return None
+        same = (isinstance(label, str) == isinstance(value, str) and label == value for label in self.labels)
+        return next((code for code, is_same in enumerate(same) if is_same), None)
 
     def code_named(self, value: object) -> int | None:
         """Return the code of the level that an argument names, by itself or, as a command does, by its text."""

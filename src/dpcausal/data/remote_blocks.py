@@ -14,7 +14,7 @@ from dpcausal.arrays import Integers
 from dpcausal.data.persons import Persons, names_of
 from dpcausal.data.records import CHANGED, HELD, Reading, Rows, TableSpec
 from dpcausal.data.schema import Schema
-from dpcausal.data.source import Collected, Kind, Sums, guarded_read
+from dpcausal.data.source import Collected, Gathering, Kind, Sums, guarded_read
 from dpcausal.errors import SchemaError
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.privacy.unpicklable import hash_of_text, scrambled
@@ -74,7 +74,7 @@ class BlockReducer:
         if self.by_value:
             rows, persons = rows.by_value(persons)
         table = np.zeros((self.assigner.blocks, 1 + self.width), dtype=np.int64)
-        if persons.n and self.width:
+        if persons.n:
             group_rows = blocks_of(persons.keys, self.assigner.salt, self.assigner.blocks)
             order = np.argsort(group_rows, kind="stable")
             numbers, starts = np.unique(group_rows[order], return_index=True)
@@ -104,7 +104,8 @@ class WorkerBlocks:
     def each(self, blocks: int, salt: int, width: int, each: Each) -> Integers:
         """Return what each block says, shape (blocks, width)."""
         table, reading = self._table, Reading.of(self._table, self._names)
-        total = _block_results(table, reading, blocks, salt, width, self._made, each)
+        assigner = _assigner(table, reading, blocks, salt)
+        total = _gathered(table, assigner, BlockReducer(assigner, not table.source.ordered, width, self._made, each))
         sums = total[1:].reshape(blocks, 1 + width)
         if total[0] != table.n or (sums[:, 0] > 1).any():
             raise SchemaError(CHANGED)
@@ -118,18 +119,17 @@ class WorkerBlocks:
 
 def persons_in(table: TableSpec) -> int:
     reading = Reading((), {}, frozenset(), (), "drop", None)
-    return int(_block_results(table, reading, table.rows, 0, 0, _unchanged_rows, _nothing)[0])
+    return int(_gathered(table, _assigner(table, reading, table.rows, 0), _count)[0])
 
 
-def _block_results(
-    table: TableSpec, reading: Reading, blocks: int, salt: int, width: int, made: Callable[[Rows], Any], each: Each
-) -> Integers:
-    source, person = table.source, str(table.person)
-    groups = max(1, min(blocks, -(-table.rows // GROUP)))
-    assigner = BlockAssigner(reading, person, source.declared(person).kind is Kind.FIELD, blocks, salt, groups)
-    gather = BlockReducer(assigner, not source.ordered, width, made, each) if width else Count()
-    names = tuple(dict.fromkeys((*reading.needed, person)))
-    rows, total = guarded_read(lambda: source.grouped(names, assigner, gather, groups), table.unread)
+def _assigner(table: TableSpec, reading: Reading, blocks: int, salt: int) -> BlockAssigner:
+    person, groups = str(table.person), max(1, min(blocks, -(-table.rows // GROUP)))
+    return BlockAssigner(reading, person, table.source.declared(person).kind is Kind.FIELD, blocks, salt, groups)
+
+
+def _gathered(table: TableSpec, assigner: BlockAssigner, gather: Gathering) -> Integers:
+    names = tuple(dict.fromkeys((*assigner.reading.needed, assigner.person)))
+    rows, total = guarded_read(lambda: table.source.grouped(names, assigner, gather, assigner.groups), table.unread)
     if rows < 0:
         raise SchemaError(table.unread)
     if rows != table.rows or total is None or table.modified:
@@ -137,16 +137,6 @@ def _block_results(
     return total
 
 
-@dataclass(frozen=True)
-class Count:
-    def __call__(self, pieces: Sequence[Piece]) -> Sums:
-        texts = [text for _, some in pieces for text in some]
-        return len(texts), np.array([len(set(texts) - {None})], dtype=np.int64)
-
-
-def _unchanged_rows(rows: Rows) -> Rows:
-    return rows
-
-
-def _nothing(private: Any, parts: Parts) -> list[list[int]]:
-    return [[] for _ in parts]
+def _count(pieces: Sequence[Piece]) -> Sums:
+    texts = [text for _, some in pieces for text in some]
+    return len(texts), np.array([len(set(texts) - {None})], dtype=np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,7 @@ def _fields(declared: Mapping[str, Any], needed: tuple[str, ...], optional: tupl
     return [declared.get(name) for name in known]
 
 
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Schema(Mapping[str, Column]):
     """The declared columns of a table, in order: a frozen mapping from name to ``Bounded`` or ``Levels``.
 
@@ -76,7 +78,6 @@ class Schema(Mapping[str, Column]):
     True
     """
 
-    __slots__ = ("_columns",)
     _columns: dict[str, Column]
 
     def __init__(self, columns: Mapping[str, Column | Mapping[str, object]]) -> None:
@@ -156,15 +157,6 @@ class Schema(Mapping[str, Column]):
 
     def __hash__(self) -> int:
         return hash(frozenset(self._columns.items()))
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError("a schema is frozen")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError("a schema is frozen")
-
-    def __reduce__(self) -> tuple[type[Schema], tuple[dict[str, Column]]]:
-        return type(self), (dict(self._columns),)
 
     def __repr__(self) -> str:
         return f"Schema({self._columns!r})"

@@ -5,8 +5,9 @@ The shares are exact: they are not protected, cost nothing, and touch no ledger.
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, compress
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -152,31 +153,36 @@ def _checked(source: Source, name: str, column: Column, rows: int, meanings: Map
     collected = source.collect([name])  # one at a time: all together may not fit in memory
     if len(collected) != rows:
         raise SchemaError("the frame no longer has the rows that were counted")
-    if isinstance(column, Bounded):
-        unread = f"the {source.backend} columns cannot be read"
-        numbers = guarded_read(lambda: raw_numbers(collected, name, column), unread)
-        raw, is_field = without_codes(numbers, column), source.declared(name).kind is Kind.FIELD
-        texts = guarded_read(lambda: _texts(collected, name, np.isnan(numbers)), unread) if is_field else ()
-        outside = float((raw < column.lower).mean()), float((raw > column.upper).mean())
-        absent = float(np.isnan(raw).mean())
-        notes = (*_notes_of_numbers(raw, column, sum(outside), absent), *suspects_of_numbers(raw, column))
-        notes = (*notes, *suspects_of_texts(texts, rows, column))
-        notes = (*notes, *_misread(source, collected, name, np.isnan(numbers)))
-        return ColumnCheck(name, column, *outside, absent, notes)
-    fields = source.declared(name).kind is Kind.FIELD
-    codes = guarded_read(
-        lambda: level_codes(collected, name, column, fields=fields), f"the {source.backend} columns cannot be read"
-    )
-    absent = float((codes == MISSING).mean())
-    notes = (*_notes_of_levels(codes, column, absent), *suspects_of_levels(codes, column, meanings))
-    notes = (*notes, *_undeclared(source, collected, name, codes == MISSING, column))
-    notes = (*notes, *_misread(source, collected, name, codes == MISSING))
+    is_field = source.declared(name).kind is Kind.FIELD
+    checked = partial(_checked_number, collected, name, column, is_field) if isinstance(column, Bounded) else partial(
+        _checked_level, collected, name, column, is_field, meanings)  # fmt: skip
+    return guarded_read(checked, f"the {source.backend} columns cannot be read")
+
+
+def _checked_number(collected: Collected, name: str, column: Bounded, is_field: bool) -> ColumnCheck:
+    numbers = raw_numbers(collected, name, column)
+    raw, unread = without_codes(numbers, column), np.isnan(numbers)
+    texts = tuple(map(str, _values(collected, name, unread))) if is_field else ()
+    outside = float((raw < column.lower).mean()), float((raw > column.upper).mean())
+    absent = float(np.isnan(raw).mean())
+    notes = (*_notes_of_numbers(raw, column, sum(outside), absent), *suspects_of_numbers(raw, column),
+             *suspects_of_texts(texts, len(raw), column), *likely_forms(texts))  # fmt: skip
+    return ColumnCheck(name, column, *outside, absent, notes)
+
+
+def _checked_level(
+    collected: Collected, name: str, column: Levels, is_field: bool, meanings: Mapping[str, str]
+) -> ColumnCheck:
+    codes = level_codes(collected, name, column, fields=is_field)
+    unread = codes == MISSING
+    absent, values = float(unread.mean()), _values(collected, name, unread) if unread.any() else []
+    notes = (*_notes_of_levels(codes, column, absent), *suspects_of_levels(codes, column, meanings),
+             *_undeclared(values, len(codes), column), *(likely_forms(values) if is_field else ()))  # fmt: skip
     return ColumnCheck(name, column, 0.0, 0.0, absent, notes)
 
 
-def _texts(collected: Collected, name: str, absent: NDArray[np.bool_]) -> tuple[str, ...]:
-    texts = (str(one) for chunk in collected.objects(name) for one in chunk)
-    return tuple(text for text, lacks in zip(texts, absent, strict=True) if lacks)
+def _values(collected: Collected, name: str, chosen: NDArray[np.bool_]) -> list[object]:
+    return [*compress(chain.from_iterable(collected.objects(name)), chosen.tolist())]
 
 
 def _checked_weight(source: Source, weight: tuple[str, Bounded], rows: int) -> ColumnCheck:
@@ -191,37 +197,17 @@ def _checked_weight(source: Source, weight: tuple[str, Bounded], rows: int) -> C
     return replace(one, notes=tuple(note for note, holds in notes if holds))
 
 
-def _undeclared(
-    source: Source, collected: Collected, name: str, missing: NDArray[np.bool_], column: Levels
-) -> tuple[str, ...]:
-    def counted() -> Counter[str]:
-        values = chain.from_iterable(collected.objects(name))
-        plain = (str, bytes, int, float, np.generic)  # no null of a frame
-        return Counter(str(value) for value, absent in zip(values, missing.tolist(), strict=True)
-                       if absent and isinstance(value, plain) and value == value)  # fmt: skip
-
-    if not missing.any():
-        return ()
-    counts = guarded_read(counted, f"the {source.backend} columns cannot be read")
+def _undeclared(values: Sequence[object], rows: int, column: Levels) -> tuple[str, ...]:
+    plain = (str, bytes, int, float, np.generic)  # no null of a frame
+    counts = Counter(str(value) for value in values if isinstance(value, plain) and value == value)
     for text in missing_texts(column):
         del counts[text], counts[f"{text}.0"]  # a float column holds 9 as 9.0
-    named = [f"{value!r} in {_percent(count / len(missing))}" for value, count in counts.most_common(MOST_NAMED)]
+    named = [f"{value!r} in {_percent(count / rows)}" for value, count in counts.most_common(MOST_NAMED)]
     more = f" and {len(counts) - MOST_NAMED} others" if len(counts) > MOST_NAMED else ""
     notes = [f"values that are not declared, by share of the rows: {', '.join(named)}{more}"] if named else []
     if spellings := likely_spellings([value for value, _ in counts.most_common(20)], column.labels):
         notes.append(f"some values look like other spellings of levels: {spellings_line(spellings)}")
     return tuple(notes)
-
-
-def _misread(source: Source, collected: Collected, name: str, missing: NDArray[np.bool_]) -> tuple[str, ...]:
-    if source.declared(name).kind is not Kind.FIELD or not missing.any():
-        return ()
-
-    def unread() -> tuple[str, ...]:
-        fields = chain.from_iterable(collected.objects(name))
-        return likely_forms(compress(fields, missing.tolist()))
-
-    return guarded_read(unread, f"the {source.backend} columns cannot be read")
 
 
 def _notes_of_numbers(raw: NDArray[np.float64], column: Bounded, outside: float, absent: float) -> tuple[str, ...]:

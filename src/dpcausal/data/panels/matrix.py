@@ -127,10 +127,13 @@ def frame_cells(
     if len(collected) != rows:
         raise SchemaError("the frame does not keep its number of rows")
     unread = f"the {source.backend} columns of units and times cannot be read"
-    units, unit_names = guarded_read(lambda: coded_labels(collected.objects(unit), rows, unit_name), unread)
     label = label_in(period, collected.date_order)
-    moments, labels = guarded_read(lambda: coded_labels(collected.objects(time), rows, label), unread)
 
+    def coded(collected: Collected) -> tuple[NDArray[np.int64], list[Any], NDArray[np.int64], list[Any]]:
+        return (*coded_labels(collected.objects(unit), rows, unit_name),
+                *coded_labels(collected.objects(time), rows, label))  # fmt: skip
+
+    units, unit_names, moments, labels = guarded_read(lambda: coded(collected), unread)
     codes = {name: code for code, name in enumerate(unit_names)}
     absent = [target for target, name in zip(targets, names, strict=True) if name not in codes]
     if absent:
@@ -151,7 +154,7 @@ def frame_cells(
     order = sorted(donors, key=lambda name: (str(name), repr(name)))
     width = len(names) + len(order)
     ranks = dict.fromkeys(unit_names, -1) | {name: rank for rank, name in enumerate([*names, *order])}
-    cells = _cells(units[of_targets], moments[of_targets], unit_names, labels, ranks, times)
+    cells = _cells(units[of_targets], unit_names, moments[of_targets], labels, ranks, times)
     raw = guarded_read(lambda: raw_numbers(collected, outcome, bounds)[of_targets], unread)
     values = without_codes(raw, bounds)
     within = _cell_means(values, cells, len(names), len(times), bounds)
@@ -163,9 +166,10 @@ def frame_cells(
         collected = source.collect((unit, time, outcome))
         if len(collected) != rows:
             raise SchemaError("the frame no longer has the number of rows counted when the panel was made")
-        flat = guarded_read(lambda: _cells_of(collected, unit, time, label, ranks, times), unread)
-        if flat is None:
+        units, names, moments, labels = guarded_read(lambda: coded(collected), unread)
+        if not set(names) <= set(ranks):
             raise SchemaError("the frame no longer has the units it had when the panel was made")
+        flat = _cells(units, names, moments, labels, ranks, times)
         broken = f"the {source.backend} columns cannot be read"
         raw = guarded_read(lambda: raw_numbers(collected, outcome, bounds), broken)
         return _cell_means(without_codes(raw, bounds), flat, width, len(times), bounds)
@@ -188,23 +192,14 @@ def _targets_differ(targets: list[Any]) -> bool:
         return False
 
 
-def _cells_of(
-    collected: Collected, unit: str, time: str, label: Callable[[Any], Label | None], ranks: Mapping[Any, int],
-    times: tuple[Label, ...],
-) -> NDArray[np.int64] | None:  # fmt: skip
-    rows = len(collected)
-    units, names = coded_labels(collected.objects(unit), rows, unit_name)
-    moments, labels = coded_labels(collected.objects(time), rows, label)
-    return _cells(units, moments, names, labels, ranks, times) if set(names) <= set(ranks) else None
-
-
 def _cells(
-    units: NDArray[np.int64], moments: NDArray[np.int64], names: list[Any], labels: list[Any], ranks: Mapping[Any, int],
+    units: NDArray[np.int64], names: list[Any], moments: NDArray[np.int64], labels: list[Any], ranks: Mapping[Any, int],
     times: tuple[Label, ...],
 ) -> NDArray[np.int64]:  # fmt: skip
+    places = {label: place for place, label in enumerate(times)}
     # The last entry is that of a null, code −1.
     rank = np.array([*(ranks[name] for name in names), -1], dtype=np.int64)[units]
-    place = np.array([*(_start_position(times, label) for label in labels), -1], dtype=np.int64)[moments]
+    place = np.array([*(places.get(label, -1) for label in labels), -1], dtype=np.int64)[moments]
     cells: NDArray[np.int64] = np.where((rank >= 0) & (place >= 0), rank * len(times) + place, -1)
     return cells
 
@@ -225,13 +220,6 @@ def _cell_means(
     cells = np.full(units * periods, np.nan)
     np.divide(total, count, out=cells, where=count > 0)
     return cells.reshape(units, periods)
-
-
-def _start_position(times: tuple[Label, ...], label: Any) -> int:
-    try:
-        return times.index(label)
-    except ValueError:
-        return -1
 
 
 def place_of(times: tuple[Label, ...], target: Any, start: Any) -> int:

@@ -287,6 +287,12 @@ class Panel(Frozen):
         panel._set(public_values=self.public_values)
         return panel
 
+    def with_cells(self, cells: Cells) -> Panel:
+        """Return the panel that reads its rows otherwise."""
+        view = object.__new__(Panel)
+        view._set(**{slot: getattr(self, slot) for slot in Panel.__slots__} | {"_cells": cells})
+        return view
+
     @property
     def ledger(self) -> Ledger:
         """The ledger that pays for answers about the donors; as a table's, given only while the frame is unchanged."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from dpcausal.data import records
 from dpcausal.data.persons import many
@@ -27,8 +27,6 @@ from dpcausal.privacy.sensitivity import Unit
 if TYPE_CHECKING:
     from dpcausal.data.panels.panel import Panel
     from dpcausal.data.table import Table
-
-One = TypeVar("One", bound="Table | Panel")
 
 OTHER_ROWS = f"the frame no longer has the rows that were counted: {NOTHING_SPENT}"
 
@@ -77,15 +75,4 @@ def held_table(table: Table, names: Sequence[str], in_memory: bool) -> Table:
 def held_panel(panel: Panel) -> Panel:
     rows = panel._cells.donor_rows()
     panel._cells.confirm()  # the file may have changed while it was read
-    return _with(panel, _cells=replace(panel._cells, donor_rows=lambda: rows, confirm=_nothing))
-
-
-def _with(single: One, **fields: object) -> One:
-    copy: One = object.__new__(type(single))
-    for slot in type(single).__slots__:
-        object.__setattr__(copy, slot, fields.get(slot, getattr(single, slot)))
-    return copy
-
-
-def _nothing() -> None:
-    """Confirm nothing: the rows are in memory."""
+    return panel.with_cells(replace(panel._cells, donor_rows=lambda: rows, confirm=lambda: None))

@@ -11,7 +11,7 @@ import pickle
 import sys
 import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -128,13 +128,7 @@ class SparkSource(Source):
 
     def summed(self, names: Sequence[str], function: StreamedRows) -> Sums:
         part = Partition(tuple(names), function)
-
-        def collected() -> list[Any]:
-            return list(self._chosen(names).mapInArrow(part, _SUMS).collect())
-
-        return added_sums(
-            (one.rows, _unpacked(one.total)) for one in guarded_read(lambda: self._quietly(collected), _UNREAD)
-        )
+        return self._sums(lambda: self._chosen(names).mapInArrow(part, _SUMS).collect())
 
     def grouped(self, names: Sequence[str], assign: Assigning, gather: Gathering, groups: int) -> Sums:
         assigner, gatherer = Assigner(tuple(names), assign), Gatherer(gather)
@@ -143,9 +137,11 @@ class SparkSource(Source):
             assigned = self._chosen(names).mapInArrow(assigner, "part int, piece binary").repartition(groups, "part")
             return list(assigned.mapInArrow(gatherer, _SUMS).collect())
 
-        return added_sums(
-            (one.rows, _unpacked(one.total)) for one in guarded_read(lambda: self._quietly(collected), _UNREAD)
-        )
+        return self._sums(collected)
+
+    def _sums(self, collected: Callable[[], list[Any]]) -> Sums:
+        rows = guarded_read(lambda: self._quietly(collected), _UNREAD)
+        return added_sums((one.rows, _unpacked(one.total)) for one in rows)
 
     def _chosen(self, names: Sequence[str]) -> Any:
         from pyspark.sql import functions

@@ -159,9 +159,9 @@ def parse_predicates(text: str) -> list[tuple[str, dict[str, Any]]]:
     """
     reader = _Reader(text)
     clauses = [reader.clause()]
-    while reader.accept("and"):
+    while reader.token("and"):
         clauses.append(reader.clause())
-    if not reader.ended:
+    if reader.at < len(reader.text):
         raise reader.refusal()
     return clauses
 
@@ -179,68 +179,53 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text, self.at = text.rstrip(), 0
 
-    @property
-    def ended(self) -> bool:
-        return self.at >= len(self.text)
-
     def refusal(self) -> ParameterError:
         rest = self.text[self.at :].strip()
         where = f"it cannot be read from {rest[:40]!r} on" if rest else "it ends too early"
         return ParameterError(f"{where}: {TEXT_RULE}")
 
-    def token(self, *kinds: str) -> str | None:
-        """Return the next token and go on behind it, if it is of one of these kinds."""
+    def token(self, *options: str) -> str | None:
+        """Return the next token and go on behind it, if it or its kind is one of these."""
         match = _TOKEN.match(self.text, self.at)
-        if match is None or match.lastgroup not in kinds:
+        kind = "" if match is None else match.lastgroup or ""
+        if match is None or not {kind, match[kind]} & {*options}:
             return None
         self.at = match.end()
-        return match[match.lastgroup or 0]
+        return match[kind]
 
-    def accept(self, *options: str) -> str | None:
-        """Return the next word or sign and go on behind it, if it is one of these."""
-        before = self.at
-        token = self.token("word", "sign")
-        if token not in options:
-            self.at = before
-            return None
+    def needed(self, *options: str) -> str:
+        if (token := self.token(*options)) is None:
+            raise self.refusal()
         return token
 
     def clause(self) -> tuple[str, dict[str, Any]]:
-        name = self.token("word", "quoted")
-        if name is None or name[0] == "'":
+        name = self.needed("word", "quoted")
+        if name[0] == "'":
             raise self.refusal()
-        if name[0] in '`"':
-            name = _unquoted(name)
-        sign = self.accept(*_SIGNS, "in")
-        if sign is None:
-            raise self.refusal()
+        name = _unquoted(name) if name[0] in '`"' else name
+        sign = self.needed(*_SIGNS, "in")
         if sign == "in":
             return name, {"among": self.values()}
         value = self.value()
         return name, {_SIGNS[sign]: [value] if sign == "==" else value}
 
     def values(self) -> list[Any]:
-        opening = self.accept("[", "(")
-        if opening is None:
-            raise self.refusal()
+        closing = _CLOSING[self.needed(*_CLOSING)]
         values = [self.value()]
-        while self.accept(","):
+        while self.token(","):
             values.append(self.value())
-        if not self.accept(_CLOSING[opening]):
-            raise self.refusal()
+        self.needed(closing)
         return values
 
     def value(self) -> Any:
-        token = self.token("quoted", "date", "number", "word")
-        if token is None or token[0] == "`":
-            raise self.refusal()
+        token = self.needed("quoted", "date", "number", "word")
         if token[0] in "'\"":
             return _unquoted(token)
         if _DATE.fullmatch(token):
             return token
         if token in _TRUTHS:
             return _TRUTHS[token]
-        if token[0].isalpha() or token[0] == "_":
+        if token[0].isalpha() or token[0] in "_`":
             raise self.refusal()
         return int(token) if re.fullmatch(r"[+-]?\d+", token) else float(token)
 
