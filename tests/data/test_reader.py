@@ -14,7 +14,7 @@ import pytest
 import dpcausal as dpc
 from dpcausal.data import records as reading
 from dpcausal.data import remote_blocks as apart
-from dpcausal.data.records import Records, Rows, TableSpec
+from dpcausal.data.records import Records, Rows
 from dpcausal.data.remote_blocks import WorkerBlocks
 from dpcausal.data.sources.origin import source_of
 from dpcausal.errors import SchemaError
@@ -61,16 +61,6 @@ def test_a_file_that_is_written_to_between_two_passes_gives_no_figure(
     with pytest.raises(SchemaError, match="written to"):
         dpc.moments(table, ["x", "y"], loss=dpc.ApproxDP(1, 1e-6))
     assert passes[0] == 2 and len(table.ledger.entries() if kind != "a path" else table._ledger.entries()) == 2
-
-
-def test_a_file_that_is_written_to_after_the_spend_changes_nothing_where_the_rows_are_in_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path, ledger = written(tmp_path / "t.parquet", 1), dpc.Ledger.in_memory(dpc.PureDP(9))
-    table, action = dpc.Table(path, SCHEMA, ledger), TableSpec.read
-    monkeypatch.setattr(TableSpec, "read", lambda *given: (written(path, 2), path.unlink(), action(*given))[-1])
-    dpc.ci_test(table, "x", "y", given=[], loss=dpc.PureDP(1), method=dpc.methods.Gcm(blocks=5))
-    assert len(ledger.entries()) == 1 and not path.exists()
 
 
 @pytest.mark.parametrize("how", ["in blocks", "counted"])

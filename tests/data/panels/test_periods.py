@@ -47,19 +47,21 @@ def test_dates_sort_as_time_runs() -> None:
     assert labels == sorted(labels)  # type: ignore[type-var]
 
 
-def test_units_keep_their_names_and_nulls_have_none() -> None:
-    assert [unit_name(v) for v in ("a", 3, 3.0, np.int8(3), None, float("nan"), pd.NA)] == ["a", 3, 3, 3, *[None] * 3]
-
-
-def test_codes_follow_first_appearance_and_take_what_has_no_hash() -> None:
-    codes, names = coded_labels([["b", "a", None], ["b", [1]]], 5, unit_name)
-    assert codes.tolist() == [0, 1, -1, 0, 2] and names == ["b", "a", "[1]"]
-
-
-def test_true_is_not_the_unit_one_and_a_decimal_is_its_number() -> None:
-    values = [1, True, 1.0, "1", Decimal("1.00"), np.bool_(True), Decimal("0.5"), np.float32(1)]
-    codes, names = coded_labels([values], 8, unit_name)
-    assert codes.tolist() == [0, 1, 0, 2, 0, 1, 3, 0] and names == [1, "True", "1", "0.5"]
+@pytest.mark.parametrize(
+    ("values", "codes", "names"),
+    [
+        (["a", 3, 3.0, np.int8(3), None, float("nan"), pd.NA], [0, 1, 1, 1, -1, -1, -1], ["a", 3]),
+        (["b", "a", None, "b", [1]], [0, 1, -1, 0, 2], ["b", "a", "[1]"]),
+        ([1, True, 1.0, "1", Decimal("1.00"), np.bool_(True), Decimal("0.5"), np.float32(1)], [0, 1, 0, 2, 0, 1, 3, 0],
+         [1, "True", "1", "0.5"]),
+    ],
+)  # fmt: skip
+def test_units_keep_their_names_by_first_appearance_and_nulls_have_none(
+    values: list[Any], codes: list[int], names: list[Any]
+) -> None:
+    """True is not the unit one, a decimal is its number, and what has no hash has a name."""
+    coded, known = coded_labels([values], len(values), unit_name)
+    assert (coded.tolist(), known) == (codes, names)
 
 
 def test_a_name_is_that_of_its_own_value_and_not_of_an_equal_one_before() -> None:
