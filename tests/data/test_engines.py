@@ -80,18 +80,6 @@ def test_a_folder_a_pattern_and_a_database_are_one_table(tmp_path: Path, expecte
         assert released(path) == expected
 
 
-def test_a_folder_to_which_a_file_is_added_is_refused_before_the_spend(tmp_path: Path) -> None:
-    for place in range(2):
-        pyarrow.parquet.write_table(rows(), tmp_path / f"{place}.parquet")
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(1))
-    table = dpc.Table(tmp_path, SCHEMA, ledger)
-    assert table.n == 2 * N
-    pyarrow.parquet.write_table(rows().slice(0, 1), tmp_path / "2.parquet")
-    with pytest.raises(SchemaError, match="was changed after it was declared: nothing was spent"):
-        dpc.cells(table, by=["arm"], loss=dpc.PureDP(1))
-    assert not ledger.entries()
-
-
 X = pl.LazyFrame({"x": [0.1, 0.2, 0.2], "y": [1, 2, 3]})
 CHANGING = [
     "SELECT Random ( ) AS x FROM range(9)", "SELECT 1.0 AS x FROM range(9) USING SAMPLE 3",

@@ -299,23 +299,9 @@ class Table(Frozen):
         return self.rows(names).values
 
     def rows(self, names: Iterable[str]) -> Rows:
-        """Bring records into memory, cleaned.  *Private*: for mechanisms and statistics, after the ledger allotted.
+        """Bring records into memory, cleaned: only these columns of the schema are collected, in this order.
 
-        Parameters
-        ----------
-        names : iterable of str
-            Columns of the schema; only these are collected.
-
-        Returns
-        -------
-        Rows
-            Its ``values`` in the order of ``names``: float64 in [lower, upper] for a ``Bounded`` column, int64 codes
-            in 0, ..., len(levels) − 1 for a ``Levels`` column, and which records count.
-
-        Raises
-        ------
-        SchemaError
-            A name is not in the schema; the frame no longer has ``n`` rows; or the back end failed.
+        *Private*: for mechanisms and statistics, after the ledger allotted.
         """
         check_order(self._spec.source, self._spec.person)
         return self.to_sum(names, parts=False)

@@ -3,6 +3,7 @@
 import ast
 import os
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -115,11 +116,21 @@ def replaced(path: Path) -> None:
     os.replace(other, path)
 
 
-@pytest.mark.parametrize("kind", [csv, parquet])
-@pytest.mark.parametrize("change", [rewritten, replaced, Path.unlink])
-def test_a_file_that_was_written_to_or_replaced_is_refused(kind: Any, change: Any, tmp_path: Path) -> None:
-    path = kind(tmp_path)
-    refused(path, change, "was changed after it was declared")
+def folder(path: Path) -> Path:
+    (path / "parts").mkdir()
+    parquet(path / "parts")
+    return path / "parts"
+
+
+def added(path: Path) -> None:
+    pyarrow.parquet.write_table(pa.table(columns()), path / "another.parquet")
+
+
+@pytest.mark.parametrize(("kind", "change"), [
+    *product((csv, parquet), (rewritten, replaced, Path.unlink)), (folder, added),
+])  # fmt: skip
+def test_a_file_that_was_written_to_replaced_or_added_is_refused(kind: Any, change: Any, tmp_path: Path) -> None:
+    refused(kind(tmp_path), change, "was changed after it was declared")
 
 
 def panel_frame() -> pd.DataFrame:

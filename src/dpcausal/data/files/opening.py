@@ -55,16 +55,13 @@ def file_source(path: str | PathLike[str]) -> Source:
     name, url = Path(written), DATABASE.fullmatch(written)
     try:
         files = files_of(written)
+        is_there = bool(files) and all(file.is_file() for file in files)
     except (OSError, ValueError):  # a part of it is too long
-        files = [name]
+        files, is_there = [name], False
     several, ending = files != [name], ending_of(written)
     known = ending in (TEXTS + JSON_LINES if name.suffix.lower() in PACKED else (*FIELDS, *ARROW, ".parquet"))
     if not several and not known:
         raise ParameterError(f"{ACCEPTED}; {written!r} ends otherwise")
-    try:
-        is_there = bool(files) and all(file.is_file() for file in files)
-    except OSError:  # a part of it is too long
-        is_there = False
     if not is_there:
         raise ParameterError(f"there is no file {'of Parquet in ' if several and url is None else ''}{written!r}")
     if importlib.util.find_spec("pyarrow") is None:

@@ -291,33 +291,30 @@ def _kind(dtype: nw.dtypes.DType) -> Kind:
     return next((kind for known_type, kind in known.items() if dtype == known_type), Kind.UNFIT)
 
 
-def _native_label(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> str:
+def _native_type(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> Any:
     native: Any = nw.to_native(frame)
     if frame.implementation is nw.Implementation.PANDAS:
-        dtype = native[name].dtype
-    elif frame.implementation is nw.Implementation.PYARROW:
-        dtype = native.schema.field(name).type
-    elif frame.implementation is nw.Implementation.POLARS:
-        dtype = native.collect_schema()[name]
-    else:
-        dtype = dict(zip(native.columns, native.types, strict=True))[name]
-    letters = "".join(letter if letter.isalnum() else " " for letter in str(dtype).lower())
+        return native[name].dtype
+    if frame.implementation is nw.Implementation.PYARROW:
+        return native.schema.field(name).type
+    if frame.implementation is nw.Implementation.POLARS:
+        return native.collect_schema()[name]
+    return dict(zip(native.columns, native.types, strict=True))[name]
+
+
+def _native_label(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> str:
+    letters = "".join(letter if letter.isalnum() else " " for letter in str(_native_type(frame, name)).lower())
     return (letters.split() or ["unknown"])[0]
 
 
 def _categories(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> Kind:
-    native: Any = nw.to_native(frame)
-    if frame.implementation is nw.Implementation.PANDAS:
-        dtype = native[name].dtype
-        if not hasattr(dtype, "pyarrow_dtype"):
-            if dtype.categories.dtype == object:
-                return Kind.OBJECT
-            return _kind(nw.from_native(dtype.categories.to_series(), series_only=True).dtype)
-        arrow = dtype.pyarrow_dtype
-    elif frame.implementation is nw.Implementation.PYARROW:
-        arrow = native.schema.field(name).type
-    else:
+    if frame.implementation not in (nw.Implementation.PANDAS, nw.Implementation.PYARROW):
         return Kind.TEXT  # polars and DuckDB have categories of text only
+    dtype = _native_type(frame, name)
+    if hasattr(dtype, "categories"):
+        texts = dtype.categories.dtype == object
+        return Kind.OBJECT if texts else _kind(nw.from_native(dtype.categories.to_series(), series_only=True).dtype)
     from pyarrow import chunked_array
 
-    return _kind(nw.from_native(chunked_array([], type=arrow.value_type), series_only=True).dtype)
+    held = getattr(dtype, "pyarrow_dtype", dtype).value_type
+    return _kind(nw.from_native(chunked_array([], type=held), series_only=True).dtype)

@@ -5,7 +5,6 @@ fails to its logs, its event log and its pages.
 """
 
 import importlib.util
-import io
 import os
 import pickle
 import sys
@@ -237,18 +236,12 @@ def _row(sums: Sums) -> Any:
 
 
 def _packed(total: NDArray[np.int64] | None) -> bytes | None:
-    if total is None:
-        return None
-    written = io.BytesIO()
-    np.save(written, np.asarray(total, dtype="<i8"), allow_pickle=False)
-    return zlib.compress(written.getvalue(), 1)  # most cells of a large table are empty
+    # Most cells of a large table are empty.
+    return None if total is None else zlib.compress(total.astype("<i8").tobytes(), 1)
 
 
 def _unpacked(packed: bytes | None) -> NDArray[np.int64] | None:
-    if packed is None:
-        return None
-    total: NDArray[np.int64] = np.load(io.BytesIO(zlib.decompress(packed)), allow_pickle=False)
-    return total
+    return None if packed is None else np.frombuffer(zlib.decompress(packed), dtype="<i8").astype(np.int64)
 
 
 def _joined(batches: Iterator[Any]) -> Iterator[Any]:
