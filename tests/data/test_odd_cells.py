@@ -84,7 +84,8 @@ def objects(cells: list[Any]) -> np.ndarray:
 
 ENGINES: dict[str, Callable[[list[Any]], Any]] = {
     "numpy": lambda cells: {"x": objects(cells), "a": np.arange(len(cells)) % 2},
-    "pandas": lambda cells: pd.DataFrame(ENGINES["numpy"](cells)),
+    "pandas": lambda cells: pd.DataFrame({
+        "x": pd.Series(objects(cells), dtype=object), "a": np.arange(len(cells)) % 2}),
     "polars": lambda cells: pl.DataFrame({"x": pl.Series(cells, dtype=pl.Object), "a": np.arange(len(cells)) % 2}),
 }  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Graphs to and from objects of other packages, at no privacy cost, and a test that their PC can call."""
 
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,8 @@ def from_networkx(graph: Any) -> Cpdag:
 
 def to_causal_learn(graph: Cpdag) -> Any:
     """Return a ``GeneralGraph`` of causal-learn; its PC's ``CausalGraph`` holds one as ``G``."""
-    edge, endpoint, general, node = _causal_learn()
+    edge, endpoint, general, node = (getattr(_imported(f"causallearn.graph.{name}", "causal-learn"), name)
+                                     for name in ("Edge", "Endpoint", "GeneralGraph", "GraphNode"))  # fmt: skip
     made = {name: node(name) for name in graph.nodes}
     general_graph = general(list(made.values()))
     for a, b in graph.arcs():
@@ -39,7 +41,7 @@ def to_causal_learn(graph: Cpdag) -> Any:
 
 def from_causal_learn(graph: Any) -> Cpdag:
     """Read a ``GeneralGraph`` of causal-learn, or the ``CausalGraph`` of its PC; circles and two heads are refused."""
-    _causal_learn()
+    _imported("causallearn.graph.Edge", "causal-learn")
     general = getattr(graph, "G", graph)
     arcs, edges = [], []
     for edge in general.get_graph_edges():
@@ -57,11 +59,8 @@ def from_causal_learn(graph: Any) -> Cpdag:
 
 def to_pgmpy(graph: Cpdag) -> Any:
     """Return a ``pgmpy.base.PDAG``, or a ``DAG`` where no edge is undirected."""
-    try:
-        from pgmpy.base import DAG, PDAG
-    except ImportError:
-        raise MissingDependencyError("pgmpy", "pgmpy") from None
-    pgmpy_graph = PDAG(graph.arcs(), graph.edges()) if graph.undirected else DAG(graph.arcs())
+    base = _imported("pgmpy.base", "pgmpy")
+    pgmpy_graph = base.PDAG(graph.arcs(), graph.edges()) if graph.undirected else base.DAG(graph.arcs())
     pgmpy_graph.add_nodes_from(graph.nodes)
     return pgmpy_graph
 
@@ -96,15 +95,11 @@ def from_dowhy(model: Any) -> Cpdag:
     return from_networkx(model._graph._graph if held is None else held)
 
 
-def _causal_learn() -> tuple[Any, Any, Any, Any]:
+def _imported(module: str, package: str) -> Any:
     try:
-        from causallearn.graph.Edge import Edge
-        from causallearn.graph.Endpoint import Endpoint
-        from causallearn.graph.GeneralGraph import GeneralGraph
-        from causallearn.graph.GraphNode import GraphNode
+        return import_module(module)
     except ImportError:
-        raise MissingDependencyError("causal-learn", "causal-learn") from None
-    return Edge, Endpoint, GeneralGraph, GraphNode
+        raise MissingDependencyError(package, package) from None
 
 
 class MeteredCiTest:
@@ -184,13 +179,9 @@ class MeteredCiTest:
 
     def in_causal_learn(self) -> str:
         """Register the test with causal-learn, and return the name for its ``indep_test=``."""
-        try:
-            from causallearn.utils.cit import CIT_Base, register_ci_test
-        except ImportError:
-            raise MissingDependencyError("causal-learn", "causal-learn") from None
-        paid = self
+        cit, paid = _imported("causallearn.utils.cit", "causal-learn"), self
 
-        class Asking(CIT_Base):  # type: ignore[misc]
+        class Asking(cit.CIT_Base):  # type: ignore[misc]
             """Columns by their places, as causal-learn asks."""
 
             def __init__(self, data: Any, **_: Any) -> None:
@@ -201,5 +192,5 @@ class MeteredCiTest:
                 return paid.p_value(x, y, given)
 
         name = f"dpcausal-{id(self)}"
-        register_ci_test(name, Asking)
+        cit.register_ci_test(name, Asking)
         return name
