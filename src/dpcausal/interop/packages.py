@@ -180,8 +180,9 @@ class MeteredCiTest:
     def in_causal_learn(self) -> str:
         """Register the test with causal-learn, and return the name for its ``indep_test=``."""
         cit, paid = _imported("causallearn.utils.cit", "causal-learn"), self
+        base: Any = cit.CIT_Base
 
-        class Asking(cit.CIT_Base):  # type: ignore[misc]
+        class Asking(base):  # type: ignore[misc]
             """Columns by their places, as causal-learn asks."""
 
             def __init__(self, data: Any, **_: Any) -> None:
