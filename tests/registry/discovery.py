@@ -30,7 +30,7 @@ from dpcausal.papers.mechanisms.replication import replicate
 from dpcausal.papers.mechanisms.sparse_vector import first_above
 from dpcausal.papers.statistics.rank import conditional_kendall_steps, conditional_kendall_steps_sensitivity
 from dpcausal.privacy.loss import ApproxDP, PureDP, affordable_zcdp
-from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, Query
 from dpcausal.statistics import level_moments as levels
 from dpcausal.statistics.contrasts import complete_square, contrast_of, contrasts_sensitivity
 from dpcausal.statistics.moments import clip_rows, grid_bits, second_moments, second_moments_sensitivity
@@ -48,6 +48,7 @@ from tests.registry.rows import (
     allotted,
     by_black_box,
     by_falsifier,
+    queried,
     replaced,
 )
 
@@ -58,13 +59,13 @@ HALVES = [np.array([0.5, 0.5]), np.array([0.2, 0.5, 0.3]), np.array([0.9, 0.1])]
 EVEN = [np.array([0.5, 0.5])] * 3
 
 
-def opposed(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
+def opposed(m: int) -> Rows:
     """The tight construction: one stratum in order but for a record, one reversed that it goes above."""
     half = (m - 1) // 2
     line = (np.arange(half) + 1) / (half + 2)
     rows = np.zeros((m, 3))
     rows[:half] = np.stack([line, line, np.zeros(half)], axis=1)
-    rows[half : 2 * half] = np.stack([line, line[::-1], np.full(half, high[2])], axis=1)
+    rows[half : 2 * half] = np.stack([line, line[::-1], np.full(half, 2.0)], axis=1)
     rows[2 * half :] = 0, 1, 0
     return rows
 
@@ -138,7 +139,8 @@ def two_of_a_stratum(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
     return rows
 
 
-IN_STRATA: dict[str, Any] = {"columns": 3, "high": [1.0, 1.0, 2.0], "starts": {"opposed": opposed}}
+OPPOSED: dict[str, Any] = {"opposed": lambda _rng, m, low, high: np.minimum(opposed(m), high)}
+IN_STRATA: dict[str, Any] = {"columns": 3, "high": [1.0, 1.0, 2.0], "starts": OPPOSED}
 SMALL_STRATA: dict[str, Any] = {
     "columns": 3, "levels": [0, 1], "sizes": (200,), "starts": {"two": two_of_a_stratum},
 }  # fmt: skip
@@ -156,7 +158,7 @@ SENSITIVITIES = (
                      lambda rows: published_score(contingency(codes(rows), (2, 2, 2))), claimed_sensitivity,
                      **SMALL_STRATA),
         by_falsifier("T by the bound of one stratum", lambda rows: conditional_kendall(*strata(rows)), lambda m: 4 / m,
-                     columns=3, sizes=(31,), starts={"opposed": opposed}),
+                     columns=3, sizes=(31,), starts=OPPOSED),
     ), IN_STRATA),
     SensitivityRow("conditional-kendall-steps", lambda rows: conditional_kendall_steps(*strata(rows)),
                    lambda m: conditional_kendall_steps_sensitivity(), (11,), 0.75, ("T by the bound of one stratum",),
@@ -200,14 +202,12 @@ SENSITIVITIES = (
 
 def sparse_vector(answer: Any, epsilon: float, size: int, share: float) -> list[int | None]:
     loss = PureDP(epsilon / share)
-    claim = Sensitivity(1, Norm.LINF, Relation.REPLACE_ONE, "conditional-kendall-steps")
-    query, budget = Query(np.asarray(answer, dtype=np.int64), claim, "audited"), allotted(loss, size)
+    query, budget = queried(answer, Norm.LINF), allotted(loss, size)
     return [first_above(query, budget, loss, threshold=0) for _ in range(size)]
 
 
 def _replication(answer: Any, epsilon: float, size: int, share: float) -> Any:
-    query = Query(np.asarray(answer), Sensitivity(1, Norm.LINF, Relation.REPLACE_ONE, "published-unproven"), "audited")
-    budgets = [allotted(PureDP(epsilon), unproven=True) for _ in range(size)]
+    query, budgets = queried(answer, Norm.LINF), [allotted(PureDP(epsilon), unproven=True) for _ in range(size)]
     return [replicate(query, budget, lambda exact: int(exact[0])) for budget in budgets]
 
 

@@ -28,7 +28,7 @@ from tests.independence.neighbours import BLOCKS, HIGH, KINDS, LOW, METHODS, SCH
 from tests.mechanisms.test_blocks import sum_of
 from tests.mechanisms.test_noisy_rank import EACH, OWN, margin, scores
 from tests.papers.independence.test_priv_kendall import THREE_STRATA, in_strata
-from tests.registry.discovery import opposed
+from tests.registry.discovery import OPPOSED, opposed
 from tests.registry.rows import (
     Neighbours,
     Rows,
@@ -42,7 +42,6 @@ from tests.registry.rows import (
 )
 from tests.regression.products import COLUMNS, DOMAIN, FOUR_CORNERS, STARTS, products, resample_sum, two_groups
 from tests.regression.test_residual_products import SHAPES
-from tests.statistics.test_conditional_kendall import opposed as opposed_in_two
 from tests.statistics.test_hsic import halves_in_step, permuted
 from tests.statistics.test_neighbour_pairs import BOX as PAIRS
 from tests.statistics.test_neighbour_pairs import SIZES as PAIRED
@@ -160,7 +159,7 @@ SENSITIVITIES = (
     SensitivityRow("published-conditional-spearman", lambda rows: published_spearman(*in_strata(rows)),
                    lambda m: published_spearman_sensitivity(m, 3), (5, 11), 0.95, (
         by_falsifier("rho as published by the bound of one stratum", lambda rows: published_spearman(*in_strata(rows)),
-                     lambda m: 6 / (m - 3) ** 0.5, columns=3, sizes=(31,), starts={"opposed": opposed_in_two}),
+                     lambda m: 6 / (m - 3) ** 0.5, columns=3, sizes=(31,), starts=OPPOSED),
     ), THREE_STRATA),
     SensitivityRow("permuted-root-hsic", permuted, permuted_root_hsic_sensitivity, (40,), 0.75, (
         by_falsifier("permuted HSIC by the bound of unpermuted columns", permuted,
@@ -287,7 +286,7 @@ def _once(function: Callable[..., Any]) -> Callable[..., Any]:
 def pair(method: str, side: int) -> Rows:
     """Return rows of one side: one block turns, a record changes its stratum, or a row goes from corner to corner."""
     if method == "kendall":
-        ordered = opposed(None, ROWS + 1, np.zeros(3), np.array([1.0, 1.0, 2.0]))
+        ordered = opposed(ROWS + 1)
         if side:
             ordered[-1] = 1, 1, 2
         return np.column_stack([ordered[:, :2], 2 * ordered[:, 2] - 2, np.zeros(len(ordered))])

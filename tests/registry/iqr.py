@@ -19,9 +19,18 @@ from dpcausal.papers.statistics import iqr as intervals
 from dpcausal.papers.statistics.iqr import IqrReach
 from dpcausal.privacy.loss import ApproxDP, Loss
 from dpcausal.privacy.noise import PublicGenerator, generator_from_seed
-from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
+from dpcausal.privacy.sensitivity import Norm, Unit
 from tests.registry.direction import TIE_AND_BESIDE, half_on_neighbours
-from tests.registry.rows import MechanismRow, Rows, SensitivityRow, TaskRow, allotted, by_black_box, by_falsifier
+from tests.registry.rows import (
+    MechanismRow,
+    Rows,
+    SensitivityRow,
+    TaskRow,
+    allotted,
+    by_black_box,
+    by_falsifier,
+    queried,
+)
 
 BATCH = 20
 """Outputs from one allotment: the δ of all would not sum to a loss."""
@@ -85,7 +94,7 @@ def in_batches(run: Callable[[Any], Any], loss: Loss, size: int, unit: Unit = Un
 
 def tested(answer: tuple[float, ...], epsilon: float, size: int, share: float) -> list[float | None]:
     loss = ApproxDP(round(epsilon / share, 9), TESTED_DELTA)
-    query = Query(np.array(answer), Sensitivity(1, Norm.TESTED, Relation.REPLACE_ONE, "log-iqr-proposal"), "audited")
+    query = queried(answer, Norm.TESTED)
     return in_batches(lambda budget: propose_test_release(query, budget, loss), loss, size)
 
 

@@ -18,12 +18,8 @@ from dpcausal.papers.direction.anm_test_privacy import NO_SHIFT, published_log_i
 from dpcausal.papers.statistics.iqr import IqrReach, interquartile_range, proposed_distances
 from dpcausal.privacy.loss import ZCDP, ApproxDP, PureDP
 from dpcausal.privacy.noise import simulated_noise
-from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
-from tests.registry.rows import Case, Draw, MechanismRow, allotted, by_black_box
-
-
-def queried(answer: Any, norm: Norm, bound: float = 1) -> Query:
-    return Query(np.asarray(answer), Sensitivity(bound, norm, Relation.REPLACE_ONE, "laplace"), "audited")
+from dpcausal.privacy.sensitivity import Norm
+from tests.registry.rows import Case, Draw, MechanismRow, allotted, by_black_box, queried
 
 
 def in_one_vector(mechanism: Any, kind: type, norm: Norm) -> Draw:

@@ -20,16 +20,7 @@ from dpcausal.synthetic_control.methods import factor, matched
 from dpcausal.synthetic_control.methods.matched import Matching, matched_sensitivity, matched_sums
 from dpcausal.synthetic_control.placebo import Placebos
 from dpcausal.synthetic_control.question import Treated
-from tests.registry.rows import (
-    MechanismRow,
-    Neighbours,
-    Rows,
-    Search,
-    SensitivityRow,
-    TaskRow,
-    allotted,
-    by_falsifier,
-)
+from tests.registry.rows import MechanismRow, Neighbours, Rows, Search, SensitivityRow, TaskRow, allotted, by_falsifier
 from tests.synthetic_control.neighbours import LINE, PERIODS, START, WAYS, ask, neighbours_of, panel
 
 ONES = np.ones(2)

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from dpcausal.audit import Falsification, GreyBoxAudit, audit_samples, compare, falsify
 from dpcausal.privacy.ledger import CallBudget, Ledger
-from dpcausal.privacy.sensitivity import PrivacyUnit, Sensitivity, Unit
+from dpcausal.privacy.sensitivity import Norm, PrivacyUnit, Query, Relation, Sensitivity, Unit
 
 ALARM, MOST_BLACK_BOXES = 1e-6, 64
 EACH = ALARM / MOST_BLACK_BOXES
@@ -158,11 +158,17 @@ class TaskRow:
 
 
 def allotted(loss: Any, times: int = 1, unit: Unit = Unit.ROW, *, unproven: bool = False) -> CallBudget:
-    """Return an allotment of ``times`` × loss from a ledger in memory."""
-    whole: Any = type(loss)(*(amount * times for amount in loss.amounts.values()))
+    """Return an allotment of ``times`` × loss from a ledger in memory, or of no privacy."""
+    whole: Any = loss if loss.exact else type(loss)(*(amount * times for amount in loss.amounts.values()))
     column = "unit" if unit is Unit.DONOR else ""
-    ledger = Ledger.in_memory(whole, **PrivacyUnit(unit, column).arguments, accept_large_epsilon=True)
+    protected = PrivacyUnit(unit, column).arguments
+    ledger = Ledger.without_privacy() if loss.exact else Ledger.in_memory(
+        whole, **protected, accept_large_epsilon=True)  # fmt: skip
     return ledger.charge(whole, task="audit", unit=unit, unit_column=column, unproven=unproven)
+
+
+def queried(answer: Any, norm: Norm, bound: float = 1, claim: str = "laplace", unit: Unit = Unit.ROW) -> Query:
+    return Query(np.asarray(answer), Sensitivity(bound, norm, Relation.REPLACE_ONE, claim, unit), "audited")
 
 
 def replaced(rows: Rows, place: int, new: Rows) -> Rows:

@@ -24,7 +24,7 @@ from dpcausal.privacy.loss import ApproxDP, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
 from dpcausal.statistics.hsic import hsic, root_hsic
 from tests.registry.direction import half_on_neighbours, two_clusters
-from tests.registry.rows import MechanismRow, Rows, SensitivityRow, TaskRow, TextRow, allotted, by_falsifier
+from tests.registry.rows import MechanismRow, Rows, SensitivityRow, TaskRow, TextRow, allotted, by_falsifier, queried
 
 
 def three_dimensions(angle: float, lean: float) -> FeatureTable:
@@ -184,8 +184,7 @@ PASSES = float(stable_threshold(ApproxDP(1.0, STABLE_DELTA)))
 
 def stable_draws(answer: Any, epsilon: float, size: int, share: float) -> list[float | None]:
     loss = ApproxDP(round(epsilon / share, 9), STABLE_DELTA)
-    claim = Sensitivity(1, Norm.TESTED, Relation.REPLACE_ONE, "training-ranks")
-    query, budget = Query(np.array(answer, dtype=np.float64), claim, "audited"), allotted(loss, size)
+    query, budget = queried(np.array(answer, dtype=np.float64), Norm.TESTED), allotted(loss, size)
     found = (stable_value(query, budget, loss) for _ in range(size))
     return [None if one is None else float(one[0]) for one in found]
 

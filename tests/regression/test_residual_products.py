@@ -21,13 +21,7 @@ from dpcausal.regression.residual_products import (
 )
 from tests.conformance import STARTS as SHAPES
 from tests.conformance import check_claim, search
-from tests.regression.products import (
-    DOMAIN,
-    STARTS,
-    products,
-    resample_sum,
-    weights,
-)
+from tests.regression.products import DOMAIN, STARTS, products, resample_sum, weights
 
 Rows = Any
 PENALTIES = (0.002, 0.02, 0.1, 0.5, 2.0, 10.0, 50.0)

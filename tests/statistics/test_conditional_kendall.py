@@ -17,19 +17,9 @@ from dpcausal.papers.statistics.rank import (
 )
 from dpcausal.statistics.rank import conditional_kendall, conditional_kendall_sensitivity
 from tests.conformance import STARTS, search
+from tests.registry.discovery import opposed
 
 Rows = Any
-
-
-def opposed(_rng: Any, m: int, low: Rows, high: Rows) -> Rows:
-    """The tight construction: one stratum in order but for a record, one reversed below which it goes."""
-    half = (m - 1) // 2
-    line = (np.arange(half) + 1) / (half + 2)
-    rows = np.zeros((m, 3))
-    rows[:half] = np.stack([line, line, np.zeros(half)], axis=1)
-    rows[half : 2 * half] = np.stack([line, line[::-1], np.full(half, 2.0)], axis=1)
-    rows[2 * half :] = 0, 1, 0
-    return rows
 
 
 def two_corners(m: int) -> Rows:
@@ -72,7 +62,7 @@ def _with(rows: Rows, record: tuple[float, ...]) -> Rows:
 def test_the_integer_steps_keep_their_bound_and_reach_it_as_n_grows(binary: bool) -> None:
     bound = conditional_kendall_steps_sensitivity(binary).bound
     for m in (9, 801):
-        rows = two_corners(m) if binary else opposed(None, m, None, None)
+        rows = two_corners(m) if binary else opposed(m)
         others = [_with(rows, (1, 1, 2)), _with(rows, (0, 1, 1))]
         moves = [abs(conditional_kendall_steps(*rows.T) - conditional_kendall_steps(*other.T)) for other in others]
         assert (0.99 if m > 9 else 0.5) * bound < max(moves) <= bound

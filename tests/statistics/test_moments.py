@@ -6,14 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpcausal.statistics.moments import (
-    clip_rows,
-    gram,
-    grid_bits,
-    second_moments,
-    unpacked_matrix,
-    upper_of,
-)
+from dpcausal.statistics.moments import clip_rows, gram, grid_bits, second_moments, unpacked_matrix, upper_of
 
 RADIUS = 1.5
 

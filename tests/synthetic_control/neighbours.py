@@ -33,9 +33,6 @@ def ledger_of(loss: Any) -> dpc.Ledger:
 
 
 def granted(loss: Any, times: int = 1) -> Any:
-    """Return an allotment of the loss, so many times."""
-    if isinstance(loss, dpc.NoPrivacy):
-        return ledger_of(loss).charge(loss, task="test", unit=Unit.DONOR, unit_column="unit")
     return allotted(loss, times, Unit.DONOR)
 
 

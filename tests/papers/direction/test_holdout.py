@@ -22,27 +22,6 @@ from tests.direction.neighbours import (
     replaced,
 )
 
-SHARE = 0.1
-"""Training share of ``far_apart``: so few training rows that the regressions are exact, and constant far away."""
-
-
-def far_apart(n: int) -> tuple[Rows, Rows]:
-    """Return a table and a neighbour by a test row at which both √HSIC scores move by more than .95 of their bound.
-
-    Training rows lie so close together that kernels are narrow and the regressions constant; test rows stand at
-    three places of each column, as in the witness of claim root-hsic.
-    """
-    train, test = halves(n, SHARE)
-    rows = np.empty((n, 2))
-    rows[train] = 1e-7 * np.random.default_rng(0).standard_normal((len(train), 2))
-    several = round(1.5 * np.sqrt(len(test)))
-    rows[test] = 0.5, 0.5
-    rows[test[:2]] = 0.9, 0.9
-    rows[test[2 : 2 + several]] = -0.9, 0.5
-    rows[test[2 + several : 2 + 2 * several]] = 0.5, -0.9
-    return rows, replaced(rows, test[0], np.array([-0.9, -0.9]))
-
-
 # Each row by itself: what one prediction says about another row.
 
 

@@ -16,10 +16,10 @@ from dpcausal.papers.independence.priv_kendall import (
     published_spearman_sensitivity,
 )
 from tests.conformance import STARTS
-from tests.statistics.test_conditional_kendall import opposed
+from tests.registry.discovery import OPPOSED, opposed
 
 Rows = Any
-THREE_STRATA = {"columns": 3, "high": [1.0, 1.0, 2.0], "starts": {**STARTS, "opposed": opposed}}
+THREE_STRATA = {"columns": 3, "high": [1.0, 1.0, 2.0], "starts": {**STARTS, **OPPOSED}}
 
 
 def in_strata(rows: Rows) -> Any:
@@ -29,7 +29,7 @@ def in_strata(rows: Rows) -> Any:
 @pytest.mark.proves("published-conditional-spearman")
 @pytest.mark.parametrize("m", [9, 41, 401])
 def test_the_bound_for_two_strata_is_attained(m: int) -> None:
-    rows = opposed(None, m, None, None)
+    rows = opposed(m)
     other = rows.copy()
     other[-1] = 1, 1, 2
     moved = abs(published_spearman(*in_strata(rows)) - published_spearman(*in_strata(other)))

@@ -1,7 +1,6 @@
 """Proposed intervals: the corrected distances have sensitivity 1, the published second one has none."""
 
 import math
-from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -15,17 +14,13 @@ from dpcausal.papers.statistics.iqr import (
     LEAST,
     Interval,
     IqrReach,
-    interquartile_range,
     interval_distance,
     proposal_sensitivity,
     proposed_distances,
     proposed_intervals,
 )
+from tests.registry.mechanisms import published_columns
 from tests.statistics.iqr_brute_force import iqr_by_definition, reachable
-
-
-def distances(rows):
-    return proposed_distances(IqrReach(rows[:, 0], 0, 20))
 
 
 @pytest.mark.proves("iqr-interval-distance")
@@ -48,13 +43,8 @@ def test_the_distance_is_the_brute_force_count():
 
 def test_the_published_second_distance_jumps_by_more_than_150_at_a_thousand_records():
     # log IQR just above and just below an integer: k, and with it the second interval, jumps by a whole cell.
-    x = np.array([NormalDist().inv_cdf((i + 0.5) / 1000) for i in range(1000)])
-    x /= interquartile_range(x)
-    neighbour = x.copy()
-    neighbour[749] -= 1e-9
-    above, below = IqrReach(x, -10, 10), IqrReach(neighbour, -10, 10)
-    assert above.iqr == 1
-    assert below.iqr < 1
+    above, below = (IqrReach(column, -10, 10) for column in published_columns())
+    assert below.iqr < above.iqr == 1
     assert proposed_distances(below, NO_SHIFT)[1] == 0
     assert proposed_distances(above, NO_SHIFT)[1] > 150
     assert abs(proposed_distances(below)[1] - proposed_distances(above)[1]) <= 1

@@ -1,6 +1,7 @@
 """Objective perturbation: the corrected one keeps its claim, the printed one does not."""
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,22 +13,16 @@ from dpcausal.audit import audit_samples
 from dpcausal.errors import FenceError, LossError, ParameterError
 from dpcausal.papers.mechanisms import objective_perturbation as op
 from dpcausal.papers.synthetic_control import dpsc
-from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
+from dpcausal.privacy.sensitivity import Norm, Query, Unit
 from tests.conformance import LEAST_EVALUATIONS, search
+from tests.registry.rows import allotted, queried
 
 
 def query(X: Any) -> Query:
-    claim = Sensitivity(2 * math.sqrt(X.shape[1]), Norm.L2, Relation.REPLACE_ONE, "panel-rows", Unit.DONOR)
-    return Query(X, claim, "weights")
+    return queried(X, Norm.L2, 2 * math.sqrt(X.shape[1]), "panel-rows", Unit.DONOR)
 
 
-def granted(loss: Any, runs: int, unproven: bool = False) -> Any:
-    if isinstance(loss, dpc.PureDP):
-        whole: Any = dpc.PureDP(loss.exact_epsilon * runs)
-    else:
-        whole = dpc.ApproxDP(loss.exact_epsilon * runs, loss.exact_delta * runs)
-    ledger = dpc.Ledger.in_memory(whole, unit="unit", accept_large_epsilon=True)
-    return ledger.charge(whole, task="audit", unit=Unit.DONOR, unit_column="unit", unproven=unproven)
+granted = partial(allotted, unit=Unit.DONOR)
 
 
 def gradient(X: Any, y: Any, f: Any) -> Any:
@@ -163,19 +158,18 @@ def test_the_printed_density_ratio_has_no_bound_whatever_the_noise() -> None:
 def test_what_the_mechanisms_refuse() -> None:
     X, y = np.zeros((2, 3)), np.zeros(3)
     loss = dpc.ApproxDP(1, 1e-6)
-    with pytest.raises(LossError):
-        op.objective_perturbation(query(X), granted(dpc.PureDP(1), 1), dpc.PureDP(1), target=y)  # type: ignore[arg-type]
-    with pytest.raises(LossError):
-        op.calibrate(2, 3, dpc.ApproxDP(1, 0))
-    with pytest.raises(ParameterError):
-        op.calibrate(2, 3, loss, 1e-3)
-    with pytest.raises(FenceError):
-        op.objective_perturbation(query(X), granted(loss, 1), loss, target=np.zeros(4))
-    with pytest.raises(FenceError):
-        dpsc.published_objective_perturbation(query(X), granted(loss, 1), loss, target=y, penalty=1.0)
+    for error, call in (
+        (LossError, lambda: op.objective_perturbation(query(X), granted(dpc.PureDP(1)), dpc.PureDP(1), target=y)),
+        (LossError, lambda: op.calibrate(2, 3, dpc.ApproxDP(1, 0))),
+        (ParameterError, lambda: op.calibrate(2, 3, loss, 1e-3)),
+        (FenceError, lambda: op.objective_perturbation(query(X), granted(loss), loss, target=np.zeros(4))),
+        (FenceError, lambda: dpsc.published_objective_perturbation(query(X), granted(loss), loss, target=y, penalty=1)),
+    ):
+        with pytest.raises(error):
+            call()
 
 
 def test_without_privacy_the_query_comes_back() -> None:
     X = np.arange(6.0).reshape(2, 3) / 6
-    allotment = dpc.Ledger.without_privacy().charge(dpc.NoPrivacy(), task="test", unit=Unit.DONOR)
-    assert (op.objective_perturbation(query(X), allotment, dpc.NoPrivacy(), target=np.zeros(3)) == X).all()
+    exact = dpc.NoPrivacy()
+    assert (op.objective_perturbation(query(X), granted(exact), exact, target=np.zeros(3)) == X).all()

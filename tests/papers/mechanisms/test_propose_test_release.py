@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,41 +13,35 @@ from dpcausal.mechanisms.gate import recording_gate
 from dpcausal.papers.direction.anm_test_privacy import published_log_iqr
 from dpcausal.papers.mechanisms.propose_test_release import propose_test_release, stable_threshold, stable_value
 from dpcausal.papers.mechanisms.replication import replicate
-from dpcausal.privacy.ledger import CallBudget, Ledger
 from dpcausal.privacy.loss import ApproxDP, NoPrivacy, PureDP
-from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
+from dpcausal.privacy.sensitivity import Norm, Query
+from tests.registry.laws import geometric_below, laplace_below
+from tests.registry.rows import allotted, queried
 
-LOSS, STABLE = ApproxDP(1, 1e-3), ApproxDP(1, 1e-6)
+LOSS = ApproxDP(1, 1e-3)
 
 
 def query(answer: Any, bound: float = 1, norm: Norm = Norm.TESTED) -> Query:
-    return Query(np.asarray(answer), Sensitivity(bound, norm, Relation.REPLACE_ONE, "log-iqr-proposal"), "log IQR")
+    return queried(answer, norm, bound, "log-iqr-proposal")
 
 
 def printed(*answer: float) -> Query:
     return query(np.asarray(answer, dtype=np.float64), norm=Norm.LINF)
 
 
-def granted(unproven: bool = False) -> CallBudget:
-    return Ledger.in_memory(ApproxDP(10_000, 0.9), accept_large_epsilon=True).charge(
-        ApproxDP(5_000, 0.5), task="test", unproven=unproven
-    )
+granted = partial(allotted, ApproxDP(5_000, 0.5))
 
 
 def above(gap: float) -> float:
     """P(Lap(1) > gap), true in both tails."""
-    return math.exp(-gap) / 2 if gap >= 0 else 1 - math.exp(gap) / 2
-
-
-def chances(distances: Any, threshold: float, scale: float) -> tuple[float, float]:
-    """P(an answer) and P(none): some A + Lap(b) > threshold, straight from the definition."""
-    gaps = [(threshold - each) / scale for each in distances]
-    one, other = (above(gap) for gap in gaps)
-    return one + other - one * other, math.prod(above(-gap) for gap in gaps)
+    return float(laplace_below(np.array(-gap), 1.0))
 
 
 def proved(distances: Any, epsilon: float, delta: float) -> tuple[float, float]:
-    return chances(distances, 1 + 2 / epsilon * math.log(1 / delta), 2 / epsilon)
+    """P(an answer) and P(none): some A + Lap(b) > threshold, straight from the definition."""
+    gaps = [(1 + 2 / epsilon * math.log(1 / delta) - each) * epsilon / 2 for each in distances]
+    one, other = (above(gap) for gap in gaps)
+    return one + other - one * other, math.prod(above(-gap) for gap in gaps)
 
 
 @pytest.mark.proves("propose-test-release")
@@ -79,22 +74,8 @@ def test_where_no_cell_is_shared_an_answer_comes_with_probability_at_most_delta(
     assert (2 * at_printed > delta) == (epsilon < 2)
 
 
-def test_real_noise_runs_one_distance_will_do_and_the_spend_is_booked() -> None:
-    for answer in ((50.0, 0.3), (50.0, 50.0, 0.3)):
-        allotment = granted()
-        value = propose_test_release(query(np.array(answer)), allotment, ApproxDP(20, 1e-3))
-        assert value is not None and abs(value - 0.3) < 3  # e^−30 otherwise
-        (event,) = allotment.events
-        assert (event.mechanism, event.loss, event.norm) == ("propose-test-release", ApproxDP(20, 1e-3), "tested")
-    allotment = granted(unproven=True)
-    answer = published_log_iqr(printed(900, 900, 0.3), allotment, LOSS, epsilon=50.0, delta=1e-3)
-    assert answer is not None and abs(answer - 0.3) < 1  # e^−50 otherwise
-    assert [event.mechanism for event in allotment.events] == ["propose-test-release-published"]
-
-
 def test_without_privacy_the_exact_value_leaves() -> None:
-    allotment = Ledger.without_privacy().charge(NoPrivacy(), task="test")
-    assert propose_test_release(query([0, 0, 0.3]), allotment, NoPrivacy()) == 0.3
+    assert propose_test_release(query([0, 0, 0.3]), allotted(NoPrivacy()), NoPrivacy()) == 0.3
 
 
 # Exact values that leave where they are stable.
@@ -102,8 +83,7 @@ def test_without_privacy_the_exact_value_leaves() -> None:
 
 def geometric(epsilon: float, at_least: int) -> float:
     """P(k ≥ t) for P(k) ∝ e^{−ε|k|}."""
-    ratio = math.exp(-epsilon)
-    return ratio**at_least / (1 + ratio) if at_least > 0 else 1 - ratio ** (1 - at_least) / (1 + ratio)
+    return float(geometric_below(np.array(0.5 - at_least), 1 / epsilon))
 
 
 @pytest.mark.proves("stable-value")
@@ -127,25 +107,16 @@ def test_the_threshold_of_the_distance_to_instability_read_as_steps_passes_delta
     assert geometric(2.0, stable_threshold(loss) - 1 - 1) > 5 * loss.delta
 
 
-@pytest.mark.parametrize(("answers", "leaves"), [("low", False), ("high", True)])
-def test_a_recording_gate_answers_for_the_noisy_distance(answers: Any, leaves: bool) -> None:
-    with recording_gate(answers) as recording:
-        assert (stable_value(query([3.0, 0.7]), granted(), LOSS) is not None) is leaves
-    assert recording.passages[0].event.mechanism == "stable-value"
-
-
 # A published system on the exact answer.
 
 
 def test_a_replica_runs_on_unproven_allotments_or_without_privacy_and_books_all_of_it() -> None:
-    counts = query(np.array([3, 4]), norm=Norm.LINF)
-    allotment = Ledger.in_memory(PureDP(2)).charge(PureDP(2), task="audit", unproven=True)
+    counts, allotment = query(np.array([3, 4]), norm=Norm.LINF), allotted(PureDP(2), unproven=True)
     assert replicate(counts, allotment, lambda exact: exact.sum() + 0.5) == 7.5
     assert [event.loss for event in allotment.events] == [PureDP(2)]
-    assert replicate(counts, Ledger.without_privacy().charge(NoPrivacy(), task="audit"), lambda exact: exact[1]) == 4
+    assert replicate(counts, allotted(NoPrivacy()), lambda exact: exact[1]) == 4
     with recording_gate("high"):
-        allotment = Ledger.in_memory(PureDP(2)).charge(PureDP(2), task="audit", unproven=True)
-        assert replicate(counts, allotment, lambda exact: int(exact[1])) == 10**6
+        assert replicate(counts, allotted(PureDP(2), unproven=True), lambda exact: int(exact[1])) == 10**6
 
 
 PAIR = [1.0, 0.5]

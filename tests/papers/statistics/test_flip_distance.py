@@ -5,10 +5,7 @@ import itertools
 import pytest
 
 from dpcausal.errors import ParameterError
-from dpcausal.papers.statistics.rank import (
-    signed,
-    signed_margin,
-)
+from dpcausal.papers.statistics.rank import signed, signed_margin
 
 
 @pytest.mark.proves("signed-flip-distance")

@@ -1,16 +1,11 @@
-"""Weighted donors: the second step's sensitivity, projections, and noise of the length that the K-norm has."""
+"""Weighted donors: their weights are projected onto the nearest points."""
 
-import math
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
-import dpcausal as dpc
-from dpcausal.mechanisms.additive import l2_ball
 from dpcausal.papers.synthetic_control import dpsc
-from dpcausal.privacy.sensitivity import Query, Unit
 
 
 @pytest.mark.parametrize("project, ball", [(dpsc.simplex, False), (dpsc.l1_ball, True)])
@@ -23,25 +18,6 @@ def test_projections_are_the_nearest_points(project: Any, ball: bool) -> None:
         for _ in range(20):
             other = rng.dirichlet(np.ones(6)) * (np.sign(rng.normal(size=6)) if ball else 1)
             assert (v - near) @ (other - near) <= 1e-9
-
-
-@pytest.mark.parametrize("dimension", [1, 8])
-def test_noise_of_the_ball_has_a_gamma_length(dimension: int) -> None:
-    """Kolmogorov–Smirnov at 1e-9; the length that the paper's equation (10) has, without the dimension, is refused."""
-    loss, runs = dpc.PureDP(2), 200
-    whole = dpc.PureDP(2 * runs)
-    allotment = dpc.Ledger.in_memory(whole, unit="unit", accept_large_epsilon=True).charge(
-        whole, task="test", unit=Unit.DONOR, unit_column="unit"
-    )
-    claim = dpsc.row_sensitivity(1)
-    lengths = [
-        float(np.linalg.norm(l2_ball(Query(np.zeros(dimension), claim, "zeros"), allotment, loss))) for _ in range(runs)
-    ]
-    scale = claim.bound / loss.epsilon
-    assert stats.kstest(lengths, stats.gamma(dimension, scale=scale).cdf).pvalue > 1e-9
-    if dimension > 1:
-        assert stats.kstest(lengths, stats.gamma(1, scale=scale).cdf).pvalue < 1e-9
-        assert np.mean(lengths) == pytest.approx(dimension * scale, rel=6 / math.sqrt(dimension * runs))
 
 
 @pytest.mark.parametrize("size", [1e15, 1e17, 1e300])

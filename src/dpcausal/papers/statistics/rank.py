@@ -16,14 +16,7 @@ import numpy.typing as npt
 
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity, Unit
-from dpcausal.statistics.rank import (
-    Column,
-    checked_length,
-    codes_of,
-    kendall_numerator,
-    pairs_of,
-    strata_rows,
-)
+from dpcausal.statistics.rank import Column, checked_length, codes_of, kendall_numerator, pairs_of, strata_rows
 
 Counts = npt.NDArray[np.int64]
 
