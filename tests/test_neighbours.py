@@ -106,15 +106,6 @@ def test_a_replaced_row_does_not_show_in_any_kind_of_frame(backend: str, tmp_pat
     alike(direction(), "random", 12, frame)
 
 
-@pytest.mark.parametrize("noise", ["real", "simulated"])
-@pytest.mark.parametrize("start", START)
-def test_a_replaced_row_does_not_show_in_an_answer(start: str, noise: str) -> None:
-    def ask(table: dpc.Table) -> Any:
-        return dpc.direction(table, "x", "y", loss=dpc.PureDP(1), score="lsnm")
-
-    alike(ask if noise == "real" else direction(score="hsic"), start, 8, arrays)
-
-
 REFUSALS: dict[str, Callable[[dpc.Table], Any]] = {
     "a budget too small": direction(loss=dpc.PureDP(101), accept_large_epsilon=True),
     "a large epsilon": direction(loss=dpc.PureDP(21)),

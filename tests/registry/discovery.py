@@ -33,7 +33,7 @@ from dpcausal.privacy.loss import ApproxDP, PureDP, affordable_zcdp
 from dpcausal.privacy.sensitivity import Norm, Query
 from dpcausal.statistics import level_moments as levels
 from dpcausal.statistics.contrasts import complete_square, contrast_of, contrasts_sensitivity
-from dpcausal.statistics.moments import clip_rows, grid_bits, second_moments, second_moments_sensitivity
+from dpcausal.statistics.moments import clip_rows, grid_bits, scaled, second_moments, second_moments_sensitivity
 from dpcausal.statistics.rank import conditional_kendall, conditional_kendall_sensitivity
 from dpcausal.statistics.strata import contingency, contingency_sensitivity, histograms, histograms_sensitivity
 from tests.discovery.ways import ALL, loss_of
@@ -96,7 +96,7 @@ def moments(rows: Rows) -> Any:
 
 
 def whitened(rows: Rows, squared: float = 2.0) -> Any:
-    return levels.whitened_moments(codes(rows), [(0, 1), (0, 1, 2), (0, 1)], HALVES, squared, len(rows))
+    return scaled(levels.whitened_sums(codes(rows), [(0, 1), (0, 1, 2), (0, 1)], HALVES, squared, len(rows)), 5)
 
 
 def whitened_bound(m: int) -> Any:
@@ -108,7 +108,7 @@ def whitened_by_exact_counts(rows: Rows) -> Any:
     margins = [np.bincount(column, minlength=k).astype(float) for column, k in zip(codes(rows), SIZES, strict=True)]
     places, shares = zip(*(levels.merged_levels(counts, 0.1) for counts in margins), strict=True)
     shares = [np.append(p, np.full(k - len(p), 1e-9)) for p, k in zip(shares, SIZES, strict=True)]
-    return levels.whitened_moments(codes(rows), places, shares, 2.0, len(rows))
+    return scaled(levels.whitened_sums(codes(rows), places, shares, 2.0, len(rows)), levels.row_entries(shares))
 
 
 def thirds(rows: Rows, length: float = 0.4, shares: Any = EVEN) -> Any:

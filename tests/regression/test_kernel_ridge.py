@@ -1,7 +1,6 @@
 """Kernel ridge regression: scikit-learn's fit, exact or by random features, total, and of one chunk at a time."""
 
 import copy
-import math
 import pickle
 import tracemalloc
 import warnings
@@ -12,22 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.kernel_ridge import KernelRidge
 
-from dpcausal.errors import HiddenAnswerError, ParameterError
+from dpcausal.errors import HiddenAnswerError
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.regression import kernel_ridge
-from dpcausal.regression.kernel_ridge import (
-    ALPHAS,
-    CHUNK_ROWS,
-    EXACT_ROWS,
-    PLACES_PER_WIDTH,
-    WIDTHS,
-    FourierFeatures,
-    alpha_of,
-    draw_features,
-    fit,
-    leave_one_out,
-    tune,
-)
+from dpcausal.regression.kernel_ridge import FourierFeatures, alpha_of, fit, leave_one_out, tune
 
 WIDE = (-1e6, 1e6)
 
@@ -36,6 +23,10 @@ def sample(n, seed=0, noise=0.2):
     rng = np.random.default_rng(seed)
     x = rng.uniform(-2, 2, n)
     return x, np.sin(2 * x) + noise * rng.normal(size=n)
+
+
+def fitted(x, y, penalty, width, clip=WIDE, seed=0):
+    return fit(x, y, penalty=penalty, width=width, clip=clip, generator=generator_from_seed(seed))
 
 
 def sklearn_fit(x, y, penalty, width):
@@ -49,17 +40,15 @@ def sklearn_fit(x, y, penalty, width):
 def test_few_rows_are_fitted_as_scikit_learn_does(penalty, width):
     x, y = sample(200)
     new = np.linspace(-3, 3, 50)
-    predict = fit(x, y, penalty=penalty, width=width, clip=WIDE)
-    np.testing.assert_allclose(predict(new), sklearn_fit(x, y, penalty, width)(new), atol=1e-8)
+    np.testing.assert_allclose(fitted(x, y, penalty, width)(new), sklearn_fit(x, y, penalty, width)(new), atol=1e-8)
 
 
 def test_the_fit_minimises_the_stated_objective_on_the_features():
     # The gradient λw + (2/n) Σ (w·φ_i − y_i) φ_i vanishes at the weights, with φ at the grid's places.
     x, y = sample(700)
-    features = draw_features(10, 0.7, generator_from_seed(3))
-    predictor = fit(x, y, penalty=0.05, width=0.7, clip=WIDE, features=features)
-    places, index = features.places(x)
-    rows = features(places * 0.7)[index]
+    predictor = fitted(x, y, 0.05, 0.7, seed=3)
+    places, index = predictor.features.places(x)
+    rows = predictor.features(places * 0.7)[index]
     gradient = 0.05 * predictor.weights + 2 / 700 * rows.T @ (rows @ predictor.weights - y)
     assert np.abs(gradient).max() < 1e-12
 
@@ -67,7 +56,7 @@ def test_the_fit_minimises_the_stated_objective_on_the_features():
 def test_many_rows_are_fitted_by_features_close_to_the_exact_fit():
     x, y = sample(1500)
     new = np.linspace(-1.9, 1.9, 200)
-    close = fit(x, y, penalty=2 / 1500, width=0.5, clip=WIDE, generator=generator_from_seed(4))
+    close = fitted(x, y, 2 / 1500, 0.5, seed=4)
     assert close.features is not None
     exact = sklearn_fit(x, y, 2 / 1500, 0.5)
     assert np.sqrt(np.mean((close(new) - exact(new)) ** 2)) < 0.02
@@ -77,11 +66,9 @@ def test_many_rows_are_fitted_by_features_close_to_the_exact_fit():
 @pytest.mark.parametrize("n", [100, 1000])
 def test_predictions_stay_in_the_public_range_and_follow_from_the_seed(n):
     x, y = sample(n)
-    first, second = (
-        fit(x, y, penalty=1e-4, width=0.5, clip=(-0.3, 0.4), generator=generator_from_seed(0)) for _ in range(2)
-    )
+    first, second = (fitted(x, y, 1e-4, 0.5, (-0.3, 0.4)) for _ in range(2))
     predictions = first(np.linspace(-5, 5, 999))
-    assert (predictions.min(), predictions.max()) == (-0.3, 0.4) and (first.features is None) == (n <= EXACT_ROWS)
+    assert (predictions.min(), predictions.max()) == (-0.3, 0.4) and (first.features is None) == (n == 100)
     np.testing.assert_array_equal(predictions, second(np.linspace(-5, 5, 999)))
 
 
@@ -90,20 +77,20 @@ def test_left_out_residuals_are_those_of_refits_without_the_row(n):
     x, y = sample(n)
     penalty, width = 0.02, 0.6
     residuals = leave_one_out(x, y, penalty=penalty, width=width, generator=generator_from_seed(5))
-    features = draw_features(kernel_ridge.FEATURE_PAIRS, width, generator_from_seed(5)) if n > EXACT_ROWS else None
     for i in (0, 7, n - 1):
         rest = np.arange(n) != i
         # The refit keeps α, so its λ is that of one row less.
-        without = fit(x[rest], y[rest], penalty=penalty * n / (n - 1), width=width, clip=WIDE, features=features)
+        without = fitted(x[rest], y[rest], penalty * n / (n - 1), width, seed=5)
         assert residuals[i] == pytest.approx(float(y[i] - without(x[i : i + 1])[0]), abs=1e-8)
 
 
 def test_tuning_finds_the_setting_with_the_least_left_out_error():
     x, y = sample(120, noise=0.5)
+    draws = generator_from_seed(0)
     errors = {
-        (width, alpha): np.mean(leave_one_out(x, y, penalty=2 * alpha / 120, width=width) ** 2)
-        for width in WIDTHS
-        for alpha in ALPHAS
+        (width, alpha): np.mean(leave_one_out(x, y, penalty=2 * alpha / 120, width=width, generator=draws) ** 2)
+        for width in kernel_ridge.WIDTHS
+        for alpha in kernel_ridge.ALPHAS
     }
     width, alpha = min(errors, key=errors.__getitem__)
     setting = tune(x, y)
@@ -129,23 +116,22 @@ def test_any_finite_columns_give_finite_answers_without_a_warning(pairs, copies)
     x, y = (np.tile(np.array(column), copies) for column in zip(*pairs, strict=True))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        predict = fit(x, y, penalty=1e-9, width=0.5, clip=(-1, 1), generator=generator_from_seed(0))
-        assert np.isfinite(predict(x)).all()
+        assert np.isfinite(fitted(x, y, 1e-9, 0.5, (-1, 1))(x)).all()
         assert np.isfinite(leave_one_out(x, y, penalty=1e-9, width=0.5, generator=generator_from_seed(0))).all()
         setting = tune(x, y)
-    assert setting.width in WIDTHS
+    assert setting.width in kernel_ridge.WIDTHS
 
 
 def test_a_fit_that_floating_point_cannot_solve_predicts_zero():
     x = np.array([0.0, 1e308] * 400)
-    predict = fit(x, x, penalty=0.01, width=1e-300, clip=(-1, 1), generator=generator_from_seed(0))
+    predict = fitted(x, x, 0.01, 1e-300, (-1, 1))
     np.testing.assert_array_equal(predict(np.array([0.0, 1e308])), [0.0, 0.0])
 
 
 def test_a_million_rows_are_fitted_in_bounded_memory():
     x, y = sample(1_000_000)
     tracemalloc.start()
-    predict = fit(x, y, penalty=2e-6, width=0.5, clip=(-3, 3), generator=generator_from_seed(0))
+    predict = fitted(x, y, 2e-6, 0.5, (-3, 3))
     residuals = leave_one_out(x, y, penalty=2e-6, width=0.5, generator=generator_from_seed(0))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -156,7 +142,7 @@ def test_a_million_rows_are_fitted_in_bounded_memory():
 
 def test_a_fitted_regression_does_not_leave_the_process():
     x, y = sample(20)
-    predictor = fit(x, y, penalty=0.1, width=1.0, clip=(-1, 1))
+    predictor = fitted(x, y, 0.1, 1.0, (-1, 1))
     for leave in (pickle.dumps, copy.deepcopy):
         with pytest.raises(HiddenAnswerError):
             leave(predictor)
@@ -173,42 +159,25 @@ def test_a_fitted_regression_does_not_leave_the_process():
     width=st.floats(1e-3, 1e3),
 )
 def test_every_feature_vector_has_norm_one(values, pairs, width):
-    rows = draw_features(pairs, width, generator_from_seed(0))(np.array(values))
+    rows = FourierFeatures(generator_from_seed(0).standard_normal(pairs), width)(np.array(values))
     assert rows.shape == (len(values), 2 * pairs)
     np.testing.assert_allclose((rows**2).sum(axis=1), 1, rtol=1e-12)
-
-
-def test_inner_products_approximate_the_gaussian_kernel_in_the_columns_own_unit():
-    # A mean of 4000 cosines in [-1, 1]: by Hoeffding each of 45 pairs is off by .12 with probability at most
-    # 2 exp(-4000 * .12**2 / 2), in all less than 3e-11.
-    width, values = 3.0, np.linspace(-10, 10, 10)
-    rows = draw_features(4000, width, generator_from_seed(1))(values)
-    kernel = np.exp(-(np.subtract.outer(values, values) ** 2) / (2 * width**2))
-    assert np.abs(rows @ rows.T - kernel).max() < 0.12
 
 
 def test_a_value_is_read_within_half_a_step_of_the_grid():
     values = np.random.default_rng(2).normal(size=5000)
     features = FourierFeatures(np.ones(1), width=0.25)
     places, index = features.places(values)
-    assert np.abs(places[index] * 0.25 - values).max() <= 0.25 / PLACES_PER_WIDTH / 2 * (1 + 1e-9)
+    assert np.abs(places[index] * 0.25 - values).max() <= 0.25 / kernel_ridge.PLACES_PER_WIDTH / 2 * (1 + 1e-9)
     np.testing.assert_array_equal(places, np.unique(places))
 
 
 def test_the_grid_moves_the_kernel_by_no_more_than_stated():
     # Two arguments each move by 1/1024 of a width; the kernel's slope is at most exp(-1/2) per width.
     gaps = np.linspace(0, 5, 100_001)
-    moved = np.abs(np.exp(-(gaps**2) / 2) - np.exp(-((gaps + 1 / PLACES_PER_WIDTH) ** 2) / 2)).max()
+    moved = np.abs(np.exp(-(gaps**2) / 2) - np.exp(-((gaps + 1 / kernel_ridge.PLACES_PER_WIDTH) ** 2) / 2)).max()
     assert moved <= 0.0012
     assert moved >= 0.00118  # and the statement is not slack
-
-
-def test_chunks_cover_all_places_once_in_order():
-    places = np.arange(2 * CHUNK_ROWS + 5, dtype=np.float64)
-    features = FourierFeatures(np.array([0.3]), 1.0)
-    parts = list(features.chunks(places))
-    assert [rows.shape[0] for _, rows in parts] == [CHUNK_ROWS, CHUNK_ROWS, 5]
-    np.testing.assert_array_equal(np.vstack([rows for _, rows in parts]), features(places))
 
 
 @pytest.mark.parametrize("of", [np.cos, np.sin, np.exp, np.log, np.sqrt, np.rint, lambda v: v / 3, lambda v: v * v])
@@ -230,24 +199,3 @@ def test_an_elementwise_function_gives_a_value_the_same_bits_wherever_it_stands(
             table = of(np.tile(values, (7, 1)))
             assert all(row.tobytes() == found.tobytes() for row in table)
             assert all(column.tobytes() == found.tobytes() for column in of(np.tile(values[:, None], (1, 5))).T)
-
-
-FOUR = {"x": np.zeros(4), "y": np.zeros(4), "penalty": 0.1, "width": 1.0, "clip": (0.0, 1.0)}
-MANY = FOUR | {"x": np.zeros(EXACT_ROWS + 1), "y": np.zeros(EXACT_ROWS + 1)}
-
-
-@pytest.mark.parametrize("arguments", [
-    MANY, *(FOUR | change for change in (
-        {"penalty": 0.0}, {"penalty": 1e-10}, {"penalty": math.nan}, {"width": 0.0}, {"width": math.inf},
-        {"clip": (1.0, 1.0)}, {"clip": (0.0, math.inf)}, {"y": np.zeros(3)}, {"x": np.zeros(0), "y": np.zeros(0)},
-        {"x": np.zeros((4, 1)), "y": np.zeros((4, 1))})),
-])  # fmt: skip
-def test_arguments_outside_their_range_are_refused(arguments):
-    with pytest.raises(ParameterError):
-        fit(**arguments)
-
-
-@pytest.mark.parametrize(("pairs", "width"), [(0, 1.0), (3, 0.0), (3, -1.0), (3, math.nan), (3, math.inf)])
-def test_features_of_no_size_are_refused(pairs, width):
-    with pytest.raises(ParameterError):
-        draw_features(pairs, width, generator_from_seed(0))

@@ -67,12 +67,6 @@ def test_constant_tied_and_huge_columns_have_finite_residuals(n):
     assert (smooth(given(np.zeros((n, 1))), np.full((n, 1), 0.1), generator_from_seed(0)).residuals == 0).all()
 
 
-def test_what_z_determines_leaves_nothing_but_its_rounding_is_not_taken_for_residuals():
-    z = np.repeat([0.0, 1.0], 40)[:, None]
-    found = smooth(given(z), np.full((80, 1), 3.7), generator_from_seed(0))
-    assert (found.residuals == 0).all()
-
-
 def test_without_given_columns_responses_are_standardised():
     found = smooth(given(np.empty((50, 0))), np.arange(50.0)[:, None], generator_from_seed(0))
     assert found.residuals.mean() == pytest.approx(0, abs=1e-12) and found.residuals.std() == pytest.approx(1)

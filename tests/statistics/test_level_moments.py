@@ -1,25 +1,15 @@
 """Second and third moments of whitened levels: bounds over all pairs of rows, merged levels, exact sums."""
 
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 from dpcausal.statistics import level_moments as whitened
-from dpcausal.statistics.level_moments import (
-    constant,
-    features,
-    grid,
-    merged_levels,
-    row_entries,
-    third_entries,
-    third_moments,
-    third_moments_sensitivity,
-    weight_sums,
-    whitened_moments,
-    whitened_moments_sensitivity,
-)
+from dpcausal.statistics.level_moments import features, merged_levels, row_entries, third_moments, weight_sums
+from dpcausal.statistics.moments import scaled
 
 SHARES = [np.array([0.5, 0.5]), np.array([0.2, 0.5, 0.3]), np.array([0.9, 0.1])]
 PLACES = [(0, 1), (0, 1, 2), (0, 1)]
@@ -27,25 +17,47 @@ SQUARED = 2.0  # .4 D
 ALL = [(0, 1, 2)]
 
 
+def moments(codes: Any, places: Any, shares: Any, squared: float, n: int) -> Any:
+    return scaled(whitened.whitened_sums(list(codes), places, shares, squared, n), row_entries(shares))
+
+
 def seconds(rows: Any) -> Any:
-    return whitened_moments(list(np.rint(rows).astype(np.int64).T), PLACES, SHARES, SQUARED, len(rows))
+    return moments(np.rint(rows).astype(np.int64).T, PLACES, SHARES, SQUARED, len(rows))
+
+
+def released(*schemas: tuple[int, ...]) -> Iterator[tuple[int, Any, Any, list[Any]]]:
+    """Yield a trial's number, merged levels with shares that are far from any rows', and every row of a schema."""
+    rng = np.random.default_rng(1)
+    for sizes in schemas:
+        for trial in range(6):
+            noisy = [rng.normal(20, 40, size) for size in sizes]
+            places, shares = zip(*(merged_levels(part, 4.0 * (trial % 2)) for part in noisy), strict=True)
+            yield trial, places, shares, [np.array([row]) for row in itertools.product(*map(range, sizes))]
+
+
+def worst_change(sums: list[Any]) -> float:
+    """Return the most that one row in place of another, or of one that is left out, moves the sums."""
+    return max(float(np.linalg.norm(a - b)) for a in [*sums, 0 * sums[0]] for b in sums)
 
 
 @pytest.mark.proves("whitened-moments")
 def test_the_bound_holds_for_all_pairs_of_rows_of_small_schemas_whatever_shares_were_released() -> None:
-    # Also for shares that are far from those of the rows, for merged levels, and a row that is left out.
+    for _, places, shares, rows in released((2,), (2, 2), (3, 2, 4), (2, 2, 2, 2)):
+        squared = 0.4 * row_entries(shares)
+        bound = float(whitened.whitened_moments_sensitivity(row_entries(shares), squared, 10).bound)
+        assert worst_change([moments(row.T, places, shares, squared, 10) for row in rows]) <= bound
+
+
+@pytest.mark.proves("third-moments")
+def test_the_bound_of_triples_holds_for_all_pairs_of_rows_whatever_was_released_before() -> None:
     rng = np.random.default_rng(1)
-    for sizes in ((2,), (2, 2), (3, 2, 4), (2, 2, 2, 2)):
-        for trial in range(6):
-            noisy = [rng.normal(20, 40, size) for size in sizes]
-            places, shares = zip(*(merged_levels(part, 4.0 * (trial % 2)) for part in noisy), strict=True)
-            D = row_entries(shares)
-            squared = 0.4 * D
-            rows = [np.array([row]) for row in itertools.product(*map(range, sizes))]
-            sums = [whitened_moments(list(row.T), places, shares, squared, 10) for row in rows]
-            bound = float(whitened_moments_sensitivity(D, squared, 10).bound)
-            worst = max(float(np.linalg.norm(a - b)) for a in [*sums, 0 * sums[0]] for b in sums)
-            assert worst <= bound
+    for trial, places, shares, rows in released((2, 2, 2), (3, 2, 4), (2, 2, 2, 3)):
+        every = list(itertools.combinations(range(len(shares)), 3))
+        triples, length = every[: 1 + trial % len(every)], float(np.exp(rng.uniform(-3, 3)))
+        weights = (weight_sums(list(row.T), places, shares, 0.7 * row_entries(shares), triples, length, 10)
+                   for row in rows)  # fmt: skip
+        bound = float(whitened.third_moments_sensitivity(shares, triples, length, 10).bound)
+        assert worst_change([third_moments(sums, shares, triples, 10) for sums in weights]) <= bound
 
 
 def test_features_are_orthonormal_under_the_shares_and_of_mean_0() -> None:
@@ -73,14 +85,14 @@ def test_sums_in_groups_are_those_of_all_rows_bit_for_bit(monkeypatch: pytest.Mo
     monkeypatch.setattr(whitened, "CHUNK", 7)
     assert (seconds(rows) == whole).all()
     assert (seconds(rows[::-1]) == whole).all()
-    assert not whitened_moments(list(rows[:0].T), PLACES, SHARES, SQUARED, 500).any()
+    assert not moments(rows[:0].T, PLACES, SHARES, SQUARED, 500).any()
 
 
 def test_a_row_counts_as_its_shortened_features() -> None:
     row = np.array([1, 2, 1])
     u = np.concatenate([*(features(p)[code] for p, code in zip(SHARES, row, strict=True)), [1.0]])
     v = u * min(1.0, np.sqrt(SQUARED) / np.linalg.norm(u))
-    bits = grid(SQUARED, 1).bits
+    bits = whitened.grid(SQUARED, 1).bits
     sums = seconds(row[None, :]) * 4.0**-bits
     np.testing.assert_allclose(sums[:5], v**2, atol=2.0 ** (2 - bits))
     np.testing.assert_allclose(sums[5:], np.sqrt(2) * np.outer(v, v)[np.triu_indices(5, 1)], atol=2.0 ** (2 - bits))
@@ -91,27 +103,6 @@ def thirds(rows: Any, length: float, shares: Any = SHARES, places: Any = PLACES,
         weight_sums(list(np.rint(rows).astype(np.int64).T), places, shares, squared, ALL, length, len(rows)),
         shares, ALL, len(rows),
     )  # fmt: skip
-
-
-@pytest.mark.proves("third-moments")
-def test_the_bound_of_triples_holds_for_all_pairs_of_rows_whatever_was_released_before() -> None:
-    rng = np.random.default_rng(1)
-    for sizes in ((2, 2, 2), (3, 2, 4), (2, 2, 2, 3)):
-        every = list(itertools.combinations(range(len(sizes)), 3))
-        for trial in range(6):
-            noisy = [rng.normal(20, 40, size) for size in sizes]
-            places, shares = zip(*(merged_levels(part, 4.0 * (trial % 2)) for part in noisy), strict=True)
-            triples = every[: 1 + trial % len(every)]
-            length = float(np.exp(rng.uniform(-3, 3)))
-            rows = [np.array([row]) for row in itertools.product(*map(range, sizes))]
-            sums = [
-                third_moments(
-                    weight_sums(list(row.T), places, shares, 0.7 * row_entries(shares), triples, length, 10),
-                    shares, triples, 10,
-                ) for row in rows
-            ]  # fmt: skip
-            bound = float(third_moments_sensitivity(shares, triples, length, 10).bound)
-            assert max(float(np.linalg.norm(a - b)) for a in [*sums, 0 * sums[0]] for b in sums) <= bound
 
 
 def test_sums_add_over_groups_of_rows_bit_for_bit() -> None:
@@ -126,7 +117,7 @@ def test_a_row_counts_as_its_weighted_products() -> None:
     row = np.array([1, 2, 1])
     parts = [features(p)[code] for p, code in zip(SHARES, row, strict=True)]
     product = np.einsum("a,b,c->abc", *parts).ravel()
-    phi = np.append(product, constant(third_entries(SHARES, ALL)))
+    phi = np.append(product, whitened.constant(whitened.third_entries(SHARES, ALL)))
     w2 = 2.0 / (1 + sum(float(part @ part) for part in parts))
     for length in (0.5, 50.0):
         g = min(w2, length / float(np.linalg.norm(phi)))

@@ -172,14 +172,6 @@ def test_how_two_rows_stand_does_not_depend_on_a_third() -> None:
         assert [row for row in orders[0] if row != 4] == [row for row in orders[1] if row != 4]
 
 
-def test_ties_of_z_are_broken_by_the_keys_alone() -> None:
-    rng, n = np.random.default_rng(8), 2_000
-    line = np.arange(float(n))
-    args = np.zeros(n), np.zeros(n, dtype=np.int64), rng.permutation(n), np.ones(n, dtype=bool), 5
-    assert pair_sums(line, line, *args).signed == pair_counts(n, 5)[0]
-    assert abs(pair_sums(line, rng.standard_normal(n), *args).signed) < 6 * null_variance(n, 5) ** 0.5
-
-
 @pytest.mark.parametrize("k", [0, -1, 1_001])
 def test_too_few_or_too_many_neighbours_are_refused(k: int) -> None:
     with pytest.raises(ParameterError):

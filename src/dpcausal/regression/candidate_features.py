@@ -95,8 +95,10 @@ def cut_terms(columns: Columns, left: Reals, *, along_pairs: bool = False) -> li
     """Return jumps, on lines of two columns if asked, and a crossing: those that go best with what is left."""
     terms, z = list[Reals](), columns.z
     if columns.count:
-        jumps = _line_jumps(z, left, _best_pairs(columns, left) if along_pairs else [])
-        terms.append(standardised(jumps))
+        pairs = _best_pairs(columns, left) if along_pairs else []
+        first = _best_cut(z, _residual_of_columns(z, left), pairs)
+        second = _best_cut(z, _residual_of_columns(np.column_stack([z, first]), left), pairs)
+        terms.append(standardised(np.column_stack([first, second])))
     if 1 < columns.count <= MOST_CROSSED:
         terms.append(_best_product_of_cuts(z, _residual_of_columns(z, left))[:, None])
     return [with_unit_trace(term) for term in terms]
@@ -216,15 +218,11 @@ def _column_cut(column: Reals, R: Reals) -> tuple[float, Reals]:
     return float(gains[place]), np.where(column > column[order[place]], 1.0, -1.0)
 
 
-def _line_jumps(z: Reals, U: Reals, pairs: list[Pair]) -> Reals:
-    first = _best_cut(z, _residual_of_columns(z, U), pairs)
-    return np.column_stack([first, _best_cut(z, _residual_of_columns(np.column_stack([z, first]), U), pairs)])
-
-
 def _best_cut(z: Reals, R: Reals, pairs: list[Pair]) -> Reals:
     """Return the sides of the best cut of a column, or across a line: the best of the pairs', turned to each column."""
     best, sides = max((_column_cut(column, R) for column in z.T), key=_cut_gain)
-    cuts = [(*_column_cut(_turned_coordinate(z, pair, turn), R), pair, turn) for pair in pairs for turn in TURNS]
+    cuts = [(*_column_cut(math.cos(turn) * z[:, i] + math.sin(turn) * z[:, j], R), (i, j), turn)
+            for i, j in pairs for turn in TURNS]  # fmt: skip
     if not cuts:
         return sides
     gain, across, pair, turn = max(cuts, key=_cut_gain)
@@ -240,10 +238,6 @@ def _best_cut(z: Reals, R: Reals, pairs: list[Pair]) -> Reals:
                 if more > gain:
                     gain, across, line = more, moved, turned
     return across
-
-
-def _turned_coordinate(z: Reals, pair: Pair, turn: float) -> Reals:
-    return np.asarray(math.cos(turn) * z[:, pair[0]] + math.sin(turn) * z[:, pair[1]])
 
 
 def _best_product_of_cuts(z: Reals, R: Reals) -> Reals:

@@ -10,13 +10,12 @@ overflows give a finite prediction, and no warning.  Nothing here is private by 
 training rows, or inside a block whose answer is bounded and paid for.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from dpcausal.arrays import Integers, Reals
-from dpcausal.errors import ParameterError
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.unpicklable import ProcessLocal
 from dpcausal.regression.external import one_thread
@@ -83,15 +82,6 @@ class FourierFeatures:
         return rows
 
 
-def draw_features(pairs: int, width: float, generator: PublicGenerator) -> FourierFeatures:
-    """Return features, from public randomness, whose inner product is the Gaussian kernel up to about 1/√D."""
-    if pairs < 1:
-        raise ParameterError(f"the number of pairs must be at least 1, got {pairs}")
-    if not (np.isfinite(width) and width > 0):
-        raise ParameterError("the kernel's width must be positive and finite")
-    return FourierFeatures(generator.standard_normal(pairs), float(width))
-
-
 EXACT_ROWS = 500
 """Largest number of rows solved with the n × n kernel matrix."""
 FEATURE_PAIRS = 100
@@ -102,8 +92,6 @@ WIDTHS = (0.25, 0.5, 1.0, 2.0)
 """Widths that ``tune`` tries, in standard deviations of the regressor."""
 ALPHAS = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 """Values of α that ``tune`` tries."""
-LEAST_PENALTY = 2e-10
-"""Below α = 1e-10 n rounding could make the system singular for some data and not for others."""
 
 
 @dataclass(frozen=True)
@@ -154,37 +142,27 @@ def alpha_of(penalty: float, rows: int) -> float:
 
 
 def fit(
-    x: Reals, y: Reals, *, penalty: float, width: float, clip: tuple[float, float],
-    features: FourierFeatures | None = None, generator: PublicGenerator | None = None,
-) -> Predictor:  # fmt: skip
-    """Regress y on x; ``clip`` is the public range of y, ``generator`` draws features above ``EXACT_ROWS`` rows. Given
-    ``features`` serve whatever n is, and bring their own width.  *Cost*: one n × n factorisation, or O(n log n + G D²)
-    for G places of the features' grid, a few thousand unless the column spans very many widths."""
-    n = _checked_rows(x, y)
-    alpha = _checked_alpha(penalty, width, n)
-    lower, upper = clip
-    if not (np.isfinite(lower) and np.isfinite(upper) and lower < upper):
-        raise ParameterError("the range of the response must be finite with lower < upper")
+    x: Reals, y: Reals, *, penalty: float, width: float, clip: tuple[float, float], generator: PublicGenerator
+) -> Predictor:
+    """Regress y on x; ``clip`` is the public range of y, ``generator`` draws features above ``EXACT_ROWS`` rows.
+    *Cost*: one n × n factorisation, or O(n log n + G D²) for G places of the features' grid, a few thousand unless the
+    column spans very many widths."""
+    alpha = alpha_of(penalty, len(x))
     with np.errstate(all="ignore"), one_thread():
-        if features is None and n <= EXACT_ROWS:
-            return Predictor(
-                None, x.copy(), ridge_solution(gaussian_kernel(x, x, width), y, alpha), width, lower, upper
-            )
-        features = features if features is not None else _random_features(width, generator)
+        if len(x) <= EXACT_ROWS:
+            return Predictor(None, x.copy(), ridge_solution(gaussian_kernel(x, x, width), y, alpha), width, *clip)
+        features = _random_features(width, generator)
         places, index = features.places(x)
         system, moments = _normal_equations(features, places, index, y)
-        return Predictor(features, np.empty(0), ridge_solution(system, moments, alpha), width, lower, upper)
+        return Predictor(features, np.empty(0), ridge_solution(system, moments, alpha), width, *clip)
 
 
-def leave_one_out(
-    x: Reals, y: Reals, *, penalty: float, width: float, generator: PublicGenerator | None = None
-) -> Reals:
+def leave_one_out(x: Reals, y: Reals, *, penalty: float, width: float, generator: PublicGenerator) -> Reals:
     """Return r_i = (y_i − f(x_i))/(1 − h_i), the residual of each row from the fit to all others, h its leverage. Each
     row is then both a training and a test row, and never both at once.  A residual that is not finite is 0."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 
-    n = _checked_rows(x, y)
-    alpha = _checked_alpha(penalty, width, n)
+    n, alpha = len(x), alpha_of(penalty, len(x))
     with np.errstate(all="ignore"), one_thread():
         if n <= EXACT_ROWS:
             inverse = ridge_solution(gaussian_kernel(x, x, width), np.eye(n), alpha)
@@ -207,27 +185,24 @@ def leave_one_out(
         return with_finite_values((y - predictions[index]) / (1 - leverage[index]))
 
 
-def tune(x: Reals, y: Reals, *, widths: Sequence[float] = WIDTHS, alphas: Sequence[float] = ALPHAS) -> Setting:
+def tune(x: Reals, y: Reals) -> Setting:
     """Return the width and λ with the least mean squared leave-one-out residual in ``TUNING_ROWS`` rows, evenly spaced.
     The first setting wins a tie; one whose error is not finite wins only if all errors are."""
     from scipy.linalg import LinAlgError, eigh
 
-    n = _checked_rows(x, y)
-    for width in widths:
-        for alpha in alphas:
-            _checked_alpha(2 * alpha / n, width, n)
+    n = len(x)
     if n > TUNING_ROWS:
         spaced = np.linspace(0, n - 1, TUNING_ROWS).astype(np.int64)
         x, y = x[spaced], y[spaced]
-    best, least = Setting(widths[-1], 2 * alphas[-1] / n), np.inf
+    best, least = Setting(WIDTHS[-1], 2 * ALPHAS[-1] / n), np.inf
     with np.errstate(all="ignore"), one_thread():
-        for width in widths:
+        for width in WIDTHS:
             try:
                 values, vectors = eigh(gaussian_kernel(x, x, width), check_finite=False)
             except LinAlgError:  # as in leave_one_out
                 continue
             squares, rotated = vectors * vectors, vectors.T @ y
-            for alpha in alphas:
+            for alpha in ALPHAS:
                 shrunk = 1 / (np.maximum(values, 0) + alpha)
                 residuals = (vectors @ (shrunk * rotated)) / (squares @ shrunk)
                 error = float(np.mean(residuals * residuals))
@@ -246,21 +221,6 @@ def _normal_equations(features: FourierFeatures, places: Reals, index: Integers,
     return gram, moments
 
 
-def _random_features(width: float, generator: PublicGenerator | None) -> FourierFeatures:
-    if generator is None:
-        raise ParameterError(f"above {EXACT_ROWS} rows random features are used: a public generator is needed")
-    return draw_features(FEATURE_PAIRS, width, generator)
-
-
-def _checked_rows(x: Reals, y: Reals) -> int:
-    if x.ndim != 1 or x.shape != y.shape or x.size == 0:
-        raise ParameterError("a regression needs two columns of equal length, at least 1")
-    return int(x.size)
-
-
-def _checked_alpha(penalty: float, width: float, rows: int) -> float:
-    if not (np.isfinite(width) and width > 0):
-        raise ParameterError("the kernel's width must be positive and finite")
-    if not (np.isfinite(penalty) and penalty >= LEAST_PENALTY):
-        raise ParameterError(f"the penalty must be finite and at least {LEAST_PENALTY}")
-    return alpha_of(penalty, rows)
+def _random_features(width: float, generator: PublicGenerator) -> FourierFeatures:
+    """Return features, from public randomness, whose inner product is the Gaussian kernel up to about 1/√D."""
+    return FourierFeatures(generator.standard_normal(FEATURE_PAIRS), width)

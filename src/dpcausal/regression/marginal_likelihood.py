@@ -126,20 +126,15 @@ def max_likelihood_kernel(columns: Columns, slopes: list[Learnt], together: Real
     """Return the sides with further terms: without cuts, with cuts of one column, or with those of lines first. What
     has the largest evidence, less the logarithm of the number of places for each look for cuts: a cut that is found for
     what curves or products are agrees with the noise of both sides."""
-    more, cuts = more_terms(columns, together), cut_terms(columns, together)
-    all_scores = [one.scores([*more, *cuts]) for one in slopes]
+    more = more_terms(columns, together)
+    every = [*more, *cut_terms(columns, together)]
+    scored = [(one, one.scores(every)) for one in slopes]
     sides = {
-        0: [
-            one.with_terms(_likely_terms(more, scores[: len(more)]))
-            for one, scores in zip(slopes, all_scores, strict=True)
-        ],
-        1: [
-            one.with_terms(_likely_terms([*more, *cuts], scores))
-            for one, scores in zip(slopes, all_scores, strict=True)
-        ],
+        looks: [one.with_terms(_likely_terms(every[:terms], scores[:terms])) for one, scores in scored]
+        for looks, terms in enumerate((len(more), len(every)))
     }
     if first := with_cuts(columns, slopes, SURE_FIRST):
-        sides[2] = [one.with_terms(_likely_terms([*more, *cuts], one.scores([*more, *cuts]))) for one in first]
+        sides[2] = [one.with_terms(_likely_terms(every, one.scores(every))) for one in first]
     each = places(columns, len(together))
     return sides[max(sides, key=lambda looks: sum(one.evidence() for one in sides[looks]) - looks * each)]
 

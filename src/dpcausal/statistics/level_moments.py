@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dpcausal.arrays import Reals
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
-from dpcausal.statistics.moments import clip_rows, grid_bits, scaled, second_moments_sensitivity, upper_of
+from dpcausal.statistics.moments import clip_rows, grid_bits, second_moments_sensitivity, upper_of
 
 Codes = npt.NDArray[np.integer]
 
@@ -66,16 +66,11 @@ def row_entries(shares: Sequence[Reals]) -> int:
     return 1 + sum(len(p) - 1 for p in shares)
 
 
-def whitened_moments(
-    codes: Sequence[Codes], places: Sequence[Sequence[int]], shares: Sequence[Reals], squared: float, n: int
-) -> Reals:
-    """Return Σ v vᵀ on the grid as one row: v = (F_1(r_1), …, F_d(r_d), 1), shortened to a squared length."""
-    return scaled(whitened_sums(codes, places, shares, squared, n), row_entries(shares))
-
-
 def whitened_sums(
     codes: Sequence[Codes], places: Sequence[Sequence[int]], shares: Sequence[Reals], squared: float, n: int
 ) -> npt.NDArray[np.int64]:
+    """Return the diagonal of Σ v vᵀ on the grid and what is above it, v = (F_1(r_1), …, F_d(r_d), 1) shortened to a
+    squared length; ``scaled``, they are the moments."""
     tables = [features(p)[np.asarray(place)] for p, place in zip(shares, places, strict=True)]
     radius, bits = grid(squared, n)
     entries = row_entries(shares)

@@ -47,8 +47,9 @@ def squared_lengths(rows: Reals) -> Reals:
 
 
 def second_moments(grid_rows: Reals) -> Reals:
-    """Return Σ_r x x' of rows on the grid as one row, whose length is the Frobenius norm."""
-    return packed_triangle(grid_rows.T @ grid_rows)
+    """Return Σ_r x x' of rows on the grid as one row: the diagonal, then √2 times the upper triangle, so that its
+    length is the Frobenius norm."""
+    return scaled(upper_of(grid_rows.T @ grid_rows), grid_rows.shape[1])
 
 
 def gram(grid_rows: Reals) -> Reals:
@@ -66,11 +67,6 @@ def gram(grid_rows: Reals) -> Reals:
         product[:, 1:] += (pieces @ pieces[:, 1:].transpose(0, 2, 1)).sum(axis=0)
         product[0, 0] += first @ first
     return product
-
-
-def packed_triangle(matrix: Reals) -> Reals:
-    """Return a symmetric matrix of whole numbers as one row: the diagonal, then √2 times the upper triangle."""
-    return scaled(upper_of(matrix), len(matrix))
 
 
 def upper_of(matrix: Reals) -> Reals:

@@ -90,10 +90,11 @@ class Residuals(NamedTuple):
 
 
 def wald_residuals(counts: Reals, variance: float) -> Residuals | None:
-    usable = _usable(counts, variance)
-    if usable is None:
+    """Return the residuals of the usable strata; ``None`` if none is usable, or a column is constant."""
+    usable = usable_strata(counts, variance)
+    if counts.shape[0] < 2 or counts.shape[1] < 2 or not usable.any():
         return None
-    which, totals, px, py, residual = usable
+    totals, px, py, residual = _margins(np.moveaxis(counts[:, :, usable], -1, 0))
     vectors = residual.reshape(len(totals), -1)
     if counts.shape[:2] == (2, 2):
         a, b = px[:, 0], py[:, 0]
@@ -104,7 +105,7 @@ def wald_residuals(counts: Reals, variance: float) -> Residuals | None:
         own = totals[:, None, None] * _kron(dx, dy)
         covariance = own + variance * _kron(lx, ly) + RIDGE * np.eye(vectors.shape[1])
     weight = np.trace(own, axis1=1, axis2=2) / np.trace(covariance, axis1=1, axis2=2)
-    return Residuals(which, vectors, covariance, weight)
+    return Residuals(usable, vectors, covariance, weight)
 
 
 def quadratic_form(vectors: Reals, matrices: Reals) -> Reals:
@@ -139,9 +140,8 @@ def _correlated_tests(counts: Reals, factors: Reals) -> Iterator[Wald]:
     tests, strata = len(counts), counts.shape[3]
     stacked = np.ascontiguousarray(np.moveaxis(counts, 3, 1)).reshape(-1, *counts.shape[1:3])
     noise = np.moveaxis(factors, 3, 1).reshape(*stacked.shape, -1)
-    totals = stacked.sum(axis=(1, 2))
-    px, py = level_shares(stacked.sum(axis=2)), level_shares(stacked.sum(axis=1))
-    residual = (stacked - totals[:, None, None] * px[:, :, None] * py[:, None, :])[:, :-1, :-1].reshape(tests, -1)
+    totals, px, py, residual = _margins(stacked)
+    residual = residual.reshape(tests, -1)
     # L applied along both axes: subtract p times the sum.
     moved = noise - px[:, :, None, None] * noise.sum(axis=1, keepdims=True)
     moved = moved - py[:, None, :, None] * moved.sum(axis=2, keepdims=True)
@@ -156,15 +156,11 @@ def _correlated_tests(counts: Reals, factors: Reals) -> Iterator[Wald]:
     return (Wald(float(statistic), residual.shape[1]) for statistic in statistics.flat)
 
 
-def _usable(counts: Reals, variance: float) -> tuple[npt.NDArray[np.bool_], Reals, Reals, Reals, Reals] | None:
-    """Return which strata are usable, and of those n, p_x, p_y and R; ``None`` if none is, or a column is constant."""
-    usable = usable_strata(counts, variance)
-    if counts.shape[0] < 2 or counts.shape[1] < 2 or not usable.any():
-        return None
-    stacked = np.moveaxis(counts[:, :, usable], -1, 0)
-    totals = stacked.sum(axis=(1, 2))
-    px, py = level_shares(stacked.sum(axis=2)), level_shares(stacked.sum(axis=1))
-    return usable, totals, px, py, (stacked - totals[:, None, None] * px[:, :, None] * py[:, None, :])[:, :-1, :-1]
+def _margins(tables: Reals) -> tuple[Reals, Reals, Reals, Reals]:
+    """Return n, p_x, p_y and R of tables along the first axis."""
+    totals = tables.sum(axis=(1, 2))
+    px, py = level_shares(tables.sum(axis=2)), level_shares(tables.sum(axis=1))
+    return totals, px, py, (tables - totals[:, None, None] * px[:, :, None] * py[:, None, :])[:, :-1, :-1]
 
 
 def level_shares(sums: Reals) -> Reals:

@@ -131,7 +131,7 @@ def test_inside_a_block_each_residual_is_from_the_fit_to_the_other_rows() -> Non
         others = np.arange(40) != left_out
         predictor = fit(
             rest.x[others], rest.y[others], penalty=2 * alpha_of(setting.penalty, 40) / 39, width=setting.width,
-            clip=(-100, 100),
+            clip=(-100, 100), generator=generator_from_seed(3),
         )  # fmt: skip
         predicted = float(predictor(rest.x[[left_out]])[0])
         assert rest.left_y[left_out] == pytest.approx(rest.y[left_out] - predicted, abs=1e-9)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpcausal.errors import HiddenAnswerError, ParameterError
-from dpcausal.papers.statistics.iqr import IqrReach, interquartile_range, iqr_signed_distance, least, quartiles
+from dpcausal.papers.statistics.iqr import IqrReach, interquartile_range, iqr_signed_distance, quartiles
 from tests.statistics.iqr_brute_force import iqr_by_definition, reachable
 
 
@@ -65,21 +65,6 @@ def test_the_flip_distance_is_the_first_replacement_count_by_a_plain_scan():
         seen.add(z)
     assert min(seen) <= -4
     assert max(seen) >= 4
-
-
-def test_swapping_the_pairs_swaps_the_sign_apart_from_ties():
-    rng = np.random.default_rng(6)
-    rows = rng.uniform(0, 1, (200, 4)) ** [1, 2, 3, 3]
-    assert distance(rows) == -1 - distance(rows[:, [2, 3, 0, 1]])
-    tied = np.tile(rng.uniform(0, 1, (30, 1)), (1, 4))
-    assert distance(tied) == distance(tied[:, [2, 3, 0, 1]]) >= 0
-
-
-def test_least_finds_the_first_index_that_holds_and_otherwise_the_last():
-    for most in range(9):
-        for first in range(most + 1):
-            assert least(lambda j, first=first: j >= first, most) == first
-        assert least(lambda j: False, most) == most
 
 
 def test_values_outside_the_range_and_nan_are_mapped_record_by_record():

@@ -112,17 +112,6 @@ def test_without_ties_the_scores_are_scipys(m):
     assert kendall(x, y) == pytest.approx(stats.kendalltau(x, y).statistic, abs=1e-12)
 
 
-@given(st.lists(st.tuples(st.floats(-9, 9), st.floats(-9, 9)), min_size=2, max_size=20), st.randoms())
-@settings(max_examples=100, deadline=None)
-def test_the_order_of_records_and_increasing_maps_change_nothing(rows, shuffler):
-    x, y = np.array(rows).T
-    shuffled = list(rows)
-    shuffler.shuffle(shuffled)
-    xs, ys = np.array(shuffled).T
-    assert spearman_numerator(xs, ys) == spearman_numerator(x, y) == -spearman_numerator(8 * x, -y)
-    assert kendall_numerator(xs, ys) == kendall_numerator(x, y) == -kendall_numerator(8 * x, -y)
-
-
 def test_a_numerator_beyond_64_bits_is_exact():
     m = 3_100_000
     x = np.arange(m, dtype=float)
