@@ -32,6 +32,7 @@ from dpcausal.errors import DpCausalError, HiddenAnswerError
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
 from dpcausal.result import Result
+from tests import voices
 from tests.data.conftest import BACKENDS
 from tests.direction.neighbours import spelled
 
@@ -82,13 +83,7 @@ def shown(result: Result) -> list[str | bytes]:
     return [*texts, *pickles, *drawn(result.plot()), result.to_frame().to_csv(), repr(vars(result))]
 
 
-class Ears(logging.Handler):
-    """Collects what any logger says, at any level."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.NOTSET)
-        self.heard: list[str] = []
-
+class Ears(voices.Ears):
     def emit(self, record: logging.LogRecord) -> None:
         self.heard.append(f"{record.getMessage()} {record.args} {record.exc_text} {record.__dict__}")
 
@@ -386,19 +381,15 @@ def test_nothing_planted_comes_out_of_an_error(failure: str, tmp_path: Path, qui
 
 
 PLANTED = np.full(300, 7319024.25)
+TEST: dict[str, Any] = {"x": "a", "y": "b", "given": [], "loss": dpc.PureDP(1)}
+EFFECT: dict[str, Any] = {"treatment": "a", "outcome": "y", "adjust": [], "loss": dpc.PureDP(1)}
 SLIPS: dict[str, Callable[[dpc.Table, Any], Any]] = {  # a column or frame is given for an argument
-    "alpha": lambda t, slip: dpc.ci_test(t, "a", "b", given=[], alpha=slip, loss=dpc.PureDP(1)),
-    "x": lambda t, slip: dpc.ci_test(t, slip, "b", given=[], loss=dpc.PureDP(1)),
-    "loss": lambda t, slip: dpc.ci_test(t, "a", "b", given=[], loss=slip),
-    "method": lambda t, slip: dpc.ci_test(t, "a", "b", given=[], loss=dpc.PureDP(1), method=slip),
-    "blocks": lambda t, slip: dpc.ci_test(t, "a", "b", given=[], loss=dpc.PureDP(1), method=dpc.methods.Gcm(slip)),
-    "a typing error": lambda t, slip: dpc.ci_test(t, "a", "b", given=[], loss=dpc.PureDP(1), alfa=slip),
-    "an option": lambda t, slip: dpc.ci_test(t, "a", "b", given=[], loss=dpc.PureDP(1), blocks=slip),
-    "table": lambda t, slip: dpc.ci_test(slip, "a", "b", given=[], loss=dpc.PureDP(1)),
-    "coverage": lambda t, slip: dpc.effect(
-        t, treatment="a", outcome="y", adjust=[], coverage=slip, loss=dpc.PureDP(1)),
-    "treated": lambda t, slip: dpc.effect(
-        t, treatment="a", outcome="y", adjust=[], treated=slip, control=0, loss=dpc.PureDP(1)),
+    **{name: lambda t, slip, name=name: dpc.ci_test(t, **TEST | {name: slip})  # alfa: a typing error; blocks: an option
+       for name in ("alpha", "x", "loss", "method", "alfa", "blocks")},
+    "blocks of a method": lambda t, slip: dpc.ci_test(t, **TEST, method=dpc.methods.Gcm(slip)),
+    "table": lambda t, slip: dpc.ci_test(slip, **TEST),
+    "coverage": lambda t, slip: dpc.effect(t, coverage=slip, **EFFECT),
+    "treated": lambda t, slip: dpc.effect(t, treated=slip, control=0, **EFFECT),
     "by": lambda t, slip: dpc.cells(t, by=slip, loss=dpc.PureDP(1)),
     "at_least": lambda t, slip: t.where("y", at_least=slip),
     "missing": lambda t, slip: dpc.Table({}, t.schema, t.ledger, missing=slip),

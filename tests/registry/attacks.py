@@ -232,10 +232,10 @@ def _columns(constant: bool) -> dict[str, Any]:
 
 def _of_table(
     task: str, name: str, call: Callable[[dpc.Table], Any], loss: Loss = PURE, constant: bool = False,
-    levels: bool = False, **unit: str,
+    levels: bool = False, missing: str = "impute", **unit: str,
 ) -> Way:  # fmt: skip
     def ask(data: Data, schema: dpc.Schema, ledger: dpc.Ledger) -> Any:
-        return plain(call(dpc.Table(data, schema, ledger, missing="impute")))
+        return plain(call(dpc.Table(data, schema, ledger, missing=missing)))
 
     if not levels:
         return Way(task, name, ask, _columns(constant), SCHEMA, loss, unit)
@@ -252,14 +252,6 @@ def _of_effect(name: str, method: Callable[[int], Any]) -> Way:
                           method=method(table.n))  # fmt: skip
 
     return _of_table("effect", name, call)
-
-
-def _of_bins() -> Way:
-    def ask(data: Data, schema: dpc.Schema, ledger: dpc.Ledger) -> Any:
-        table = dpc.Table(data, schema, ledger)
-        return plain(dpc.discontinuity(table, running="x", outcome="y", cutoff=0.0, bins=5, loss=dpc.PureDP(10)))
-
-    return Way("discontinuity", "bins", ask, _columns(False), SCHEMA, dpc.PureDP(10))
 
 
 def _of_paths() -> Way:
@@ -320,7 +312,8 @@ WAYS = (
     _of_effect("trial by sizes", lambda n: dpc.methods.RandomizedTrial(sizes=[n - 3 * (n // 4), *[n // 4] * 3])),
     _of_effect("sample-aggregate", lambda n: dpc.methods.SampleAggregate(blocks=20)),
     _of_effect("trial by probabilities", lambda n: dpc.methods.RandomizedTrial(probabilities=[0.25] * 4)),
-    _of_bins(),
+    _of_table("discontinuity", "bins", lambda of: dpc.discontinuity(
+        of, running="x", outcome="y", cutoff=0.0, bins=5, loss=dpc.PureDP(10)), dpc.PureDP(10), missing="drop"),
     _of_paths(),
     _of_panel("synthetic_control", dpc.papers.OutputPerturbation()),
     _of_panel("synthetic_control", "matched"),

@@ -343,8 +343,8 @@ def of_cells(side: int, epsilon: float, size: int) -> list[Any]:
     return outputs
 
 
-def joint(rows: Rows, loss: Any = APPROXIMATE) -> Any:
-    return dpc.moments(table_of(rows, loss), ["y", "x"], robust_for=("y", ["x"]), loss=loss)
+def joint(rows: Rows, loss: Any = APPROXIMATE, *levels: str) -> Any:
+    return dpc.moments(table_of(rows, loss), ["y", "x", *levels], robust_for=("y", ["x", *levels]), loss=loss)
 
 
 def of_moments(side: int, epsilon: float, size: int) -> list[Any]:
@@ -355,24 +355,15 @@ def of_moments(side: int, epsilon: float, size: int) -> list[Any]:
     return [float(joint(rows, dpc.ApproxDP(epsilon, 1e-6)).sums[0, 1]) for _ in range(min(size, 200))]
 
 
-def joint_with_levels(rows: Rows, loss: Any = APPROXIMATE) -> Any:
-    return dpc.moments(table_of(rows, loss), ["y", "x", "z"], robust_for=("y", ["x", "z"]), loss=loss)
-
-
 def of_levels(side: int, epsilon: float, size: int) -> list[Any]:
     """Return the released number of the last level, to or from which a row goes."""
     rows = np.column_stack([np.zeros((2_000, 2)), *[np.linspace(-1, 1, 2_000)] * 2])
     rows[0, 1] = 2 * side
-    return [float(joint_with_levels(rows, dpc.ApproxDP(epsilon, 1e-6)).sums[-2, -2]) for _ in range(min(size, 200))]
+    return [float(joint(rows, dpc.ApproxDP(epsilon, 1e-6), "z").sums[-2, -2]) for _ in range(min(size, 200))]
 
 
-def followed(rows: Rows, loss: Any = APPROXIMATE) -> Any:
-    return dpc.did(paths_table(rows, loss), time="t", outcome="y", cohort="g", loss=loss).release
-
-
-def followed_given(rows: Rows, loss: Any = APPROXIMATE) -> Any:
-    """Return the release with the last outcome as a covariate."""
-    return dpc.did(paths_table(rows, loss), time="t", outcome="y", cohort="g", adjust=["x"], loss=loss).release
+def followed(rows: Rows, loss: Any = APPROXIMATE, **given: Any) -> Any:
+    return dpc.did(paths_table(rows, loss), time="t", outcome="y", cohort="g", loss=loss, **given).release
 
 
 def of_paths(side: int, epsilon: float, size: int) -> list[Any]:
@@ -406,20 +397,22 @@ def by_list(kind: Any) -> TaskRow:
     return effect_row(kind.name, kind().proofs_of(question, loss), loss, length, adjust=adjust, method=kind.name)
 
 
+def release_row(name: str, claims: tuple[str, ...], ask: Any, draw: Any, delta: float = 1e-6, **more: Any) -> TaskRow:
+    """Return the row of a call by the numbers of its release."""
+    neighbours = on_neighbours(lambda rows: ask(rows).numbers())
+    return TaskRow(name, name.split(",")[0], claims, neighbours, draw, delta=delta, **more)
+
+
 ELLIPSE = ("scale-histograms", "ellipse-moments")
+PATHS = (*ELLIPSE, "cohort-sums", "gaussian")
 LISTED = (
-    TaskRow("discontinuity", "discontinuity", ("corner-counts", "geometric"),
-            on_neighbours(lambda rows: at_a_cutoff(rows).numbers()), of_bins),
-    TaskRow("did", "did", (*ELLIPSE, "cohort-sums", "gaussian"), on_neighbours(lambda rows: followed(rows).numbers()),
-            of_paths, delta=1e-6),
-    TaskRow("did, adjusted", "did", (*ELLIPSE, "cohort-sums", "gaussian"),
-            on_neighbours(lambda rows: followed_given(rows).numbers()), of_paths, delta=1e-6),
-    TaskRow("moments", "moments", (*ELLIPSE, "gaussian"), on_neighbours(lambda rows: joint(rows).numbers()), of_moments,
-            delta=1e-6),
-    TaskRow("moments, levels", "moments", (*ELLIPSE, "gaussian"),
-            on_neighbours(lambda rows: joint_with_levels(rows).numbers()), of_levels, delta=1e-6),
-    TaskRow("cells", "cells", ("corner-counts", "geometric"), on_neighbours(lambda rows: dpc.cells(
-        table_of(rows, PURE), by=["a", "z"], values=["y", "x"], loss=PURE).numbers()), of_cells, 0.4),
+    release_row("discontinuity", ("corner-counts", "geometric"), at_a_cutoff, of_bins, 0.0),
+    release_row("did", PATHS, followed, of_paths),
+    release_row("did, adjusted", PATHS, partial(followed, adjust=["x"]), of_paths),  # by the last outcome
+    release_row("moments", (*ELLIPSE, "gaussian"), joint, of_moments),
+    release_row("moments, levels", (*ELLIPSE, "gaussian"), lambda rows: joint(rows, APPROXIMATE, "z"), of_levels),
+    release_row("cells", ("corner-counts", "geometric"), lambda rows: dpc.cells(
+        table_of(rows, PURE), by=["a", "z"], values=["y", "x"], loss=PURE), of_cells, 0.0, attained=0.4),
     effect_row("aipw", (*ELLIPSE, "corner-counts", "gaussian"), APPROXIMATE, 6_000, adjust=["x"], groups="z",
                method="aipw"),
     effect_row("boosted-aipw", (*ELLIPSE, "histograms", "residual-sums", "pair-functions", "capped-squares",

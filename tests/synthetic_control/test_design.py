@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.errors import ParameterError
 from dpcausal.papers.mechanisms.objective_perturbation import calibrate
 from dpcausal.synthetic_control.donor_rows import donor_free
 from tests.synthetic_control.neighbours import answer_to, panel_of, plan_of
@@ -29,25 +28,6 @@ def test_the_expected_noise_is_that_of_a_call_with_half_of_the_donors_weight() -
     answer = answer_to(panel_of(made.donors, made.target, loss), loss)
     assert plan.path_noise is not None and answer.path_noise is not None and answer.donor_weight is not None
     assert plan.path_noise * 200 == pytest.approx(answer.path_noise * answer.donor_weight, rel=0.05)
-
-
-def test_noise_falls_with_donors_and_budget() -> None:
-    ratios = {}
-    for n in (50, 500):
-        made = dpc.simulate.factor_panel(n, seed=1)
-        for epsilon in (1, 4):
-            loss = dpc.PureDP(epsilon)
-            panel = panel_of(made.donors, made.target, loss)
-            ratios[n, epsilon] = plan_of(panel, loss=loss).noise_ratio
-    assert ratios[50, 1] > ratios[50, 4] > ratios[500, 4] and ratios[50, 1] > ratios[500, 1]
-
-
-def test_a_plan_names_one_target() -> None:
-    made = dpc.simulate.factor_panel(50, seed=1)
-    panel = panel_of(made.donors, {"a": made.target, "b": made.target}, dpc.PureDP(1))
-    with pytest.raises(ParameterError, match="name one"):
-        plan_of(panel, loss=dpc.PureDP(1))
-    assert plan_of(panel, loss=dpc.PureDP(1), target="b").target == "b"
 
 
 def test_the_own_forecast_is_the_rule_that_did_best_on_the_past() -> None:

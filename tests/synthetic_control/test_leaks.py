@@ -4,7 +4,6 @@ import datetime as dt
 import logging
 import pickle
 import warnings
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -88,16 +87,6 @@ def test_what_a_donor_holds_never_decides_whether_a_panel_can_be_made_or_asked()
             make(frame, dpc.Ledger.in_memory(dpc.PureDP(2), unit="unit")), loss=dpc.PureDP(2), force=True
         )
         assert np.isfinite(answer.counterfactual).all()
-
-
-@pytest.mark.parametrize("time", [Decimal("sNaN"), "0001-01-01T00:00:00+14:00", dt.datetime.max, "+" * 99, (1, [2])])
-def test_a_time_of_a_donor_that_no_calendar_holds_is_no_time(time: Any) -> None:
-    frame = long()
-    frame["t"] = [*frame["t"].tolist()[:-1], time]
-    plain = long()
-    plain = plain.iloc[:-1]
-    ledger = dpc.Ledger.in_memory(dpc.PureDP(2), unit="unit")
-    np.testing.assert_array_equal(make(frame, ledger).donors(), make(plain, ledger).donors())
 
 
 @pytest.mark.parametrize("unit, far", [("s", 10**17), ("ms", 2**62), ("us", -(2**62))])

@@ -85,8 +85,8 @@ class SyntheticMethod(Method[Treated]):
         """Refuse a panel that public numbers show to be too small, unless forced."""
         for name in self.positive:
             value = getattr(self, name)
-            if value is not None and not (public.is_number(value) and 1e-9 < value < 1e12):
-                raise ParameterError(f"{name} must be a number above 1e-9 and below 1e12")
+            if value is not None:
+                public.number(name, value, 1e-9, 1e12)
         for target in question.targets if self.has_placebos else ():
             if (before := question.panel.start(target)) < LEAST_PAST:
                 when = question.panel.times[before]
@@ -177,25 +177,22 @@ class SyntheticMethod(Method[Treated]):
                 continue
             losses = self.of_placebos(question, plan.base)
             new = not (self.shared and plan.start in known)
-            if not new:
-                mixing, reach, slope = known[plan.start]
-            else:
-                mixing, reach, slope, ways = 1.0, None, 0.0, self.mixtures(plan.free)
-                if plan.mixing:
-                    candidates = [path.donors.mixed(way, path.weights) for way in ways]
-                    mixing = ways[release_best(candidates, allotment, losses[0])]
+            mixing, reach, slope = (1.0, None, 0.0) if new else known[plan.start]
+            if new and plan.mixing:
+                ways = self.mixtures(plan.free)
+                candidates = [path.donors.mixed(way, path.weights) for way in ways]
+                mixing = ways[release_best(candidates, allotment, losses[0])]
             counts: Any = losses[1].part(FIRST_COUNT), losses[1].part(1 - FIRST_COUNT)
             within = None
             if plan.interval and new and path.donors.swings is not None:
                 placebos = path.donors.mixed(mixing, path.weights)
                 within, slope = release_slope(placebos, path.law, path.total, allotment, counts[0])
-            placebos = path.donors.with_slope(slope).mixed(mixing, path.weights)
-            scale = float(path.own.with_slope(slope).scales[0])
+            placebos, own = (one.with_slope(slope).mixed(mixing, path.weights) for one in (path.donors, path.own))
+            residual, scale = float(own.residuals[0]), float(own.scales[0])
             far = FAR.format(distance=path.distance) if path.distance > UNLIKE else ""
             if plan.interval and new:
                 reach = release_reach(placebos, path.law, path.total, question.coverage, allotment, counts, within)
             known[plan.start] = mixing, reach, slope
-            own = float(path.own.mixed(mixing, path.weights).residuals[0])
             half, reason = None if reach is None else reach * scale * path.step, plan.interval_reason
             if half:
                 # What donors leave of the target's own variation is its own: no interval is narrower than that says.
@@ -204,11 +201,9 @@ class SyntheticMethod(Method[Treated]):
                 scale, half = scale * max(least / half, 1.0), max(half, least)
             if plan.interval and (far or not half):
                 half, reason = None, far or OPEN
-            pvalue = None
+            pvalue, no_pvalue = None, plan.pvalue_reason or far
             if plan.pvalue:
-                pvalue = release_pvalue(placebos, own, scale, path.total, allotment, losses[2])
-            no_pvalue = plan.pvalue_reason or far
-            pvalue = None if no_pvalue else pvalue
+                pvalue = release_pvalue(placebos, residual, scale, path.total, allotment, losses[2])
             values = path.values if mixing == 1 else mixing * path.values + (1 - mixing) * plan.free.path
-            answers.append(Answer(plan, path, values, mixing, half, pvalue, reason, no_pvalue))
+            answers.append(Answer(plan, path, values, mixing, half, None if no_pvalue else pvalue, reason, no_pvalue))
         return answers

@@ -8,7 +8,7 @@ every residual.  Nor would they with residuals by a matrix product, whose last b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -142,8 +142,11 @@ def release_best(candidates: list[Placebos], allotment: CallBudget, loss: Base) 
     return int(np.argmin(cube(query, allotment, loss) if pure else gaussian(query, allotment, loss)))  # type: ignore[arg-type]
 
 
-def _mechanism_of(loss: Base) -> Callable[[Query, CallBudget, Any], Any]:
-    return geometric if isinstance(loss, PureDP) else gaussian
+def _release_count(
+    placebos: Placebos, residual: float, scale: float, label: str, allotment: CallBudget, loss: Any
+) -> Any:
+    query = Query(count_beyond(placebos, residual, scale), count_sensitivity(), label)
+    return geometric(query, allotment, loss) if isinstance(loss, PureDP) else gaussian(query, allotment, loss)
 
 
 def noise_deviation(loss: Base) -> float:
@@ -226,12 +229,10 @@ def release_reach(
     deviation = noise_deviation(losses[1]) / total
     share = max(0.6, min(coverage, 1 - 3 * deviation))
     if within is None:
-        query = Query(count_beyond(placebos, FIRST_RATIO, 1.0), count_sensitivity(), "first ratio count")
-        beyond = _mechanism_of(losses[0])(query, allotment, losses[0]) / (FULL * total)
+        beyond = _release_count(placebos, FIRST_RATIO, 1.0, "first ratio count", allotment, losses[0]) / (FULL * total)
         within = FIRST_RATIO, min(max(1 - beyond, 1e-3), 1 - 1e-6)
     ratio = within[0] * min(max(law.ratio(share) / law.ratio(within[1]), 1 / FURTHEST), FURTHEST)
-    query = Query(count_beyond(placebos, ratio, 1.0), count_sensitivity(), "second ratio count")
-    second = 1 - _mechanism_of(losses[1])(query, allotment, losses[1]) / (FULL * total)
+    second = 1 - _release_count(placebos, ratio, 1.0, "second ratio count", allotment, losses[1]) / (FULL * total)
     if second < LEAST_HELD:
         return None
     return ratio * law.ratio(law.level(coverage, share, deviation)) / law.ratio(believed_share(second, share))
@@ -247,8 +248,7 @@ def release_pvalue(
     distribution if nothing happened and the target is one of M + 1 exchangeable units; M is the weight, at least 1 and
     at most the number of donors.
     """
-    query = Query(count_beyond(placebos, residual, scale), count_sensitivity(), "placebo count")
-    noisy = int(_mechanism_of(loss)(query, allotment, loss))
+    noisy = int(_release_count(placebos, residual, scale, "placebo count", allotment, loss))
     counts = FULL * np.arange(max(1, min(round(total), len(placebos.weights))) + 1)
     return float(np.mean(_noise_cdf(noisy - counts, loss)))
 

@@ -146,15 +146,12 @@ class Treated(Question[Any]):
             raise ParameterError("panel must be a dpcausal Panel")
         if target is not None and target not in panel.targets:
             raise ParameterError("target must be one of the panel's targets")
-        if not (public.is_number(coverage) and 0.5 <= coverage <= 0.9999):
-            raise ParameterError("coverage must be a number between 0.5 and 0.9999")
-        for name, value in (("inference", inference), ("force", force)):
-            if not isinstance(value, bool):
-                raise ParameterError(f"{name} must be True or False")
+        coverage = public.number("coverage", coverage, 0.5, 0.9999)
+        flags = public.flag("inference", inference), public.flag("force", force)
         if start is not None:
             panel = panel.before_treatment(start)
         targets = panel.targets if target is None else (target,)
-        return cls(panel, targets, float(coverage), bool(inference), bool(force), start is not None)
+        return cls(panel, targets, coverage, *flags, start is not None)
 
     @property
     def ledger(self) -> Ledger:

@@ -5,16 +5,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.core.validate import check_choice
 from dpcausal.data.panels.periods import Label, period_label, unit_name
 from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.plotting import axes, titled
 from dpcausal.result import Guarantee, Result, ci_text, number_text, p_text, signed_text
-
-Reals = npt.NDArray[np.float64]
 
 FEW = 8
 """Most labels on the time axis."""

@@ -20,6 +20,7 @@ from dpcausal.papers.effects.fold_split import (
 )
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Unit
+from tests import factories
 from tests.registry.effects import LEAST, as_told, one_fold_apart
 
 Rows = Any
@@ -34,10 +35,9 @@ def drawn(n: int, seed: int) -> tuple[Any, Any, Any]:
 
 def table(n: int, loss: Any, **more: Any) -> dpc.Table:
     x, a, y = drawn(n, 5)
-    schema = dpc.Schema({"a": dpc.Levels([0, 1]), "y": dpc.Bounded(-1, 1), "u": dpc.Bounded(-1, 1)})
-    whose = {name: more[name] for name in ("person", "ids") if name in more}
-    ledger = dpc.Ledger.without_privacy() if isinstance(loss, dpc.NoPrivacy) else dpc.Ledger.in_memory(loss, **whose)
-    return dpc.Table({"a": a.astype(int), "y": y, "u": x[:, 0]} | more.pop("columns", {}), schema, ledger, **more)
+    schema = dict.fromkeys("ag", dpc.Levels([0, 1])) | dict.fromkeys("yu", dpc.Bounded(-1, 1))
+    columns = {"a": a.astype(int), "y": y, "u": x[:, 0], "g": np.arange(n) % 2} | more.pop("columns", {})
+    return factories.table(columns, schema, loss, **more)
 
 
 def ask(rows: dpc.Table, loss: Any, **options: Any) -> Any:
@@ -171,10 +171,7 @@ def test_rows_that_lack_a_column_are_left_out_and_their_number_is_paid_for_in_th
      ({}, {"estimand": "att"}), ({}, {"groups": "g"})],
 )  # fmt: skip
 def test_what_it_does_not_answer_is_refused_before_anything_is_spent(options: Any, more: Any) -> None:
-    x, a, y = drawn(600, 5)
-    schema = dpc.Schema({"a": dpc.Levels([0, 1]), "y": dpc.Bounded(-1, 1), "g": dpc.Levels([0, 1])})
-    rows = dpc.Table({"a": a.astype(int), "y": y, "g": (x[:, 0] > 0).astype(int)}, schema,
-                     dpc.Ledger.in_memory(dpc.PureDP(1)))  # fmt: skip
+    rows = table(600, dpc.PureDP(1))
     with pytest.raises(ParameterError):
         dpc.effect(rows, treatment="a", outcome="y", adjust=[], loss=dpc.PureDP(1),
                    method=dpc.papers.FoldSplit(**options), **more)  # fmt: skip

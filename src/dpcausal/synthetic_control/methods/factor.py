@@ -57,7 +57,6 @@ GAP = 4.0
 NEAR, WALK_ERRORS = 0.9, 1.3
 """A target whose past lies within so many standard deviations of the released model is like its donors; of another the
 path may be off by so many errors of a random walk of its own steps: measured."""
-PROOFS = ("row-radius", "clipped-sum", "direction-products")
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,13 +129,6 @@ def symmetric_matrix(triangle: Reals, periods: int) -> Reals:
     matrix[np.triu_indices(periods)] = triangle
     matrix /= np.where(np.eye(periods, dtype=bool), DIAGONAL, OFF)
     return np.asarray(matrix + np.triu(matrix, 1).T)
-
-
-def check_scales(candidates: list[int], loss: ZCDP) -> None:
-    """Raise a FenceError if some noise would pass the largest scale that is drawn."""
-    gaussian_scale(products_sensitivity().bound, loss.part(SHARES["directions"]))
-    gaussian_scale(2 * candidates[-1], loss.part(SHARES["mean"]))
-    gaussian_scale(1, loss.part(SHARES["radius"] / STEPS))
 
 
 def release_model(scaled: Reals, grid: Grid, allotment: CallBudget, loss: ZCDP | NoPrivacy) -> FactorRelease:
@@ -287,7 +279,7 @@ class Factor(SyntheticMethod):
     losses: ClassVar[tuple[type[Loss], ...]] = (ApproxDP, ZCDP)
     shared: ClassVar[bool] = True
     has_placebos: ClassVar[bool] = True
-    proofs: ClassVar[tuple[str, ...]] = PROOFS
+    proofs: ClassVar[tuple[str, ...]] = ("row-radius", "clipped-sum", "direction-products")
 
     def grid(self, question: Treated) -> Grid:
         """Return the steps, from all targets' pasts."""
@@ -296,10 +288,16 @@ class Factor(SyntheticMethod):
         return Grid.of(sizes, question.before, question.periods)
 
     def expected_noise(self, question: Treated, target: Any, free: TargetOnlyForecast, base: Any) -> float | None:
-        """Return that of the mean, of rows twice as long as the target's own changes."""
+        """Return that of the mean, of rows twice as long as the target's own changes.
+
+        A FenceError if some noise would pass the largest scale that is drawn.
+        """
         if not isinstance(base, ZCDP):
             return None
-        check_scales(candidate_radii(question.periods, self.grid(question).most), base)
+        gaussian_scale(products_sensitivity().bound, base.part(SHARES["directions"]))
+        longest = candidate_radii(question.periods, self.grid(question).most)[-1]
+        gaussian_scale(2 * longest, base.part(SHARES["mean"]))
+        gaussian_scale(1, base.part(SHARES["radius"] / STEPS))
         radius = 2 * free.last_error * math.sqrt(question.periods)
         return gaussian_scale(2 * radius, base.part(SHARES["mean"])) / question.panel.n
 

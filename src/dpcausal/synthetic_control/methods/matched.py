@@ -51,7 +51,6 @@ LEAST_STRETCH = 2.0**-10
 _DISTANCES = -2 * np.log((np.arange(FULL, 0, -1) - 0.5) / FULL)
 """The squared distances, in widths of the kernel, up to which the weight is FULL, FULL − 1, …, 1: the nearest whole
 number to FULL·exp(−distance/2), by comparisons alone."""
-PROOFS = ("matched-sums",)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +201,7 @@ class Matched(SyntheticMethod):
     name: ClassVar[str] = "matched"
     about: ClassVar[str] = "donors weighted by how they followed the target"
     has_placebos: ClassVar[bool] = True
-    proofs: ClassVar[tuple[str, ...]] = PROOFS
+    proofs: ClassVar[tuple[str, ...]] = ("matched-sums",)
     positive: ClassVar[tuple[str, ...]] = ("kernel_width", "cut")
     kernel_width: float | None = None
     cut: float | None = None
