@@ -22,14 +22,7 @@ from dpcausal.papers.direction.holdout import difference_sensitivity
 from dpcausal.papers.statistics import hsic as of_hsic
 from dpcausal.papers.statistics import rank
 from dpcausal.papers.statistics.iqr import IqrReach, interquartile_range, iqr_signed_distance
-from dpcausal.papers.statistics.rank import (
-    flip_sensitivity,
-    kendall,
-    signed,
-    signed_margin,
-    spearman,
-    spearman_sensitivity,
-)
+from dpcausal.papers.statistics.rank import flip_sensitivity, kendall, spearman
 from dpcausal.privacy.loss import PureDP
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Norm, Sensitivity, Unit
@@ -53,7 +46,7 @@ def root_hsic_bound(m: int) -> Any:
 
 
 def spearman_bound(m: int) -> Any:
-    return spearman_sensitivity(m).bound
+    return rank.spearman_sensitivity(m).bound
 
 
 def groups(rng: Any, m: int, low: Rows, high: Rows) -> Rows:
@@ -124,11 +117,11 @@ def numerators(rows: Rows) -> tuple[int, int]:
 
 
 def rank_distance(rows: Rows) -> int:
-    return signed_margin(*numerators(rows), int(rank.kendall_numerator_sensitivity(len(rows)).bound))
+    return rank.signed_margin(*numerators(rows), int(rank.kendall_numerator_sensitivity(len(rows)).bound))
 
 
 def flips(rows: Rows) -> int:
-    return signed_margin(*numerators(rows), 2 * (len(rows) - 1))
+    return rank.signed_margin(*numerators(rows), 2 * (len(rows) - 1))
 
 
 def flips_by_one_bound(rows: Rows) -> int:
@@ -176,7 +169,7 @@ def iqr_flips_with_ties_swapped(rows: Rows) -> int:
     (P, Q), (S, T) = ((A, B), (C, E)) if first_wins else ((C, E), (A, B))
     ends = [(P.highest(j) * Q.highest(j), S.lowest(j) * T.lowest(j)) for j in range(1, len(rows) + 1)]
     # Equality is a win of the first, so only the second's defeat takes it: here it is the other way round.
-    return signed(first_wins, 1 + [up > down or (up == down and first_wins) for up, down in ends].index(True))
+    return rank.signed(first_wins, 1 + [up > down or (up == down and first_wins) for up, down in ends].index(True))
 
 
 def votes(rows: Rows) -> int:
@@ -253,7 +246,7 @@ def residual(claim: Any) -> Any:
 
 
 def score_difference(m: int) -> Sensitivity:
-    return difference_sensitivity(spearman_sensitivity(m))
+    return difference_sensitivity(rank.spearman_sensitivity(m))
 
 
 RESIDUALS: dict[str, Any] = {"columns": 2 * GROUP, "starts": {"opposite": opposite}}
@@ -271,7 +264,7 @@ OWN_BANDWIDTH = "a bandwidth from the test rows"
 OWN_RESIDUALS = "residuals of a regression on the test rows"
 
 SENSITIVITIES = (
-    SensitivityRow("spearman-rho", lambda rows: abs(spearman(*rows.T)), spearman_sensitivity, (5, 11, 40), 0.99, (
+    SensitivityRow("spearman-rho", lambda rows: abs(spearman(*rows.T)), rank.spearman_sensitivity, (5, 11, 40), 0.99, (
         by_falsifier("rho with a bound 5 % too small", lambda rows: spearman(*rows.T), lambda m: 0.95 * 6 / (m + 1)),
         by_falsifier("tie-corrected rho", tie_corrected(lambda signs: signs.sum(axis=1)), spearman_bound),
         by_falsifier(OWN_RESIDUALS, own_residuals, spearman_bound),
@@ -350,7 +343,7 @@ CONTROLS = (
                  lambda rows: root_hsic(*rows.T, width_x=0.3, width_y=0.3, **UNIT), root_hsic_bound),
     by_falsifier("rho without tie correction", lambda rows: spearman(*rows.T), spearman_bound),
     by_falsifier("the signed margin", flips, 1, **PAIRS),
-    by_falsifier("the signed margin in integers", lambda rows: signed_margin(*two_scores(rows), 78), 1, **SCORES),
+    by_falsifier("the signed margin in integers", lambda rows: rank.signed_margin(*two_scores(rows), 78), 1, **SCORES),
     by_falsifier("the IQR's flip distance", iqr_distance, 1, **TIES),
     by_falsifier("a histogram by the bound of two cells", histogram, 2, columns=1, norm=Norm.L1),
     by_falsifier("votes against a public threshold", lambda rows: votes_above(rows, 0.5), 1, **FIVE_PARTS),

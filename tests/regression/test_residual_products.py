@@ -10,15 +10,6 @@ from dpcausal.papers.independence.priv_crt import published_resample_bound
 from dpcausal.papers.independence.priv_gcm import published_products_bound
 from dpcausal.privacy.sensitivity import Norm
 from dpcausal.regression import residual_products as page
-from dpcausal.regression.residual_products import (
-    fit_weights,
-    fitted_residuals,
-    norm_bound,
-    products_sensitivity,
-    resample_sum_bound,
-    resample_sum_sensitivity,
-    rounding_error,
-)
 from tests.conformance import STARTS as SHAPES
 from tests.conformance import check_claim, search
 from tests.regression.products import DOMAIN, STARTS, products, resample_sum, weights
@@ -30,12 +21,12 @@ ALL = {**SHAPES, **STARTS}
 
 def weights_bound(m: int, penalty: float) -> float:
     """Return (2 + B)/a, the most that w moves."""
-    return (2 + norm_bound(penalty)) / (m * penalty / 2)
+    return (2 + page.norm_bound(penalty)) / (m * penalty / 2)
 
 
 STATISTICS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
-    "resample-product-sum": (resample_sum, resample_sum_bound, {}),
-    "residual-products": (products, lambda m, penalty: products_sensitivity(m, penalty).bound, {"norm": Norm.L1}),
+    "resample-product-sum": (resample_sum, page.resample_sum_bound, {}),
+    "residual-products": (products, lambda m, penalty: page.products_sensitivity(m, penalty).bound, {"norm": Norm.L1}),
     "regression-weights": (lambda rows, penalty: weights(rows, penalty)[:, 0], weights_bound, {"norm": Norm.L2}),
 }
 
@@ -50,14 +41,14 @@ def test_no_neighbours_move_all_products_past_their_bound_and_the_published_one_
     found = search(lambda rows: statistic(rows, penalty), lambda m: bound(m, penalty), sizes=(3, 12, 60),
                    evaluations=600, starts=ALL, **DOMAIN, **norm)  # fmt: skip
     assert found.ratio <= 1 + 1e-9
-    assert published_products_bound(penalty) > float(products_sensitivity(60, penalty).bound)
-    assert published_resample_bound(penalty) > resample_sum_bound(60, penalty)
+    assert published_products_bound(penalty) > float(page.products_sensitivity(60, penalty).bound)
+    assert published_resample_bound(penalty) > page.resample_sum_bound(60, penalty)
 
 
 @pytest.mark.proves("resample-product-sum")
 def test_without_a_regression_the_bound_is_two_and_is_reached():
     check_claim(
-        lambda rows: float(rows[:, 0] @ rows[:, 1]), lambda m: resample_sum_sensitivity(m, None), sizes=(3, 9),
+        lambda rows: float(rows[:, 0] @ rows[:, 1]), lambda m: page.resample_sum_sensitivity(m, None), sizes=(3, 9),
         low=-1.0, high=1.0,
     )  # fmt: skip
 
@@ -75,7 +66,7 @@ def test_the_largest_norm_is_a_maximum_over_the_spectrum():
     shares = np.linspace(1e-6, 1, 400_001)
     for penalty in PENALTIES:
         largest = (np.sqrt(shares) / (shares + penalty / 2)).max()
-        assert largest <= norm_bound(penalty) <= largest * (1 + 1e-6)
+        assert largest <= page.norm_bound(penalty) <= largest * (1 + 1e-6)
 
 
 def rational_products(rows: Rows, penalty: float) -> list[Fraction]:
@@ -98,12 +89,12 @@ def test_computed_residuals_are_within_the_stated_rounding_of_exact_ones(penalty
             for start in range(0, len(rows), page.CHUNK_ROWS):
                 yield slice(start, start + page.CHUNK_ROWS), rows[start : start + page.CHUNK_ROWS, :1]
 
-        left = fitted_residuals(chunks, rows[:, 1:], fit_weights(chunks, rows[:, 1:], penalty))
+        left = page.fitted_residuals(chunks, rows[:, 1:], page.fit_weights(chunks, rows[:, 1:], penalty))
         exact = rational_products(rows, penalty)
         found = left[:, 0] * left[:, 1]
         error = max(abs(float(Fraction(float(a)) - b)) for a, b in zip(found, exact, strict=True))
         assert error <= page._product_error(n, penalty)
-        assert rounding_error(n, penalty) < 1e-4
+        assert page.rounding_error(n, penalty) < 1e-4
 
 
 def test_many_features_solve_the_normal_equations():
@@ -116,6 +107,6 @@ def test_many_features_solve_the_normal_equations():
         yield slice(0, 300), features[:300]
         yield slice(300, 700), features[300:]
 
-    found = fit_weights(chunks, U, 0.05)
+    found = page.fit_weights(chunks, U, 0.05)
     assert features.T @ (U - features @ found) == pytest.approx(700 * 0.05 / 2 * found, abs=1e-9)
-    assert fitted_residuals(chunks, U, found) == pytest.approx(U - features @ found, abs=1e-12)
+    assert page.fitted_residuals(chunks, U, found) == pytest.approx(U - features @ found, abs=1e-12)

@@ -305,29 +305,22 @@ def test_a_sensitivity_covers_the_rounding_of_both_neighbours(kernel, m):
     assert root < Fraction(102, 100) * Fraction(math.sqrt(exact))
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.name)
-@pytest.mark.parametrize("claim", [root_hsic_sensitivity, hsic_sensitivity])
-def test_too_few_or_too_many_records_are_refused_from_the_public_number(kernel, claim):
-    for m in (0, 1, kernel.most_records + 1):
-        with pytest.raises(ParameterError):
-            claim(m, kernel=kernel)
+TWO = {"x": [0.0, 1.0], "y": [0.0, 1.0], "width_x": 0.1, "width_y": 0.1, **UNIT_BOX}
+REFUSALS = [
+    *((claim, (m,), {"kernel": kernel}) for claim in (root_hsic_sensitivity, hsic_sensitivity) for kernel in KERNELS
+      for m in (0, 1, kernel.most_records + 1)),
+    *((hsic, (), TWO | {"width_x": width}) for width in (0.0, -1.0, math.nan, math.inf, "1", True)),
+    *((hsic, (), TWO | {"range_y": bounds})
+      for bounds in ((1.0, 0.0), (0.0, 0.0), (-1e308, 1e308), (math.nan, 1.0), None)),
+    *((hsic, (), TWO | columns) for columns in ({"x": [0.5], "y": [0.5]}, {"x": [0.0, 1.0, 0.5]})),
+    *((root_hsic_residual_sensitivity, (10, shift, 1.0, (0, 1)), {}) for shift in (-1.0, math.nan, math.inf)),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("wrong", [
-    *({"width_x": width} for width in (0.0, -1.0, math.nan, math.inf, "1", True)),
-    *({"range_y": bounds} for bounds in ((1.0, 0.0), (0.0, 0.0), (-1e308, 1e308), (math.nan, 1.0), None)),
-    {"x": [0.5], "y": [0.5]}, {"x": [0.0, 1.0, 0.5]},
-])  # fmt: skip
-def test_a_wrong_public_argument_is_refused(wrong):
-    arguments = {"x": [0.0, 1.0], "y": [0.0, 1.0], "width_x": 0.1, "width_y": 0.1, **UNIT_BOX, **wrong}
+@pytest.mark.parametrize(("call", "arguments", "named"), REFUSALS)
+def test_a_wrong_public_argument_is_refused(call, arguments, named):
     with pytest.raises(ParameterError):
-        hsic(**arguments)
-
-
-@pytest.mark.parametrize("shift", [-1.0, math.nan, math.inf])
-def test_a_shift_that_is_no_length_is_refused(shift):
-    with pytest.raises(ParameterError):
-        root_hsic_residual_sensitivity(10, shift, 1.0, (0, 1))
+        call(*arguments, **named)
 
 
 def permuted(rows):

@@ -12,14 +12,7 @@ from scipy import stats
 from dpcausal.errors import ParameterError
 from dpcausal.papers.direction.anm_test_privacy import RANKS
 from dpcausal.papers.statistics import rank
-from dpcausal.papers.statistics.rank import (
-    kendall,
-    kendall_numerator_sensitivity,
-    kendall_sensitivity,
-    spearman,
-    spearman_numerator,
-    spearman_sensitivity,
-)
+from dpcausal.papers.statistics.rank import kendall, spearman, spearman_numerator
 from dpcausal.statistics.rank import kendall_numerator
 
 
@@ -42,19 +35,19 @@ def worst_pair(m):
 
 
 def spearman_numerator_sensitivity(m, calibration=rank.LEAST):
-    bound = int((spearman_sensitivity(m, calibration).bound - rank.ROUNDING) * m * (m * m - 1) / 3)
-    return replace(spearman_sensitivity(m), bound=bound)
+    bound = int((rank.spearman_sensitivity(m, calibration).bound - rank.ROUNDING) * m * (m * m - 1) / 3)
+    return replace(rank.spearman_sensitivity(m), bound=bound)
 
 
 SCORES = {  # the numerators are the same scores without their denominators: all small tables and pairs drawn, below
-    "rho": (spearman, spearman_sensitivity),
-    "|rho|": (lambda x, y: abs(spearman(x, y)), spearman_sensitivity),
+    "rho": (spearman, rank.spearman_sensitivity),
+    "|rho|": (lambda x, y: abs(spearman(x, y)), rank.spearman_sensitivity),
     "N": (spearman_numerator, spearman_numerator_sensitivity),
     "|N|": (lambda x, y: abs(spearman_numerator(x, y)), spearman_numerator_sensitivity),
-    "tau": (kendall, kendall_sensitivity),
-    "|tau|": (lambda x, y: abs(kendall(x, y)), kendall_sensitivity),
-    "K": (kendall_numerator, kendall_numerator_sensitivity),
-    "|K|": (lambda x, y: abs(kendall_numerator(x, y)), kendall_numerator_sensitivity),
+    "tau": (kendall, rank.kendall_sensitivity),
+    "|tau|": (lambda x, y: abs(kendall(x, y)), rank.kendall_sensitivity),
+    "K": (kendall_numerator, rank.kendall_numerator_sensitivity),
+    "|K|": (lambda x, y: abs(kendall_numerator(x, y)), rank.kendall_numerator_sensitivity),
 }
 
 
@@ -73,10 +66,10 @@ def test_the_witness_attains_both_bounds_and_for_absolute_values_from_five_and_f
 @pytest.mark.parametrize("m", [2, 10, 999, 10**6])
 def test_the_stated_bounds_are_the_papers_and_the_corrected_fractions(m):
     half_ulps = Fraction(1, 2**53)
-    assert spearman_sensitivity(m).bound == Fraction(6, m + 1) + half_ulps
-    assert kendall_sensitivity(m).bound == Fraction(4, m) + half_ulps
-    assert spearman_sensitivity(m, RANKS).bound == Fraction(30, m) + half_ulps
-    assert kendall_sensitivity(m, RANKS).bound == Fraction(4, m) + half_ulps
+    assert rank.spearman_sensitivity(m).bound == Fraction(6, m + 1) + half_ulps
+    assert rank.kendall_sensitivity(m).bound == Fraction(4, m) + half_ulps
+    assert rank.spearman_sensitivity(m, RANKS).bound == Fraction(30, m) + half_ulps
+    assert rank.kendall_sensitivity(m, RANKS).bound == Fraction(4, m) + half_ulps
     assert spearman_numerator_sensitivity(m, RANKS).bound == 10 * (m * m - 1)
 
 

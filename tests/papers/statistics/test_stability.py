@@ -13,16 +13,7 @@ from sklearn.kernel_ridge import KernelRidge
 
 from dpcausal.errors import HiddenAnswerError, ParameterError
 from dpcausal.papers.statistics import stability
-from dpcausal.papers.statistics.stability import (
-    FeatureTable,
-    closed_form,
-    feature_table,
-    fit_stable,
-    maximum_form,
-    prediction_bound,
-    prediction_sensitivity,
-    rounding,
-)
+from dpcausal.papers.statistics.stability import FeatureTable, feature_table, fit_stable
 from dpcausal.privacy.sensitivity import Norm, Unit
 from tests.registry.training import leaning, worst_table
 
@@ -43,7 +34,7 @@ def worst_move(n: int, penalty: float) -> float:
 @pytest.mark.proves("ridge-stability")
 @pytest.mark.parametrize("penalty", PENALTIES)
 def test_one_row_of_a_thousand_reaches_three_quarters_of_the_bound_and_never_passes_it(penalty: float) -> None:
-    bound = float(prediction_sensitivity(1000, penalty).bound)
+    bound = float(stability.prediction_sensitivity(1000, penalty).bound)
     assert 0.78 * bound < worst_move(1000, penalty) <= bound
 
 
@@ -53,12 +44,12 @@ def test_the_maximum_form_is_the_maximum_by_a_fine_grid_and_never_below_it(n: in
     c = n * penalty / 2
     if c < 1:
         with pytest.raises(ParameterError):
-            maximum_form(n, penalty)
+            stability.maximum_form(n, penalty)
         return
     S = np.concatenate([[0.0], np.geomspace(1e-9, 1e9, 400_001) * c])
     exact = 2 * ((1 + np.sqrt((n - 1) * S) / (S + c)) / (S + c + 1)).max()
-    assert exact <= maximum_form(n, penalty) <= 1.002 * exact
-    assert exact <= closed_form(n, penalty)
+    assert exact <= stability.maximum_form(n, penalty) <= 1.002 * exact
+    assert exact <= stability.closed_form(n, penalty)
 
 
 @pytest.mark.proves("ridge-stability")
@@ -68,14 +59,14 @@ def test_one_record_passes_the_maximum_form_outside_its_conditions_and_keeps_the
     move = 2 * length / (length**2 + c)  # of w = y φ/(‖φ‖² + c), y from −1 to 1
     formula = 2 / (c + 1)  # no other records: the first term alone
     assert move > 3.6 * formula
-    assert move <= closed_form(n, 2 * c / n)
-    assert prediction_bound(n, 2 * c / n) == 2.0  # by the clip
+    assert move <= stability.closed_form(n, 2 * c / n)
+    assert stability.prediction_bound(n, 2 * c / n) == 2.0  # by the clip
 
 
 def test_the_sensitivity_is_of_one_training_row_and_in_the_maximum_norm() -> None:
-    claim = prediction_sensitivity(500, 1.0)
+    claim = stability.prediction_sensitivity(500, 1.0)
     assert claim.norm is Norm.LINF and claim.unit is Unit.TRAINING_ROW and claim.proof == "ridge-stability"
-    assert claim.bound > prediction_bound(500, 1.0)
+    assert claim.bound > stability.prediction_bound(500, 1.0)
 
 
 # How far the floats are from an exact fit, computed in fractions.
@@ -111,7 +102,7 @@ def test_the_floats_stay_within_the_stated_error_of_an_exact_fit(penalty: float)
     y = np.rint(rng.uniform(-1, 1, 40) * 2**24) / 2**24
     for x in (rng.uniform(-1, 1, 40), np.repeat([-1.0, 0.5], 20), np.zeros(40)):
         computed = fit_stable(x, y, penalty=penalty, table=table).heights
-        assert np.abs(computed - exact_heights(x, y, penalty, table)).max() <= rounding(penalty)
+        assert np.abs(computed - exact_heights(x, y, penalty, table)).max() <= stability.rounding(penalty)
 
 
 @pytest.mark.proves("ridge-rounding")
@@ -127,7 +118,7 @@ def test_the_order_of_the_rows_and_of_the_sums_is_within_the_stated_error() -> N
     columns = rng.permutation(table.rows.shape[1])
     shuffled = FeatureTable(table.places, np.ascontiguousarray(table.rows[:, columns]))
     other = fit_stable(x, y, penalty=1e-4, table=shuffled).heights
-    assert 0 < np.abs(one - other).max() <= 2 * rounding(1e-4)
+    assert 0 < np.abs(one - other).max() <= 2 * stability.rounding(1e-4)
 
 
 @pytest.mark.proves("ridge-rounding")
@@ -177,10 +168,10 @@ def test_a_prediction_is_a_function_of_its_own_value() -> None:
 
 
 REFUSALS = [
-    *((prediction_bound, 100, penalty) for penalty in (0, -1.0, 9e-6, 2e5, math.nan, math.inf, True, "1")),
+    *((stability.prediction_bound, 100, penalty) for penalty in (0, -1.0, 9e-6, 2e5, math.nan, math.inf, True, "1")),
     *((feature_table, width) for width in (0.001, 1e3, math.nan)),
     (feature_table, 1.0, 101),
-    (prediction_bound, 0, 1.0),
+    (stability.prediction_bound, 0, 1.0),
 ]  # fmt: skip
 
 
