@@ -1,7 +1,6 @@
 """Tidy frames: a row for each group, period, coefficient, edge and test, of the same columns, whoever answered."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -99,8 +98,3 @@ def test_a_frame_is_a_latex_and_a_markdown_table_by_pandas_alone(answers: dict[s
     lines = frame.to_markdown(index=False, floatfmt=".9f").splitlines()
     cells = [line.strip("|").split("|")[place] for line in lines[2:]]
     assert [float(one) for one in cells] == pytest.approx(frame["estimate"].tolist(), abs=1e-9)
-
-
-def test_golden_ledgers_are_whole() -> None:
-    for path in Path(golden.HERE).glob("golden_*.ledger"):
-        assert dpc.Ledger.open(path, read_only=True).verify().ok

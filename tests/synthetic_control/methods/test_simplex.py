@@ -41,12 +41,6 @@ def test_degenerate_donors_have_weights_too() -> None:
         assert np.isfinite(w).all() and (w >= 0).all() and w.sum() == pytest.approx(1)
 
 
-def test_a_donor_that_is_the_target_gets_all_the_weight() -> None:
-    rng = np.random.default_rng(8)
-    X = rng.uniform(-1, 1, (20, 30))
-    np.testing.assert_allclose(simplex_weights(X, X[3]), np.eye(20)[3], atol=1e-9)
-
-
 def test_the_ridge_path_is_that_of_the_papers_objective() -> None:
     rng = np.random.default_rng(9)
     X, Y, y, penalty = rng.uniform(-1, 1, (6, 5)), rng.uniform(-1, 1, (6, 2)), rng.uniform(-1, 1, 5), 3.0
