@@ -20,13 +20,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity, Unit
 
-Column = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
 Interval = tuple[float, float]
 
 ROOT_SIX = Fraction(math.isqrt(6 * 10**40) + 1, 10**20)
@@ -42,12 +40,12 @@ class Kernel:
 
     name: str
     most_records: int
-    sums: Callable[[Codes, Codes, Fraction, Fraction], Sequence[Fraction]]
+    sums: Callable[[Integers, Integers, Fraction, Fraction], Sequence[Fraction]]
     rounding: Callable[[int], Fraction]
     """η(m): HSIC_V is within η(m) of the exact value before its one rounding to a float."""
 
 
-def _laplacian_sums(x: Codes, y: Codes, x_rate: Fraction, y_rate: Fraction) -> Sequence[Fraction]:
+def _laplacian_sums(x: Integers, y: Integers, x_rate: Fraction, y_rate: Fraction) -> Sequence[Fraction]:
     from dpcausal.statistics.laplacian_sums import kernel_sums  # which brings numba
 
     return kernel_sums(x, y, x_rate, y_rate)
@@ -58,7 +56,7 @@ LAPLACIAN = Kernel("Laplacian", 10_000_000, _laplacian_sums, lambda m: Fraction(
 
 
 def hsic(
-    x: Column, y: Column, *, kernel: Kernel = LAPLACIAN, width_x: float, width_y: float, range_x: Interval,
+    x: Reals, y: Reals, *, kernel: Kernel = LAPLACIAN, width_x: float, width_y: float, range_x: Interval,
     range_y: Interval,
 ) -> float:  # fmt: skip
     """Return HSIC_V = (1/m²) Σ_ij K_ij L_ij − (2/m³) Σ_i K_i· L_i· + K_·· L_·· / m⁴, in [0, 1/4], to within η(m).
@@ -83,7 +81,7 @@ def hsic(
 
 
 def root_hsic(
-    x: Column, y: Column, *, kernel: Kernel = LAPLACIAN, width_x: float, width_y: float, range_x: Interval,
+    x: Reals, y: Reals, *, kernel: Kernel = LAPLACIAN, width_x: float, width_y: float, range_x: Interval,
     range_y: Interval,
 ) -> float:  # fmt: skip
     return math.sqrt(hsic(x, y, kernel=kernel, width_x=width_x, width_y=width_y, range_x=range_x, range_y=range_y))
@@ -105,7 +103,7 @@ def _sensitivity(bound: Fraction, proof: str, unit: Unit) -> Sensitivity:
     return Sensitivity(bound, Norm.ABSOLUTE, Relation.REPLACE_ONE, proof, unit)
 
 
-def _grid_places(values: Column, interval: Interval) -> Codes:
+def _grid_places(values: Reals, interval: Interval) -> Integers:
     """Return each record's place on the grid 0, …, STEPS: a map of single records, so neighbours stay neighbours."""
     lower, upper = interval
     known = np.where(np.isnan(values), lower + (upper - lower) / 2, values)

@@ -7,15 +7,13 @@ the data instead, and one record can move them by 2 at every m: they must never 
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 
-Column = npt.NDArray[np.float64]
 
-
-def kendall_numerator(x: Column, y: Column) -> int:
+def kendall_numerator(x: Reals, y: Reals) -> int:
     """Return C − D, concordant minus discordant pairs, an exact integer in O(m log m)."""
     m = checked_length(x, y)
     x_codes, x_counts = codes_of(x)
@@ -35,24 +33,24 @@ def pairs_of(m: int) -> int:
     return m * (m - 1) // 2
 
 
-def checked_length(*columns: Column) -> int:
+def checked_length(*columns: Reals) -> int:
     shapes = {np.shape(column) for column in columns}
     if len(shapes) != 1 or len(np.shape(columns[0])) != 1 or len(columns[0]) < 2:
         raise ParameterError("columns of a rank score must be one-dimensional, of one length of at least 2")
     return len(columns[0])
 
 
-def codes_of(values: Column) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def codes_of(values: Reals) -> tuple[Integers, Integers]:
     """Return the place of each value among the distinct ones, and how often each of those occurs."""
     _, codes, counts = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True, return_counts=True)
     return codes.astype(np.int64, copy=False), counts.astype(np.int64, copy=False)
 
 
-def _tied_pairs(counts: npt.NDArray[np.int64]) -> int:
+def _tied_pairs(counts: Integers) -> int:
     return int(np.sum(counts * (counts - 1) // 2))
 
 
-def _inversion_count(permutation: npt.NDArray[np.int64]) -> int:
+def _inversion_count(permutation: Integers) -> int:
     """Return the number of inversions of a permutation of 0, …, m−1 in O(m log m), without a loop over records. From
     the highest bit down, numbers are split stably by the bit; a pair counts at the first bit where it differs."""
     bits = max(1, (len(permutation) - 1).bit_length())
@@ -70,7 +68,7 @@ def _inversion_count(permutation: npt.NDArray[np.int64]) -> int:
     return total
 
 
-def conditional_kendall(x: Column, y: Column, strata: Column) -> float:
+def conditional_kendall(x: Reals, y: Reals, strata: Reals) -> float:
     """Return T = (2/n) Σ_s K_s / n_s, in (−1, 1): Kendall's tau within strata of equal values of ``strata``. Under
     independence T · 1.5 √n is about standard normal where there are no ties.  In place of Definition 6 of Wang, Pang &
     Song (2020), for which no O(1/√n) bound holds."""
@@ -94,7 +92,7 @@ def conditional_kendall_sensitivity(n: int, binary: bool = False, one_stratum: b
     )
 
 
-def strata_rows(strata: Column) -> list[npt.NDArray[np.int64]]:
+def strata_rows(strata: Reals) -> list[Integers]:
     _, codes = np.unique(strata, return_inverse=True)
     order = np.argsort(codes, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)

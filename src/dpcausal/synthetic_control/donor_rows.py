@@ -7,12 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.data.schema import Bounded
 
-Reals = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 FULL = 4096
 """The weight of a donor that counts in full."""
 FINE = 4096

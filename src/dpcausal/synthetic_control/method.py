@@ -8,12 +8,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from dpcausal.arrays import Reals
 from dpcausal.core import validate as public
 from dpcausal.core.method import Method, Run
 from dpcausal.errors import FenceError, InfeasibleError, LossError, ParameterError, Setting
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, affordable_zcdp
 from dpcausal.synthetic_control import placebo
-from dpcausal.synthetic_control.donor_rows import NO_ERROR, Reals, TargetOnlyForecast, donor_free
+from dpcausal.synthetic_control.donor_rows import NO_ERROR, TargetOnlyForecast, donor_free
 from dpcausal.synthetic_control.placebo import Base, Law, release_best, release_pvalue, release_reach, release_slope
 from dpcausal.synthetic_control.question import MOST_NOISE, Answer, Path, Plan, Treated, past_of
 

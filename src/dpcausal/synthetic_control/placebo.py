@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.codec import storable
 from dpcausal.mechanisms.additive import cube, gaussian, gaussian_scale, geometric, laplace_scale
 from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.loss import ZCDP, NoPrivacy, PureDP
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
-from dpcausal.synthetic_control.donor_rows import FULL, Integers, Reals, ordered_sums, own_means
+from dpcausal.synthetic_control.donor_rows import FULL, ordered_sums, own_means
 
 Base = PureDP | ZCDP | NoPrivacy
 """What the releases of a call share."""

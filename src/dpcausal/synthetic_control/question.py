@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.core import validate as public
 from dpcausal.core.method import PlannedCall, Question
 from dpcausal.data.panels.panel import Panel
@@ -20,7 +21,7 @@ from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import ZCDP, Loss
 from dpcausal.privacy.sensitivity import Unit
 from dpcausal.result import Guarantee
-from dpcausal.synthetic_control.donor_rows import Integers, Reals, TargetOnlyForecast, from_scale, to_scale
+from dpcausal.synthetic_control.donor_rows import TargetOnlyForecast, from_scale, to_scale
 from dpcausal.synthetic_control.placebo import Base, Law, Missed
 from dpcausal.synthetic_control.result import SyntheticControl
 

@@ -14,9 +14,10 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from dpcausal.arrays import Reals
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity, Unit
-from dpcausal.statistics.rank import Column, checked_length, codes_of, kendall_numerator, pairs_of, strata_rows
+from dpcausal.statistics.rank import checked_length, codes_of, kendall_numerator, pairs_of, strata_rows
 
 Counts = npt.NDArray[np.int64]
 
@@ -37,7 +38,7 @@ ROUNDING = Fraction(1, 2**53)
 """Two correctly rounded numbers of [−1, 1] are at most this much further apart than the exact ones."""
 
 
-def spearman(x: Column, y: Column) -> float:
+def spearman(x: Reals, y: Reals) -> float:
     """Return Spearman's rho with midranks and a fixed normaliser, correctly rounded: in [−1, 1], signed.
 
     rho = 12 Σ (r_i − r̄)(s_i − s̄) / (m(m² − 1)), r_i and s_i the midranks of x_i and y_i, r̄ = s̄ = (m + 1)/2.  Only
@@ -47,7 +48,7 @@ def spearman(x: Column, y: Column) -> float:
     return 3 * spearman_numerator(x, y) / (len(x) * (len(x) ** 2 - 1))
 
 
-def spearman_numerator(x: Column, y: Column) -> int:
+def spearman_numerator(x: Reals, y: Reals) -> int:
     """Return N = 4 Σ (r_i − r̄)(s_i − s̄), an exact integer for every m below 2³¹; rho = 3N / (m(m² − 1)).
 
     Doubled centred midranks are integers: R_i = 2(r_i − r̄) = #{x_j < x_i} − #{x_j > x_i}.
@@ -62,7 +63,7 @@ def spearman_numerator(x: Column, y: Column) -> int:
     )
 
 
-def kendall(x: Column, y: Column) -> float:
+def kendall(x: Reals, y: Reals) -> float:
     """Return Kendall's tau with a fixed normaliser (tau-a, tied pairs count 0), correctly rounded: in [−1, 1], signed.
 
     tau = (C − D) / (m(m − 1)/2), C and D the pairs that x and y order alike and opposite; NaN and constant columns as
@@ -96,13 +97,13 @@ def _sensitivity(bound: Fraction | int, proof: str, unit: Unit) -> Sensitivity:
     return Sensitivity(bound, Norm.ABSOLUTE, Relation.REPLACE_ONE, proof, unit)
 
 
-def _doubled_centred_ranks(values: Column) -> npt.NDArray[np.int64]:
+def _doubled_centred_ranks(values: Reals) -> npt.NDArray[np.int64]:
     codes, counts = codes_of(values)
     less = np.cumsum(counts) - counts
     return np.asarray((2 * less + counts - len(codes))[codes])
 
 
-def conditional_kendall_steps(x: Column, y: Column, strata: Column) -> int:
+def conditional_kendall_steps(x: Reals, y: Reals, strata: Reals) -> int:
     """Return n · T in units of 1/GRID, each stratum's term rounded down: Σ_s ⌊2 · GRID · K_s / n_s⌋."""
     checked_length(x, y, strata)
     return sum(

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from dpcausal.arrays import Reals
 from dpcausal.core import validate as public
 from dpcausal.core.method import Run
 from dpcausal.errors import FenceError, ParameterError
@@ -30,7 +31,7 @@ from dpcausal.privacy.checks import charged_loss
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, PureDP, largest_rho
 from dpcausal.privacy.noise import LARGEST_BALL
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Unit
-from dpcausal.synthetic_control.donor_rows import Reals, TargetOnlyForecast
+from dpcausal.synthetic_control.donor_rows import TargetOnlyForecast
 from dpcausal.synthetic_control.method import SyntheticMethod
 from dpcausal.synthetic_control.placebo import Base, deviation_of
 from dpcausal.synthetic_control.question import Path, Plan, Treated, past_of

@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.core.method import Run
 from dpcausal.mechanisms.additive import gaussian, gaussian_scale
 from dpcausal.privacy.budget import CallBudget
@@ -21,8 +21,6 @@ from dpcausal.synthetic_control.donor_rows import (
     FINE,
     FULL,
     Grid,
-    Integers,
-    Reals,
     TargetOnlyForecast,
     at_length,
     donor_free,
@@ -68,8 +66,8 @@ class FactorRelease:
     radius and the mean leave to residual rows.
     """
 
-    mean: npt.NDArray[np.int64]
-    directions: npt.NDArray[np.float64]
+    mean: Integers
+    directions: Reals
     noise: float
     spread: float
 
@@ -163,12 +161,12 @@ class Forecaster:
     """
 
     start: int
-    mean: npt.NDArray[np.float64]
-    slopes: npt.NDArray[np.float64]
-    basis: npt.NDArray[np.float64]
+    mean: Reals
+    slopes: Reals
+    basis: Reals
     rest: float
-    loadings: npt.NDArray[np.float64]
-    covariance: npt.NDArray[np.float64]
+    loadings: Reals
+    covariance: Reals
     swing: float
     hidden: float
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.core.method import Run
 from dpcausal.data.panels.panel import Panel
 from dpcausal.errors import LossError
@@ -21,8 +21,6 @@ from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity, Uni
 from dpcausal.synthetic_control.donor_rows import (
     FULL,
     Grid,
-    Integers,
-    Reals,
     TargetOnlyForecast,
     ordered_sums,
     squared_lengths,
@@ -147,7 +145,7 @@ class MatchedRelease:
 
     weight: float
     weight_noise: float
-    change: npt.NDArray[np.float64]
+    change: Reals
     noise: float
 
 

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from dpcausal.arrays import Reals
 from dpcausal.core.method import Run
 from dpcausal.privacy.loss import Loss
-from dpcausal.synthetic_control.donor_rows import Reals
 from dpcausal.synthetic_control.method import SyntheticMethod
 from dpcausal.synthetic_control.question import Path, Plan, Treated, past_of
 
