@@ -114,13 +114,13 @@ def _object_of(cls: Any, values: dict[str, Any]) -> Any:
     if not is_dataclass(cls):
         raise ValueError("unknown stored form")
     new: Any = object.__new__
-    build_method = new(cls)
+    made = new(cls)
     for field in fields(cls):
         value = values.pop(field.name) if field.name in values else _default(field)
-        object.__setattr__(build_method, field.name, value)
+        object.__setattr__(made, field.name, value)
     if values:
         raise ValueError("unknown stored field")
-    return build_method
+    return made
 
 
 def _default(field: Field[Any]) -> Any:

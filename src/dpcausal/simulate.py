@@ -15,7 +15,7 @@ from dpcausal.arrays import Reals
 from dpcausal.core.validate import check_choice, number, whole
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.errors import ParameterError
-from dpcausal.privacy.noise import PublicGenerator, generator_from_seed, public_generator
+from dpcausal.privacy.noise import PublicGenerator, public_generator
 
 Mechanism = Literal["linear", "cubic", "tanh", "exponential", "sine", "quadratic", "smooth"]
 Noise = Literal["gaussian", "uniform", "laplace", "lognormal"]
@@ -47,11 +47,9 @@ class SimulatedPair:
 
 
 def _generator_of(seed: int | None) -> tuple[PublicGenerator, int]:
-    if seed is None:
-        return public_generator()
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
         raise ParameterError("the seed must be a whole number of at least 0")
-    return generator_from_seed(seed), seed
+    return public_generator(seed)
 
 
 def _smooth(generator: PublicGenerator) -> Callable[[Reals], Reals]:

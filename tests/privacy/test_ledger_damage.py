@@ -37,6 +37,8 @@ def forged(
 def test_lines_that_were_not_forged_pass(directory: Path) -> None:
     forged(directory / "study.ledger")
     assert Ledger.open(directory / "study.ledger").verify().entries == 2
+    forged(directory / "study.ledger", kind="renewal", budget="PureDP(0.6)", reason="r")
+    assert Ledger.open(directory / "study.ledger").budget == PureDP(0.6)
 
 
 @pytest.mark.parametrize(
@@ -66,6 +68,8 @@ def test_lines_that_were_not_forged_pass(directory: Path) -> None:
         ({"kind": "answer", "answer": {}, "number": 0}, "beside a spend"),
         ({"kind": "answer", "answer": {}, "number": 1, "at": "2026-01-01T00:00+00:00"}, "time of an answer"),
         ({"kind": "ledger", "budget": "PureDP(100)", "nonce": ""}, "not those of a line"),
+        *(({"kind": "renewal", "budget": budget, "reason": "r"}, "a renewal raises")
+          for budget in ("PureDP(0.4)", "ZCDP(5)", "NoPrivacy()", "ApproxDP(1, 0.1)")),
     ],
 )
 def test_a_forged_line_is_found_at_every_opening(directory: Path, changes: dict[str, Any], problem: str) -> None:

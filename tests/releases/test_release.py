@@ -114,9 +114,7 @@ CONTRASTS = NoisyContrasts(("a", "b"), 5, (2, 2), {(0,): np.ones(1)}, {(0,): 1.0
 MOMENTS = NoisyMoments(("a", "b"), 5, (0.0, 0.0), (1.0, 1.0), np.eye(2), 0.1)
 WHITENED = NoisyWhitened(NAMES, 9, ((0, 1, 2), (0, 1), (0, 1)), ((0.5, 0.25, 0.25), *2 * [(0.5, 0.5)]), np.eye(5), 3.0)
 FIRST, *OTHERS = WHITENED.to_dict()["columns"]
-TRIPLES = NoisyTriples(
-    NAMES, 9, WHITENED.places, WHITENED.shares, WHITENED.matrix, 3.0, ((0, 1, 2),), np.ones(3), 2.0
-)
+TRIPLES = NoisyTriples(NAMES, 9, WHITENED.places, WHITENED.shares, WHITENED.matrix, 3.0, ((0, 1, 2),), np.ones(3), 2.0)
 UNFIT: dict[str, tuple[Release, list[dict[str, Any]]]] = {
     "contrasts": (CONTRASTS, [
         {"sizes": [2]}, {"sizes": [0, 2]}, {"sizes": [2.0, 2.0]}, {"contrasts": {}}, {"contrasts": [3]},

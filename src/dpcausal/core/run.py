@@ -17,7 +17,7 @@ from dpcausal.privacy.budget import CallBudget
 from dpcausal.privacy.checks import LossSplit, check_epsilon_consent, check_unproven_consent
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import Loss
-from dpcausal.privacy.noise import PublicGenerator, draw_once, generator_from_seed, is_simulated, public_generator
+from dpcausal.privacy.noise import draw_once, is_simulated, public_generator
 from dpcausal.privacy.sandbox import isolated
 from dpcausal.privacy.sensitivity import Relation, Unit
 from dpcausal.result import Guarantee
@@ -203,15 +203,11 @@ def run_many(
     ``read`` brings a question's rows where several share a reading; one ``seed`` for all deals the rows alike."""
     answers = []
     for planned in plans:
-        rng, own = (None, None) if not planned.method.uses_public_randomness else _generator_of(seed)
+        rng, own = (None, None) if not planned.method.uses_public_randomness else public_generator(seed)
         private = isolated(partial(read, planned.question) if read else planned.read)
         released = isolated(planned.released(private, rng, allotment))
         answers.append(planned.question.report(planned, released, allotment, own))
     return answers
-
-
-def _generator_of(seed: int | None) -> tuple[PublicGenerator, int]:
-    return public_generator() if seed is None else (generator_from_seed(seed), seed)
 
 
 @dataclass(frozen=True)

@@ -43,14 +43,14 @@ def noisy_max(query: Query, allotment: CallBudget, loss: PureDP | NoPrivacy) -> 
 
 
 ROUNDING = Fraction(1, 2**24)
-_COINSROUNDING = Fraction(1, 2**45)
+_DRAW_ROUNDING = Fraction(1, 2**45)
 """Of the bound, for the rounding of statistics up to 2²⁵ times as large, and of random draws 40 times their scale."""
 
 
 def margin_sensitivity(own: Sensitivity, copies: Sensitivity, epsilon: float = 1.0) -> Sensitivity:
     """Return the sensitivity of ``rank_margin``: Δ_0 + Δ_1, and 2⁻²⁴ + 2⁻⁴⁵/ε of it for rounding. ``own`` is that of
     T_0, ``copies`` that of each T_j for fixed random draws, which are as large as the margin's noise."""
-    slack = ROUNDING + _COINSROUNDING / Fraction(epsilon)
+    slack = ROUNDING + _DRAW_ROUNDING / Fraction(epsilon)
     bound = (Fraction(own.bound) + Fraction(copies.bound)) * (1 + slack)
     return Sensitivity(bound, Norm.ABSOLUTE, own.relation, "noisy-rank", own.unit)
 

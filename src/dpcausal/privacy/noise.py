@@ -83,13 +83,14 @@ def public_name() -> str:
     return os.urandom(16).hex()
 
 
-def public_generator() -> tuple[PublicGenerator, int]:
+def public_generator(seed: int | None = None) -> tuple[PublicGenerator, int]:
     """Return a generator of public randomness and its seed, which goes into the result.
 
-    The seed is fresh from the operating system, or follows from the seed of ``simulated_noise``.
+    A seed that is not given is fresh from the operating system, or follows from the seed of ``simulated_noise``.
     """
-    simulation = _simulation.get()
-    seed = int(simulation.integers(2**63)) if simulation is not None else secrets.randbits(63)
+    if seed is None:
+        simulation = _simulation.get()
+        seed = int(simulation.integers(2**63)) if simulation is not None else secrets.randbits(63)
     return generator_from_seed(seed), seed
 
 

@@ -81,13 +81,13 @@ class _Stream:
 
 
 class _Hook:
-    def __init__(self, owner: Any, name: str, synthetic_table: Callable[[Any], Any]) -> None:
+    def __init__(self, owner: Any, name: str, replacement: Callable[[Any], Any]) -> None:
         self.owner, self.name, self.own = owner, name, vars(owner).get(name)
-        self.synthetic_table = synthetic_table(getattr(owner, name))
-        setattr(owner, name, self.synthetic_table)
+        self.replacement = replacement(getattr(owner, name))
+        setattr(owner, name, self.replacement)
 
     def remove(self) -> None:
-        if vars(self.owner).get(self.name) is not self.synthetic_table:
+        if vars(self.owner).get(self.name) is not self.replacement:
             return  # another came after, and may have kept this one to call it
         if self.own is None:
             delattr(self.owner, self.name)
@@ -119,7 +119,7 @@ _filtered: list[list[Any]] = []
 
 
 def _is_hook(function: Any) -> bool:
-    return any(hook.synthetic_table is function for hook in _hooks)
+    return any(hook.replacement is function for hook in _hooks)
 
 
 def _install_hooks() -> None:
