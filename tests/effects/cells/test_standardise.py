@@ -10,7 +10,17 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 
 import dpcausal as dpc
 from dpcausal.effects.cells.corner_counts import functionals
-from dpcausal.effects.cells.standardise import Risk, Sums, difference, means, odds_ratio, ratio, risks, tail_quantile
+from dpcausal.effects.cells.standardise import (
+    Risk,
+    Sums,
+    difference,
+    means,
+    odds_ratio,
+    parents_of,
+    ratio,
+    risks,
+    tail_quantile,
+)
 from tests.effects.tables import covered, effect_of, table_of
 
 
@@ -226,3 +236,25 @@ def test_limits_with_noise_widen_with_it_and_stay_within_0_and_1() -> None:
         assert 0 <= treated.low <= treated.value <= treated.high <= 1
         widths.append([control.high - control.low, treated.high - treated.low])
     assert (np.diff(widths, axis=0) > 0).all()
+
+
+def test_the_variance_of_a_linear_statistic_is_that_of_repeated_samples_with_noise() -> None:
+    rng = np.random.default_rng(4)
+    means, slopes = np.array([[30.0, 50.0], [20.0, 40.0]]), rng.normal(size=(2, 2, 2))
+    noise = np.array([[4.0, 1.0], [1.0, 3.0]])
+    N = rng.poisson(means, size=(20_000, 2, 2))
+    T = rng.binomial(N, 0.3)
+    extra = rng.multivariate_normal([0, 0], noise, size=N.shape)
+    draws = ((N + extra[..., 0]) * slopes[0] + (T + extra[..., 1]) * slopes[1]).sum(axis=(1, 2))
+    sums = Sums(means, 0.3 * means, 0.3 * means, noise)
+    assert sums.variance(*slopes) == pytest.approx(draws.var(), rel=0.06)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_coarser_strata_hold_two_neighbours_along_the_merged_axis(first: int) -> None:
+    parents = np.unique(parents_of((2, 5), [1], first), return_inverse=True)[1]
+    cells = np.arange(20.0).reshape(2, 2, 5)
+    sums = Sums(*(cells.reshape(2, -1) + k for k in range(3)), np.eye(2)).merged(parents)
+    starts = [0, 2, 4] if first == 0 else [0, 1, 3]
+    assert np.array_equal(sums.N, np.add.reduceat(cells, starts, axis=2).reshape(2, -1))
+    assert np.array_equal(sums.noise, 2 * np.eye(2))

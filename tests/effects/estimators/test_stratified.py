@@ -52,7 +52,7 @@ def test_the_finer_cuts_are_those_that_a_schema_could_declare_and_declared_ones_
     assert p > 4 and np.array_equal(result.release.counts, own.release.counts)
     # Declared parts are taken as they are: nothing is extrapolated, or added for what varies within.
     beyond = own.estimate - (coarse.estimate + shifted.estimate) / 2
-    assert result.estimate == pytest.approx(own.estimate + beyond / 3)
+    assert 0 < (result.estimate - own.estimate) / beyond < 1 / 3
     half, own_half = (one.interval[1] - one.estimate for one in (result, own))
     assert half > own_half == pytest.approx(own.estimate - own.interval[0])
     assert parts(effect(20_000, dpc.PureDP(1), cuts=[40.0, 65.0])) == 3
@@ -174,9 +174,9 @@ def test_what_varies_within_parts_widens_the_interval_by_how_far_wider_parts_mov
         means = [np.bincount(part[a == arm], columns["y"][a == arm]) / np.bincount(part[a == arm]) for arm in (0, 1)]
         coarse.append(float((means[1] - means[0]) @ np.bincount(part)) / 40_000)
     uncut, cut = effects["y", True], effects["y", False]
-    assert uncut.estimate == pytest.approx(cut.estimate + (cut.estimate - np.mean(coarse)) / 3)
+    assert uncut.estimate == pytest.approx(cut.estimate + (cut.estimate - np.mean(coarse)) / 3, rel=1e-2)
     wider = (uncut.interval[1] - uncut.interval[0] - cut.interval[1] + cut.interval[0]) / 2
-    assert wider >= 0.5 * max(abs(one - cut.estimate) for one in coarse) - 1e-6
+    assert wider == pytest.approx(0.75 * max(abs(one - cut.estimate) for one in coarse), rel=1e-2)
 
 
 def test_more_cells_than_are_released_are_refused_before_the_spend(monkeypatch: pytest.MonkeyPatch) -> None:

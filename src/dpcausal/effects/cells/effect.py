@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpcausal.arrays import Reals
+from dpcausal.arrays import Integers, Reals
 from dpcausal.core import validate as public
 from dpcausal.effects.cells import standardise
 from dpcausal.effects.cells.corner_counts import NoisyCells, Value, arms_of
@@ -26,7 +26,7 @@ LEAST_SHARE = 0.5
 FIRM = 4.0
 """The ratio of risks is normal on its log if they are so many standard errors away from 0, and for odds from 1."""
 RARE = 0.05
-EXTRAPOLATED, LEFT = 1 / 3, 0.5
+EXTRAPOLATED, LEFT = 1 / 3, 0.75
 """Of what an estimate moves by from parts of numbers that are twice as wide: what is added, and what may be left after
 it.  A smooth curve leaves a quarter in parts half as wide, so that the estimate moves by three times what it is off."""
 MOST_SKEW = 0.35
@@ -69,14 +69,16 @@ def standardized_effect(
     pair = arms_of(release.levels[axis], treatment, treated, control)
     sums, sizes = release.arms(value, axis, pair, strata), [len(release.levels[one]) for one in strata]
     merged = [place for place, name in enumerate(names) if name in release.cut and name not in grouped]
-    each = [sums, *(sums.coarser(sizes, merged, first) for first in (0, 1) if merged)]
+    parents = [standardise.parents_of(sizes, merged, first) for first in (0, 1) if merged]
     whole = sums.N.sum(axis=0).reshape(sizes)
-    fields, own_notes = fields_in(each, treated_only, reach, value, crowded(whole, names, merged), within_parts)
+    crowd = crowded(whole, names, merged)
+    fields, own_notes = fields_in(sums, parents, treated_only, reach, value, crowd, within_parts)
     by_group = []
     for place, level in enumerate(release.levels[strata[0]] if grouped else ()):
-        chosen = [one.part(np.arange(one.N.shape[1]) // (one.N.shape[1] // sizes[0]) == place) for one in each]
+        chosen = np.arange(sums.N.shape[1]) // (sums.N.shape[1] // sizes[0]) == place
         crowd = crowded(whole[[place]], names, merged)
-        one, _ = fields_in(chosen, treated_only, reach, value, crowd, within_parts)
+        coarser = [one[chosen] for one in parents]
+        one, _ = fields_in(sums.part(chosen), coarser, treated_only, reach, value, crowd, within_parts)
         own = (one[name] for name in ("estimate", "interval", "interval_reason", "share_supported"))
         by_group.append(GroupEffect(f"{groups} = {level}", *own))
     share_treated = float(sums.N[1].sum() / max(sums.N.sum(), 1.0))
@@ -111,11 +113,11 @@ def crowded(records: Reals, names: Sequence[str], merged: Iterable[int]) -> str:
 
 
 def fields_in(
-    each: Sequence[Sums], treated_only: bool, reach: float, value: Value, crowd: str = "",
+    sums: Sums, parents: Sequence[Integers], treated_only: bool, reach: float, value: Value, crowd: str = "",
     within_parts: tuple[float, float] = (0.0, 0.0),
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the fields of an effect in some strata and its notes; ``each`` has their sums, then coarser ones."""
-    sums, supported, width = each[0], each[0].supported, value.width
+    """Return the fields of an effect in some strata, of coarser ones ``parents``, and its notes."""
+    supported, width = sums.supported, value.width
     total = sums.population_counts.sum()
     share = float(np.clip(sums.population_counts[:, supported].sum() / total, 0, 1)) if total > 0 else 0.0
     if not supported.any() or share < LEAST_SHARE:
@@ -125,13 +127,8 @@ def fields_in(
                 "risk_ratio": none, "odds_ratio": none}, ()  # fmt: skip
     inside = sums.part(supported)
     adjusted = standardise.means(inside, treated_only, sums.left_out_by_chance)
-    # Both have nearly the same noise: the coarser cells are sums of the finer ones.
-    coarser = [standardise.means(one.part(one.N.min(axis=0) > 0), treated_only).values for one in each[1:]]
-    moved = [adjusted.values - one for one in coarser]
-    left = LEFT * width * max((abs(float(one[1] - one[0])) for one in moved), default=0.0)
-    if moved:
-        values = np.clip(adjusted.values + EXTRAPOLATED * np.mean(moved, axis=0), 0.0, 1.0)
-        adjusted = replace(adjusted, values=values)
+    adjusted, left = _extrapolated(inside, adjusted, [one[supported] for one in parents], treated_only)
+    left *= width
     risks = standardise.risks(inside, adjusted, treated_only, reach) if value.degree == 1 else None
     estimate = float(adjusted.values[1] - adjusted.values[0]) * width
     error, noise = (math.sqrt(float(one[0, 0] + one[1, 1] - 2 * one[0, 1])) * width
@@ -166,6 +163,26 @@ def fields_in(
     texts = ((f"the interval is wider by {sides} for what may vary within parts of numbers", max(below, above) > 0),
              (WIDE.format(half / max(reach * error, 1e-300)), skewed))  # fmt: skip
     return fields, tuple(text for text, applies in texts if applies)
+
+
+def _extrapolated(
+    sums: Sums, adjusted: ArmMeans, parents: Sequence[Integers], treated_only: bool
+) -> tuple[ArmMeans, float]:
+    """Return the means as narrower parts of numbers would have them, and how much may be left in the difference.
+
+    Wider parts move them by what is not adjusted for, and by noise: the share of the square that is not noise counts.
+    """
+    if not parents:
+        return adjusted, 0.0
+    labels = [np.unique(one, return_inverse=True)[1] for one in parents]
+    coarser = [standardise.means(sums.merged(own), treated_only) for own in labels]
+    moved = np.array([adjusted.values - one.values for one in coarser])
+    slopes = adjusted.slopes - np.mean([one.slopes[..., own] for one, own in zip(coarser, labels, strict=True)], axis=0)
+    gaps, mean = moved[:, 1] - moved[:, 0], moved.mean(axis=0)
+    square = float(mean[1] - mean[0]) ** 2
+    clear = max(1 - sums.variance(*slopes) / square, 0.0) if square > 0 else 0.0
+    values = np.clip(adjusted.values + EXTRAPOLATED * clear * mean, 0.0, 1.0)
+    return replace(adjusted, values=values), LEFT * clear * float(np.abs(gaps).max())
 
 
 def _is_rare(risks: tuple[Risk, Risk]) -> bool:

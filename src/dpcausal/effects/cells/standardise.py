@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dpcausal.arrays import Mask, Reals
+from dpcausal.arrays import Integers, Mask, Reals
 
 LEAST_COUNT = 8
 """A stratum enters with at least so many records in each arm ..."""
@@ -107,22 +107,31 @@ class Sums:
         observed = None if self.observed is None else self.observed[:, strata]
         return Sums(self.N[:, strata], self.T[:, strata], self.Q[:, strata], self.noise, observed, self.observed_noise)
 
-    def coarser(self, sizes: Sequence[int], axes: Sequence[int], first: int) -> Sums:
-        """Return those of supported strata, of such sizes, along some axes two neighbours together, ``first`` of them
-        alone."""
-        supported = self.supported
+    def merged(self, parents: Integers) -> Sums:
+        """Return those of coarser strata 0, 1, …; ``parents`` says to which each stratum belongs."""
 
-        def merged(cells: Reals) -> Reals:
-            coarse = np.where(supported, cells, 0.0).reshape(2, *sizes)
-            for axis in axes:
-                starts = [*range(first), *range(first, sizes[axis], 2)]
-                coarse = np.add.reduceat(coarse, starts, axis=axis + 1)
-            return coarse.reshape(2, -1)
+        def merge(cells: Reals) -> Reals:
+            return np.stack([np.bincount(parents, own) for own in cells])
 
-        more = 2 ** len(axes)
-        observed = None if self.observed is None else merged(self.observed)
-        return Sums(merged(self.N), merged(self.T), merged(self.Q), self.noise * more, observed,
-                    self.observed_noise * more)  # fmt: skip
+        more = int(np.bincount(parents).max())
+        observed = None if self.observed is None else merge(self.observed)
+        N, T, Q = (merge(one) for one in (self.N, self.T, self.Q))
+        return Sums(N, T, Q, self.noise * more, observed, self.observed_noise * more)
+
+    def variance(self, by_count: Reals, by_sum: Reals) -> float:
+        """Return the variance, of sampling and noise, of a statistic with such derivatives by the counts and sums."""
+        sampling = self.N * by_count**2 + 2 * self.T * by_count * by_sum + self.Q * by_sum**2
+        (nn, nt), (_, tt) = self.noise
+        noise = nn * by_count**2 + 2 * nt * by_count * by_sum + tt * by_sum**2
+        return max(float(sampling.sum()), 0.0) + float(noise.sum())
+
+
+def parents_of(sizes: Sequence[int], axes: Sequence[int], first: int) -> Integers:
+    """Return the coarser stratum of each stratum: along some axes two neighbours together, ``first`` of them alone."""
+    places = np.indices(sizes).reshape(len(sizes), -1)
+    for axis in axes:
+        places[axis] = np.where(places[axis] < first, places[axis], first + (places[axis] - first) // 2)
+    return np.asarray(np.ravel_multi_index(tuple(places), tuple(sizes)))
 
 
 @dataclass(frozen=True)
@@ -138,6 +147,8 @@ class ArmMeans:
     """The most that the skewness of the difference can be, by counts, means, variances and the range."""
     far: float
     """The most that a record at the far end of the range moves the difference."""
+    slopes: Reals
+    """Derivatives of the difference by counts and sums, shape (2, 2, strata)."""
 
 
 def tail_quantile(variance: float, far: float, reach: float) -> float:
@@ -206,7 +217,8 @@ def means(sums: Sums, treated_only: bool, left_out: float = 0.0) -> ArmMeans:
     far = float((np.maximum(within, 1 - within) * np.array([by_sum[0, 0], by_sum[1, 1]])).max())
     more = third + UNSEEN * far**3, variance + UNSEEN * far**2
     skew = max(cumulant / max(spread, 1e-100) ** 1.5 for cumulant, spread in ((third, variance), more))
-    return ArmMeans(values, covariance, noise, residual / float(N.sum()), share, skew, far)
+    slopes = both[:, 1] - both[:, 0]
+    return ArmMeans(values, covariance, noise, residual / float(N.sum()), share, skew, far, slopes)
 
 
 def third_cumulant(N: Reals, means: Reals, variances: Reals, treated: Reals, control: Reals) -> float:
