@@ -315,9 +315,9 @@ class _Climb:
         columns = range(len(row)) if self.rng.random() < 0.5 else [int(self.rng.integers(len(row)))]
         for c in columns:
             near = self.rows[int(self.rng.integers(len(self.rows))), c]
-            beside = np.nextafter(near, (self.low, self.high)[int(self.rng.integers(2))][c])
+            neighbour = np.nextafter(near, (self.low, self.high)[int(self.rng.integers(2))][c])
             new_value = self.rng.uniform(self.low[c], self.high[c])
-            new[c] = (self.low[c], self.high[c], near, beside, new_value)[int(self.rng.integers(5))]
+            new[c] = (self.low[c], self.high[c], near, neighbour, new_value)[int(self.rng.integers(5))]
         return _to_levels(new, self.grid)
 
     def _consider(self, rows: Rows, index: int, new: Rows) -> None:

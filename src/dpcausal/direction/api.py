@@ -207,8 +207,8 @@ def direction_all(
         return cast(DirectionSet, paid)
     _, seed = public_generator()
     plans = list(paid.plans)
-    asked = tuple(dict.fromkeys(plan.question.related for plan in plans))
-    rows = plans[0].question.table.rows(dict.fromkeys(name for pair in asked for name in pair))
+    distinct_pairs = tuple(dict.fromkeys(plan.question.related for plan in plans))
+    rows = plans[0].question.table.rows(dict.fromkeys(name for pair in distinct_pairs for name in pair))
     directions: list[Direction] = []
     with progress(len(plans), "directions") as step:
         for plan in plans:
@@ -218,7 +218,7 @@ def direction_all(
     claims = ("divided-loss", *(("one-half-for-all",) if plans[0].question.half else ()))
     return paid.store(DirectionSet(
         directions=tuple(directions), adjusted=_adjusted_pvalues(directions, correction), correction=correction,
-        alpha=plans[0].question.alpha, pairs=asked, scores=tuple(scores), n=table.n, seed=seed,
+        alpha=plans[0].question.alpha, pairs=distinct_pairs, scores=tuple(scores), n=table.n, seed=seed,
         guarantee=paid.guarantee(directions, claims),
     ))  # fmt: skip
 

@@ -12,6 +12,7 @@ from dpcausal.result import Result
 
 REFERENCE = re.compile(r'url\(#([^)]*)\)| xlink:href="#([^"]*)"')
 SETTINGS: Any = {"svg.hashsalt": "dpcausal", "svg.fonttype": "none", "font.size": 9, "font.family": "sans-serif"}
+NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 
 class Figures:
@@ -33,7 +34,7 @@ class Figures:
         with matplotlib.rc_context(SETTINGS):
             figure = draw(axes(None, size) if size else None).figure
             file = io.BytesIO()
-            figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+            figure.savefig(file, format="svg", metadata=NO_METADATA, transparent=True)
         return self._inline(file.getvalue().decode(), text)
 
     def _inline(self, svg: str, text: str) -> str:
@@ -41,7 +42,6 @@ class Figures:
         prefix, used = f"figure{next(self._numbers)}-", {one[1] or one[2] for one in REFERENCE.finditer(svg)}
         svg = re.sub(r' id="([^"]*)"', lambda one: f' id="{prefix}{one[1]}"' if one[1] in used else "", svg)
         svg = REFERENCE.sub(lambda one: f"url(#{prefix}{one[1]})" if one[1] else f' href="#{prefix}{one[2]}"', svg)
-        svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
         head, inside = svg[svg.index("<svg") :].split(">", 1)
         head, label = re.sub(r' (width|height)="[^"]*"', "", head), escape(text)
         return f'{head} role="img" aria-label="{label}"><title>{label}</title>{inside}'
