@@ -136,7 +136,7 @@ def of_halves(turns: Callable[[], Iterator[int]]) -> bool:
 
     def ask(rows: Rows) -> Any:
         turn = turns()
-        with mock.patch.object(asking, "generator_from_seed", lambda seed: generator_from_seed(seed + next(turn))):
+        with mock.patch.object(asking, "public_generator", lambda seed: public_generator(seed + next(turn))):
             data = table(rows, dpc.Ledger.in_memory(PURE, protect="test", accept_large_epsilon=True))
             return dpc.direction_all(data, scores=("kendall", "spearman"), loss=PURE, method=Holdout())
 

@@ -38,11 +38,12 @@ def copies_of(release: Release, terms: Terms) -> dict[str, str]:
     """Return each copy's original; a column with required arrows is no copy."""
     required = {name for arc in terms.knowledge.required for name in arc}
     originals: dict[str, str] = {}
-    form, place = release.as_graph_release(), release.names.index
+    form = release.as_graph_release()
+    place = form.names.index
     is_copy = IS_COPY.get(type(form))
     if is_copy is None:
         return {}
-    for a, b in combinations(sorted(release.names), 2):
+    for a, b in combinations(sorted(form.names), 2):
         x, y = sorted((place(a), place(b)))
         if not is_copy(form, x, y) or terms.knowledge.forbids_edge(a, b) or a in originals:
             continue
