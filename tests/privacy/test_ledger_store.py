@@ -238,9 +238,9 @@ def test_a_hundred_thousand_entries_open_soon_and_slow_no_spend(
             head = line[-67:-3].decode()
             file.write(line)
     begun = time.process_time()
-    for line in path.read_bytes().splitlines():
-        sha256(line).hexdigest()
-        json.loads(line)
+    for written in path.read_bytes().splitlines():
+        sha256(written).hexdigest()
+        json.loads(written)
     most = max(2.0, 4 * (time.process_time() - begun))  # on a slow machine: four times JSON and hashes alone
     seconds: list[float] = []
     while len(seconds) < 3 and min(seconds, default=most) >= most:  # of processor time: others may be busy here
