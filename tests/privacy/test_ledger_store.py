@@ -1,12 +1,10 @@
 """The ledger's file: one budget under all its names, what it refuses, what damage and lost power cannot do."""
 
-import json
 import os
 import shutil
 import stat
 import time
 from collections.abc import Callable
-from hashlib import sha256
 from pathlib import Path
 from typing import IO
 
@@ -224,7 +222,7 @@ def test_verify_and_show_serve_an_auditor_without_the_right_to_write(path: Path,
 # Size.
 
 
-def test_a_hundred_thousand_entries_open_soon_and_slow_no_spend(
+def test_a_hundred_thousand_entries_open_in_two_seconds_and_slow_no_spend(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, entries = directory / "long.ledger", 100_000
@@ -237,19 +235,14 @@ def test_a_hundred_thousand_entries_open_soon_and_slow_no_spend(
             line = sealed("spend", told | {"number": number, "previous": head})
             head = line[-67:-3].decode()
             file.write(line)
-    begun = time.process_time()
-    for written in path.read_bytes().splitlines():
-        sha256(written).hexdigest()
-        json.loads(written)
-    most = max(2.0, 4 * (time.process_time() - begun))  # on a slow machine: four times JSON and hashes alone
     seconds: list[float] = []
-    while len(seconds) < 3 and min(seconds, default=most) >= most:  # of processor time: others may be busy here
+    while len(seconds) < 3 and min(seconds, default=2.0) >= 2:  # of processor time: others may be busy here
         begun = time.process_time()
         ledger = Ledger.open(path, head)
         seconds.append(time.process_time() - begun)
     assert ledger.remaining.epsilon == 19_998
     print(f"{entries:,d} entries opened and recounted in {min(seconds):.2f} s of processor")
-    assert min(seconds) < most
+    assert min(seconds) < 2
     reads: list[int] = []
     read = Account.read
     monkeypatch.setattr(Account, "read", lambda self, raw, *rest: reads.append(len(raw)) or read(self, raw, *rest))
