@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 import dpcausal as dpc
 from dpcausal.errors import DpCausalError
 from dpcausal.papers import calculators
-from dpcausal.privacy.loss import implies
+from dpcausal.privacy.loss import RHO_UNITS, implies
 from dpcausal.privacy.sensitivity import PrivacyUnit
 from tests import strategies as draws
 from tests.strategies import BACKENDS, Outcome, in_backend, observe
@@ -109,9 +109,9 @@ def units(exact: Fraction, scale: int) -> int:
 def stated(loss: Any) -> tuple[int, int, int]:
     """Return what a loss must add to the sums: units of ε, δ and ρ."""
     if isinstance(loss, dpc.ZCDP):
-        return 0, 0, units(loss.exact_rho, 10**9)
+        return 0, 0, units(loss.exact_rho, RHO_UNITS)
     delta = units(loss.exact_delta, 10**18) if isinstance(loss, dpc.ApproxDP) else 0
-    return units(loss.exact_epsilon, 10**9), delta, units(loss.exact_epsilon**2 / 2, 10**9)
+    return units(loss.exact_epsilon, 10**9), delta, units(loss.exact_epsilon**2 / 2, RHO_UNITS)
 
 
 def check_ledger(case: tuple[Any, list[Any]], directory: Path) -> None:
@@ -135,7 +135,7 @@ def check_ledger(case: tuple[Any, list[Any]], directory: Path) -> None:
             assert left >= 0
             assert abs(left - Fraction(repr(ledger.remaining.epsilon))) < Fraction(2, 10**9)
         if isinstance(budget, dpc.ZCDP):
-            left = budget.exact_rho - Fraction(after.rho) / 10**9
+            left = budget.exact_rho - Fraction(after.rho) / RHO_UNITS
             assert left >= 0
             assert abs(left - Fraction(repr(ledger.remaining.rho))) < Fraction(2, 10**9)
     assert ledger.verify().ok
@@ -193,15 +193,16 @@ def check_many(case: tuple[Any, ...], directory: Path) -> None:
         return
     # The whole is charged, and in ε no more or less than the parts add up to.
     loss = answer.guarantee.loss
-    epsilon, delta, rho = stated(loss)
+    epsilon, delta, _ = stated(loss)
     assert 0 <= epsilon - after.epsilon < 1 and 0 <= delta - after.delta < 1
     parts = [one.spent.exact_epsilon for one in answer.directions]
     squares = sum(part**2 for part in parts) / 2
     if isinstance(loss, dpc.PureDP):
         assert sum(parts) == loss.exact_epsilon
-        assert 0 <= after.rho - squares * 10**9 < 1 and after.rho <= rho
+        assert 0 <= Fraction(after.rho, RHO_UNITS) - squares < Fraction(1, 10**9)
+        assert Fraction(after.rho, RHO_UNITS) <= Fraction(units(loss.exact_epsilon**2 / 2, 10**9), 10**9)
     else:
-        assert squares <= Fraction(after.rho, 10**9)
+        assert squares <= Fraction(after.rho, RHO_UNITS)
         assert implies(dpc.ZCDP(squares), loss)
 
 

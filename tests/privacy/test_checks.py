@@ -13,7 +13,7 @@ from dpcausal import ZCDP, ApproxDP, Ledger, NoPrivacy, PureDP
 from dpcausal.errors import BudgetExceededError, FenceError, LossError, UnprovenError
 from dpcausal.privacy.checks import LossSplit, charged_loss, check_epsilon_consent, check_unproven_consent, split_loss
 from dpcausal.privacy.composition import cost_of
-from dpcausal.privacy.loss import implies, largest_rho, zcdp_epsilon
+from dpcausal.privacy.loss import RHO_UNITS, implies, largest_rho, zcdp_epsilon
 from tests.privacy.conftest import event
 
 
@@ -106,10 +106,10 @@ def test_parts_stand_in_the_ratio_of_the_shares_and_add_up_to_what_is_charged(lo
     cost, rho = cost_of(division.spent, division.zcdp), sum(part**2 for part in parts) / 2
     assert cost.rho is not None
     if division.by_rho:
-        assert 0 <= Fraction(cost.rho, 10**9) - rho < Fraction(1, 10**8)
+        assert 0 <= Fraction(cost.rho, RHO_UNITS) - rho < Fraction(1, 10**8)
     else:
         assert sum(parts) == loss.exact_epsilon and cost.epsilon == sum(parts) * 10**9
-        assert 0 <= cost.rho - rho * 10**9 < 1
+        assert 0 <= Fraction(cost.rho, RHO_UNITS) - rho < Fraction(1, 10**9)
 
 
 @pytest.mark.proves("divided-loss")

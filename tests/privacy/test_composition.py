@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 from dpcausal import ZCDP, ApproxDP, NoPrivacy, PureDP
 from dpcausal.privacy.composition import Cost, Totals, admit, caps_of, cost_of, remaining, spent_text
-from dpcausal.privacy.loss import DELTA_UNITS, EPSILON_UNITS, Loss, exact_amount, largest_rho
+from dpcausal.privacy.loss import DELTA_UNITS, EPSILON_UNITS, RHO_UNITS, Loss, exact_amount, largest_rho
 
 EPSILON_UNIT, DELTA_UNIT = Fraction(1, EPSILON_UNITS), Fraction(1, DELTA_UNITS)
 
@@ -59,14 +59,14 @@ def test_costs_and_caps_are_exact_but_for_a_rho_that_is_rounded_down(amount: Any
     epsilon, exact = exact_amount(amount, "epsilon"), exact_amount(delta, "delta")
     cost, caps = cost_of(ApproxDP(amount, delta)), caps_of(ApproxDP(amount, delta))
     assert cost.epsilon is not None and cost.rho is not None and caps.epsilon is not None and caps.rho is not None
-    assert (cost.epsilon * EPSILON_UNIT, cost.rho * EPSILON_UNIT) == (epsilon, epsilon**2 / 2)
+    assert (cost.epsilon * EPSILON_UNIT, Fraction(cost.rho, RHO_UNITS)) == (epsilon, epsilon**2 / 2)
     assert cost.delta * DELTA_UNIT == cost.rho_delta * DELTA_UNIT == exact
     assert (caps.epsilon * EPSILON_UNIT, caps.delta * DELTA_UNIT) == (epsilon, exact / 2)
     assert caps.rho_delta * DELTA_UNIT == exact / 4
-    assert caps.rho * EPSILON_UNIT == largest_rho(epsilon, exact / 4)
+    assert Fraction(caps.rho, RHO_UNITS) == largest_rho(epsilon, exact / 4)
     assert cost_of(PureDP(amount)) == Cost(cost.epsilon, 0, cost.rho, 0)
-    assert cost_of(ZCDP(amount)) == Cost(None, 0, cost.epsilon, 0)
-    assert cost_of(ApproxDP(amount, delta), ZCDP(amount)) == Cost(cost.epsilon, cost.delta, cost.epsilon, 0)
+    assert cost_of(ZCDP(amount)) == Cost(None, 0, epsilon * RHO_UNITS, 0)
+    assert cost_of(ApproxDP(amount, delta), ZCDP(amount)) == Cost(cost.epsilon, cost.delta, epsilon * RHO_UNITS, 0)
     assert cost_of(NoPrivacy()) == Cost(None, 0, None, 0)
 
 

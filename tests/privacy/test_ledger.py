@@ -49,7 +49,7 @@ def test_the_spend_is_on_record_before_the_allotment_exists(make) -> None:
     assert (entry.number, entry.task, entry.loss) == (1, "direction", "ZCDP(0.25)")
     assert (entry.unit, entry.column, entry.relation, entry.caveats) == ("donor", "state", "replace-one", "")
     assert json.loads(entry.detail) == {"blocks": 8, "columns": ["x", "y"]}
-    assert entry.cost.rho == 250_000_000
+    assert entry.cost.rho == 500_000_000_000_000_000  # of 5e-19 each
     assert entry.cost.epsilon is None
     assert (allotment.unit, allotment.relation, allotment.private) == (Unit.DONOR, Relation.REPLACE_ONE, True)
     shown = json.loads(json.dumps(entry.to_dict()))

@@ -114,6 +114,7 @@ DAMAGED: dict[str, Callable[[bytes], bytes]] = {
     "foreign text": lambda now: b"epsilon 1\n" * 1000,
     "foreign bytes": lambda now: np.random.default_rng(1).bytes(20_000),
     "an unknown kind of line": lambda now: rewritten(now, b'"answer","number"', b'"gift","number"'),
+    "two objects on a line": lambda now: rewritten(now[:-1] + b'{"other":0,"hash":""}\n', b"", b""),
     "a newer format": lambda now: now.replace(b'"format":3', b'"format":4'),
 }
 """What is wrong with a file by itself."""

@@ -14,7 +14,7 @@ from dp_accounting.pld.common import DifferentialPrivacyParameters
 
 import dpcausal as dpc
 from dpcausal import ApproxDP, Ledger, PureDP, Unit
-from dpcausal.privacy.loss import Loss
+from dpcausal.privacy.loss import RHO_UNITS, Loss
 from dpcausal.privacy.storage.lines import MEMBERS
 from tests.privacy.conftest import command
 
@@ -53,7 +53,7 @@ def test_exported_lines_say_what_was_spent_for_whom_and_their_plain_sums_are_the
     totals = lines[-1]["totals"]
     assert Fraction(totals["epsilon"], 10**9) == sum(parts[0] for parts in spent)
     assert Fraction(totals["delta"], 10**18) == sum(sum(parts[1:]) for parts in spent)
-    assert Fraction(totals["rho"]) == sum(parts[0] ** 2 / 2 * 10**9 for parts in spent)
+    assert Fraction(totals["rho"]) == sum(parts[0] ** 2 / 2 * RHO_UNITS for parts in spent)
     with Ledger.open(path) as ledger:
         assert ledger.entries()[-1].to_dict()["totals"] == totals
 
@@ -119,7 +119,7 @@ def test_the_script_finds_every_changed_byte_and_leaves_out_a_torn_line(director
 @pytest.mark.parametrize("kind", MEMBERS)
 def test_the_page_on_the_format_names_every_member_of_every_line(kind: str) -> None:
     page = FORMAT_PAGE.read_text(encoding="utf-8")
-    assert {f"`{name}`" for name in (kind, *MEMBERS[kind].split())} <= set(re.findall("`[^`]*`", page))
+    assert {f"`{name}`" for name in (kind, *MEMBERS[kind])} <= set(re.findall("`[^`]*`", page))
 
 
 def test_every_result_prints_the_head_that_its_spend_left(directory: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpcausal.errors import FenceError, LedgerError, LossError, ParameterError, UnprovenError
 from dpcausal.privacy.composition import Amount, cost_of
-from dpcausal.privacy.loss import EPSILON_UNITS, ZCDP, ApproxDP, Loss, implies, largest_rho, loss_text
+from dpcausal.privacy.loss import RHO_UNITS, ZCDP, ApproxDP, Loss, implies, largest_rho, loss_text
 from dpcausal.privacy.noise import is_simulated
 from dpcausal.privacy.sensitivity import Relation, Unit
 from dpcausal.privacy.unpicklable import Uncopyable
@@ -173,7 +173,7 @@ def _caps(loss: Loss, zcdp: ZCDP | None, first: Event) -> _Caps | None:
     if loss.exact:
         return None
     if isinstance(loss, ApproxDP) and zcdp is None and isinstance(first.loss, ZCDP):
-        return None, (largest_rho(loss.exact_epsilon, loss.exact_delta) * EPSILON_UNITS, 0)
+        return None, (largest_rho(loss.exact_epsilon, loss.exact_delta) * RHO_UNITS, 0)
     cost = cost_of(loss, zcdp)
     sums = None if cost.epsilon is None or (zcdp and implies(zcdp, loss)) else (cost.epsilon, cost.delta)
     return sums, (cost.rho, 0) if cost.rho is not None and (zcdp or isinstance(loss, ZCDP)) else None

@@ -4,13 +4,14 @@ The claims and proofs are in ``composition.md``; nothing here keeps state or rea
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from dpcausal.privacy.loss import (
     DELTA_UNITS,
     EPSILON_UNITS,
+    RHO_UNITS,
     ZCDP,
     ApproxDP,
     Loss,
@@ -29,9 +30,9 @@ Amount: TypeAlias = int | Fraction
 
 @dataclass(frozen=True)
 class Cost:
-    """Amounts under two accounts, exact: (ε, δ) in units of 1e-9 and 1e-18; δ-approximate ρ-zCDP likewise. Of a
-    mechanism what it costs, of a budget the caps: the most that each account may hold.  ``None`` where nothing is
-    claimed, or the account is shut."""
+    """Amounts under two accounts, exact: (ε, δ) in units of 1e-9 and 1e-18; δ-approximate ρ-zCDP in units of
+    5e-19 for ρ. Of a mechanism what it costs, of a budget the caps: the most that each account may hold.  ``None``
+    where nothing is claimed, or the account is shut."""
 
     epsilon: Amount | None
     delta: Amount
@@ -40,7 +41,7 @@ class Cost:
 
 
 def _in_units(epsilon: Fraction | None, delta: Amount, rho: Fraction | None, rho_delta: Amount) -> Cost:
-    amounts = [(epsilon, EPSILON_UNITS), (delta, DELTA_UNITS), (rho, EPSILON_UNITS), (rho_delta, DELTA_UNITS)]
+    amounts = [(epsilon, EPSILON_UNITS), (delta, DELTA_UNITS), (rho, RHO_UNITS), (rho_delta, DELTA_UNITS)]
     units: list[Any] = [None if amount is None else amount * scale for amount, scale in amounts]
     return Cost(*(one.numerator if one is not None and one.denominator == 1 else one for one in units))
 
@@ -61,8 +62,7 @@ def cost_of(loss: Loss, zcdp: ZCDP | None = None) -> Cost:
     return _in_units(loss.exact_epsilon, delta, loss.exact_epsilon**2 / 2, delta)
 
 
-@dataclass(frozen=True)
-class Totals:
+class Totals(NamedTuple):
     """What a ledger has spent, under both accounts, in units as ``Cost``. ``sums_open`` and ``zcdp_open`` say whether
     each account could still speak for every spend so far; ``closed`` marks a ledger that a single spend of more than
     one account's share used up."""
@@ -97,9 +97,7 @@ def _single_caps(budget: ApproxDP) -> Cost:
 
 
 def _sum_of_amounts(left: Amount, right: Amount) -> Amount:
-    if not right:
-        return left
-    total = left + right
+    total = left + right if right else left
     if type(total) is int:
         return total
     if total.denominator > LONGEST:
@@ -141,13 +139,13 @@ def admit(budget: Loss, totals: Totals, cost: Cost, caps: Cost | None = None) ->
     if _within_caps(caps or caps_of(budget), after):
         return after
     if totals.spends == 0 and isinstance(budget, ApproxDP) and _within_caps(_single_caps(budget), after):
-        return replace(after, closed=True)
+        return after._replace(closed=True)
     return None
 
 
 def renewed(caps: Cost, totals: Totals) -> Totals:
     """Return the totals under larger caps: a first spend that used up the smaller budget may now be one of several."""
-    return replace(totals, closed=totals.closed and not _within_caps(caps, totals))
+    return totals._replace(closed=totals.closed and not _within_caps(caps, totals))
 
 
 @dataclass(frozen=True)
@@ -195,25 +193,25 @@ def remaining(budget: Loss, totals: Totals) -> Remaining:
         if caps.rho is not None and totals.zcdp_open and totals.rho_delta <= caps.rho_delta:
             left = Fraction(max(0, caps.rho - totals.rho))
             rho = max(rho, left)
-            options.append((math.isqrt(math.floor(2 * left * EPSILON_UNITS)), caps.rho_delta - totals.rho_delta))
+            options.append((math.isqrt(math.floor(left)), caps.rho_delta - totals.rho_delta))
     epsilon = max(most for most, _ in options)
     delta = max(delta_left for most, delta_left in options if most == epsilon) if epsilon else 0
     return Remaining(
         _float_below(epsilon, EPSILON_UNITS),
         _float_below(delta, DELTA_UNITS),
-        None if filters[0].rho is None else _float_below(rho, EPSILON_UNITS),
+        None if filters[0].rho is None else _float_below(rho, RHO_UNITS),
     )
 
 
 def spent_text(budget: Loss, totals: Totals) -> str:
     caps, accounts = caps_of(budget), list[str]()
 
-    def account(symbol: str, amount: int | Fraction, delta: int | Fraction) -> None:
+    def account(symbol: str, amount: Fraction, delta: Amount) -> None:
         delta_text = f", δ = {format_amount(Fraction(delta, DELTA_UNITS))}" if delta else ""
-        accounts.append(f"{symbol} = {format_amount(Fraction(amount, EPSILON_UNITS))}{delta_text}")
+        accounts.append(f"{symbol} = {format_amount(amount)}{delta_text}")
 
     if caps.epsilon is not None and totals.sums_open:
-        account("ε", totals.epsilon, totals.delta)
+        account("ε", Fraction(totals.epsilon, EPSILON_UNITS), totals.delta)
     if caps.rho is not None and totals.zcdp_open:
-        account("ρ", totals.rho, totals.rho_delta)
+        account("ρ", Fraction(totals.rho, RHO_UNITS), totals.rho_delta)
     return " or ".join(accounts) or f"{totals.spends} spends"

@@ -21,7 +21,10 @@ import numpy as np
 from dpcausal.errors import LossError
 
 EPSILON_UNITS = 10**9
-"""Units in an ε or ρ of 1."""
+"""Units in an ε of 1."""
+
+RHO_UNITS = 2 * EPSILON_UNITS**2
+"""Units in a ρ of 1: an ε of whole units has an ε²/2 of whole units."""
 
 DELTA_UNITS = 10**18
 """Units in a δ of 1: finer, since a δ of 1e-9 is a large one."""

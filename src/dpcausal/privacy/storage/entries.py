@@ -36,13 +36,13 @@ class Entry:
     hash: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry as plain values for JSON: units of 1e-9, deltas of 1e-18; ``event`` has exact amounts. A
-        number of units is whole, or a text as ``"1000000000/3"``."""
+        """Return the entry as plain values for JSON: units of 1e-9 for ε, 1e-18 for δ, 5e-19 for ρ; ``event`` has
+        exact amounts. A number of units is whole, or a text as ``"1000000000/3"``."""
         loss = parse_loss(self.loss)
         amounts = loss.amounts | ({} if self.zcdp is None else parse_loss(self.zcdp).amounts)
         event = {name: exact_text(amount) for name, amount in amounts.items()}
-        sums = {name: {key: str(value) if isinstance(value, Fraction) else value for key, value in vars(part).items()}
-                for name, part in (("cost", self.cost), ("totals", self.totals))}  # fmt: skip
+        sums = {name: {key: str(value) if isinstance(value, Fraction) else value for key, value in part.items()}
+                for name, part in (("cost", vars(self.cost)), ("totals", self.totals._asdict()))}  # fmt: skip
         public = {"detail": json.loads(self.detail), "once": json.loads(self.once)}
         return vars(self) | sums | public | {"event": {"kind": type(loss).__name__} | event}
 

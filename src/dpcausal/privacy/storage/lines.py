@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -32,14 +32,14 @@ from dpcausal.privacy.sensitivity import PrivacyUnit, Relation, Unit
 
 FORMAT = 3  # of the lines; others are refused
 
-MEMBERS = {
+MEMBERS = {kind: members.split() for kind, members in {
     "ledger": "kind format at pid library nonce budget unit column previous hash",
     "spend": "kind number at pid library task loss zcdp unit column relation detail once caveats previous hash",
     "answer": "kind number at pid library answer previous hash",
     "declaration": "kind at pid library unit column once previous hash",
     "renewal": "kind at pid library budget reason previous hash",
     "parts": "kind at pid library parts previous hash",
-}
+}.items()}  # fmt: skip
 """What each kind of line holds, in this order."""
 
 Spends = list[tuple[dict[str, Any], Totals]]  # what spends hold but for their kind, and the totals after each
@@ -50,6 +50,7 @@ QUESTION_KEY = "asked"
 ANALYST_KEY = "analyst"
 """In a spend's detail: who asked."""
 
+_decode: Callable[[str], tuple[dict[str, Any], int]] = json.JSONDecoder().raw_decode
 _library = lru_cache(maxsize=1)(partial(version, "dpcausal"))
 _RELATIONS = {relation.value for relation in Relation}
 
@@ -135,9 +136,12 @@ class Account:
         """Count the next line by the rules that bind its writer and its readers alike; refuse it if it breaks one."""
         if not _is_sealed(line):
             raise LedgerError("it was altered: its hash does not match")
-        record: dict[str, Any] = json.loads(line.decode())
+        text = line.decode()
+        record, end = _decode(text)
+        if end != len(text):
+            raise LedgerError("more than one object is on it")
         kind = record["kind"]
-        if [*record] != MEMBERS[kind].split() or (kind == "ledger") != (self.lines == 0):
+        if [*record] != MEMBERS[kind] or (kind == "ledger") != (not self.heads):
             raise LedgerError("its members are not those of a line of this format")
         if record["previous"] != self.head:
             raise LedgerError("it does not follow the line before")
@@ -263,7 +267,7 @@ def sealed(kind: str, members: Mapping[str, Any]) -> bytes:
     """Return a line, with its line break: these members, the time to the minute, and the writing process."""
     stamp = {"at": datetime.now(UTC).isoformat(timespec="minutes"), "pid": os.getpid(), "library": _library()}
     whole = {"kind": kind, "format": FORMAT, **stamp, "previous": "", **members}
-    record = {name: whole[name] for name in MEMBERS[kind].split()[:-1]}
+    record = {name: whole[name] for name in MEMBERS[kind][:-1]}
     body = json.dumps(record, allow_nan=False, separators=(",", ":")).encode()[:-1]
     return body + _seal(body) + b"\n"
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpcausal.data.schema import Bounded, Schema
 from dpcausal.effects.result import Effect
 from dpcausal.privacy.ledger import Entry
-from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, PureDP, parse_loss, zcdp_epsilon
+from dpcausal.privacy.loss import RHO_UNITS, ZCDP, ApproxDP, Loss, PureDP, parse_loss, zcdp_epsilon
 from dpcausal.result import Guarantee, ci_text, decimals_of, number_text
 from dpcausal.study.report.figures import Figures
 from dpcausal.study.report.html import Block
@@ -112,7 +113,7 @@ class ReportInputs:
         if totals.sums_open:
             epsilon, delta = totals.epsilon / 10**9, totals.delta / 10**18
             return ApproxDP(epsilon, delta) if delta else PureDP(epsilon)
-        return ZCDP(totals.rho / 10**9) if totals.zcdp_open and isinstance(budget, ZCDP) else budget
+        return ZCDP(Fraction(totals.rho, RHO_UNITS)) if totals.zcdp_open and isinstance(budget, ZCDP) else budget
 
     @property
     def spent_text(self) -> str:
