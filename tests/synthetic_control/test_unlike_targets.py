@@ -9,7 +9,7 @@ from scipy.stats import t as student
 
 import dpcausal as dpc
 from dpcausal.errors import InfeasibleError
-from dpcausal.synthetic_control.methods.factor import random_walk_error
+from dpcausal.synthetic_control.donor_rows import random_walk_error
 from dpcausal.synthetic_control.question import MOST_NOISE
 from tests.synthetic_control.neighbours import answer_to, panel_of, plan_of
 
@@ -59,6 +59,13 @@ def test_matched_intervals_are_no_narrower_than_what_the_donors_leave_of_the_tar
         assert half >= least * (1 - 1e-9)
         inside += found.interval[0] <= 0 <= found.interval[1]
     assert inside >= 7  # 4 of 10 without
+
+
+@pytest.mark.parametrize("kind", ["larger", "of another kind", "against"])
+def test_matched_donors_call_no_effect_significant_where_the_target_is_unlike_them(kind: str) -> None:
+    found = [asked(rows(kind, seed), PURE, seed) for seed in range(40)]
+    inside = [one.interval is not None and one.interval[0] <= 0 <= one.interval[1] for one in found]
+    assert sum(inside) >= 36 and sum((one.pvalue or 1) < 0.1 for one in found) <= 4
 
 
 @pytest.mark.parametrize("after", [1, 3, 8, 40])

@@ -156,6 +156,14 @@ def forecast_trials(past: Reals, ahead: int, places: Reals | None = None) -> tup
     return squares / max(count, 1), np.array([past[-1], mean, mean + slope * (sum(at[start:]) / ahead - middle)])
 
 
+def random_walk_error(past: Reals, after: int) -> float:
+    """Return how far the mean of that many periods lies from the last value, if a past's steps are a random walk's.
+
+    Of m periods that is √((m + 1)(2m + 1)/(6m)) steps.
+    """
+    return math.sqrt(float(np.mean(np.diff(past) ** 2)) * (after + 1) * (2 * after + 1) / (6 * after))
+
+
 def own_means(past: Reals, ahead: int, places: Reals | None = None) -> Reals:
     squares, later = forecast_trials(past, ahead, places)
     best = np.argmin(squares, axis=0)

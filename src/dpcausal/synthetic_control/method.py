@@ -195,16 +195,18 @@ class SyntheticMethod(Method[Treated]):
                 reach = release_reach(placebos, path.law, path.total, question.coverage, allotment, counts, within)
             known[plan.start] = mixing, reach, slope
             half, reason = None if reach is None else reach * scale * path.step, plan.interval_reason
+            own_law = Law(max(plan.start // 2, 1))
             if half:
                 # What donors leave of the target's own variation is its own: no interval is narrower than that says.
-                share = Law(max(plan.start // 2, 1)).ratio(question.coverage)
-                least = share * path.own_error
+                least = own_law.ratio(question.coverage) * path.own_error
                 scale, half = scale * max(least / half, 1.0), max(half, least)
             if plan.interval and (far or not half):
                 half, reason = None, far or OPEN
             pvalue, no_pvalue = None, plan.pvalue_reason or far
             if plan.pvalue:
                 pvalue = release_pvalue(placebos, residual, scale, path.total, allotment, losses[2])
+                if path.own_error > 0:
+                    pvalue = max(pvalue, 1 - own_law.within(abs(residual) * path.step / path.own_error))
             values = path.values if mixing == 1 else mixing * path.values + (1 - mixing) * plan.free.path
             answers.append(Answer(plan, path, values, mixing, half, None if no_pvalue else pvalue, reason, no_pvalue))
         return answers

@@ -95,7 +95,7 @@ class Path:
     """A released path on the scale [−1, 1], and what its placebos need (*private*: ``donors``, ``weights``).
 
     ``distance`` is how far the target's past lies from the released model, in its standard deviations; ``own_error``
-    what a random walk of the target's own steps may add to a mean effect's error where it is unlike its donors.
+    what the target's own variation may add to a mean effect's error where donors do not follow it.
     """
 
     values: Reals

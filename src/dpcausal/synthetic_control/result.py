@@ -38,8 +38,8 @@ class SyntheticControl(Result):
     interval : tuple of two floats, or None
         Of the mean effect, at ``coverage``; it makes room for the noise.  ``None``: see ``interval_reason``.
     pvalue : float or None
-        Of the placebo test that nothing happened, by the exact distribution of the noisy count.  ``None``: see
-        ``pvalue_reason``.
+        Of the placebo test that nothing happened, by the exact distribution of the noisy count; at least what the
+        target's own past says where it is unlike its donors.  ``None``: see ``pvalue_reason``.
     donor_free_forecast : float array, shape (m,)
         What the target's own past says, by ``donor_free_rule``.  Public, and free.
     donor_free_rule : str

@@ -25,6 +25,7 @@ from dpcausal.synthetic_control.donor_rows import (
     at_length,
     donor_free,
     ordered_sums,
+    random_walk_error,
     squared_lengths,
     to_scale,
     within_radius,
@@ -254,14 +255,6 @@ def forecaster(model: FactorRelease, start: int) -> Forecaster:
         start, mean, _fine(slopes), _fine(basis), rest, _fine(loadings), _fine(whole * model.spread), SWING * swing,
         model.noise * model.spread,
     )  # fmt: skip
-
-
-def random_walk_error(past: Reals, after: int) -> float:
-    """Return how far the mean of that many periods lies from the last value, if a past's steps are a random walk's.
-
-    Of m periods that is √((m + 1)(2m + 1)/(6m)) steps.
-    """
-    return math.sqrt(float(np.mean(np.diff(past) ** 2)) * (after + 1) * (2 * after + 1) / (6 * after))
 
 
 def _fine(values: Reals) -> Reals:

@@ -23,6 +23,7 @@ from dpcausal.synthetic_control.donor_rows import (
     Grid,
     TargetOnlyForecast,
     ordered_sums,
+    random_walk_error,
     squared_lengths,
     to_scale,
     within_radius,
@@ -44,6 +45,8 @@ ERRORS_EXPECTED = 1.5
 """Size of the effect-free surprises expected beforehand, in errors of the donor-free forecast on its own past."""
 MOST_SLOPE = 2.0
 """No donor's change is stretched by more."""
+MOST_LEFT = 0.25
+"""Donors that leave no more of the variation of the target's past follow it closely."""
 LEAST_STRETCH = 2.0**-10
 """A placebo's scale is stretched by no less, so that its own rule's residual keeps its ratio."""
 _DISTANCES = -2 * np.log((np.arange(FULL, 0, -1) - 0.5) / FULL)
@@ -183,6 +186,13 @@ def left_of(mean_weight: float) -> float:
     return min(-2 * math.log(min(max(mean_weight, math.exp(-1.0)), 1.0)), 2.0)
 
 
+def _own_error(past: Reals, plan: Plan, mean_weight: float) -> float:
+    """Return the error that donors leave in the mean of a target: as a random walk's where few follow it closely."""
+    left = left_of(mean_weight)
+    walk = random_walk_error(past, plan.after) if left > MOST_LEFT else 0.0
+    return max(plan.free.expected, walk) * math.sqrt(left)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Matched(SyntheticMethod):
     """Donors that followed the target before predict its change: for few donors, any loss.
@@ -265,7 +275,7 @@ class Matched(SyntheticMethod):
         by_own, scales = (np.concatenate(some) for some in zip(*seen, strict=True))
         return Path(
             values=y[start - 1] + released.change * step, noise=released.noise * step, weight=released.weight,
-            own_error=plan.free.expected * math.sqrt(left_of(released.weight / question.panel.n)),
+            own_error=_own_error(past_of(panel, plan.target), plan, released.weight / question.panel.n),
             donors=missed(changes, slope, by_own, scales), weights=weights, step=step, total=released.weight,
             own=missed(own[:, start:].astype(np.float64), np.ones(1), own_rule, scales_of(own, start)),
             law=Law(max(start - 2, 1)),
