@@ -10,7 +10,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.effects.estimators.fit_check import Sums
-from dpcausal.effects.estimators.models import Feature, Models
+from dpcausal.effects.estimators.models import Feature, Models, within_blocks
 from dpcausal.effects.estimators.pair_functions import functions_of_kinds
 from tests.effects.tables import effect_of, table_of
 
@@ -51,6 +51,28 @@ def test_the_check_estimates_the_bias_that_is_left_and_its_error_is_in_the_inter
     assert result.to_dict()["fit_check"]["correction"] == check.correction
     half = (result.interval[1] - result.interval[0]) / 2
     assert half == pytest.approx(1.959964 * result.standard_error, rel=1e-5)
+
+
+@pytest.mark.parametrize("n", [20_000, 100_000])
+def test_a_jump_within_the_cells_of_two_confounders_is_inside_the_interval(n: int) -> None:
+    results = []
+    for seed in range(6):
+        rng = np.random.default_rng([seed, n])
+        x, w = rng.uniform(-1.75, 1.75, n), np.clip(rng.normal(size=n), -4, 4)
+        jump = np.where(x > 0.52, 1.0, -0.5) * np.where(w > -0.52, 1.0, -1.0)
+        a = (rng.random(n) < 1 / (1 + np.exp(-jump))).astype(np.int64)
+        columns = {"a": a, "y": EFFECT * a + 1.4 * jump + rng.normal(size=n), "x": x, "w": w}
+        results.append(ask(columns, dpc.ApproxDP(4, 1e-6), seed))
+    intervals = [one.interval for one in results if one.interval is not None]
+    assert len(intervals) >= 4 and all(lower < EFFECT < upper for lower, upper in intervals)
+
+
+def test_the_finest_level_of_a_grid_is_what_differs_from_the_mean_of_four_cells() -> None:
+    grid = np.random.default_rng(1).normal(size=(2, 8 * 4))
+    blocks = [[one[[4 * i + j, 4 * i + j + 1, 4 * i + 4 + j, 4 * i + 5 + j]].mean() for i in range(0, 8, 2)
+               for j in (0, 2)] for one in grid]  # fmt: skip
+    wide = np.array(blocks).reshape(2, 4, 2).repeat(2, axis=1).repeat(2, axis=2).reshape(2, -1)
+    np.testing.assert_allclose(within_blocks(grid, (8, 4), (2, 2)), grid - wide, atol=1e-14)
 
 
 def test_a_tail_that_the_outcome_model_misses_has_no_interval() -> None:

@@ -5,7 +5,8 @@
 3. Residual sums by bins, one feature after another, shrunken as wavelets, are added to both models; so are those along
    functions of two features.  Where this moved the estimate by more than its error, a second pass has finer bins.
 4. The slope of the outcome's residuals on those of treatment corrects that of the lines.
-5. Sums of the final models' residuals with fresh noise estimate the bias that is left, to the second order.
+5. Sums of the final models' residuals with fresh noise estimate the bias that is left, to the second order. As much
+   as the finest level of grids of two features moved the estimate is left in their cells, where models jump there.
 6. The noisy mean of the scores, cut at a released multiple of their spread, less that bias, is the estimate.
 """
 
@@ -79,6 +80,9 @@ the estimate by more than such a share of its predicted error."""
 LEFT_OF_MOVED = 4.5, 7.0
 """So many times the noise of what is learnt, as a share of how far it moved the estimate along features and along
 pairs, is the error of what may be left beside what the check sees: measured."""
+LEFT_IN_CELLS = 1.0, 1.0
+"""Of what the finest level of grids moved the estimate such a share is left in their cells, with such an error: all of
+it where a model jumps in the middle of a cell, a third where it bends."""
 LEAST_CHANCE = 0.05
 """The mean square of the treatment's residuals is taken for no less."""
 LEAST_PROBABILITIES = 0.01, 0.1
@@ -374,11 +378,13 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     share = fit.moments.mean(TREATMENT)
     weight = 1 / float(np.clip(min(share, 1 - share), models.least, 0.5))
     score = _mean_score(fit, models, 0.0 if question.event is None else FROM_AN_EVENT * weight)
-    estimate = models.effect + score.mean - checked.shrunken
+    finest = checked.finest[0] + models.finest_move(fit.chance)
+    finest *= max(0.0, 1 - (checked.finest[1] / finest) ** 2) if finest else 0.0
+    estimate = models.effect + score.mean - checked.shrunken - LEFT_IN_CELLS[0] * finest
     moves = models.moves(fit.chance).items()
     left = _learning_noise(fit) * sum(LEFT_OF_MOVED[len(step) - 1] * move for step, move in moves)
     own = score.spread**2 / fit.count + score.noise**2 + score.taken**2
-    error = math.sqrt(own + checked.variance + left**2)
+    error = math.sqrt(own + checked.variance + left**2 + (LEFT_IN_CELLS[1] * finest) ** 2)
     reach, reason = float(ndtri(0.5 + question.coverage / 2)), _reason(fit, checked, score)
     ends = None if reason else (estimate - reach * error, estimate + reach * error)
     effect = question.effect(

@@ -224,7 +224,8 @@ class Fit:
             margins = tuple(models.features[place].counts_of(side) for place, side in zip(step, sides, strict=True))
             size = math.prod(sides)
             left = LEFT_IN_BINS / max(size, LEFT_IN_BINS) * models.learning_noise(step) ** 2 / size
-            released.append(Sums(noisy * scales, noise * scales[:, 0], sides, margins, left))
+            blocks = models.blocks(step, sides)
+            released.append(Sums(noisy * scales, noise * scales[:, 0], sides, margins, left, blocks))
         if along.functions:
             claim, label = pair_functions_sensitivity(len(along.functions), 2), "residuals of the final models"
             answer = self.sums_along(models, along.functions, chance)

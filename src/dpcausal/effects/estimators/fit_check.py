@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpcausal.arrays import Reals
-from dpcausal.effects.estimators.models import OF_OUTCOME, OF_TREATMENT, PairFunction
+from dpcausal.effects.estimators.models import OF_OUTCOME, OF_TREATMENT, PairFunction, within_blocks
 from dpcausal.effects.result import FitCheck
 from dpcausal.privacy.loss import ZCDP
 
@@ -79,6 +79,8 @@ class Sums:
     makes sums along orthonormal ones."""
     left: Reals | float = 0.0
     """The variance that the noise of what was learnt leaves in both sums."""
+    blocks: tuple[int, ...] = (1, 1)
+    """Of a grid, how many cells along both features make a block that its finest level divides."""
 
     def coefficients(self) -> tuple[Reals, Reals, int]:
         """Return the sums along orthonormal functions without means, shape (2, K), how much of the noise's variance is
@@ -107,6 +109,8 @@ class Checked:
     check: FitCheck
     variance: float
     null: float
+    finest: tuple[float, float] = (0.0, 0.0)
+    """Of the correction, what the finest level of grids shows, and its error."""
 
     @property
     def rejected(self) -> bool:
@@ -130,6 +134,7 @@ def checked(sums: list[Sums], variances: tuple[float, float], count: float, chan
 
     correction = variance = null = 0.0
     energies, terms, tail = np.zeros(2), 0, 0.0
+    finest = spread = 0.0
     for one in sums:
         (M, N), loud, free = one.coefficients()
         size = math.prod(one.bins)
@@ -142,8 +147,14 @@ def checked(sums: list[Sums], variances: tuple[float, float], count: float, chan
         left = np.zeros(2) + one.left
         energies += float((M**2 / (of_m + left[0])).sum()), float((N**2 / (of_n + left[1])).sum())
         terms += free
+        if len(one.bins) == 2 and len(N) == size:
+            M, N = within_blocks(np.stack([M, N]), one.bins, one.blocks)
+            part = 1 - 1 / math.prod(one.blocks)
+            finest += scale * float(M @ N)
+            spread += part * scale**2 * max(float(M**2 @ of_n) + float(N**2 @ of_m) - part * least, least / 2)
         if len(one.bins) == 1 and len(N) > 2:
             tail = max(tail, float(np.abs(N / np.sqrt(of_n + left[1]))[[0, -1]].max()))
     pvalues = [float(chdtrc(terms, energy / LEFT)) for energy in energies]
     error = math.sqrt(WIDER * variance)
-    return Checked(FitCheck(correction, error, pvalues[0], pvalues[1], tail), WIDER * variance, null)
+    check = FitCheck(correction, error, pvalues[0], pvalues[1], tail)
+    return Checked(check, WIDER * variance, null, (finest, math.sqrt(spread)))

@@ -58,6 +58,11 @@ class Feature:
         low, high = self.low + (far + BEYOND * (far - near)) / len(places) * self.width
         return float(low), float(high)
 
+    @property
+    def values(self) -> float:
+        """How many values there are about as often as others, as far as fine cells show: 2 of levels."""
+        return 2.0 if self.bins <= 2 else float(self.density.sum() ** 2 / (self.density**2).sum())
+
     def fine(self, unit: Reals) -> Integers:
         return fine_cells(unit[:, self.place], self.low, self.width, len(self.cells))
 
@@ -129,6 +134,14 @@ def quantile_bins(counts: Reals, bins: int) -> Integers:
     middle = (np.cumsum(counts) - counts / 2) / counts.sum()
     cells: Integers = np.minimum((middle * bins).astype(np.int64), bins - 1)
     return cells
+
+
+def within_blocks(grid: Reals, sides: Sequence[int], blocks: Sequence[int]) -> Reals:
+    """Return how the cells of a grid differ from the mean of their block, of so many cells along both features."""
+    (first, other), (one, two) = sides, blocks
+    cells = grid.reshape(*grid.shape[:-1], first // one, one, other // two, two)
+    within: Reals = (cells - cells.mean(axis=(-3, -1), keepdims=True)).reshape(grid.shape)
+    return within
 
 
 @dataclass(frozen=True)
@@ -224,6 +237,21 @@ class Models:
         for function, (on_e, on_m) in zip(self.functions, self.weights.T, strict=True):
             moved[function.features] = moved.get(function.features, 0.0) + on_e * on_m / chance / function.size**2
         return {features: abs(move) for features, move in moved.items()}
+
+    def finest_move(self, chance: float) -> float:
+        """Return how far the finest level of grids moved the estimate."""
+        moved = 0.0
+        for pair, sides in {table.features: table.sides for table in self.tables if len(table.features) == 2}.items():
+            same = [table for table in self.tables if table.features == pair]
+            both = np.sum([(table.treatment, table.outcome) for table in same], axis=0)
+            on_e, on_m = within_blocks(both, sides, self.blocks(pair, sides))
+            moved += float(np.mean(on_e * on_m)) / chance
+        return moved
+
+    def blocks(self, features: Sequence[int], sides: Sequence[int]) -> tuple[int, ...]:
+        """Return how many cells of a grid make a block along each feature: 2, or 1 where its values fill no cell."""
+        return tuple(1 if self.features[place].values < 2 * side else 2
+                     for place, side in zip(features, sides, strict=True))  # fmt: skip
 
     def sides(self, features: Sequence[int], most: int, side: int) -> tuple[int, ...]:
         return tuple(min(most if len(features) == 1 else side, self.features[place].bins) for place in features)
