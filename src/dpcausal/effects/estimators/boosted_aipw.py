@@ -80,9 +80,6 @@ the estimate by more than such a share of its predicted error."""
 LEFT_OF_MOVED = 4.5, 7.0
 """So many times the noise of what is learnt, as a share of how far it moved the estimate along features and along
 pairs, is the error of what may be left beside what the check sees: measured."""
-LEFT_IN_CELLS = 1.0, 1.0
-"""Of what the finest level of grids moved the estimate such a share is left in their cells, with such an error: all of
-it where a model jumps in the middle of a cell, a third where it bends."""
 LEAST_CHANCE = 0.05
 """The mean square of the treatment's residuals is taken for no less."""
 LEAST_PROBABILITIES = 0.01, 0.1
@@ -380,11 +377,11 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     score = _mean_score(fit, models, 0.0 if question.event is None else FROM_AN_EVENT * weight)
     finest = checked.finest[0] + models.finest_move(fit.chance)
     finest *= max(0.0, 1 - (checked.finest[1] / finest) ** 2) if finest else 0.0
-    estimate = models.effect + score.mean - checked.shrunken - LEFT_IN_CELLS[0] * finest
+    estimate = models.effect + score.mean - checked.shrunken - finest
     moves = models.moves(fit.chance).items()
     left = _learning_noise(fit) * sum(LEFT_OF_MOVED[len(step) - 1] * move for step, move in moves)
     own = score.spread**2 / fit.count + score.noise**2 + score.taken**2
-    error = math.sqrt(own + checked.variance + left**2 + (LEFT_IN_CELLS[1] * finest) ** 2)
+    error = math.sqrt(own + checked.variance + left**2 + finest**2)
     reach, reason = float(ndtri(0.5 + question.coverage / 2)), _reason(fit, checked, score)
     ends = None if reason else (estimate - reach * error, estimate + reach * error)
     effect = question.effect(
