@@ -79,8 +79,8 @@ def test_without_noise_squares_and_products_are_regressors_like_others_to_8_digi
 
 def test_the_interval_covers_and_counts_more_than_sampling() -> None:
     # 40 runs of 0.95: 33 or more cover with probability 1 − 1e-2; seeds are fixed.
-    results = [ask(drawn(6_000, seed), seed=seed) for seed in range(40)]
-    exact = [ask(drawn(6_000, seed), EXACT).standard_error for seed in range(5)]
+    results = [ask(drawn(6_000, seed), method=LINES, seed=seed) for seed in range(40)]
+    exact = [ask(drawn(6_000, seed), EXACT, LINES).standard_error for seed in range(5)]
     covered = [one.interval[0] <= 0.4 <= one.interval[1] for one in results if one.interval is not None]
     assert len(covered) >= 38 and sum(covered) >= 33
     assert 1.02 < np.mean([one.standard_error for one in results]) / np.mean(exact) < 1.25
@@ -354,9 +354,11 @@ CURVES: dict[str, Callable[[Any, Any, Any], Any]] = {
 }
 
 
-def checked(treatment: str, outcome: str, loss: Any = TWO, n: int = 20_000, **more: Any) -> Any:
+def checked(
+    treatment: str, outcome: str, loss: Any = TWO, n: int = 20_000, seed: int = 1, method: Any = "aipw", **more: Any
+) -> Any:
     """Return the effect where treatment and outcome follow a curve, or a line; the effect is 0.4."""
-    rng = np.random.default_rng([7, 1, n])
+    rng = np.random.default_rng([7, seed, n])
     x, w = np.clip(rng.normal(size=(2, n)), -3, 3)
     g = rng.integers(0, 2, n)
     t, o = (CURVES[one](x, w, g) if one in CURVES else 0.6 * x for one in (treatment, outcome))
@@ -364,7 +366,7 @@ def checked(treatment: str, outcome: str, loss: Any = TWO, n: int = 20_000, **mo
     y = np.clip(0.4 * a + o + rng.normal(size=n), -12, 12)
     schema = SCHEMA | {"x": dpc.Bounded(-3, 3), "w": dpc.Bounded(-3, 3), "y": dpc.Bounded(-12, 12)}
     columns = {"a": np.where(a, "yes", "no"), "x": x, "w": w, "g": g, "y": y}
-    return ask(columns, loss, "aipw", schema=schema, **({"adjust": ["x", "w", "g"]} | more))
+    return ask(columns, loss, method, seed, schema, **({"adjust": ["x", "w", "g"]} | more))
 
 
 @pytest.mark.parametrize("curve", CURVES)
@@ -390,8 +392,17 @@ def test_the_check_is_of_groups_too_and_without_privacy() -> None:
     assert checked("line", "line", EXACT).interval is not None
 
 
-def test_where_moments_need_the_loss_nothing_is_checked_and_a_caveat_says_so() -> None:
-    few, many = (checked("line", "line", LOSS, n) for n in (4_000, 20_000))
-    assert few.fit_check is None and many.fit_check is not None
-    assert [any("no check" in one for one in result.guarantee.caveats) for result in (few, many)] == [True, False]
-    assert set(few.guarantee.proofs) < set(many.guarantee.proofs)
+@pytest.mark.parametrize("n", [4_000, 20_000])
+def test_the_interval_counts_the_error_of_the_check_unless_lines_are_stated_to_fit(n: int) -> None:
+    result, stated = (checked("line", "line", LOSS, n, method=method) for method in (LIGHT, LINES))
+    half, of_lines = ((one.interval[1] - one.interval[0]) / 2 for one in (result, stated))
+    assert half > 1.95 * result.fit_check.error and result.standard_error > result.fit_check.error
+    assert stated.fit_check is None and of_lines < half and set(stated.guarantee.proofs) < set(result.guarantee.proofs)
+
+
+@pytest.mark.parametrize("curve", ["step", "wave", "both above 0"])
+def test_curves_that_few_rows_cannot_show_are_inside_the_interval(curve: str) -> None:
+    results = [checked(curve, curve, LOSS, 4_000, seed, LIGHT) for seed in range(12)]
+    inside = [one.interval[0] <= 0.4 <= one.interval[1] for one in results if one.interval is not None]
+    assert len(inside) >= 9 and sum(not one for one in inside) <= 2
+    assert any("lines_only" in note for note in results[0].notes)

@@ -59,10 +59,10 @@ from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zc
 from dpcausal.privacy.sensitivity import Norm
 
 MOMENTS = tuple(Fraction(percent, 100) for percent in range(14, 51, 3))
-WITH_CHECK = MOMENTS[3]
+WITH_CHECK, LEAST_CHECK = MOMENTS[3], Fraction(4, 100)
 COUNTS, FEWER = Fraction(25, 100), Fraction(12, 100)
 """Shares of ρ of the moments, the least of these that predicts enough signal; of these and the check of the lines
-together at least; of the counts, and where it is said that tails are short; the scores have the rest."""
+together at least, and of the check; of the counts, and where light tails are stated; the scores have the rest."""
 LEAST_SHARE, RARE_ARM = 0.95, 0.1
 """No interval where fewer records have a probability inside, or an arm has fewer: what is cut is not simulated for."""
 LEAST_SIGNAL, ENOUGH_SIGNAL = 2.5, 3.6
@@ -81,7 +81,10 @@ BENT = (
     "neither the line of the outcome nor that of treatment fits, and the bias that this leaves may not be small beside "
     "the interval: method 'boosted-aipw' has models that bend"
 )
-UNCHECKED = "with so few rows at this loss no check shows whether the lines fit: curved causes bias the estimate unseen"
+WIDE = (
+    "few rows at this loss cannot show whether the lines fit, so the interval is {:.2g} times as wide: more rows, a "
+    "larger loss, or methods.Aipw(lines_only=True) if lines are known to fit"
+)
 CUT = "scores were cut at {cut:.3g} times their spread, too many for the interval: the outcome is too skewed"
 WEAK = "the moments are too near their noise (signal to noise {signal:.2g}): take more rows, more loss, fewer columns"
 BLIND = (
@@ -118,8 +121,8 @@ class Aipw(SumsOverRows, EffectMethod):
         needed for an interval of fewer than 4,000 rows, or of more where noise would hide one; elsewhere intervals are
         narrower, and estimates nearer, where it is said.
     lines_only : bool
-        Whether what is adjusted for comes without its squares and products, even where these cost little by public
-        numbers.
+        States that lines fit: squares and products are left out, nothing checks the lines, and the interval does not
+        allow for curvature.
     """
 
     name: ClassVar[str] = "aipw"
@@ -173,8 +176,7 @@ class Aipw(SumsOverRows, EffectMethod):
         both = (replace(self, light_tails=light) for light in (False, True))
         wide, short = (times_as_wide(n, one._shares(question, rho).noise, one.light_tails) for one in both)
         tails = RESTS if self.light_tails else ALLOWS.format(wide=wide, short=short)
-        checked = (UNCHECKED,) if check_claims(shares.design) and not shares.check else ()
-        return (right, *checked, *((far,) if signal < 2 * LEAST_SIGNAL else ()),
+        return (right, *((far,) if signal < 2 * LEAST_SIGNAL else ()),
                 f"{NONE}: {BLIND}" if self._blind(shares) else tails)  # fmt: skip
 
     def _shares(self, question: EffectQuestion, rho: ZCDP | None) -> _Shares:
@@ -184,7 +186,7 @@ class Aipw(SumsOverRows, EffectMethod):
         )  # fmt: skip
         counts = FEWER if self.light_tails else COUNTS
         moments = MOMENTS[0] if rho is None else moments_share(len(design.names) + len(pairs), n, rho)
-        check = max(WITH_CHECK - moments, Fraction(0)) if check_claims(design) else Fraction(0)
+        check = max(WITH_CHECK - moments, LEAST_CHECK) if check_claims(design) and not self.lines_only else Fraction(0)
         return _Shares(design, pairs, n, rho, moments, check, counts)
 
     def _blind(self, shares: _Shares, farthest: float = math.inf) -> bool:
@@ -204,8 +206,8 @@ class Aipw(SumsOverRows, EffectMethod):
         far, _ = fit.release(rows.over(tally.far), CORNERS, "far scores, probabilities near 0 or 1", shares.counts)
         tally = tally.cut(far, deviations, self.light_tails or rho is None)
         noisy, _ = fit.release(rows.over(tally), CORNERS, "scores", shares.scores)
-        blind = rho is not None and self._blind(shares, tally.farthest)
-        effect = _answer(question, fit, tally, noisy, deviations, blind, checked)
+        otherwise = BLIND if rho is not None and self._blind(shares, tally.farthest) else ""
+        effect = _answer(question, fit, tally, noisy, deviations, otherwise, checked)
         if question.cluster is None:
             return effect
         centre = lines.centre if effect.estimate is None else effect.estimate
@@ -245,7 +247,7 @@ class _Shares:
     @property
     def noise(self) -> float:
         """The deviation of a sum of scores that are cut at 1, were the lines checked."""
-        return noise_of_sum(self.deviation(1 - max(self.moments, WITH_CHECK) - self.counts))
+        return noise_of_sum(self.deviation(1 - max(self.moments + self.check, WITH_CHECK) - self.counts))
 
 
 def moments_share(columns: int, n: int, rho: ZCDP) -> Fraction:
@@ -297,14 +299,16 @@ def cut_beyond_all(rows: StreamedRows, lines: Nuisances, design: Design) -> Real
 
 
 def _answer(
-    question: EffectQuestion, fit: Fit, tally: Scores, noisy: Reals, deviations: tuple[float, float], blind: bool,
+    question: EffectQuestion, fit: Fit, tally: Scores, noisy: Reals, deviations: tuple[float, float], otherwise: str,
     checked: Checked | None,
 ) -> Effect:  # fmt: skip
     from scipy.special import ndtri
 
     moments, cells, share = fit.moments, noisy.reshape(tally.size, 3), float(np.clip(1 - tally.near_an_end, 0, 1))
     reach, signal = float(ndtri(0.5 + question.coverage / 2)), moments.signal_to_noise
-    otherwise, cut = BLIND if blind else "", tally.target
+    cut, bias, allowed = tally.target, 0.0, 0.0
+    if checked is not None:
+        bias, allowed = checked.check.correction, checked.check.error
     rare = cut is not None and not isinstance(question.column(question.outcome), Bounded)
     below_noise, rare = not math.isfinite(tally.lines.error), rare and (cut or 0.0) < 2 * tally.lines.weight
     if rare:
@@ -320,11 +324,14 @@ def _answer(
     def mean_of(groups: list[int], lines: LineErrors | None = None) -> tuple[_Mean, Interval | None, str]:
         mean = _Mean(cells, tally, groups, deviations[0], reach, lines)
         reason = mean.reason(otherwise, float(tally.cuts[tally.place]))
-        return mean, None if reason else mean.ends, reason
+        # It holds the estimate's interval, and that of the estimate less the bias that the check shows.
+        below, above = (math.hypot(mean.estimate - end, reach * allowed) for end in mean.ends)
+        lower, upper = mean.estimate - bias - below, mean.estimate - bias + above
+        return mean, None if reason else (min(mean.ends[0], lower), max(mean.ends[1], upper)), reason
 
     none = below_noise or rare
     whole, ends, why = mean_of(list(range(tally.size)))
-    if checked is not None and ends is not None and checked.bends((ends[1] - ends[0]) / 2):
+    if checked is not None and ends is not None and checked.bends((whole.ends[1] - whole.ends[0]) / 2):
         ends, why, otherwise = None, BENT, BENT
     by_group = []
     levels = levels_of(question.column(question.groups)) if question.groups else ()
@@ -336,14 +343,16 @@ def _answer(
         if moments.deviation and estimate is not None and (lines is None or lines.relative > MOST_RELATIVE):
             estimate, interval, reason = None, None, SMALL
         by_group.append(GroupEffect(f"{question.groups} = {level}", estimate, interval, reason, share))
-    hidden: tuple[str, ...] = ()
+    times = math.hypot(whole.error, allowed) / whole.error if allowed > whole.error else 0.0
+    hidden: tuple[str, ...] = (WIDE.format(times),) if times else ()
     if cut is not None:
         far, among = tally.farthest * tally.lines.spread, whole.unseen / whole.count
-        hidden = (UNSEEN.format(cut=cut, count=whole.unseen, differ=among * cut, most=among * (far - cut)),)
+        hidden += (UNSEEN.format(cut=cut, count=whole.unseen, differ=among * cut, most=among * (far - cut)),)
     spread = math.sqrt(max(moments.residual(moments.names[0], []), 0.0))
     return question.effect(
         estimand="ate" if cut is None else "ate-winsorized", cut=cut,
         estimate=None if none else whole.estimate, interval=ends, interval_reason=why, by_group=tuple(by_group),
-        standard_error=None if none or few else whole.error, noise_error=None if none else whole.noise,
+        standard_error=None if none or few else math.hypot(whole.error, allowed),
+        noise_error=None if none else math.hypot(whole.noise, allowed),
         **fit.effect_fields(whole.estimate, ends, share, spread, checked, hidden),
     )  # fmt: skip
