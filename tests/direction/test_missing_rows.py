@@ -46,6 +46,19 @@ def test_columns_without_values_have_no_verdict_more_often_than_its_level(n: int
     assert all(one.cause is None for one in answers)
 
 
+@pytest.mark.parametrize("complete", [0, 40])
+def test_columns_that_hardly_a_record_has_both_of_have_no_verdict_more_often_than_its_level(complete: int) -> None:
+    # Each verdict has a chance of at most .1, and seeds are fixed.
+    x, verdicts = np.random.default_rng(4).exponential(size=6_000), Counter[str]()
+    for seed in range(30):
+        own = np.random.default_rng(seed).exponential(size=6_000)
+        first, second = np.arange(6_000) % 2 == 0, np.arange(6_000) % 2 == 1
+        first[:complete] = second[:complete] = True
+        y = np.where(second, x + own, np.nan)
+        verdicts[direction_of(np.where(first, x, np.nan), y, seed, dpc.PureDP(1)).verdict] += 1
+    assert verdicts["model rejected"] <= 3 and verdicts["cannot distinguish"] <= 3 and verdicts["inconclusive"] >= 20
+
+
 X = np.random.default_rng(3).gamma(2, 5, 6_000) + 50
 COPIES = {
     "another unit": 2.54 * X, "rounded": np.round(2.54 * X), "turned round": -X, "logarithm": np.log(X),

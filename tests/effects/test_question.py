@@ -145,6 +145,33 @@ def test_imputation_bounds_weights_and_rows_chosen_by_the_outcome_are_caveats_of
     assert set(among) == usual
 
 
+RELEASES: dict[str, Any] = {
+    "cells": lambda held: dpc.cells(held, by=["arm"], values=["cost"], loss=EXACT),
+    "moments": lambda held: dpc.moments(held, ["cost", "x"], loss=EXACT),
+    "discontinuity": lambda held: dpc.discontinuity(held, running="x", outcome="cost", cutoff=0, loss=EXACT),
+    "ci_test": lambda held: dpc.ci_test(held, "x", "cost", given=[], loss=EXACT),
+    "direction": lambda held: dpc.direction(held, "x", "cost", loss=EXACT),
+    "discover": lambda held: dpc.discover(held, columns=["x", "cost", "arm"], loss=EXACT),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("task", "change"), [
+    *((task, "weighted") for task in ("cells", "moments", "discontinuity")),
+    *((task, "imputed") for task in ("cells", "moments", "ci_test", "direction", "discover")),
+    *((task, "chosen") for task in ("discontinuity", "ci_test", "direction", "discover")),
+])  # fmt: skip
+def test_every_task_says_that_rows_are_weighted_imputed_or_chosen_by_what_it_is_about(task: str, change: str) -> None:
+    options: dict[str, Any] = {"weighted": {"weight": ("w", 2.5)}, "imputed": {"missing": "impute"}}
+    held, plain = (
+        dpc.Table(rows() | {"w": np.ones(ROWS)}, table(EXACT).schema, dpc.Ledger.without_privacy(), **one)
+        for one in (options.get(change, {}), {})
+    )
+    if change == "chosen":
+        held, plain = plain.where("cost", at_least=5.5), plain.where("site", among=[0, 1])
+    (more,) = set(RELEASES[task](held).guarantee.caveats) - set(RELEASES[task](plain).guarantee.caveats)
+    assert {"weighted": "2.5", "imputed": "'impute'", "chosen": "'cost'"}[change] in more
+
+
 @pytest.mark.parametrize("ask", [
     lambda held: asked(EXACT, held, outcome="cost"), lambda held: dpc.moments(held, ["cost", "x"], loss=EXACT),
     lambda held: dpc.discontinuity(held, running="x", outcome="cost", cutoff=0, loss=EXACT),

@@ -20,10 +20,12 @@ T, START, DONORS, BOUNDS = 24, 16, 1000, dpc.Bounded(-60, 140)
 def rows(kind: str, seed: int) -> Any:
     rng = np.random.default_rng(seed)
     walk, other = np.cumsum(rng.normal(0, 1, (2, T)), axis=1)
+    own = {"larger": 3 * walk, "of another kind": other, "against": -walk, "jagged": 2 * np.diff(other, prepend=0),
+           "seasonal": 4 * np.sin(np.pi * np.arange(T) / 4)}  # fmt: skip
     level = rng.uniform(0.8, 1.2, DONORS + 1)[:, None]
     made = 40 + level * walk + rng.normal(0, 0.4, (DONORS + 1, T))
     if kind != "like":
-        made[0] = 40 + {"larger": 3 * walk, "of another kind": other, "against": -walk}[kind] + rng.normal(0, 0.4, T)
+        made[0] = 40 + own[kind] + rng.normal(0, 0.4, T)
     return made
 
 
@@ -31,7 +33,7 @@ def asked(made: Any, loss: Any, seed: int = 0, start: int = START, **options: An
     return answer_to(panel_of(made[1:], made[0], loss, start, BOUNDS), loss, seed, **options)
 
 
-@pytest.mark.parametrize("kind", ["larger", "of another kind", "against"])
+@pytest.mark.parametrize("kind", ["larger", "of another kind", "against", "seasonal", "jagged"])
 def test_the_factor_model_gives_no_interval_and_no_p_value_where_the_target_is_unlike(kind: str) -> None:
     found = [asked(rows(kind, seed), APPROXIMATE, seed) for seed in range(10)]
     withheld = [one for one in found if one.interval is None]
@@ -47,7 +49,7 @@ def test_a_target_like_its_donors_keeps_its_interval(loss: Any) -> None:
     assert sum(one.interval is not None and one.interval[0] <= 0 <= one.interval[1] for one in found) >= 8
 
 
-@pytest.mark.parametrize("kind", ["like", "larger", "of another kind", "against"])
+@pytest.mark.parametrize("kind", ["like", "larger", "of another kind", "against", "seasonal", "jagged"])
 def test_matched_intervals_are_no_narrower_than_what_the_donors_leave_of_the_targets_own_variation(kind: str) -> None:
     inside = 0
     for seed in range(10):
@@ -61,7 +63,7 @@ def test_matched_intervals_are_no_narrower_than_what_the_donors_leave_of_the_tar
     assert inside >= 7  # 4 of 10 without
 
 
-@pytest.mark.parametrize("kind", ["larger", "of another kind", "against"])
+@pytest.mark.parametrize("kind", ["larger", "of another kind", "against", "seasonal", "jagged"])
 def test_matched_donors_call_no_effect_significant_where_the_target_is_unlike_them(kind: str) -> None:
     found = [asked(rows(kind, seed), PURE, seed) for seed in range(40)]
     inside = [one.interval is not None and one.interval[0] <= 0 <= one.interval[1] for one in found]

@@ -343,6 +343,20 @@ def test_a_cohort_that_is_no_period_counts_from_the_next_or_not_at_all_and_the_a
         declared(waves, [2004, 2008, 9999], never=["nobody"])
 
 
+@pytest.mark.parametrize(("periods", "starts"), [
+    (DATES, ["2001-10-02", "2002-01-02", "2003-01-02"]),
+    (["2001Q1", "2001Q3", "2002Q1", "2002Q3", "2003Q1", "2003Q3"], ["2001q4", "2002Q4", "2003Q4"]),
+    (["2001-02", "2001-06", "2001-10", "2002-02", "2002-06", "2002-10"], ["2001-07", "2002-05", "2002-11"]),
+])  # fmt: skip
+def test_a_start_between_two_dates_quarters_or_months_counts_from_the_next_and_after_the_last_as_never(
+    periods: list[Any], starts: list[Any]
+) -> None:
+    found, reference = declared(periods, starts), asked(frame(*made(600)), EXACT)
+    assert found.release.starts == (2, 4, -1) and found.never == (starts[2],)
+    assert found.att.estimate == pytest.approx(reference.att.estimate, abs=1e-8)
+    assert all(any(f" {one} " in caveat for caveat in found.guarantee.caveats) for one in starts)
+
+
 def test_a_subgroup_of_periods_and_cohorts_is_asked_of_these_alone_and_one_of_one_period_is_refused() -> None:
     y, g = made(600)
     held, words = table(frame(y, g), EXACT), ROLES | {"loss": EXACT}

@@ -192,6 +192,24 @@ def test_records_at_the_cutoff_count_on_the_side_that_is_named(running: Any) -> 
     assert wrong.at_cutoff == "right" and wrong.estimate > -5
 
 
+@pytest.mark.parametrize(("running", "values", "cutoff"), [
+    (dpc.Bounded("2019-01-01", "2019-03-31"), np.datetime64("2019-01-01") + np.arange(90), "2019-02-10"),
+    (dpc.Bounded(-4, 4.9), (np.arange(90) - 40) / 10, 0), (dpc.Levels(range(-60, 30)), np.arange(90) - 60, -20),
+])  # fmt: skip
+def test_dates_fractions_and_levels_at_the_cutoff_count_with_those_below_where_that_is_said(
+    running: Any, values: Any, cutoff: Any
+) -> None:
+    rng = np.random.default_rng(3)
+    place = rng.integers(0, 90, 8_000)
+    took = (place <= 40).astype(int)
+    columns = {"week": values[place], "took": took, "y": 30 + 0.1 * place + 6 * took + rng.normal(size=8_000)}
+    schema = dpc.Schema({"week": running, "y": dpc.Bounded(0, 80), "took": dpc.Levels([0, 1])})
+    for side, is_right in (("left", True), ("right", False)):
+        jump, ratio = (asked(columns, schema=schema, cutoff=cutoff, at_cutoff=side, treatment=one)
+                       for one in (None, "took"))  # fmt: skip
+        assert (abs(jump.estimate + 6) < 0.5) is is_right is (abs(ratio.share_moved + 1) < 1e-9)
+
+
 def test_a_subgroup_of_one_side_is_refused_unpaid_and_the_counted_level_is_named() -> None:
     held = factories.table(weeks(), SCHEMA, dpc.PureDP(1))
     for among in (range(20), range(-3, 20), range(-20, 0)):
