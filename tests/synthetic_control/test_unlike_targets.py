@@ -10,6 +10,7 @@ from scipy.stats import t as student
 import dpcausal as dpc
 from dpcausal.errors import InfeasibleError
 from dpcausal.synthetic_control.donor_rows import random_walk_error
+from dpcausal.synthetic_control.methods.factor import FactorRelease, forecaster
 from dpcausal.synthetic_control.question import MOST_NOISE
 from tests.synthetic_control.neighbours import answer_to, panel_of, plan_of
 
@@ -68,6 +69,22 @@ def test_matched_donors_call_no_effect_significant_where_the_target_is_unlike_th
     found = [asked(rows(kind, seed), PURE, seed) for seed in range(40)]
     inside = [one.interval is not None and one.interval[0] <= 0 <= one.interval[1] for one in found]
     assert sum(inside) >= 36 and sum((one.pvalue or 1) < 0.1 for one in found) <= 4
+
+
+def test_a_past_is_unlike_a_factor_model_far_along_its_factor_or_where_it_leaves_a_walk() -> None:
+    factor = np.sin(np.pi * (np.arange(T) - START + 1) / 5)
+    shares = np.outer(factor, factor) / (factor @ factor) / 2 + np.eye(T) / (2 * T)
+    model = forecaster(FactorRelease(np.zeros(T, dtype=np.int64), shares, 0.0, 1e6 * T), START)
+    noise, walk = np.random.default_rng(1).normal(size=(2, T)) * (np.arange(T) != START - 1)
+    along = factor * math.sqrt(float(factor[:START] @ model.covariance[:START, :START] @ factor[:START]))
+    along /= float(factor[:START] @ factor[:START])
+
+    def unlikeness(moved: Any) -> float:
+        row = np.rint(300 * noise + moved).astype(np.int64)
+        return model.unlikeness(row - row[START - 1])
+
+    assert unlikeness(0) == unlikeness(along) == 0 and 0 < unlikeness(3 * along) < 1 == unlikeness(5 * along)
+    assert unlikeness(3000 * np.cumsum(walk)) == 1
 
 
 @pytest.mark.parametrize("after", [1, 3, 8, 40])

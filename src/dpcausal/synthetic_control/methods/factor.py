@@ -56,6 +56,9 @@ GAP = 4.0
 NEAR, WALK_ERRORS = 0.9, 1.3
 """A target whose past lies within so many standard deviations of the released model is like its donors; of another the
 path may be off by so many errors of a random walk of its own steps: measured."""
+ALONG, SMOOTH = (1.8, 4.0), 1.0
+"""It is less like them the more standard deviations it lies off along a factor, from the first to the second, or where
+the mean squared step of what the factors leave is below so many times its variance, as of a walk and not of noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,6 +192,20 @@ class Forecaster:
         spread = self.covariance[:last, :last] + self.hidden * np.eye(last)
         return math.sqrt(max(float(moved[:last] @ np.linalg.solve(spread, moved[:last])), 0.0) / last)
 
+    def unlikeness(self, row: Integers) -> float:
+        """Return how much a past is unlike the model, 0 to 1, by its distance, its factors and what these leave."""
+        left = row[: self.start].astype(np.float64) - self.mean[: self.start]
+        left, along = left - left.mean(), 0.0
+        for direction in self.basis[1:]:
+            score = float(left @ direction)
+            spread = float(direction @ self.covariance[: self.start, : self.start] @ direction)
+            along = max(along, abs(score) / math.sqrt(max(spread, FINENESS)))
+            left = left - score * direction
+        smooth = float(np.mean(np.diff(left) ** 2)) < SMOOTH * float(np.mean(left**2))
+        if smooth or self.distance(row) > NEAR:
+            return 1.0
+        return min(max((along - ALONG[0]) / (ALONG[1] - ALONG[0]), 0.0), 1.0)
+
     def swings(self, rows: Integers) -> Reals:
         """Return (v − c)/(v + c), times 2 and cut at ±1, of each row's mean squared difference v before the start."""
         moved = np.diff(rows[:, : self.start], axis=1)
@@ -318,6 +335,6 @@ class Factor(SyntheticMethod):
             loadings=fitted.loadings * grid.step, level=fitted.mean * grid.step,
             covariance=fitted.covariance * grid.step**2, donors=Missed.joined(map(missed, grid.blocks(scaled))),
             own=missed(own), fit=fit * grid.step, distance=far, weights=np.full(len(scaled), FULL), step=grid.step,
-            own_error=WALK_ERRORS * random_walk_error(past, plan.after) * grid.step if far > NEAR else 0.0,
+            own_error=WALK_ERRORS * random_walk_error(past, plan.after) * grid.step * fitted.unlikeness(own[0]),
             total=float(len(scaled)), law=Law(max(fitted.freedom, 1)),
         )  # fmt: skip
