@@ -75,6 +75,13 @@ def test_the_finest_level_of_a_grid_is_what_differs_from_the_mean_of_four_cells(
     np.testing.assert_allclose(within_blocks(grid, (8, 4), (2, 2)), grid - wide, atol=1e-14)
 
 
+def test_where_the_outcome_model_is_clearly_rejected_there_is_no_interval() -> None:
+    results = [ask(drawn(50_000, "tail", seed), dpc.ApproxDP(1, 1e-6), seed) for seed in range(8)]
+    rejected = [one for one in results if one.fit_check.outcome_pvalue < 0.001]
+    assert len(rejected) >= 3 and all(one.interval is None for one in rejected)
+    assert any(one.fit_check.tail < 2.4 for one in rejected)
+
+
 def test_a_tail_that_the_outcome_model_misses_has_no_interval() -> None:
     for seed in (1, 2):
         result = ask(drawn(200_000, "tail", seed), seed=seed)

@@ -112,10 +112,9 @@ CUT = (
     "Method 'aipw' allows for it, 'stratified' for an outcome of two levels"
 )
 TAIL = "the outcome's model misses the outermost values of a confounder: cut or transform it, or take more rows"
-BENT = (
-    "neither the model of treatment nor that of outcome fits, and the noise hides what bias that leaves: more rows, a "
-    "larger loss or fewer confounders"
-)
+BENT = "the models do not fit, and the noise hides what bias that leaves: more rows, more loss or fewer confounders"
+MISSES = 0.001
+"""The outcome's p-value below which that of the treatment, whose check is weaker, does not count."""
 WEAK = "the moments are too near their noise (signal to noise {signal:.2g}): take more rows, more loss, fewer columns"
 
 
@@ -364,7 +363,8 @@ def _reason(fit: Fit, checked: Checked, score: MeanScore) -> str:
         return CUT.format(beyond=score.beyond)
     if checked.check.tail > TAILS[0] + TAILS[1] * (len(fit.design.names) - FIRST):
         return TAIL
-    return BENT if checked.rejected and checked.check.correction**2 < 4 * checked.null else ""
+    unclear = checked.rejected and checked.check.correction**2 < 4 * checked.null
+    return BENT if unclear or checked.check.outcome_pvalue < MISSES else ""
 
 
 def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Effect:
