@@ -249,12 +249,12 @@ CORNERS = {
 def test_an_arrow_that_is_not_warranted_comes_at_most_as_often_as_alpha(
     corner: str, blocks: int, epsilon: float
 ) -> None:
-    # 800 verdicts; six standard errors above α = .1: a false alarm of 1e-9.
+    # 1,500 verdicts; six standard errors above α = .1: a false alarm of 1e-9.
     rng, counts = np.random.default_rng(11), Counts(blocks, cube_tail(epsilon))
     with simulated_noise(12):
-        noisy = [cube_noise(rng.binomial(blocks, CORNERS[corner]), epsilon) for _ in range(800)]
+        noisy = [cube_noise(rng.binomial(blocks, CORNERS[corner]), epsilon) for _ in range(1_500)]
     verdicts = chances(noisy, counts)
-    assert verdicts.get("x causes y", 0) + verdicts.get("y causes x", 0) < 0.1 + 6 * math.sqrt(0.09 / 800)
+    assert verdicts.get("x causes y", 0) + verdicts.get("y causes x", 0) < 0.1 + 6 * math.sqrt(0.09 / 1_500)
 
 
 @pytest.mark.proves("verdict-level")
