@@ -35,7 +35,7 @@ from dpcausal.effects.estimators.design import (
     second_degree,
 )
 from dpcausal.effects.estimators.fit import Fit
-from dpcausal.effects.estimators.fit_check import Checked, Dictionary, Step
+from dpcausal.effects.estimators.fit_check import Checked, Dictionary, Step, shrunken
 from dpcausal.effects.estimators.models import FINE, SIDE, Models, table_of
 from dpcausal.effects.estimators.pair_functions import PairGeometry, functions_of, functions_of_kinds
 from dpcausal.effects.estimators.residual_sums import (
@@ -375,9 +375,9 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     share = fit.moments.mean(TREATMENT)
     weight = 1 / float(np.clip(min(share, 1 - share), models.least, 0.5))
     score = _mean_score(fit, models, 0.0 if question.event is None else FROM_AN_EVENT * weight)
-    finest = checked.finest[0] + models.finest_move(fit.chance)
-    finest *= max(0.0, 1 - (checked.finest[1] / finest) ** 2) if finest else 0.0
-    estimate = models.effect + score.mean - checked.shrunken - finest
+    moved, (seen, unsure) = models.finest_move(fit.chance), checked.finest
+    finest = shrunken(moved + seen, unsure)
+    estimate = models.effect + score.mean - checked.shrunken - shrunken(moved, 2 * unsure)
     moves = models.moves(fit.chance).items()
     left = _learning_noise(fit) * sum(LEFT_OF_MOVED[len(step) - 1] * move for step, move in moves)
     own = score.spread**2 / fit.count + score.noise**2 + score.taken**2

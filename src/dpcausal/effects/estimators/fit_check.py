@@ -33,6 +33,11 @@ MISFIT, CLEAR_BIAS, SMALL_BIAS = 0.05, 2.0, 0.25
 errors more, at most such a share of half the interval."""
 
 
+def shrunken(value: float, error: float) -> float:
+    """Return a value, less the nearer it is to its error."""
+    return value * max(0.0, 1 - (error / value) ** 2) if value else 0.0
+
+
 @dataclass(frozen=True)
 class Dictionary:
     """The functions along which residuals are summed for a check: by bins of features and grids, and along pairs."""
@@ -119,8 +124,7 @@ class Checked:
     @property
     def shrunken(self) -> float:
         """The correction that the estimate takes: less, the nearer it is to its noise."""
-        correction = self.check.correction
-        return correction * max(0.0, 1 - self.null / correction**2) if correction else 0.0
+        return shrunken(self.check.correction, math.sqrt(self.null))
 
     def bends(self, half_width: float) -> bool:
         """Return whether both models are off by more than an interval of such a half-width bears."""
