@@ -210,3 +210,45 @@ def test_intervals_hold_where_confounding_bends_within_the_parts_of_numbers(shap
         assert found.interval is not None
         held.append(found.interval[0] <= 0.4 <= found.interval[1])
     assert sum(held) >= 10
+
+
+def of_values(values: Any, a: Any, y: Any, column: Any, loss: Any = EXACT, **asked: Any) -> Any:
+    schema = {"a": dpc.Levels([0, 1]), "x": column, "y": dpc.Bounded(-8, 8)}
+    return effect_of(table_of({"a": a, "x": values, "y": y}, schema, loss), loss, "stratified", adjust=["x"], **asked)
+
+
+def drawn_with(x: Any, rng: Any, scale: float) -> tuple[Any, Any]:
+    a = (rng.random(len(x)) < 1 / (1 + np.exp(-2 * (x - x.mean()) / scale))).astype(int)
+    return a, np.clip(a + 3 * (x - x.mean()) / scale + rng.normal(size=len(x)), -8, 8)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 3), (1, 7), (-4, 3), (0, 9)])
+def test_each_of_few_whole_values_has_its_own_part_as_if_they_were_levels(low: int, high: int) -> None:
+    rng = np.random.default_rng(7)
+    x = rng.integers(low, high + 1, 20_000)
+    a, y = drawn_with(x, rng, (high - low) / 2)
+    number, levels = (of_values(x, a, y, one) for one in (dpc.Bounded(low, high), dpc.Levels(range(low, high + 1))))
+    assert len(number.release.levels[1]) == high - low + 1
+    assert number.estimate == pytest.approx(levels.estimate, abs=1e-12)
+    assert number.interval == pytest.approx(levels.interval, abs=1e-12)
+
+
+def test_a_continuous_number_with_whole_bounds_has_parts_of_one_width() -> None:
+    rng = np.random.default_rng(8)
+    x = rng.uniform(0, 7, 20_000)
+    for values in (x, np.where(rng.random(20_000) < 0.4, np.round(x), x), np.round(2 * x) / 2):
+        a, y = drawn_with(values, rng, 3.5)
+        for loss in (EXACT, dpc.PureDP(1)):
+            inner = of_values(values, a, y, dpc.Bounded(0, 7), loss).release.levels[1][1:-1]
+            ends = np.array([[float(end) for end in one.split(" to ")] for one in inner])
+            assert np.allclose(np.diff(ends), 7 / (len(inner) + 2), rtol=1e-4)
+
+
+def test_whole_values_beyond_the_ends_of_most_records_stay_checked() -> None:
+    rng = np.random.default_rng(9)
+    x = np.minimum(rng.poisson(2, 50_000), 24)
+    a, y = drawn_with(x, rng, 2)
+    found = of_values(x, a, y, dpc.Bounded(0, 24), dpc.PureDP(1))
+    labels = found.release.levels[1]
+    assert labels[1] == "0.5 to 1.5" and len(labels) < 25
+    assert found.interval[0] < 1 < found.interval[1]

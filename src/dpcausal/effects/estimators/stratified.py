@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
@@ -49,6 +48,11 @@ LESSER = 0.56
 """By so many deviations of its noise the lesser of two alike numbers is expected to be too small."""
 CLEAR, LEAST_DEVIATION = 45, 0.25
 """With four parts of each number, cells that exceed their noise by that many deviations leave room for more parts."""
+MOST_VALUES, LARGEST_WHOLE = 32, 10_000
+"""A number may be whole where its bounds are, and leave room for so few values; the largest such bound."""
+LIKE_WHOLE, NEAR_WHOLE, EXCEEDS = 0.15, 0.1, 1.15
+"""It is whole where less of its records is farther than ``NEAR_WHOLE`` from a whole number.  Each value is a part of
+its own where there are at most so many times as many values as parts."""
 SPARE = 1.25
 """Cells that are alike and so many times the least that is shown give an interval in 0.8 of all draws or more."""
 
@@ -113,17 +117,20 @@ class Stratified(SumsOverRows, EffectMethod):
 
     def release(self, run: Run[EffectQuestion]) -> Effect:
         question, allotment = run.question, run.budget
-        finer, rest = learnt_cuts(question, self._own(question, run.loss), allotment)
-        share = check_share(question, finer, rest)
+        learnt, rest = learnt_parts(question, self._own(question, run.loss), allotment)
+        finer = learnt.columns
+        varying = tuple(one for one in finer if one[0] not in learnt.constant_within)
+        share = check_share(question, varying, rest)
         cells = noisy_cells(sums_of(question, finer), rest.part(1 - share), allotment)
-        bias = check_parts(question, finer, cells, rest.part(share), allotment) if share else None
+        cells = replace(cells, cut=tuple(name for name in cells.cut if name not in learnt.single_values))
+        bias = check_parts(question, varying, cells, rest.part(share), allotment) if share else None
         if self._observed(question):
             by = (question.treatment, *question.strata)
             counted = noisy_cells(CellSums.of(question.table, by, (), finer), run.loss.part(OBSERVED), allotment)
             cells = replace(cells, observed=counted.counts[..., 0], observed_variance=counted.variance)
         within_parts = (0.0, 0.0) if bias is None else bias.allowances
         effect = standardized_effect(cells, **question.options, within_parts=within_parts)
-        if finer and bias is None and UNCHECKED not in self.caveats(question, run.loss):  # too many parts were learnt
+        if varying and bias is None and UNCHECKED not in self.caveats(question, run.loss):  # too many parts were learnt
             effect = replace(effect, notes=(*effect.notes, UNCHECKED))
         effect = replace(effect, release=cells)
         return effect if question.cluster is None else self._clustered(run, effect, Strata(question, finer, cells))
@@ -150,33 +157,52 @@ def sums_of(question: EffectQuestion, finer: tuple[tuple[str, Bounded], ...] = (
     return CellSums.of(question.table, (question.treatment, *question.strata), (question.outcome,), finer)
 
 
-def learnt_cuts(
-    question: EffectQuestion, loss: Paid, allotment: CallBudget
-) -> tuple[tuple[tuple[str, Bounded], ...], Paid]:
+@dataclass(frozen=True)
+class LearntParts:
+    """Numbers as they are cut; of which each part between the ends of the records has one whole number; and all."""
+
+    columns: tuple[tuple[str, Bounded], ...]
+    single_values: tuple[str, ...] = ()
+    constant_within: tuple[str, ...] = ()
+
+
+def learnt_parts(question: EffectQuestion, loss: Paid, allotment: CallBudget) -> tuple[LearntParts, Paid]:
     """Return where numbers without cuts are cut, and what is left of the loss: a part of it shows where records lie.
 
     Numbers are cut into parts of one width where released histograms have records, into more of them where the rarer
     arm, as released, leaves room for it.  A window is narrowed as long as an outer quarter of it is nearly empty: where
-    bounds fit, one histogram of four parts is all that is paid.
+    bounds fit, one histogram of four parts is all that is paid.  A number of few whole values
+    is cut between them: such a part has nothing to vary within.
     """
     numbers = _cut_at_will(question)
     share_of_windows = _range_share(question, loss)
     if share_of_windows is None:
-        return _equal(numbers, _parts(question, loss, question.table.expected)), loss
+        return LearntParts(_equal(numbers, _parts(question, loss, question.table.expected))), loss
     windows: dict[str, tuple[float, float]] = {}
+    whole = []
     used = Fraction(0)
     for name, column in numbers:
         windows[name], histograms = learnt_window(question, name, column, loss.part(share_of_windows), allotment)
         used += histograms * share_of_windows
-    rest, most = loss.part(1 - used), question.table.expected
-    if _parts(question, rest, most) == FEWEST_PARTS:
-        return _equal(numbers, FEWEST_PARTS, windows), rest
-    arms = noisy_cells(CellSums.of(question.table, (question.treatment,), ()), loss.part(ARMS), allotment)
-    levels, rest = arms.levels[0], loss.part(1 - used - ARMS)
-    # As many as if every arm had as few as the rarer one.  The lesser of two that are alike is too small by LESSER.
-    deviation = math.sqrt(arms.variance)
-    even = len(levels) * max(float(arms.counts[list(question.pair), 0].min()) + LESSER * deviation, deviation)
-    return _equal(numbers, _parts(question, rest, min(even, most)), windows), rest
+        if _may_be_whole(column, windows[name]):
+            used += share_of_windows
+            if has_whole_numbers(question, name, column, windows[name], loss.part(share_of_windows), allotment):
+                whole.append(name)
+    rest = loss.part(1 - used)
+    parts = _parts(question, rest, question.table.expected)
+    if parts > FEWEST_PARTS:
+        arms = noisy_cells(CellSums.of(question.table, (question.treatment,), ()), loss.part(ARMS), allotment)
+        levels, rest = arms.levels[0], loss.part(1 - used - ARMS)
+        # As many as if every arm had as few as the rarer one.  The lesser of two that are alike is too small by LESSER.
+        deviation = math.sqrt(arms.variance)
+        rarer = max(float(arms.counts[list(question.pair), 0].min()) + LESSER * deviation, deviation)
+        parts = _parts(question, rest, min(len(levels) * rarer, question.table.expected))
+    values = {name: math.floor(windows[name][1]) - math.ceil(windows[name][0]) + 1 for name in whole}
+    single = tuple(name for name in whole if values[name] <= EXCEEDS * parts)
+    columns = tuple((name, _between_whole(column, windows[name]) if name in single
+                     else equal_parts(column, parts, windows[name])) for name, column in numbers)  # fmt: skip
+    constant = (name for name, column in numbers if name in single and windows[name] == (column.lower, column.upper))
+    return LearntParts(columns, single, tuple(constant)), rest
 
 
 def learnt_window(
@@ -209,6 +235,29 @@ def learnt_window(
     return ends, ROUNDS
 
 
+def _may_be_whole(column: Bounded, ends: tuple[float, float]) -> bool:
+    bounds = float(column.lower), float(column.upper)
+    few = 2 <= ends[1] - ends[0] < MOST_VALUES
+    return few and all(one.is_integer() and abs(one) < LARGEST_WHOLE for one in bounds)
+
+
+def has_whole_numbers(
+    question: EffectQuestion, name: str, column: Bounded, ends: tuple[float, float], loss: Paid, allotment: CallBudget
+) -> bool:
+    """Return whether a histogram has few records away from whole numbers: of a continuous number most are."""
+    values = range(math.ceil(ends[0]), math.floor(ends[1]) + 1)
+    cuts = [value + side for value in values for side in (-NEAR_WHOLE, NEAR_WHOLE)]
+    inside = [cut for cut in cuts if column.lower < cut < column.upper]
+    counts, _ = histogram(question.table, name, Bounded(column.lower, column.upper, cuts=inside), loss, allotment)
+    away = counts[1 if inside[0] > values[0] else 0 :: 2]
+    return float(away.sum()) < LIKE_WHOLE * float(counts.sum())
+
+
+def _between_whole(column: Bounded, ends: tuple[float, float]) -> Bounded:
+    values = range(math.ceil(ends[0]), math.floor(ends[1]))
+    return Bounded(column.lower, column.upper, cuts=[value + 0.5 for value in values])
+
+
 def quarters(column: Bounded, ends: tuple[float, float]) -> tuple[Bounded, int]:
     """Return a column cut into quarters between two ends and what lies beyond, and the place of the first quarter."""
     inner = equal_parts(column, QUARTERS, ends)
@@ -227,7 +276,7 @@ def _cut_at_will(question: EffectQuestion) -> list[tuple[str, Bounded]]:
 
 def _range_share(question: EffectQuestion, loss: Paid) -> Fraction | None:
     number = len(_cut_at_will(question))
-    clear = (share for share in WINDOWS if number and share * ROUNDS * number <= MOST_FOR_WINDOWS
+    clear = (share for share in WINDOWS if number and share * (ROUNDS + 1) * number <= MOST_FOR_WINDOWS
              and is_clear(question.n, loss.part(share), QUARTERS))  # fmt: skip
     return next(clear, None)
 
@@ -245,10 +294,8 @@ def _parts(question: EffectQuestion, loss: Paid, records: float) -> int:
     return int(min(max(FEWEST_PARTS * clear**growth, FEWEST_PARTS), FEWEST_PARTS * room, MOST_PARTS))
 
 
-def _equal(
-    numbers: list[tuple[str, Bounded]], parts: int, windows: Mapping[str, tuple[float, float]] | None = None
-) -> tuple[tuple[str, Bounded], ...]:
-    return tuple((name, equal_parts(one, parts, (windows or {}).get(name))) for name, one in numbers)
+def _equal(numbers: list[tuple[str, Bounded]], parts: int) -> tuple[tuple[str, Bounded], ...]:
+    return tuple((name, equal_parts(one, parts)) for name, one in numbers)
 
 
 def _deviation(question: EffectQuestion, loss: Paid) -> float:
