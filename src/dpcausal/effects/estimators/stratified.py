@@ -197,12 +197,18 @@ def learnt_parts(question: EffectQuestion, loss: Paid, allotment: CallBudget) ->
         deviation = math.sqrt(arms.variance)
         rarer = max(float(arms.counts[list(question.pair), 0].min()) + LESSER * deviation, deviation)
         parts = _parts(question, rest, min(len(levels) * rarer, question.table.expected))
-    values = {name: math.floor(windows[name][1]) - math.ceil(windows[name][0]) + 1 for name in whole}
-    single = tuple(name for name in whole if values[name] <= EXCEEDS * parts)
-    columns = tuple((name, _between_whole(column, windows[name]) if name in single
-                     else equal_parts(column, parts, windows[name])) for name, column in numbers)  # fmt: skip
-    constant = (name for name, column in numbers if name in single and windows[name] == (column.lower, column.upper))
-    return LearntParts(columns, single, tuple(constant)), rest
+    columns, single, constant = [], [], []
+    for name, column in numbers:
+        most = EXCEEDS * parts if name in whole else 0
+        if column.width + 1 <= most:
+            windows[name] = column.lower, column.upper
+            constant.append(name)
+        if math.floor(windows[name][1]) - math.ceil(windows[name][0]) + 1 <= most:
+            columns.append((name, _between_whole(column, windows[name])))
+            single.append(name)
+        else:
+            columns.append((name, equal_parts(column, parts, windows[name])))
+    return LearntParts(tuple(columns), tuple(single), tuple(constant)), rest
 
 
 def learnt_window(
