@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.effects.estimators.fit_check import Sums
+from dpcausal.effects.estimators.fit_check import Sums, checked
 from dpcausal.effects.estimators.models import Feature, Models, within_blocks
 from dpcausal.effects.estimators.pair_functions import functions_of_kinds
 from tests.effects.tables import effect_of, table_of
@@ -86,6 +86,45 @@ def test_a_tail_that_the_outcome_model_misses_has_no_interval() -> None:
     for seed in (1, 2):
         result = ask(drawn(200_000, "tail", seed), seed=seed)
         assert result.interval is None and result.interval_reason and result.fit_check.tail > 4
+
+
+def test_levels_that_few_records_have_leave_the_error_as_it_is() -> None:
+    errors = {"rare": [], "without": []}  # type: dict[str, list[float]]
+    for seed in range(12):
+        columns = drawn(20_000, "line", seed)
+        levels = np.random.default_rng(seed).choice(3, 20_000, p=[0.96, 0.02, 0.02])
+        schema = SCHEMA | {"g": dpc.Levels([0, 1, 2])}
+        for kind, adjust in (("rare", ["x", "w", "g"]), ("without", ["x", "w"])):
+            table = table_of(columns | {"g": levels}, schema, LOSS)
+            errors[kind].append(effect_of(table, LOSS, "boosted-aipw", seed, adjust=adjust).estimate - EFFECT)
+    rare, without = (float(np.sqrt(np.mean(np.square(own)))) for own in errors.values())
+    assert rare < 2 * without
+
+
+def test_confounding_by_a_level_of_one_percent_is_adjusted_for() -> None:
+    n, held = 100_000, 0
+    for seed in range(4):
+        rng = np.random.default_rng([seed, n])
+        g, x, w = rng.random(n) < 0.01, rng.uniform(-1.75, 1.75, n), np.clip(rng.normal(size=n), -4, 4)
+        a = (rng.random(n) < np.where(g, 0.95, 0.5)).astype(np.int64)
+        columns = {"a": a, "y": EFFECT * a + 6 * g + x + rng.normal(size=n), "x": x, "w": w, "g": g.astype(np.int64)}
+        assert abs(np.mean(columns["y"][a == 1]) - np.mean(columns["y"][a == 0]) - EFFECT) > 0.08
+        low, high = ask(columns, seed=seed, adjust=["x", "w", "g"]).interval
+        held += low < EFFECT < high
+        assert high - low < 0.06
+    assert held == 4
+
+
+def test_a_tail_that_is_missed_by_little_of_the_standard_error_keeps_the_interval() -> None:
+    counts, noise = np.full(64, 1e6 / 64), np.zeros(2)
+    sums = np.zeros((2, 64))
+    sums[:, 0] = 0.0, 600.0
+    wide = checked([Sums(sums, noise, (64,), (counts,))], (0.25, 1.0), 1e6, 0.25)
+    assert wide.check.tail > 4 and wide.tail_bias < 1e-4
+    sums[0, 0] = 3_000.0
+    both = checked([Sums(sums, noise, (64,), (counts,))], (0.25, 1.0), 1e6, 0.25)
+    expected = 600 * 3_000 / (1e6 / 64) / (1e6 * 0.25)
+    assert both.tail_bias == pytest.approx(expected, rel=0.05)
 
 
 @pytest.mark.parametrize("bins", [2, 4, 16])

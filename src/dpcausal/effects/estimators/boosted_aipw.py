@@ -1,7 +1,7 @@
 """``"boosted-aipw"``: a doubly robust score whose two models bend, and a check of both from fresh noise.
 
 1. Moments of outcome, treatment, confounders, their squares and products give lines (as method ``aipw``).
-2. Histograms of the numbers give bins of about equal counts.
+2. Histograms of the numbers and levels give bins of about equal counts, and the shares of levels.
 3. Residual sums by bins, one feature after another, shrunken as wavelets, are added to both models; so are those along
    functions of two features.  Where this moved the estimate by more than its error, a second pass has finer bins.
 4. The slope of the outcome's residuals on those of treatment corrects that of the lines.
@@ -36,7 +36,7 @@ from dpcausal.effects.estimators.design import (
 )
 from dpcausal.effects.estimators.fit import Fit
 from dpcausal.effects.estimators.fit_check import Checked, Dictionary, Step, shrunken
-from dpcausal.effects.estimators.models import FINE, SIDE, Models, table_of
+from dpcausal.effects.estimators.models import FINE, SIDE, Feature, Models, table_of
 from dpcausal.effects.estimators.pair_functions import PairGeometry, functions_of, functions_of_kinds
 from dpcausal.effects.estimators.residual_sums import (
     capped_squares,
@@ -104,9 +104,9 @@ LADDER = (
 along the last ones that can be afforded."""
 AFFORDED = 0.8
 """The error of the correction if both models fit is at most so many times that of the mean score, by public numbers."""
-TAILS = 2.4, 0.1
+TAILS, SMALL_TAIL = (2.4, 0.1), 0.04
 """Outcomes in the outermost bins are fitted if no sum of residuals is farther from 0 than so many deviations, and so
-many more for each column."""
+many more for each column; or if the bias that it shows is at most such a share of the standard error: measured."""
 CUT = (
     "{beyond:.1%} of the scores are extreme and cut, too many for an interval: the outcome is too skewed or too rare. "
     "Method 'aipw' allows for it, 'stratified' for an outcome of two levels"
@@ -158,8 +158,8 @@ class BoostedAipw(SumsOverRows, EffectMethod):
     def caveats(self, question: EffectQuestion, loss: ApproxDP | ZCDP | NoPrivacy) -> tuple[str, ...]:
         return ("right if the outcome, or the probability of treatment, is a sum of functions of one confounder and "
                 "coarse functions of two; fit_check tests this in part",
-                "a relation with many turns, a ratio or threshold of two confounders, or a rare level can bias the "
-                "estimate unseen: transform or combine such columns")  # fmt: skip
+                "a relation with many turns, or a ratio or threshold of two confounders, can bias the estimate unseen: "
+                "transform or combine such columns")  # fmt: skip
 
     def release(self, run: Run[EffectQuestion]) -> Effect:
         question = run.question
@@ -176,21 +176,22 @@ def _shortfall(d: int, n: int, rho: ZCDP) -> float:
 
 
 def terms_of(design: Design, n: int, rho: ZCDP | None) -> list[Pair]:
-    def affordable(size: int) -> bool:
-        return rho is None or predicted_signal(size, n, rho.part(MOMENTS)) >= SECOND_DEGREE_SIGNAL
+    signal = SECOND_DEGREE_SIGNAL
+    return second_degree(
+        design, n, rho, lambda size: rho is None or predicted_signal(size, n, rho.part(MOMENTS)) >= signal
+    )
 
-    return second_degree(design, n, rho, affordable)
 
-
-def lines(fit: Fit) -> Models:
+def lines(fit: Fit, features: tuple[Feature, ...]) -> Models:
     moments, names = fit.moments, fit.whole.names
-    outcome, treated, *others = moments.names
+    outcome, treated, *others = (name for name in moments.names if name not in fit.rare_levels(features))
     both = _line(fit, outcome, [treated, *others]), _line(fit, treated, others)
     slopes = [np.array([line.get(name, 0.0) for name in (*names[FIRST:], "intercept")]) for line in both]
     spread, whole = fit.residual_spreads([name for name in both[0] if name != "intercept"], LEAST_SPREAD)
     share = moments.mean(TREATMENT)
     least = float(np.clip(min(share, 1 - share) / 3, *LEAST_PROBABILITIES))
-    return Models(slopes[0], slopes[1], both[0].get(treated, 0.0), spread, moments.mean(0), whole, (), least=least)
+    effect = both[0].get(treated, 0.0)
+    return Models(slopes[0], slopes[1], effect, spread, moments.mean(0), whole, features, least=least)
 
 
 def _line(fit: Fit, outcome: str, regressors: Sequence[str]) -> dict[str, float]:
@@ -210,7 +211,7 @@ def learnt(fit: Fit) -> Models:
     bins, pairs = _bins_of_first_pass(fit), fit.pairs
     features = fit.features(min(2 * FINER * bins, FINE[0]), HISTOGRAMS, FINE[_size_of_each(fit) > MANY_ROWS])
     ends = tuple((feature.place, *feature.bulk) for feature in features if feature.bins > 2)
-    models = replace(lines(fit), features=features, ends=ends)
+    models = replace(lines(fit, features), ends=ends)
     steps: list[tuple[int, ...]] = [(place,) for place in range(len(models.features))]
     if fit.size > GRIDS_FROM * (len(steps) + len(pairs)):
         steps += pairs
@@ -353,7 +354,7 @@ def _mean_score(fit: Fit, models: Models, least_cut: float) -> MeanScore:
     return MeanScore(float(noisy[0, 0]) * cut / fit.count, spread, noise * cut / fit.count, cut, *shares)
 
 
-def _reason(fit: Fit, checked: Checked, score: MeanScore) -> str:
+def _reason(fit: Fit, checked: Checked, score: MeanScore, error: float) -> str:
     signal = fit.moments.signal_to_noise
     if overlap := overlap_reason(fit.moments.mean(TREATMENT), score.inside, RARE_ARM, LEAST_SHARE):
         return overlap
@@ -361,7 +362,8 @@ def _reason(fit: Fit, checked: Checked, score: MeanScore) -> str:
         return WEAK.format(signal=signal)
     if score.clearly_beyond > MOST_BEYOND:
         return CUT.format(beyond=score.beyond)
-    if checked.check.tail > TAILS[0] + TAILS[1] * (len(fit.design.names) - FIRST):
+    far = TAILS[0] + TAILS[1] * (len(fit.design.names) - FIRST)
+    if checked.check.tail > far and checked.tail_bias > SMALL_TAIL * error:
         return TAIL
     unclear = checked.rejected and checked.check.correction**2 < 4 * checked.null
     return BENT if unclear or checked.check.outcome_pvalue < MISSES else ""
@@ -381,8 +383,8 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     moves = models.moves(fit.chance).items()
     left = _learning_noise(fit) * sum(LEFT_OF_MOVED[len(step) - 1] * move for step, move in moves)
     own = score.spread**2 / fit.count + score.noise**2 + score.taken**2
-    error = math.sqrt(own + checked.variance + left**2 + finest**2)
-    reach, reason = float(ndtri(0.5 + question.coverage / 2)), _reason(fit, checked, score)
+    error = math.hypot(math.sqrt(own + checked.variance), left, finest, models.left_of_levels(fit.count, fit.chance))
+    reach, reason = float(ndtri((1 + question.coverage) / 2)), _reason(fit, checked, score, error)
     ends = None if reason else (estimate - reach * error, estimate + reach * error)
     effect = question.effect(
         estimand="ate-winsorized", cut=score.cut, estimate=estimate, interval=ends, interval_reason=reason,

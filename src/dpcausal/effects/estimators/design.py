@@ -95,6 +95,13 @@ class Design:
         return [place for place, code in enumerate(self.codes) if code is None and place >= FIRST]
 
     @property
+    def levels(self) -> list[list[int]]:
+        """The places of the levels of each confounder that is no number."""
+        places = [place for place, code in enumerate(self.codes) if code is not None and place >= FIRST]
+        sources = dict.fromkeys(self.sources[place] for place in places)
+        return [[place for place in places if self.sources[place] == source] for source in sources]
+
+    @property
     def pairs(self) -> list[Pair]:
         """Pairs of confounders, except two levels of one column."""
         pairs = combinations(range(FIRST, len(self.sources)), 2)

@@ -45,6 +45,8 @@ pairs: measured."""
 FEATURES, SUMS, FUNCTIONS = Fraction(1, 9), Fraction(5, 9), Fraction(3, 9)
 """Shares of the ρ of the check of lines: histograms of numbers, sums of residuals by their bins, and along pairs."""
 LINE_BINS, MOST_PAIRS = 8, 200
+LEAST_LEVEL = 0.002
+"""A level is taken to have no smaller share of the records."""
 
 
 @dataclass(frozen=True)
@@ -158,25 +160,37 @@ class Fit:
     def features(self, bins: int, share: Fraction, fine: int = FINE[0]) -> tuple[Feature, ...]:
         """Return the confounders in bins of about equal counts, by noisy histograms in ``fine`` cells."""
         numbers, names, features = self.design.numbers, self.moments.names, dict[int, Feature]()
-        ends = [self._range(place) for place in numbers]
+        ends, levels = [self._range(place) for place in numbers], self.design.levels if numbers else []
 
         def kernel(unit: Reals, rows: Rows) -> Integers:
             cells = [fine_cells(unit[:, place], *end, fine) for place, end in zip(numbers, ends, strict=True)]
+            cells += [(unit[:, places] > 0) @ np.arange(1, len(places) + 1) for places in levels]
             return histograms(np.stack(cells).T, fine, rows.masses(GRID))
 
+        means, least = {place: self.moments.mean(names.index(name)) for place, name in enumerate(self.design.names)
+                        if name in names}, LEAST_LEVEL  # fmt: skip
         if numbers:
-            claim = histograms_sensitivity(len(numbers))
+            claim = histograms_sensitivity(len(numbers) + len(levels))
             noisy, noise = self.release(self.rows.over(kernel), claim, "histograms of confounders", share)
-            for place, counts, (low, width) in zip(numbers, noisy, ends, strict=True):
+            for place, counts, (low, width) in zip(numbers, noisy, ends, strict=False):
                 full = density(counts, noise, self.count)
                 features[place] = Feature(place, low, width, quantile_bins(full, bins), bins, full)
+            for places, counts in zip(levels, noisy[len(numbers) :], strict=True):
+                means |= {place: float(one) / self.count for place, one in zip(places, counts[1:], strict=False)}
+            least = max(least, noise / self.count)
         halves = (np.arange(fine) >= fine // 2).astype(np.int64)
-        for place, name in list(enumerate(self.design.names))[FIRST:]:
-            mean = self.moments.mean(names.index(name)) if name in names else 0.0
-            mean = float(np.clip(mean, 0.02, 0.98))
+        for place in range(FIRST, len(self.design.names)):
+            mean = float(np.clip(means.get(place, 0.0), least, 1 - least))
             full = self.count * np.where(halves, mean, 1 - mean) * 2 / fine
             features.setdefault(place, Feature(place, -1.0, 2.0, halves, 2, full))
         return tuple(features[place] for place in range(FIRST, len(self.design.names)))
+
+    def rare_levels(self, features: Sequence[Feature]) -> set[str]:
+        """Return the columns of levels that are rare, and products with them."""
+        names = self.design.names
+        rare = {names[one.place] for one in features if one.is_rare}
+        products = zip(self.terms.names, self.terms.pairs, strict=True)
+        return rare | {name for name, pair in products if rare & {names[place] for place in pair}}
 
     def _range(self, place: int) -> tuple[float, float]:
         name, middle, half = self.design.names[place], self.design.middles[place], self.design.halves[place]

@@ -116,6 +116,8 @@ class Checked:
     null: float
     finest: tuple[float, float] = (0.0, 0.0)
     """Of the correction, what the finest level of grids shows, and its error."""
+    tail_bias: float = 0.0
+    """What the outermost bin that is missed most adds to the bias, or may add where noise hides the treatment's sum."""
 
     @property
     def rejected(self) -> bool:
@@ -137,7 +139,7 @@ def checked(sums: list[Sums], variances: tuple[float, float], count: float, chan
     from scipy.special import chdtrc
 
     correction = variance = null = 0.0
-    energies, terms, tail = np.zeros(2), 0, 0.0
+    energies, terms, tail, tail_bias = np.zeros(2), 0, 0.0, 0.0
     finest = spread = 0.0
     for one in sums:
         (M, N), loud, free = one.coefficients()
@@ -157,8 +159,10 @@ def checked(sums: list[Sums], variances: tuple[float, float], count: float, chan
             finest += scale * float(M @ N)
             spread += part * scale**2 * max(float(M**2 @ of_n) + float(N**2 @ of_m) - part * least, least / 2)
         if len(one.bins) == 1 and len(N) > 2:
-            tail = max(tail, float(np.abs(N / np.sqrt(of_n + left[1]))[[0, -1]].max()))
+            away = np.abs(N) / np.sqrt(of_n + left[1])
+            tail = max(tail, float(away[[0, -1]].max()))
+            tail_bias = max(tail_bias, float((scale * np.abs(N) * np.maximum(np.abs(M), np.sqrt(of_m)))[[0, -1]].max()))
     pvalues = [float(chdtrc(terms, energy / LEFT)) for energy in energies]
     error = math.sqrt(WIDER * variance)
     check = FitCheck(correction, error, pvalues[0], pvalues[1], tail)
-    return Checked(check, WIDER * variance, null, (finest, math.sqrt(spread)))
+    return Checked(check, WIDER * variance, null, (finest, math.sqrt(spread)), tail_bias)

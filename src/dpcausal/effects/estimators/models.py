@@ -27,6 +27,8 @@ MANY = 4
 """A table has slopes inside bins if so many are not empty."""
 SIDE = 8
 """Bins a side of a grid of two columns."""
+RARE_LEVEL = 0.03
+"""A level is rare that a smaller share of the records has, or has not."""
 LEAST_OWN = 0.5
 """A factor of pair functions is not used where others of its column leave less of its mean square."""
 LEAST_FULL = 0.3
@@ -57,6 +59,11 @@ class Feature:
         far, near = (np.interp([share, 1 - share], places, np.arange(len(places)) + 0.5) for share in (FAR, NEAR))
         low, high = self.low + (far + BEYOND * (far - near)) / len(places) * self.width
         return float(low), float(high)
+
+    @property
+    def is_rare(self) -> bool:
+        """Whether this is a level that few records have, or few have not: residual sums show it better than lines."""
+        return self.bins == 2 and float(self.counts.min()) < RARE_LEVEL * float(self.counts.sum())
 
     @property
     def values(self) -> float:
@@ -251,6 +258,18 @@ class Models:
             moved += float(np.mean(on_e * on_m)) / chance
         return moved
 
+    def left_of_levels(self, count: float, chance: float) -> float:
+        """Return the error of the estimate by what noise hides in the means of residuals in a level, where few have it:
+        the residuals themselves are at most their scale."""
+        left = 0.0
+        for table in self.tables:
+            feature = self.features[table.features[0]]
+            if len(table.features) == 1 and feature.is_rare:
+                fewer = float(feature.counts.min()) / count
+                both = np.minimum(table.noise / math.sqrt(2) / (fewer * count), self.scales)
+                left = math.hypot(left, fewer * float(both.prod()) / chance)
+        return left
+
     def blocks(self, features: Sequence[int], sides: Sequence[int]) -> tuple[int, ...]:
         """Return how many cells of a grid make a block along each feature: 2, or 1 where its values fill no cell."""
         return tuple(1 if self.features[place].values < 2 * side else 2
@@ -340,11 +359,15 @@ def table_of(
     for feature, size in zip(features, bins, strict=True):
         counts = np.outer(counts, models.features[feature].counts_of(size) / count).ravel()
     cells = len(counts)
-    counts = np.maximum(counts * count, LEAST_FULL * count / cells)
+    of_level = len(bins) == 1 and models.features[features[0]].is_rare
+    counts = counts * count if of_level else np.maximum(counts * count, LEAST_FULL * count / cells)
     steps = []
     for noisy, deviation, variance in zip(sums, deviations, variances, strict=True):
         whole = math.hypot(deviation, math.sqrt(count / cells * variance))
-        if len(bins) == 1:
+        if of_level:
+            clear = np.abs(noisy) > THRESHOLD * np.sqrt(deviation**2 + counts * variance)
+            shrunken = np.where(clear, noisy, 0.0)
+        elif len(bins) == 1:
             shrunken = smoothed(noisy, whole, THRESHOLD, RISE)
         else:
             shrunken = smoothed_grid(noisy.reshape(bins), whole, THRESHOLD, FINER).ravel()

@@ -21,7 +21,7 @@ LOUDEST = 0.115
 """Several functions a pair where the noise of all together moves the probability by at most so much."""
 POINTS, SEED = 4096, 7_130_244_961_852_083
 """At so many points means are taken."""
-LEAST_LEFT = 0.3
+LEAST_LEFT = 0.45
 """A function is not used where single features and earlier functions leave less of its mean square."""
 
 
