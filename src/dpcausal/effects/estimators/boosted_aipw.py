@@ -176,10 +176,8 @@ def _shortfall(d: int, n: int, rho: ZCDP) -> float:
 
 
 def terms_of(design: Design, n: int, rho: ZCDP | None) -> list[Pair]:
-    signal = SECOND_DEGREE_SIGNAL
-    return second_degree(
-        design, n, rho, lambda size: rho is None or predicted_signal(size, n, rho.part(MOMENTS)) >= signal
-    )
+    part, least = rho and rho.part(MOMENTS), SECOND_DEGREE_SIGNAL
+    return second_degree(design, n, rho, lambda size: part is None or predicted_signal(size, n, part) >= least)
 
 
 def lines(fit: Fit, features: tuple[Feature, ...]) -> Models:
