@@ -10,7 +10,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.effects.estimators.fit_check import Sums, checked
-from dpcausal.effects.estimators.models import Feature, Models, within_blocks
+from dpcausal.effects.estimators.models import Feature, Models, density, quantile_bins, within_blocks
 from dpcausal.effects.estimators.pair_functions import functions_of_kinds
 from tests.effects.tables import effect_of, table_of
 
@@ -137,6 +137,20 @@ def test_functions_of_pairs_have_one_sign_in_each_quarter(bins: int) -> None:
         assert function.signs is not None
         in_quarters = function.signs[models.codes(places, (0, 1), (4, 4))]
         assert np.array_equal(in_quarters, models.values(places, function))
+
+
+def test_wide_cells_place_the_median_where_noise_of_many_fine_ones_hides_it() -> None:
+    rng, n, noise = np.random.default_rng(3), 20_000, 80.0
+    places = np.clip(((rng.normal(size=n) + 4) / 8 * 2048).astype(int), 0, 2047)
+    truth = np.median(places)
+    fine, wide = np.bincount(places, minlength=2048), np.bincount(places // 64, minlength=32)
+    own, of_fine = [], []
+    for _ in range(40):
+        noisy, wider = fine + noise * rng.normal(size=2048), wide + noise * rng.normal(size=32)
+        cells = quantile_bins(density(noisy, wider, noise, n), 2)
+        own.append(np.flatnonzero(cells)[0] - truth)
+        of_fine.append(np.searchsorted(np.cumsum(noisy), noisy.sum() / 2) - truth)
+    assert np.std(own) < np.std(of_fine) / 2
 
 
 def feature(shares: list[float], bins: int = 16) -> Feature:

@@ -58,10 +58,10 @@ CASES: dict[str, Any] = {
 def test_intervals_of_groups_hold_where_they_are_shown(case: str) -> None:
     # Of 24 at 0.95, 19 or more hold with probability 0.998; of a group of 3 % 16 did when errors were not counted.
     effects, loss, draw, terms, at_least_half = CASES[case]
-    with_interval, holding = shown(effects, loss, 24, draw, **terms)
+    with_interval, holding = shown(effects, loss, 24 if draw is in_levels else 60, draw, **terms)
     assert with_interval[0 if draw is in_levels else 1] >= 15
     assert all(with_interval[place] >= 12 for place in at_least_half)
-    assert all(of - held <= 5 for of, held in zip(with_interval, holding, strict=True))
+    assert all(of - held <= (5 if draw is in_levels else 8) for of, held in zip(with_interval, holding, strict=True))
     assert sum(holding) >= 0.9 * sum(with_interval)
 
 

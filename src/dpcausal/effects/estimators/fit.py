@@ -14,7 +14,16 @@ from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.cells.effect import notes, unmeasured_fields
 from dpcausal.effects.estimators.design import FIRST, TREATMENT, Design, Pair, QuadraticTerms, drop_weak_terms
 from dpcausal.effects.estimators.fit_check import Checked, Dictionary, Sums, checked
-from dpcausal.effects.estimators.models import FINE, Feature, Models, PairFunction, density, fine_cells, quantile_bins
+from dpcausal.effects.estimators.models import (
+    FINE,
+    WIDE,
+    Feature,
+    Models,
+    PairFunction,
+    density,
+    fine_cells,
+    quantile_bins,
+)
 from dpcausal.effects.estimators.pair_functions import PairGeometry
 from dpcausal.effects.estimators.residual_sums import (
     histograms,
@@ -164,18 +173,20 @@ class Fit:
 
         def kernel(unit: Reals, rows: Rows) -> Integers:
             cells = [fine_cells(unit[:, place], *end, fine) for place, end in zip(numbers, ends, strict=True)]
+            cells += [one * WIDE // fine for one in cells]
             cells += [(unit[:, places] > 0) @ np.arange(1, len(places) + 1) for places in levels]
             return histograms(np.stack(cells).T, fine, rows.masses(GRID))
 
         means, least = {place: self.moments.mean(names.index(name)) for place, name in enumerate(self.design.names)
                         if name in names}, LEAST_LEVEL  # fmt: skip
         if numbers:
-            claim = histograms_sensitivity(len(numbers) + len(levels))
+            claim = histograms_sensitivity(2 * len(numbers) + len(levels))
             noisy, noise = self.release(self.rows.over(kernel), claim, "histograms of confounders", share)
-            for place, counts, (low, width) in zip(numbers, noisy, ends, strict=False):
-                full = density(counts, noise, self.count)
+            wide = noisy[len(numbers) : 2 * len(numbers), :WIDE]
+            for place, counts, wider, (low, width) in zip(numbers, noisy, wide, ends, strict=False):
+                full = density(counts, wider, noise, self.count)
                 features[place] = Feature(place, low, width, quantile_bins(full, bins), bins, full)
-            for places, counts in zip(levels, noisy[len(numbers) :], strict=True):
+            for places, counts in zip(levels, noisy[2 * len(numbers) :], strict=True):
                 means |= {place: float(one) / self.count for place, one in zip(places, counts[1:], strict=False)}
             least = max(least, noise / self.count)
         halves = (np.arange(fine) >= fine // 2).astype(np.int64)

@@ -13,8 +13,9 @@ import numpy as np
 from dpcausal.arrays import Integers, Reals
 from dpcausal.effects.estimators.residual_sums import haar, haar_levels, inverse_haar, smoothed, smoothed_grid
 
-FINE = 256, 2048
-"""Equal cells of a column, of which its bins are made: with few rows for the noise, and with many."""
+FINE, WIDE = (256, 2048), 32
+"""Equal cells of a column, of which its bins are made: with few rows for the noise, and with many; wider ones, whose
+counts say how many records are in many fine ones together."""
 OF_TREATMENT, OF_OUTCOME = 0.8, 2.2
 """Residuals of treatment are at most so large; those of the outcome are cut at so many of their spreads."""
 MOST_FROM_MEAN = 6.0
@@ -125,10 +126,15 @@ def fine_cells(column: Reals, low: float, width: float, number: int) -> Integers
     return cells
 
 
-def density(noisy: Reals, deviation: float, count: float) -> Reals:
-    """Return the noisy counts of fine cells shrunken, at least 0, with a given sum."""
+def density(noisy: Reals, wider: Reals, deviation: float, count: float) -> Reals:
+    """Return the noisy counts of fine cells shrunken, at least 0, with a given sum.
+
+    ``wider`` are noisy counts of cells that are as many times as wide: each has the noise of a fine one.
+    """
     coefficients, level = haar(noisy), haar_levels(len(noisy))
-    least = deviation * np.where(level <= 3, 1.0, 2.7)
+    root, known = math.sqrt(len(noisy) / len(wider)), np.arange(len(noisy)) < len(wider)
+    coefficients[known] = haar(wider) / root
+    least = deviation * np.where(level <= 3, 1.0, 2.7) / np.where(known, root, 1.0)
     large = np.where(np.abs(coefficients) > least, coefficients, 0.0)
     large[0] = count / math.sqrt(len(noisy))
     positive = np.maximum(inverse_haar(large), 0.0) + 1e-9 * count / len(noisy)
