@@ -166,7 +166,7 @@ def test_factors_of_pairs_that_say_the_same_of_few_values_are_used_once() -> Non
     for shares in ([0.75, 0.25], [0.5, 0.5], [0.97, 0.03], [0.8, *[0.02] * 10]):
         one = feature(shares)
         kinds, root = one.own_kinds("stb"), np.sqrt(one.density / one.density.sum())
-        columns = np.stack([root * one.factor(kind) for kind in kinds])
+        columns = np.stack([root * one.factors[kind] for kind in kinds])
         assert kinds[0] == "s" and np.linalg.matrix_rank(columns, tol=1e-3) == len(kinds) < 3
 
 

@@ -263,11 +263,11 @@ def _spreads_inside(fit: Fit) -> float:
 
 
 def _boosted(fit: Fit, models: Models, step: tuple[int, ...], share: Fraction, bins: int) -> Models:
-    sides, columns = models.sides(step, bins, _side_of_grids(fit)), fit.columns
+    sides, columns = models.sides(step, bins, _side_of_grids(fit)), fit.columns_of(models)
 
     def kernel(unit: Reals, rows: Rows) -> Integers:
         cells = models.cells(unit)
-        codes, residuals = models.codes(cells, step, sides), models.residuals(columns(models.bulk(unit)), cells)
+        codes, residuals = models.codes(cells, step, sides), models.residuals(columns(unit), cells)
         return residual_sums(codes, math.prod(sides), residuals, rows.masses(GRID))
 
     noisy, noise = fit.release(fit.rows.over(kernel), residual_sums_sensitivity(2), "residual sums", share)
@@ -278,10 +278,10 @@ def _boosted(fit: Fit, models: Models, step: tuple[int, ...], share: Fraction, b
 
 def _with_slope(fit: Fit, models: Models) -> Models:
     """Release the slope of the outcome's residuals on those of treatment, which corrects the slope of the lines."""
-    columns = fit.columns
+    columns = fit.columns_of(models)
 
     def kernel(unit: Reals, rows: Rows) -> Integers:
-        of_treatment, of_outcome = np.clip(models.residuals(columns(models.bulk(unit)), models.cells(unit)), -1, 1).T
+        of_treatment, of_outcome = np.clip(models.residuals(columns(unit), models.cells(unit)), -1, 1).T
         both = np.column_stack([of_treatment * of_outcome, of_treatment**2])
         return residual_sums(np.zeros(len(unit), dtype=np.int64), 1, both, rows.masses(GRID))
 
@@ -336,20 +336,18 @@ def _mean_score(fit: Fit, models: Models, least_cut: float) -> MeanScore:
     least = max(float(square) / fit.count * first**2, LEAST_OF_EXPECTED * expected**2)
     cut = max(_spreads_inside(fit) * math.sqrt(least), least_cut)
 
-    def beyond(unit: Reals, rows: Rows) -> Integers:
-        scores = np.abs(scores_of(unit)[0]) / cut
-        return capped_squares(np.column_stack([scores > 1, np.minimum(scores, 1.0) ** 2]), rows.masses(GRID))
+    def beyond_and_mean(unit: Reals, rows: Rows) -> Integers:
+        scores, mass = scores_of(unit)[0] / cut, rows.masses(GRID)
+        beyond = np.column_stack([np.abs(scores) > 1, np.minimum(np.abs(scores), 1.0) ** 2])
+        mean = residual_sums(np.zeros(len(unit), dtype=np.int64), 1, scores[:, None], mass)
+        return np.append(capped_squares(beyond, mass), mean)
 
-    (far, square), loud = fit.release(fit.rows.over(beyond), claim, "scores beyond the cut", COUNTS)
+    beyond, mean = np.split(fit.rows.over(beyond_and_mean), [2])
+    (far, square), loud = fit.release(beyond, claim, "scores beyond the cut", COUNTS)
     spread = math.sqrt(max(float(square) / fit.count * cut**2, least))
-
-    def means(unit: Reals, rows: Rows) -> Integers:
-        scores = scores_of(unit)[0] / cut
-        return residual_sums(np.zeros(len(unit), dtype=np.int64), 1, scores[:, None], rows.masses(GRID))
-
-    noisy, noise = fit.release(fit.rows.over(means), residual_sums_sensitivity(1), "scores", SCORES)
+    noisy, noise = fit.release(mean, residual_sums_sensitivity(1), "scores", SCORES)
     shares = (float(np.clip(one / fit.count, 0, 1)) for one in (inside, far, far - loud))
-    return MeanScore(float(noisy[0, 0]) * cut / fit.count, spread, noise * cut / fit.count, cut, *shares)
+    return MeanScore(float(noisy[0]) * cut / fit.count, spread, noise * cut / fit.count, cut, *shares)
 
 
 def _reason(fit: Fit, checked: Checked, score: MeanScore, error: float) -> str:

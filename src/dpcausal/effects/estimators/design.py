@@ -198,6 +198,18 @@ class QuadraticTerms:
             np.clip(np.multiply(factors[i], factors[j], out=column), -1.0, 1.0, out=column)
         return expanded
 
+    def raw(self, unit: Reals, design: Design, used: Sequence[int]) -> Reals:
+        """Return some of the columns of rows on [−1, 1], in their units, in the places of all; the others are empty."""
+        d, rows = unit.shape[1], np.empty((len(unit), unit.shape[1] + len(self.pairs)), order="F")
+        for place in used:
+            if place < d:
+                np.multiply(unit[:, place], design.halves[place], out=rows[:, place])
+                rows[:, place] += design.middles[place]
+            else:
+                i, j = ((unit[:, k] - self.middle[k]) / (REACH * self.spread[k]) for k in self.pairs[place - d])
+                np.clip(i * j, -1.0, 1.0, out=rows[:, place])
+        return rows
+
     def among(self, names: Sequence[str]) -> Self:
         left = [place for place, name in enumerate(self.names) if name in names]
         pairs, own = tuple(self.pairs[one] for one in left), tuple(self.names[one] for one in left)

@@ -12,7 +12,7 @@ from dpcausal.arrays import Integers, Reals
 from dpcausal.data.records import Rows
 from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.cells.effect import notes, unmeasured_fields
-from dpcausal.effects.estimators.design import FIRST, TREATMENT, Design, Pair, QuadraticTerms, drop_weak_terms
+from dpcausal.effects.estimators.design import FIRST, OUTCOME, TREATMENT, Design, Pair, QuadraticTerms, drop_weak_terms
 from dpcausal.effects.estimators.fit_check import Checked, Dictionary, Sums, checked
 from dpcausal.effects.estimators.models import (
     FINE,
@@ -114,9 +114,16 @@ class Fit:
         terms, whole = self.terms, self.whole
         return lambda unit: whole.raw(terms(unit))
 
+    def columns_of(self, models: Models) -> Callable[[Reals], Reals]:
+        """Return the same, of which only columns in a line are filled: as its rows lie, or at the ends of the line."""
+        terms, design = self.terms, self.design
+        slopes = np.abs(models.outcome[:-1]) + np.abs(models.treatment[:-1])
+        used = [OUTCOME, TREATMENT, *(FIRST + np.flatnonzero(slopes))]
+        return lambda unit: terms.raw(models.bulk(unit), design, used)
+
     def scores(self, models: Models) -> Callable[[Reals], tuple[Reals, Reals]]:
-        columns = self.columns
-        return lambda unit: models.scores(columns(models.bulk(unit)), models.cells(unit))
+        columns = self.columns_of(models)
+        return lambda unit: models.scores(columns(unit), models.cells(unit))
 
     @property
     def count(self) -> float:
@@ -212,37 +219,33 @@ class Fit:
         low, high = (float(np.clip(end, -1.0, 1.0)) for end in (centre - reach, centre + reach))
         return (low, high - low) if high - low > 1e-9 else (-1.0, 2.0)
 
-    def sums_along(self, models: Models, functions: Sequence[PairFunction], chance: float | None = None) -> Integers:
-        columns, quarters = self.columns, (4, 4)
-        signs = [(one.features, own) for one in functions if (own := one.signs) is not None]
+    def sums_along(self, models: Models, functions: Sequence[PairFunction]) -> Integers:
+        columns = self.columns_of(models)
 
         def kernel(unit: Reals, rows: Rows) -> Integers:
-            cells, mass = models.cells(unit), rows.masses(GRID)
-            residuals = models.residuals(columns(models.bulk(unit)), cells, chance)
-            if len(signs) < len(functions):
-                values = np.stack([models.values(cells, one) for one in functions]).T
-                return pair_functions(values, residuals, mass)
-            # Functions that are 1 or -1 in each quarter: the same whole numbers, from sums by quarters.
-            sums = {pair: residual_sums(models.codes(cells, pair, quarters), 16, residuals, mass)
-                    for pair in dict(signs)}  # fmt: skip
-            return np.stack([sums[pair] @ own for pair, own in signs], axis=1)
+            cells = models.cells(unit)
+            residuals = models.residuals(columns(unit), cells)
+            return along_pairs(models, functions, cells, residuals, rows.masses(GRID))
 
         return self.rows.over(kernel)
 
     def check(self, models: Models, along: Dictionary, share: Fraction) -> Checked:
         """Release the sums of the models' residuals with fresh noise, and return what they show."""
         cells = [math.prod(sides) for _, sides in along.steps]
-        scales, released, columns = np.array(models.scales)[:, None], list[Sums](), self.columns
+        scales, released, columns = np.array(models.scales)[:, None], list[Sums](), self.columns_of(models)
         chance = self.chance
 
         def kernel(unit: Reals, rows: Rows) -> Integers:
             places, mass = models.cells(unit), rows.masses(GRID)
-            residuals = models.residuals(columns(models.bulk(unit)), places, chance)
-            sums = [residual_sums(models.codes(places, step, sides), size, residuals, mass)
-                    for (step, sides), size in zip(along.steps, cells, strict=True)]  # fmt: skip
+            residuals = models.residuals(columns(unit), places, chance)
+            sums = [np.zeros((2, 0), dtype=np.int64)]
+            sums += [residual_sums(models.codes(places, step, sides), size, residuals, mass)
+                     for (step, sides), size in zip(along.steps, cells, strict=True)]  # fmt: skip
+            if along.functions:
+                sums.append(along_pairs(models, along.functions, places, residuals, mass))
             return np.concatenate(sums, axis=1)
 
-        parts = np.split(self.rows.over(kernel), np.cumsum(cells)[:-1], axis=1) if along.steps else []
+        *parts, of_pairs = np.split(self.rows.over(kernel), np.cumsum(cells), axis=1)
         claim, label = residual_sums_sensitivity(2), "residual sums of the final models"
         for (step, sides), answer in zip(along.steps, parts, strict=True):
             noisy, noise = self.release(answer, claim, label, share * along.share(math.prod(sides)))
@@ -253,8 +256,7 @@ class Fit:
             released.append(Sums(noisy * scales, noise * scales[:, 0], sides, margins, left, blocks))
         if along.functions:
             claim, label = pair_functions_sensitivity(len(along.functions), 2), "residuals of the final models"
-            answer = self.sums_along(models, along.functions, chance)
-            noisy, noise = self.release(answer, claim, label + " along pairs", share * along.share(along.of_pairs))
+            noisy, noise = self.release(of_pairs, claim, label + " along pairs", share * along.share(along.of_pairs))
             left = LEFT_ALONG_PAIRS * models.learning_noise(()) ** 2
             own = PairGeometry.of(models, along.functions, self.correlation).orthonormal
             released.append(Sums(noisy * scales, noise * scales[:, 0], (), (own,), left))
@@ -275,6 +277,18 @@ class Fit:
             "fit_check": None if checked is None else checked.check,
             **unmeasured_fields(robust, estimate, ends, spread),
         }  # fmt: skip
+
+
+def along_pairs(
+    models: Models, functions: Sequence[PairFunction], cells: Sequence[Integers], residuals: Reals, mass: Integers
+) -> Integers:
+    """Return the sums of both residuals along functions of pairs, shape (2, functions)."""
+    signs = [(one.features, own) for one in functions if (own := one.signs) is not None]
+    if len(signs) < len(functions):
+        return pair_functions(np.stack([models.values(cells, one) for one in functions]).T, residuals, mass)
+    # Functions that are 1 or -1 in each quarter: the same whole numbers, from sums by quarters.
+    sums = {pair: residual_sums(models.codes(cells, pair, (4, 4)), 16, residuals, mass) for pair in dict(signs)}
+    return np.stack([sums[pair] @ own for pair, own in signs], axis=1)
 
 
 def check_claims(design: Design) -> tuple[str, ...]:

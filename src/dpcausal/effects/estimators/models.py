@@ -6,6 +6,7 @@ All of it was released; a row's values are made of the row alone, one column aft
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -78,14 +79,14 @@ class Feature:
         """Return the bin of each fine cell, of ``bins`` that are as many times as wide."""
         return self.cells * bins // self.bins
 
-    def factor(self, kind: str) -> Reals:
-        """Return a factor of functions of pairs, by fine cells."""
+    @cached_property
+    def factors(self) -> dict[str, Reals]:
+        """The factors of functions of pairs, by fine cells."""
         codes, bins = self.cells, self.bins
-        if kind == "r":
-            return np.clip(2 * (2 * (codes + 0.5) / bins - 1), -1.0, 1.0)
         above = np.where(codes >= bins // 2, 1.0, -1.0)
         middle = np.where((codes >= bins // 4) & (codes < bins - bins // 4), 1.0, -1.0)
-        return {"s": above, "t": middle, "b": above * middle}[kind]
+        ranks = np.clip(2 * (2 * (codes + 0.5) / bins - 1), -1.0, 1.0)
+        return {"s": above, "t": middle, "b": above * middle, "r": ranks}
 
     def own_kinds(self, kinds: str) -> str:
         """Return the kinds of factors without those that are nearly a mix of earlier ones, as of a number with few
@@ -93,7 +94,7 @@ class Feature:
         own, root = "", np.sqrt(self.density)
         basis = root[:, None]
         for kind in kinds if self.bins > 2 else "s"[: len(kinds)]:
-            factor = root * self.factor(kind)
+            factor = root * self.factors[kind]
             left = factor - basis @ np.linalg.lstsq(basis, factor)[0]
             if not own or left @ left >= LEAST_OWN * (factor @ factor):
                 own, basis = own + kind, np.column_stack([basis, factor])
@@ -297,10 +298,11 @@ class Models:
                 fitted += line[place] * raw[:, place + 2]
         np.clip(e, self.least / 3, 1 - self.least / 3, out=e)
         for table in self.tables:
-            of_one = len(table.features) == 1
-            codes = cells[table.features[0]] if of_one else self.codes(cells, table.features, table.sides)
-            np.clip(e + table.treatment[codes], self.least / 3, 1 - self.least / 3, out=e)
-            m += table.outcome[codes]
+            if table.treatment.any():
+                np.add(e, table.treatment[self.places(cells, table)], out=e)
+                np.clip(e, self.least / 3, 1 - self.least / 3, out=e)
+        for table in self.tables_of_outcome:
+            m += table.outcome[self.places(cells, table)]
         for function, (on_e, on_m) in zip(self.functions, self.weights.T, strict=True):
             if on_e or on_m:
                 values = self.values(cells, function)
@@ -311,6 +313,19 @@ class Models:
             reach = MOST_FROM_MEAN * self.whole_spread
             np.clip(m, self.middle - reach, self.middle + reach, out=m)
         return e, m + self.shift * e
+
+    @cached_property
+    def tables_of_outcome(self) -> list[Table]:
+        """The tables of the same places as one, without those that add nothing to the outcome's model."""
+        same: dict[tuple[tuple[int, ...], int], Table] = {}
+        for table in self.tables:
+            key = table.features, len(table.outcome)
+            same[key] = replace(table, outcome=table.outcome + (same[key].outcome if key in same else 0.0))
+        return [table for table in same.values() if table.outcome.any()]
+
+    def places(self, cells: Sequence[Integers], table: Table) -> Integers:
+        one = len(table.features) == 1
+        return cells[table.features[0]] if one else self.codes(cells, table.features, table.sides)
 
     def bulk(self, unit: Reals) -> Reals:
         """Return the rows with numbers cut where the lines end."""
@@ -328,7 +343,7 @@ class Models:
 
     def values(self, cells: Sequence[Integers], function: PairFunction) -> Reals:
         (one, other), kinds = function.features, function.kinds
-        first, second = self.features[one].factor(kinds[0]), self.features[other].factor(kinds[1])
+        first, second = self.features[one].factors[kinds[0]], self.features[other].factors[kinds[1]]
         values: Reals = first[cells[one]] * second[cells[other]]
         return values
 
