@@ -15,6 +15,7 @@ import dpcausal as dpc
 from dpcausal.cli import app
 from dpcausal.errors import InfeasibleError, LossError, ParameterError
 from dpcausal.methods import RandomizedTrial
+from dpcausal.planning.effects import EffectPlan
 from tests.refusals import rule_of
 
 GAUSSIAN = dpc.ApproxDP(1, 1e-6)
@@ -283,6 +284,12 @@ def test_where_the_share_of_treated_is_not_stated_the_range_covers_few() -> None
     assert plan.low < plan.accuracy < few.accuracy < plan.high
     stated = dpc.plan("effect", n=20_000, loss=loss, share=0.5, spread=0.15)
     assert stated.accuracy == plan.accuracy and stated.high < plan.high
+
+
+def test_the_range_says_what_it_covers_of_all_that_is_not_stated() -> None:
+    said = [EffectPlan(outcome=0, width=10.0, **stated).range_condition
+            for stated in ({}, {"share": 0.3}, {"spread": 0.2}, {"rarest": 0.1, "spread": 0.2})]  # fmt: skip
+    assert len(set(said)) == 4 and said[3] == "" and not EffectPlan(outcome=2, share=0.3).range_condition
 
 
 def test_a_study_says_what_its_plan_supposes(tmp_path: Path) -> None:

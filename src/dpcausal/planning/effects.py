@@ -135,6 +135,15 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         return f"{each} if {' and '.join(parts)}" if parts else each
 
     @property
+    def range_condition(self) -> str:
+        parts = []
+        if self.share is None and self.rarest is None and not self.design.is_trial:
+            parts.append(f"{100 * FEW:g} % or more are treated")
+        if self.spread is None and not self.outcome:
+            parts.append(f"the SD is {LITTLE * self.width:.2g} to {MUCH * self.width:.2g}")
+        return f" where {' and '.join(parts)}" if parts else ""
+
+    @property
     def outcome_spread(self) -> float:
         return USUAL if self.spread is None else self.spread
 

@@ -149,11 +149,16 @@ class IntervalWidthPlan(TaskPlan):
         """Under which assumption the accuracy is expected, as text."""
         return ""
 
+    @property
+    def range_condition(self) -> str:
+        """Which values of assumptions that are not stated the range covers, as text."""
+        return ""
+
     def sentence(self, forecast: Forecast) -> str:
         if math.isinf(forecast.accuracy):
             return "no confidence interval is expected" + (f": {forecast.why}" if forecast.why else "")
         level = f"{100 * float(getattr(self, 'coverage', 0.95)):g} % CI"
-        bounds = f"from ±{forecast.low:.2g} to ±{forecast.high:.2g}"
+        bounds = f"from ±{forecast.low:.2g} to ±{forecast.high:.2g}{self.range_condition}"
         if math.isinf(forecast.high):
             bounds = f"at best ±{forecast.low:.2g}, in a bad case no interval"
         about = f"about ±{forecast.accuracy:.2g}"
