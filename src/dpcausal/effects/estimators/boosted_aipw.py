@@ -180,16 +180,17 @@ def terms_of(design: Design, n: int, rho: ZCDP | None) -> list[Pair]:
     return second_degree(design, n, rho, lambda size: part is None or predicted_signal(size, n, part) >= least)
 
 
-def lines(fit: Fit, features: tuple[Feature, ...]) -> Models:
+def lines(fit: Fit, features: tuple[Feature, ...], apart: tuple[int, ...]) -> Models:
     moments, names = fit.moments, fit.whole.names
-    outcome, treated, *others = (name for name in moments.names if name not in fit.rare_levels(features))
+    without = fit.products_with({names[features[place].place] for place in apart})
+    outcome, treated, *others = (name for name in moments.names if name not in without)
     both = _line(fit, outcome, [treated, *others]), _line(fit, treated, others)
     slopes = [np.array([line.get(name, 0.0) for name in (*names[FIRST:], "intercept")]) for line in both]
     spread, whole = fit.residual_spreads([name for name in both[0] if name != "intercept"], LEAST_SPREAD)
     share = moments.mean(TREATMENT)
     least = float(np.clip(min(share, 1 - share) / 3, *LEAST_PROBABILITIES))
     effect = both[0].get(treated, 0.0)
-    return Models(slopes[0], slopes[1], effect, spread, moments.mean(0), whole, features, least=least)
+    return Models(slopes[0], slopes[1], effect, spread, moments.mean(0), whole, features, least=least, apart=apart)
 
 
 def _line(fit: Fit, outcome: str, regressors: Sequence[str]) -> dict[str, float]:
@@ -209,12 +210,13 @@ def learnt(fit: Fit) -> Models:
     bins, pairs = _bins_of_first_pass(fit), fit.pairs
     features = fit.features(min(2 * FINER * bins, FINE[0]), HISTOGRAMS, FINE[_size_of_each(fit) > MANY_ROWS])
     ends = tuple((feature.place, *feature.bulk) for feature in features if feature.bins > 2)
-    models = replace(lines(fit, features), ends=ends)
-    steps: list[tuple[int, ...]] = [(place,) for place in range(len(models.features))]
+    steps: list[tuple[int, ...]] = [(place,) for place in range(len(features))]
     if fit.size > GRIDS_FROM * (len(steps) + len(pairs)):
         steps += pairs
+    share = (BOOSTING if pairs else BOOSTING + FUNCTIONS) / len(steps)
+    models = replace(lines(fit, features, fit.levels_apart(features, fit.noise_of_sums(share))), ends=ends)
     for step in steps:
-        models = _boosted(fit, models, step, (BOOSTING if pairs else BOOSTING + FUNCTIONS) / len(steps), bins)
+        models = _boosted(fit, models, step, share, bins)
     products = any(one != other for one, other in fit.terms.pairs)
     paid = math.inf if fit.rho is None else float(FUNCTIONS) * fit.rho.rho
     functions = functions_of(models.features, pairs, fit.n, paid, products)

@@ -16,6 +16,7 @@ from dpcausal.effects.estimators.design import FIRST, OUTCOME, TREATMENT, Design
 from dpcausal.effects.estimators.fit_check import Checked, Dictionary, Sums, checked
 from dpcausal.effects.estimators.models import (
     FINE,
+    OF_TREATMENT,
     WIDE,
     Feature,
     Models,
@@ -54,8 +55,8 @@ pairs: measured."""
 FEATURES, SUMS, FUNCTIONS = Fraction(1, 9), Fraction(5, 9), Fraction(3, 9)
 """Shares of the ρ of the check of lines: histograms of numbers, sums of residuals by their bins, and along pairs."""
 LINE_BINS, MOST_PAIRS = 8, 200
-LEAST_LEVEL = 0.002
-"""A level is taken to have no smaller share of the records."""
+LEAST_LEVEL, RARE_LEVEL = 0.002, 0.06
+"""A level is taken to have no smaller share of the records; it is rare where it has a smaller one."""
 
 
 @dataclass(frozen=True)
@@ -203,12 +204,25 @@ class Fit:
             features.setdefault(place, Feature(place, -1.0, 2.0, halves, 2, full))
         return tuple(features[place] for place in range(FIRST, len(self.design.names)))
 
-    def rare_levels(self, features: Sequence[Feature]) -> set[str]:
-        """Return the columns of levels that are rare, and products with them."""
-        names = self.design.names
-        rare = {names[one.place] for one in features if one.is_rare}
+    def noise_of_sums(self, share: Fraction) -> float:
+        bound = float(residual_sums_sensitivity(2).bound)
+        return 0.0 if self.rho is None else gaussian_scale(bound, self.rho.part(share)) / GRID
+
+    def levels_apart(self, features: Sequence[Feature], noise: float) -> tuple[int, ...]:
+        """Return the rare levels whose slope in the treatment's line is noisier than the mean of their residuals would
+        be, from sums with this noise."""
+        moments, names = self.moments, self.design.names
+        treated, *others = moments.names[TREATMENT:]
+        own = {one.name: one.noise_error for one in moments.ols(treated, others).coefficients}
+        few = {place: float(one.counts.min()) for place, one in enumerate(features)
+               if one.bins == 2 and names[one.place] in own}  # fmt: skip
+        return tuple(place for place, count in few.items() if count < RARE_LEVEL * self.count
+                     and own[names[features[place].place]] > noise * OF_TREATMENT / count)  # fmt: skip
+
+    def products_with(self, names: set[str]) -> set[str]:
+        """Return names of columns and of the products with them."""
         products = zip(self.terms.names, self.terms.pairs, strict=True)
-        return rare | {name for name, pair in products if rare & {names[place] for place in pair}}
+        return names | {own for own, pair in products if names & {self.design.names[place] for place in pair}}
 
     def _range(self, place: int) -> tuple[float, float]:
         name, middle, half = self.design.names[place], self.design.middles[place], self.design.halves[place]

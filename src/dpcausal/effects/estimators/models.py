@@ -29,8 +29,6 @@ MANY = 4
 """A table has slopes inside bins if so many are not empty."""
 SIDE = 8
 """Bins a side of a grid of two columns."""
-RARE_LEVEL = 0.03
-"""A level is rare that a smaller share of the records has, or has not."""
 LEAST_OWN = 0.5
 """A factor of pair functions is not used where others of its column leave less of its mean square."""
 LEAST_FULL = 0.3
@@ -61,11 +59,6 @@ class Feature:
         far, near = (np.interp([share, 1 - share], places, np.arange(len(places)) + 0.5) for share in (FAR, NEAR))
         low, high = self.low + (far + BEYOND * (far - near)) / len(places) * self.width
         return float(low), float(high)
-
-    @property
-    def is_rare(self) -> bool:
-        """Whether this is a level that few records have, or few have not: residual sums show it better than lines."""
-        return self.bins == 2 and float(self.counts.min()) < RARE_LEVEL * float(self.counts.sum())
 
     @property
     def values(self) -> float:
@@ -220,6 +213,8 @@ class Models:
     """So many times the probability of treatment is added to the outcome's model."""
     pairs_noise: Reals = field(default_factory=lambda: np.zeros(2))
     """The deviation of the noise of both sums along pairs."""
+    apart: tuple[int, ...] = ()
+    """Features that are levels which are in no line: what is learnt of them are the means of their residuals."""
     refined: tuple[tuple[int, ...], ...] = ()
     """Features and pairs that were learnt twice."""
     final: bool = False
@@ -270,11 +265,10 @@ class Models:
         the residuals themselves are at most their scale."""
         left = 0.0
         for table in self.tables:
-            feature = self.features[table.features[0]]
-            if len(table.features) == 1 and feature.is_rare:
-                fewer = float(feature.counts.min()) / count
+            if len(table.features) == 1 and table.features[0] in self.apart:
+                fewer = float(self.features[table.features[0]].counts.min()) / count
                 both = np.minimum(table.noise / math.sqrt(2) / (fewer * count), self.scales)
-                left = math.hypot(left, fewer * float(both.prod()) / chance)
+                left += fewer * float(both.prod()) / chance
         return left
 
     def blocks(self, features: Sequence[int], sides: Sequence[int]) -> tuple[int, ...]:
@@ -380,7 +374,7 @@ def table_of(
     for feature, size in zip(features, bins, strict=True):
         counts = np.outer(counts, models.features[feature].counts_of(size) / count).ravel()
     cells = len(counts)
-    of_level = len(bins) == 1 and models.features[features[0]].is_rare
+    of_level = len(bins) == 1 and features[0] in models.apart
     counts = counts * count if of_level else np.maximum(counts * count, LEAST_FULL * count / cells)
     steps = []
     for noisy, deviation, variance in zip(sums, deviations, variances, strict=True):
