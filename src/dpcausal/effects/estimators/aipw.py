@@ -78,8 +78,8 @@ DEAR = Fraction(32, 100)
 """Squares, and products, are among the columns where moments with them have enough signal at a lesser share."""
 CORNERS = corner_counts_sensitivity(1, Norm.L2)
 BENT = (
-    "neither the line of the outcome nor that of treatment fits, and the bias that this leaves may not be small beside "
-    "the interval: method 'boosted-aipw' has models that bend"
+    "neither the line of the outcome nor that of treatment fits. The estimate subtracts the bias that the check shows, "
+    "and more may be left. Method 'boosted-aipw' has models that bend"
 )
 WIDE = (
     "few rows at this loss cannot show whether the lines fit, so the interval is {:.2g} times as wide: more rows, a "
@@ -331,8 +331,9 @@ def _answer(
 
     none = below_noise or rare
     whole, ends, why = mean_of(list(range(tally.size)))
+    middle = whole.estimate
     if checked is not None and ends is not None and checked.bends((whole.ends[1] - whole.ends[0]) / 2):
-        ends, why, otherwise = None, BENT, BENT
+        ends, why, otherwise, middle = None, BENT, BENT, middle - checked.shrunken
     by_group = []
     levels = levels_of(question.column(question.groups)) if question.groups else ()
     by_lines = [mean_of([place])[0].estimate - tally.lines.centre for place in range(len(levels))]
@@ -351,8 +352,8 @@ def _answer(
     spread = math.sqrt(max(moments.residual(moments.names[0], []), 0.0))
     return question.effect(
         estimand="ate" if cut is None else "ate-winsorized", cut=cut,
-        estimate=None if none else whole.estimate, interval=ends, interval_reason=why, by_group=tuple(by_group),
+        estimate=None if none else middle, interval=ends, interval_reason=why, by_group=tuple(by_group),
         standard_error=None if none or few else math.hypot(whole.error, allowed),
         noise_error=None if none else math.hypot(whole.noise, allowed),
-        **fit.effect_fields(whole.estimate, ends, share, spread, checked, hidden),
+        **fit.effect_fields(middle, ends, share, spread, checked, hidden),
     )  # fmt: skip

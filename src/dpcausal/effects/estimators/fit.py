@@ -318,6 +318,7 @@ def check_lines(fit: Fit, lines: Nuisances) -> Checked:
         lines.outcome[1:], lines.treatment, float(lines.outcome[0]), spreads[0], fit.moments.mean(0), spreads[1],
         fit.features(LINE_BINS, FEATURES),
     )  # fmt: skip
-    functions = tuple(PairFunction(pair, "ss") for pair in fit.pairs) if len(fit.pairs) <= MOST_PAIRS else ()
+    kinds = "ss" if any(one != other for one, other in fit.terms.pairs) else "rr"
+    functions = tuple(PairFunction(pair, kinds) for pair in fit.pairs) if len(fit.pairs) <= MOST_PAIRS else ()
     steps = tuple(((place - FIRST,), (LINE_BINS,)) for place in fit.design.numbers)
     return fit.check(models, Dictionary(steps, functions), SUMS + FUNCTIONS)
