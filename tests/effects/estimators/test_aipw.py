@@ -408,6 +408,8 @@ def test_where_one_line_fits_the_interval_is_shown_and_holds(treatment: str, out
 def test_the_check_is_of_groups_too_and_without_privacy() -> None:
     result = checked("step", "step", adjust=["x", "w"], groups="g")
     assert [one.interval for one in result.by_group] == [None, None] and result.by_group[0].reason == BENT
+    groups = [one.estimate for one in result.by_group]
+    assert np.mean(groups) == pytest.approx(result.estimate, abs=0.1)
     exact = checked("step", "step", EXACT)
     assert exact.interval is None and exact.fit_check.treatment_pvalue < 1e-6
     assert checked("line", "line", EXACT).interval is not None

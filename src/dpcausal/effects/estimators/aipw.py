@@ -331,16 +331,16 @@ def _answer(
 
     none = below_noise or rare
     whole, ends, why = mean_of(list(range(tally.size)))
-    middle = whole.estimate
+    seen = 0.0
     if checked is not None and ends is not None and checked.bends((whole.ends[1] - whole.ends[0]) / 2):
-        ends, why, otherwise, middle = None, BENT, BENT, middle - checked.shrunken
+        ends, why, otherwise, seen = None, BENT, BENT, checked.shrunken
     by_group = []
     levels = levels_of(question.column(question.groups)) if question.groups else ()
     by_lines = [mean_of([place])[0].estimate - tally.lines.centre for place in range(len(levels))]
     errors = line_errors(fit, question, by_lines) if levels and moments.deviation else [None] * len(levels)
     for place, (level, lines) in enumerate(zip(levels, errors, strict=True)):
         one, interval, reason = mean_of([place], lines)
-        estimate = None if one.few or none else one.estimate
+        estimate = None if one.few or none else one.estimate - seen
         if moments.deviation and estimate is not None and (lines is None or lines.relative > MOST_RELATIVE):
             estimate, interval, reason = None, None, SMALL
         by_group.append(GroupEffect(f"{question.groups} = {level}", estimate, interval, reason, share))
@@ -352,8 +352,8 @@ def _answer(
     spread = math.sqrt(max(moments.residual(moments.names[0], []), 0.0))
     return question.effect(
         estimand="ate" if cut is None else "ate-winsorized", cut=cut,
-        estimate=None if none else middle, interval=ends, interval_reason=why, by_group=tuple(by_group),
+        estimate=None if none else whole.estimate - seen, interval=ends, interval_reason=why, by_group=tuple(by_group),
         standard_error=None if none or few else math.hypot(whole.error, allowed),
         noise_error=None if none else math.hypot(whole.noise, allowed),
-        **fit.effect_fields(middle, ends, share, spread, checked, hidden),
+        **fit.effect_fields(whole.estimate - seen, ends, share, spread, checked, hidden),
     )  # fmt: skip
