@@ -180,9 +180,9 @@ def terms_of(design: Design, n: int, rho: ZCDP | None) -> list[Pair]:
     return second_degree(design, n, rho, lambda size: part is None or predicted_signal(size, n, part) >= least)
 
 
-def lines(fit: Fit, features: tuple[Feature, ...], apart: tuple[int, ...]) -> Models:
+def lines(fit: Fit, features: tuple[Feature, ...], by_mean: tuple[int, ...]) -> Models:
     moments, names = fit.moments, fit.whole.names
-    without = fit.products_with({names[features[place].place] for place in apart})
+    without = fit.products_with({names[features[place].place] for place in by_mean})
     outcome, treated, *others = (name for name in moments.names if name not in without)
     both = _line(fit, outcome, [treated, *others]), _line(fit, treated, others)
     slopes = [np.array([line.get(name, 0.0) for name in (*names[FIRST:], "intercept")]) for line in both]
@@ -190,7 +190,7 @@ def lines(fit: Fit, features: tuple[Feature, ...], apart: tuple[int, ...]) -> Mo
     share = moments.mean(TREATMENT)
     least = float(np.clip(min(share, 1 - share) / 3, *LEAST_PROBABILITIES))
     effect = both[0].get(treated, 0.0)
-    return Models(slopes[0], slopes[1], effect, spread, moments.mean(0), whole, features, least=least, apart=apart)
+    return Models(slopes[0], slopes[1], effect, spread, moments.mean(0), whole, features, least=least, by_mean=by_mean)
 
 
 def _line(fit: Fit, outcome: str, regressors: Sequence[str]) -> dict[str, float]:
@@ -214,7 +214,7 @@ def learnt(fit: Fit) -> Models:
     if fit.size > GRIDS_FROM * (len(steps) + len(pairs)):
         steps += pairs
     share = (BOOSTING if pairs else BOOSTING + FUNCTIONS) / len(steps)
-    models = replace(lines(fit, features, fit.levels_apart(features, fit.noise_of_sums(share))), ends=ends)
+    models = replace(lines(fit, features, fit.levels_by_mean(features, fit.noise_of_sums(share))), ends=ends)
     for step in steps:
         models = _boosted(fit, models, step, share, bins)
     products = any(one != other for one, other in fit.terms.pairs)

@@ -208,7 +208,7 @@ class Fit:
         bound = float(residual_sums_sensitivity(2).bound)
         return 0.0 if self.rho is None else gaussian_scale(bound, self.rho.part(share)) / GRID
 
-    def levels_apart(self, features: Sequence[Feature], noise: float) -> tuple[int, ...]:
+    def levels_by_mean(self, features: Sequence[Feature], noise: float) -> tuple[int, ...]:
         """Return the rare levels whose slope in the treatment's line is noisier than the mean of their residuals would
         be, from sums with this noise."""
         moments, names = self.moments, self.design.names

@@ -138,12 +138,12 @@ def _moved_by_shortening(
     half above and half below the outcome's line of their group and arm."""
     middle, spread = _middles(moments)[TREATMENT], math.sqrt(lines[1].residual)
     others, mass = np.concatenate(places), np.repeat(counts, PLACES)
-    apart = np.repeat(np.clip(differences, -MOST_DIFFERENCE * spread, MOST_DIFFERENCE * spread), PLACES)
+    difference = np.repeat(np.clip(differences, -MOST_DIFFERENCE * spread, MOST_DIFFERENCE * spread), PLACES)
     chances = np.clip(middle + others @ lines[0].slopes, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
     rows, masses = list[Reals](), list[Reals]()
     for treated in (0.0, 1.0):
         arm = np.full(len(others), treated - middle)
-        mean = np.column_stack([arm, others]) @ lines[1].slopes + apart * (treated - chances)
+        mean = np.column_stack([arm, others]) @ lines[1].slopes + difference * (treated - chances)
         rows += [np.column_stack([mean + off, arm, others]) for off in (-spread, spread)]
         masses += 2 * [mass * (chances if treated else 1 - chances)]
     whole, root = np.concatenate(rows), np.sqrt(np.concatenate(masses))

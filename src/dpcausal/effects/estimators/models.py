@@ -213,7 +213,7 @@ class Models:
     """So many times the probability of treatment is added to the outcome's model."""
     pairs_noise: Reals = field(default_factory=lambda: np.zeros(2))
     """The deviation of the noise of both sums along pairs."""
-    apart: tuple[int, ...] = ()
+    by_mean: tuple[int, ...] = ()
     """Features that are levels which are in no line: what is learnt of them are the means of their residuals."""
     refined: tuple[tuple[int, ...], ...] = ()
     """Features and pairs that were learnt twice."""
@@ -265,7 +265,7 @@ class Models:
         the residuals themselves are at most their scale."""
         left = 0.0
         for table in self.tables:
-            if len(table.features) == 1 and table.features[0] in self.apart:
+            if len(table.features) == 1 and table.features[0] in self.by_mean:
                 fewer = float(self.features[table.features[0]].counts.min()) / count
                 both = np.minimum(table.noise / math.sqrt(2) / (fewer * count), self.scales)
                 left += fewer * float(both.prod()) / chance
@@ -374,7 +374,7 @@ def table_of(
     for feature, size in zip(features, bins, strict=True):
         counts = np.outer(counts, models.features[feature].counts_of(size) / count).ravel()
     cells = len(counts)
-    of_level = len(bins) == 1 and features[0] in models.apart
+    of_level = len(bins) == 1 and features[0] in models.by_mean
     counts = counts * count if of_level else np.maximum(counts * count, LEAST_FULL * count / cells)
     steps = []
     for noisy, deviation, variance in zip(sums, deviations, variances, strict=True):
