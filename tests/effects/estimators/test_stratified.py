@@ -252,3 +252,18 @@ def test_whole_values_beyond_the_ends_of_most_records_stay_checked() -> None:
     labels = found.release.levels[1]
     assert labels[1] == "0.5 to 1.5" and len(labels) < 25
     assert found.interval[0] < 1 < found.interval[1]
+
+
+def test_a_number_of_few_whole_values_beside_a_continuous_one_leaves_that_checked() -> None:
+    held = 0
+    for seed in range(10):
+        rng = np.random.default_rng([11, seed])
+        x, w = rng.integers(0, 6, 40_000), rng.uniform(-1, 1, 40_000)
+        a, y = drawn_with(x + w, rng, 2)
+        schema = {"a": dpc.Levels([0, 1]), "x": dpc.Bounded(0, 5), "w": dpc.Bounded(-1, 1), "y": dpc.Bounded(-8, 8)}
+        table = table_of({"a": a, "x": x, "w": w, "y": y}, schema, dpc.PureDP(1))
+        found = effect_of(table, dpc.PureDP(1), "stratified", seed, adjust=["x", "w"])
+        assert len(found.release.levels[1]) == 6 and len(found.release.levels[2]) > 4
+        assert found.release.cut == ("w",)
+        held += found.interval[0] < 1 < found.interval[1]
+    assert held >= 8

@@ -6,6 +6,8 @@ is a sum of products: of the difference between two halves in the residuals of t
 noises of both are independent of each other.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -80,10 +82,11 @@ def check_share(question: EffectQuestion, numbers: tuple[Cut, ...], loss: Paid) 
 
 
 def check_parts(
-    question: EffectQuestion, numbers: tuple[Cut, ...], cells: NoisyCells, loss: Paid, allotment: CallBudget
+    question: EffectQuestion, numbers: tuple[Cut, ...], strata: Strata, loss: Paid, allotment: CallBudget
 ) -> PartBias:
-    """Release how the sums of both residuals differ between the halves of parts, and return the bias this shows."""
-    strata, of_each = Strata(question, numbers, cells), loss.part(Fraction(1, len(numbers)))
+    """Release how the sums of both residuals differ between the halves of parts of some numbers, and return the bias
+    this shows."""
+    of_each = loss.part(Fraction(1, len(numbers)))
     names = (question.treatment, *question.strata, question.outcome)
     value = spread = 0.0
     for name, column in numbers:
@@ -98,7 +101,7 @@ def check_parts(
         noisy, noise = _release(answer, of_each, allotment)
         bias, variance = strata.bias(name, noisy, noise)
         value, spread = value + bias, spread + variance
-    width = cells.values[0].width / MEASURED_SHARE
+    width = strata.outcome.width / MEASURED_SHARE
     return PartBias(value * width, math.sqrt(spread) * width)
 
 

@@ -123,7 +123,8 @@ class Stratified(SumsOverRows, EffectMethod):
         share = check_share(question, varying, rest)
         cells = noisy_cells(sums_of(question, finer), rest.part(1 - share), allotment)
         cells = replace(cells, cut=tuple(name for name in cells.cut if name not in learnt.single_values))
-        bias = check_parts(question, varying, cells, rest.part(share), allotment) if share else None
+        strata = Strata(question, finer, cells)
+        bias = check_parts(question, varying, strata, rest.part(share), allotment) if share else None
         if self._observed(question):
             by = (question.treatment, *question.strata)
             counted = noisy_cells(CellSums.of(question.table, by, (), finer), run.loss.part(OBSERVED), allotment)
@@ -133,7 +134,7 @@ class Stratified(SumsOverRows, EffectMethod):
         if varying and bias is None and UNCHECKED not in self.caveats(question, run.loss):  # too many parts were learnt
             effect = replace(effect, notes=(*effect.notes, UNCHECKED))
         effect = replace(effect, release=cells)
-        return effect if question.cluster is None else self._clustered(run, effect, Strata(question, finer, cells))
+        return effect if question.cluster is None else self._clustered(run, effect, strata)
 
     def _clustered(self, run: Run[EffectQuestion], effect: Effect, strata: Strata) -> Effect:
         question, width = run.question, strata.outcome.width
@@ -171,8 +172,8 @@ def learnt_parts(question: EffectQuestion, loss: Paid, allotment: CallBudget) ->
 
     Numbers are cut into parts of one width where released histograms have records, into more of them where the rarer
     arm, as released, leaves room for it.  A window is narrowed as long as an outer quarter of it is nearly empty: where
-    bounds fit, one histogram of four parts is all that is paid.  A number of few whole values
-    is cut between them: such a part has nothing to vary within.
+    bounds fit, one histogram of four parts is all that is paid.  A number of few whole
+    values is cut between them: such a part has nothing to vary within.
     """
     numbers = _cut_at_will(question)
     share_of_windows = _range_share(question, loss)
@@ -199,7 +200,7 @@ def learnt_parts(question: EffectQuestion, loss: Paid, allotment: CallBudget) ->
         parts = _parts(question, rest, min(len(levels) * rarer, question.table.expected))
     columns, single, constant = [], [], []
     for name, column in numbers:
-        most = EXCEEDS * parts if name in whole else 0
+        most = min(EXCEEDS * parts, _most_parts(question)) if name in whole else 0
         if column.width + 1 <= most:
             windows[name] = column.lower, column.upper
             constant.append(name)
@@ -296,8 +297,13 @@ def _parts(question: EffectQuestion, loss: Paid, records: float) -> int:
     number = len(_cut_at_will(question))
     clear = records / (question.cells * CLEAR * max(_deviation(question, loss), LEAST_DEVIATION))
     growth = min(2.5 / (4 + number), 0.9 / max(number, 1))
-    room = (MOST_CELLS / sums_of(question).entries) ** (1 / max(number, 1))
-    return int(min(max(FEWEST_PARTS * clear**growth, FEWEST_PARTS), FEWEST_PARTS * room, MOST_PARTS))
+    return int(min(max(FEWEST_PARTS * clear**growth, FEWEST_PARTS), _most_parts(question)))
+
+
+def _most_parts(question: EffectQuestion) -> float:
+    """Return the most parts of each number that are released."""
+    room = math.pow(MOST_CELLS / sums_of(question).entries, 1 / max(len(_cut_at_will(question)), 1))
+    return min(FEWEST_PARTS * room, MOST_PARTS)
 
 
 def _equal(numbers: list[tuple[str, Bounded]], parts: int) -> tuple[tuple[str, Bounded], ...]:
