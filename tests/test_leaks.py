@@ -441,6 +441,7 @@ def test_nothing_planted_comes_out_of_the_command(backend: str, json: list[str],
 
     from dpcausal.cli import app
 
+    broken = broken_parquet(tmp_path).rename(tmp_path / "broken.parquet")
     data = str(BACKENDS[backend](TABLE, tmp_path))
     schema, ledger, half = tmp_path / "schema.toml", tmp_path / "study.ledger", tmp_path / "half.ledger"
     schema.write_text('[x]\nlower = 0\nupper = 100\n[y]\nlower = 0\nupper = 100\n[z]\nlevels = ["no", "yes"]\n')
@@ -466,6 +467,7 @@ def test_nothing_planted_comes_out_of_the_command(backend: str, json: list[str],
         (["ledger", "show", str(ledger), *json], 0),
         (["ledger", "show", str(ledger), "--jsonl"], 0),
         (["ledger", "verify", str(ledger)], 0),
+        (["direction", str(broken), *ask_first[2:]], 2),
     ]
     for words, code in steps:
         done = CliRunner().invoke(app, words)

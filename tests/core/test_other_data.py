@@ -206,12 +206,6 @@ def test_a_panel_of_a_changed_file_is_not_given_the_answer_of_before(tmp_path: P
         ask()
 
 
-def test_a_path_of_the_wrong_kind_is_our_own_error() -> None:
-    for wrong in (b"d.csv", Path("nowhere.csv"), 3, object()):
-        with pytest.raises((SchemaError, dpc.errors.ParameterError)):
-            dpc.Table(wrong, SCHEMA, ledger(), name="n")
-
-
 @pytest.mark.parametrize("backend", sorted(set(BACKENDS)))
 def test_a_frame_of_each_back_end_is_itself_and_no_other(backend: str, tmp_path: Path) -> None:
     one, other = (

@@ -12,7 +12,6 @@ import pytest
 from dp_accounting.pld import privacy_loss_distribution
 from dp_accounting.pld.common import DifferentialPrivacyParameters
 
-import dpcausal as dpc
 from dpcausal import ApproxDP, Ledger, PureDP, Unit
 from dpcausal.privacy.loss import RHO_UNITS, Loss
 from dpcausal.privacy.storage.lines import MEMBERS
@@ -120,21 +119,3 @@ def test_the_script_finds_every_changed_byte_and_leaves_out_a_torn_line(director
 def test_the_page_on_the_format_names_every_member_of_every_line(kind: str) -> None:
     page = FORMAT_PAGE.read_text(encoding="utf-8")
     assert {f"`{name}`" for name in (kind, *MEMBERS[kind])} <= set(re.findall("`[^`]*`", page))
-
-
-def test_every_result_prints_the_head_that_its_spend_left(directory: Path) -> None:
-    path = directory / "study.ledger"
-    pair = dpc.simulate.anm_pair(400, seed=3)
-    with Ledger.create(path, budget=PureDP(2)) as ledger:
-        table = dpc.Table(pair.columns, pair.schema, ledger, missing="impute")
-        results = []
-        for _ in range(2):
-            results.append(dpc.direction(table, "x", "y", loss=PureDP(1)))
-            assert results[-1].guarantee.ledger_head == ledger.head
-    for number, result in enumerate(results, start=1):
-        head = result.guarantee.ledger_head
-        assert head in result.details()
-        assert json.loads(result.to_json())["guarantee"]["ledger_head"] == head
-        lines = command("ledger", "show", path, "--jsonl").stdout.splitlines()
-        assert json.loads(lines[number - 1])["hash"] == head
-        assert command("ledger", "verify", path, "--fingerprint", head).exit_code == 0

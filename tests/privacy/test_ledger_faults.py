@@ -187,22 +187,3 @@ def test_a_file_that_may_not_be_written_refuses_to_spend(directory: Path, when: 
         assert ledger.charge(STEP, task="t").number == 2
 
     assert run(work) == 0
-
-
-def test_a_folder_that_may_not_be_written_is_no_hindrance(directory: Path) -> None:
-    """Nothing is written beside the file."""
-    path = directory / "study.ledger"
-    directory.chmod(0o777)
-
-    def work() -> None:
-        if os.getuid() == 0:
-            os.setuid(65534)
-        assert Ledger.open(path).charge(STEP, task="t").number == 1
-        with pytest.raises(LedgerError, match=r"other\.ledger: Permission denied"):
-            Ledger.create(directory / "other.ledger", budget=PureDP(1))
-
-    Ledger.create(path, budget=PureDP(1)).close()
-    path.chmod(0o666)
-    directory.chmod(0o555)
-    assert run(work) == 0
-    directory.chmod(0o700)

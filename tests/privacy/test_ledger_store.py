@@ -197,7 +197,7 @@ def test_a_ledger_in_use_is_read_and_shows_what_is_spent_meanwhile(path: Path) -
 
 
 @pytest.mark.parametrize("what", ["file and directory", "file", "directory"])
-def test_verify_and_show_serve_an_auditor_without_the_right_to_write(path: Path, what: str) -> None:
+def test_an_auditor_needs_no_right_to_write_and_an_analyst_none_but_to_the_file(path: Path, what: str) -> None:
     """Under a user whom the modes bind: root is not stopped by them."""
 
     def work() -> None:
@@ -207,9 +207,14 @@ def test_verify_and_show_serve_an_auditor_without_the_right_to_write(path: Path,
         assert verified.exit_code == 0 and f"{SPENDS} entries verified" in verified.output
         shown = command("ledger", "show", path, "--jsonl")
         assert shown.exit_code == 0 and shown.output.count("call ") == SPENDS
-        if what != "directory":  # nothing is written beside the file, so it alone must be writable
+        if what == "directory":  # nothing is written beside the file, so it alone must be writable
+            assert Ledger.open(path).charge(PureDP(0.125), task="t").number == SPENDS + 1
+        else:
             with pytest.raises(LedgerError, match="Permission denied"):
                 Ledger.open(path)
+        if what != "file":
+            with pytest.raises(LedgerError, match=r"other\.ledger: Permission denied"):
+                Ledger.create(path.with_name("other.ledger"), budget=PureDP(1))
 
     path.chmod(0o666 if what == "directory" else 0o444)
     path.parent.chmod(0o777 if what == "file" else 0o555)

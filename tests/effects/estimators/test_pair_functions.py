@@ -30,16 +30,21 @@ def models_of(columns: Any) -> Models:
     return Models(np.zeros(4), np.zeros(4), 0.0, 1.0, 0.0, 1.0, tuple(features))
 
 
-@pytest.mark.parametrize("correlation", [0.0, 0.6])
-def test_functions_are_as_alike_as_in_rows_without_what_goes_along_single_features(correlation: float) -> None:
+def beside_single_features(kinds: str, correlation: float) -> tuple[Models, PairGeometry, Any, Any, Any]:
+    """Return models, geometry, cells and values of functions, and dummies of the quarters of each single feature."""
     columns = scores(correlation)
     models = models_of(columns)
-    functions = functions_of_kinds(models.features, PAIRS, "st")
+    functions = functions_of_kinds(models.features, PAIRS, kinds)
     geometry = PairGeometry.of(models, functions, correlation + (1 - correlation) * np.eye(3))
     cells = models.cells(np.column_stack([np.zeros((N, 2)), columns / 4]))
     values = np.stack([models.values(cells, one) for one in functions], axis=1)
     quarters = [feature.wider(4)[own] for feature, own in zip(models.features, cells, strict=True)]
-    dummies = np.concatenate([np.eye(4)[own] for own in quarters], axis=1)
+    return models, geometry, cells, values, np.concatenate([np.eye(4)[own] for own in quarters], axis=1)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.6])
+def test_functions_are_as_alike_as_in_rows_without_what_goes_along_single_features(correlation: float) -> None:
+    _, geometry, _, values, dummies = beside_single_features("st", correlation)
     left = values - dummies @ np.linalg.lstsq(dummies, values)[0]
     assert geometry.gram == pytest.approx(left.T @ left / N, abs=0.08)
     own = geometry.orthonormal
@@ -47,14 +52,8 @@ def test_functions_are_as_alike_as_in_rows_without_what_goes_along_single_featur
 
 
 def test_weights_without_noise_are_those_of_least_squares_beside_single_features() -> None:
-    columns, truth = scores(0.6), np.array([0.2, -0.1, 0.0])
-    models = models_of(columns)
-    functions = functions_of_kinds(models.features, PAIRS, "s")
-    geometry = PairGeometry.of(models, functions, 0.6 + 0.4 * np.eye(3))
-    cells = models.cells(np.column_stack([np.zeros((N, 2)), columns / 4]))
-    values = np.stack([models.values(cells, one) for one in functions], axis=1)
-    quarters = [feature.wider(4)[own] for feature, own in zip(models.features, cells, strict=True)]
-    dummies = np.concatenate([np.eye(4)[own] for own in quarters], axis=1)
+    models, geometry, cells, values, dummies = beside_single_features("s", 0.6)
+    truth = np.array([0.2, -0.1, 0.0])
     residual = values @ truth
     residual = residual - dummies @ np.linalg.lstsq(dummies, residual)[0]
     weights = geometry.weights(np.stack([values.T @ residual] * 2), np.zeros(2), (1e-4, 1e-4), N)
