@@ -1,10 +1,9 @@
 """What every claim of a sensitivity must pass: the neighbour search of ``dpcausal.audit``, as three demands.
 
 ``check_claim`` asks that the bound is never passed, that a stated share of it is reached, and that the same bound
-times 0.95 is caught, on each of three seeds.  ``exhaustive`` visits every neighbour pair over a few values.
+times 0.95 is caught, on each of three seeds.
 """
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -73,25 +72,3 @@ def new_row(rng: np.random.Generator, rows: Any, low: Any, high: Any) -> Any:
         return (least, most, near, beside, anywhere, math.nan, math.inf)[int(rng.integers(7))]
 
     return np.array([value(column) for column in range(len(low))])
-
-
-def exhaustive(statistic: Statistic, values: Sequence[float], m: int, columns: int = 2) -> tuple[float, int]:
-    """Return the largest change of a symmetric scalar statistic over every neighbour pair, and the pairs' number.
-
-    Parameters
-    ----------
-    statistic : callable
-        Must not depend on the order of the records.
-    values : sequence of float
-        The values of each entry.
-    m, columns : int
-        The shape of the data.
-    """
-    records = np.array(list(itertools.product(values, repeat=columns)), dtype=np.float64)
-    worst, pairs = 0.0, 0
-    for others in itertools.combinations_with_replacement(range(len(records)), m - 1):
-        common = records[list(others)]
-        answers = [statistic(np.vstack([common, record])) for record in records]
-        worst = max(worst, max(answers) - min(answers))
-        pairs += len(records) * (len(records) - 1) // 2
-    return worst, pairs

@@ -10,7 +10,7 @@ from dpcausal.audit import falsify
 from dpcausal.audit.falsifier import STARTS, distance
 from dpcausal.errors import ParameterError
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
-from tests.conformance import LEAST_EVALUATIONS, check_claim, exhaustive
+from tests.conformance import LEAST_EVALUATIONS, check_claim
 
 
 def mean(rows):
@@ -167,8 +167,3 @@ def test_a_claim_that_is_true_and_tight_passes_and_others_are_refused() -> None:
             check_claim(mean, stated(bound), **box, **options)
     with pytest.raises(ValueError, match="cannot be caught"):
         check_claim(mean, stated(1.2), **box, reached=0.8)
-
-
-def test_every_neighbour_pair_over_few_values_is_visited() -> None:
-    worst, pairs = exhaustive(lambda rows: rows.sum(), (0, 1, 5), 3, columns=1)
-    assert worst == 5 and pairs == 6 * 3  # multisets of two others, times pairs of records

@@ -17,6 +17,7 @@ from dpcausal.errors import InfeasibleError, LossError, ParameterError
 from dpcausal.methods import RandomizedTrial
 from dpcausal.planning.effects import EffectPlan
 from tests.refusals import rule_of
+from tests.study.made import write
 
 GAUSSIAN = dpc.ApproxDP(1, 1e-6)
 PURE, MANY = dpc.PureDP(1), 3_000
@@ -293,18 +294,11 @@ def test_the_range_says_what_it_covers_of_all_that_is_not_stated() -> None:
 
 
 def test_a_study_says_what_its_plan_supposes(tmp_path: Path) -> None:
-    rng = np.random.default_rng(1)
-    rows = "\n".join(f"{one % 2},{value:.3f}" for one, value in enumerate(np.clip(rng.normal(5, 1, 2_000), 0, 10)))
-    (tmp_path / "d.csv").write_text("a,y\n" + rows + "\n")
+    asked = '[[question]]\nname = "q"\ntask = "effect"\ntreatment = "a"\noutcome = "u"\nadjust = []\nepsilon = 1\n'
     forecasts = {}
     for said in ("", "assumed = {share = 0.05, spread = 0.1}", "assumed = {nonsense = 1}"):
-        (tmp_path / "study.toml").write_text(
-            'title = "t"\ndata = "d.csv"\nledger = "l"\nbudget = {epsilon = 2}\nn = 2000\n'
-            "[columns.a]\nlevels = [0, 1]\n[columns.y]\nlower = 0\nupper = 10\n[[question]]\n"
-            'name = "q"\ntask = "effect"\ntreatment = "a"\noutcome = "y"\nadjust = []\nepsilon = 1\n' + said + "\n"
-        )
-        forecasts[said] = dpc.Study.open(tmp_path / "study.toml").plan().summary()
-    plan = dpc.plan("effect", n=2_000, loss=dpc.PureDP(1), width=10.0, share=0.05, spread=0.1)
+        forecasts[said] = dpc.Study.open(write(tmp_path, f"{asked}{said}\n", n=2_000)).plan().summary()
+    plan = dpc.plan("effect", n=2_000, loss=dpc.PureDP(1), width=8.0, share=0.05, spread=0.1)
     assert f"±{plan.accuracy:.2g}" in forecasts["assumed = {share = 0.05, spread = 0.1}"]
     assert len(set(forecasts.values())) == 3
 

@@ -19,6 +19,7 @@ from tests.privacy.conftest import command
 from tests.privacy.kill_loops import STEP, kill, kill_loop, mount, race, release_then_spend, spend_then_release, start
 from tests.privacy.postgres import NEEDED, Server, programs, server
 from tests.processes import called
+from tests.study.made import ASKED, write
 from tests.voices import together
 
 pytestmark = pytest.mark.skipif(programs() is None, reason=f"needs {NEEDED}")
@@ -78,34 +79,18 @@ def test_two_machines_spend_one_budget_by_the_command(database: Server, tmp_path
 
 
 def test_a_study_keeps_its_ledger_in_a_database(database: Server, tmp_path: Path) -> None:
-    place = database.new()
-    rows = "\n".join(f"{row % 2},{row % 2}" for row in range(400))
-    (tmp_path / "study.csv").write_text(f"a,b\n{rows}\n")
-    text = f"""
-title = "Are a and b linked?"
-data = "study.csv"
-ledger = "{place}"
-budget = {{ epsilon = 1.0 }}
-n = 400
-columns = {{ a = {{ levels = [0, 1] }}, b = {{ levels = [0, 1] }} }}
-[[question]]
-name = "linked"
-task = "ci_test"
-x = "a"
-y = "b"
-given = []
-epsilon = 0.5
-"""
-    (tmp_path / "study.toml").write_text(text)
-    study = dpc.Study.open(tmp_path / "study.toml")
+    path = write(tmp_path, f"[[question]]\n{ASKED[0]}\nepsilon = 0.5\n", n=400)
+    text = path.read_text().replace("s.ledger", database.new())
+    path.write_text(text)
+    study = dpc.Study.open(path)
     assert command("plan", study.path).exit_code == 0
     assert command("run", study.path).exit_code == 2  # no ledger yet
     assert command("run", study.path, "--new-ledger").exit_code == 0
     assert [one.state for one in study.plan().questions] == ["answered"]
     assert study.report().exists()
-    (tmp_path / "study.toml").write_text(text.replace("owner@", "owner:secret@"))
+    path.write_text(text.replace("owner@", "owner:secret@"))
     with pytest.raises(ParameterError, match="password"):
-        dpc.Study.open(tmp_path / "study.toml")
+        dpc.Study.open(path)
 
 
 def test_rows_are_added_and_never_changed(database: Server, place: str) -> None:

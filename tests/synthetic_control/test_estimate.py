@@ -123,18 +123,6 @@ def test_without_privacy_every_method_answers(method: str) -> None:
     assert not answer.guarantee.private and np.isfinite(answer.counterfactual).all()
 
 
-def test_the_published_variant_without_proof_is_stamped_and_refused_by_a_durable_ledger(tmp_path: Any) -> None:
-    made = dpc.simulate.factor_panel(10, seed=1)
-    arguments: Any = {"method": dpc.papers.DpscObj(), "accept_unproven": True}
-    answer = dpc.synthetic_control(simulated(made, ONE), loss=ONE, **arguments)
-    assert not answer.guarantee.private and answer.details().startswith("NOT PRIVATE")
-    with dpc.Ledger.create(tmp_path / "study.ledger", budget=ONE, unit="unit") as ledger:
-        panel = dpc.Panel.from_arrays(made.donors, made.target, start=made.start, bounds=made.bounds, ledger=ledger)
-        with pytest.raises(UnprovenError):
-            dpc.synthetic_control(panel, loss=ONE, **arguments)
-        assert not ledger.entries()
-
-
 ROWS, OWN = np.split(np.random.default_rng(1).uniform(-1, 1, (13, 6)), [12])
 ODD: dict[str, tuple[Any, Any, int]] = {
     "one donor": (ROWS[:1], OWN[0], 4), "one period before": (ROWS, OWN[0], 1), "one period after": (ROWS, OWN[0], 5),

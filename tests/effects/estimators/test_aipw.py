@@ -9,12 +9,10 @@ import pytest
 import statsmodels.api as sm
 
 import dpcausal as dpc
-from dpcausal.data.records import Rows
 from dpcausal.effects.estimators.aipw import BENT, COUNTS, WITH_CHECK, moments_share
 from dpcausal.effects.estimators.design import REACH, Design, QuadraticTerms
 from dpcausal.effects.estimators.scores import lines_of
 from dpcausal.effects.moments.adaptive import Shape, predicted_signal
-from dpcausal.effects.moments.release import JointMoments
 from dpcausal.errors import ParameterError
 from dpcausal.methods import Aipw
 from dpcausal.privacy.loss import affordable_zcdp
@@ -328,19 +326,6 @@ def _entry(text: Any, name: str) -> Any:
         return None
     inside = (_entry(one, name) for one in text.values())
     return text[name] if name in text else next((one for one in inside if one), None)
-
-
-def test_moments_of_some_of_the_columns_are_those_of_a_release_of_these_alone() -> None:
-    rng = np.random.default_rng(5)
-    unit = np.clip(0.2 * rng.normal(size=(2_000, 4)) @ rng.normal(size=(4, 4)), -1, 1)
-    rows = Rows({}, np.ones(2_000, dtype=np.bool_), {})
-    names, ranges = ("y", "a", "b", "c"), (np.zeros(4), np.array([2.0, 1.0, 3.0, 1.0]))
-    some = JointMoments.without_noise(names, 2_000, ranges, unit, rows).among(names[:3])
-    alone = JointMoments.without_noise(names[:3], 2_000, (ranges[0][:3], ranges[1][:3]), unit[:, :3], rows)
-    for outcome, on in (("y", ["a", "b"]), ("a", ["b"])):
-        first, second = (of.ols(outcome, on).coefficients for of in (some, alone))
-        assert [one.estimate for one in first] == pytest.approx([one.estimate for one in second], abs=1e-10)
-    assert some.mean(2) == pytest.approx(alone.mean(2), abs=1e-10)
 
 
 # ------------------------------------------------------------------------------------------- the check of the lines
