@@ -281,8 +281,10 @@ def test_where_the_share_of_treated_is_not_stated_the_range_covers_few() -> None
     plan = dpc.plan("effect", n=20_000, loss=loss)
     tenth = dpc.plan("effect", n=20_000, loss=loss, share=0.1, spread=0.15)
     assert float(plan.others.split()[0].removeprefix("±")) == pytest.approx(tenth.accuracy, rel=0.15)
-    few = dpc.plan("effect", n=20_000, loss=loss, share=0.05, spread=0.25)
-    assert plan.low < plan.accuracy < few.accuracy < plan.high
+    for share in (0.05, 0.02):
+        few = dpc.plan("effect", n=20_000, loss=loss, share=share, spread=0.25)
+        assert plan.low < plan.accuracy < few.accuracy < plan.high
+    assert dpc.plan("effect", n=20_000, loss=loss, share=0.01, spread=0.2).accuracy < 2 * plan.high
     stated = dpc.plan("effect", n=20_000, loss=loss, share=0.5, spread=0.15)
     assert stated.accuracy == plan.accuracy and stated.high < plan.high
 

@@ -33,7 +33,7 @@ from dpcausal.planning.task_plan import (
 from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
 
-EVEN, TENTH, FEW = 0.5, 0.1, 0.05
+EVEN, TENTH, FEW = 0.5, 0.1, 0.02
 """The share of treated that is assumed where none is stated, a second one, and that for the far end of the range."""
 USUAL, LITTLE, MUCH = 0.15, 0.1, 0.3
 """The outcome's spread, as a part of its width, and those for the near and the far end."""
@@ -70,7 +70,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
     )  # fmt: skip
     rate: float = assumption("How often the second of two levels of the outcome occurs.", 0.5, 0.001, 0.999)
     share: float | None = assumption(
-        "Of the records that are treated. By default 0.5, and the range covers 0.05.", None, 0.001, 0.999,
+        "Of the records that are treated. By default 0.5, and the range covers 0.02.", None, 0.001, 0.999,
     )  # fmt: skip
     rarest: float | None = assumption(
         "Share of the treated in the stratum that has fewest of them; the others lie between it and its mirror about "

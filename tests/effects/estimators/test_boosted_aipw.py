@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.effects.estimators.fit_check import Sums, checked
-from dpcausal.effects.estimators.models import Feature, Models, density, quantile_bins, within_blocks
+from dpcausal.effects.estimators.fit_check import Sums, checked, saturated
+from dpcausal.effects.estimators.models import Feature, Models, Table, density, quantile_bins, within_blocks
 from dpcausal.effects.estimators.pair_functions import functions_of_kinds
 from tests.effects.tables import effect_of, table_of
 
@@ -86,6 +86,21 @@ def test_a_tail_that_the_outcome_model_misses_has_no_interval() -> None:
     for seed in (1, 2):
         result = ask(drawn(200_000, "tail", seed), seed=seed)
         assert result.interval is None and result.interval_reason and result.fit_check.tail > 4
+
+
+def test_where_the_tail_is_farther_than_residuals_reach_there_is_no_interval_though_noise_hides_what_is_left() -> None:
+    results = [ask(drawn(12_000, "tail", seed), dpc.ApproxDP(1, 1e-6), seed) for seed in range(30)]
+    hidden = [one for one in results if one.fit_check.tail < 2.4]
+    assert len(hidden) >= 4 and sum(one.interval is not None for one in results) <= 2
+
+
+@pytest.mark.parametrize("learnt, none", [([0.3, 0.3, 0.2], False), ([0.5, 0.5], True), ([-0.6, -0.6], True)])
+def test_an_outermost_bin_is_saturated_where_its_steps_add_up_to_what_residuals_are_cut_at(learnt, none) -> None:
+    one, spread = feature([1 / 16] * 16), 2.0
+    steps = [np.where(np.arange(256) >= 240, 2.2 * spread * step, 0.0) for step in learnt]
+    tables = tuple(Table((0,), (16,), np.zeros(256), step, np.zeros(2)) for step in steps)
+    models = Models(np.zeros(3), np.zeros(2), 0.0, spread, 0.0, 1.0, (one,), tables=tables)
+    assert saturated(models) is none
 
 
 def test_levels_that_few_records_have_leave_the_error_as_it_is() -> None:

@@ -35,7 +35,7 @@ from dpcausal.effects.estimators.design import (
     second_degree,
 )
 from dpcausal.effects.estimators.fit import Fit
-from dpcausal.effects.estimators.fit_check import Checked, Dictionary, Step, shrunken
+from dpcausal.effects.estimators.fit_check import Checked, Dictionary, Step, saturated, shrunken
 from dpcausal.effects.estimators.models import FINE, SIDE, Feature, Models, table_of
 from dpcausal.effects.estimators.pair_functions import PairGeometry, functions_of, functions_of_kinds
 from dpcausal.effects.estimators.residual_sums import (
@@ -352,7 +352,7 @@ def _mean_score(fit: Fit, models: Models, least_cut: float) -> MeanScore:
     return MeanScore(float(noisy[0]) * cut / fit.count, spread, noise * cut / fit.count, cut, *shares)
 
 
-def _reason(fit: Fit, checked: Checked, score: MeanScore, error: float) -> str:
+def _reason(fit: Fit, models: Models, checked: Checked, score: MeanScore, error: float) -> str:
     signal = fit.moments.signal_to_noise
     if overlap := overlap_reason(fit.moments.mean(TREATMENT), score.inside, RARE_ARM, LEAST_SHARE):
         return overlap
@@ -361,7 +361,7 @@ def _reason(fit: Fit, checked: Checked, score: MeanScore, error: float) -> str:
     if score.clearly_beyond > MOST_BEYOND:
         return CUT.format(beyond=score.beyond)
     far = TAILS[0] + TAILS[1] * (len(fit.design.names) - FIRST)
-    if checked.check.tail > far and checked.tail_bias > SMALL_TAIL * error:
+    if saturated(models) or (checked.check.tail > far and checked.tail_bias > SMALL_TAIL * error):
         return TAIL
     unclear = checked.rejected and checked.check.correction**2 < 4 * checked.null
     return BENT if unclear or checked.check.outcome_pvalue < MISSES else ""
@@ -382,7 +382,7 @@ def _estimate(question: EffectQuestion, fit: Fit, for_layers: ZCDP | None) -> Ef
     left = _learning_noise(fit) * sum(LEFT_OF_MOVED[len(step) - 1] * move for step, move in moves)
     own = score.spread**2 / fit.count + score.noise**2 + score.taken**2
     error = math.hypot(math.sqrt(own + checked.variance), left, finest, models.left_of_levels(fit.count, fit.chance))
-    reach, reason = float(ndtri((1 + question.coverage) / 2)), _reason(fit, checked, score, error)
+    reach, reason = float(ndtri((1 + question.coverage) / 2)), _reason(fit, models, checked, score, error)
     ends = None if reason else (estimate - reach * error, estimate + reach * error)
     effect = question.effect(
         estimand="ate-winsorized", cut=score.cut, estimate=estimate, interval=ends, interval_reason=reason,

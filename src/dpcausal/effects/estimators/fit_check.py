@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpcausal.arrays import Reals
-from dpcausal.effects.estimators.models import OF_OUTCOME, OF_TREATMENT, PairFunction, within_blocks
+from dpcausal.effects.estimators.models import OF_OUTCOME, OF_TREATMENT, Models, PairFunction, within_blocks
 from dpcausal.effects.result import FitCheck
 from dpcausal.privacy.loss import ZCDP
 
@@ -32,10 +32,22 @@ MISFIT, CLEAR_BIAS, SMALL_BIAS = 0.05, 2.0, 0.25
 """Both lines are rejected at such a level, or the bias is so many of its errors; it is small where it is, with as many
 errors more, at most such a share of half the interval."""
 
+SATURATED = 0.9
+"""Residuals of the outcome are cut in an outermost bin if so many times the cut was learnt there: measured."""
+
 
 def shrunken(value: float, error: float) -> float:
     """Return a value, less the nearer it is to its error."""
     return value * max(0.0, 1 - (error / value) ** 2) if value else 0.0
+
+
+def saturated(models: Models) -> bool:
+    """Return whether the outcome in an outermost bin of a number is farther from the line than can be learnt."""
+    added = np.zeros((len(models.features), 2))
+    for table in models.tables:
+        if len(table.features) == 1 and models.features[table.features[0]].bins > 2:
+            added[table.features[0]] += table.outcome[[0, -1]]
+    return bool(np.abs(added).max() > SATURATED * models.scales[1])
 
 
 @dataclass(frozen=True)
