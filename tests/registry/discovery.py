@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -13,7 +13,6 @@ import numpy as np
 
 import dpcausal as dpc
 from dpcausal.core.method import PlannedCall
-from dpcausal.data.counts import margins_of
 from dpcausal.discovery.methods import METHODS, contingency_table, parities
 from dpcausal.discovery.methods import whitened as whitened_pairs
 from dpcausal.discovery.methods.contingency_table import ContingencyTable
@@ -290,10 +289,14 @@ def of_contrasts(side: int, epsilon: float, size: int, counted: bool = False) ->
     """Return sums of contrasts: the first row goes from one level to the other, or, counted, is left out."""
     loss, outputs = ApproxDP(epsilon, 1e-6), []
     a = first_moved(side - counted)
-    joint = contingency([a[a >= 0]] * 2, (2, 2))
+    table = contingency([a[a >= 0]] * 2, (2, 2))
+
+    def joint(sets: Sequence[tuple[int, ...]]) -> list[Any]:
+        return [table.sum(axis=tuple({0, 1} - set(members))).ravel() for members in sets]
+
     for _ in range(size):
         rho = [affordable_zcdp(loss)]
-        releaser = Releaser(("a", "b"), len(a), (2, 2), partial(margins_of, joint), allotted(loss), rho, counted)
+        releaser = Releaser(("a", "b"), len(a), (2, 2), joint, allotted(loss), rho, counted)
         releaser.begin(0, [("a", "b", ())])
         outputs.append(float(sum(value.sum() for value in releaser.noisy.values.values())))
     return outputs

@@ -21,9 +21,6 @@ from dpcausal.privacy.sensitivity import Unit
 
 Codes = list[NDArray[np.int64]]
 
-FEW_CELLS = 16
-"""Cells that are counted one by one: in half the time."""
-
 
 def sizes_of(table: Table, names: Sequence[str]) -> tuple[int, ...]:
     return tuple(size_of(table.schema.column(name)) for name in names)
@@ -104,14 +101,6 @@ class JointCounts:
         )
 
 
-def margins_of(joint: NDArray[np.int64], sets: Sequence[Sequence[int]]) -> list[NDArray[np.int64]]:
-    """Return the counts of sets of columns, out of the joint table of all."""
-    return [
-        joint.sum(axis=tuple(set(range(joint.ndim)) - set(members))).transpose(np.argsort(np.argsort(members))).ravel()
-        for members in sets
-    ]
-
-
 def _joint_counts(
     codes: Sequence[NDArray[Any]], sizes: Sequence[int], members: Sequence[int], size: int
 ) -> NDArray[np.int64]:
@@ -119,6 +108,4 @@ def _joint_counts(
     for member in members:
         place *= sizes[member]
         place += codes[member]
-    if size <= FEW_CELLS:
-        return np.array([np.count_nonzero(place == cell) for cell in range(size)], dtype=np.int64)
     return np.bincount(place, minlength=size).astype(np.int64, copy=False)

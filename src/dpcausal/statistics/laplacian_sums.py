@@ -69,18 +69,16 @@ def _inner(function: Function) -> Function:
     return cast(Function, njit(function))
 
 
-def _instruction(function: Function) -> Callable[..., Any]:
-    return cast(Callable[..., Any], intrinsic(function))
-
-
-@_instruction
-def _fused(_context: Any, a: Any, b: Any, c: Any) -> Any:
+def _fused_multiply_add(_context: Any, a: Any, b: Any, c: Any) -> Any:
     signature = types.float64(types.float64, types.float64, types.float64)
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.fma(*arguments)
 
     return signature, generate
+
+
+_fused: Callable[..., Any] = intrinsic(_fused_multiply_add)
 
 
 @_inner

@@ -14,12 +14,6 @@ from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 MOST_BITS = 16
 """Finest grid, 2⁻¹⁶ of a unit."""
 
-FEW = 32
-"""Columns whose products are summed by pieces."""
-
-ONE_THREAD = 1 << 18
-"""So many multiplications BLAS does not share among threads."""
-
 
 def grid_bits(n: int, radius: float) -> int:
     """Return s such that sums over n rows of products of entries on the grid 2⁻ˢ are exact in float64."""
@@ -29,13 +23,9 @@ def grid_bits(n: int, radius: float) -> int:
 def clip_rows(rows: Reals, radius: float, bits: int) -> Reals:
     """Return rows shortened to length ``radius``, each entry on the grid 2^(−bits) rounded towards 0, times 2^bits.
     Each from its own row alone, bit for bit: single correctly rounded operations, one column after another."""
-    squared, grid = np.zeros(len(rows)), np.empty_like(rows, dtype=np.float64)
-    for column, room in zip(rows.T, grid.T, strict=True):
-        squared += np.multiply(column, column, out=room)
-    shrink = np.minimum(1.0, radius * (1 - 2.0**-40) / np.maximum(np.sqrt(squared), 1e-300))
+    shrink = np.minimum(1.0, radius * (1 - 2.0**-40) / np.maximum(np.sqrt(squared_lengths(rows)), 1e-300))
     shrink *= 2.0**bits  # a power of two rounds nothing
-    np.multiply(rows, shrink[:, None], out=grid)
-    return np.trunc(grid, out=grid)
+    return np.asarray(np.trunc(rows * shrink[:, None]))
 
 
 def squared_lengths(rows: Reals) -> Reals:
@@ -50,23 +40,6 @@ def second_moments(grid_rows: Reals) -> Reals:
     """Return Σ_r x x' of rows on the grid as one row: the diagonal, then √2 times the upper triangle, so that its
     length is the Frobenius norm."""
     return scaled(upper_of(grid_rows.T @ grid_rows), grid_rows.shape[1])
-
-
-def gram(grid_rows: Reals) -> Reals:
-    """Return Σ_r x x' of rows on the grid, its diagonal and above: whole numbers, exact in any order. Of few columns in
-    pieces that BLAS shares among no threads, and without ``x.T @ x``, which takes twice as long."""
-    rows, columns = grid_rows.shape
-    if columns > FEW:
-        product: Reals = grid_rows.T @ grid_rows
-        return product
-    piece = 1 << (ONE_THREAD // columns**2).bit_length() - 1
-    whole = rows - rows % piece
-    product = grid_rows[whole:].T @ grid_rows[whole:]
-    if whole:
-        first, pieces = grid_rows[:whole, 0], grid_rows[:whole].T.reshape(columns, -1, piece).transpose(1, 0, 2)
-        product[:, 1:] += (pieces @ pieces[:, 1:].transpose(0, 2, 1)).sum(axis=0)
-        product[0, 0] += first @ first
-    return product
 
 
 def upper_of(matrix: Reals) -> Reals:

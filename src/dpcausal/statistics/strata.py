@@ -51,11 +51,10 @@ def stratum_sums(x: Integers, y: Integers, strata: Integers, count: int) -> Inte
 def of_sums(sums: Integers, units: tuple[int, int]) -> StratumMoments:
     covariance = variance = 0
     for m, of_x, of_y, of_xy, of_xx, of_yy in sums[sums[:, 0] > 1].tolist():
-        if m > 1:
-            unit = m * units[0] * units[1]
-            spread = (m * of_xx - of_x * of_x) * (m * of_yy - of_y * of_y)
-            covariance += GRID * (m * of_xy - of_x * of_y) // unit
-            variance += GRID * spread // (unit * unit * (m - 1))
+        unit = m * units[0] * units[1]
+        spread = (m * of_xx - of_x * of_x) * (m * of_yy - of_y * of_y)
+        covariance += GRID * (m * of_xy - of_x * of_y) // unit
+        variance += GRID * spread // (unit * unit * (m - 1))
     return StratumMoments(covariance, variance)
 
 

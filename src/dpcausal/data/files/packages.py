@@ -35,11 +35,8 @@ class PackageSource(FieldSource):
         self.backend = path.suffix.lower().removeprefix(".")
         super().__init__(path, form, f"as one of {', '.join(READERS)}")
 
-    def _read(self, **options: Any) -> Any:
-        return _read(self._path, **options)
-
     def header(self) -> Sequence[str]:
-        _, meta = self._read(metadataonly=True)
+        _, meta = _read(self._path, metadataonly=True)
         self.labels = {name: {field_of(code).decode("utf-8", "replace"): label for code, label in labels.items()}
                        for name, labels in meta.variable_value_labels.items()}  # fmt: skip
         self._dates = {name: scale for name, form in meta.original_variable_types.items()
@@ -51,7 +48,7 @@ class PackageSource(FieldSource):
 
     def count(self) -> int:
         def rows() -> int:
-            columns, _ = self._read()
+            columns, _ = _read(self._path)
             return len(next(iter(columns.values()))) if columns else 0
 
         return guarded_read(rows, self._unread)
@@ -60,7 +57,7 @@ class PackageSource(FieldSource):
         return FieldColumns(guarded_read(lambda: self._table(names), self._unread), self._form, self.labels)
 
     def _table(self, names: Sequence[str], **rows: int) -> Any:
-        columns, _ = self._read(usecols=list(dict.fromkeys(names)), **rows)
+        columns, _ = _read(self._path, usecols=list(dict.fromkeys(names)), **rows)
         dated = {name: [_date(value, *self._dates[name]) for value in columns[name]] for name in names
                  if name in self._dates}  # fmt: skip
         return table_of({name: dated.get(name, columns[name]) for name in names})

@@ -143,21 +143,15 @@ def coded_labels(
     """Return the code of each value and the names in order of first appearance; nulls have the code −1. The name of a
     record's code is the name of its own value, whatever other records hold."""
     codes: dict[Hashable, int] = {}
-    seen: dict[Hashable, int] = {}
-    texts: dict[Any, int] = {}  # texts by themselves: nearly all units are, and one look-up is the dearest step
+    seen: dict[Hashable, int] = {}  # texts by themselves: nearly all units are, and one look-up is the dearest step
 
     def _new(value: object) -> int:
         label = name(value)
         return -1 if label is None else codes.setdefault(label, len(codes))
 
     def code(value: object) -> int:
-        if type(value) is str:
-            known = texts.get(value)
-            if known is None:
-                known = texts[value] = _new(value)
-            return known
         try:
-            key = _known_by(value)
+            key = value if type(value) is str else _known_by(value)
         except BaseException:  # a clock that fails
             key = None
         if key is None:

@@ -124,14 +124,14 @@ class FrameSource(Source):
         )
 
     def stream(self, names: Sequence[str]) -> Iterator[Collected]:
-        (chosen, wide), plain = self._chosen(names), dict[str, bool]()
+        chosen, wide = self._chosen(names)
         native: Any = nw.to_native(chosen)
         if isinstance(chosen, nw.LazyFrame):
             for batch in self._engine.batches(native):
-                yield FrameColumns(nw.from_native(batch, eager_only=True), wide, plain)
+                yield FrameColumns(nw.from_native(batch, eager_only=True), wide)
             return
         for start in range(0, len(chosen), BATCH):
-            yield FrameColumns(chosen[start : start + BATCH], wide, plain)
+            yield FrameColumns(chosen[start : start + BATCH], wide)
 
     def groupable(self, names: Sequence[str]) -> bool:
         """Whether the engine can count different rows of these columns: it holds them, as no Python objects."""
@@ -163,23 +163,18 @@ class FrameSource(Source):
 
 
 class FrameColumns(Collected):
-    """Collected columns of an eager frame; those named in ``wide`` hold integers written out as text. ``plain`` keeps,
-    over the batches of a frame, which hold numbers that numpy knows: to ask of a type takes longer than to clean a
-    batch."""
+    """Collected columns of an eager frame; those named in ``wide`` hold integers written out as text."""
 
-    def __init__(self, frame: nw.DataFrame[Any], wide: set[str], plain: dict[str, bool] | None = None) -> None:
-        self._frame, self._wide, self._plain = frame, wide, {} if plain is None else plain
+    def __init__(self, frame: nw.DataFrame[Any], wide: set[str]) -> None:
+        self._frame, self._wide = frame, wide
 
     def __len__(self) -> int:
         return len(self._frame)
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         series = self._frame.get_column(name)
-        if name not in self._plain:
-            dtype = series.dtype
-            known = dtype.is_float() or (dtype.is_integer() and str(dtype) not in _WIDE)
-            self._plain[name] = known and name not in self._wide
-        if self._plain[name]:
+        dtype = series.dtype
+        if name not in self._wide and (dtype.is_float() or (dtype.is_integer() and str(dtype) not in _WIDE)):
             if not series.null_count():
                 with np.errstate(all="ignore"):
                     return np.asarray(series.to_numpy(), dtype=np.float64)

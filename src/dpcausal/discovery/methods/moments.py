@@ -34,7 +34,6 @@ from dpcausal.releases.moments import NoisyMoments
 from dpcausal.statistics.moments import (
     CONSTANT,
     clip_rows,
-    gram,
     grid_bits,
     scaled,
     second_moments_sensitivity,
@@ -254,16 +253,14 @@ class Units:
         lower, width = np.array(bounds).T
         return cls(names, lower, width)
 
-    def columns(self, rows: Rows, part: slice = slice(None), extra_rows: int = 0) -> Reals:
-        """Return the columns of some rows, shape (columns, rows), with room for so many rows more below them. In [0, 1]
-        as they come: both steps round monotonely, and take a column's ends to 0 and 1."""
-        complete, whole = rows.included[part], rows.values
-        many = int(np.count_nonzero(complete))
-        columns = np.empty((len(self.names) + extra_rows, many))
-        for name, column, lower, width in zip(self.names, columns, self.lower, self.width, strict=False):
-            np.subtract(whole[name][part] if many == len(complete) else whole[name][part][complete], lower, out=column)
-            column /= width
-        return columns
+    def columns(self, rows: Rows, part: slice = slice(None)) -> Reals:
+        """Return the columns of some rows, shape (columns, rows). In [0, 1] as they come: both steps round monotonely,
+        and take a column's ends to 0 and 1."""
+        complete = rows.included[part]
+        columns = (rows.values[name][part][complete] for name in self.names)
+        return np.stack([
+            (column - lower) / width for column, lower, width in zip(columns, self.lower, self.width, strict=True)
+        ])  # fmt: skip
 
 
 def binned(units: Units, cuts: Reals, rows: Rows) -> Integers:
@@ -276,9 +273,9 @@ def products(units: Units, radius: float, bits: int, rows: Rows) -> Integers:
     """Return the sums of products of rows in these units, shortened, on the grid."""
     total = np.zeros(2 * [len(units.names) + 1])  # of whole numbers, exact in any order
     for start in range(0, rows.n, CHUNK):
-        unit = units.columns(rows, slice(start, start + CHUNK), extra_rows=1)
-        unit[-1] = CONSTANT
-        total += gram(clip_rows(unit.T, radius, bits))
+        unit = units.columns(rows, slice(start, start + CHUNK))
+        shortened = clip_rows(np.column_stack([unit.T, np.full(unit.shape[1], CONSTANT)]), radius, bits)
+        total += shortened.T @ shortened
     return upper_of(total).astype(np.int64)
 
 

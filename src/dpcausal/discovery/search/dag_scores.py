@@ -226,7 +226,7 @@ class _Walk:
         return weights
 
     def shares(self) -> Reals:
-        columns, masks = len(self.order), self.masks
+        columns = len(self.order)
         shares, looks = np.zeros((columns, columns)), 0
         now = self.weights(self.order, 0)
         kinds, bars = self.rng.integers(0, 5, STEPS).tolist(), np.log(self.rng.random(STEPS)).tolist()
@@ -235,18 +235,14 @@ class _Walk:
         for step, (kind, bar, i, j) in enumerate(zip(kinds, bars, starts, ends, strict=True)):
             i, j = (i, i + 1) if kind < 3 and i + 1 < columns else sorted((i, j))
             part = self.order[i : j + 1]
-            if len(part) == 2 and not (masks[part[0]] >> part[1] | masks[part[1]] >> part[0]) & 1:
-                # Neither is a likely parent of the other: they change places, and no weight does.
-                self.order[i : j + 1], now[i : j + 1] = part[::-1], now[i : j + 1][::-1]
+            # Neighbours change places, or any two, or one moves to the place of another.
+            if kind < 4:
+                part[0], part[-1] = part[-1], part[0]
             else:
-                # Neighbours change places, or any two, or one moves to the place of another.
-                if kind < 4:
-                    part[0], part[-1] = part[-1], part[0]
-                else:
-                    part = [*part[1:], part[0]] if step % 2 else [part[-1], *part[:-1]]
-                fresh = self.weights(part, sum(1 << x for x in self.order[:i]))
-                if sum(fresh) - sum(now[i : j + 1]) > bar:
-                    self.order[i : j + 1], now[i : j + 1] = part, fresh
+                part = [*part[1:], part[0]] if step % 2 else [part[-1], *part[:-1]]
+            fresh = self.weights(part, sum(1 << x for x in self.order[:i]))
+            if sum(fresh) - sum(now[i : j + 1]) > bar:
+                self.order[i : j + 1], now[i : j + 1] = part, fresh
             if step >= 0.3 * STEPS and step % EACH == 0:
                 looks, before = looks + 1, 0
                 for x in self.order:

@@ -29,11 +29,6 @@ class Marks:
             self.open[a].add(b)
             self.open[b].add(a)
 
-    def leave_unsure_open(self, edges: Iterable[Pair]) -> None:
-        """Make open edges of some unsure pairs: nothing more is to be concluded."""
-        self.add_open(self.unsure.intersection(edges))
-        self.unsure = set()
-
     def next_to(self, a: Any) -> set[Any]:
         return self.open[a] | self.parents[a] | self.children[a]
 

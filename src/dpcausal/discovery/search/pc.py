@@ -175,7 +175,8 @@ def _sure_marks(nodes: Sequence[str], skeleton: Skeleton, knowledge: Knowledge) 
 
 def _closed_graph(nodes: Sequence[str], marks: Marks, skeleton: Skeleton, knowledge: Knowledge) -> Cpdag:
     close_under_meek(marks, lambda a, b: not knowledge.allows(a, b))
-    marks.leave_unsure_open(skeleton.edges)
+    marks.add_open(marks.unsure.intersection(skeleton.edges))
+    marks.unsure = set()  # nothing more is to be concluded
     apply_knowledge(marks, knowledge)
     return Cpdag.of_marks(nodes, marks)
 
