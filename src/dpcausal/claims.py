@@ -3,8 +3,7 @@
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import resources
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
 from dpcausal.errors import ParameterError, nearest, with_signature_errors
 
@@ -18,25 +17,16 @@ class Claim:
     text: str
 
 
-def _pages(folder: Traversable, prefix: str) -> list[tuple[str, str]]:
-    pages = []
-    for entry in sorted(folder.iterdir(), key=lambda item: item.name):
-        if entry.is_dir() and entry.name != "__pycache__":
-            pages += _pages(entry, f"{prefix}{entry.name}/")
-        elif entry.name.endswith(".md"):
-            pages.append((prefix + entry.name, entry.read_text(encoding="utf-8")))
-    return pages
-
-
 @lru_cache(maxsize=1)
 def claims() -> dict[str, Claim]:
     """Return all claims by name; a name stands on one page only."""
     by_name: dict[str, Claim] = {}
-    for page, text in _pages(resources.files("dpcausal"), ""):
-        for part in re.split(r"^(?=## )", text, flags=re.MULTILINE)[1:]:
+    room = Path(__file__).parent
+    for page in sorted(room.rglob("*.md")):
+        for part in re.split(r"^(?=## )", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
             name = part.splitlines()[0].removeprefix("## ").strip()
             if re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
-                by_name[name] = Claim(name, page, part.strip())
+                by_name[name] = Claim(name, page.relative_to(room).as_posix(), part.strip())
     return by_name
 
 

@@ -5,7 +5,7 @@ encoded, and only they come back, their fields set as they were.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -116,16 +116,13 @@ def _object_of(cls: Any, values: dict[str, Any]) -> Any:
     new: Any = object.__new__
     made = new(cls)
     for field in fields(cls):
-        value = values.pop(field.name) if field.name in values else _default(field)
+        if field.name in values:
+            value = values.pop(field.name)
+        elif field.default_factory is not MISSING:
+            value = field.default_factory()
+        elif (value := field.default) is MISSING:
+            raise ValueError("missing stored field")
         object.__setattr__(made, field.name, value)
     if values:
         raise ValueError("unknown stored field")
     return made
-
-
-def _default(field: Field[Any]) -> Any:
-    if field.default_factory is not MISSING:
-        return field.default_factory()
-    if field.default is MISSING:
-        raise ValueError("missing stored field")
-    return field.default

@@ -244,9 +244,7 @@ class BudgetExceededError(DpCausalError):
         why = f" ({reason})" if reason else ""
         text = f"not enough budget, nothing was spent: requested {requested}, spent {spent}, left {left}{why}"
         super().__init__(text, argument="loss", rule="budget", hint=hint)
-
-    def __reduce__(self) -> tuple[type[BudgetExceededError], tuple[str, str, str, str, Hint]]:
-        return type(self), (self.requested, self.spent, self.left, self.reason, self.hint)
+        self.args = requested, spent, left, reason, hint
 
 
 class LedgerError(DpCausalError):
@@ -303,6 +301,4 @@ class MissingDependencyError(DpCausalError, ImportError):
         self.package, self.extra = package, extra
         text = f"{package} is needed for this: pip install 'dpcausal{f'[{extra}]' if extra else ''}'"
         super().__init__(text, rule="missing-package")
-
-    def __reduce__(self) -> tuple[type[MissingDependencyError], tuple[str, str]]:
-        return type(self), (self.package, self.extra)
+        self.args = package, extra

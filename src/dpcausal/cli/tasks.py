@@ -83,13 +83,12 @@ SETTINGS = (
 
 @dataclass(frozen=True)
 class TaskCommand:
-    """How a task is a command: its help, the room of its methods, the names that differ from the function's."""
+    """How a task is a command: its help and the room of its methods."""
 
     help: str
     methods: str = ""
     positional: Mapping[str, str] | None = None
     """Arguments that are no options, by the function's names."""
-    renamed: Mapping[str, str] | None = None
     files: tuple[str, ...] = ()
     more: tuple[inspect.Parameter, ...] = ()
     """Options that the function has no argument for."""

@@ -205,10 +205,6 @@ class PlannedCall(Generic[QuestionType]):
     note: str = ""
     """What was not spent of the loss, in words."""
 
-    @property
-    def subject(self) -> Any:
-        return getattr(self.question, "panel", None) or getattr(self.question, "table", None)
-
     def about(self, subject: Any) -> Self:
         name = "panel" if hasattr(self.question, "panel") else "table"
         question: Any = self.question
