@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -124,9 +124,7 @@ class Pair(TableQuestion[Direction]):
 
     @property
     def ranges(self) -> tuple[Interval, Interval]:
-        first, second = (self.table.schema.column(name) for name in (self.first, self.second))
-        if not (isinstance(first, Bounded) and isinstance(second, Bounded)):
-            raise SchemaError("a direction needs two columns declared Bounded")
+        first, second = (cast(Bounded, self.column(name)) for name in self.related)
         return (first.lower, first.upper), (second.lower, second.upper)
 
     def detail(self) -> dict[str, Any]:

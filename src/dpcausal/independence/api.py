@@ -169,7 +169,10 @@ def ci_tests(
     public.reject_misplaced_options(misplaced, method, METHODS, ci_tests)
     public.check_choice("correction", correction, get_args(Correction))
     check_epsilon_consent(loss, accept_large_epsilon)
-    way = _with_pvalues(method)
+    way: IndependenceTest = public.choose_method(method, IndependenceTest, METHODS)
+    if not way.releases_pvalue:
+        with_pvalues = ", ".join(kind.name for kind in ALL if kind.releases_pvalue)
+        raise ParameterError(f"method {way.name} releases no p-value to adjust: take one of {with_pvalues}")
     division = split_loss(loss, _weights(hypotheses, shares))
     plans = [
         replace(plan_call(_question_of(table, named, alpha), way, part, accept_unproven=accept_unproven), note="")
@@ -189,14 +192,6 @@ def ci_tests(
         alpha=plans[0].question.alpha, n=table.n,
         guarantee=paid.guarantee(tests, claims, division.note, but=(ONE_OF_MANY,)),
     ))  # fmt: skip
-
-
-def _with_pvalues(method: object) -> IndependenceTest:
-    way: IndependenceTest = public.choose_method(method, IndependenceTest, METHODS)
-    if not way.releases_pvalue:
-        with_pvalues = ", ".join(kind.name for kind in ALL if kind.releases_pvalue)
-        raise ParameterError(f"method {way.name} releases no p-value to adjust: take one of {with_pvalues}")
-    return way
 
 
 def _weights(hypotheses: object, shares: object) -> list[Fraction]:

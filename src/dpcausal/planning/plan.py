@@ -19,10 +19,9 @@ from dpcausal.privacy.checks import check_epsilon_consent
 from dpcausal.privacy.loss import ZCDP, Loss, NoPrivacy
 from dpcausal.result import TextResult, data_frame, plain
 
-ALL: tuple[type[TaskPlan], ...] = (
-    TestPlan, DirectionPlan, GraphPlan, EffectPlan, MomentsPlan, DidPlan, PanelPlan,
-)  # fmt: skip
-TASK_PLANS: dict[str, type[TaskPlan]] = {kind.task: kind for kind in ALL}
+TASK_PLANS: dict[str, type[TaskPlan]] = {
+    kind.task: kind for kind in (TestPlan, DirectionPlan, GraphPlan, EffectPlan, MomentsPlan, DidPlan, PanelPlan)
+}
 """What a plan of a task assumes, by the task's name."""
 LEAST_EPSILON, MOST_EPSILON = 0.01, 20.0
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)

@@ -63,12 +63,14 @@ class TestPlan(TablePlan):
         chance = method.approximate_power(question, planned.spent, self.correlation)
         if chance is not None and (self.rate == 0.5 or 2 not in (self.x, self.y)):
             return Forecast(chance, *_around(chance, chance), f"method {method.name}")
+        from scipy.stats import binomtest  # slow to load
+
         many = max(40, min(120, ROWS // n))
         detected = simulate_runs(many, lambda rng: ci_test(
             self._table(n, rng), "x", "y", given=self._given, loss=loss, method=self.method, alpha=self.alpha,
             accept_large_epsilon=True,
         ).decision).count("dependent")  # fmt: skip
-        low, high = _wilson(detected, many)
+        low, high = binomtest(detected, many).proportion_ci(method="wilson")
         return Forecast(detected / many, *_around(low, high), f"method {method.name}, {many} simulated tables")
 
     def sentence(self, forecast: Forecast) -> str:
@@ -118,16 +120,3 @@ def _single(named: Any) -> str:
 def _around(low: float, high: float) -> tuple[float, float]:
     below, above = (NormalDist().inv_cdf(min(max(chance, 1e-9), 1 - 1e-9)) for chance in (low, high))
     return NormalDist().cdf(below - WORSE), NormalDist().cdf(above + BETTER)
-
-
-def _wilson(successes: int, trials: int) -> tuple[float, float]:
-    """Return the 95 % Wilson interval of a probability.
-
-    >>> tuple(round(end, 3) for end in _wilson(5, 100))
-    (0.022, 0.112)
-    """
-    normal_95 = 1.959964
-    share, square = successes / trials, normal_95**2
-    middle = (share + square / (2 * trials)) / (1 + square / trials)
-    half = normal_95 * math.sqrt(share * (1 - share) / trials + square / (4 * trials**2)) / (1 + square / trials)
-    return max(0.0, middle - half), min(1.0, middle + half)

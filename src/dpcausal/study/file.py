@@ -58,12 +58,6 @@ def lines_of(text: str) -> dict[Place, int]:
     return lines
 
 
-def line_of(place: Place, lines: dict[Place, int]) -> int | None:
-    while place and place not in lines:
-        place = place[:-1]
-    return lines.get(place)
-
-
 def _place_names(dotted: str) -> Place:
     try:
         nested = tomllib.loads(f"{dotted} = 0")
@@ -298,7 +292,8 @@ class StudyText:
         self.path = Path(path)
 
     def refusal(self, place: Place, text: str, rule: str = "study-file", hint: Hint = "") -> ParameterError:
-        line = line_of(place, lines_of(self.text))
+        lines = lines_of(self.text)
+        line = next((lines[place[:end]] for end in range(len(place), 0, -1) if place[:end] in lines), None)
         dotted = ".".join(str(part) for part in place if not isinstance(part, int))
         where = f"{self.path.name}{'' if line is None else f', line {line}'}{f', {dotted}' if dotted else ''}"
         return ParameterError(f"{where}: {text}", argument=dotted, rule=rule, hint=hint)

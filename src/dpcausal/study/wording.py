@@ -206,7 +206,8 @@ class Wording:
     def amount(self, answer: Any, size: float, interval: tuple[float, float] | None = None) -> str:
         """Return a size with the outcome's unit; of a level's frequency in percentage points."""
         if getattr(answer, "event", None) is not None:
-            return f"{number_text(100 * size, _in_percent(interval))} percentage points"
+            decimals = decimals_of(interval and (100 * interval[0], 100 * interval[1]))
+            return f"{number_text(100 * size, decimals)} percentage points"
         unit = self.units.get(getattr(answer, "outcome", ""), "")
         return f"{number_text(size, decimals_of(interval))} {unit}".rstrip()
 
@@ -318,10 +319,6 @@ def _sign_word(answer: Independence) -> str:
     if answer.method not in SIGNED or len(answer.x) != 1 or len(answer.y) != 1:
         return ""
     return "negatively " if answer.statistic < 0 else "positively "
-
-
-def _in_percent(interval: tuple[float, float] | None) -> int | None:
-    return None if interval is None else decimals_of((100 * interval[0], 100 * interval[1]))
 
 
 def disagreements(results: Iterable[tuple[QuestionPart, Any]], wording: Wording) -> list[str]:

@@ -9,9 +9,7 @@ from dpcausal.privacy.loss import Loss
 
 __all__ = ["MajorityVote", "Verdict"]
 
-ALL: tuple[type[DirectionMethod], ...] = Verdict, MajorityVote
-
-METHODS: dict[str, type[DirectionMethod]] = {kind.name: kind for kind in ALL}
+METHODS: dict[str, type[DirectionMethod]] = {kind.name: kind for kind in (Verdict, MajorityVote)}
 """Every method by its short name."""
 
 
@@ -20,12 +18,9 @@ def resolve_method(method: object) -> DirectionMethod | None:
     return None if is_auto else public.choose_method(method, DirectionMethod, {"auto": Verdict, **METHODS})
 
 
-def usual_method(question: Pair) -> DirectionMethod:
-    return Verdict() if question.score in Verdict.scores and question.n >= LEAST_ROWS else MajorityVote()
-
-
 def choose_method(named: DirectionMethod | None, question: Pair, loss: Loss) -> tuple[DirectionMethod, tuple[str, ...]]:
-    method = named or usual_method(question)
+    has_verdict = question.score in Verdict.scores and question.n >= LEAST_ROWS
+    method = named or (Verdict() if has_verdict else MajorityVote())
     if not loss.exact or method.supports_no_privacy:
         return method, ()
     caveat = f"method={method.name!r} had no effect: without privacy the scores are exact"

@@ -5,7 +5,6 @@ import platform
 import re
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 from dpcausal.claims import claims
 from dpcausal.data.columns import missing_texts
@@ -81,10 +80,6 @@ def _noise_share(inputs: ReportInputs) -> str:
              for _, answer in inputs.results)  # fmt: skip
     share = next(((noise / error) ** 2 for error, noise in pairs if error and noise), None)
     return "" if share is None else f" Noise is {percent_text(min(share, 1.0))} of SE² in the first estimate."
-
-
-def _entry_time(entry: Any) -> str:
-    return str(entry.at[:16].replace("T", " "))
 
 
 def _estimand_text(inputs: ReportInputs) -> str:
@@ -267,7 +262,7 @@ def _appendix(inputs: ReportInputs, figures: Figures) -> list[Block]:
         paid = [one for one in plan.questions if one.key and one.key == key]
         state = "saved" if any(one.state in (ANSWERED, EARLIER) for one in paid) else "not saved" if paid else ""
         rows.append((f"{entry.number}: {', '.join(one.question.name for one in paid) or 'outside this study'}",
-                     _entry_time(entry), entry.task, str(parse_loss(entry.loss)), state))  # fmt: skip
+                     entry.at[:16].replace("T", " "), entry.task, str(parse_loss(entry.loss)), state))  # fmt: skip
     blocks += [Block("subheading", "Ledger"), Block("table", "Every spend of the ledger", rows=tuple(rows)),
                Block("text", f"Left: {plan.left}. Fingerprint: {plan.head}")]  # fmt: skip
     references = _proof_sources(inputs.proofs)

@@ -12,8 +12,7 @@ from dpcausal.synthetic_control.methods.matched import Matched
 from dpcausal.synthetic_control.methods.simplex import Simplex
 
 __all__ = ["Factor", "Matched", "Simplex"]
-ALL: tuple[type[SyntheticMethod], ...] = Matched, Factor, Simplex
-METHODS: dict[str, type[SyntheticMethod]] = {"auto": Matched, **{kind.name: kind for kind in ALL}}
+METHODS: dict[str, type[SyntheticMethod]] = {"auto": Matched, "matched": Matched, "factor": Factor, "simplex": Simplex}
 """Every method by its short name."""
 MANY_DONORS = 22
 """``auto`` takes the factor model from nμ/√T of this on, μ = √(2ρ): noise of T² entries has a norm of about √T."""

@@ -181,14 +181,10 @@ def estimate_from_sums(
     return MatchedRelease(weight, deviation / by.weight_unit, change, deviation * factor)
 
 
-def left_of(mean_weight: float) -> float:
-    """Return what share of the target's variation donors of this mean weight leave, by the kernel; at most 2."""
-    return min(-2 * math.log(min(max(mean_weight, math.exp(-1.0)), 1.0)), 2.0)
-
-
 def _own_error(past: Reals, plan: Plan, mean_weight: float) -> float:
-    """Return the error that donors leave in the mean of a target: as a random walk's where few follow it closely."""
-    left = left_of(mean_weight)
+    """Return the error that donors leave in the mean of a target: as a random walk's where few follow it closely. What
+    share of its variation donors of this mean weight leave is by the kernel, at most 2."""
+    left = min(-2 * math.log(min(max(mean_weight, math.exp(-1.0)), 1.0)), 2.0)
     walk = random_walk_error(past, plan.after) if left > MOST_LEFT else 0.0
     return max(plan.free.expected, walk) * math.sqrt(left)
 
