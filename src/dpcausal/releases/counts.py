@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.releases.release import Release, estimate_release
+from dpcausal.releases.release import Release, estimate_release, kept_on_object
 from dpcausal.releases.saved import Form, cut_in, cut_written, cuts_in, cuts_text, cuts_written
 
 Law = Literal["geometric", "discrete-gaussian", "exact"]
@@ -42,7 +42,6 @@ class NoisyTable(Release):
     """Where those were cut whose cuts were learnt from the data."""
     equal_parts: tuple[str, ...] = field(default=(), kw_only=True)
     """Those that were cut into parts of one width, as nobody said where."""
-    _margins: dict[tuple[int, ...], Reals] = field(init=False, default_factory=dict, repr=False)
 
     @property
     def is_exact(self) -> bool:
@@ -52,13 +51,10 @@ class NoisyTable(Release):
     def sizes(self) -> tuple[int, ...]:
         return tuple(int(size) for size in self.counts.shape)
 
+    @kept_on_object
     def margin(self, columns: tuple[int, ...]) -> Reals:
-        known = self._margins.get(columns)
-        if known is None:
-            others = tuple(axis for axis in range(self.counts.ndim) if axis not in columns)
-            known = self.counts.sum(axis=others).astype(np.float64)
-            self._margins[columns] = known
-        return known
+        others = tuple(axis for axis in range(self.counts.ndim) if axis not in columns)
+        return np.asarray(self.counts.sum(axis=others), dtype=np.float64)
 
     def margin_variance(self, columns: tuple[int, ...]) -> float:
         return self.variance * self.counts.size / math.prod(self.sizes[i] for i in columns)
@@ -85,13 +81,6 @@ class NoisyTable(Release):
         else:
             fresh = np.rint(generator.normal(0, math.sqrt(self.variance), self.counts.shape))
         return replace(self, counts=self.counts + fresh.astype(np.int64), variance=2 * self.variance)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_margins"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in {**state, "_margins": {}}.items():
-            object.__setattr__(self, name, value)
 
     def numbers(self) -> dict[str, Any]:
         return {

@@ -16,7 +16,7 @@ from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.covariances import LEAST_LEFT, of_factors, with_eigenvalue_floor, with_ridge
-from dpcausal.releases.release import Release
+from dpcausal.releases.release import Release, kept_on_object
 from dpcausal.releases.saved import Form, cut_in, cut_written, cuts_in, cuts_text, cuts_written
 from dpcausal.statistics.level_moments import features, row_entries
 from dpcausal.statistics.wald import WITHIN, upper_tail, upper_tails
@@ -144,42 +144,32 @@ class NoisyWhitened(Release):
         return self.deviation / self.count * math.sqrt(own[0] * own[1] * entries)
 
     @cached_property
-    def _given(self) -> dict[Columns, tuple[Places, Reals, Reals]]:
-        return {}
-
-    @cached_property
-    def _lefts(self) -> dict[tuple[int, Columns], _Left]:
-        return {}
-
-    @cached_property
     def _residuals(self) -> dict[tuple[int, int, Columns], tuple[float, ...]]:
         return {}  # of plain tuples of numbers, over which the collector of garbage does not go
 
+    @kept_on_object
+    def _given(self, columns: Columns) -> tuple[Places, Reals, Reals]:
+        C = self.covariance
+        inside = np.array([place for z in columns for place in range(*self.block(z).indices(len(C)))], dtype=np.intp)
+        whole = np.ix_(inside, inside)
+        root = with_eigenvalue_floor(C[whole], LEAST_EIGENVALUE)[1]
+        return inside, root @ root, self._noise[whole]
+
+    @kept_on_object
     def _left(self, x: int, given: Columns) -> _Left:
-        known = self._lefts.get((x, given))
-        if known is not None:
-            return known
         own, C, N = self.block(x), self.covariance, self._noise
-        if given not in self._given:
-            inside = np.array([place for z in given for place in range(*self.block(z).indices(len(C)))], dtype=np.intp)
-            whole = np.ix_(inside, inside)
-            root = with_eigenvalue_floor(C[whole], LEAST_EIGENVALUE)[1]
-            self._given[given] = inside, root @ root, N[whole]
-        inside, inverse, among = self._given[given]
+        inside, inverse, among = self._given(given)
         if own.stop - own.start == 1:  # of two levels, in a third of the time
             end = own.start
             across = C[end].take(inside)
             slopes = across[None] @ inverse
             left, slope_noise = max(float(C[end, end]) - (slopes @ across).item(), LEAST_LEFT), slopes @ among
             root, within = np.array([[left**-0.5]]), (N[end, end] + slope_noise @ slopes.T) / left
-            left_over = _Left(slopes, slope_noise, inside, root, within, ONE)
-            self._lefts[x, given] = left_over
-            return left_over
+            return _Left(slopes, slope_noise, inside, root, within, ONE)
         slopes = C[own, inside] @ inverse
         spread, root = with_eigenvalue_floor(C[own, own] - slopes @ C[inside, own])
         noise = root @ (N[own, own] + slopes @ among @ slopes.T) @ root
-        left_over = self._lefts[x, given] = _Left(slopes, slopes @ among, inside, root, noise, root @ spread @ root)
-        return left_over
+        return _Left(slopes, slopes @ among, inside, root, noise, root @ spread @ root)
 
     def residual(self, x: int, y: int, given: Columns) -> Residual | None:
         """Return what is left of the link of two columns given others; ``None`` if one of the two has one kept level.
@@ -291,22 +281,15 @@ class NoisyWhitened(Release):
     def _features(self) -> list[tuple[Reals, Reals]]:
         return [(shares, features(shares)) for shares in map(np.array, self.shares)]
 
-    @cached_property
-    def _withins(self) -> dict[tuple[int, int], tuple[Reals, Reals]]:
-        return {}
-
+    @kept_on_object
     def _within(self, x: int, z: int) -> tuple[Reals, Reals]:
         """Return the weights of the levels of z and the covariance of x in each, from shares that are none below 0."""
-        if (x, z) in self._withins:
-            return self._withins[x, z]
         joint = self.pair(x, z)
         weights = joint.sum(axis=0)
         laws = joint / weights
         F = (self._features[x][1] - self._means[self.block(x)]) @ self._roots[x].T
         means = laws.T @ F
-        spread = np.einsum("rz,ra,rb->zab", laws, F, F) - means[:, :, None] * means[:, None, :]
-        self._withins[x, z] = weights, spread
-        return weights, spread
+        return weights, np.einsum("rz,ra,rb->zab", laws, F, F) - means[:, :, None] * means[:, None, :]
 
     def pair(self, x: int, z: int) -> Reals:
         """Return the noisy joint distribution of the retained levels of two columns. No share below a tenth of a

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
-from functools import singledispatch
-from typing import Any, ClassVar, Self
+from functools import singledispatch, wraps
+from typing import Any, ClassVar, Self, TypeVar, TypeVarTuple
 
 from dpcausal.errors import ParameterError, with_signature_errors
 from dpcausal.privacy.loss import NoPrivacy
@@ -15,6 +15,9 @@ from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Relation, Unit
 from dpcausal.releases.saved import Form, guarantee_dict, guarantee_from_json
 from dpcausal.result import Guarantee, TextResult, plain
+
+Answer = TypeVar("Answer")
+Arguments = TypeVarTuple("Arguments")
 
 FORMAT = 1
 
@@ -40,6 +43,20 @@ def test_release(release: object, x: str, y: str, **options: Any) -> Any:
 def estimate_release(release: object, **options: Any) -> Any:
     """Estimate an effect from a release; the room of effects registers how."""
     raise ParameterError("no effect is estimated from this release: import dpcausal")
+
+
+def kept_on_object(method: Callable[[Any, *Arguments], Answer]) -> Callable[[Any, *Arguments], Answer]:
+    """Return a method of frozen objects whose answers each object keeps, by the arguments."""
+    name = f"_{method.__name__}_answers"
+
+    @wraps(method)
+    def answer(self: Any, *arguments: *Arguments) -> Answer:
+        answers: dict[tuple[*Arguments], Answer] = self.__dict__.setdefault(name, {})
+        if arguments not in answers:
+            answers[arguments] = method(self, *arguments)
+        return answers[arguments]
+
+    return answer
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from dpcausal.codec import storable
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.covariances import of_factors, with_eigenvalue_floor
 from dpcausal.releases.level_moments import LEAST_SHARE, Columns, NoisyWhitened
+from dpcausal.releases.release import kept_on_object
 from dpcausal.releases.saved import Form
 from dpcausal.statistics.level_moments import Triple, constant, features, third_entries
 
@@ -65,44 +66,33 @@ class NoisyTriples(NoisyWhitened):
         sums = self._sums.get((a, b, c))
         return None if sums is None else sums.transpose([(a, b, c).index(k) for k in (x, z, w)]) / self._total
 
-    @cached_property
-    def _beyonds(self) -> dict[tuple[int, int], _Beyond]:
-        return {}
-
+    @kept_on_object
     def _beyond(self, z: int, w: int) -> _Beyond:
-        if (z, w) not in self._beyonds:
-            weight = self.pair(z, w).ravel()
-            one, other = (features(np.array(self.shares[place])) for place in (z, w))
-            alone = np.hstack([np.ones((len(weight), 1)), np.repeat(one, len(other), 0), np.tile(other, (len(one), 1))])
-            products = np.einsum("ai,bj->abij", one, other).reshape(len(weight), -1)
-            inverse = with_eigenvalue_floor(alone.T @ (weight[:, None] * alone))[1]
-            slopes = inverse @ inverse @ (alone.T @ (weight[:, None] * products))
-            left = products - alone @ slopes
-            values, vectors = np.linalg.eigh(left.T @ (weight[:, None] * left))
-            own = values > LEAST_OWN
-            self._beyonds[z, w] = _Beyond(slopes, vectors[:, own] / np.sqrt(values[own]))
-        return self._beyonds[z, w]
+        weight = self.pair(z, w).ravel()
+        one, other = (features(np.array(self.shares[place])) for place in (z, w))
+        alone = np.hstack([np.ones((len(weight), 1)), np.repeat(one, len(other), 0), np.tile(other, (len(one), 1))])
+        products = np.einsum("ai,bj->abij", one, other).reshape(len(weight), -1)
+        inverse = with_eigenvalue_floor(alone.T @ (weight[:, None] * alone))[1]
+        slopes = inverse @ inverse @ (alone.T @ (weight[:, None] * products))
+        left = products - alone @ slopes
+        values, vectors = np.linalg.eigh(left.T @ (weight[:, None] * left))
+        own = values > LEAST_OWN
+        return _Beyond(slopes, vectors[:, own] / np.sqrt(values[own]))
 
-    @cached_property
-    def _turns(self) -> dict[Triple, Reals | None]:
-        return {}
-
+    @kept_on_object
     def _turn(self, x: int, z: int, w: int) -> Reals | None:
-        if (x, z, w) in self._turns:
-            return self._turns[x, z, w]
-        third, turn = self.third(x, z, w), None
-        if third is not None:
-            own, one, other = self.block(x), self.block(z), self.block(w)
-            mean, of_z, of_w = self._means[own], self._means[one], self._means[other]
-            product = third.reshape(len(mean), -1) - np.outer(mean, self._second[one, other].ravel())
-            alone = np.hstack([
-                np.zeros((len(mean), 1)), self._second[own, one] - np.outer(mean, of_z),
-                self._second[own, other] - np.outer(mean, of_w),
-            ])  # fmt: skip
-            beyond = self._beyond(z, w)
-            turn = self._roots[x] @ (product - alone @ beyond.slopes) @ beyond.scale
-        self._turns[x, z, w] = turn
-        return turn
+        third = self.third(x, z, w)
+        if third is None:
+            return None
+        own, one, other = self.block(x), self.block(z), self.block(w)
+        mean, of_z, of_w = self._means[own], self._means[one], self._means[other]
+        product = third.reshape(len(mean), -1) - np.outer(mean, self._second[one, other].ravel())
+        alone = np.hstack([
+            np.zeros((len(mean), 1)), self._second[own, one] - np.outer(mean, of_z),
+            self._second[own, other] - np.outer(mean, of_w),
+        ])  # fmt: skip
+        beyond = self._beyond(z, w)
+        return self._roots[x] @ (product - alone @ beyond.slopes) @ beyond.scale
 
     def _link(self, x: int, y: int, given: Columns) -> tuple[Reals, Reals, Reals]:
         """Return it given two columns, with what they explain together removed too: H − B_x B_yᵀ, B = E[x Ψ']. To first
