@@ -229,7 +229,7 @@ def interval_text(interval: tuple[float, float] | None) -> str:
     return "" if interval is None else f"{number_text(interval[0], decimals)} to {number_text(interval[1], decimals)}"
 
 
-def p_text(pvalue: float | None, name: str = "p") -> str:
+def p_text(pvalue: float | None) -> str:
     """Return a p-value.
 
     >>> p_text(0.0312), p_text(1e-9)
@@ -237,7 +237,7 @@ def p_text(pvalue: float | None, name: str = "p") -> str:
     """
     if pvalue is None:
         return "no p-value"
-    return f"{name} < 0.001" if pvalue < 0.001 else f"{name} = {pvalue:.2g}"
+    return "p < 0.001" if pvalue < 0.001 else f"p = {pvalue:.2g}"
 
 
 MEANS = {

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.releases.covariances import LEAST_LEFT, of_factors, with_eigenvalue_floor, with_ridge
 from dpcausal.releases.release import Release, kept_on_object
 from dpcausal.releases.saved import Form, cut_in, cut_written, cuts_in, cuts_text, cuts_written
 from dpcausal.statistics.level_moments import features, row_entries
@@ -32,6 +31,9 @@ EIGENVALUES = 0.25, 4.0
 
 LEAST_EIGENVALUE = 0.1
 """Least eigenvalue that is taken of the noisy covariance of what is given."""
+
+LEAST_LEFT = 0.05
+"""Least eigenvalue that is taken of what is left of a column given others."""
 
 AT_ONCE = 1 << 22
 """Numbers in the covariances of the pairs that are tested at once."""
@@ -350,3 +352,23 @@ class NoisyWhitened(Release):
             raise form.refuse("matrix")
         return cls(names, n, tuple(places), tuple(shares), matrix, form.size("deviation"),
                    cuts=cuts_in(form, names), cut=cut_in(form, names))  # fmt: skip
+
+
+def of_factors(a: Reals, b: Reals) -> Reals:
+    return np.asarray(a[:, None, :, None] * b[None, :, None, :])
+
+
+def with_eigenvalue_floor(covariance: Reals, least: float = LEAST_LEFT) -> tuple[Reals, Reals]:
+    """Return a covariance without eigenvalues near 0, and its inverse root."""
+    if covariance.size == 1:  # of two levels, in a fraction of the time
+        one = np.maximum(covariance, least)
+        return one, 1 / np.sqrt(one)
+    values, vectors = np.linalg.eigh(covariance)
+    values = np.maximum(values, least)
+    return (vectors * values) @ vectors.T, (vectors / np.sqrt(values)) @ vectors.T
+
+
+def with_ridge(spread: Reals) -> Reals:
+    """Return covariances, shape (…, k, k), that no released value makes singular."""
+    ridge = 1e-12 * np.maximum(np.trace(spread, axis1=-2, axis2=-1), 1.0)
+    return np.asarray(spread + ridge[..., None, None] * np.eye(spread.shape[-1]))

@@ -9,8 +9,7 @@ import numpy as np
 from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.releases.covariances import of_factors, with_eigenvalue_floor
-from dpcausal.releases.level_moments import LEAST_SHARE, Columns, NoisyWhitened
+from dpcausal.releases.level_moments import LEAST_SHARE, Columns, NoisyWhitened, of_factors, with_eigenvalue_floor
 from dpcausal.releases.release import kept_on_object
 from dpcausal.releases.saved import Form
 from dpcausal.statistics.level_moments import Triple, constant, features, third_entries

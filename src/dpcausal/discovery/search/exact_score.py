@@ -100,15 +100,13 @@ class LocalScores:
     sets: tuple[tuple[tuple[float, int], ...], ...]  # (score, bit mask of the parents)
 
 
-def local_scores(
-    release: NoisyTable | NoisyMoments, candidates: Iterable[Edge], knowledge: Knowledge, factor: float = NOISE_FACTOR
-) -> LocalScores:
+def local_scores(release: NoisyTable | NoisyMoments, candidates: Iterable[Edge], knowledge: Knowledge) -> LocalScores:
     """Score all parent sets of up to three columns, five of moments, among the candidates that knowledge allows. A
     required parent is in every set of its child, however many they are."""
     if isinstance(release, NoisyMoments):
         score, most = score_of_moments(release), MOST_PARENTS_OF_MOMENTS
     else:
-        score, most = partial(local_score, release, factor=factor), MOST_PARENTS
+        score, most = partial(local_score, release), MOST_PARENTS
     names = release.names
     joined = {frozenset(edge) for edge in candidates}
     scores_of_columns = []
