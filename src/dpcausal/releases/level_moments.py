@@ -94,11 +94,7 @@ class NoisyWhitened(Release):
         return tuple(np.cumsum([len(shares) - 1 for shares in self.shares]).tolist())
 
     def block(self, column: int) -> slice:
-        return self._blocks[column]
-
-    @cached_property
-    def _blocks(self) -> list[slice]:
-        return [slice(end - len(own) + 1, end) for own, end in zip(self.shares, self.ends, strict=True)]
+        return slice(self.ends[column] - len(self.shares[column]) + 1, self.ends[column])
 
     @cached_property
     def count(self) -> float:

@@ -77,7 +77,7 @@ def score_of_moments(moments: NoisyMoments) -> Callable[[int, Sequence[int]], fl
     return score
 
 
-def local_score(table: NoisyTable, x: int, parents: Sequence[int], factor: float = NOISE_FACTOR) -> float:
+def local_score(table: NoisyTable, x: int, parents: Sequence[int]) -> float:
     columns = tuple(sorted((x, *parents)))
     variance = table.margin_variance(columns)
     joint = np.moveaxis(table.margin(columns), columns.index(x), 0).reshape(table.sizes[x], -1)
@@ -88,7 +88,7 @@ def local_score(table: NoisyTable, x: int, parents: Sequence[int], factor: float
     freedom = (joint.shape[0] - 1) * joint.shape[1]
     excess = 0.0
     if variance:
-        excess = factor * variance * float((1 / joint).sum() - joint.shape[0] * (1 / above).sum())
+        excess = NOISE_FACTOR * variance * float((1 / joint).sum() - joint.shape[0] * (1 / above).sum())
     return float(terms.sum()) - math.log(max(table.n, 2)) / 2 * (freedom + excess)
 
 
