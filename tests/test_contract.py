@@ -30,6 +30,7 @@ from dpcausal.privacy.sensitivity import Unit
 from dpcausal.result import Result
 from dpcausal.statistics.neighbour_pairs import untied_sensitivity
 from tests.effects.tables import adjusted_by
+from tests.factories import refused_unpaid
 from tests.registry.persons import keyed, over_persons, records, rows_of_persons
 from tests.registry.rows import SensitivityRow
 
@@ -146,9 +147,7 @@ def test_a_budget_that_is_too_small_is_refused_before_a_row_is_read(way: str, mo
     table = table_of(frame(0), budget=dpc.PureDP(0.5))
     for owner, reads in ((dpc.Table, "rows"), (type(table.spec.source), "collect")):
         monkeypatch.setattr(owner, reads, lambda *_: pytest.fail("a row was read"))
-    with pytest.raises(BudgetExceededError):
-        EXAMPLES[way](table)
-    assert not table.ledger.entries()
+    refused_unpaid(table, BudgetExceededError, EXAMPLES[way])
 
 
 @pytest.mark.parametrize("way", EXAMPLES)
@@ -185,9 +184,7 @@ def test_without_privacy_the_answer_is_exact_and_says_so(way: str) -> None:
 def test_a_whole_person_moves_no_answer_past_its_bound_or_the_question_is_refused(way: str, ids: str) -> None:
     table = table_of(frame(0), ids)
     if ids == "private" and way in BY_PLACE:
-        with pytest.raises(ParameterError):
-            EXAMPLES[way](table)
-        assert not table.ledger.entries()
+        refused_unpaid(table, ParameterError, EXAMPLES[way])
         return
     result = EXAMPLES[way](table)
     unit = table.unit.value

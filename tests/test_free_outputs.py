@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import dpcausal as dpc
-from dpcausal.cli import app
 from dpcausal.data.table import Table
 from dpcausal.errors import DpCausalError
 from dpcausal.privacy.noise import generator_from_seed
+from tests.commands import command
 from tests.synthetic_control.neighbours import plan_of
 
 PERIODS, DONORS, ROWS = 8, 24, 120
@@ -140,10 +139,9 @@ def of_files(rows: list[tuple[str, ...]], folder: Path) -> list[str]:
     for path in folder.glob("*.ledger"):
         path.unlink()
     told = []
-    runner = CliRunner()
     for person in ("", 'person = "id"\nids = "public"'):
         (folder / "s.toml").write_text(HEAD.replace("PERSON", person) + QUESTIONS)
-        told += [runner.invoke(app, words.split()).output for words in COMMANDS]
+        told += [command(*words.split()).output for words in COMMANDS]
         told += [said(lambda: dpc.Study.open("s.toml")), said(lambda: dpc.Study.open("s.toml").plan(accuracy=False))]
     ledger = dpc.Ledger.create(folder / "l.ledger", budget=dpc.PureDP(1))
     schema = dpc.Schema.from_toml("schema.toml")
@@ -166,7 +164,7 @@ def of_files(rows: list[tuple[str, ...]], folder: Path) -> list[str]:
                   ["ci-test", "d.csv", "a", "b", "--schema", "schema.toml", "--ledger", "l.ledger", "--epsilon", "7"],
                   ["ci-test", "d.csv", "a", "b", "--schema", "schema.toml", "--ledger", "l.ledger", "--where", "u >= 9",
                    "--epsilon", "0.1"]):  # fmt: skip
-        told.append(runner.invoke(app, words).output)
+        told.append(command(*words).output)
     assert not ledger.entries()
     return [without_names(text) for text in told]
 

@@ -27,6 +27,7 @@ from dpcausal.papers import calculators
 from dpcausal.privacy.loss import RHO_UNITS, implies
 from dpcausal.privacy.sensitivity import PrivacyUnit
 from tests import strategies as draws
+from tests.commands import command
 from tests.strategies import BACKENDS, Outcome, in_backend, observe
 
 SCHEMA = dpc.Schema({"x": dpc.Bounded(-1, 1), "y": dpc.Bounded(-1, 1)})
@@ -236,10 +237,6 @@ def check_entrance(case: tuple[str, Any, Any], directory: Path) -> None:
 
 
 def check_command(case: list[str], directory: Path) -> None:
-    from typer.testing import CliRunner
-
-    from dpcausal.cli import app
-
     with contextlib.chdir(directory), pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPCAUSAL_WITNESS", "witnesses")  # each case begins with a ledger that nobody saw
         shutil.rmtree("witnesses", ignore_errors=True)
@@ -249,7 +246,7 @@ def check_command(case: list[str], directory: Path) -> None:
         for left in Path().glob("spent.ledger*"):
             left.unlink()
         dpc.Ledger.create("spent.ledger", budget=dpc.PureDP(1)).close()
-        outcome = observe(lambda: CliRunner().invoke(app, case))
+        outcome = observe(lambda: command(*case))
     result = outcome.answer
     assert not outcome.warned
     assert result.exception is None or isinstance(result.exception, SystemExit), (case, result.exception)

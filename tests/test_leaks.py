@@ -33,6 +33,7 @@ from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.privacy.sensitivity import Norm, Query, Relation, Sensitivity
 from dpcausal.result import Result
 from tests import voices
+from tests.commands import command
 from tests.data.conftest import BACKENDS
 from tests.direction.neighbours import spelled
 
@@ -437,10 +438,6 @@ def test_nothing_with_data_can_be_pickled() -> None:
 @pytest.mark.parametrize("backend", ["csv", "parquet"])
 @pytest.mark.parametrize("json", [[], ["--json"]], ids=["text", "json"])
 def test_nothing_planted_comes_out_of_the_command(backend: str, json: list[str], tmp_path: Path, quiet: None) -> None:
-    from typer.testing import CliRunner
-
-    from dpcausal.cli import app
-
     broken = broken_parquet(tmp_path).rename(tmp_path / "broken.parquet")
     data = str(BACKENDS[backend](TABLE, tmp_path))
     schema, ledger, half = tmp_path / "schema.toml", tmp_path / "study.ledger", tmp_path / "half.ledger"
@@ -470,7 +467,7 @@ def test_nothing_planted_comes_out_of_the_command(backend: str, json: list[str],
         (["direction", str(broken), *ask_first[2:]], 2),
     ]
     for words, code in steps:
-        done = CliRunner().invoke(app, words)
+        done = command(*words)
         assert done.exit_code == code, (words, done.output)
         clean([done.stdout, done.stderr, repr(done.exception)])
 

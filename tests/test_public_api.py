@@ -32,11 +32,6 @@ def test_the_public_names_are_these() -> None:
     assert public == NAMES | {"methods", "papers"}
 
 
-def test_every_public_name_has_a_docstring() -> None:
-    for name in NAMES:
-        assert inspect.getdoc(getattr(dpc, name)), name
-
-
 def test_a_loss_is_keyword_only_and_has_no_default() -> None:
     for call in (
         dpc.direction, dpc.direction_all, dpc.synthetic_control, dpc.synthetic_controls, dpc.ci_test, dpc.ci_tests,

@@ -5,20 +5,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import dpcausal as dpc
-from dpcausal.cli import app
+from tests.commands import command
 from tests.refusals import rule_of_command
 
 
 def run(*words: str) -> tuple[int, str]:
-    found = CliRunner().invoke(app, [*words])
+    found = command(*words)
     return found.exit_code, found.output
 
 
 def refusal(*words: str) -> tuple[int, str]:
-    found = CliRunner().invoke(app, ["ask", *words])
+    found = command("ask", *words)
     return found.exit_code, rule_of_command(found)
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 import dpcausal as dpc
-from dpcausal.cli import app
 from dpcausal.cli.options import methods_of
 from dpcausal.cli.shared import Call
+from tests.commands import command
 from tests.direction.neighbours import ask as answer_to
 from tests.refusals import rule_of_command
 
@@ -41,19 +41,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pd.DataFrame(columns).to_parquet(tmp_path / "data.parquet")
     (tmp_path / "schema.toml").write_text(SCHEMA + '[group]\nlevels = ["a", "b"]\n')
     monkeypatch.chdir(tmp_path)
-    assert run("ledger", "create", "study.ledger", "--epsilon", "1").exit_code == 0
+    assert command("ledger", "create", "study.ledger", "--epsilon", "1").exit_code == 0
     dpc.Ledger.create("much.ledger", budget=dpc.ApproxDP(100, 1e-3), accept_large_epsilon=True).close()
     dpc.Ledger.create("persons.ledger", budget=dpc.PureDP(9), person="id", ids="public").close()
     return tmp_path
 
 
-def run(*words: str) -> Result:
-    return CliRunner().invoke(app, list(words))
-
-
 def ask(*more: str, data: str = "data.csv", columns: tuple[str, str] = ("x", "y"), ledger: str = "study.ledger",
         schema: str = "schema.toml", task: str = "direction") -> Result:  # fmt: skip
-    return run(task, data, *columns, "--schema", schema, "--ledger", ledger, *more)
+    return command(task, data, *columns, "--schema", schema, "--ledger", ledger, *more)
 
 
 def dependence(*more: str, x: str = "x", ledger: str = "much.ledger") -> Result:
@@ -61,7 +57,7 @@ def dependence(*more: str, x: str = "x", ledger: str = "much.ledger") -> Result:
 
 
 def run_many(*more: str, ledger: str = "study.ledger") -> Result:
-    return run("direction-all", "data.csv", "--schema", "schema.toml", "--ledger", ledger, *more)
+    return command("direction-all", "data.csv", "--schema", "schema.toml", "--ledger", ledger, *more)
 
 
 def spends(ledger: str) -> list[dict]:
@@ -81,12 +77,12 @@ def test_five_questions_are_answered_and_the_sixth_is_refused(folder: Path) -> N
         answers.append(answer)
     assert len({answer["ledger_head"] for answer in answers}) == 5
     # Once as a stranger would: another process, its exit code, its standard error.
-    command = [Path(sys.executable).parent / "dpcausal", "direction", "data.csv", "x", "y", "--schema", "schema.toml",
-               "--epsilon", "0.2", "--ledger", "study.ledger", "--json"]  # fmt: skip
-    refused = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    installed = [Path(sys.executable).parent / "dpcausal", "direction", "data.csv", "x", "y", "--schema", "schema.toml",
+                 "--epsilon", "0.2", "--ledger", "study.ledger", "--json"]  # fmt: skip
+    refused = subprocess.run(installed, capture_output=True, text=True, cwd=folder)
     assert refused.returncode == 3 and refused.stdout == ""
     assert "ε = 0.2" in refused.stderr and "left ε = 0" in refused.stderr
-    verified = run("ledger", "verify", "study.ledger", "--fingerprint", answers[-1]["ledger_head"])
+    verified = command("ledger", "verify", "study.ledger", "--fingerprint", answers[-1]["ledger_head"])
     assert verified.exit_code == 0 and "5 entries verified" in verified.stdout
 
 
@@ -98,11 +94,11 @@ def test_plain_output_says_verdict_counts_cost_and_what_remains() -> None:
     assert weak.exit_code == 0 and "x and y: inconclusive" in weak.stdout
     details = ask("--epsilon", "0.001", "--alpha", "0.001", "--details").stdout
     assert len(details.splitlines()) > len(weak.stdout.splitlines())
-    plain = run("ledger", "show", "study.ledger").stdout
+    plain = command("ledger", "show", "study.ledger").stdout
     assert "ε = 1" in plain and "ε = 0.748" in plain and "direction" in plain
-    shown = json.loads(run("ledger", "show", "study.ledger", "--json").stdout)
+    shown = json.loads(command("ledger", "show", "study.ledger", "--json").stdout)
     assert shown["remaining"]["epsilon"] == 0.748 and [one["task"] for one in shown["entries"]] == ["direction"] * 3
-    lines = run("ledger", "show", "study.ledger", "--jsonl").stdout.splitlines()
+    lines = command("ledger", "show", "study.ledger", "--jsonl").stdout.splitlines()
     assert [json.loads(line) for line in lines] == shown["entries"]
 
 
@@ -110,7 +106,7 @@ def test_plain_output_says_verdict_counts_cost_and_what_remains() -> None:
 def test_the_half_that_is_protected_is_named_first_and_takes_a_ledger_of_its_own() -> None:
     half = ("--method", "papers.Holdout", *FILLED, "--score", "kendall")
     assert ask("--epsilon", "0.5", *half).exit_code == 2
-    assert run("ledger", "create", "half.ledger", "--epsilon", "1.25", "--protect", "test").exit_code == 0
+    assert command("ledger", "create", "half.ledger", "--epsilon", "1.25", "--protect", "test").exit_code == 0
     answered = ask("--epsilon", "0.5", *half, ledger="half.ledger")
     assert "TEST HALF ONLY" in answered.stdout.splitlines()[0]
     both = ("--method", "papers.Holdout", "--release-scores", "--json")
@@ -118,7 +114,7 @@ def test_the_half_that_is_protected_is_named_first_and_takes_a_ledger_of_its_own
     pair = ("--epsilon", "0.25", "--alpha", "0.01", "--scores", "kendall", "--pair", "x,y")
     many = run_many(*pair, "--method", "papers.Holdout", *FILLED, ledger="half.ledger")
     assert many.exit_code == 0 and "TEST HALF ONLY" in many.stdout.splitlines()[0] and "ε = 0" in many.stdout
-    assert run("ledger", "create", "rest.ledger", "--epsilon", "1", "--protect", "training").exit_code == 0
+    assert command("ledger", "create", "rest.ledger", "--epsilon", "1", "--protect", "training").exit_code == 0
     training = (*FILLED, "--method", "papers.TrainingPrivacy", "--penalty", "0.5", "--width", "0.4", "--details")
     answered = ask("--epsilon", "0.5", *training, ledger="rest.ledger")
     assert answered.output.startswith("PROTECTS THE TRAINING HALF ONLY")
@@ -136,7 +132,7 @@ def test_many_pairs_are_asked_by_one_command_and_paid_at_once() -> None:
     shares = run_many("--epsilon", "0.25", *both, "--json")
     assert [one["spent"]["epsilon"] for one in json.loads(shares.stdout)["directions"]] == [0.05, 0.2]
     assert run_many("--epsilon", "0.3").exit_code == 3
-    shown = run("ledger", "show", "study.ledger").stdout
+    shown = command("ledger", "show", "study.ledger").stdout
     assert "ε = 0.75" in shown and "direction all" in shown
 
 
@@ -185,13 +181,13 @@ REFUSED |= {f"test {words}": "" for words in (
 @pytest.mark.parametrize("words", REFUSED)
 def test_bad_input_ends_with_2_names_the_rule_and_spends_nothing(words: str) -> None:
     first, _, rest = words.partition(" ")
-    refused, part = run(*shlex.split(f"{BASES.get(first, first)} {rest}")), REFUSED[words]
+    refused, part = command(*shlex.split(f"{BASES.get(first, first)} {rest}")), REFUSED[words]
     assert refused.exit_code == 2 and refused.stdout == "", refused.output
     if part.startswith("rule: "):
         assert rule_of_command(refused) == part.removeprefix("rule: ")
     assert "=True" not in refused.stderr
     assert part.startswith("rule: ") or (part in refused.stderr and len(refused.stderr) < 500), refused.stderr
-    assert "0 entries verified" in run("ledger", "verify", "study.ledger").stdout
+    assert "0 entries verified" in command("ledger", "verify", "study.ledger").stdout
 
 
 @pytest.mark.parametrize("damage", [b"SQLite format 3\0", b"", b"\xff"])
@@ -199,26 +195,26 @@ def test_a_damaged_ledger_ends_with_4(damage: bytes, folder: Path) -> None:
     path = folder / "study.ledger"
     whole = path.read_bytes()
     path.write_bytes(damage + whole[len(damage) : len(whole) // 2] if damage else whole[:100])
-    for call in (lambda: ask("--epsilon", "0.1"), lambda: run("ledger", "verify", "study.ledger")):
+    for call in (lambda: ask("--epsilon", "0.1"), lambda: command("ledger", "verify", "study.ledger")):
         failed = call()
         assert failed.exit_code == 4 and "study.ledger" in failed.stderr and failed.stdout == "", failed.output
 
 
 def test_claims_and_the_version_are_printed() -> None:
-    explained = run("explain", "block-votes")
+    explained = command("explain", "block-votes")
     assert explained.stdout.startswith("## block-votes") and "**Proof.**" in explained.stdout
-    assert {"block-votes", "geometric"} <= set(run("explain").stdout.split())
-    assert run("--version").stdout == f"dpcausal {dpc.__version__}\n"
+    assert {"block-votes", "geometric"} <= set(command("explain").stdout.split())
+    assert command("--version").stdout == f"dpcausal {dpc.__version__}\n"
 
 
 def test_the_demonstration_answers_from_real_data(tmp_path: Path) -> None:
-    answered = run("demo", "--json", "--folder", str(tmp_path))
+    answered = command("demo", "--json", "--folder", str(tmp_path))
     assert answered.exit_code == 0, answered.output
     questions = json.loads(answered.stdout)["questions"]
     assert [one["state"] for one in questions] == ["answered"] * 2
     assert {one["answer"][0]["guarantee"]["unit"] for one in questions} == {"person"}
     assert {one["answer"][0]["n"] for one in questions} == {5912} and (tmp_path / "report.html").exists()
-    cached = run("demo", "--folder", str(tmp_path))
+    cached = command("demo", "--folder", str(tmp_path))
     assert cached.stdout.rstrip().endswith(str(tmp_path / "report.html")) and "0.74" in cached.stdout
 
 
@@ -231,15 +227,15 @@ def test_a_terminal_gets_a_frame(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 
 @pytest.mark.usefixtures("folder")
 def test_each_spend_is_shown_with_its_question_and_a_ledger_says_which_noise_it_takes() -> None:
-    pure = run("ledger", "create", "pure.ledger", "--epsilon", "3")
-    both = run("ledger", "create", "both.ledger", "--epsilon", "1", "--delta", "1e-6")
+    pure = command("ledger", "create", "pure.ledger", "--epsilon", "3")
+    both = command("ledger", "create", "both.ledger", "--epsilon", "1", "--delta", "1e-6")
     assert "--delta 1e-6" in pure.stdout and "--delta" not in both.stdout
     with dpc.Ledger.open("pure.ledger") as ledger:
         columns = {name: np.arange(400) % step % 2 for name, step in zip("abc", (2, 3, 5), strict=True)}
         table = dpc.Table(columns, dpc.Schema(dict.fromkeys("abc", dpc.Levels([0, 1]))), ledger, name="wave 1")
         dpc.ci_test(table.where("c", among=[1]), "a", "b", given=["c"], loss=dpc.PureDP(1), method="counts")
         dpc.effect(table, treatment="a", outcome="b", adjust=["c"], loss=dpc.PureDP(1))
-    shown = run("ledger", "show", "pure.ledger").stdout.splitlines()
+    shown = command("ledger", "show", "pure.ledger").stdout.splitlines()
     (test,), (effect,) = ([line for line in shown if line.startswith(f"{number:>3}  ")] for number in (1, 2))
     assert all("ε = 1.00" in line and line.endswith("saved") for line in (test, effect))
     assert "association" in test and "effect" in effect and any("wave 1" in line for line in shown)
@@ -310,8 +306,8 @@ def test_a_subgroup_of_persons_is_asked() -> None:
     assert answer["n"] == N // 2 and answer["guarantee"]["unit"].startswith("person")
     assert {"the subgroup: x >= -0.5", "the subgroup: group in ['a', 'b']"} <= set(answer["guarantee"]["public"])
     one = ("--max-rows-per-person", "1", "--weight", "occup=70", "--ledger", "persons.ledger")
-    effect = run("effect", "data.csv", "--treatment", "group", "--outcome", "x", "--trial", "--schema", "schema.toml",
-                 "--epsilon", "1", *persons, *one)  # fmt: skip
+    effect = command("effect", "data.csv", "--treatment", "group", "--outcome", "x", "--trial", "--schema",
+                     "schema.toml", "--epsilon", "1", *persons, *one)  # fmt: skip
     assert {"the most rows of a person", "the largest weight"} <= set(json.loads(effect.stdout)["guarantee"]["public"])
     assert dependence(ledger="persons.ledger").exit_code != 0  # a ledger of persons pays for no rows
 

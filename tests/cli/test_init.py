@@ -11,12 +11,12 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 import dpcausal as dpc
-from dpcausal.cli import app
 from dpcausal.data.files.opening import file_source
 from dpcausal.data.toml_text import CONTROL
+from tests.commands import command
 from tests.refusals import rule_of_command
 
 PEOPLE, BUDGET = "id,age,sick\n1,30,no\n", ("1", "1e-6")
@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def init(*words: str, typed: tuple[str, ...] | list[str] = ()) -> Result:
-    return CliRunner().invoke(app, ["init", *words], input="".join(f"{one}\n" for one in typed))
+    return command("init", *words, typed="".join(f"{one}\n" for one in typed))
 
 
 def of_file(text: str, *typed: str, options: tuple[str, ...] = ()) -> Result:
@@ -86,7 +86,7 @@ def test_init_says_where_a_number_without_cuts_is_cut_unless_a_model_adjusts_for
 
 def test_what_init_leaves_to_fill_in_is_accepted_without_its_marks() -> None:
     written(of_file("age,drug\n1,0\n", "T", "", "0..100", "", "0, 1", "", *BUDGET, "4", ""))
-    assert "No question yet" in CliRunner().invoke(app, ["plan", "s.toml"]).output
+    assert "No question yet" in command("plan", "s.toml").output
     head, marked, rest = Path("s.toml").read_text().partition("# [[question]]")
     filled = re.sub(r"(?m)^# (\[.*\]|\w+ = .*)$", lambda line: line[1].replace('""', '"a"'), marked + rest)
     Path("s.toml").write_text(head + filled)
@@ -184,6 +184,6 @@ def test_a_study_of_many_files_or_of_a_database_begins_in_another_folder_and_run
     graph = ("3", "a, b", "0.5", "0", "")
     made = init(data, "--out", "studies/s.toml", typed=("Title", "", "0, 1", "", "no, yes", "", *BUDGET, *graph))
     assert made.exit_code == 0, made.output
-    ran = CliRunner().invoke(app, ["run", "studies/s.toml", "--new-ledger", "--json"])
+    ran = command("run", "studies/s.toml", "--new-ledger", "--json")
     assert ran.exit_code == 0 and json.loads(ran.stdout)["n"] == 600, ran.output
-    assert "NOT PRIVATE" in CliRunner().invoke(app, ["check", "studies/s.toml"]).output
+    assert "NOT PRIVATE" in command("check", "studies/s.toml").output

@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import dpcausal as dpc
-from dpcausal.cli import app
 from dpcausal.data.toml_text import CONTROL
+from tests.commands import command
 from tests.processes import called
 from tests.study.made import write
 from tests.voices import together
@@ -80,7 +79,7 @@ def test_a_graph_whose_support_is_interrupted_stands_in_a_file(folder: Path, mon
 
     monkeypatch.chdir(folder)
     monkeypatch.setattr(Discovery, "with_support", interrupted)
-    done = CliRunner().invoke(app, [*GRAPH, "--redraws", "9"])
+    done = command(*GRAPH, "--redraws", "9")
     (path,) = folder.glob("l.answer-*.json")
     assert done.exit_code != 0 and path.name in done.stderr
 
@@ -124,7 +123,7 @@ def test_a_second_study_of_a_folder_has_a_report_of_its_own(folder: Path, monkey
     (folder / "second.toml").write_text(text.replace("s.ledger", "second.ledger"))
     for name in ("s.toml", "second.toml"):
         for words in (["run", name, "--new-ledger"], ["report", name], ["report", name]):
-            done = CliRunner().invoke(app, words)
+            done = command(*words)
             assert done.exit_code == 0, done.output
     assert (folder / "report.html").read_text() != (folder / "second.report.html").read_text()
 
@@ -134,7 +133,7 @@ HOSTILE = "a\x1b[31m\x9b2J\u202e"
 
 def printed(*words: str) -> str:
     """Return what a command prints, which moves no terminal."""
-    done = CliRunner().invoke(app, [*words])
+    done = command(*words)
     assert done.output and not CONTROL.search(done.output), (words, done.output)
     return done.stdout
 

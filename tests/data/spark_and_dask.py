@@ -19,12 +19,11 @@ import pyarrow.parquet
 import pyspark
 import pytest
 from pyspark.sql import DataFrame, SparkSession, Window, functions
-from typer.testing import CliRunner
 
 import dpcausal as dpc
-from dpcausal.cli import app
 from dpcausal.data.sources import pyspark as in_spark
 from dpcausal.errors import ParameterError, SchemaError
+from tests.commands import command
 from tests.data.every_task import SCHEMA, N, released, rows
 from tests.docs.pages import ROOT
 
@@ -366,7 +365,7 @@ def test_a_folder_is_read_by_spark_in_one_line_of_the_command(spark: SparkSessio
     dpc.Ledger.create(tmp_path / "l", budget=dpc.PureDP(1)).close()
     url = f"spark:local[2]?path={tmp_path}/visits"
     asked = ["discover", url, "--schema", str(tmp_path / "s.toml"), "--ledger", str(tmp_path / "l"), "--epsilon", "0.5"]
-    found = CliRunner().invoke(app, [*asked, "--json"])
+    found = command(*asked, "--json")
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout)["graph"]["undirected"] == [["a", "b"]]
     spark.range(9).createOrReplaceTempView("told")

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from dpcausal.cli import app
+from tests.commands import command
 
 SCHEMA = "".join(f"[{name}]\nlevels = [0, 1]\n\n" for name in "abc")
 
@@ -21,16 +21,12 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     b = np.where(rng.random(20_000) < 0.9, a, 1 - a)
     pd.DataFrame({"a": a, "b": b, "c": rng.integers(0, 2, 20_000)}).to_csv("data.csv", index=False)
     Path("schema.toml").write_text(SCHEMA)
-    run("ledger", "create", "study.ledger", "--epsilon", "2")
+    command("ledger", "create", "study.ledger", "--epsilon", "2")
     return tmp_path
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments))
-
-
 def ask(*arguments: str) -> Result:
-    return run("discover", "data.csv", "--schema", "schema.toml", "--ledger", "study.ledger", *arguments)
+    return command("discover", "data.csv", "--schema", "schema.toml", "--ledger", "study.ledger", *arguments)
 
 
 def test_a_graph_is_printed_with_its_cost_and_support() -> None:
@@ -68,4 +64,4 @@ def test_json_formats_and_knowledge() -> None:
 def test_what_is_wrong_is_told_by_an_exit_code(arguments: tuple[str, ...], code: int, words: str) -> None:
     answered = ask(*arguments)
     assert answered.exit_code == code and words in answered.stderr
-    assert json.loads(run("ledger", "show", "study.ledger", "--json").stdout)["entries"] == []
+    assert json.loads(command("ledger", "show", "study.ledger", "--json").stdout)["entries"] == []

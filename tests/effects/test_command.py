@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 import dpcausal as dpc
-from dpcausal.cli import app
+from tests.commands import command
 
 SCHEMA = """
 [arm]
@@ -32,17 +32,13 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     arms, sites = np.array(["control", "drug"])[drug], np.array(["north", "south"])[south]
     pd.DataFrame({"arm": arms, "site": sites, "score": score}).to_csv("trial.csv", index=False)
     Path("schema.toml").write_text(SCHEMA)
-    run("ledger", "create", "study.ledger", "--epsilon", "2")
+    command("ledger", "create", "study.ledger", "--epsilon", "2")
     return tmp_path
-
-
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments))
 
 
 def ask(*arguments: str) -> Result:
     question = ("--treatment", "arm", "--outcome", "score", "--schema", "schema.toml", "--ledger", "study.ledger")
-    return run("effect", "trial.csv", *question, *arguments)
+    return command("effect", "trial.csv", *question, *arguments)
 
 
 def test_from_a_file_to_a_forest_plot_and_a_release_to_ask_again() -> None:
@@ -63,7 +59,7 @@ def test_from_a_file_to_a_forest_plot_and_a_release_to_ask_again() -> None:
 def test_a_wrong_question_is_refused_unpaid(wrong: list[str]) -> None:
     refused = ask(*(["--epsilon", "1"] if "--epsilon" not in wrong else []), *wrong)
     assert refused.exit_code == 2 and refused.stderr.startswith("error: ")
-    assert "ε = 2" in run("ledger", "show", "study.ledger").stdout
+    assert "ε = 2" in command("ledger", "show", "study.ledger").stdout
 
 
 def test_persons_followed_through_periods_from_a_file_to_an_event_study_and_asked_again() -> None:
@@ -75,23 +71,23 @@ def test_persons_followed_through_periods_from_a_file_to_an_event_study_and_aske
     Path("workers.toml").write_text(
         '[year]\nlevels = [0, 1, 2, 3]\n[start]\nlevels = [2]\nother = "never"\n[wage]\nlower = -6\nupper = 8\n'
     )
-    run("ledger", "create", "did.ledger", "--epsilon", "1", "--delta", "1e-6", "--person", "who")
+    command("ledger", "create", "did.ledger", "--epsilon", "1", "--delta", "1e-6", "--person", "who")
     question = "did workers.csv --person who --time year --outcome wage --cohort start --schema workers.toml"
     paid = "--ledger did.ledger --epsilon 1 --delta 1e-6 --plot events.png --release paths.json"
-    found = run(*f"{question} {paid}".split())
+    found = command(*f"{question} {paid}".split())
     assert found.exit_code == 0, found.stderr
     # The noise is drawn afresh, and in some draws no interval is shown: only what every draw has.
     assert "wage" in found.stdout and "all periods" in found.stdout
     assert Path("events.png").stat().st_size > 1_000
-    again = run("ask", "paths.json", "did", "--control", "not-yet")
+    again = command("ask", "paths.json", "did", "--control", "not-yet")
     assert again.exit_code == 0 and "not yet treated" in again.stdout
 
 
 def test_a_jump_at_a_cutoff_is_asked_of_a_file_and_again_of_its_release() -> None:
     question = ("--running", "score", "--outcome", "arm", "--cutoff", "5", "--schema", "schema.toml", "--epsilon", "1")
-    found = run("discontinuity", "trial.csv", *question, "--ledger", "study.ledger", "--release", "r.json")
+    found = command("discontinuity", "trial.csv", *question, "--ledger", "study.ledger", "--release", "r.json")
     assert found.exit_code == 0, found.stderr
     assert "Jump of arm = drug at score = 5" in found.stdout and "unching" in found.stdout
-    again = run("ask", "r.json", "discontinuity", "--bandwidth", "2.5", "--curvature", "0.1")
+    again = command("ask", "r.json", "discontinuity", "--bandwidth", "2.5", "--curvature", "0.1")
     assert again.exit_code == 0 and "2.5" in again.stdout
-    assert "ε = 1" in run("ledger", "show", "study.ledger").stdout
+    assert "ε = 1" in command("ledger", "show", "study.ledger").stdout

@@ -17,6 +17,7 @@ from dpcausal.errors import BudgetExceededError, LossError, ParameterError, Sche
 from dpcausal.independence.question import SIGNED, IndependenceQuestion
 from dpcausal.independence.result import pvalue_text
 from dpcausal.papers.independence.priv_tot import count_pvalue
+from tests.factories import refused_unpaid
 from tests.factories import table as made_table
 from tests.independence.neighbours import SCHEMA, ask, frame, plan_of, way
 
@@ -54,10 +55,7 @@ REFUSED: dict[type[Exception], list[dict[str, Any]]] = {
 @pytest.mark.parametrize(("error", "arguments"), [(error, one) for error, all in REFUSED.items() for one in all])
 def test_public_arguments_are_refused_before_anything_is_spent(error: Any, arguments: dict[str, Any]) -> None:
     options = {"x": "x", "y": "y", "given": ["z"], "loss": dpc.PureDP(1), **arguments}
-    t = table(rows=options.pop("rows", 130))
-    with pytest.raises(error):
-        dpc.ci_test(t, **options)
-    assert not t.ledger.entries()
+    refused_unpaid(table(rows=options.pop("rows", 130)), error, dpc.ci_test, **options)
 
 
 @pytest.mark.parametrize("arguments", [
@@ -66,10 +64,8 @@ def test_public_arguments_are_refused_before_anything_is_spent(error: Any, argum
     {"hypotheses": [("x", "y", ["z", "g"]), ("y", "x", ["g", "z"])]},
 ], ids=str)  # fmt: skip
 def test_many_tests_are_refused_before_anything_is_spent(arguments: dict[str, Any]) -> None:
-    t = table()
-    with pytest.raises(ParameterError):
-        dpc.ci_tests(t, **{"hypotheses": [("x", "y", ["z"])], "loss": dpc.PureDP(1), **arguments})
-    assert not t.ledger.entries()
+    options = {"hypotheses": [("x", "y", ["z"])], "loss": dpc.PureDP(1), **arguments}
+    refused_unpaid(table(), ParameterError, dpc.ci_tests, **options)
 
 
 def test_the_ledger_says_what_was_asked_and_only_epsilon_is_spent() -> None:

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from typer.testing import CliRunner
 
 import dpcausal as dpc
-from dpcausal.cli import app
 from dpcausal.errors import InfeasibleError, LossError, ParameterError
 from dpcausal.methods import RandomizedTrial
 from dpcausal.planning.effects import EffectPlan
+from tests.commands import command
 from tests.refusals import rule_of
 from tests.study.made import write
 
@@ -224,25 +223,25 @@ def test_what_cannot_be_planned_is_refused_in_words(case: str) -> None:
 
 def test_the_command_plans_both_ways_and_draws_without_a_ledger(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    there = CliRunner().invoke(app, ["plan", "ci-test", "--n", "2000", "--epsilon", "1", "--plot", "p.png"])
+    there = command("plan", "ci-test", "--n", "2000", "--epsilon", "1", "--plot", "p.png")
     assert all(part in there.output for part in ("2000 rows", "ε = 1", "0.99"))
     assert Path("p.png").stat().st_size > 1_000
-    back = CliRunner().invoke(app, ["plan", "ci-test", "--epsilon", "1", "--power", "0.8", "--json"])
+    back = command("plan", "ci-test", "--epsilon", "1", "--power", "0.8", "--json")
     assert 700 < json.loads(back.output)["n"] < 1_500
     width = ["plan", "effect", "--n", "5000", "--target", "0.02", "--delta", "1e-6", "--json"]
-    assert json.loads(CliRunner().invoke(app, width).output)["loss"]["kind"] == "ApproxDP"
+    assert json.loads(command(*width).output)["loss"]["kind"] == "ApproxDP"
     stated = ["--share", "0.1", "--missing", "0.2", "--groups", "2", "--spread", "0.1", "--rarest", "0.05", "--json"]
-    told = CliRunner().invoke(app, ["plan", "effect", "--n", "5000", "--epsilon", "1", *stated])
+    told = command("plan", "effect", "--n", "5000", "--epsilon", "1", *stated)
     assumed = json.loads(told.output)["assumed"]
     assert [assumed[name] for name in ("share", "missing", "groups", "spread", "rarest")] == [0.1, 0.2, 2, 0.1, 0.05]
     for words in (["ci-test", "--n", "100"], ["ci-test", "--n", "9", "--epsilon", "1", "--width", "3"],
                   ["study.toml", "--n", "100"], ["ci-tset", "--n", "9"]):  # fmt: skip
-        assert CliRunner().invoke(app, ["plan", *words]).exit_code == 2
+        assert command("plan", *words).exit_code == 2
     assert sorted(path.name for path in tmp_path.iterdir()) == ["p.png"]
 
 
 def test_the_help_of_a_task_shows_the_options_of_that_task_alone() -> None:
-    shown = {task: CliRunner().invoke(app, ["plan", task, "--help"]).output for task in ("effect", "ci-test")}
+    shown = {task: command("plan", task, "--help").output for task in ("effect", "ci-test")}
     assert "--treated" in shown["effect"] and "--correlation" not in shown["effect"]
     assert "--correlation" in shown["ci-test"] and "--treated" not in shown["ci-test"]
 
@@ -336,10 +335,10 @@ def test_the_command_plans_a_trial_as_the_library_does() -> None:
     method = RandomizedTrial(probabilities=[[0.8, 0.7], [0.2, 0.3]])
     told = dpc.plan("effect", n=MANY, loss=PURE, method=method, cells=2)
     words = ["plan", "effect", "--n", str(MANY), "--epsilon", "1", "--cells", "2", "--method", "trial", "--json"]
-    found = json.loads(CliRunner().invoke(app, [*words, "--probabilities", ".8,.7;.2,.3"]).output)
+    found = json.loads(command(*words, "--probabilities", ".8,.7;.2,.3").output)
     assert found["accuracy"] == told.accuracy and "trial(" in found["assumed"]["method"]
-    assert CliRunner().invoke(app, words).exit_code == 2
-    assert "--method trial" in CliRunner().invoke(app, [*words[:-3], "--probabilities", ".8,.2"]).output
+    assert command(*words).exit_code == 2
+    assert "--method trial" in command(*words[:-3], "--probabilities", ".8,.2").output
 
 
 @pytest.mark.parametrize("said", [False, True])

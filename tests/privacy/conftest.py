@@ -7,19 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from dpcausal import ZCDP, Ledger, PureDP
-from dpcausal.cli import app
 from dpcausal.privacy.budget import Event
 from dpcausal.privacy.loss import Loss
 
 SPENDS = 4
-
-
-def command(*words: object) -> Result:
-    """Run ``dpcausal``; return its exit code and what it printed."""
-    return CliRunner().invoke(app, [str(word) for word in words], env=dict(os.environ))
 
 
 def event(loss: Loss, zcdp: ZCDP | None = None) -> Event:

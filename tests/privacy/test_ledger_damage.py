@@ -15,7 +15,8 @@ import pytest
 from dpcausal import Ledger, PureDP
 from dpcausal.errors import BudgetExceededError, LedgerDamagedError, LedgerError
 from dpcausal.privacy.storage.lines import sealed
-from tests.privacy.conftest import SPENDS, command, seen
+from tests.commands import command
+from tests.privacy.conftest import SPENDS, seen
 
 
 def forged(

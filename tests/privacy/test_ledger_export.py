@@ -15,7 +15,7 @@ from dp_accounting.pld.common import DifferentialPrivacyParameters
 from dpcausal import ApproxDP, Ledger, PureDP, Unit
 from dpcausal.privacy.loss import RHO_UNITS, Loss
 from dpcausal.privacy.storage.lines import MEMBERS
-from tests.privacy.conftest import command
+from tests.commands import command
 
 FORMAT_PAGE = Path(__file__).resolve().parents[2] / "docs" / "understand" / "ledger-format.md"
 SUMS: list[Loss] = [PureDP(0.1), PureDP(0.25), ApproxDP(0.2, 1e-9), PureDP(0.1), ApproxDP(0.35, 2e-9), PureDP(0.0007)]

@@ -15,7 +15,7 @@ from dpcausal import ZCDP, ApproxDP, Ledger, PureDP
 from dpcausal.errors import BudgetExceededError, LedgerError, LossError, ParameterError
 from dpcausal.privacy.composition import Totals, admit, caps_of, cost_of
 from dpcausal.privacy.loss import Loss
-from tests.privacy.conftest import command
+from tests.commands import command
 
 STEP = PureDP(0.125)
 

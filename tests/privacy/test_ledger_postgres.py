@@ -15,7 +15,7 @@ from dpcausal import Ledger, PureDP
 from dpcausal.errors import BudgetExceededError, LedgerDamagedError, LedgerError, MissingDependencyError, ParameterError
 from dpcausal.privacy.storage import store
 from dpcausal.privacy.storage.postgres import Lines
-from tests.privacy.conftest import command
+from tests.commands import command
 from tests.privacy.kill_loops import STEP, kill, kill_loop, mount, race, release_then_spend, spend_then_release, start
 from tests.privacy.postgres import NEEDED, Server, programs, server
 from tests.processes import called

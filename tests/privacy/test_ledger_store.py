@@ -14,7 +14,8 @@ from dpcausal import Ledger, PureDP
 from dpcausal.errors import LedgerDamagedError, LedgerError, ParameterError
 from dpcausal.privacy.storage import store as ledger_file
 from dpcausal.privacy.storage.lines import Account, sealed
-from tests.privacy.conftest import SPENDS, command, seen
+from tests.commands import command
+from tests.privacy.conftest import SPENDS, seen
 from tests.privacy.kill_loops import run
 
 

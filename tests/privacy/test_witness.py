@@ -12,7 +12,7 @@ from dpcausal import Ledger, PureDP
 from dpcausal.errors import LedgerDamagedError, LedgerError
 from dpcausal.privacy.storage.lines import Account
 from dpcausal.privacy.storage.witness import Note
-from tests.privacy.conftest import command
+from tests.commands import command
 
 STEP = PureDP(0.125)
 

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import dpcausal as dpc
-from dpcausal.cli import app
 from dpcausal.errors import BudgetExceededError, DpCausalError, ParameterError
 from dpcausal.study.file import json_schema
 from dpcausal.study.status import ANSWERED, BEYOND, CANNOT, SPENT, TO_ASK, Forecaster
+from tests.commands import command
 from tests.study.kills import run_under_fire
 
 HEAD = """title = "Does smoking matter once age is known?"
@@ -178,7 +177,7 @@ def test_a_study_with_a_question_that_cannot_be_answered_pays_for_none_unless_pa
     with pytest.raises(error, match=rule):
         study.run(new_ledger=True)
     for words in (["plan"], ["plan", "--json"], ["run", "--new-ledger"]):
-        told = CliRunner().invoke(app, [*words, "study.toml"])
+        told = command(*words, "study.toml")
         assert told.exit_code == code and "partial=True" not in told.output
     assert "--partial" in told.output and not Path("study.ledger").exists()
     found = study.run(new_ledger=True, partial=True)
@@ -252,15 +251,15 @@ def test_a_spend_without_an_answer_is_shown_and_the_rest_goes_on(monkeypatch: py
 
     with monkeypatch.context() as patched:
         patched.setattr("dpcausal.core.run.store", die)
-        assert CliRunner().invoke(app, ["run", "study.toml", "--new-ledger"]).exit_code != 0
+        assert command("run", "study.toml", "--new-ledger").exit_code != 0
     found = dpc.Study.open("study.toml").run(new_ledger=True)
     assert [one.state for one in found.questions] == [SPENT, ANSWERED, ANSWERED]
     assert len(dpc.Ledger.open("study.ledger").entries()) == 3
     report = dpc.Study.open("study.toml").report().with_suffix(".md").read_text()
     assert "spend 1" in report and "| 1: linked |" in report and "| not saved |" in report
-    shown = CliRunner().invoke(app, ["run", "study.toml", "--new-ledger", "--quiet"])
+    shown = command("run", "study.toml", "--new-ledger", "--quiet")
     assert shown.exit_code == 2 and "size" in shown.output
-    refreshed = CliRunner().invoke(app, ["run", "study.toml", "--new-ledger", "--refresh", "linked", "--quiet"])
+    refreshed = command("run", "study.toml", "--new-ledger", "--refresh", "linked", "--quiet")
     assert refreshed.exit_code == 0
 
 
@@ -270,19 +269,19 @@ def test_the_commands_go_from_a_raw_file_to_a_report() -> None:
     Path("study.toml").unlink()
     columns = ("not a range", "18-100", "", "no/yes", "", "no, yes", "")
     effect = ("", "smokr", "smoker", "sick", "", "none", "", "1", "", "")
-    made = CliRunner().invoke(app, ["init", "study.csv"], input="\n".join(["T", "id", *columns, "2", "1e-6", *effect]))
+    made = command("init", "study.csv", typed="\n".join(["T", "id", *columns, "2", "1e-6", *effect]))
     assert made.exit_code == 0, made.output
     (one,) = dpc.Study.open("study.toml").file.question
     assert (one.task, one.arguments["treatment"], one.epsilon) == ("effect", "smoker", 1.0)
     text = Path("study.toml").read_text()
     Path("study.toml").write_text(text + LINKED)
-    planned = CliRunner().invoke(app, ["plan", "study.toml"]).output
+    planned = command("plan", "study.toml").output
     assert "linked" in planned and "ε = 0.50" in planned and "ε = 2.00" in planned
-    ran = CliRunner().invoke(app, ["run", "study.toml", "--new-ledger"])
+    ran = command("run", "study.toml", "--new-ledger")
     assert ran.exit_code == 0 and "[2/2] linked" in ran.output
-    reported = CliRunner().invoke(app, ["report", "study.toml"])
+    reported = command("report", "study.toml")
     assert reported.exit_code == 0 and Path("report.html").exists() and "report.html" in reported.stdout
-    assert CliRunner().invoke(app, ["check", "study.toml"]).output.startswith("NOT PRIVATE")
+    assert command("check", "study.toml").output.startswith("NOT PRIVATE")
 
 
 def test_a_check_of_persons_does_not_ask_for_them_again(study: Path) -> None:
@@ -297,12 +296,12 @@ def test_a_level_that_looks_like_a_code_is_no_problem_once_the_study_says_what_i
     for meaning in ("", 'level_labels = { 9 = "nine or more" }', 'level_labels = { 9 = "refused" }'):
         path.write_text('title = "t"\ndata = "d.csv"\nledger = "l"\nbudget = { epsilon = 1 }\n[columns.visits]\n'
                         f"levels = [0, 1, 2, 9]\n{meaning}\n")  # fmt: skip
-        found[meaning] = CliRunner().invoke(app, ["check", str(path)]).exit_code
+        found[meaning] = command("check", str(path)).exit_code
     assert list(found.values()) == [1, 0, 1]
 
 
 def test_the_schema_for_editors_is_that_of_the_file() -> None:
-    assert json.loads(CliRunner().invoke(app, ["schema"]).stdout) == json_schema()
+    assert json.loads(command("schema").stdout) == json_schema()
     assert json_schema()["required"] == ["title", "data", "ledger", "budget"]
 
 

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import dpcausal as dpc
-from dpcausal.cli import app
 from dpcausal.errors import HiddenAnswerError, LedgerError, ParameterError
 from dpcausal.study.report.write_report import mark_of
 from dpcausal.study.writing import replace_files, write_new
+from tests.commands import command
 from tests.study.made import write
 
 LINKED = '[[question]]\nname="linked"\ntask="ci_test"\nx="a"\ny="b"\ngiven=[]\nepsilon=0.5\n'
@@ -49,7 +48,7 @@ def test_a_report_replaces_its_own_study_s_and_no_other_file(study: dpc.Study) -
         with pytest.raises(ParameterError):
             second.report(name)
         assert contents(folder) == before
-    assert CliRunner().invoke(app, ["report", str(other), "--out", str(folder / "report.html")]).exit_code == 2
+    assert command("report", str(other), "--out", str(folder / "report.html")).exit_code == 2
     assert second.report("second.html").exists()
     for wrong in ("nowhere/report.html", "report.pdf"):
         with pytest.raises(ParameterError):
@@ -76,7 +75,7 @@ def test_a_lost_ledger_is_told_by_plan_and_refused_by_report(study: dpc.Study) -
         study.report()
     assert contents(study.path.parent) == before
     assert study.plan(accuracy=False).missing_ledger == "s.ledger"
-    assert CliRunner().invoke(app, ["report", str(study.path)]).exit_code == 2
+    assert command("report", str(study.path)).exit_code == 2
 
 
 def test_on_a_full_disk_a_report_stays_whole(study: dpc.Study, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +172,7 @@ def test_a_hostile_word_of_a_study_is_refused_in_words(tmp_path: Path, old: str,
     path.write_text(path.read_text().replace(old, new))
     before = contents(tmp_path)
     for words in (["plan", str(path), "--no-accuracy"], ["run", str(path)], ["report", str(path)]):
-        found = CliRunner().invoke(app, words)
+        found = command(*words)
         assert found.exit_code in (2, 3, 4) or words[0] != "run", found.output
         assert found.exception is None or isinstance(found.exception, SystemExit)
     after = contents(tmp_path)

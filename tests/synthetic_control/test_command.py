@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 import dpcausal as dpc
-from dpcausal.cli import app
+from tests.commands import command
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def run(*extra: str, target: str = "u0", start: str = "1990") -> Result:
         "synthetic-control", "long.csv", "--unit", "state", "--time", "year", "--outcome", "sales", "--target", target,
         "--start", start, "--lower", "-1", "--upper", "1", "--ledger", "study.ledger",
     ]  # fmt: skip
-    return CliRunner().invoke(app, [*base, *extra])
+    return command(*base, *extra)
 
 
 def test_the_answer_is_paid_once(study: Path) -> None:

@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from typer.testing import CliRunner
 
 import dpcausal as dpc
-from dpcausal.cli import app
 from dpcausal.data.counts import counts_of
 from dpcausal.data.curator import profile as module
 from dpcausal.data.curator.profile import STAMP
@@ -23,6 +21,7 @@ from dpcausal.data.curator.suspects import FORMS, likely_forms
 from dpcausal.data.sources.frame import FrameSource
 from dpcausal.errors import HiddenAnswerError, SchemaError
 from dpcausal.study.draft import declaration_of
+from tests.commands import command
 from tests.data.conftest import cells_of, panel_of
 from tests.factories import table
 
@@ -91,11 +90,11 @@ def test_the_command_prints_the_same_and_leaves_no_file(tmp_path: Path, monkeypa
     monkeypatch.chdir(tmp_path)
     Path("table.csv").write_text("age,name\n-1,Ada\n50,Ada\n", encoding="utf-8")
     Path("schema.toml").write_text("[age]\nlower = 0\nupper = 100\n", encoding="utf-8")
-    shown = CliRunner().invoke(app, ["check", "table.csv", "--schema", "schema.toml"])
+    shown = command("check", "table.csv", "--schema", "schema.toml")
     assert shown.exit_code == 1 and shown.stdout.startswith(STAMP) and "50.00 %" in shown.stdout
-    as_json = CliRunner().invoke(app, ["check", "table.csv", "--schema", "schema.toml", "--json"])
+    as_json = command("check", "table.csv", "--schema", "schema.toml", "--json")
     assert json.loads(as_json.stdout) == dpc.Schema.from_toml("schema.toml").check("table.csv").to_dict()
-    refused = CliRunner().invoke(app, ["check", "absent.csv", "--schema", "schema.toml"])
+    refused = command("check", "absent.csv", "--schema", "schema.toml")
     assert refused.exit_code == 2 and "absent.csv" in refused.stderr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["schema.toml", "table.csv"]
 

@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 import pyreadstat
 import pytest
-from typer.testing import CliRunner
 
 import dpcausal as dpc
-from dpcausal.cli import app
 from dpcausal.data.files.opening import file_source
 from dpcausal.data.source import Kind
+from tests.commands import command
 from tests.data.conftest import cells_of
 
 SAMPLE = (  # sample.sas7bdat of pyreadstat's own tests, Apache License 2.0: nothing but SAS writes such a file
@@ -101,7 +100,7 @@ def test_init_takes_levels_and_ranges_from_labels_and_reads_no_record(
                         lambda path, **options: calls.append(options) or reader(path, **options))  # fmt: skip
     asked = len(CODES.columns) - (1 if name == "d.dta" else 3) - (name == "d.dta")
     typed = "T\n\n" + "\n" * asked + "1\n1e-6\n4\n\n"
-    done = CliRunner().invoke(app, ["init", name, "--schema-from", "labels"], input=typed)
+    done = command("init", name, "--schema-from", "labels", typed=typed)
     assert done.exit_code == 0 and "documentation" in done.output, done.output
     assert calls and all(options.get("metadataonly") for options in calls)
     columns = dpc.Study.open("study.toml").file.columns
@@ -111,5 +110,5 @@ def test_init_takes_levels_and_ranges_from_labels_and_reads_no_record(
     assert dpc.Study.open("study.toml").check().columns[0].substituted == 0.5
     Path("d.csv").write_text("a,b\n0,1\n")
     for words in (["d.csv", "--schema-from", "labels"], [name, "--schema-from", "data"]):
-        refused = CliRunner().invoke(app, ["init", *words, "--out", "new.toml"], input=typed)
+        refused = command("init", *words, "--out", "new.toml", typed=typed)
         assert refused.exit_code == 2 and not Path("new.toml").exists()
