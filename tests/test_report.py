@@ -13,7 +13,7 @@ import pytest
 import dpcausal as dpc
 from dpcausal.errors import MissingDependencyError
 from dpcausal.privacy.sensitivity import Unit
-from dpcausal.result import Guarantee, Result, plain
+from dpcausal.result import MEANS, Guarantee, Result, explain_terms, plain
 
 
 class Colour(Enum):
@@ -109,8 +109,6 @@ def test_a_result_without_words_or_a_picture_says_so() -> None:
 
 
 def test_a_word_that_not_everybody_knows_is_explained_where_it_stands_and_nowhere_else() -> None:
-    from dpcausal.result import MEANS, explain_terms
-
     assert explain_terms("nothing of that") == []
     for word in MEANS:
         (line,) = explain_terms(f"so and so many {word}")

@@ -13,6 +13,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.data.toml_text import CONTROL
+from dpcausal.discovery.result import Discovery
 from tests.commands import command
 from tests.processes import called
 from tests.study.made import write
@@ -72,8 +73,6 @@ def test_an_answer_that_the_ledger_stores_is_said_to_be_there_and_makes_no_file(
 
 
 def test_a_graph_whose_support_is_interrupted_stands_in_a_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpcausal.discovery.result import Discovery
-
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
+from dpcausal.cli.options import build_method, method_parameters
 from dpcausal.independence import methods
 from tests.independence.neighbours import SCHEMA, frame
 
@@ -36,8 +37,6 @@ def test_its_own_option_reaches_the_ledger_and_the_result_without_another_line(k
 
 
 def test_the_list_of_short_names_is_all_that_the_command_and_the_namespace_read(kind: Any) -> None:
-    from dpcausal.cli.options import build_method, method_parameters
-
     kinds = {**methods.METHODS, kind.name: kind}
     assert {"method", "least", "blocks"} <= {one.name for one in method_parameters(kinds)}
     assert build_method(kinds, "gcm-signs", {"least": 0.5, "blocks": 7}) == kind(least=0.5, blocks=7)

@@ -116,8 +116,8 @@ def test_associations_of_both_signs_cancel_in_sums_of_signs_and_that_is_said(giv
     rng, n = np.random.default_rng(3), 3_000
     half, x, z = rng.integers(0, 2, n), rng.normal(size=n), rng.uniform(size=n)
     numbers = {"x": x, "y": np.where(half == 1, x, -x) + 0.5 * rng.normal(size=n), "z": z}
-    schema = dpc.Schema({"g": dpc.Levels([0, 1]), **dict.fromkeys(numbers, dpc.Bounded(-4, 4))})
-    t = dpc.Table({"g": half, **numbers}, schema, dpc.Ledger.in_memory(dpc.PureDP(9)))
+    schema = {"g": dpc.Levels([0, 1]), **dict.fromkeys(numbers, dpc.Bounded(-4, 4))}
+    t = made_table({"g": half, **numbers}, schema, dpc.PureDP(9))
     with dpc.simulated_noise(4):
         whole = dpc.ci_test(t, "x", "y", given=given, loss=dpc.PureDP(2))
         part = dpc.ci_test(t.where("g", among=[1]), "x", "y", given=given[1:], loss=dpc.PureDP(2))
@@ -129,8 +129,8 @@ def test_associations_of_both_signs_cancel_in_sums_of_signs_and_that_is_said(giv
     (methods.CrtDecision(model_x={"mean": 0.5, "sd": 1.0}), True), (methods.WeightedGcm(), False),
 ])  # fmt: skip
 def test_covariances_of_residuals_cancel_too_unless_weights_change_their_sign(method: Any, cancels: bool) -> None:
-    schema = dpc.Schema(dict.fromkeys("xyz", dpc.Bounded(-4, 4)))
-    t = dpc.Table(dict.fromkeys("xyz", np.linspace(0, 1, 300)), schema, dpc.Ledger.in_memory(dpc.PureDP(1)))
+    columns = dict.fromkeys("xyz", np.linspace(0, 1, 300))
+    t = made_table(columns, dict.fromkeys(columns, dpc.Bounded(-4, 4)), dpc.PureDP(1))
     caveats = plan_call(IndependenceQuestion.of(t, "x", "y", ["z"], 0.05), method, dpc.PureDP(1)).caveats
     assert any(SIGNED in one for one in caveats) == cancels
 

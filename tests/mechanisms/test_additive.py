@@ -20,8 +20,8 @@ from dpcausal.mechanisms.additive import cube, gaussian, gaussian_scale, geometr
 from dpcausal.mechanisms.selection import noisy_max
 from dpcausal.privacy import noise
 from dpcausal.privacy.budget import CallBudget
-from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.sensitivity import CONDITIONAL, Norm, Query, Sensitivity
+from tests.registry.rows import allotted
 
 Mechanism = Callable[[Query, CallBudget, Any], Any]
 
@@ -30,14 +30,8 @@ def query(answer: Any, norm: Norm, bound: Any = 1) -> Query:
     return Query(answer, Sensitivity(bound, norm, Relation.REPLACE_ONE, "kendall-tau"), "margin")
 
 
-def granted(loss: Loss) -> CallBudget:
-    return Ledger.in_memory(ZCDP(10**6) if isinstance(loss, ZCDP) else PureDP(10**6), accept_large_epsilon=True).charge(
-        loss, task="test"
-    )
-
-
 def released(mechanism: Mechanism, question: Query, loss: Any) -> tuple[Any, Any]:
-    allotment = granted(loss)
+    allotment = allotted(loss)
     answer = mechanism(question, allotment, loss)
     (event,) = allotment.events
     return answer, event
@@ -82,7 +76,7 @@ EXTREMES: list[tuple[Mechanism, Query, Any]] = [
 def test_a_scale_that_cannot_be_drawn_is_refused_before_the_spend(
     mechanism: Mechanism, question: Query, loss: Any
 ) -> None:
-    allotment = granted(loss)
+    allotment = allotted(loss)
     with pytest.raises(FenceError, match="scale"):
         mechanism(question, allotment, loss)
     assert allotment.events == ()

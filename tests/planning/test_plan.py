@@ -11,9 +11,15 @@ import pytest
 from scipy import stats
 
 import dpcausal as dpc
+from dpcausal.direction.block_counts import Counts, cube_tail
+from dpcausal.direction.methods.verdict import Verdict, verdict_chances
+from dpcausal.direction.question import Pair
 from dpcausal.errors import InfeasibleError, LossError, ParameterError
 from dpcausal.methods import RandomizedTrial
 from dpcausal.planning.effects import EffectPlan
+from dpcausal.planning.task_plan import simulate_runs
+from dpcausal.privacy.noise import generator_from_seed, is_simulated
+from tests import factories
 from tests.commands import command
 from tests.refusals import rule_of
 from tests.study.made import write
@@ -71,15 +77,13 @@ def test_with_much_loss_the_chance_is_that_of_a_rank_test(given: int, lost: floa
 
 def test_blocks_that_each_see_little_are_foretold_as_they_are_found() -> None:
     """200 sums of 8 terms against the formula: within five standard errors, a false alarm below 1e-6."""
-    from dpcausal.privacy.noise import generator_from_seed
-
     coins, n, loss = generator_from_seed(5), 1_000, dpc.PureDP(3)
     way = dpc.methods.Gcm(resamples=19, blocks=8)
     found, tables = 0, 200
-    schema = dpc.Schema({name: dpc.Bounded(-4, 4) for name in "xy"})
     for seed in range(tables):
         x, e = coins.normal(size=(2, n))
-        table = dpc.Table({"x": x, "y": 0.07 * x + e}, schema, dpc.Ledger.in_memory(loss), missing="impute")
+        rows = {"x": x, "y": 0.07 * x + e}
+        table = factories.table(rows, dict.fromkeys(rows, dpc.Bounded(-4, 4)), loss, missing="impute")
         with dpc.simulated_noise(seed):
             found += dpc.ci_test(table, "x", "y", given=[], loss=loss, method=way).decision == "dependent"
     told = dpc.plan("ci_test", n=n, loss=loss, correlation=0.07, method=way).accuracy
@@ -88,14 +92,8 @@ def test_blocks_that_each_see_little_are_foretold_as_they_are_found() -> None:
 
 def test_a_direction_whose_blocks_all_agree_is_foretold_as_by_the_law_of_the_noise() -> None:
     """Against the closed chance; 400 draws, within five standard errors."""
-    from dpcausal.direction.block_counts import Counts, cube_tail
-    from dpcausal.direction.methods.verdict import Verdict, verdict_chances
-    from dpcausal.direction.question import Pair
-    from dpcausal.privacy.noise import generator_from_seed
-
     loss, rows = dpc.PureDP(0.4), {name: np.zeros(2_000) for name in "xy"}
-    schema = dpc.Schema(dict.fromkeys("xy", dpc.Bounded(-1, 1)))
-    question = Pair.of(dpc.Table(rows, schema, dpc.Ledger.in_memory(loss)), "x", "y", None, 0.1)
+    question = Pair.of(factories.table(rows, dict.fromkeys(rows, dpc.Bounded(-1, 1)), loss), "x", "y", None, 0.1)
     way = Verdict(blocks=30).plan(question, loss)
     told = verdict_chances(Counts(30, cube_tail(0.4), 0.4), 0.1)["arrow"]
     with dpc.simulated_noise(3):
@@ -104,17 +102,14 @@ def test_a_direction_whose_blocks_all_agree_is_foretold_as_by_the_law_of_the_noi
 
 
 def test_the_correlation_that_is_foretold_shows_as_an_edge_about_four_times_in_five() -> None:
-    from dpcausal.privacy.noise import generator_from_seed
-
     loss, n, runs = dpc.PureDP(1), 1_500, 40
     r, shown = dpc.plan("discover", n=n, loss=loss, columns=4, levels=2).accuracy, 0
     for seed in range(runs):
         coins = generator_from_seed(1_000 + seed)
         rows = coins.integers(0, 2, (4, n))
         rows[1] = np.where(coins.random(n) < r, rows[0], rows[1])
-        names = list("abcd")
-        schema = dpc.Schema(dict.fromkeys(names, dpc.Levels([0, 1])))
-        table = dpc.Table(dict(zip(names, rows, strict=True)), schema, dpc.Ledger.in_memory(loss))
+        columns = dict(zip("abcd", rows, strict=True))
+        table = factories.table(columns, dict.fromkeys(columns, dpc.Levels([0, 1])), loss)
         with dpc.simulated_noise(seed):
             shown += frozenset("ab") in dpc.discover(table, loss=loss).graph.skeleton
     assert 0.58 < shown / runs < 0.96
@@ -143,10 +138,10 @@ def test_the_range_of_did_covers_what_is_not_stated() -> None:
             cohort = np.where(rng.random(3_000) < share, rng.choice(starts, 3_000), 4)
             person, time = np.divmod(np.arange(12_000), 4)
             outcome = np.clip(0.1 * (rng.normal(size=3_000)[person] + rng.normal(size=12_000)), -0.5, 0.5)
-            schema = dpc.Schema({"time": dpc.Levels(range(4)), "cohort": dpc.Levels([*starts, 4]),
-                                 "outcome": dpc.Bounded(-0.5, 0.5)})  # fmt: skip
+            schema = {"time": dpc.Levels(range(4)), "cohort": dpc.Levels([*starts, 4]),
+                      "outcome": dpc.Bounded(-0.5, 0.5)}  # fmt: skip
             frame = {"person": person, "time": time, "cohort": cohort[person], "outcome": outcome}
-            table = dpc.Table(frame, schema, dpc.Ledger.in_memory(loss, person="person"), person="person")
+            table = factories.table(frame, schema, loss, person="person")
             with dpc.simulated_noise(seed):
                 interval = dpc.did(table, time="time", outcome="outcome", cohort="cohort", loss=loss).att.interval
             halves += [] if interval is None else [(interval[1] - interval[0]) / 2]
@@ -161,9 +156,6 @@ def test_a_clear_curve_has_an_arrow_and_a_line_has_none(monkeypatch: pytest.Monk
 
 
 def test_noise_is_simulated_in_a_rehearsal_and_nowhere_else() -> None:
-    from dpcausal.planning.task_plan import simulate_runs
-    from dpcausal.privacy.noise import is_simulated
-
     def fails(coins: Any) -> None:
         assert is_simulated()
         raise ParameterError("as a call may")

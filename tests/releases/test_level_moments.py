@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, kstest
 
+from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.releases.level_moments import NoisyWhitened
 from dpcausal.statistics.level_moments import features, row_entries
 
@@ -21,8 +22,9 @@ def law(seed: int, sizes: tuple[int, int, int] = (3, 2, 3)) -> Any:
 
 
 def exact(joint: Any, n: int, deviation: float = 0.0, noise: Any = None) -> NoisyWhitened:
-    """Return the release of a law without shortening."""
-    shares = [joint.sum(axis=tuple(k for k in range(3) if k != i)) for i in range(3)]
+    """Return the release of a law without shortening, of three columns or more."""
+    columns = range(joint.ndim)
+    shares = [joint.sum(axis=tuple(k for k in columns if k != i)) for i in columns]
     tables = [features(p) for p in shares]
     D = row_entries(shares)
     matrix = np.zeros((D, D))
@@ -75,8 +77,6 @@ def test_under_independence_the_statistic_has_the_law_that_is_stated(given: tupl
 
 
 def test_fresh_noise_has_the_stated_deviation_and_is_declared() -> None:
-    from dpcausal.privacy.noise import generator_from_seed
-
     release, coins = exact(law(1), 1000, 7.0), generator_from_seed(1)
     again = [release.with_extra_noise(coins) for _ in range(400)]
     moved = np.stack([one.matrix - release.matrix for one in again])

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import dpcausal as dpc
+from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.releases.third_moments import NoisyTriples
-from dpcausal.statistics.level_moments import constant, features, row_entries, third_entries
+from dpcausal.statistics.level_moments import constant, features, third_entries
+from tests.releases.test_level_moments import exact as pairs_of
 
 NAMES = ("x", "z", "w", "y")
 TRIPLES = ((0, 1, 2), (1, 2, 3))
@@ -25,23 +27,18 @@ def law(seed: int, sizes: tuple[int, int, int, int] = (3, 2, 3, 2)) -> Any:
 
 def exact(joint: Any, n: int, deviations: tuple[float, float] = (0.0, 0.0), noise: Any = None) -> NoisyTriples:
     """Return the release of a law without shortening; ``noise`` draws for both parts."""
-    shares = [joint.sum(axis=tuple(k for k in range(4) if k != i)) for i in range(4)]
-    tables = [features(p) for p in shares]
-    D = row_entries(shares)
-    matrix, thirds = np.zeros((D, D)), np.zeros(third_entries(shares, TRIPLES) + 1)
+    pairs = pairs_of(joint, n)
+    shares, matrix = [np.array(p) for p in pairs.shares], pairs.matrix
+    tables, thirds = [features(p) for p in shares], np.zeros(third_entries(shares, TRIPLES) + 1)
     for place in np.ndindex(joint.shape):
         parts = [table[code] for table, code in zip(tables, place, strict=True)]
-        u = np.concatenate([*parts, [1.0]])
-        matrix += n * joint[place] * np.outer(u, u)
         products = [np.einsum("a,b,c->abc", *(parts[k] for k in triple)).ravel() for triple in TRIPLES]
         thirds += n * joint[place] * np.concatenate([*products, [constant(len(thirds) - 1)]])
     if noise is not None:
-        upper = np.triu(noise.normal(0, deviations[0], (D, D)))
-        upper[np.diag_indices(D)] *= np.sqrt(2)
+        upper = np.triu(noise.normal(0, deviations[0], matrix.shape))
+        upper[np.diag_indices(len(upper))] *= np.sqrt(2)
         matrix, thirds = matrix + upper + np.triu(upper, 1).T, thirds + noise.normal(0, deviations[1], thirds.shape)
-    places = tuple(tuple(range(k)) for k in joint.shape)
-    return NoisyTriples(NAMES, n, places, tuple(tuple(p.tolist()) for p in shares), matrix, deviations[0],
-                        TRIPLES, thirds, deviations[1])  # fmt: skip
+    return NoisyTriples(NAMES, n, pairs.places, pairs.shares, matrix, deviations[0], TRIPLES, thirds, deviations[1])
 
 
 def test_a_pair_is_apart_given_two_columns_that_separate_it_where_the_additive_part_is_not() -> None:
@@ -94,8 +91,6 @@ def test_the_order_of_the_columns_does_not_matter() -> None:
 
 
 def test_fresh_noise_is_declared() -> None:
-    from dpcausal.privacy.noise import generator_from_seed
-
     release = exact(law(1), 1000, (7.0, 5.0), np.random.default_rng(4))
     coins = generator_from_seed(1)
     moved = np.stack([release.with_extra_noise(coins, 0.5).thirds - release.thirds for _ in range(300)])

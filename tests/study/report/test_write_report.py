@@ -14,6 +14,7 @@ import dpcausal as dpc
 from dpcausal.claims import claims
 from dpcausal.study.report.deployments import registry_record, yaml
 from dpcausal.study.report.figures import Figures
+from dpcausal.study.report.findings import odds
 from dpcausal.study.report.html import Block, html, markdown
 from dpcausal.study.report.pages import _proof_sources, document
 from dpcausal.study.wording import disagreements, estimate_of
@@ -154,9 +155,7 @@ def test_the_sentence_of_an_effect_names_the_levels_compared_unless_they_are_yes
 
 
 def test_odds_are_those_of_the_loss() -> None:
-    from dpcausal.study.report.findings import odds as _odds
-
-    assert "85.2 %" in _odds(dpc.PureDP(1.75)) and _odds(None) == "" and "50.1 %" in _odds(dpc.PureDP(0.001))
+    assert "85.2 %" in odds(dpc.PureDP(1.75)) and odds(None) == "" and "50.1 %" in odds(dpc.PureDP(0.001))
 
 
 def test_a_figure_has_the_same_bytes_for_the_same_numbers_and_ids_of_its_own(study: dpc.Study) -> None:
