@@ -124,14 +124,17 @@ def public_task(function: Callable[Call, Task[Answer]]) -> Callable[Call, Answer
 
 
 def plan_call(question: Any, method: Method[Any], loss: Loss, *, accept_unproven: bool = False) -> PlannedCall[Any]:
+    ready: Method[Any] | None = None
     try:
         spent, note = method.charge(loss, question)
         ready = method.plan(question, spent)
     except ArithmeticError:  # of public numbers alone
+        pass
+    if ready is None:
         raise InfeasibleError(
             f"method {method.name!r} cannot work with these numbers of rows and columns at {loss}: give more rows, "
             "fewer columns or another loss"
-        ) from None
+        )
     _check_records(question, ready)
     table = getattr(question, "table", None)
     if isinstance(table, Table) and (ready.needs_all_rows(question) or loss.exact):

@@ -117,10 +117,13 @@ def confirm(
         if name not in now.names:
             raise SchemaError(f"column {name!r} is no longer among the columns of the frame: {NOTHING_SPENT}")
     for name, column in schema.items():
+        rule = ""
         try:
             check_declared(name, column, now.declared(name))
         except SchemaError as error:
-            raise SchemaError(f"the frame was changed after it was declared: {error}; {NOTHING_SPENT}") from None
+            rule = str(error)
+        if rule:
+            raise SchemaError(f"the frame was changed after it was declared: {rule}; {NOTHING_SPENT}")
     if not source.lazy and source.count() != rows:
         raise SchemaError(f"the frame no longer has the rows that were counted: {NOTHING_SPENT}")
 
