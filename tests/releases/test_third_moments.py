@@ -103,5 +103,7 @@ def test_every_number_comes_back_and_without_triples_only_pairs_are_tested() -> 
     copy: Any = dpc.Release.from_json(release.to_json())
     assert copy.to_dict() == release.to_dict() and copy.residual(0, 3, (1, 2)) == release.residual(0, 3, (1, 2))
     assert copy.residual(0, 3, (1,)) == release.residual(0, 3, (1,))
+    cut = replace(release, cuts={"w": (0.5,)})
+    assert cut.pairs.cuts == cut.cuts and cut.pairs.to_dict()["cuts"] == cut.to_dict()["cuts"]
     none: Any = dpc.Release.from_json(json.dumps({**release.to_dict(), "triples": [], "thirds": [0.0]}))
     assert none.residual(0, 3, (1, 2)) == release.pairs.residual(0, 3, (1, 2))

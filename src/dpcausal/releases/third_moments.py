@@ -42,7 +42,8 @@ class NoisyTriples(NoisyWhitened):
 
     @cached_property
     def pairs(self) -> NoisyWhitened:
-        return NoisyWhitened(self.names, self.n, self.places, self.shares, self.matrix, self.deviation, cut=self.cut)
+        return NoisyWhitened(self.names, self.n, self.places, self.shares, self.matrix, self.deviation,
+                             cuts=self.cuts, cut=self.cut)  # fmt: skip
 
     @cached_property
     def _entries(self) -> int:
