@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.releases.release import Release, estimate_release, kept_on_object
+from dpcausal.releases.release import Release, estimate_release, memoized
 from dpcausal.releases.saved import Form, cut_in, cut_written, cuts_in, cuts_text, cuts_written
 
 Law = Literal["geometric", "discrete-gaussian", "exact"]
@@ -51,7 +51,7 @@ class NoisyTable(Release):
     def sizes(self) -> tuple[int, ...]:
         return tuple(int(size) for size in self.counts.shape)
 
-    @kept_on_object
+    @memoized
     def margin(self, columns: tuple[int, ...]) -> Reals:
         others = tuple(axis for axis in range(self.counts.ndim) if axis not in columns)
         return np.asarray(self.counts.sum(axis=others), dtype=np.float64)

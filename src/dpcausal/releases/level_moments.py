@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.privacy.noise import PublicGenerator
-from dpcausal.releases.release import Release, kept_on_object
+from dpcausal.releases.release import Release, memoized
 from dpcausal.releases.saved import Form, cut_in, cut_written, cuts_in, cuts_text, cuts_written
 from dpcausal.statistics.level_moments import features, row_entries
 from dpcausal.statistics.wald import WITHIN, upper_tail, upper_tails
@@ -145,7 +145,7 @@ class NoisyWhitened(Release):
     def _residuals(self) -> dict[tuple[int, int, Columns], tuple[float, ...]]:
         return {}  # of plain tuples of numbers, over which the collector of garbage does not go
 
-    @kept_on_object
+    @memoized
     def _given(self, columns: Columns) -> tuple[Places, Reals, Reals]:
         C = self.covariance
         inside = np.array([place for z in columns for place in range(*self.block(z).indices(len(C)))], dtype=np.intp)
@@ -153,7 +153,7 @@ class NoisyWhitened(Release):
         root = with_eigenvalue_floor(C[whole], LEAST_EIGENVALUE)[1]
         return inside, root @ root, self._noise[whole]
 
-    @kept_on_object
+    @memoized
     def _left(self, x: int, given: Columns) -> _Left:
         own, C, N = self.block(x), self.covariance, self._noise
         inside, inverse, among = self._given(given)
@@ -279,7 +279,7 @@ class NoisyWhitened(Release):
     def _features(self) -> list[tuple[Reals, Reals]]:
         return [(shares, features(shares)) for shares in map(np.array, self.shares)]
 
-    @kept_on_object
+    @memoized
     def _within(self, x: int, z: int) -> tuple[Reals, Reals]:
         """Return the weights of the levels of z and the covariance of x in each, from shares that are none below 0."""
         joint = self.pair(x, z)

@@ -45,8 +45,8 @@ def estimate_release(release: object, **options: Any) -> Any:
     raise ParameterError("no effect is estimated from this release: import dpcausal")
 
 
-def kept_on_object(method: Callable[[Any, *Arguments], Answer]) -> Callable[[Any, *Arguments], Answer]:
-    """Return a method of frozen objects whose answers each object keeps, by the arguments."""
+def memoized(method: Callable[[Any, *Arguments], Answer]) -> Callable[[Any, *Arguments], Answer]:
+    """Return a method of frozen objects that computes its answer once for each object and arguments."""
     name = f"_{method.__name__}_answers"
 
     @wraps(method)

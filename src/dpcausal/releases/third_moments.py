@@ -10,7 +10,7 @@ from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.privacy.noise import PublicGenerator
 from dpcausal.releases.level_moments import LEAST_SHARE, Columns, NoisyWhitened, of_factors, with_eigenvalue_floor
-from dpcausal.releases.release import kept_on_object
+from dpcausal.releases.release import memoized
 from dpcausal.releases.saved import Form
 from dpcausal.statistics.level_moments import Triple, constant, features, third_entries
 
@@ -66,7 +66,7 @@ class NoisyTriples(NoisyWhitened):
         sums = self._sums.get((a, b, c))
         return None if sums is None else sums.transpose([(a, b, c).index(k) for k in (x, z, w)]) / self._total
 
-    @kept_on_object
+    @memoized
     def _beyond(self, z: int, w: int) -> _Beyond:
         weight = self.pair(z, w).ravel()
         one, other = (features(np.array(self.shares[place])) for place in (z, w))
@@ -79,7 +79,7 @@ class NoisyTriples(NoisyWhitened):
         own = values > LEAST_OWN
         return _Beyond(slopes, vectors[:, own] / np.sqrt(values[own]))
 
-    @kept_on_object
+    @memoized
     def _turn(self, x: int, z: int, w: int) -> Reals | None:
         third = self.third(x, z, w)
         if third is None:
