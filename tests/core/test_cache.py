@@ -137,6 +137,15 @@ def test_whatever_is_public_and_differs_is_another_question() -> None:
     assert len({json.loads(entry.detail)["asked"] for entry in ledger.entries()}) == len(asked)
 
 
+def test_persons_and_outcomes_of_panels_tell_tables_apart() -> None:
+    first = panel(dpc.Ledger.in_memory(BUDGET, unit="state"))
+    frame = {"id": np.arange(N), **COLUMNS}
+    rows = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(BUDGET), name="s")
+    persons = dpc.Table(frame, SCHEMA, dpc.Ledger.in_memory(BUDGET, person="id"), name="s", person="id")
+    assert rows.identity != persons.identity
+    assert first.identity["_named"] == ("state", "year", "sales") and [*first.identity["_series"]] == [0]
+
+
 def test_no_row_is_part_of_a_question_or_of_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """To a later process other rows under the same name are the same: the lookup cannot have looked at them."""
     ledger = dpc.Ledger.in_memory(BUDGET)

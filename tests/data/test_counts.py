@@ -77,6 +77,16 @@ def test_counts_are_those_of_the_cleaned_columns_in_every_back_end(backend: str,
     assert (again == counts).all()
 
 
+@pytest.mark.parametrize("backend", sorted(BACKENDS))
+def test_a_record_is_kept_by_the_columns_that_are_asked_for_alone(backend: str, tmp_path: Path) -> None:
+    whole = table(BACKENDS[backend](arrow(), tmp_path), SCHEMA)
+    assert whole.rows(["text"]).included.all() and whole.rows([]).included.tolist() == [True] * 400
+    each = [whole.rows([name]).included for name in NAMES]
+    assert (np.logical_and.reduce(each) == whole.rows(NAMES).included).all()
+    for name, kept in zip(NAMES, each, strict=True):
+        assert counts_of(whole, [name]).sum() == kept.sum()
+
+
 def test_a_missing_level_is_one_more_level_where_it_is_asked_to_be() -> None:
     schema = table(arrow(), SCHEMA, missing="level").schema
     assert schema["number"] == dpc.Levels([5, -3, 2**40], other="missing")

@@ -101,6 +101,16 @@ def test_an_interrupt_of_the_draw_passes_and_the_spend_stands() -> None:
     assert len(allotment.events) == 1
 
 
+def test_the_same_query_twice_pays_twice() -> None:
+    allotment = granted(PureDP(1))
+    question = query()
+    for _ in range(2):
+        laplace(question, allotment, PureDP(0.5))
+    with pytest.raises(FenceError):
+        laplace(question, allotment, PureDP(0.5))
+    assert len(allotment.events) == 2
+
+
 # Exact answers
 
 

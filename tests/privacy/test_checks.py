@@ -139,6 +139,15 @@ def test_dp_accounting_agrees_that_a_hundred_parts_are_within_the_loss() -> None
     assert accountant.get_epsilon(1e-6) <= 1
 
 
+def test_a_hundred_parts_of_a_pure_loss_cost_a_zcdp_budget_a_hundredth() -> None:
+    ledger = Ledger.in_memory(ZCDP(0.005))
+    division = split_loss(PureDP(1), [Fraction(1)] * 100)
+    ledger.charge(division.spent, task="parts", zcdp=division.zcdp)
+    assert ledger.remaining.rho == 0
+    with pytest.raises(BudgetExceededError):
+        Ledger.in_memory(ZCDP(0.005)).charge(PureDP(1), task="one")
+
+
 @pytest.mark.parametrize(("loss", "weights", "rule"), [
     (PureDP(1), [], "each above 0"), (PureDP(1), [0], "each above 0"), (PureDP(1), [1, -1], "each above 0"),
     (ZCDP(1e-200), [1], "too small"),

@@ -290,3 +290,13 @@ def test_the_clock_decides_nothing(make, monkeypatch: pytest.MonkeyPatch) -> Non
     years = [entry.at[:4] for entry in ledger.entries()]
     assert sorted(years) == ["0001", "1970", "2030", "2030", "9999"]
     assert years != sorted(years)
+
+
+def test_amounts_without_a_finite_decimal_are_kept_exactly(make) -> None:
+    ledger = make(PureDP(1))
+    ledger.charge(PureDP(0.333).part(Fraction(1, 3)), task="t")
+    assert ledger.entries()[0].loss == "PureDP(0.111)"
+    ledger.charge(PureDP(Fraction(1, 3)), task="t")
+    assert ledger.entries()[-1].loss == "PureDP(1/3)"
+    assert ledger.entries()[-1].cost.epsilon == Fraction(10**9, 3)
+    assert ledger.verify().ok

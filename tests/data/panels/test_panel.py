@@ -156,6 +156,16 @@ def test_the_periods_are_the_targets_and_not_the_donors() -> None:
     assert make(late).times == tuple(YEARS)
 
 
+def test_a_replaced_donor_changes_one_row() -> None:
+    frame = pd.DataFrame(FRAME)
+    other = frame.copy()
+    other.loc[other.unit == "b", "sales"] = [np.nan, 1e9, -5, 3]
+    other.loc[(other.unit == "b") & (other.year == 2003), "year"] = 1950
+    changed = (make(frame).donors() != make(other).donors()).any(axis=1)
+    assert changed.tolist() == [True, False]
+    assert repr(make(frame)) == repr(make(other))
+
+
 def test_several_targets_have_their_own_starts_and_are_no_donors() -> None:
     panel = make(target=["a", "c"], start={"a": 2001, "c": 2003})
     assert (panel.n, panel.targets, panel.start("a"), panel.start("c")) == (1, ("a", "c"), 1, 3)

@@ -3,6 +3,7 @@
 import datetime as dt
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pandas as pd
@@ -61,6 +62,46 @@ def test_units_keep_their_names_by_first_appearance_and_nulls_have_none(
     """True is not the unit one, a decimal is its number, and what has no hash has a name."""
     coded, known = coded_labels([values], len(values), unit_name)
     assert (coded.tolist(), known) == (codes, names)
+
+
+def test_a_name_is_that_of_its_own_value_and_not_of_an_equal_one_before() -> None:
+    class Alike:
+        def __init__(self, text: str) -> None:
+            self.text = text
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        def __hash__(self) -> int:
+            return 0
+
+        def __str__(self) -> str:
+            return self.text
+
+    berlin = ZoneInfo("Europe/Berlin")
+    first, second = (dt.datetime(2024, 10, 27, 2, 30, tzinfo=berlin, fold=fold) for fold in (0, 1))
+    assert first == second and hash(first) == hash(second)
+    here, there = (first.astimezone(zone) for zone in (dt.UTC, berlin))
+    for values, name in (
+        ([here, there], unit_name), ([Alike("a"), Alike("b")], unit_name), ([(1,), (True,)], unit_name),
+        ([first, second], period_label), ([first, second], unit_name), ([1, True], unit_name),
+    ):  # fmt: skip
+        names = [name(value) for value in values]
+        assert names[0] != names[1]
+        assert coded_labels([values], 2, name)[1] == names and coded_labels([values[::-1]], 2, name)[1] == names[::-1]
+
+
+def test_units_and_times_of_any_kind_are_coded() -> None:
+    class Raising:
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+        __hash__ = __str__  # type: ignore[assignment]
+
+    codes, _ = coded_labels([["a", Raising(), "a"]], 3, unit_name)
+    assert codes.tolist() == [0, -1, 0]
+    assert coded_labels([[1, Raising()]], 2, period_label)[0].tolist() == [0, -1]
+    assert str(unit_name(10**5000)).startswith("0x") and unit_name(10**300) == 10**300
 
 
 MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
