@@ -115,7 +115,9 @@ def test_the_correlation_that_is_foretold_shows_as_an_edge_about_four_times_in_f
     assert 0.58 < shown / runs < 0.96
 
 
-@pytest.mark.parametrize(("task", "n", "words"), [("did", 250, {}), ("synthetic_control", 60, {"after": 2})])
+@pytest.mark.parametrize(
+    ("task", "n", "words"), [("did", 250, {"share": 0.5}), ("synthetic_control", 60, {"after": 2})]
+)
 def test_a_width_goes_with_the_unit_of_the_outcome(task: str, n: int, words: dict[str, Any]) -> None:
     loss = dpc.ApproxDP(2, 1e-6)
     one, ten = (dpc.plan(task, n=n, loss=loss, width=width, **words).accuracy for width in (1.0, 10.0))
@@ -130,7 +132,7 @@ def test_the_range_of_did_covers_what_is_not_stated() -> None:
         accuracy = dpc.plan("did", n=3_000, loss=loss, **stated).accuracy
         assert plain.low <= accuracy <= plain.high
         assert "spread" in stated or accuracy <= steady.high
-    assert plain.accuracy == steady.accuracy and steady.high < plain.high < 1
+    assert plain.usual == steady.usual and plain.accuracy > steady.accuracy and steady.high < plain.high < 1
     for share, starts in ((0.5, [1, 2, 3]), (0.05, [2])):
         halves = []
         for seed in range(5):
@@ -256,8 +258,49 @@ def test_a_plan_of_an_effect_foretells_what_the_run_gives(said: dict[str, float]
             found = dpc.effect(table, loss=loss, **asked)
         ends = [one.interval for one in found.by_group] if groups else [found.interval]
         halves.append(np.median([math.inf if end is None else (end[1] - end[0]) / 2 for end in ends]))
-    plan = dpc.plan("effect", schema=schema, n=n, loss=loss, **asked, **said)
+    plan = dpc.plan("effect", schema=schema, n=n, loss=loss, **asked, **{"share": 0.5} | said)
     assert 0.7 < np.median(halves) / plan.accuracy < 1.4
+
+
+@pytest.mark.parametrize(
+    ("treated", "missing", "groups", "spread"),
+    [(0.5, 0.0, None, 2.0), (0.02, 0.0, None, 2.0), (0.01, 0.0, None, 2.0), (0.98, 0.0, None, 3.0),
+     (0.5, 0.6, None, 2.0), (0.5, 0.0, "site", 2.0), (0.05, 0.0, "site", 2.0)],
+)  # fmt: skip
+def test_no_interval_is_twice_as_wide_as_planned_where_the_share_of_treated_is_not_stated(
+    treated: float, missing: float, groups: str | None, spread: float
+) -> None:
+    n, loss, halves = 20_000, dpc.PureDP(1), []
+    schema = dpc.Schema({"a": dpc.Levels([0, 1]), "site": dpc.Levels(list("nswe")), "y": dpc.Bounded(0, 10)})
+    asked: Any = {"treatment": "a", "outcome": "y", "adjust": ["site"]}
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        site, a = rng.integers(0, 4, n), (rng.random(n) < treated).astype(int)
+        y = np.clip(5 + 0.5 * a + 0.3 * site + spread * rng.normal(size=n), 0, 10)
+        y = np.where(rng.random(n) < missing, np.nan, y)
+        table = dpc.Table({"a": a, "site": np.array(list("nswe"))[site], "y": y}, schema, dpc.Ledger.in_memory(loss))
+        with dpc.simulated_noise(seed):
+            found = dpc.effect(table, loss=loss, groups=groups, **asked)
+        ends = [one.interval for one in found.by_group] if groups else [found.interval]
+        halves.append(np.mean([math.inf if end is None else (end[1] - end[0]) / 2 for end in ends]))
+    plan = dpc.plan("effect", schema=schema, n=n, loss=loss, **asked)
+    assert np.median(halves) < 2 * plan.accuracy and plan.usual is not None
+    assert f"±{plan.accuracy:.2g}" in plan.summary() and f"±{plan.usual:.2g}" in plan.summary()
+
+
+@pytest.mark.parametrize(
+    ("task", "n", "words"), [("did", 3_000, {}), ("effect", 20_000, {"adjust": 1}), ("effect", 6_000, {"cells": 4})]
+)
+def test_rows_sought_without_a_share_of_treated_are_enough_where_few_are(task: str, n: int, words: Any) -> None:
+    loss = dpc.ApproxDP(1, 1e-6) if task == "did" else dpc.PureDP(1)
+    plan = dpc.plan(task, n=n, loss=loss, spread=0.1, **words)
+    few = dpc.plan(task, n=n, loss=loss, spread=0.1, share=0.05, **words)
+    even = dpc.plan(task, n=n, loss=loss, spread=0.1, share=0.5, **words)
+    assert plan.usual == even.accuracy < few.accuracy <= plan.accuracy * 1.2
+    if math.isfinite(plan.accuracy):
+        sought: Any = {"loss": loss, "accuracy": plan.accuracy, "spread": 0.1}
+        again = dpc.plan(task, **sought, **words)
+        assert again.accuracy <= plan.accuracy and dpc.plan(task, **sought, share=0.5, **words).n < again.n < 1.1 * n
 
 
 def test_few_treated_in_some_strata_are_planned_and_make_the_interval_wider() -> None:
@@ -337,7 +380,8 @@ def test_the_command_plans_a_trial_as_the_library_does() -> None:
 def test_a_plan_says_whether_there_is_an_interval_with_the_word_that_tails_are_short_and_without(said: bool) -> None:
     method = dpc.methods.Aipw(light_tails=said)
     few, many = (
-        dpc.plan("effect", n=n, loss=dpc.ApproxDP(1, 1e-6), adjust=1, method=method) for n in (3_000, 12_000)
+        dpc.plan("effect", n=n, loss=dpc.ApproxDP(1, 1e-6), adjust=1, share=0.5, method=method)
+        for n in (3_000, 12_000)
     )
     assert math.isinf(few.accuracy) is not said and math.isfinite(many.accuracy)
     other = "without light_tails=True" if said else "with light_tails=True"

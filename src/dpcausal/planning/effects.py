@@ -34,7 +34,7 @@ from dpcausal.privacy.loss import Loss
 from dpcausal.privacy.noise import PublicGenerator
 
 EVEN, TENTH, FEW = 0.5, 0.1, 0.02
-"""The share of treated that is assumed where none is stated, a second one, and that for the far end of the range."""
+"""Shares of treated where none is stated: the near end of the range, a second one, and the far end."""
 USUAL, LITTLE, MUCH = 0.15, 0.1, 0.3
 """The outcome's spread, as a part of its width, and those for the near and the far end."""
 USUAL_CLUSTERS = 40
@@ -43,8 +43,6 @@ FEWEST_CLUSTERS = 10
 """So many are simulated at least, where fewer rows are."""
 MIDDLE, LOW = 0.5, 0.1
 """Where the outcome's mean is assumed between its bounds, and for the far end."""
-UNSURE = 3
-"""Calls on simulated rows under other assumptions."""
 TREATMENT_TREND = 0.24
 """The simulated treatment is so much more frequent, as a share, by a standard deviation of a number adjusted for."""
 
@@ -70,7 +68,8 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
     )  # fmt: skip
     rate: float = assumption("How often the second of two levels of the outcome occurs.", 0.5, 0.001, 0.999)
     share: float | None = assumption(
-        "Of the records that are treated. By default 0.5, and the range covers 0.02.", None, 0.001, 0.999,
+        "Of the records that are treated. By default the range covers 0.02 to 0.5; the accuracy is for 0.02 where "
+        "confounders are adjusted for, else for 0.5.", None, 0.001, 0.999,
     )  # fmt: skip
     rarest: float | None = assumption(
         "Share of the treated in the stratum that has fewest of them; the others lie between it and its mirror about "
@@ -156,26 +155,39 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         """The method whose assignment is simulated."""
         return self.method if isinstance(self.method, EffectMethod) else Stratified()
 
-    def expected(self, n: int, loss: Loss) -> Forecast:
-        forecast = super().expected(n, loss)
+    @property
+    def _unstated(self) -> dict[str, tuple[float, float]]:
+        """The near and the far end of the assumptions that are not stated."""
         unstated: dict[str, tuple[float, float]] = {}
         if self.share is None and self.rarest is None and not self.design.is_trial:
             unstated["share"] = EVEN, FEW
-            text = self._interval_text(replace(self, share=TENTH), n, loss)
-            forecast = forecast._replace(others=f"{text} if one in ten is")
         if self.spread is None and not self.outcome:
             unstated["spread"] = LITTLE, MUCH
         if self.mean is None and not self.outcome:
             unstated["mean"] = MIDDLE, LOW
+        return unstated
+
+    @property
+    def far_end(self) -> dict[str, Any]:
+        return {name: far for name, (_, far) in self._unstated.items()}
+
+    @property
+    def cautious(self) -> bool:
+        return "share" in self._unstated and (self.adjust > 0 or self.cells > 1)
+
+    def expected(self, n: int, loss: Loss) -> Forecast:
+        forecast, unstated = super().expected(n, loss), self._unstated
+        if "share" in unstated:
+            tenth = self._interval_text(replace(self, share=TENTH), n, loss)
+            forecast = forecast._replace(others=f"{tenth} if one in ten is")
         if unstated:
-            ends: list[dict[str, Any]] = [{name: pair[place] for name, pair in unstated.items()} for place in (0, 1)]
-            near, far = (replace(self, **end).half_widths(UNSURE, n, loss)[0] for end in ends)
-            low, high = min(forecast.low, near[UNSURE // 2]), max(forecast.high, far[UNSURE // 2])
-            forecast = forecast._replace(low=low, high=high)
+            near: dict[str, Any] = {name: value for name, (value, _) in unstated.items()}
+            low = replace(self, **near).half_widths(self.unsure_tables, n, loss)[0][self.unsure_tables // 2]
+            forecast = forecast._replace(low=min(forecast.low, low))
         return forecast._replace(why=forecast.why + self._with_other_assumptions(n, loss))
 
     def _interval_text(self, other: EffectPlan, n: int, loss: Loss) -> str:
-        half = other.half_widths(UNSURE, n, loss)[0][UNSURE // 2]
+        half = other.half_widths(self.unsure_tables, n, loss)[0][self.unsure_tables // 2]
         return "no interval" if math.isinf(half) else f"±{half:.2g}"
 
     def _with_other_assumptions(self, n: int, loss: Loss) -> str:

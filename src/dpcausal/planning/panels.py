@@ -1,7 +1,7 @@
 """Planning effects over time, of persons and of one unit: half the width of an interval, from simulated panels."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +12,6 @@ from dpcausal.data.table import Table
 from dpcausal.effects.did.api import did
 from dpcausal.errors import ParameterError
 from dpcausal.planning.task_plan import (
-    Forecast,
     IntervalWidthPlan,
     assumption,
     level_count,
@@ -48,7 +47,8 @@ class DidPlan(IntervalWidthPlan):
         "range covers 0.1 to 0.3.", None, 1e-3, 0.3,
     )  # fmt: skip
     share: float | None = assumption(
-        "Of the persons that are treated. By default 0.5, and the range covers 0.05 to 0.95.", None, 0.01, 0.99,
+        "Of the persons that are treated. By default the range covers 0.05 to 0.95, and the accuracy is for 0.05.",
+        None, 0.01, 0.99,
     )  # fmt: skip
     covariates: int = assumption("Numbers that are adjusted for.", 0, 0, 20)
     coverage: float = assumption("Of the interval.", 0.95, 0.5, 0.999)
@@ -75,13 +75,17 @@ class DidPlan(IntervalWidthPlan):
         """The share and the spread that are simulated."""
         return EVEN if self.share is None else self.share, USUAL if self.spread is None else self.spread
 
-    def expected(self, n: int, loss: Loss) -> Forecast:
-        forecast = super().expected(n, loss)
-        unstated = {name: value for name, value in UNSTATED.items() if getattr(self, name) is None}
-        if not unstated:
-            return forecast
-        far = replace(self, **unstated).accuracy_at(n, loss) * (1 + self.relative_error)
-        return forecast._replace(high=max(forecast.high, far))
+    @property
+    def far_end(self) -> dict[str, Any]:
+        return {name: value for name, value in UNSTATED.items() if getattr(self, name) is None}
+
+    @property
+    def cautious(self) -> bool:
+        return self.share is None
+
+    @property
+    def range_condition(self) -> str:
+        return f" where {100 * UNSTATED['share']:g} % or more are treated" if self.share is None else ""
 
     def simulate_once(self, n: int, loss: Loss, rng: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
         person, time = np.divmod(np.arange(n * self.periods), self.periods)

@@ -39,7 +39,8 @@ class Plan(TextResult):
         Records.
     loss : Loss
     accuracy : float
-        What to expect; ``goal`` says of what.
+        What to expect; ``goal`` says of what. If the share of treated is not stated and not designed, half the width
+        at the least favourable values of the range.
     low, high : float
         The range that it should lie in, where shapes differ from those assumed.
     goal : str
@@ -52,6 +53,8 @@ class Plan(TextResult):
         What was assumed.
     others : str
         What to expect under other assumptions.
+    usual : float, optional
+        What to expect under the usual assumptions, if ``accuracy`` is for the least favourable ones.
     """
 
     task: str
@@ -65,10 +68,12 @@ class Plan(TextResult):
     why: str
     assumed: TaskPlan = field(repr=False)
     others: str = ""
+    usual: float | None = None
 
     def summary(self) -> str:
         """Return the plan in sentences."""
-        sentence = self.assumed.sentence(Forecast(self.accuracy, self.low, self.high, others=self.others))
+        known = {name: getattr(self, name) for name in ("accuracy", "low", "high", "others", "usual")}
+        sentence = self.assumed.sentence(Forecast(**known))
         records = "persons" if getattr(self.assumed, "persons", False) else self.assumed.records
         assumed = ", ".join(f"{name} {value}" for name, value in self._assumed().items())
         return (
@@ -216,7 +221,7 @@ def _tried(task_plan: TaskPlan, n: int, loss: Loss) -> Forecast:
 def _solved_plan(task_plan: TaskPlan, n: int, loss: Loss, solved: str) -> Plan:
     forecast = task_plan.expected(n, loss)
     accuracy = forecast.accuracy, forecast.low, forecast.high, task_plan.goal
-    return Plan(task_plan.task, n, loss, *accuracy, solved, forecast.why, task_plan, forecast.others)
+    return Plan(task_plan.task, n, loss, *accuracy, solved, forecast.why, task_plan, forecast.others, forecast.usual)
 
 
 def _meets(task_plan: TaskPlan, n: int, loss: Loss, goal: float) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
@@ -35,6 +35,8 @@ class Forecast(NamedTuple):
     high: float
     why: str = ""
     others: str = ""
+    usual: float | None = None
+    """The accuracy under the usual assumptions, where the accuracy is for the least favourable ones."""
 
 
 def assumption(text: str, default: Any, least: Any = None, most: Any = None) -> Any:
@@ -122,10 +124,22 @@ class IntervalWidthPlan(TaskPlan):
     """Where there may be no interval, as text."""
     simulated_tables: ClassVar[int] = 9
     """Calls on simulated rows; the median and the range of their widths are reported."""
+    unsure_tables: ClassVar[int] = 3
+    """Calls on simulated rows under other assumptions."""
 
     @abstractmethod
     def simulate_once(self, n: int, loss: Loss, rng: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
         """Return the interval of a call on simulated rows, or why there is none."""
+
+    @property
+    def far_end(self) -> dict[str, Any]:
+        """The least favourable of the values that the range covers, of the assumptions that are not stated."""
+        return {}
+
+    @property
+    def cautious(self) -> bool:
+        """Whether the accuracy is that of the far end: the share of treated is neither stated nor designed."""
+        return False
 
     def half_widths(self, times: int, n: int, loss: Loss) -> tuple[list[float], str]:
         """Return half the widths of some calls, in order, infinite without an interval, and why there was none."""
@@ -134,15 +148,25 @@ class IntervalWidthPlan(TaskPlan):
         return halves, next((reason for _, reason in reversed(results) if reason), "")
 
     def accuracy_at(self, n: int, loss: Loss) -> float:
+        if self.cautious:
+            return self.far_accuracy(n, loss)
         halves, _ = self.half_widths(self.simulated_tables, n, loss)
         return halves[len(halves) // 2]
+
+    def far_accuracy(self, n: int, loss: Loss) -> float:
+        return replace(self, **self.far_end).half_widths(self.unsure_tables, n, loss)[0][self.unsure_tables // 2]
 
     def expected(self, n: int, loss: Loss) -> Forecast:
         halves, reason = self.half_widths(self.simulated_tables, n, loss)
         middle, tenth, factor = halves[len(halves) // 2], len(halves) // 8, 1 + self.relative_error
         low, high = min(halves[tenth], middle / factor), max(halves[-1 - tenth], middle * factor)
         why = f"{len(halves)} simulated tables" + (f"; without an interval where {reason}" if reason else "")
-        return Forecast(middle, low, high, why)
+        forecast = Forecast(middle, low, high, why)
+        if not self.far_end:
+            return forecast
+        far = self.far_accuracy(n, loss)
+        forecast = forecast._replace(high=max(high, far * factor))
+        return forecast._replace(accuracy=max(middle, far), usual=middle) if self.cautious else forecast
 
     @property
     def condition(self) -> str:
@@ -155,13 +179,18 @@ class IntervalWidthPlan(TaskPlan):
         return ""
 
     def sentence(self, forecast: Forecast) -> str:
-        if math.isinf(forecast.accuracy):
+        usual = forecast.accuracy if forecast.usual is None else forecast.usual
+        if math.isinf(usual):
             return "no confidence interval is expected" + (f": {forecast.why}" if forecast.why else "")
-        level = f"{100 * float(getattr(self, 'coverage', 0.95)):g} % CI"
+        level, about = f"{100 * float(getattr(self, 'coverage', 0.95)):g} % CI", f"about ±{usual:.2g}"
+        if forecast.usual is not None:
+            most = f"{level} of up to ±{forecast.accuracy:.2g}"
+            first = f"{'in a bad case no interval' if math.isinf(forecast.accuracy) else most}{self.range_condition}"
+            last = f"state share for one figure{self.no_interval_note}"
+            return "; ".join(part for part in (first, f"{about}{self.condition}", forecast.others, last) if part)
         bounds = f"from ±{forecast.low:.2g} to ±{forecast.high:.2g}{self.range_condition}"
         if math.isinf(forecast.high):
             bounds = f"at best ±{forecast.low:.2g}, in a bad case no interval"
-        about = f"about ±{forecast.accuracy:.2g}"
         first, last = (about, bounds) if self.relative_error < 1 else (bounds, about)
         parts = [f"{level} {first}{self.condition}", forecast.others, f"{last}{self.no_interval_note}"]
         return "; ".join(part for part in parts if part)
