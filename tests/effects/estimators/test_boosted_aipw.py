@@ -3,15 +3,18 @@
 False alarms: seeds are fixed, and each limit is at least six of the errors that were measured.
 """
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import dpcausal as dpc
-from dpcausal.effects.estimators.fit_check import Sums, checked, saturated
+from dpcausal.effects.estimators import boosted_aipw
+from dpcausal.effects.estimators.fit_check import Checked, Sums, checked, saturated
 from dpcausal.effects.estimators.models import Feature, Models, Table, density, quantile_bins, within_blocks
 from dpcausal.effects.estimators.pair_functions import functions_of_kinds
+from dpcausal.effects.result import FitCheck
 from tests.effects.tables import effect_of, table_of
 
 LOSS, EFFECT = dpc.ApproxDP(2, 1e-6), 0.5
@@ -140,6 +143,22 @@ def test_a_tail_that_is_missed_by_little_of_the_standard_error_keeps_the_interva
     both = checked([Sums(sums, noise, (64,), (counts,))], (0.25, 1.0), 1e6, 0.25)
     expected = 600 * 3_000 / (1e6 / 64) / (1e6 * 0.25)
     assert both.tail_bias == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("tail", "bias", "cut", "shown"),
+    [(3.2, 0.10, 0.0, True), (3.2, 0.10, 0.002, False), (3.2, 0.13, 0.0, False), (4.2, 0.10, 0.0, False),
+     (4.2, 0.03, 0.002, True), (2.6, 0.50, 0.002, True)],
+)  # fmt: skip
+def test_a_sum_of_an_outermost_bin_little_beyond_chance_withholds_no_interval_unless_scores_are_cut(
+    monkeypatch: pytest.MonkeyPatch, tail: float, bias: float, cut: float, shown: bool
+) -> None:
+    monkeypatch.setattr(boosted_aipw, "saturated", lambda models: False)
+    fit: Any = SimpleNamespace(moments=SimpleNamespace(signal_to_noise=9.0, mean=lambda place: 0.5),
+                               design=SimpleNamespace(names=["y", "a", "x", "z", "w"]))  # fmt: skip
+    seen = Checked(FitCheck(0.0, 0.01, 0.5, 0.5, tail), 1e-4, 1e-4, tail_bias=bias * 0.02)
+    score = boosted_aipw.MeanScore(0.0, 2.0, 0.01, 20.0, 1.0, cut, 0.0)
+    assert (boosted_aipw._reason(fit, fit, seen, score, 0.02) == "") is shown
 
 
 @pytest.mark.parametrize("bins", [2, 4, 16])

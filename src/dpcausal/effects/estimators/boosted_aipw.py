@@ -19,8 +19,8 @@ from fractions import Fraction
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from dpcausal.arrays import Integers, Reals
 from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.records import Rows
 from dpcausal.effects.cells.corner_counts import GRID
@@ -52,8 +52,6 @@ from dpcausal.effects.result import Effect
 from dpcausal.errors import InfeasibleError, ParameterError
 from dpcausal.privacy.loss import ZCDP, ApproxDP, Loss, NoPrivacy, affordable_zcdp
 
-Reals = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 MOMENTS, HISTOGRAMS, BOOSTING, FUNCTIONS, REFINING, CHECK, SLOPE, SQUARES, COUNTS, SCORES = (
     Fraction(percent, 100) for percent in (16, 4, 15, 7, 6, 18, 2, 3, 4, 25)
 )
@@ -104,9 +102,10 @@ LADDER = (
 along the last ones that can be afforded."""
 AFFORDED = 0.8
 """The error of the correction if both models fit is at most so many times that of the mean score, by public numbers."""
-TAILS, SMALL_TAIL = (2.4, 0.1), 0.04
+TAILS, FAR, SMALL_TAIL, FEW_CUT = (2.4, 0.1), 1.0, (0.04, 0.12), 0.001
 """Outcomes in the outermost bins are fitted if no sum of residuals is farther from 0 than so many deviations, and so
-many more for each column; or if the bias that it shows is at most such a share of the standard error: measured."""
+many more for each column; or if the bias that it shows is at most such a share of the standard error: the second one if
+the sum is no more than ``FAR`` deviations farther and no larger share of the scores is cut.  All are measured."""
 CUT = (
     "{beyond:.1%} of the scores are extreme and cut, too many for an interval: the outcome is too skewed or too rare. "
     "Method 'aipw' allows for it, 'stratified' for an outcome of two levels"
@@ -115,7 +114,7 @@ TAIL = "the outcome's model misses the outermost values of a confounder: cut or 
 BENT = "the models do not fit, and the noise hides what bias that leaves: more rows, more loss or fewer confounders"
 MISSES = 0.001
 """The outcome's p-value below which that of the treatment, whose check is weaker, does not count."""
-WEAK = "the moments are too near their noise (signal to noise {signal:.2g}): take more rows, more loss, fewer columns"
+WEAK = "the moments are too near their noise (signal to noise {signal:.2g}): more rows, more loss or fewer columns"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -360,8 +359,9 @@ def _reason(fit: Fit, models: Models, checked: Checked, score: MeanScore, error:
         return WEAK.format(signal=signal)
     if score.clearly_beyond > MOST_BEYOND:
         return CUT.format(beyond=score.beyond)
-    far = TAILS[0] + TAILS[1] * (len(fit.design.names) - FIRST)
-    if saturated(models) or (checked.check.tail > far and checked.tail_bias > SMALL_TAIL * error):
+    beyond = checked.check.tail - TAILS[0] - TAILS[1] * (len(fit.design.names) - FIRST)
+    small = SMALL_TAIL[beyond <= FAR and score.beyond <= FEW_CUT] * error
+    if saturated(models) or (beyond > 0 and checked.tail_bias > small):
         return TAIL
     unclear = checked.rejected and checked.check.correction**2 < 4 * checked.null
     return BENT if unclear or checked.check.outcome_pvalue < MISSES else ""
