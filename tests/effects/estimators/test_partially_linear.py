@@ -135,7 +135,7 @@ def test_a_table_whose_rows_are_all_left_out_is_reported_as_empty() -> None:
 
 
 def test_a_plan_of_it_and_of_a_published_system_says_what_they_report() -> None:
-    plan = dpc.plan("effect", n=30_000, loss=dpc.ApproxDP(4, 1e-6), adjust=4, method="partially-linear")
+    plan = dpc.plan("effect", n=30_000, loss=dpc.ApproxDP(4, 1e-6), adjust=4, share=0.5, method="partially-linear")
     assert 0 < plan.accuracy < 0.05 and "errors='homoscedastic'" in plan.summary()
     published = dpc.plan("effect", n=10_000, loss=dpc.PureDP(4), adjust=4, method=dpc.papers.FoldSplit(folds=20))
     assert "no confidence interval is expected" in published.summary()

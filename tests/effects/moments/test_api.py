@@ -49,6 +49,10 @@ def test_bins_of_the_histograms_are_powers_of_the_root_of_2() -> None:
     unit = np.array([[1.0], [-0.71], [0.7], [0.3], [0.0], [-0.49]])
     counts = scale_histograms(unit, WHOLE * np.array([1] * 5 + [0]))[0] // WHOLE
     assert counts.nonzero()[0].tolist() == [0, 1, 3, 47] and counts[0] == 2 and counts.sum() == 5
+    edges = 2.0 ** (-np.arange(47, 0, -1) / 2)
+    ends = np.concatenate([edges, -edges, np.nextafter(edges, 0), np.nextafter(edges, 1), [0.0, -0.0, -1.0, 5e-324]])
+    expected = np.bincount(47 - np.searchsorted(edges, np.abs(ends), side="right"), minlength=48)
+    assert np.array_equal(scale_histograms(ends[:, None], np.ones(len(ends), dtype=np.int64))[0], expected)
 
 
 def test_shrinkage_is_the_mean_square_of_a_shortened_normal_row() -> None:

@@ -193,7 +193,7 @@ class QuadraticTerms:
         d = unit.shape[1]
         expanded = np.empty((len(unit), d + len(self.pairs)), order="F")
         expanded[:, :d] = unit
-        factors = {k: (unit[:, k] - self.middle[k]) / (REACH * self.spread[k]) for k in {*chain(*self.pairs)}}
+        factors = self._factors(unit, self.pairs)
         for column, (i, j) in zip(expanded.T[d:], self.pairs, strict=True):
             np.clip(np.multiply(factors[i], factors[j], out=column), -1.0, 1.0, out=column)
         return expanded
@@ -201,14 +201,18 @@ class QuadraticTerms:
     def raw(self, unit: Reals, design: Design, used: Sequence[int]) -> Reals:
         """Return some of the columns of rows on [−1, 1], in their units, in the places of all; the others are empty."""
         d, rows = unit.shape[1], np.empty((len(unit), unit.shape[1] + len(self.pairs)), order="F")
+        factors = self._factors(unit, [self.pairs[place - d] for place in used if place >= d])
         for place in used:
             if place < d:
                 np.multiply(unit[:, place], design.halves[place], out=rows[:, place])
                 rows[:, place] += design.middles[place]
             else:
-                i, j = ((unit[:, k] - self.middle[k]) / (REACH * self.spread[k]) for k in self.pairs[place - d])
-                np.clip(i * j, -1.0, 1.0, out=rows[:, place])
+                i, j = self.pairs[place - d]
+                np.clip(factors[i] * factors[j], -1.0, 1.0, out=rows[:, place])
         return rows
+
+    def _factors(self, unit: Reals, pairs: Sequence[Pair]) -> dict[int, Reals]:
+        return {k: (unit[:, k] - self.middle[k]) / (REACH * self.spread[k]) for k in {*chain(*pairs)}}
 
     def among(self, names: Sequence[str]) -> Self:
         left = [place for place, name in enumerate(self.names) if name in names]

@@ -116,7 +116,9 @@ class Feature:
 
 
 def fine_cells(column: Reals, low: float, width: float, number: int) -> Integers:
-    cells: Integers = np.clip(np.floor((column - low) / width * number), 0, number - 1).astype(np.int64)
+    places = (column - low) / width
+    places *= number
+    cells: Integers = np.clip(places, 0, number - 1, out=places).astype(np.int64)
     return cells
 
 
@@ -293,10 +295,10 @@ class Models:
         np.clip(e, self.least / 3, 1 - self.least / 3, out=e)
         for table in self.tables:
             if table.treatment.any():
-                np.add(e, table.treatment[self.places(cells, table)], out=e)
+                e += table.treatment.take(self.places(cells, table), mode="clip")
                 np.clip(e, self.least / 3, 1 - self.least / 3, out=e)
         for table in self.tables_of_outcome:
-            m += table.outcome[self.places(cells, table)]
+            m += table.outcome.take(self.places(cells, table), mode="clip")
         for function, (on_e, on_m) in zip(self.functions, self.weights.T, strict=True):
             if on_e or on_m:
                 values = self.values(cells, function)
@@ -330,15 +332,17 @@ class Models:
 
     def codes(self, cells: Sequence[Integers], features: Sequence[int], bins: Sequence[int]) -> Integers:
         first, *others = zip(features, bins, strict=True)
-        codes: Integers = self.features[first[0]].wider(first[1])[cells[first[0]]]
+        codes: Integers = self.features[first[0]].wider(first[1]).take(cells[first[0]], mode="clip")
         for feature, size in others:
-            codes = codes * size + self.features[feature].wider(size)[cells[feature]]
+            codes *= size
+            codes += self.features[feature].wider(size).take(cells[feature], mode="clip")
         return codes
 
     def values(self, cells: Sequence[Integers], function: PairFunction) -> Reals:
         (one, other), kinds = function.features, function.kinds
         first, second = self.features[one].factors[kinds[0]], self.features[other].factors[kinds[1]]
-        values: Reals = first[cells[one]] * second[cells[other]]
+        values: Reals = first.take(cells[one], mode="clip")
+        values *= second.take(cells[other], mode="clip")
         return values
 
     def residuals(self, raw: Reals, cells: Sequence[Integers], chance: float | None = None) -> Reals:

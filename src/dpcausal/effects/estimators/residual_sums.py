@@ -31,8 +31,9 @@ def residual_sums(cells: Integers, size: int, residuals: Reals, mass: Integers) 
     What lies outside [−1, 1] counts as the nearer end, what is no number as 0.
     *Guarantee*: ``residual_sums_sensitivity(residuals)``.
     """
-    whole = np.rint(_inside(residuals, -1.0) * mass[:, None])
-    return np.stack([np.bincount(cells, column, size) for column in whole.T]).astype(np.int64)
+    whole = _inside(residuals, -1.0)
+    whole *= mass[:, None]
+    return np.stack([np.bincount(cells, column, size) for column in np.rint(whole, out=whole).T]).astype(np.int64)
 
 
 def residual_sums_sensitivity(residuals: int, norm: Norm = Norm.L2) -> Sensitivity:

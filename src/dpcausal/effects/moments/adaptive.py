@@ -53,8 +53,8 @@ def scale_histograms(unit: Reals, mass: Integers) -> Integers:
 
     *Guarantee*: ``scale_histograms_sensitivity(d)``.
     """
-    edges = 2.0 ** (-np.arange(SCALES - 1, 0, -1) / 2)
-    bins = SCALES - 1 - np.searchsorted(edges, np.abs(unit), side="right")
+    halves, powers = np.frexp(unit)  # |u| = |half| · 2^power, 1/2 ≤ |half| < 1
+    bins = np.clip(np.where(halves == 0, SCALES, (np.abs(halves) < math.sqrt(0.5)) - 2 * powers), 0, SCALES - 1)
     return np.stack([np.bincount(column, mass, SCALES) for column in bins.T]).astype(np.int64)
 
 
