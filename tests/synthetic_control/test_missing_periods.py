@@ -34,8 +34,8 @@ def test_periods_that_a_target_lacks_are_never_shown_as_observed_and_the_answer_
     assert np.flatnonzero(np.isnan(found.past)).tolist() == LACKING and found.past_times == tuple(range(14))
     assert [row["observed"] for row in found.rows() if row["time"] in LACKING] == [None] * 5
     assert len(found.rows()) == 20 and "null" in found.to_json()
-    said = [line for line in found.technical() if all(str(t) in line for t in LACKING) and "missing" in line]
-    assert len(said) == 1 and not any("missing" in line for line in plain.technical())
+    said = [line for line in found.headline() if all(str(t) in line for t in LACKING) and "missing" in line]
+    assert len(said) == 1 and not any("missing" in line for line in plain.headline())
     assert "nan" not in Figures().of(found, "text")
 
 

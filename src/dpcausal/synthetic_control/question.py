@@ -82,7 +82,8 @@ class Plan:
         if isinstance(self.spent, ZCDP):
             times, amount = times * times, "rho"
         more = f"{math.ceil(10 * times) / 10:g} times the {amount}"
-        return f"Too small: {size} {yard}, more than {MOST_NOISE:g}. Use about {self.donors_needed} donors, or {more}."
+        needed = f"This would need about {self.donors_needed} donors, or {more}."
+        return f"Too small: {size} {yard}, more than {MOST_NOISE:g}. {needed}"
 
     @property
     def donors_needed(self) -> int | None:

@@ -130,6 +130,12 @@ class SyntheticControl(Result):
         if own * self.att < 0:
             lines.append("The two comparisons differ in sign: the control units share a change that the own forecast "
                          "cannot see.")  # fmt: skip
+        lacking = [str(time) for time, value in zip(self.past_times, self.past.tolist(), strict=True) if value != value]
+        if lacking:
+            lines.append(
+                f"The target has no value in {len(lacking)} of {len(self.past)} periods before the start: "
+                f"{', '.join(lacking)}. These missing periods are left out, for the donors too."
+            )
         return [*lines, f"{self.target} itself is public and NOT protected."]
 
     def warnings(self) -> list[str]:
@@ -139,12 +145,6 @@ class SyntheticControl(Result):
 
     def technical(self) -> list[str]:
         lines = [f"The own forecast is the rule {self.donor_free_rule!r} of the target's past."]
-        lacking = [str(time) for time, value in zip(self.past_times, self.past.tolist(), strict=True) if value != value]
-        if lacking:
-            lines.append(
-                f"The target has no value in {len(lacking)} of {len(self.past)} periods before the start: "
-                f"{', '.join(lacking)}. These missing periods are left out, for the donors too."
-            )
         rests = "" if self.donor_weight is None else f", which count as {self.donor_weight:.3g} like the target"
         noise = "" if self.path_noise is None else f"; noise in each period {self.path_noise:.3g}"
         lines.append(f"Method {self.method}, {self.n} donors{rests}{noise}.")

@@ -333,6 +333,7 @@ WAVES = [2000, 2002, 2004, 2006, 2008, 2010]
 def test_a_cohort_that_starts_before_the_first_period_is_left_out_and_one_that_is_said_to_be_never_is_never() -> None:
     early = declared(WAVES, [1998, 2008, 9999])
     assert early.release.starts == (0, 4, -1) and {one.cohort for one in early.by_cohort} == {"2008"}
+    assert len(early.moved) == 1 and early.moved[0].startswith(early.release.cohorts[0])
     zero, reference = declared(WAVES, [2004, 2008, 0], never=[0.0]), asked(frame(*made(600)), EXACT)
     assert zero.release.starts == (2, 4, -1) and zero.att.estimate == pytest.approx(reference.att.estimate, abs=1e-8)
     for wrong in ({"starts": [2004, 2008, 0]}, {"starts": [2004, 2008, 9999], "never": ["nobody"]}):
@@ -352,6 +353,8 @@ def test_a_start_between_two_dates_quarters_or_months_counts_from_the_next_and_a
     assert found.release.starts == (2, 4, -1) and found.never == (str(starts[2]),)
     assert found.att.estimate == pytest.approx(reference.att.estimate, abs=1e-8)
     assert all(any(f" {one} " in caveat for caveat in found.guarantee.caveats) for one in starts)
+    assert len(found.moved) == 2 and all(str(one) in " ".join(found.moved) for one in starts[:2])
+    assert all(one in str(found) for one in found.moved) and [one[0] for one in reference.moved] == ["1"]
 
 
 def test_a_subgroup_of_periods_and_cohorts_is_asked_of_these_alone_and_one_of_one_period_is_refused() -> None:

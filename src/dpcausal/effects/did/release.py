@@ -324,6 +324,9 @@ def staggered(paths: NoisyPaths, control: str, coverage: float) -> GroupTimeEffe
         cohort_means=tuple(rows[last]), trend=trend, pretrend=pretrend, notes=notes, adjusted_for=paths.adjusted_for,
         share_counted=float(np.clip(paths.counts.sum() / paths.n, 0.0, 1.0)), times=paths.times,
         never=tuple(one for one, start in zip(paths.cohorts, paths.starts, strict=True) if start < 0),
+        moved=tuple(f"{one} counts from {paths.times[start]}" if start else f"{one} has no period before it to compare"
+                    for one, start in zip(paths.cohorts, paths.starts, strict=True)
+                    if not start or (start > 0 and one != paths.times[start])),
     )  # fmt: skip
 
 

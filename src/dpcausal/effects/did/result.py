@@ -84,6 +84,8 @@ class GroupTimeEffects(Result):
         Share of the persons, noisy, who have an outcome in every period and one cohort: the answer is about these.
     times, never : tuple of str
         The periods in order of time, and the cohorts that count as never treated.
+    moved : tuple of str
+        How cohorts that are no period, or the first one, count.
     cluster, clusters : str; float or None
         The column whose clusters errors are by, and about how many vary as much; empty: by persons.
     """
@@ -107,6 +109,7 @@ class GroupTimeEffects(Result):
     adjusted_for: tuple[str, ...] = ()
     times: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
     cluster: str = ""
     clusters: float | None = None
 
@@ -146,6 +149,7 @@ class GroupTimeEffects(Result):
             inner = [*self.times[:2], "…", self.times[-1]] if len(self.times) > MOST_TIMES else self.times
             never = f"; never treated: {', '.join(self.never)}" if self.never else ""
             lines.append(f"Periods in order: {', '.join(inner)}{never}.")
+        lines += [f"Cohorts: {'; '.join(self.moved)}."] if self.moved else []
         lines += ["no result"] if self.att is None else []
         for name, one in rows:
             ends = ci_text(one.interval, self.coverage)
