@@ -133,3 +133,12 @@ def test_a_frame_that_lost_rows_is_refused_without_a_number() -> None:
     with pytest.raises(SchemaError) as caught:
         counts_of(whole, ["a", "b"])
     assert "5" not in str(caught.value) and "10" not in str(caught.value)
+
+
+@pytest.mark.parametrize("levels", [127, 128, 129, 2**15])
+def test_a_column_of_as_many_levels_as_a_narrow_number_has_is_counted(levels: int) -> None:
+    """Seen to fail: of 128 levels the largest code fits eight bits and the size does not, and a paid graph ended."""
+    codes = np.arange(levels)
+    held = table({"a": codes, "b": codes % 2}, {"a": dpc.Levels(range(levels)), "b": dpc.Levels([0, 1])})
+    of_a, of_b = JointCounts(held, ["a", "b"])([(0,), (1,)])
+    assert of_a.tolist() == [1] * levels and of_b.sum() == levels

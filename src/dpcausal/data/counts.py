@@ -79,7 +79,7 @@ class JointCounts:
         cuts = self._cuts
         sizes = [len(cuts[name]) + 1 if name in cuts else size_of(column) for name, column in self._columns]
         lengths = [math.prod(sizes[place] for place in members) for members in sets]
-        narrow = np.min_scalar_type(-max(lengths))  # a joint place in an eighth of the time
+        narrow = np.min_scalar_type(-max(lengths) - 1)  # holds a size too; a joint place in an eighth of the time
 
         def counted(codes: Codes) -> NDArray[np.int64]:
             small = [column.astype(narrow) for column in codes]
