@@ -267,3 +267,12 @@ def test_a_number_of_few_whole_values_beside_a_continuous_one_leaves_that_checke
         assert found.release.cut == ("w",)
         held += found.interval[0] < 1 < found.interval[1]
     assert held >= 8
+
+
+def test_a_number_all_between_two_whole_ones_is_cut_where_it_lies() -> None:
+    """Seen to fail: it was cut between the whole values there, of which there are none, and the paid call ended."""
+    rng = np.random.default_rng(12)
+    x = rng.uniform(0.3, 0.35, 20_000)
+    a, y = drawn_with(x, rng, 0.025)
+    found = of_values(x, a, y, dpc.Bounded(0, 1), dpc.PureDP(1))
+    assert len(found.release.levels[1]) >= 4 and found.interval[0] < 1 < found.interval[1]

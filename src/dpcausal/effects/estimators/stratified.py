@@ -172,8 +172,8 @@ def learnt_parts(question: EffectQuestion, loss: Paid, allotment: CallBudget) ->
 
     Numbers are cut into parts of one width where released histograms have records, into more of them where the rarer
     arm, as released, leaves room for it.  A window is narrowed as long as an outer quarter of it is nearly empty: where
-    bounds fit, one histogram of four parts is all that is paid.  A number of few whole
-    values is cut between them: such a part has nothing to vary within.
+    bounds fit, one histogram of four parts is all that is paid.  A number of few whole values is cut between them: such
+    a part has nothing to vary within.
     """
     numbers = _cut_at_will(question)
     share_of_windows = _range_share(question, loss)
@@ -204,7 +204,7 @@ def learnt_parts(question: EffectQuestion, loss: Paid, allotment: CallBudget) ->
         if column.width + 1 <= most:
             windows[name] = column.lower, column.upper
             constant.append(name)
-        if math.floor(windows[name][1]) - math.ceil(windows[name][0]) + 1 <= most:
+        if 1 < math.floor(windows[name][1]) - math.ceil(windows[name][0]) + 1 <= most:
             columns.append((name, _between_whole(column, windows[name])))
             single.append(name)
         else:
