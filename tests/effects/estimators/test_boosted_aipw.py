@@ -236,3 +236,11 @@ def test_flags_given_as_numbers_are_adjusted_for_as_well_as_their_levels() -> No
         adjust = ["w", "d", "same", "rare"]
         result = effect_of(table_of(columns, schema, LOSS), LOSS, "boosted-aipw", seed, adjust=adjust)
         assert result.estimate == pytest.approx(EFFECT, abs=0.2)
+
+
+def test_where_no_confounder_varies_the_effect_is_that_of_the_arms() -> None:
+    """Seen to fail: the treatment's line had no column left, and the paid call ended."""
+    columns = drawn(12_000, "line")
+    still = columns | {"x": np.zeros(12_000), "y": EFFECT * columns["a"] + 0.3 * columns["w"]}
+    found = ask(still, adjust=["x"])
+    assert found.interval[0] < EFFECT < found.interval[1]

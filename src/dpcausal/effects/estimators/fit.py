@@ -213,7 +213,8 @@ class Fit:
         be, from sums with this noise."""
         moments, names = self.moments, self.design.names
         treated, *others = moments.names[TREATMENT:]
-        own = {one.name: one.noise_error for one in moments.ols(treated, others).coefficients}
+        line = moments.ols(treated, others).coefficients if others else ()  # none of the columns may vary
+        own = {one.name: one.noise_error for one in line}
         few = {place: float(one.counts.min()) for place, one in enumerate(features)
                if one.bins == 2 and names[one.place] in own}  # fmt: skip
         return tuple(place for place, count in few.items() if count < RARE_LEVEL * self.count
