@@ -174,7 +174,8 @@ def iqr_flips_with_ties_swapped(rows: Rows) -> int:
 
 def votes(rows: Rows) -> int:
     parts = assign_blocks(len(rows), 3, generator_from_seed(5))
-    return sum(int(np.median(rows[part, 0]) > 0.5) for part in parts)
+    count: Any = vote_count([bool(np.median(rows[part, 0]) > 0.5) for part in parts], "votes")._answer
+    return int(count)
 
 
 def votes_above(rows: Rows, threshold: float) -> int:
