@@ -3,7 +3,9 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
+import pytest
 
 import dpcausal as dpc
 from dpcausal.data.counts import counts_of
@@ -35,3 +37,26 @@ def test_a_record_is_one_of_the_persons_own_rows_and_kept_if_any_is() -> None:
     held = [value for value, kept in zip(rows.values["x"], rows.included, strict=True) if kept]
     assert all(any(value in own for own in has) for value in held)
     assert counts_of(table_of(arrow()), ["g"]).sum() == 60  # once each, whatever rows they have
+
+
+@pytest.mark.parametrize("ids", ["private", "public"])
+def test_replacing_all_rows_of_a_person_replaces_one_record(ids: str) -> None:
+    """Any number of rows for any number of rows; under private ids the id too, and then one record moves its place."""
+    rng = np.random.default_rng(3)
+    before = arrow().to_pandas()
+
+    def records(frame: pd.DataFrame) -> dict[int, Any]:
+        arrays = {"id": frame["id"].astype("Int64"), "x": frame["x"], "g": frame["g"]}
+        rows = table_of(pa.table(arrays), ids).rows(["x", "g"])
+        keys = range(60) if rows.keys is None else rows.keys.tolist()
+        return {key: (rows.included[k], rows.values["x"][k], rows.values["g"][k]) for k, key in enumerate(keys)}
+
+    whole = records(before)
+    for trial in range(25):
+        gone, number = float(rng.choice(before["id"].dropna().unique())), int(rng.integers(1, 9))
+        new = gone if ids == "public" else 10_000.0 + trial
+        fresh = pd.DataFrame({"id": new, "x": rng.choice([np.nan, 0.0, 100.0], number), "g": "c"})
+        after = pd.concat([before[before["id"] != gone], fresh]).sample(frac=1, random_state=trial)
+        # The others keep the order among their own rows, as a stored table does.
+        found = records(after.iloc[np.argsort(after.index.to_numpy(), kind="stable")])
+        assert len(found) == 60 and sum(found.get(key) != record for key, record in whole.items()) <= 1
