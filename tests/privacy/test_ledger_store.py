@@ -211,7 +211,7 @@ def test_an_auditor_needs_no_right_to_write_and_an_analyst_none_but_to_the_file(
         if what == "directory":  # nothing is written beside the file, so it alone must be writable
             assert Ledger.open(path).charge(PureDP(0.125), task="t").number == SPENDS + 1
         else:
-            with pytest.raises(LedgerError, match="Permission denied"):
+            with pytest.raises(LedgerError, match=r"study\.ledger: Permission denied; nothing was granted"):
                 Ledger.open(path)
         if what != "file":
             with pytest.raises(LedgerError, match=r"other\.ledger: Permission denied"):

@@ -377,3 +377,10 @@ def test_what_cannot_work_is_refused_before_the_spend() -> None:
         (ParameterError, LOSS, "id", {"control": "later"}), (ParameterError, LOSS, "id", {"cohort": "t"}),
     ):  # fmt: skip
         factories.refused_unpaid(table(columns, loss, person=person), refused, dpc.did, **ROLES | words, loss=loss)
+
+
+def test_where_nobody_is_never_treated_the_note_says_what_the_release_can_still_tell() -> None:
+    y, g = made(3_000)
+    found = asked(frame(y[g < 99], g[g < 99]))
+    assert found.att is None and any("control='not-yet'" in note for note in found.notes)
+    assert abs(found.release.did(control="not-yet").att.estimate - 1.15) < 0.3
