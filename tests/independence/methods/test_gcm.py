@@ -98,6 +98,15 @@ def test_without_privacy_the_measure_of_all_rows_is_the_usual_one():
         assert smooth(4_000, 0.2, dpc.NoPrivacy(), method).pvalue < 0.01
 
 
+@pytest.mark.parametrize("method", ["gcm", "gcm-weighted", "crt"])
+@pytest.mark.parametrize("still", [0, 1])
+def test_without_privacy_a_column_that_does_not_vary_depends_on_nothing(method: str, still: int) -> None:
+    """Seen to fail: a division by zero, of the variance that is left of it."""
+    rows = np.random.default_rng(2).uniform(LOW, HIGH, (200, 4))
+    rows[:, still] = 0.5
+    assert ask(rows, method, loss=dpc.NoPrivacy()).pvalue == 1
+
+
 def test_persons_of_private_ids_move_two_blocks_and_those_of_public_ones_one() -> None:
     bounds, columns = {}, frame(np.random.default_rng(5).uniform(LOW, HIGH, (300, 4)))
     for ids in ("private", "public"):

@@ -149,7 +149,10 @@ class BlockTest(IndependenceTest):
         if isinstance(private, Sample) and run.loss.exact:
             book_exact(f"{self.name} of all rows", run.budget)
             complete = private.complete()
-            return Released(0.0, 1.0) if complete.n < LEAST_COMPLETE else self.exact(complete, question, run.rng)
+            many = complete.n >= LEAST_COMPLETE
+            if many and all((side != side[0]).any() for side in (complete.x, complete.y)):
+                return self.exact(complete, question, run.rng)
+            return Released(0.0, 1.0)
         reach = reach_of(self.blocks or 1)
         if isinstance(private, WorkerBlocks):
             salt, seeds = salt_of(run.rng), tuple(run.rng.integers(2**63, size=self.blocks or 1).tolist())
