@@ -147,3 +147,13 @@ def test_where_all_are_of_one_cohort_a_paid_call_answers_that_nobody_can_be_comp
     with dpc.simulated_noise(1):
         found = dpc.did(table((y, x, z, np.full_like(g, cohort)), LOSS), **ROLES, loss=LOSS)
     assert found.att is None and found.details()
+
+
+@pytest.mark.parametrize("loss", [LOSS, EXACT], ids=str)
+def test_where_nobody_has_all_periods_the_call_answers_so(loss: Any) -> None:
+    """Seen to fail: noise may leave no cohort a count above 0, and without it no row has a length."""
+    y, x, z, g = drawn(8_000)
+    for seed in range(8):
+        with dpc.simulated_noise(seed):
+            found = dpc.did(table((np.full_like(y, np.nan), x, z, g), loss), **ROLES, loss=loss)
+        assert found.att is None and found.details()

@@ -281,7 +281,7 @@ def score_shape(rounds: Rounds, models: Models, d: int, sums: CohortSums) -> Sha
         own = models.whitening @ (means[g, d:] - models.middle)
         away = means[g, :d] - models.steps[place] - own @ models.slopes[place]
         middle[g, columns] = changes(layout, models.starts, columns, d) @ away
-    total = sum(sums.counts[c] for c in range(rounds.number) if sums.counts[c] > 0)
+    total = sum(sums.counts[c] for c in range(rounds.number) if sums.counts[c] > 0) or 1.0  # noise may leave none
     within = sum(max(count, 0.0) / total * (second - np.outer(mean, mean))
                  for count, mean, second in zip(sums.counts, means, seconds, strict=True))  # fmt: skip
     left = within[:d, :d] - within[:d, d:] @ np.linalg.pinv(within[d:, d:], hermitian=True) @ within[d:, :d]

@@ -177,11 +177,11 @@ class NoisyPaths(Release):
 
     @property
     def count_noise(self) -> float:
-        return self.deviation * math.sqrt(2) / self.radius
+        return self.deviation * math.sqrt(2) / self.radius if self.deviation else 0.0
 
     @property
     def lost_noise(self) -> float:
-        return 2 * self.deviation / self.radius
+        return 2 * self.deviation / self.radius if self.deviation else 0.0
 
     @property
     def adjusted_for(self) -> tuple[str, ...]:
