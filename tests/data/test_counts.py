@@ -1,5 +1,6 @@
 """Codes and counts are the same for every back end, and those of the cleaned columns."""
 
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 import dpcausal as dpc
 from dpcausal.data.coding import cuts_of
-from dpcausal.data.counts import JointCounts, codes_of, counts_of, sizes_of
+from dpcausal.data.counts import JointCounts, codes_of, counts_of, margins_of, sizes_of
 from dpcausal.data.sources.frame import FrameSource
 from dpcausal.errors import SchemaError
 from tests.data.conftest import BACKENDS, DATABASE
@@ -85,6 +86,14 @@ def test_a_record_is_kept_by_the_columns_that_are_asked_for_alone(backend: str, 
     assert (np.logical_and.reduce(each) == whole.rows(NAMES).included).all()
     for name, kept in zip(NAMES, each, strict=True):
         assert counts_of(whole, [name]).sum() == kept.sum()
+
+
+@pytest.mark.parametrize("missing", RULES)
+def test_counts_of_sets_of_columns_are_the_margins_of_the_table_of_all(missing: str) -> None:
+    whole = table(arrow(), SCHEMA, missing=missing)
+    sets = [members for size in range(4) for members in permutations(range(len(NAMES)), size)]
+    direct, margins = JointCounts(whole, NAMES)(sets), margins_of(counts_of(whole, NAMES), sets)
+    assert len(sets) > 20 and all(np.array_equal(*both) for both in zip(direct, margins, strict=True))
 
 
 def test_a_missing_level_is_one_more_level_where_it_is_asked_to_be() -> None:

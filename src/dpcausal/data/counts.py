@@ -101,6 +101,14 @@ class JointCounts:
         )
 
 
+def margins_of(joint: NDArray[np.int64], sets: Sequence[Sequence[int]]) -> list[NDArray[np.int64]]:
+    """Return the counts of sets of columns, out of the joint table of all."""
+    return [
+        joint.sum(axis=tuple(set(range(joint.ndim)) - set(members))).transpose(np.argsort(np.argsort(members))).ravel()
+        for members in sets
+    ]
+
+
 def _joint_counts(
     codes: Sequence[NDArray[Any]], sizes: Sequence[int], members: Sequence[int], size: int
 ) -> NDArray[np.int64]:

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpcausal.core.method import Run, SumsOverRows
-from dpcausal.data.counts import JointCounts
+from dpcausal.data.counts import JointCounts, counts_of, margins_of, sizes_of
+from dpcausal.data.table import Table
 from dpcausal.discovery.copies import copies_of, graph_with_copies, terms_without_copies
 from dpcausal.discovery.pvalues import MOST_CELLS, GraphTest
 from dpcausal.discovery.question import STRONG, DiscoveryQuestion, GraphSearch, SearchOutcome, too_few
@@ -27,6 +28,9 @@ from dpcausal.privacy.sensitivity import Query
 from dpcausal.releases.contrasts import Columns, NoisyContrasts
 from dpcausal.statistics.contrasts import ROUNDING, contrast_of, contrasts_sensitivity
 from dpcausal.statistics.wald import strength_of_levels
+
+MOST_JOINT = 2**20
+"""Largest table of all columns that is counted once, for all sets."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +75,7 @@ class Parities(SumsOverRows, GraphSearch):
         losses = [affordable_zcdp(run.loss).part(share) for share in self.shares]
         # What lacks a column is left out of every sum; then the number of the others is not n, and is released.
         counted = run.data.missing != "impute"
-        joint, cut = JointCounts(run.data, names), tuple(question.bounded)
+        joint, cut = joint_of(run.data, names), tuple(question.bounded)
         releaser = Releaser(names, question.n, question.sizes, joint, run.budget, losses, counted, cut)
         free = [pair for pair in combinations(names, 2) if not (known.forbids_edge(*pair) or known.joined(*pair))]
         releaser.begin(0, [(x, y, ()) for x, y in free])
@@ -140,3 +144,10 @@ class Releaser:
                 if min(self.sizes[i] for i in chosen) > 1
             }  # fmt: skip
         return sorted(needed - set(self.noisy.values), key=lambda members: (len(members), members))
+
+
+def joint_of(table: Table, names: tuple[str, ...]) -> Callable[[Sequence[Columns]], list[npt.NDArray[np.int64]]]:
+    if math.prod(sizes_of(table, names)) > MOST_JOINT:
+        return JointCounts(table, names)
+    joint = counts_of(table, names)
+    return lambda sets: margins_of(joint, sets)
