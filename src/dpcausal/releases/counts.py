@@ -51,8 +51,11 @@ class NoisyTable(Release):
     def sizes(self) -> tuple[int, ...]:
         return tuple(int(size) for size in self.counts.shape)
 
+    def margin(self, columns: Sequence[int]) -> Reals:
+        return self._margin(tuple(columns))
+
     @memoized
-    def margin(self, columns: tuple[int, ...]) -> Reals:
+    def _margin(self, columns: tuple[int, ...]) -> Reals:
         others = tuple(axis for axis in range(self.counts.ndim) if axis not in columns)
         return np.asarray(self.counts.sum(axis=others), dtype=np.float64)
 

@@ -164,3 +164,11 @@ def test_the_level_is_no_factor_beside_the_level() -> None:
         fitted = factor.forecaster(model(np.zeros(13), matrix, 0.0), 10)
         assert (len(fitted.loadings), fitted.freedom) == (factors, 9 - factors)
         np.testing.assert_allclose(fitted.basis @ fitted.basis.T, np.eye(1 + factors), atol=1e-6)
+
+
+def test_constant_donors_are_answered_without_privacy_and_show_no_interval() -> None:
+    for target in (np.full(9, 5.0), 5 + np.random.default_rng(0).normal(size=9)):
+        panel = dpc.Panel.from_arrays(np.full((300, 9), 5.0), target, start=6, bounds=dpc.Bounded(0, 10),
+                                      ledger=dpc.Ledger.without_privacy())  # fmt: skip
+        found = dpc.synthetic_control(panel, loss=dpc.NoPrivacy(), method="factor", force=True)
+        assert np.isfinite(found.att) and found.interval is None

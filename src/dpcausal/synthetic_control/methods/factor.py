@@ -51,6 +51,8 @@ PRIOR = 1.5
 """Periods that the common residual variance counts for in a unit's own."""
 SWING = 0.35
 """The share of the squared difference expected of a unit, by what is released, from which on it counts as volatile."""
+LEAST_HIDDEN = 1e-6
+"""The variance of a past counts for no less, in squared units of the grid: without noise constant donors have none."""
 GAP = 4.0
 """A factor is left out of a unit's own noise where its eigenvalue is above so many means of the smaller ones."""
 NEAR, WALK_ERRORS = 0.9, 1.3
@@ -189,7 +191,7 @@ class Forecaster:
         The last value before the start is 0 in every row.  Variances are taken for no less than their noise.
         """
         moved, last = row[: self.start].astype(np.float64) - self.mean[: self.start], self.start - 1
-        spread = self.covariance[:last, :last] + self.hidden * np.eye(last)
+        spread = self.covariance[:last, :last] + max(self.hidden, LEAST_HIDDEN) * np.eye(last)
         return math.sqrt(max(float(moved[:last] @ np.linalg.solve(spread, moved[:last])), 0.0) / last)
 
     def unlikeness(self, row: Integers) -> float:
