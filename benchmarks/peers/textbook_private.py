@@ -21,7 +21,7 @@ RANGES = {
     "wt71": (30, 200), "wt71sq": (0, 40_000), "smokeyrssq": (0, 4_900), "smokeintensitysq": (0, 10_000),
     "re74": (0, 160), "re75": (0, 160), "re78": (0, 160), "educ": (0, 20), "score": (-30, 130), "ldurat": (-2, 6),
     "lwage": (3, 9), "exper": (0, 30), "expersq": (0, 900), "lemp": (0, 12), "inspection_score": (60, 100),
-    "Year": (2000, 2019),
+    "Year": (2000, 2019), "product": (-25, 80),
 }  # fmt: skip
 """All others are 0 or 1."""
 
