@@ -30,7 +30,7 @@ SHAPING, CENTRES, LENGTHS = Fraction(1, 10), Fraction(1, 5), Fraction(1, 20)
 """Shares of ρ of the round that learns the shape of all steps, of that about each cohort's mean, and of how long rows
 are in that; the last sums by cohort have what is left."""
 LAST = 1 - HISTOGRAM - SHAPING - CENTRES - LENGTHS
-MOST_WIDTH, LEAST_SIGNAL, SQUARES_SIGNAL = 10.0, 3.0, 16.0
+MOST_WIDTH, LEAST_SIGNAL, SQUARES_SIGNAL = 10.0, 3.0, 8.0
 """Lines are learnt of cohorts so many times as large as the noise, squares count where they are so many times."""
 LINEAR = (
     "right if changes without treatment are {} the covariates, or cohorts differ by odds that are exponential in them"
