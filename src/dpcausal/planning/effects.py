@@ -51,7 +51,7 @@ TREATMENT_TREND = 0.24
 class EffectPlan(IntervalWidthPlan, TablePlan):
     task: ClassVar[str] = "effect"
     methods: ClassVar[str] = "effects"
-    relative_error: ClassVar[float] = 0.2
+    relative_error: ClassVar[float] = 0.25
     least: ClassVar[int] = 100
     everyone: ClassVar[bool] = False
     """Whether, where there are groups, the interval of all records is predicted."""
