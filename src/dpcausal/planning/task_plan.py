@@ -124,6 +124,8 @@ class IntervalWidthPlan(TaskPlan):
     """Where there may be no interval, as text."""
     simulated_tables: ClassVar[int] = 9
     """Calls on simulated rows; the median and the range of their widths are reported."""
+    one_in: ClassVar[int] = 8
+    """One in so many calls on simulated rows is outside the range on either side."""
     unsure_tables: ClassVar[int] = 3
     """Calls on simulated rows under other assumptions."""
 
@@ -158,7 +160,7 @@ class IntervalWidthPlan(TaskPlan):
 
     def expected(self, n: int, loss: Loss) -> Forecast:
         halves, reason = self.half_widths(self.simulated_tables, n, loss)
-        middle, tenth, factor = halves[len(halves) // 2], len(halves) // 8, 1 + self.relative_error
+        middle, tenth, factor = halves[len(halves) // 2], len(halves) // self.one_in, 1 + self.relative_error
         low, high = min(halves[tenth], middle / factor), max(halves[-1 - tenth], middle * factor)
         why = f"{len(halves)} simulated tables" + (f"; without an interval where {reason}" if reason else "")
         forecast = Forecast(middle, low, high, why)
