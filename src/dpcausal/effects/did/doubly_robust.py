@@ -36,6 +36,8 @@ HEAVIEST, LARGEST_TILT, MOST_LONG_PATHS, MOST_LONGER = 3.0, 3.0, 0.05, 0.02
 LEAST_SPREAD, CLEARLY = 0.5, 2.0
 """Along no direction the controls' covariates count as spread by less, of 1; weights move where the square of how far
 the means are apart is so many times that of the noise."""
+WIDER = 2.0
+"""What the noise of lines leaves counts so many times in the interval: measured, with squares of covariates."""
 BALANCES = 2
 ROUNDS, CLOSE, MOST_EXPONENT = 100, 1e-12, 50.0
 """Without noise: as often, until the means are so near each other."""
@@ -67,7 +69,7 @@ class Models:
     @property
     def left(self) -> Reals:
         """Of each pair the deviation of what the noise of the line leaves, as weights do not balance exactly."""
-        return np.asarray(self.slope_noise * np.sqrt(self.gaps[list(self.layout.set_of)]))
+        return np.asarray(WIDER * self.slope_noise * np.sqrt(self.gaps[list(self.layout.set_of)]))
 
     def cut(self, b: Reals) -> Reals:
         """Return covariates shortened, each row from itself alone."""
