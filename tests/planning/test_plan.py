@@ -17,6 +17,7 @@ from dpcausal.direction.question import Pair
 from dpcausal.errors import InfeasibleError, LossError, ParameterError
 from dpcausal.methods import RandomizedTrial
 from dpcausal.planning.effects import EffectPlan
+from dpcausal.planning.panels import DidPlan
 from dpcausal.planning.task_plan import simulate_runs
 from dpcausal.privacy.noise import generator_from_seed, is_simulated
 from tests import factories
@@ -327,6 +328,8 @@ def test_the_range_says_what_it_covers_of_all_that_is_not_stated() -> None:
     said = [EffectPlan(outcome=0, width=10.0, **stated).range_condition
             for stated in ({}, {"share": 0.3}, {"spread": 0.2}, {"rarest": 0.1, "spread": 0.2})]  # fmt: skip
     assert len(set(said)) == 4 and said[3] == "" and not EffectPlan(outcome=2, share=0.3).range_condition
+    said = [DidPlan(**stated).range_condition for stated in ({}, {"share": 0.3}, {"spread": 0.2})]
+    assert len(set(said)) == 3 and DidPlan(share=0.3, spread=0.2).range_condition == ""
 
 
 def test_a_study_says_what_its_plan_supposes(tmp_path: Path) -> None:

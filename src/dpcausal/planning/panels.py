@@ -85,7 +85,11 @@ class DidPlan(IntervalWidthPlan):
 
     @property
     def range_condition(self) -> str:
-        return f" where {100 * UNSTATED['share']:g} % or more are treated" if self.share is None else ""
+        parts = [f"{100 * UNSTATED['share']:g} % or more are treated"] if self.share is None else []
+        if self.spread is None:
+            low, high = USUAL * self.width, UNSTATED["spread"] * self.width
+            parts.append(f"a person varies by an SD of {low:.2g} to {high:.2g}")
+        return f" where {' and '.join(parts)}" if parts else ""
 
     def simulate_once(self, n: int, loss: Loss, rng: PublicGenerator) -> tuple[tuple[float, float] | None, str]:
         person, time = np.divmod(np.arange(n * self.periods), self.periods)
