@@ -97,7 +97,7 @@ def curved(seed: int, power: int) -> Any:
     n, t = 30_000, np.arange(1, 5)
     x = rng.normal(size=n).clip(-4, 4)
     g = np.where(rng.random(n) < 1 / (1 + np.exp(-x)), 3, 99)
-    trend = 0.2 * np.abs(x) ** power * np.sign(x) ** (power % 2)
+    trend = 0.3 * np.abs(x) ** power * np.sign(x) ** (power % 2)
     y = trend[:, None] * t + 0.5 * (t >= g[:, None]) + rng.normal(size=(n, 4))
     schema = {"t": dpc.Levels([1, 2, 3, 4]), "g": dpc.Levels([3, 99]), "y": dpc.Bounded(-20, 20),
               "x": dpc.Bounded(-4, 4), "b": dpc.Bounded(0, 1)}  # fmt: skip

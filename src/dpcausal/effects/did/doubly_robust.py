@@ -32,11 +32,11 @@ SHAPING, CENTRES, LENGTHS, MOMENTS, BALANCE, SCORE_LENGTHS, SCORES = (
 """Shares of ρ; the size of columns has a twentieth."""
 COVARIATE_TAIL = 0.01
 """Covariates are shortened to a length that such a share of normal ones exceeds."""
-HEAVIEST, LARGEST_TILT, MOST_LONG_PATHS, MOST_LONGER = 3.0, 3.0, 0.05, 0.02
+HEAVIEST, LARGEST_TILT, MOST_LONG_PATHS, MOST_LONGER = 5.0, 3.0, 0.1, 0.02
 LEAST_SPREAD, CLEARLY = 0.5, 2.0
 """Along no direction the controls' covariates count as spread by less, of 1; weights move where the square of how far
 the means are apart is so many times that of the noise."""
-WIDER = 2.0
+WIDER = 2.5
 """What the noise of lines leaves counts so many times in the interval: measured, with squares of covariates."""
 BALANCES = 2
 ROUNDS, CLOSE, MOST_EXPONENT = 100, 1e-12, 50.0
@@ -69,7 +69,8 @@ class Models:
     @property
     def left(self) -> Reals:
         """Of each pair the deviation of what the noise of the line leaves, as weights do not balance exactly."""
-        return np.asarray(WIDER * self.slope_noise * np.sqrt(self.gaps[list(self.layout.set_of)]))
+        lightened = (MOST_LONGER * self.heaviest / 2) ** 2
+        return np.asarray(WIDER * self.slope_noise * np.sqrt(self.gaps[list(self.layout.set_of)] + lightened))
 
     def cut(self, b: Reals) -> Reals:
         """Return covariates shortened, each row from itself alone."""
@@ -182,7 +183,8 @@ def fitted(sums: CohortSums, layout: Layout, starts: tuple[int, ...], d: int, no
         gaps.append(p * away)
         columns = layout.pairs_of(len(gaps) - 1)
         matrix = changes(layout, starts, columns, d)
-        slope_noise[columns] = entry * np.sqrt(np.maximum(np.diag(matrix @ covariance[:d, :d] @ matrix.T), 0.0))
+        inverse = float((np.maximum(values, LEAST_SPREAD) ** -2.0).mean())
+        slope_noise[columns] = entry * np.sqrt(inverse * np.maximum(np.diag(matrix @ covariance[:d, :d] @ matrix.T), 0))
     levels = [float(tilt @ tilt) / 2 for tilt in tilts]
     longest = tail_radius(p, COVARIATE_TAIL) if noisy else math.inf
     return Models(
@@ -227,8 +229,9 @@ def balanced(rounds: Rounds, models: Models, b: Reals) -> Models:
         noise, size = p * sums.deviation**2 * ((root / weight) ** 2 + own**-2.0), max(float(moved @ moved), 1e-300)
         clear = size > CLEARLY * noise
         within = sums.squares[g].reshape(len(layout.sets), p + 1, -1)[first[g]].reshape(p + 1, len(layout.sets), p + 1)
-        spread = float(np.clip(np.trace(within[1:, first[g], 1:]) / own / p, 0.5, 1.5))
-        tilts.append(models.tilts[place] - moved * clear * (1 - noise / size) / max(spread, size**0.5))
+        values, axes = np.linalg.eigh(within[1:, first[g], 1:] / own)
+        step = axes @ (axes.T @ moved / np.clip(values, LEAST_SPREAD, None))
+        tilts.append(models.tilts[place] - step * clear * (1 - noise / size) / max(1.0, size**0.5))
         gaps.append(noise + size / 4 if clear else max(size - noise, models.gaps[place]))
         levels.append(models.levels[place] - math.log(weight / max(count, 1.0)))
     return replace(models, tilts=np.array(tilts).reshape(-1, p), levels=np.array(levels), gaps=np.array(gaps))
