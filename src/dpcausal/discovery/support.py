@@ -26,8 +26,8 @@ REDRAW_SEED = 8_215_049_346_517_203
 """Of the re-drawn noise: public, and of no use to whoever knows it, since nothing hidden is in what it is added to."""
 
 
-CLEAR, LEAST_POWER = 70.0, 0.8
-"""Rows' weight over noise above which searches overstate support; and the power below it, where they understate it.
+CLEAR, DULL, SHARPER = 70.0, 0.2, 1.7
+"""Rows' weight over noise above which searches overstate support; the power of their odds where noise hides much.
 
 Fitted on generated and named networks.
 """
@@ -50,10 +50,17 @@ def usual_redraws(columns: int, tests: int = 1) -> int:
 
 
 def calibrated_support(share: float, clearness: float, steepest: float, doubted: float) -> float:
-    """Return about which share of such edges was right: where noise is small, searches overstate support. (1 − doubted)
-    share^p,  p = (w/70)² between 0.8 and the steepest,  w = Σ weight² over the deviation of an entry's noise; doubted
-    grows with how far columns determine others."""
-    return float((1 - doubted) * share ** min(max((clearness / CLEAR) ** 2, LEAST_POWER), steepest))
+    """Return about which share of such edges was right: searches overstate support where noise is small, and understate
+    it where noise is large.
+
+    (1 − doubted) odds(share)^p,  p = (w/70)² from 1 to the steepest,  w = Σ weight² over the deviation of an entry's
+    noise.  odds(s) = s^k / (s^k + (1 − s)^k) with k from 1, where w is 70, to 1.7, where (w/70)² is 0.8 or less.
+    ``doubted`` grows with how far columns determine others.
+    """
+    power = (clearness / CLEAR) ** 2
+    sharper = 1 + (SHARPER - 1) * min(max(1 - power, 0.0) / DULL, 1.0)
+    inside, outside = share**sharper, (1 - share) ** sharper
+    return float((1 - doubted) * (inside / (inside + outside)) ** min(max(power, 1.0), steepest))
 
 
 def graph_with_support(graph: Cpdag, shares: Support | None, known: Knowledge) -> Cpdag:

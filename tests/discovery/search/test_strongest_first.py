@@ -56,9 +56,11 @@ def test_climbing_ends_where_gains_go_round() -> None:
 
 
 def test_draws_of_little_noise_count_for_less_than_their_share(monkeypatch: Any) -> None:
-    """A share of .6 is told as .6^.8 where noise is large, and as .6² where it is small, or none."""
+    """A share counts by its odds to the power of 1.7 where noise is large, and squared where it is small, or none."""
     monkeypatch.setattr("dpcausal.discovery.search.agreement.order_sampling", lambda *asked: {})
-    assert [calibrated_support(0.6, w, 2.0, 0.0) for w in (5.0, 60.0, 70.0)] == [0.6**0.8, 0.6**0.8, 0.6]
+    steep, middle = (1.5**k / (1 + 1.5**k) for k in (1.7, 1 + 0.7 * 0.5))
+    supports = [calibrated_support(0.6, 70 * math.sqrt(square), 2.0, 0.0) for square in (0.01, 0.8, 0.9, 1.0)]
+    assert supports == pytest.approx([steep, steep, middle, 0.6])
     assert calibrated_support(0.6, 84.0, 2.0, 0.0) == pytest.approx(0.6**1.44)
     assert calibrated_support(0.6, 1e9, 2.0, 0.0) == calibrated_support(0.6, math.inf, 2.0, 0.0) == 0.6**2
     assert calibrated_support(1.0, 1e9, 2.0, 0.0) == 1.0 and calibrated_support(1.0, 1e9, 2.0, 0.3) == 0.7
@@ -68,7 +70,8 @@ def test_draws_of_little_noise_count_for_less_than_their_share(monkeypatch: Any)
     shares, told = (averaged_search(one, TERMS, {}, 16)[1].edges for one in (release, clear))
     assert release.count / release.deviation < 60 and len({*shares.values()}) > 1 and len({*told.values()}) > 1
     draws = {both / 48 for both in range(33)}
-    assert all(min(abs(share - one**0.8) for one in draws) < 1e-9 for share in shares.values())
+    sharpened = [one**1.7 / (one**1.7 + (1 - one) ** 1.7) for one in draws]
+    assert all(min(abs(share - one) for one in sharpened) < 1e-9 for share in shares.values())
     assert all(min(abs(share - one**2) for one in draws) < 1e-9 for share in told.values())
     assert averaged_search(replace(release, deviation=0.0), TERMS, {}, 2)[1].edges
 
