@@ -6,22 +6,20 @@ So many random cases over all properties; seeds are fresh at each run.
 """
 
 import time
-from typing import Any
 
-from benchmarks.run import Report, options
+from benchmarks.run import Report, benchmark
 from tests.test_fuzz import PROPERTIES, run
 
 
-def main(arguments: list[str], name: str = "audit_fuzz", **changed: Any) -> int:
-    given = options(__doc__, arguments, **{"cases": 100_000} | changed)
-    report, shares = Report(name, "audit", given, arguments), sum(chosen.share for chosen in PROPERTIES.values())
+@benchmark("audit", cases=100_000)
+def main(report: Report) -> None:
+    shares = sum(chosen.share for chosen in PROPERTIES.values())
     for kind, chosen in PROPERTIES.items():
         start, ran, fault = time.perf_counter(), 0, ""
         try:
-            ran = run(kind, -(-given.cases * chosen.share // shares), fixed=False)
+            ran = run(kind, -(-report.given.cases * chosen.share // shares), fixed=False)
         except (AssertionError, ExceptionGroup) as error:
             parts = error.exceptions if isinstance(error, ExceptionGroup) else [error]
             fault = "\n".join(note for part in parts for note in [str(part), *getattr(part, "__notes__", [])])
         report.add(kind, {"seconds": time.perf_counter() - start}, method="", runs=ran, note=fault)
         report.target(f"{kind}: {ran:,} cases, only errors of this library", not fault)
-    return report.finish()

@@ -17,9 +17,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from benchmarks.run import Report, options
+from benchmarks.run import Report, benchmark
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
 from tests.privacy.kill_loops import (
@@ -93,9 +92,9 @@ def ground_for(store: str, directory: str) -> Iterator[Path | Server]:
         yield Path(made)
 
 
-def main(arguments: list[str], name: str = "audit_ledger", **changed: Any) -> int:
-    given = options(__doc__, arguments, **{"rounds": 10_000, "seed": 0, "directory": "", "store": "file"} | changed)
-    report = Report(name, "audit", given, arguments, code=["dpcausal.privacy.ledger"])
+@benchmark("audit", code="dpcausal.privacy.ledger", rounds=10_000, seed=0, directory="", store="file")
+def main(report: Report) -> None:
+    given = report.given
     with ground_for(given.store, given.directory) as ground:
         tolls = killed(ground, given.rounds, given.seed)
         control = kill_loop(ground, release_then_spend, max(20, given.rounds // 20), seed=given.seed + 3)
@@ -107,4 +106,3 @@ def main(arguments: list[str], name: str = "audit_ledger", **changed: Any) -> in
     report.target("no ledger damaged; at most one spend a kill without its release", clean)
     report.target(f"the control caught in at least 90 % of its rounds: {caught:.1%}", caught >= 0.9)
     report.target(f"races: none above its budget ({above}), none short of it ({below})", above == below == 0)
-    return report.finish()

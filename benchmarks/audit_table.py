@@ -14,9 +14,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from multiprocessing import get_context
-from typing import Any
 
-from benchmarks.run import Report, options
+from benchmarks.run import Report, benchmark
 from dpcausal.audit import audit_samples
 from dpcausal.direction import api as ask
 from dpcausal.direction.scores import anm
@@ -152,13 +151,12 @@ HEADINGS = {
 }  # fmt: skip
 
 
-def main(arguments: list[str], name: str = "audit_table", **changed: Any) -> int:
-    given = options(__doc__, arguments, **{"jobs": 2} | changed)
-    report = Report(name, "audit", given, arguments)
+@benchmark("audit", jobs=2)
+def main(report: Report) -> None:
     table, killed = list(lines()), dict.fromkeys(_mutants(), False)
     wanted: list[Job] = [(kind, row) for kind, row, _ in table]
     wanted += [("mutant", mutant) for mutant in killed]
-    with ProcessPoolExecutor(given.jobs, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(report.given.jobs, mp_context=get_context("spawn")) as pool:
         results = dict(zip(wanted, pool.map(done, wanted), strict=True))
     faults: list[str] = []
     print("|", " | ".join(COLUMNS), "|")
@@ -177,4 +175,3 @@ def main(arguments: list[str], name: str = "audit_table", **changed: Any) -> int
     for fault in [*faults, *(f"mutant not killed: {mutant}" for mutant in alive)]:
         report.target(fault, False)
     report.target(f"{len(killed) - len(alive)} of {len(killed)} mutants killed", not alive)
-    return report.finish()

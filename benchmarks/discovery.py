@@ -18,7 +18,7 @@ import numpy as np
 import dpcausal as dpc
 from benchmarks import designs as registry
 from benchmarks.designs.graphs import DESIGNS, Case
-from benchmarks.run import Report, grid, mean, options
+from benchmarks.run import Report, benchmark, grid, mean
 
 LEVEL = 0.01
 METHODS: dict[str, Any] = {
@@ -105,14 +105,12 @@ def measure(design: registry.Design, n: int, epsilon: float, run: int, method: s
     }}  # fmt: skip
 
 
-def main(arguments: list[str], name: str = "discovery", **changed: Any) -> int:
-    defaults = {"designs": [], "families": ["small"], "methods": ["default"], "rows": [100_000],
-                "epsilons": [0.1, 1.0], "runs": 10}  # fmt: skip
-    given = options(__doc__, arguments, **defaults | changed)
-    report = Report(name, "discovery", given, arguments)
-    for peer in [one for one in given.methods if one in PEERS and find_spec(MODULES[one]) is None]:
+@benchmark("discovery", designs=[], families=["small"], methods=["default"], rows=[100_000], epsilons=[0.1, 1.0],
+           runs=10)  # fmt: skip
+def main(report: Report) -> None:
+    for peer in [one for one in report.given.methods if one in PEERS and find_spec(MODULES[one]) is None]:
         print(f"{peer} is left out: it is not installed; pip install -e '.[benchmark]'")
-        given.methods.remove(peer)
+        report.given.methods.remove(peer)
     grid(report, DESIGNS, measure, SUMMARY, math.inf)
     for row in report.rows:
         least = DESIGNS[row["design"]].more["least"].get(row["epsilon"])
@@ -120,4 +118,3 @@ def main(arguments: list[str], name: str = "discovery", **changed: Any) -> int:
             value = row["metrics"]["skeleton F1"]["value"]
             text = f"{row['design']}, ε = {row['epsilon']:g}: skeleton F1 {value:.3f}, at least {least:g}"
             report.target(text, value >= least)
-    return report.finish()

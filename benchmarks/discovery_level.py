@@ -14,7 +14,7 @@ from scipy.stats import chi2
 import dpcausal as dpc
 from benchmarks.designs.graphs import DESIGNS
 from benchmarks.discovery import asked
-from benchmarks.run import Report, options
+from benchmarks.run import Report, benchmark
 from dpcausal.discovery.pvalues import pvalue_of
 from dpcausal.releases.counts import NoisyTable
 
@@ -43,10 +43,10 @@ def plain(counts: Any) -> float | None:
     return float(chi2.sf(statistic, freedom)) if freedom else None
 
 
-def main(arguments: list[str], name: str = "discovery_level", **changed: Any) -> int:
-    defaults = {"methods": list(RELEASES), "rows": [20_000], "epsilons": [0.05, 0.1, 0.5, 1.0], "runs": 12}
-    given = options(__doc__, arguments, **defaults | changed)
-    report = Report(name, "discovery", given, arguments, code=["dpcausal.discovery.pvalues"])
+@benchmark("discovery", code="dpcausal.discovery.pvalues", methods=list(RELEASES), rows=[20_000],
+           epsilons=[0.05, 0.1, 0.5, 1.0], runs=12)  # fmt: skip
+def main(report: Report) -> None:
+    given = report.given
     for method in given.methods:
         for design, n, epsilon in product(RELEASES[method], given.rows, given.epsilons):
             found: dict[str, list[bool]] = {}
@@ -76,4 +76,3 @@ def main(arguments: list[str], name: str = "discovery_level", **changed: Any) ->
             most = 0.02 if method == "moments" else 0.03
             report.target(f"{design}, {method}, ε = {epsilon:g}: {np.mean(every):.4f}, at most {most}",
                           not every or np.mean(every) <= most)  # fmt: skip
-    return report.finish()

@@ -17,7 +17,7 @@ from benchmarks.data import DataAbsentError
 from benchmarks.data.networks import read
 from benchmarks.designs.graphs import Case, determined, generated
 from benchmarks.discovery import asked
-from benchmarks.run import Report, options
+from benchmarks.run import Report, benchmark
 from dpcausal.discovery.copies import lines_of
 
 BINS = ((0.0, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 0.98), (0.98, 1.01))
@@ -77,10 +77,9 @@ def calibration(report: Report, words: str, method: str, seen: Any) -> None:
                           bool(abs(share - mean) <= 0.1))  # fmt: skip
 
 
-def main(arguments: list[str], name: str = "discovery_support", **changed: Any) -> int:
-    defaults = {"networks": 150, "first": 0, "named": 0, "determined": 20}
-    given = options(__doc__, arguments, **defaults | changed)
-    report = Report(name, "discovery", given, arguments)
+@benchmark("discovery", networks=150, first=0, named=0, determined=20)
+def main(report: Report) -> None:
+    given = report.given
     kinds = (
         ("generated", drawn, given.networks), ("deterministic", deterministic, given.determined),
         ("partly deterministic", partly_deterministic, given.determined), ("named", named, given.named),
@@ -97,4 +96,3 @@ def main(arguments: list[str], name: str = "discovery_support", **changed: Any) 
             if len(firm):
                 report.target(f"{method}, {words}: {int(firm[:, 1].sum())} of {len(firm)} edges of support 0.95 "
                               "or more are true, at least 0.9", bool(firm[:, 1].mean() >= 0.9))  # fmt: skip
-    return report.finish()

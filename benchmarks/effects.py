@@ -8,30 +8,19 @@ below 0.93 less three Monte-Carlo errors; the exit code is 1 then, but for desig
 in brackets are of another truth than the answer states.
 """
 
+from importlib import import_module
 from typing import Any
 
 import dpcausal as dpc
 from benchmarks import designs as registry
-from benchmarks.designs.effects import (
-    bends,
-    clusters,
-    cutoffs,
-    did,
-    fresh,
-    rare,
-    regressions,
-    shapes,
-    slopes,
-    strata,
-    tails,
-)
-from benchmarks.run import Report, grid, mean, median, options, ratio, rms, share
+from benchmarks.run import Report, benchmark, grid, mean, median, ratio, rms, share
 
 PLAIN = 60
 """Runs that are asked without privacy, too."""
 DESIGNS: dict[str, registry.Design] = {}
-for room in (strata, rare, shapes, tails, fresh, regressions, slopes, bends, clusters, did, cutoffs):
-    for name, one in room.DESIGNS.items():
+ROOMS = ("strata", "rare", "shapes", "tails", "fresh", "regressions", "slopes", "bends", "clusters", "did", "cutoffs")
+for room in ROOMS:
+    for name, one in import_module(f"benchmarks.designs.effects.{room}").DESIGNS.items():
         DESIGNS[name if name not in DESIGNS else f"{name} ({one.family})"] = one
 
 M = dpc.methods
@@ -66,10 +55,6 @@ def measure(design: registry.Design, n: int, epsilon: float, run: int, method: s
     return rows
 
 
-def main(arguments: list[str], name: str = "effects", **changed: Any) -> int:
-    defaults = {"designs": [], "families": [], "methods": ["default"], "rows": [1_000, 10_000],
-                "epsilons": [1.0], "runs": 400}  # fmt: skip
-    given = options(__doc__, arguments, **defaults | changed)
-    report = Report(name, "effects", given, arguments)
+@benchmark("effects", designs=[], families=[], methods=["default"], rows=[1_000, 10_000], epsilons=[1.0], runs=400)
+def main(report: Report) -> None:
     grid(report, DESIGNS, measure, SUMMARY)
-    return report.finish()

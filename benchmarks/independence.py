@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.designs.independence.shapes import agreeing, sign_changing
 from benchmarks.rejections import rejection_rate
-from benchmarks.run import Report, options
+from benchmarks.run import Report, benchmark
 from dpcausal.papers import PrivGcm
 from dpcausal.privacy.loss import PureDP
 
@@ -65,9 +65,7 @@ def levels(report: Report) -> None:
 PARTS = {"ratio": ratio, "weighted": weighted, "levels": levels}
 
 
-def main(arguments: list[str], name: str = "independence", **changed: Any) -> int:
-    given = options(__doc__, arguments, **{"runs": 200, "parts": list(PARTS)} | changed)
-    report = Report(name, "independence", given, arguments, seeds="rejection_rate, seed 11; ε by seed 5")
-    for part in given.parts:
+@benchmark("independence", seeds="rejection_rate, seed 11; ε by seed 5", runs=200, parts=list(PARTS))
+def main(report: Report) -> None:
+    for part in report.given.parts:
         PARTS[part](report)
-    return report.finish()

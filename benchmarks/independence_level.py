@@ -17,7 +17,7 @@ import numpy as np
 
 import dpcausal as dpc
 from benchmarks.designs.independence.shapes import BLOCKS, DESIGNS
-from benchmarks.run import Report, options, selected
+from benchmarks.run import Report, benchmark, selected
 from dpcausal.errors import ParameterError
 from dpcausal.independence.methods import choice
 from dpcausal.independence.methods.block_test import BlockTest, block_scores
@@ -151,12 +151,13 @@ def rates(draw: Any, n: int, runs: int, epsilons: list[float], link: float = 0.0
     return result
 
 
-def main(arguments: list[str], name: str = "independence_level", **changed: Any) -> int:
-    defaults = {"designs": [], "families": ["shapes", "shapes, later", "unseen 1"], "rows": [300, 1_000, 2_000, 5_000],
-                "epsilons": [0.1, 0.5, 1.0], "runs": 2_000, "blocks": 100, "link": 0.0}  # fmt: skip
-    given = options(__doc__, arguments, **defaults | changed)
-    seeds = "rows from numpy's default_rng(seed), seed = 0, 1, ... of each design and n; noise is summed up"
-    report, failing = Report(name, "independence", given, arguments, seeds=seeds), set()
+@benchmark(
+    "independence", designs=[], families=["shapes", "shapes, later", "unseen 1"], rows=[300, 1_000, 2_000, 5_000],
+    epsilons=[0.1, 0.5, 1.0], runs=2_000, blocks=100, link=0.0,
+    seeds="rows from numpy's default_rng(seed), seed = 0, 1, ... of each design and n; noise is summed up",
+)  # fmt: skip
+def main(report: Report) -> None:
+    given, failing = report.given, set[str]()
     for design, one in selected(DESIGNS, given).items():
         runs = min(given.runs, given.blocks) if design in BLOCKS else given.runs
         for n in given.rows:
@@ -173,4 +174,3 @@ def main(arguments: list[str], name: str = "independence_level", **changed: Any)
                 report.add(design, {"power" if linked else "level": (rate, error)}, epsilon=epsilon, method=method,
                            note="HIGH" if high else "", **where)  # fmt: skip
     report.target(f"designs that fail: {len(failing)}, at most {FAILING}", len(failing) <= FAILING)
-    return report.finish()

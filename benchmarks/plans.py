@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import dpcausal as dpc
-from benchmarks.run import Report, options
+from benchmarks.run import Report, benchmark
 from dpcausal.privacy.noise import generator_from_seed
 
 Rng = np.random.Generator
@@ -288,14 +288,12 @@ def measure(design: Design, plan: dpc.Plan) -> tuple[float, float]:
     return float(middle(found)) if found else math.nan, 1 - len(found) / design.runs
 
 
-def main(arguments: list[str], name: str = "plans", **changed: Any) -> int:
+@benchmark("planning", code="dpcausal.planning.plan", tasks=[],
+           seeds="rows from generator_from_seed(run), noise from simulated_noise(10,000 + run)")  # fmt: skip
+def main(report: Report) -> None:
     """A target: the median ratio of each other task is within 15 %, and the stated ranges hold nine of ten."""
-    given = options(__doc__, arguments, **{"tasks": []} | changed)
-    seeds = "rows from generator_from_seed(run), noise from simulated_noise(10,000 + run)"
-    report, found = Report(name, "planning", given, arguments, code=["dpcausal.planning.plan"], seeds=seeds), []
-    for design in DESIGNS:
-        if given.tasks and design.task not in given.tasks:
-            continue
+    found, tasks = [], report.given.tasks
+    for design in [one for one in DESIGNS if not tasks or one.task in tasks]:
         plan = dpc.plan(design.task, n=design.n, loss=design.loss, **design.given)
         seen, without = measure(design, plan)
         planned, low, high = plan.accuracy, plan.low, plan.high
@@ -314,4 +312,3 @@ def main(arguments: list[str], name: str = "plans", **changed: Any) -> int:
         report.target(f"{task}: half of the designs within 15 %, the middle one is off by {off:.0%}", off <= LARGEST)
     inside = sum(one for _, _, one in found)
     report.target(f"the stated range holds {inside} of {len(found)}", inside >= 0.9 * len(found))
-    return report.finish()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -20,6 +21,7 @@ GROUPS = 50
 """Runs are left out in this many groups, at most, to find a Monte-Carlo error."""
 FEWER_FROM = 10_000
 """Beyond so many rows a grid has a quarter of its runs."""
+SEEDS = "rows from numpy's default_rng, noise from simulated_noise(seed); seed = 0, 1, ... of each cell"
 
 
 def options(about: str | None, arguments: list[str], **defaults: Any) -> argparse.Namespace:
@@ -142,11 +144,10 @@ class Report:
     """The lines of one benchmark: printed as they come, recorded at the end, with targets that decide the exit code."""
 
     def __init__(
-        self, name: str, task: str, given: argparse.Namespace, command: list[str], *, code: Iterable[str] = (),
-        seeds: str = "rows from numpy's default_rng, noise from simulated_noise(seed); seed = 0, 1, ... of each cell",
-    ) -> None:  # fmt: skip
+        self, name: str, task: str, given: argparse.Namespace, command: list[str], code: str, seeds: str
+    ) -> None:
         self.name, self.task, self.given, self.command, self.seeds = name, task, given, command, seeds
-        self.code = list(code) or [f"dpcausal.{task}.api"]
+        self.code = [code or f"dpcausal.{task}.api"]
         self.rows: list[dict[str, Any]] = []
         self.roots: dict[str, list[str]] = {}
         self.targets: dict[str, bool] = {}
@@ -180,6 +181,21 @@ class Report:
             name = self.given.record or self.name
             print(record.write(self.task, name, [self.name, *self.command], self.rows, self.roots, self.seeds))
         return 0 if all(self.targets.values()) else 1
+
+
+def benchmark(task: str, *, code: str = "", seeds: str = SEEDS, **defaults: Any) -> Callable[..., Callable[..., int]]:
+    """Makes a module's ``main`` of a function of its report; ``defaults``: its options, which a study may change."""
+
+    def of(measured: Callable[[Report], None]) -> Callable[..., int]:
+        def main(arguments: list[str], *, name: str, **changed: Any) -> int:
+            given = options(sys.modules[measured.__module__].__doc__, arguments, **defaults | changed)
+            report = Report(name, task, given, arguments, code, seeds)
+            measured(report)
+            return report.finish()
+
+        return main
+
+    return of
 
 
 def _shown(value: float, error: float) -> str:

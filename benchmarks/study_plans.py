@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import dpcausal as dpc
-from benchmarks.run import Report, options
+from benchmarks.run import Report, benchmark
 from dpcausal.datasets import load_rand
 from dpcausal.demo import STUDY
 from dpcausal.privacy.noise import generator_from_seed
@@ -119,11 +119,10 @@ def measured(one: Any) -> Iterator[tuple[str, float]]:
             yield name, math.inf if interval is None else (interval[1] - interval[0]) / 2
 
 
-def main(arguments: list[str], name: str = "study_plans", **changed: Any) -> int:
-    given = options(__doc__, arguments, **{"runs": 40, "studies": []} | changed)
-    seeds = "rows from generator_from_seed(run); noise of the operating system"
-    report = Report(name, "planning", given, arguments, code=["dpcausal.planning.plan"], seeds=seeds)
-    held, slow = list[float](), list[float]()
+@benchmark("planning", code="dpcausal.planning.plan", runs=40, studies=[],
+           seeds="rows from generator_from_seed(run); noise of the operating system")  # fmt: skip
+def main(report: Report) -> None:
+    given, held, slow = report.given, list[float](), list[float]()
     for title in given.studies or CASES:
         case = CASES[title]
         found: dict[tuple[str, str], list[float]] = {}
@@ -159,4 +158,3 @@ def main(arguments: list[str], name: str = "study_plans", **changed: Any) -> int
                 held.append(float(np.mean(inside)))
     report.target(f"each plan took at most {MOST_SECONDS:g} s of processor: {max(slow):.1f}", max(slow) <= MOST_SECONDS)
     report.target(f"ranges hold at least 80 % of the half-widths: {min(held):.0%} to 100 %", min(held) >= 0.8)
-    return report.finish()

@@ -14,7 +14,7 @@ import numpy as np
 import dpcausal as dpc
 from benchmarks import designs as registry
 from benchmarks.designs.panels import DESIGNS, Drawn
-from benchmarks.run import Report, grid, mean, median, options, ratio, rms, share
+from benchmarks.run import Report, benchmark, grid, mean, median, ratio, rms, share
 from dpcausal.errors import InfeasibleError
 from dpcausal.synthetic_control.methods.simplex import simplex_weights
 
@@ -48,15 +48,13 @@ SUMMARY = {
 }  # fmt: skip
 
 
-def main(arguments: list[str], name: str = "synthetic_control", **changed: Any) -> int:
-    defaults = {"designs": [], "families": ["families"], "methods": ["default"], "rows": [1_000], "epsilons": [1.0],
-                "runs": 400, "targets": 10}  # fmt: skip
-    given = options(__doc__, arguments, **defaults | changed)
-    seeds = "panels from seeds of their own by n and run // targets, noise from simulated_noise(run + 1)"
-    report = Report(name, "synthetic_control", given, arguments, seeds=seeds)
-
+@benchmark(
+    "synthetic_control", designs=[], families=["families"], methods=["default"], rows=[1_000], epsilons=[1.0], runs=400,
+    seeds="panels from seeds of their own by n and run // targets, noise from simulated_noise(run + 1)", targets=10,
+)  # fmt: skip
+def main(report: Report) -> None:
     def measure(design: registry.Design, n: int, epsilon: float, run: int, method: str) -> dict[str, dict[str, float]]:
-        drawn, start = design.make(n, run, given.targets), None
+        drawn = design.make(n, run, report.given.targets)
         way = PUBLISHED.get(method, "auto" if method == "default" else method)
         loss = registry.loss_of(epsilon, 0.0 if method in PUBLISHED else design.delta)
         if method == "output-perturbation":
@@ -85,4 +83,3 @@ def main(arguments: list[str], name: str = "synthetic_control", **changed: Any) 
         return {"": columns}
 
     grid(report, DESIGNS, measure, SUMMARY)
-    return report.finish()

@@ -16,7 +16,7 @@ import numpy as np
 import dpcausal as dpc
 from benchmarks.designs.pairs import DESIGNS
 from benchmarks.designs.pairs_practice import Columns
-from benchmarks.run import Report, mean, options, selected, summarised
+from benchmarks.run import Report, benchmark, mean, selected, summarised
 from dpcausal.direction.block_counts import Counts, cube_tail, no_noise
 from dpcausal.direction.block_decisions import ADDITIVE
 from dpcausal.direction.methods.verdict import claims_of, verdict_of
@@ -92,12 +92,13 @@ def of_pair(columns: Columns, place: int, epsilons: tuple[float, float], given: 
     return shares
 
 
-def main(arguments: list[str], name: str = "verdicts", **changed: Any) -> int:
-    defaults = {"designs": [], "families": ["usual"], "rows": [4_000, 1_000], "epsilons": [1.0], "pairs": 20,
-                "noises": 50, "votes": False, "model": ADDITIVE}  # fmt: skip
-    given = options(__doc__, arguments, **defaults | changed)
-    seeds = "rows from numpy's default_rng([sum of the design's letters, n]), one pair after the other; noise by seed 1"
-    report = Report(name, "direction", given, arguments, seeds=seeds)
+@benchmark(
+    "direction", designs=[], families=["usual"], rows=[4_000, 1_000], epsilons=[1.0], pairs=20, noises=50, votes=False,
+    seeds="rows from numpy's default_rng([sum of the design's letters, n]), one pair after the other; noise by seed 1",
+    model=ADDITIVE,
+)  # fmt: skip
+def main(report: Report) -> None:
+    given = report.given
     with dpc.simulated_noise(1):
         for n, epsilon in product(given.rows, given.epsilons):
             for design, one in selected(DESIGNS, given).items():
@@ -107,4 +108,3 @@ def main(arguments: list[str], name: str = "verdicts", **changed: Any) -> int:
                 note = "" if causal else "every direction is wrong"
                 report.add(design, summarised(rows, SUMMARY), n=n, epsilon=epsilon, method="verdict", runs=given.pairs,
                            frozen_at=one.frozen_at, note=note)  # fmt: skip
-    return report.finish()

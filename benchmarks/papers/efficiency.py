@@ -10,12 +10,11 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from benchmarks.data.pairs import Pair, tuebingen
-from benchmarks.run import Report, options
+from benchmarks.run import Report, benchmark
 from dpcausal.direction.scores.anm import Residuals, fit_halves, split_rows
 from dpcausal.papers.direction.anm_test_privacy import HSIC, NO_SHIFT, RANKS
 from dpcausal.papers.direction.calculators import flip_draw, four_draws, one_draw, two_draws
@@ -27,7 +26,7 @@ from dpcausal.papers.statistics.rank import signed_margin
 from dpcausal.privacy.noise import generator_from_seed
 from dpcausal.privacy.sensitivity import Sensitivity
 
-LARGE_PAIRS, SPLITS = 18, 10
+LARGE_PAIRS = 18
 WANTED = 0.9
 DELTA = 1e-6
 GRID = np.logspace(-4, 6, 501)
@@ -160,9 +159,10 @@ def needed(curve: np.ndarray) -> float:
     return float(GRID[at - 1] * (GRID[at] / GRID[at - 1]) ** share)
 
 
-def agreement(report: Report, splits: int) -> None:
-    """Add the ε for agreement with the non-private direction."""
-    curves = np.zeros((len(CONTESTS), 2, LARGE_PAIRS, len(GRID)))
+@benchmark("direction", seeds="halves by seed; no noise is drawn", splits=10)
+def main(report: Report) -> None:
+    """``--splits``: random halves of each pair."""
+    curves, splits = np.zeros((len(CONTESTS), 2, LARGE_PAIRS, len(GRID))), report.given.splits
     for place, pair in enumerate(tuebingen(LARGE_PAIRS)):
         for split in range(splits):
             rest = halves(pair, seed=1000 * place + split)
@@ -186,9 +186,4 @@ def agreement(report: Report, splits: int) -> None:
             report.target(words, ratio >= contest.least_gain)
 
 
-def main(arguments: list[str], name: str = "efficiency", **changed: Any) -> int:
-    """``--splits``: random halves of each pair."""
-    given = options(__doc__, arguments, **{"splits": SPLITS} | changed)
-    report = Report(name, "direction", given, arguments, seeds="halves by seed; no noise is drawn")
-    agreement(report, given.splits)
-    return report.finish()
+

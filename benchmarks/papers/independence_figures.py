@@ -13,7 +13,7 @@ import numpy as np
 
 import dpcausal as dpc
 from benchmarks.rejections import rejection_rate, smooth_model
-from benchmarks.run import Report, options
+from benchmarks.run import Report, benchmark
 from dpcausal import methods, papers
 
 Line = tuple[str, dict[str, Any]]
@@ -105,12 +105,11 @@ def pvalues(report: Report) -> None:
                    epsilon=2, method=name, runs=report.given.runs)  # fmt: skip
 
 
-def main(arguments: list[str], name: str = "independence_figures", **changed: Any) -> int:
-    given = options(__doc__, arguments, **{"runs": 10, "figures": []} | changed)
-    report = Report(name, "independence", given, arguments, seeds="rows and noise of rejection_rate, seed 17")
+@benchmark("independence", seeds="rows and noise of rejection_rate, seed 17", runs=10, figures=[])
+def main(report: Report) -> None:
+    wanted = report.given.figures
     for figure in figures():
-        if not given.figures or figure.number in given.figures:
+        if not wanted or figure.number in wanted:
             figure.add(report)
-    if not given.figures or "10" in given.figures:
+    if not wanted or "10" in wanted:
         pvalues(report)
-    return report.finish()

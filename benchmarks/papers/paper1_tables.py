@@ -35,7 +35,7 @@ from benchmarks.papers.efficiency import (
     signed_margin_of_rho,
     spearman_signed,
 )
-from benchmarks.run import Report, options
+from benchmarks.run import Report, benchmark
 from dpcausal.direction.scores.anm import Residuals
 from dpcausal.papers.direction import training
 from dpcausal.papers.direction.anm_test_privacy import HSIC, RANKS
@@ -144,18 +144,17 @@ def curves(columns: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def main(arguments: list[str], name: str = "paper1_tables", **changed: Any) -> int:
+@benchmark("direction", seeds="halves by seed; no noise is drawn", splits=10, sim=100)
+def main(report: Report) -> None:
     """``--splits``: random halves of each real pair; ``--sim``: pairs of SIM, at most 100."""
-    given = options(__doc__, arguments, **{"splits": 10, "sim": 100} | changed)
-    report = Report(name, "direction", given, arguments, seeds="halves by seed; no noise is drawn")
     for score, *cells in sensitivities():
         for half, published, corrected in (("test half", *cells[:2]), ("training half", *cells[2:])):
             report.add(f"Table 1, {score}", {}, n=ROWS, method="", reading=half,
                        note=f"one record moves it by: published {published}, corrected {corrected}")  # fmt: skip
-    splits = given.splits
+    splits = report.given.splits
     columns = {pair.name: right(pair, range(1000 * place, 1000 * place + splits))
                for place, pair in enumerate(drawn_pairs())}  # fmt: skip
-    made = [right(pair, [place]) for place, pair in enumerate(list(simulated())[: given.sim])]
+    made = [right(pair, [place]) for place, pair in enumerate(list(simulated())[: report.given.sim])]
     found = curves(columns)
     if made:
         columns["SIM"] = {score: np.concatenate([each[score] for each in made]) for score in SIDES}
@@ -169,4 +168,3 @@ def main(arguments: list[str], name: str = "paper1_tables", **changed: Any) -> i
             for place in range(0, len(CURVE), 4):
                 report.add("Figure 1", {"P(correct)": curve[place]}, epsilon=float(CURVE[place]), method=way,
                            reading=score, note=f"{count} pairs")  # fmt: skip
-    return report.finish()

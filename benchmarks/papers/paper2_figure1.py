@@ -13,7 +13,7 @@ import dpcausal as dpc
 from benchmarks.data.networks import SMALL, Network, read
 from benchmarks.designs.graphs import Case
 from benchmarks.discovery import asked
-from benchmarks.run import Report, options
+from benchmarks.run import Report, benchmark
 from dpcausal import papers
 from dpcausal.errors import LossError
 
@@ -72,15 +72,14 @@ def first_good(rows: list[tuple[float, ...]], least: float = 0.9) -> float:
     return min((row[0] for row in rows if row[3] >= least), default=float("inf"))
 
 
-def main(arguments: list[str], name: str = "paper2_figure1", **changed: Any) -> int:
-    given = options(__doc__, arguments, **{"networks": list(SMALL), "runs": 10, "only_default": False} | changed)
-    report = Report(name, "discovery", given, arguments)
-    for place in given.networks:
+@benchmark("discovery", networks=list(SMALL), runs=10, only_default=False)
+def main(report: Report) -> None:
+    for place in report.given.networks:
         network = read(place)
-        frames = [network.sample(ROWS, seed) for seed in range(given.runs)]
+        frames = [network.sample(ROWS, seed) for seed in range(report.given.runs)]
         default = curve(report, network, frames, GRID)
         published = curve(report, network, frames, ROUND_GRID, papers.PrivPc(), "priv-pc, as published")
-        if not given.only_default:
+        if not report.given.only_default:
             for system in SYSTEMS[:2]:
                 curve(report, network, frames, GRID[4::2], system(constants="corrected"), f"{system.name}, proved")
             for system in SYSTEMS[1:]:
@@ -96,4 +95,3 @@ def main(arguments: list[str], name: str = "paper2_figure1", **changed: Any) -> 
             report.target(f"{place}: Priv-PC needs at least 50 times as much ({ratio})", theirs >= 50 * ours)
             least = CPDAG_AT_ONE[place]
             report.target(f"{place}: class F1 {at_one:.3f} at ε = 1, at least {least}", at_one >= least)
-    return report.finish()

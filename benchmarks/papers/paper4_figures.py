@@ -9,7 +9,7 @@ import numpy as np
 import dpcausal as dpc
 from benchmarks.data import DATA, text
 from benchmarks.designs.panels import linear_panel
-from benchmarks.run import Report, options
+from benchmarks.run import Report, benchmark
 from dpcausal.papers.statistics.ridge_weights import ridge_weights
 from dpcausal.papers.synthetic_control import dpsc
 from dpcausal.synthetic_control.methods import simplex as reference
@@ -98,10 +98,9 @@ def figures(report: Report, title: str, make: Callable[[int, int], Iterator[Pane
             report.add(title, {"RMSE": own}, epsilon=epsilon, delta=1e-6, **where)
 
 
-def main(arguments: list[str], name: str = "paper4_figures", **changed: Any) -> int:
-    given = options(__doc__, arguments, **{"runs": 50} | changed)
-    report = Report(name, "synthetic_control", given, arguments)
-    figures(report, "the paper's design", lambda n, T0: drawn(linear_panel, n, T0, given.runs))
-    figures(report, "the authors' own panels", lambda n, T0: authors(n, T0, given.runs))
-    figures(report, "factor design with a shock", lambda n, T0: drawn(dpc.simulate.factor_panel, n, T0, given.runs))
-    return report.finish()
+@benchmark("synthetic_control", runs=50)
+def main(report: Report) -> None:
+    runs = report.given.runs
+    figures(report, "the paper's design", lambda n, T0: drawn(linear_panel, n, T0, runs))
+    figures(report, "the authors' own panels", lambda n, T0: authors(n, T0, runs))
+    figures(report, "factor design with a shock", lambda n, T0: drawn(dpc.simulate.factor_panel, n, T0, runs))

@@ -27,7 +27,7 @@ from joblib import Parallel, delayed
 import dpcausal as dpc
 from benchmarks.data import DataAbsentError, found
 from benchmarks.designs import Reading
-from benchmarks.run import Report, mean, median, options, rms, share, summarised
+from benchmarks.run import Report, benchmark, mean, median, rms, share, summarised
 from dpcausal.errors import InfeasibleError, ParameterError
 
 Column = dpc.Bounded | dpc.Levels
@@ -178,10 +178,9 @@ def _in_the_ball(case: Case, data: Data) -> Any:
     return np.column_stack(units) / np.sqrt(len(units))
 
 
-def main(arguments: list[str], name: str = "causal_aim", **changed: Any) -> int:
-    defaults = {"designs": list(CASES), "epsilons": [1.0, 5.0, 0.5, 2.0], "runs": 20, "jobs": 1}
-    given = options(__doc__, arguments, **defaults | changed)
-    report = Report(name, "peers", given, arguments, code=["dpcausal.effects.api"])
+@benchmark("peers", code="dpcausal.effects.api", designs=list(CASES), epsilons=[1.0, 5.0, 0.5, 2.0], runs=20, jobs=1)
+def main(report: Report) -> None:
+    given = report.given
     warnings.simplefilter("ignore")
     for epsilon, design in product(given.epsilons, given.designs):
         case = CASES[design]
@@ -206,4 +205,3 @@ def main(arguments: list[str], name: str = "causal_aim", **changed: Any) -> int:
             if not (np.isnan(least) or np.isnan(most)):
                 text = f"{design}, ε = {epsilon:g}, {words}: RMSE {least:.3g}, CAUSAL-AIM {most:.3g}"
                 report.target(text, least <= most)
-    return report.finish()

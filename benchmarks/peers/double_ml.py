@@ -11,10 +11,12 @@ from joblib import Parallel, delayed
 import dpcausal as dpc
 from benchmarks import designs as registry
 from benchmarks.designs.effects.bends import DESIGNS
-from benchmarks.run import Report, mean, median, options, ratio, rms, selected, share, summarised
+from benchmarks.run import Report, benchmark, mean, median, ratio, rms, selected, share, summarised
 
-SHAPES = ("line", "square", "cube", "product", "step", "hinge", "sin 3x", "both > 0", "effect varies as sine",
-          "effect varies as step")  # fmt: skip
+SHAPES = [f"{shape}, three numbers" for shape in (
+    "line", "square", "cube", "product", "step", "hinge", "sin 3x", "both > 0", "effect varies as sine",
+    "effect varies as step",
+)]  # fmt: skip
 SIDES = {"without privacy": 1.2, "ε = 1": 1.3}
 """What is asked, and how many times the peer's RMSE it may have; at ε = 1 from 100,000 rows on."""
 PRIVATE_FROM = 100_000
@@ -59,14 +61,11 @@ def both(name: str, n: int, run: int) -> list[dict[str, float]]:
     return [theirs | ours(design, n, run, loss) for loss in losses]
 
 
-def main(arguments: list[str], name: str = "double_ml", **changed: Any) -> int:
+@benchmark("peers", designs=SHAPES, families=[], rows=[10_000], runs=20, jobs=1)
+def main(report: Report) -> None:
     import doubleml  # noqa: F401
 
-    shapes = [f"{shape}, three numbers" for shape in SHAPES]
-    given = options(
-        __doc__, arguments, **{"designs": shapes, "families": [], "rows": [10_000], "runs": 20, "jobs": 1} | changed
-    )
-    report = Report(name, "peers", given, arguments)
+    given = report.given
     for design in selected(DESIGNS, given).values():
         for n in given.rows:
             lines = Parallel(given.jobs)(delayed(both)(design.name, n, run) for run in range(given.runs))
@@ -77,4 +76,3 @@ def main(arguments: list[str], name: str = "double_ml", **changed: Any) -> int:
                 if side == "without privacy" or n >= PRIVATE_FROM:
                     times, words = found["ratio"][0], f"{design.name}, n = {n:,}, {side}"
                     report.target(f"{words}: RMSE {times:.2f} times the peer's, at most {most}", times <= most)
-    return report.finish()

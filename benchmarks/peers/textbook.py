@@ -17,7 +17,7 @@ import dpcausal as dpc
 from benchmarks.data import DataAbsentError
 from benchmarks.peers import textbook_data as data
 from benchmarks.peers.textbook_private import PRIVATE
-from benchmarks.run import Report, options
+from benchmarks.run import Report, benchmark
 
 EXACT = dpc.NoPrivacy()
 DIGITS = 4
@@ -244,21 +244,19 @@ def compared(report: Report) -> None:
     report.target(f"{count} comparisons, at least 20", count >= 20)
 
 
-def main(arguments: list[str], name: str = "textbook", **changed: Any) -> int:
-    given = options(__doc__, arguments, **{"runs": 20} | changed)
-    report = Report(name, "peers", given, arguments, code=["dpcausal.api"])
+@benchmark("peers", code="dpcausal.api", runs=20)
+def main(report: Report) -> None:
     compared(report)
     for task, book, ask in PRIVATE:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 exact = ask(EXACT, 0)
-                found = [ask(dpc.ApproxDP(1, 1e-6), seed) for seed in range(given.runs)]
+                found = [ask(dpc.ApproxDP(1, 1e-6), seed) for seed in range(report.given.runs)]
         except (ImportError, DataAbsentError) as error:
             print(f"not asked: {task}, {book}: {error}")
             continue
         shown = [interval for _, interval in found if interval is not None]
         inside = sum(low <= exact[0] <= high for low, high in shown)
         report.add(book, {"shown": len(shown), "holds the exact answer": inside}, epsilon=1, delta=1e-6, reading=task,
-                   runs=given.runs)  # fmt: skip
-    return report.finish()
+                   runs=report.given.runs)  # fmt: skip

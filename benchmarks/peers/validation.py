@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
-from benchmarks.run import Report, options
+from benchmarks.run import Report, benchmark
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "appendix" / "validation.md"
 Pair = tuple[Any, Any]
@@ -239,10 +239,9 @@ def rows_of(text: str) -> dict[str, str]:
     return {what: next(line for line in text.splitlines() if line.startswith(f"| {what} |")) for what in lines}
 
 
-def main(arguments: list[str], name: str = "validation", **changed: Any) -> int:
-    """Print the lines, with ``--write`` put them in the page's table; 1 where fewer digits agree than must."""
-    given = options(__doc__, arguments, **{"write": False} | changed)
-    report = Report(name, "peers", given, arguments, code=["dpcausal.api"])
+@benchmark("peers", code="dpcausal.api", write=False)
+def main(report: Report) -> None:
+    """Print the lines, with ``--write`` put them in the page's table; a target is that enough digits agree."""
     page = PAGE.read_text(encoding="utf-8")
     for check in CHECKS:
         try:
@@ -255,6 +254,5 @@ def main(arguments: list[str], name: str = "validation", **changed: Any) -> int:
         page = page.replace(rows_of(page)[check.what], line)
         report.add(check.what, {"digits": shown}, method=check.package, note=check.version)
         report.target(f"{check.what}: {shown:g} digits, at least {check.digits}", digits >= check.digits)
-    if given.write:
+    if report.given.write:
         PAGE.write_text(page, encoding="utf-8")
-    return report.finish()
