@@ -28,66 +28,24 @@ def stratified(draw: Any, outcome: Any, adjust: bool = True, lost: bool = False,
     return replace(study, rows=rows) if lost else study
 
 
-def strata(rng: Any, n: int, shift: float = 0.15, base: float = 0.2) -> Any:
-    z = rng.integers(0, 4, n)
-    return (rng.random(n) < base + shift * z).astype(int), z
+def four(outcomes: Any, shift: float = 0.15, base: float = 0.2) -> Any:
+    """Four strata whose chance of treatment grows; ``outcomes``: (generator, stratum, n) → both outcomes."""
 
-
-def binary(low: float, high: float) -> Any:
     def draw(rng: Any, n: int) -> Any:
-        a, z = strata(rng, n, 0.0, 0.5)
-        u = rng.random(n)
-        return a, z, (u < low).astype(int), (u < high).astype(int)
+        z = rng.integers(0, 4, n)
+        a = (rng.random(n) < base + shift * z).astype(int)
+        return a, z, *outcomes(rng, z, n)
 
     return draw
 
 
-def normal(rng: Any, n: int) -> Any:
-    a, z = strata(rng, n)
-    y0 = 0.5 * z + rng.normal(size=n)
-    return a, z, y0, y0 + 0.4
+def binary(low: float, high: float) -> Any:
+    return four(lambda rng, z, n: (np.array([[low], [high]]) > rng.random(n)).astype(int), 0.0, 0.5)
 
 
-def heteroskedastic(rng: Any, n: int) -> Any:
-    a, z = strata(rng, n)
-    e = rng.normal(size=n)
-    return a, z, 0.5 * z + 0.3 * e, 0.4 + 0.5 * z + (0.5 + z) * e
-
-
-def lognormal(rng: Any, n: int) -> Any:
-    a, z = strata(rng, n)
-    e = np.exp(rng.normal(size=n))
-    return a, z, e + 0.3 * z, 1.3 * e + 0.3 * z
-
-
-def poisson(rng: Any, n: int) -> Any:
-    a, z = strata(rng, n)
-    y0 = rng.poisson(1 + 0.5 * z)
-    return a, z, y0, y0 + rng.poisson(0.3, n)
-
-
-def rare(rng: Any, n: int) -> Any:
-    a, z = strata(rng, n, 0.0, 0.05)
-    y0 = rng.exponential(size=n)
-    return a, z, y0, y0 * 1.3
-
-
-def heavy(rng: Any, n: int) -> Any:
-    a, z = strata(rng, n)
-    e = np.exp(1.5 * rng.normal(size=n))
-    return a, z, e, 1.2 * e + 0.3 * z
-
-
-def one_percent(rng: Any, n: int) -> Any:
-    a, z = strata(rng, n, 0.0, 0.01)
-    e = np.exp(rng.normal(size=n))
-    return a, z, e, 1.5 * e
-
-
-def mostly_zero(rng: Any, n: int) -> Any:
-    a, z = strata(rng, n, 0.0, 0.1)
+def mostly_zero(rng: Any, z: Any, n: int) -> Any:
     spend, u = 5 * rng.gamma(0.5, size=n), rng.random(n)
-    return a, z, spend * (u < 0.05), spend * (u < 0.07)
+    return spend * (u < 0.05), spend * (u < 0.07)
 
 
 def tiny_strata(rng: Any, n: int) -> Any:
@@ -104,20 +62,27 @@ def confounded(rng: Any, n: int) -> Any:
     return a, z, y0, y0 - 0.4
 
 
+normal = four(lambda rng, z, n: (y := 0.5 * z + rng.normal(size=n), y + 0.4))
+lognormal = four(lambda rng, z, n: ((e := np.exp(rng.normal(size=n))) + 0.3 * z, 1.3 * e + 0.3 * z))
 DESIGNS = register({
     "trial": stratified(binary(0.20, 0.26), FLAG, False),
     "rare outcome": stratified(binary(0.01, 0.015), FLAG, False),
     "normal": stratified(normal, dpc.Bounded(-4, 6)),
-    "heteroskedastic": stratified(heteroskedastic, dpc.Bounded(-12, 14)),
+    "heteroskedastic": stratified(four(lambda rng, z, n: (
+        0.5 * z + 0.3 * (e := rng.normal(size=n)), 0.4 + 0.5 * z + (0.5 + z) * e)), dpc.Bounded(-12, 14)),
     "skewed": stratified(lognormal, dpc.Bounded(0, 50)),
-    "poisson": stratified(poisson, dpc.Bounded(0, 20)),
-    "rare treatment": stratified(rare, dpc.Bounded(0, 20)),
+    "poisson": stratified(four(lambda rng, z, n: (y := rng.poisson(1 + 0.5 * z), y + rng.poisson(0.3, n))),
+                          dpc.Bounded(0, 20)),
+    "rare treatment": stratified(four(lambda rng, z, n: (y := rng.exponential(size=n), y * 1.3), 0.0, 0.05),
+                                 dpc.Bounded(0, 20)),
     "40 % missing": stratified(normal, dpc.Bounded(-4, 6), lost=True),
 }, "strata", seeds=prefix(7))  # fmt: skip
 DESIGNS |= register({
-    "log-normal 1.5": stratified(heavy, dpc.Bounded(0, 200)),
-    "1 % treated": stratified(one_percent, dpc.Bounded(0, 30), False),
-    "mostly zero": stratified(mostly_zero, dpc.Bounded(0, 40), False),
+    "log-normal 1.5": stratified(four(lambda rng, z, n: (e := np.exp(1.5 * rng.normal(size=n)), 1.2 * e + 0.3 * z)),
+                                 dpc.Bounded(0, 200)),
+    "1 % treated": stratified(four(lambda rng, z, n: (e := np.exp(rng.normal(size=n)), 1.5 * e), 0.0, 0.01),
+                              dpc.Bounded(0, 30), False),
+    "mostly zero": stratified(four(mostly_zero, 0.0, 0.1), dpc.Bounded(0, 40), False),
     "tiny strata, t3": stratified(tiny_strata, dpc.Bounded(-15, 20), strata=12),
     "confounded": stratified(confounded, dpc.Bounded(-5, 12)),
     "skewed, missing": stratified(lognormal, dpc.Bounded(0, 50), lost=True),
@@ -140,21 +105,16 @@ def adjusted(errors: Any, light: bool = False, rare_arm: bool = False) -> Study:
     return Study(rows, schema, 0.4, dpc.methods.Aipw(light_tails=light))
 
 
-def _normal(rng: Any, a: Any, x: Any) -> Any:
-    return rng.normal(size=len(a))
-
-
 DESIGNS |= register({
-    "line": adjusted(_normal, light=True),
+    "line": adjusted(lambda rng, a, x: rng.normal(size=len(a)), light=True),
     "line, spread": adjusted(lambda rng, a, x: rng.normal(size=len(a)) * (0.5 + a) * np.exp(0.3 * x[:, 0])),
     "line, exponential": adjusted(lambda rng, a, x: rng.exponential(size=len(a)) - 1),
     "line, log-normal": adjusted(lambda rng, a, x: np.exp(rng.normal(size=len(a))) - math.exp(0.5)),
-    "line, rare arm": adjusted(_normal, light=True, rare_arm=True),
+    "line, rare arm": adjusted(lambda rng, a, x: rng.normal(size=len(a)), light=True, rare_arm=True),
     "line, own effects": adjusted(lambda rng, a, x: rng.normal(size=len(a)) + 0.3 * a * x[:, 0], light=True),
     "line, t3": adjusted(lambda rng, a, x: rng.standard_t(3, len(a))),
     "line, mostly zero": adjusted(
-        lambda rng, a, x: 10 * rng.exponential(size=len(a)) * (rng.random(len(a)) < 0.05) - 0.5
-    ),
+        lambda rng, a, x: 10 * rng.exponential(size=len(a)) * (rng.random(len(a)) < 0.05) - 0.5),
 }, "lines", seeds=prefix(3), delta=1e-6)  # fmt: skip
 
 # Trials with known probabilities
