@@ -15,23 +15,29 @@ def sig(t: Reals) -> Reals:
     return 1 / (1 + np.exp(-t))
 
 
-def shape(drawn: Callable[[Any, int], tuple[Reals, Reals, Reals]], x: Any, y: Any, *z: Any) -> Any:
-    """A design of x, y and z drawn by a function, each column's levels or bounds declared; its link is its own."""
-
-    def draw(n: int, rng: Any, link: float) -> SimulatedRows:
-        first, second, given = drawn(rng, n)
-        names = [f"z{place}" for place in range(len(z))]
-        kinds = [kind if isinstance(kind, Levels) else Bounded(*kind) for kind in (x, y, *z)]
-        declared = dict(zip(("x", "y", *names), kinds, strict=True))
-        columns = dict(zip(declared, (first, second, *given.reshape(n, -1).T), strict=True))
-        for name, column in declared.items():
-            if isinstance(column, Levels):
-                columns[name] = columns[name].astype(np.int64)
-        return SimulatedRows(columns, Schema(declared), names, 0)
-
-    return draw
+NULLS, LINKS = dict[str, Any](), dict[str, Any]()
+SETS = [(NULLS, LINKS, "2026-11-24")]
 
 
+def named(designs: dict[str, Any], title: str, *declared: Any) -> Any:
+    """Adds x, y and z that a function draws, each column's levels or bounds declared; a link is the function's own."""
+
+    def of(drawn: Callable[[Any, int], tuple[Reals, Reals, Reals]]) -> Any:
+        def draw(n: int, rng: Any, link: float) -> SimulatedRows:
+            x, y, z = drawn(rng, n)
+            names = ["x", "y", *(f"z{place}" for place in range(len(declared) - 2))]
+            kinds = [one if isinstance(one, Levels) else Bounded(*one) for one in declared]
+            columns = {name: one.astype(np.int64) if isinstance(kind, Levels) else one
+                       for name, kind, one in zip(names, kinds, (x, y, *z.reshape(n, -1).T), strict=True)}  # fmt: skip
+            return SimulatedRows(columns, Schema(dict(zip(names, kinds, strict=True))), names[2:], 0)
+
+        designs[title] = draw
+        return drawn
+
+    return of
+
+
+@named(NULLS, "trips and noise by day, hour, weekday", (0, 400), (30, 90), (1, 365), (0, 23), (0, 1))
 def _day_and_hour(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
     """Hired bicycles and street noise at a river bridge, given day of the year, hour, and whether people work."""
     hour = rng.choice(24, n, p=np.repeat([0.02, 0.05, 0.06, 0.03], [6, 6, 8, 4]) / 1.02)
@@ -49,6 +55,7 @@ def _day_and_hour(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
     return x, y, z
 
 
+@named(NULLS, "oxygen and plankton across a moving thermocline", (0, 16), (0, 250), (0, 30), (120, 300), (0.5, 10))
 def _thermocline(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
     """Oxygen and plankton in a bottle of lake water, given depth, day and transparency: both drop at a moving sheet."""
     depth = rng.gamma(1.6, 5.5, n)
@@ -65,6 +72,7 @@ def _thermocline(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
     return np.clip(x, 0, 16), np.clip(y, 0, 250).astype(float), z
 
 
+@named(NULLS, "spread and late payment by debt over assets", (0, 15), (0, 150), (0, 300), (0.4, 300), (1, 1500))
 def _leverage(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
     """Loan spread and days of late payment of a firm, given debt, assets and staff: both turn on debt over assets."""
     assets = np.clip(np.round(rng.lognormal(1.9, 1.1, n), 1), 0.4, 300)
@@ -81,6 +89,7 @@ def _leverage(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
     return np.clip(x, 0, 15), np.clip(y, 0, 150), z
 
 
+@named(NULLS, "placed and hours by the best of three exams", Levels(range(2)), (0, 40), (0, 100), (0, 100), (0, 100))
 def _best_of_three(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
     """Placed in the honours stream, and weekly hours of study, given three exam scores of which the best decides."""
     shared = rng.standard_normal((n, 1))
@@ -94,6 +103,7 @@ def _best_of_three(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
     return x, y, z
 
 
+@named(NULLS, "repairs and speeding by mileage in town", (0, 20), (0, 80), (18, 90), (0.1, 150), (35, 400), (0, 1))
 def _mileage_in_town(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
     """Repairs and recorded speeding of a motorist, given age, mileage with a tail, engine power, and living in town."""
     age = np.clip(np.round(18 + 65 * rng.beta(1.6, 2.1, n)), 18, 90)
@@ -111,6 +121,8 @@ def _mileage_in_town(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
     return np.clip(x, 0, 20), np.clip(y, 0, 80).astype(float), z
 
 
+@named(NULLS, "yield and nitrate by soil, water, nitrogen", (0, 18), (0, 150), Levels(range(4)), (0, 400), (60, 1000),
+        (0, 300), (0, 25))  # fmt: skip
 def _field_nitrate(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
     """Wheat yield and nitrate below the field, given soil, irrigation (half have none), rain, nitrogen and slope."""
     soil = rng.choice(4, n, p=[0.4, 0.3, 0.2, 0.1])
@@ -129,6 +141,8 @@ def _field_nitrate(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
     return np.clip(x, 0, 18), np.clip(np.round(y, 1), 0, 150), z
 
 
+@named(NULLS, "marathon time and injury by six habits", (120, 480), (0, 90), (18, 80), (0, 50), (5, 180), (5, 50),
+        (35, 95), (16, 38))  # fmt: skip
 def _marathon(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
     """Marathon minutes and days lost to injury, given age, years of running, two distances, pulse and body mass."""
     fit, old = rng.standard_normal(n), rng.standard_normal(n)
@@ -148,6 +162,7 @@ def _marathon(rng: Any, n: int) -> tuple[Reals, Reals, Reals]:
     return np.clip(np.round(x, 1), 120, 480), np.clip(lost, 0, 90).astype(float), z
 
 
+@named(LINKS, "a dose by clearance lowers platelets", (5, 150), (10, 600), (18, 100), (35, 180), (0.3, 12), (1.2, 5.5))
 def _dose_by_clearance(rng: Any, n: int, link: float = 1.0) -> tuple[Reals, Reals, Reals]:
     """A dose in steps of 5 mg lowers platelets a little, given age, weight, creatinine and albumin, which set it."""
     age = np.clip(np.round(np.where(rng.random(n) < 0.3, rng.normal(45, 11, n), rng.normal(71, 9, n))), 18, 100)
@@ -164,6 +179,7 @@ def _dose_by_clearance(rng: Any, n: int, link: float = 1.0) -> tuple[Reals, Real
     return x, y, z
 
 
+@named(LINKS, "speed and braking, in rain only", (10, 160), (0, 50), (20, 3000), (0, 0.7), (80, 120), (0, 1), (-50, 62))
 def _rain_only(rng: Any, n: int, link: float = 1.0) -> tuple[Reals, Reals, Reals]:
     """Speed raises hard braking on wet roads only, given flow, share of lorries, limit, rain and sun's height."""
     sun = np.round(np.clip(rng.normal(12, 28, n), -50, 62))
@@ -179,33 +195,3 @@ def _rain_only(rng: Any, n: int, link: float = 1.0) -> tuple[Reals, Reals, Reals
     events = events * np.exp(0.032 * link * rain * np.clip(x - 80, -30, 30))
     y = rng.poisson(events * rng.gamma(4, 1 / 4, n))
     return np.clip(np.round(x), 10, 160), np.clip(y, 0, 50).astype(float), z
-
-
-NULLS = {
-    "trips and noise by day, hour, weekday": shape(_day_and_hour, (0, 400), (30, 90), (1, 365), (0, 23), (0, 1)),
-    "oxygen and plankton across a moving thermocline": shape(
-        _thermocline, (0, 16), (0, 250), (0, 30), (120, 300), (0.5, 10)
-    ),
-    "spread and late payment by debt over assets": shape(_leverage, (0, 15), (0, 150), (0, 300), (0.4, 300), (1, 1500)),
-    "placed and hours by the best of three exams": shape(
-        _best_of_three, Levels(range(2)), (0, 40), (0, 100), (0, 100), (0, 100)
-    ),
-    "repairs and speeding by mileage in town": shape(
-        _mileage_in_town, (0, 20), (0, 80), (18, 90), (0.1, 150), (35, 400), (0, 1)
-    ),
-    "yield and nitrate by soil, water, nitrogen": shape(
-        _field_nitrate, (0, 18), (0, 150), Levels(range(4)), (0, 400), (60, 1000), (0, 300), (0, 25)
-    ),
-    "marathon time and injury by six habits": shape(
-        _marathon, (120, 480), (0, 90), (18, 80), (0, 50), (5, 180), (5, 50), (35, 95), (16, 38)
-    ),
-}
-LINKS = {
-    "a dose by clearance lowers platelets": shape(
-        _dose_by_clearance, (5, 150), (10, 600), (18, 100), (35, 180), (0.3, 12), (1.2, 5.5)
-    ),
-    "speed and braking, in rain only": shape(
-        _rain_only, (10, 160), (0, 50), (20, 3000), (0, 0.7), (80, 120), (0, 1), (-50, 62)
-    ),
-}
-SETS = [(NULLS, LINKS, "2026-11-24")]
