@@ -20,13 +20,15 @@ WEAK = "a weak curve beside four idle numbers"
 """A twelfth of the variance of x and of y, as in Figure 1 of Kalemaj, Kasiviswanathan & Ramdas (2024), s = 1, d = 5."""
 
 
-def rows(x: Reals, y: Reals, given: dict[str, Reals], schema: dict[str, Any]) -> SimulatedRows:
-    """Return the columns, numbers clipped to their bounds."""
-    columns = {"x": x, "y": y, **given}
-    for name, declared in schema.items():
-        if isinstance(declared, Bounded):
-            columns[name] = np.clip(columns[name], declared.lower, declared.upper)
-    return SimulatedRows(columns, Schema(schema), list(given), 0)
+def rows(**columns: tuple[Reals, Any]) -> SimulatedRows:
+    """Return columns of which each has its values and its levels or bounds; numbers are clipped to these."""
+    values = {name: np.clip(one, kind.lower, kind.upper) if isinstance(kind, Bounded) else one
+              for name, (one, kind) in columns.items()}  # fmt: skip
+    return SimulatedRows(values, Schema({name: kind for name, (_, kind) in columns.items()}), list(columns)[2:], 0)
+
+
+def numbers(Z: Reals) -> dict[str, tuple[Reals, Any]]:
+    return {f"z{place}": (one, Bounded(-4, 4)) for place, one in enumerate(Z)}
 
 
 def one(mean_x: Any, mean_y: Any, noise: Any = None, z: Any = None, scale: Any = None) -> Draw:
@@ -35,12 +37,9 @@ def one(mean_x: Any, mean_y: Any, noise: Any = None, z: Any = None, scale: Any =
     def draw(n: int, rng: Any, link: float) -> SimulatedRows:
         given = np.clip(2 * rng.standard_normal(n), -8, 8) if z is None else z(rng, n)
         first, second = (rng.standard_normal(n) if noise is None else noise(rng, n) for _ in range(2))
-        width = 1.0 if scale is None else scale(given)
-        wide = Bounded(-40, 40)
-        schema = {"x": wide, "y": wide, "z": Bounded(-8, 8) if z is None else Bounded(-1e4, 1e4)}
-        return rows(
-            mean_x(given) + width * first, mean_y(given) + width * (second + link * first), {"z": given}, schema
-        )
+        width, wide = 1.0 if scale is None else scale(given), Bounded(-40, 40)
+        x, y = mean_x(given) + width * first, mean_y(given) + width * (second + link * first)
+        return rows(x=(x, wide), y=(y, wide), z=(given, Bounded(-8, 8) if z is None else Bounded(-1e4, 1e4)))
 
     return draw
 
@@ -50,9 +49,7 @@ def several(count: int, mean: Any, sign: float = 1.0) -> Draw:
 
     def draw(n: int, rng: Any, link: float) -> SimulatedRows:
         Z, (first, second) = rng.standard_normal((count, n)), rng.standard_normal((2, n))
-        names = [f"z{place}" for place in range(count)]
-        schema = {"x": NUMBER, "y": NUMBER, **dict.fromkeys(names, Bounded(-4, 4))}
-        return rows(mean(Z) + first, sign * mean(Z) + second + link * first, dict(zip(names, Z, strict=True)), schema)
+        return rows(x=(mean(Z) + first, NUMBER), y=(sign * mean(Z) + second + link * first, NUMBER), **numbers(Z))
 
     return draw
 
@@ -64,12 +61,11 @@ def exclusive_or(kind: str) -> Draw:
         a, b = rng.integers(0, 2, (2, n))
         z, first, second = rng.standard_normal((3, n))
         both = 2.0 * (a != b) + (z if kind == "beside" else 0.0)
-        given = {"a": a, "b": b} if kind != "numbers" else {"a": a + 0.0, "b": b + 0.0}
-        declared = Bounded(0, 1) if kind == "numbers" else TWO
-        schema: dict[str, Any] = {"x": NUMBER, "y": NUMBER, "a": declared, "b": declared}
-        if kind == "beside":
-            given, schema = {**given, "z": z}, {**schema, "z": Bounded(-4, 4)}
-        return rows(both + first, both + second + link * first, given, schema)
+        given: dict[str, tuple[Any, Any]] = {"a": (a, TWO), "b": (b, TWO)}
+        if kind == "numbers":
+            given = {"a": (a + 0.0, Bounded(0, 1)), "b": (b + 0.0, Bounded(0, 1))}
+        given |= {"z": (z, Bounded(-4, 4))} if kind == "beside" else {}
+        return rows(x=(both + first, NUMBER), y=(both + second + link * first, NUMBER), **given)
 
     return draw
 
@@ -81,8 +77,7 @@ def levels(strata: int, low: float, step: float) -> Draw:
         s = rng.integers(0, strata, n)
         x, y = (rng.random((2, n)) < low + step * s).astype(np.int64)
         y = np.where(rng.random(n) < link, x, y)
-        given, schema = ({"s": s}, {"s": Levels(range(strata))}) if strata > 1 else ({}, {})
-        return rows(x, y, given, {"x": TWO, "y": TWO, **schema})
+        return rows(x=(x, TWO), y=(y, TWO), **({"s": (s, Levels(range(strata)))} if strata > 1 else {}))
 
     return draw
 
@@ -92,14 +87,14 @@ def nominal(n: int, rng: Any, link: float) -> SimulatedRows:
     s = rng.integers(0, 3, n)
     x, y = (rng.integers(0, 4, n) + s) % 4, (rng.integers(0, 3, n) * rng.integers(0, 2, n) + s) % 3
     y = np.where(rng.random(n) < link, x % 3, y)
-    return rows(x, y, {"s": s}, {"x": Levels(range(4)), "y": Levels(range(3)), "s": Levels(range(3))})
+    return rows(x=(x, Levels(range(4))), y=(y, Levels(range(3))), s=(s, Levels(range(3))))
 
 
 def treated(n: int, rng: Any, link: float) -> SimulatedRows:
     """x a rare treatment whose odds grow with the stratum, y a number that does so too."""
     s = rng.integers(0, 5, n)
     x = (rng.random(n) < 0.05 + 0.05 * s).astype(np.int64)
-    return rows(x, s + rng.standard_normal(n) + link * x, {"s": s}, {"x": TWO, "y": NUMBER, "s": Levels(range(5))})
+    return rows(x=(x, TWO), y=(s + rng.standard_normal(n) + link * x, NUMBER), s=(s, Levels(range(5))))
 
 
 def binary_on_z(n: int, rng: Any, link: float) -> SimulatedRows:
@@ -107,7 +102,7 @@ def binary_on_z(n: int, rng: Any, link: float) -> SimulatedRows:
     z = 2 * rng.standard_normal(n)
     x, y = (rng.random((2, n)) < 1 / (1 + np.exp(3.5 - 0.8 * z))).astype(np.int64)
     y = np.where(rng.random(n) < link, x, y)
-    return rows(x, y, {"z": z}, {"x": TWO, "y": TWO, "z": Bounded(-8, 8)})
+    return rows(x=(x, TWO), y=(y, TWO), z=(z, Bounded(-8, 8)))
 
 
 def _linear(z: Reals) -> Reals:
@@ -156,17 +151,13 @@ class OfPersons(SimulatedRows):
     person: str = "id"
 
 
-def _exponential(rng: Any, n: int) -> Reals:
-    return rng.exponential(size=n)
-
-
 SHAPES = {
     "linear": one(_linear, _linear),
     "sine, 1 cycle": one(_waves(1), lambda z: -_waves(1)(z)),
     "sine, 8 cycles": one(_waves(8), _waves(8)),
     "z²": one(_square, _square),
     "t₂ noise": one(_linear, _linear, lambda rng, n: rng.standard_t(2, n)),
-    "z², skewed noise": one(_square, _square, _exponential),
+    "z², skewed noise": one(_square, _square, lambda rng, n: rng.exponential(size=n)),
     "spread grows with z": one(_linear, _linear, scale=lambda z: 0.3 + np.abs(z)),
     "lognormal z": one(_log, _log, z=lambda rng, n: np.exp(rng.standard_normal(n))),
     "Cauchy z": one(lambda z: 2 * _log(z), lambda z: 2 * _log(z), z=lambda rng, n: rng.standard_cauchy(n)),
@@ -193,30 +184,28 @@ SHAPES = {
 def _counts(n: int, rng: Any, link: float) -> SimulatedRows:
     z = rng.uniform(0, 3, n)
     x, y = rng.poisson(np.exp(z / 2), (2, n)).astype(float)
-    return rows(x, y + link * x, {"z": z}, {"x": Bounded(0, 40), "y": Bounded(0, 40), "z": Bounded(0, 3)})
+    return rows(x=(x, Bounded(0, 40)), y=(y + link * x, Bounded(0, 40)), z=(z, Bounded(0, 3)))
 
 
 def _ages(n: int, rng: Any, link: float) -> SimulatedRows:
     age = np.floor(rng.triangular(18, 30, 90, n))
     x, y = (np.exp(0.02 * age - 0.0002 * (age - 50) ** 2 + 0.8 * rng.standard_normal(n)) for _ in range(2))
-    return rows(x, y + link * x, {"z": age}, {"x": Bounded(0, 60), "y": Bounded(0, 60), "z": Bounded(18, 90)})
-
-
-def _two_bumps(rng: Any, n: int) -> Reals:
-    return np.where(rng.random(n) < 0.3, 3.0, -1.0) + 0.3 * rng.standard_normal(n)
+    return rows(x=(x, Bounded(0, 60)), y=(y + link * x, Bounded(0, 60)), z=(age, Bounded(18, 90)))
 
 
 def _treatment_by_score(n: int, rng: Any, link: float) -> SimulatedRows:
     z, w = rng.standard_normal((2, n))
     x = (rng.random(n) < 1 / (1 + np.exp(-z - w * z))).astype(np.int64)
     y = z + w * z + rng.standard_normal(n) + link * x
-    return rows(x, y, {"z": z, "w": w}, {"x": TWO, "y": NUMBER, "z": Bounded(-4, 4), "w": Bounded(-4, 4)})
+    return rows(x=(x, TWO), y=(y, NUMBER), z=(z, Bounded(-4, 4)), w=(w, Bounded(-4, 4)))
 
 
 SHAPES |= {
     "Poisson counts": _counts,
     "whole ages, lognormal incomes": _ages,
-    "sawtooth, two bumps of noise": one(lambda z: z % 1.0 * 3, lambda z: z % 1.0 * 3, _two_bumps),
+    "sawtooth, two bumps of noise": one(
+        lambda z: z % 1.0 * 3, lambda z: z % 1.0 * 3,
+        lambda rng, n: np.where(rng.random(n) < 0.3, 3.0, -1.0) + 0.3 * rng.standard_normal(n)),
     "treatment by a product of scores": _treatment_by_score,
     "wave along z₀ + z₁": several(2, lambda Z: np.sin(2 * (Z[0] + Z[1]))),
 }
@@ -226,15 +215,14 @@ def _gamma(n: int, rng: Any, link: float) -> SimulatedRows:
     z = rng.gamma(2.0, 1.0, n)
     first, second = rng.standard_normal((2, n))
     x, y = np.sqrt(z) * np.exp(first / 2), np.sqrt(z) * np.exp((second + link * first) / 2)
-    return rows(x, y, {"z": z}, {"x": Bounded(0, 40), "y": Bounded(0, 40), "z": Bounded(0, 30)})
+    return rows(x=(x, Bounded(0, 40)), y=(y, Bounded(0, 40)), z=(z, Bounded(0, 30)))
 
 
 def _seasons(n: int, rng: Any, link: float) -> SimulatedRows:
     day, z = rng.integers(0, 7, n), rng.uniform(-1, 1, n)
     x = (rng.random(n) < 0.2 + 0.3 * (day > 4) + 0.2 * z).astype(np.int64)
     y = rng.poisson(1 + (day > 4) + (1 + z) / 2 + link * x) + 0.0
-    schema = {"x": TWO, "y": Bounded(0, 40), "z": Bounded(-1, 1), "day": Levels(range(7))}
-    return rows(x, y, {"z": z, "day": day}, schema)
+    return rows(x=(x, TWO), y=(y, Bounded(0, 40)), z=(z, Bounded(-1, 1)), day=(day, Levels(range(7))))
 
 
 def _doses(n: int, rng: Any, link: float) -> SimulatedRows:
@@ -242,7 +230,7 @@ def _doses(n: int, rng: Any, link: float) -> SimulatedRows:
     weight = rng.gamma(9.0, 8.0, n)
     dose = np.clip(np.rint(weight / 25 + 0.7 * rng.standard_normal(n)), 1, 5)
     found = np.maximum(0.0, 3 - weight / 40 + rng.standard_normal(n) + link * dose)
-    return rows(dose, found, {"weight": weight}, {"x": Bounded(1, 5), "y": Bounded(0, 12), "weight": Bounded(0, 200)})
+    return rows(x=(dose, Bounded(1, 5)), y=(found, Bounded(0, 12)), weight=(weight, Bounded(0, 200)))
 
 
 def _queue(n: int, rng: Any, link: float) -> SimulatedRows:
@@ -250,8 +238,8 @@ def _queue(n: int, rng: Any, link: float) -> SimulatedRows:
     hour = rng.uniform(0, 24, n)
     scale = 0.5 + np.exp(-((hour - 9) ** 2) / 2) + 2 * np.exp(-((hour - 17) ** 2) / 4)
     first, second = rng.exponential(size=(2, n))
-    schema = {"x": Bounded(0, 60), "y": Bounded(0, 60), "hour": Bounded(0, 24)}
-    return rows(scale * first, scale * (second + link * first), {"hour": hour}, schema)
+    y = scale * (second + link * first)
+    return rows(x=(scale * first, Bounded(0, 60)), y=(y, Bounded(0, 60)), hour=(hour, Bounded(0, 24)))
 
 
 def _schools(n: int, rng: Any, link: float) -> SimulatedRows:
@@ -259,8 +247,8 @@ def _schools(n: int, rng: Any, link: float) -> SimulatedRows:
     school = np.minimum(rng.geometric(0.08, n) - 1, 39)
     mark = np.clip(np.rint(10 + 3 * rng.standard_normal(n)), 0, 20)
     first, second = (mark + 2 * (school % 5) + 2 * rng.standard_normal(n) for _ in range(2))
-    schema = {"x": Bounded(-20, 60), "y": Bounded(-20, 60), "mark": Bounded(0, 20), "school": Levels(range(40))}
-    return rows(first, second + link * first, {"mark": mark, "school": school}, schema)
+    return rows(x=(first, Bounded(-20, 60)), y=(second + link * first, Bounded(-20, 60)), mark=(mark, Bounded(0, 20)),
+                school=(school, Levels(range(40))))  # fmt: skip
 
 
 def _screened(n: int, rng: Any, link: float) -> SimulatedRows:
@@ -268,17 +256,15 @@ def _screened(n: int, rng: Any, link: float) -> SimulatedRows:
     clinic = rng.integers(0, 12, n)
     chance = np.where(clinic == 0, 0.6, 0.01)
     x, y = (rng.random((2, n)) < chance).astype(np.int64)
-    schema = {"x": TWO, "y": TWO, "clinic": Levels(range(12))}
-    return rows(x, np.where(rng.random(n) < link, x, y), {"clinic": clinic}, schema)
+    return rows(x=(x, TWO), y=(np.where(rng.random(n) < link, x, y), TWO), clinic=(clinic, Levels(range(12))))
 
 
 def _spread(n: int, rng: Any, link: float) -> SimulatedRows:
     """Means along one of three numbers, noise that grows with another."""
     Z, (first, second) = rng.standard_normal((3, n)), rng.standard_normal((2, n))
-    width, names = np.exp(Z[1] / 2), ("z0", "z1", "z2")
-    schema = {"x": NUMBER, "y": NUMBER, **dict.fromkeys(names, Bounded(-4, 4))}
-    return rows(np.sin(2 * Z[0]) + width * first, np.cos(Z[0]) + width * (second + link * first),
-                dict(zip(names, Z, strict=True)), schema)  # fmt: skip
+    width = np.exp(Z[1] / 2)
+    x, y = np.sin(2 * Z[0]) + width * first, np.cos(Z[0]) + width * (second + link * first)
+    return rows(x=(x, NUMBER), y=(y, NUMBER), **numbers(Z))
 
 
 def _commuters(n: int, rng: Any, link: float) -> SimulatedRows:
@@ -286,8 +272,8 @@ def _commuters(n: int, rng: Any, link: float) -> SimulatedRows:
     km = np.minimum(np.exp(1 + 0.9 * rng.standard_normal(n)), 80)
     walked = np.where(km < 2, 12 * km, 10 + 3 * km)
     first, second = rng.gamma(4.0, 1.5, (2, n))
-    schema = {"x": Bounded(0, 400), "y": Bounded(0, 200), "km": Bounded(0, 80)}
-    return rows(walked + first, 2 * np.ceil(km / 5) + second + link * first, {"km": km}, schema)
+    y = 2 * np.ceil(km / 5) + second + link * first
+    return rows(x=(walked + first, Bounded(0, 400)), y=(y, Bounded(0, 200)), km=(km, Bounded(0, 80)))
 
 
 def _children(n: int, rng: Any, link: float) -> SimulatedRows:
@@ -296,8 +282,7 @@ def _children(n: int, rng: Any, link: float) -> SimulatedRows:
     spurts = 1 / (1 + np.exp(-3 * (age - 1))) + 0.6 / (1 + np.exp(-2 * (age - 13)))
     height = 50 + 60 * spurts + 2 * age + (2 + age / 4) * first
     weight = (4 + 12 * spurts + age) * np.exp((0.05 + age / 150) * (second + link * first))
-    schema = {"x": Bounded(30, 230), "y": Bounded(1, 150), "age": Bounded(0, 18)}
-    return rows(height, weight, {"age": age}, schema)
+    return rows(x=(height, Bounded(30, 230)), y=(weight, Bounded(1, 150)), age=(age, Bounded(0, 18)))
 
 
 def _wards(n: int, rng: Any, link: float) -> SimulatedRows:
@@ -306,8 +291,8 @@ def _wards(n: int, rng: Any, link: float) -> SimulatedRows:
     night = (hour >= 22) | (hour < 6)
     x = rng.poisson(0.2 + 0.8 * night * (ward + 1) / 2) + 0.0
     y = rng.poisson(0.5 + 1.0 * night + 0.3 * ward + link * x) + 0.0
-    schema = {"x": Bounded(0, 20), "y": Bounded(0, 30), "hour": Bounded(0, 23), "ward": Levels(range(3))}
-    return rows(x, y, {"hour": hour, "ward": ward}, schema)
+    return rows(x=(x, Bounded(0, 20)), y=(y, Bounded(0, 30)), hour=(hour, Bounded(0, 23)),
+                ward=(ward, Levels(range(3))))  # fmt: skip
 
 
 def _wages(n: int, rng: Any, link: float) -> SimulatedRows:
@@ -315,18 +300,16 @@ def _wages(n: int, rng: Any, link: float) -> SimulatedRows:
     age, school = rng.uniform(20, 65, n), np.clip(np.rint(12 + 3 * rng.standard_normal(n)), 6, 20)
     mean = 0.06 * school + 0.15 * (school - 6) * (1 - ((age - 50) / 30) ** 2)
     first, second = rng.standard_normal((2, n))
-    schema = {"x": Bounded(0, 300), "y": Bounded(0, 300), "age": Bounded(20, 65), "school": Bounded(6, 20)}
-    return rows(np.exp(mean + 0.5 * first), np.exp(mean / 2 + 0.4 * (second + link * first)),
-                {"age": age, "school": school}, schema)  # fmt: skip
+    x, y = np.exp(mean + 0.5 * first), np.exp(mean / 2 + 0.4 * (second + link * first))
+    return rows(x=(x, Bounded(0, 300)), y=(y, Bounded(0, 300)), age=(age, Bounded(20, 65)),
+                school=(school, Bounded(6, 20)))  # fmt: skip
 
 
 def _sensors(n: int, rng: Any, link: float) -> SimulatedRows:
     """The larger and the smaller of two of three numbers, and the size of the third; t₃ noise."""
     Z, (first, second) = rng.standard_normal((3, n)), rng.standard_t(3, (2, n))
-    names = ("z0", "z1", "z2")
-    schema = {"x": NUMBER, "y": NUMBER, **dict.fromkeys(names, Bounded(-4, 4))}
-    return rows(np.maximum(Z[0], Z[1]) + np.abs(Z[2]) + first, np.minimum(Z[0], Z[1]) - np.abs(Z[2]) + second
-                + link * first, dict(zip(names, Z, strict=True)), schema)  # fmt: skip
+    x, y = np.maximum(Z[0], Z[1]) + np.abs(Z[2]) + first, np.minimum(Z[0], Z[1]) - np.abs(Z[2]) + second + link * first
+    return rows(x=(x, NUMBER), y=(y, NUMBER), **numbers(Z))
 
 
 LATER = {
@@ -373,7 +356,7 @@ def sign_changing(effect: float) -> Any:
         rng = np.random.default_rng(seed)
         z, x = np.clip(2 * rng.standard_normal(n), -8, 8), rng.standard_normal(n)
         y = effect * x * np.sign(z) + rng.standard_normal(n)
-        return rows(x, y, {"z1": z}, {"x": Bounded(-3, 3), "y": Bounded(-3, 3), "z1": Bounded(-8, 8)})
+        return rows(x=(x, Bounded(-3, 3)), y=(y, Bounded(-3, 3)), z1=(z, Bounded(-8, 8)))
 
     return draw
 
@@ -387,7 +370,6 @@ def agreeing(strata: int, rare: bool, share: float) -> Any:
         rate = 0.05 + 0.03 * (s % 3) if rare else 0.3 + 0.4 * s / max(1, strata - 1)
         x, y = (rng.random((2, n)) < rate).astype(np.int64)
         y = np.where(rng.random(n) < share, x, y)
-        given = {"s": s} if strata > 1 else {}
-        return rows(x, y, given, {"x": TWO, "y": TWO} | {name: Levels(range(strata)) for name in given})
+        return rows(x=(x, TWO), y=(y, TWO), **({"s": (s, Levels(range(strata)))} if strata > 1 else {}))
 
     return draw
