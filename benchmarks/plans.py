@@ -32,7 +32,7 @@ class Design(NamedTuple):
     loss: Any
     given: dict[str, Any]
     measured: Callable[[int, Any, Rng], float | None]
-    runs: int
+    runs: int = 30
 
 
 def table(columns: dict[str, Any], reach: float = 6.0, **words: Any) -> dpc.Table:
@@ -167,13 +167,13 @@ def treated_later(dist: Any, share: float, periods: int, trend: float) -> Callab
     return run
 
 
-def controlled(dist: Any, common: Callable[[int], Any], noise: float) -> Callable[[int, Any, Rng], float | None]:
-    """Units of other factors: a stated course with loadings that differ, and noise of a distribution."""
+def controlled(dist: Any, course_of: Callable[[Any], Any], size: float) -> Callable[[int, Any, Rng], float | None]:
+    """Units of other factors: a course of the periods with loadings that differ, and noise of a distribution."""
 
     def run(n: int, loss: Any, rng: Rng) -> float | None:
-        course = common(13) + np.where(np.arange(13) >= 10, 0.2, 0.0)
+        course = size * course_of(np.arange(13)) + np.where(np.arange(13) >= 10, 0.2, 0.0)
         rows = rng.uniform(-0.3, 0.3, (n + 1, 1)) + rng.normal(1, 0.35, (n + 1, 1)) * course
-        rows = (rows + noise * dist(rng, n + 1, 13)).clip(-1, 1)
+        rows = (rows + 0.06 * dist(rng, n + 1, 13)).clip(-1, 1)
         ledger = dpc.Ledger.in_memory(dpc.ApproxDP(20, 0.1), unit="unit")
         panel = dpc.Panel.from_arrays(rows[1:], rows[0], start=10, bounds=dpc.Bounded(-1, 1), ledger=ledger)
         return half(dpc.synthetic_control(panel, loss=loss).interval)
@@ -211,6 +211,18 @@ def pointed(**dist: Any) -> Callable[[int, Any, Rng], float]:
 
 PURE, LITTLE = dpc.PureDP(1), dpc.PureDP(0.3)
 SHORT = dpc.methods.Aipw(light_tails=True)
+WIDE = {"width": 12, "spread": 1 / 12}
+
+
+def sized(about: str, n: int, loss: Any, shares: tuple[int, int], dist: Any) -> Design:
+    """A trial whose treated are a share of n."""
+    whole = sum(shares)
+    return Design("effect", about, n, loss, WIDE | {"method": dpc.methods.RandomizedTrial(sizes=list(shares))},
+                  by_design(shares[1] / whole, dist, lambda n: dpc.methods.RandomizedTrial(
+                      sizes=[n - n // whole, n // whole])))  # fmt: skip
+
+
+KNOWN = dpc.methods.RandomizedTrial(probabilities=[0.8, 0.2])
 DESIGNS = (
     Design("ci_test", "uniform", 800, LITTLE, {"correlation": 0.12}, tested(linked(flat, 0.12)), 200),
     Design("ci_test", "skewed", 800, PURE, {"correlation": 0.1}, tested(linked(skewed, 0.1)), 200),
@@ -221,42 +233,31 @@ DESIGNS = (
            tested(flags(0.12, 0.3, 0.2)), 200),
     Design("ci_test", "two levels, a curve", 900, PURE, {"correlation": 0.14, "x": 2, "given": 1}, tested(mixed), 100),
     Design("effect", "rate 0.2, a third treated", 2_000, PURE, {"outcome": 2, "rate": 0.22, "share": 0.33},
-           trial(arms(0.33, flat, rate=0.2)), 30),
-    Design("effect", "skewed", 1_000, LITTLE, {"width": 12, "spread": 1 / 12}, trial(arms(0.5, skewed)), 30),
-    Design("effect", "uneven sites, t of 5", 3_000, PURE, {"width": 12, "spread": 1 / 12, "cells": 4, "share": 0.4},
-           trial(in_sites), 30),
+           trial(arms(0.33, flat, rate=0.2))),
+    Design("effect", "skewed", 1_000, LITTLE, WIDE, trial(arms(0.5, skewed))),
+    Design("effect", "uneven sites, t of 5", 3_000, PURE, WIDE | {"cells": 4, "share": 0.4}, trial(in_sites)),
     Design("effect", "two confounders, light tails declared", 3_000, BOTH,
-           {"width": 12, "spread": 1 / 12, "share": 0.5, "adjust": 2, "method": SHORT},
-           trial(arms(0.5, flat, 2), SHORT), 30),
-    Design("effect", "two confounders, long tails", 12_000, BOTH,
-           {"width": 12, "spread": 1 / 12, "share": 0.5, "adjust": 2},
-           trial(arms(0.5, heavy, 2)), 30),
-    Design("effect", "sizes of a third, skewed", 1_500, PURE,
-           {"width": 12, "spread": 1 / 12, "method": dpc.methods.RandomizedTrial(sizes=[2, 1])},
-           by_design(1 / 3, skewed, lambda n: dpc.methods.RandomizedTrial(sizes=[n - n // 3, n // 3])), 30),
-    Design("effect", "sizes of a half, t of 5", 5_000, LITTLE,
-           {"width": 12, "spread": 1 / 12, "method": dpc.methods.RandomizedTrial(sizes=[1, 1])},
-           by_design(0.5, heavy, lambda n: dpc.methods.RandomizedTrial(sizes=[n - n // 2, n // 2])), 30),
-    Design("effect", "probability 0.2, uniform", 4_000, LITTLE,
-           {"width": 12, "spread": 1 / 12, "method": dpc.methods.RandomizedTrial(probabilities=[0.8, 0.2])},
-           by_design(0.2, flat, lambda n: dpc.methods.RandomizedTrial(probabilities=[0.8, 0.2]), drawn=True), 30),
+           WIDE | {"share": 0.5, "adjust": 2, "method": SHORT}, trial(arms(0.5, flat, 2), SHORT)),
+    Design("effect", "two confounders, long tails", 12_000, BOTH, WIDE | {"share": 0.5, "adjust": 2},
+           trial(arms(0.5, heavy, 2))),
+    sized("sizes of a third, skewed", 1_500, PURE, (2, 1), skewed),
+    sized("sizes of a half, t of 5", 5_000, LITTLE, (1, 1), heavy),
+    Design("effect", "probability 0.2, uniform", 4_000, LITTLE, WIDE | {"method": KNOWN},
+           by_design(0.2, flat, lambda n: KNOWN, drawn=True)),
     Design("moments", "uniform, t of 5", 3_000, BOTH, {"columns": 4, "reach": 6, "explained": 0.21} | NORMAL,
-           sloped(flat, heavy, 4), 30),
+           sloped(flat, heavy, 4)),
     Design("moments", "t of 5, uniform", 5_000, BOTH, {"columns": 6, "reach": 6, "explained": 0.31} | NORMAL,
-           sloped(heavy, flat, 6), 30),
+           sloped(heavy, flat, 6)),
     Design("moments", "normal, skewed", 3_000, dpc.ApproxDP(0.5, 1e-6),
            {"columns": 3, "reach": 6, "explained": 0.15} | NORMAL,
-           sloped(lambda rng, *shape: rng.normal(size=shape), skewed, 3), 30),
+           sloped(lambda rng, *shape: rng.normal(size=shape), skewed, 3)),
     Design("did", "uniform, a third, a trend", 2_000, BOTH, {"share": 0.33}, treated_later(flat, 0.33, 4, 0.02), 20),
     Design("did", "t of 5, five periods", 3_000, BOTH, {"periods": 5, "share": 0.5},
            treated_later(heavy, 0.5, 5, 0.0), 20),
     Design("did", "skewed", 2_000, dpc.ApproxDP(2, 1e-6), {"share": 0.5}, treated_later(skewed, 0.5, 4, 0.0), 20),
-    Design("synthetic_control", "a wave", 1_000, BOTH, {},
-           controlled(flat, lambda T: 0.2 * np.sin(np.arange(T)), 0.06), 30),
-    Design("synthetic_control", "a line, t of 5", 1_000, BOTH, {},
-           controlled(heavy, lambda T: 0.02 * np.arange(T), 0.06), 30),
-    Design("synthetic_control", "a wave, pure", 2_000, PURE, {},
-           controlled(flat, lambda T: 0.2 * np.sin(np.arange(T)), 0.06), 30),
+    Design("synthetic_control", "a wave", 1_000, BOTH, {}, controlled(flat, np.sin, 0.2)),
+    Design("synthetic_control", "a line, t of 5", 1_000, BOTH, {}, controlled(heavy, np.array, 0.02)),
+    Design("synthetic_control", "a wave, pure", 2_000, PURE, {}, controlled(flat, np.sin, 0.2)),
     Design("discover", "uniform", 3_000, BOTH, {"columns": 6}, edged(flat, 6), 60),
     Design("discover", "uneven levels", 3_000, PURE, {"columns": 5, "levels": 3}, edged(uneven, 5), 200),
     Design("discover", "many uneven levels", 3_000, BOTH, {"columns": 12, "levels": 3}, edged(uneven, 12), 80),

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import dpcausal as dpc
 from benchmarks.data.networks import SMALL, Network, read
@@ -61,28 +60,23 @@ ERRORS_OF = {
 """Of what is left of a column given its causes, of mean 0 and about variance 1."""
 
 
-def random_linear(
-    columns: int, rows: int, seed: Any, sizes: tuple[float, float] = (0.3, 0.9), share: float | None = None,
-    dist: str = "normal",
-) -> tuple[dict[str, npt.NDArray[np.float64]], dpc.Cpdag]:  # fmt: skip
-    """Rows of a sparse linear DAG, a ``share`` of all edges (two a column), coefficients ± ``sizes``."""
-    rng = np.random.default_rng(seed)
+def linear(
+    columns: int, width: float, seeds: Callable[[int], Any], sizes: tuple[float, float], share: float, dist: str,
+    rows: int, seed: int,
+) -> Case:  # fmt: skip
+    """Rows of a sparse linear DAG, a ``share`` of all edges, coefficients ± ``sizes``, and errors."""
+    rng = np.random.default_rng(seeds(seed))
     names = [f"v{place:02d}" for place in range(columns)]
     values = np.zeros((rows, columns))
     arcs = []
     for node in range(columns):
         values[:, node] = ERRORS_OF[dist](rng, rows)
         for parent in range(node):
-            if rng.random() < (2 / (columns - 1) if share is None else share):
+            if rng.random() < share:
                 arcs.append((names[parent], names[node]))
                 values[:, node] += rng.choice([-1, 1]) * rng.uniform(*sizes) * values[:, parent]
-    return {name: values[:, place] for place, name in enumerate(names)}, dpc.Cpdag.from_dag(names, arcs)
-
-
-def of_numbers(dist: str, rows: int, seed: int) -> Case:
-    """Ten columns, each a linear function of its causes, ± ½ to 1½, and an error; about fourteen directed edges."""
-    frame, truth = random_linear(10, rows, [41, seed], (0.5, 1.5), 14 / 45, dist)
-    return Case(frame, dpc.Schema(dict.fromkeys(frame, dpc.Bounded(-20.0, 20.0))), truth)
+    schema = dpc.Schema(dict.fromkeys(names, dpc.Bounded(-width, width)))
+    return Case(dict(zip(names, values.T, strict=True)), schema, dpc.Cpdag.from_dag(names, arcs))
 
 
 SPREADS = {"correlations 0.95": 0.5, "correlations 0.985": 0.25}
@@ -146,27 +140,23 @@ def _two_valued(rows: int, seed: int, columns: int = 40) -> Case:
     return Case(dict(zip(names, values.T, strict=True)), schema, dpc.Cpdag.from_dag(names, arcs))
 
 
-def _linear(columns: int, width: float, first: int, sizes: Any, share: Any, rows: int, seed: int) -> Case:
-    frame, truth = random_linear(columns, rows, first + seed, sizes, share)
-    return Case(frame, dpc.Schema(dict.fromkeys(frame, dpc.Bounded(-width, width))), truth)
-
-
-def _generated(columns: int, first: int, rows: int, seed: int) -> Case:
-    return Case.of(generated(columns, first + seed), seed, rows)
+def _generated(columns: int, first: int, more: int, rows: int, seed: int) -> Case:
+    return Case.of(generated(columns, first + seed), seed + more, rows)
 
 
 DESIGNS: dict[str, Any] = {}
 _add({name: lambda rows, seed, name=name: Case.of(read(name), seed, rows) for name in SMALL}, "small")
 _add({name: lambda rows, seed, name=name: Case.of(read(name), seed, rows)
       for name in ("child", "insurance", "alarm", "sachs")}, "published", delta=1e-6)  # fmt: skip
-_add({"generated 36": partial(_generated, 36, 100), "generated 12": partial(_generated, 12, 900),
+_add({"generated 36": partial(_generated, 36, 100, 0), "generated 12": partial(_generated, 12, 900, 0),
       "40 two-valued": _two_valued}, "generated", delta=1e-6)  # fmt: skip
-_add({f"generated {columns}": lambda rows, seed, k=columns: Case.of(generated(k, 8_000 + k + seed), k + seed, rows)
-      for columns in (100, 300)}, "wide", delta=1e-6)  # fmt: skip
-_add({"20 linear": partial(_linear, 20, 10.0, 0, (0.3, 0.9), None)}
-     | {f"Gaussian in ±{width:g}": partial(_linear, 10, width, 500, (0.5, 1.5), 14 / 45) for width in (20.0, 2_000.0)},
-     "linear", delta=1e-6)  # fmt: skip
-_add({f"linear, {dist}": partial(of_numbers, dist) for dist in ERRORS_OF}
+_add({f"generated {k}": partial(_generated, k, 8_000 + k, k) for k in (100, 300)}, "wide", delta=1e-6)
+_add({"20 linear": partial(linear, 20, 10.0, int, (0.3, 0.9), 2 / 19, "normal")} | {
+    f"Gaussian in ±{width:g}": partial(linear, 10, width, lambda seed: 500 + seed, (0.5, 1.5), 14 / 45, "normal")
+    for width in (20.0, 2_000.0)
+}, "linear", delta=1e-6)  # fmt: skip
+_add({f"linear, {dist}": partial(linear, 10, 20.0, lambda seed: [41, seed], (0.5, 1.5), 14 / 45, dist)
+      for dist in ERRORS_OF}
      | {name: partial(of_near_copies, spread) for name, spread in SPREADS.items()}, "errors", delta=1e-6)  # fmt: skip
 _add({"deterministic": determined}, "deterministic", delta=1e-6)
 for some, family in ((KINDS[:5], "practice"), (KINDS[5:], "practice, second")):

@@ -12,6 +12,11 @@ from benchmarks.designs import Reading, register, table
 WITHIN, EFFECT = 0.1, 0.5
 
 
+def outcome(rng: Any, a: Any, x: Any, village: Any, count: int) -> Any:
+    e = math.sqrt(WITHIN) * rng.normal(size=count)[village] + math.sqrt(1 - WITHIN) * rng.normal(size=len(a))
+    return EFFECT * a + 0.5 * x.sum(axis=0) + e
+
+
 @dataclass(frozen=True)
 class Clusters:
     """Clusters of one size, or of lognormal sizes; ``numbers`` are adjusted for, a part of them the clusters'.
@@ -31,8 +36,7 @@ class Clusters:
         x = math.sqrt(self.related) * common[:, village] + math.sqrt(1 - self.related) * own
         chance = 1 / (1 + np.exp(-common.sum(axis=0) * (self.related > 0)))
         a = (rng.random(self.clusters) < chance).astype(int)[village]
-        e = math.sqrt(WITHIN) * rng.normal(size=self.clusters)[village] + math.sqrt(1 - WITHIN) * rng.normal(size=n)
-        columns = {"a": a, "y": EFFECT * a + 0.5 * x.sum(axis=0) + e, "village": village}
+        columns = {"a": a, "y": outcome(rng, a, x, village, self.clusters), "village": village}
         names = [f"x{place}" for place in range(self.numbers)]
         schema = {"a": dpc.Levels([0, 1]), "y": dpc.Bounded(-12, 12)} | dict.fromkeys(names, dpc.Bounded(-5, 5))
         columns |= dict(zip(names, x, strict=True))
@@ -54,8 +58,7 @@ class Line:
     def ask(self, rng: Any, n: int, loss: Any, method: Any = "default") -> dict[str, Reading]:
         village = rng.permutation(np.arange(n) % self.clusters)
         x, a = rng.normal(size=(2, n)), (rng.random(self.clusters) < 0.5).astype(int)[village]
-        e = math.sqrt(WITHIN) * rng.normal(size=self.clusters)[village] + math.sqrt(1 - WITHIN) * rng.normal(size=n)
-        columns = {"a": a, "y": EFFECT * a + 0.5 * x.sum(axis=0) + e, "x": x[0], "z": x[1], "village": village}
+        columns = {"a": a, "y": outcome(rng, a, x, village, self.clusters), "x": x[0], "z": x[1], "village": village}
         schema = {"a": dpc.Levels([0, 1]), "y": dpc.Bounded(-12, 12)} | dict.fromkeys("xz", dpc.Bounded(-5, 5))
         found = {}
         for cluster in ("village", None):
@@ -84,19 +87,15 @@ class Paths:
         for cluster in ("state", None):
             one = dpc.did(table(columns, schema, loss, person="id"), time="t", outcome="y", cohort="g", loss=loss,
                           cluster=cluster).att  # fmt: skip
-            found[f"by {'persons' if cluster is None else 'clusters'}"] = Reading(
-                None if one is None else one.estimate, None if one is None else one.interval, EFFECT
-            )
+            read = (None, None) if one is None else (one.estimate, one.interval)
+            found[f"by {'persons' if cluster is None else 'clusters'}"] = Reading(*read, EFFECT)
         return found
 
 
+KINDS = {"three numbers": lambda k: Clusters(k, 3), "one number of clusters": lambda k: Clusters(k, 1, related=0.2),
+         "regression": Line, "did": Paths}  # fmt: skip
 DESIGNS = register({
     "trial, 40 clusters": Clusters(40), "trial, 400 clusters": Clusters(400),
     "trial, 40 unequal clusters": Clusters(40, unequal=True),
-}, "clusters", fails=True) | register({
-    "three numbers, 40 clusters": Clusters(40, 3), "three numbers, 400 clusters": Clusters(400, 3),
-    "one number of clusters, 40 clusters": Clusters(40, 1, related=0.2),
-    "one number of clusters, 400 clusters": Clusters(400, 1, related=0.2),
-    "regression, 40 clusters": Line(40), "regression, 400 clusters": Line(400),
-    "did, 40 clusters": Paths(40), "did, 400 clusters": Paths(400),
-}, "clusters", delta=1e-6, fails=True)  # fmt: skip
+}, "clusters", fails=True) | register({f"{name}, {k} clusters": of(k) for name, of in KINDS.items() for k in (40, 400)},
+                                      "clusters", delta=1e-6, fails=True)  # fmt: skip

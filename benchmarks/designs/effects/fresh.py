@@ -11,15 +11,16 @@ from benchmarks.designs import Design, Reading, prefix, register, table
 from benchmarks.designs import flips as coin
 from benchmarks.designs.effects.regressions import Asked
 
+FLAG = dpc.Levels([0, 1])
 Answer = tuple[float | None, Any]
 """An estimate and its interval."""
 
 
-def effect(columns: dict[str, Any], schema: dict[str, Any], loss: Any) -> Answer:
-    adjust = [name for name in schema if name not in ("a", "y")]
-    found = dpc.effect(
-        table(columns, schema, loss), treatment="a", outcome="y", adjust=adjust, loss=loss, accept_large_epsilon=True
-    )
+def effect(loss: Any, **columns: tuple[Any, Any]) -> Answer:
+    """Of columns a, y and others, each with its levels or bounds."""
+    values, schema = ({name: one[place] for name, one in columns.items()} for place in (0, 1))
+    found = dpc.effect(table(values, schema, loss), treatment="a", outcome="y", adjust=list(columns)[2:], loss=loss,
+                       accept_large_epsilon=True)  # fmt: skip
     return found.estimate, found.interval
 
 
@@ -31,8 +32,7 @@ def slope(columns: dict[str, Any], reach: dict[str, float], loss: Any, **iv: Any
         return found["x"].estimate, found["x"].interval
     found = moments.iv("y", "a", errors="homoscedastic", **iv)
     sets = found.anderson_rubin
-    whole = None if not sets or len(sets) > 1 else sets[0]
-    return found["a"].estimate, whole
+    return found["a"].estimate, sets[0] if sets and len(sets) == 1 else None
 
 
 def paths(y: Any, g: Any, never: int, bounds: dpc.Bounded, loss: Any) -> Answer:
@@ -40,9 +40,7 @@ def paths(y: Any, g: Any, never: int, bounds: dpc.Bounded, loss: Any) -> Answer:
     frame = {"id": np.repeat(np.arange(n), T), "t": np.tile(np.arange(T), n), "g": np.repeat(g, T), "y": y.ravel()}
     schema = {"t": dpc.Levels(range(T)), "g": dpc.Levels(sorted(set(g.tolist()) | {never})), "y": bounds}
     found = dpc.did(table(frame, schema, loss, person="id"), time="t", outcome="y", cohort="g", loss=loss)
-    if found.att is None:
-        return None, None
-    return found.att.estimate, found.att.interval
+    return (None, None) if found.att is None else (found.att.estimate, found.att.interval)
 
 
 def tips(rng: Any, n: int, loss: Any) -> Answer:
@@ -51,9 +49,7 @@ def tips(rng: Any, n: int, loss: Any) -> Answer:
     a = coin(rng, 0.25 + 0.15 * shift + 0.15 * size)
     given = rng.random(n) > 0.4 - 0.1 * a
     y = given * rng.beta(2 + shift, 12 - 3 * size)
-    return effect({"a": a, "y": y, "shift": shift, "size": size},
-                  {"a": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 1), "shift": dpc.Levels(range(3)),
-                   "size": dpc.Levels([0, 1])}, loss)  # fmt: skip
+    return effect(loss, a=(a, FLAG), y=(y, dpc.Bounded(0, 1)), shift=(shift, dpc.Levels(range(3))), size=(size, FLAG))
 
 
 def sleep(rng: Any, n: int, loss: Any) -> Answer:
@@ -61,9 +57,8 @@ def sleep(rng: Any, n: int, loss: Any) -> Answer:
     age, sex = rng.uniform(18, 80, n), rng.integers(0, 2, n)
     a = coin(rng, 1 / (1 + np.exp(-(age - 50) / 25)))
     y = np.where(rng.random(n) < 0.3, 5, 8) - 0.02 * (age - 50) + 0.3 * sex + 0.7 * rng.normal(size=n) + 0.25 * a
-    return effect({"a": a, "y": np.clip(y, 0, 14), "age": age, "sex": sex},
-                  {"a": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 14), "age": dpc.Bounded(18, 80),
-                   "sex": dpc.Levels([0, 1])}, loss)  # fmt: skip
+    return effect(loss, a=(a, FLAG), y=(np.clip(y, 0, 14), dpc.Bounded(0, 14)), age=(age, dpc.Bounded(18, 80)),
+                  sex=(sex, FLAG))  # fmt: skip
 
 
 def rainfall(rng: Any, n: int, loss: Any) -> Answer:
@@ -71,9 +66,9 @@ def rainfall(rng: Any, n: int, loss: Any) -> Answer:
     height, heat = np.minimum(rng.gamma(2, 1, n), 8), rng.normal(size=n)
     a = coin(rng, np.clip(0.35 + 0.06 * height, 0.05, 0.85))
     y0 = rng.gamma(0.8, 1 + 0.4 * height)
-    return effect({"a": a, "y": np.minimum(np.where(a == 1, 1.2 * y0, y0), 60), "height": height, "heat": heat},
-                  {"a": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 60), "height": dpc.Bounded(0, 8),
-                   "heat": dpc.Bounded(-4, 4)}, loss)  # fmt: skip
+    y = np.minimum(np.where(a == 1, 1.2 * y0, y0), 60)
+    return effect(loss, a=(a, FLAG), y=(y, dpc.Bounded(0, 60)), height=(height, dpc.Bounded(0, 8)),
+                  heat=(heat, dpc.Bounded(-4, 4)))  # fmt: skip
 
 
 def rents(rng: Any, n: int, loss: Any) -> Answer:
@@ -128,7 +123,7 @@ def absences(rng: Any, n: int, loss: Any) -> Answer:
     return paths(np.minimum(rng.poisson(rate), 20).astype(float), g, 9, dpc.Bounded(0, 20), loss)
 
 
-def charge(rng: Any, n: int, loss: Any) -> Answer:
+def pay(rng: Any, n: int, loss: Any) -> Answer:
     """Whole years at school, errors of a gamma of shape 4, alike everywhere."""
     x, w = rng.integers(-4, 5, n), rng.normal(size=n)
     y = 0.5 * x + 0.3 * w + rng.gamma(4, 0.5, n) - 2
@@ -148,9 +143,9 @@ def loans(rng: Any, n: int, loss: Any) -> Answer:
     w = 0.6 * x + 0.8 * e
     a = coin(rng, 1 / (1 + np.exp(-0.5 * x - 0.3 * w)))
     y = np.clip(3 + 0.8 * x + 0.5 * w + 1.5 * rng.normal(size=n) + 0.5 * a, 0, 5)
-    return effect({"a": a, "y": y, "x": np.clip(x, -4, 4), "w": np.clip(w, -4, 4)},
-                  {"a": dpc.Levels([0, 1]), "y": dpc.Bounded(0, 5), "x": dpc.Bounded(-4, 4), "w": dpc.Bounded(-4, 4)},
-                  loss)  # fmt: skip
+    within = dpc.Bounded(-4, 4)
+    return effect(loss, a=(a, FLAG), y=(y, dpc.Bounded(0, 5)), x=(np.clip(x, -4, 4), within),
+                  w=(np.clip(w, -4, 4), within))  # fmt: skip
 
 
 def draft(rng: Any, n: int, loss: Any) -> Answer:
@@ -169,19 +164,15 @@ def shops(rng: Any, n: int, loss: Any) -> Answer:
     return paths(np.clip(y + 0.5 * (g[:, None] <= np.arange(4)), -15, 15), g, 9, dpc.Bounded(-15, 15), loss)
 
 
-MAKES = {
-    "tips": tips, "sleep": sleep, "rainfall": rainfall, "rents": rents, "doses": doses, "harvest": harvest,
-    "distance": distance, "lottery": lottery, "minimum wage": minimum_wage, "absences": absences,
-    "pay": charge, "survey": survey, "loans": loans, "draft": draft, "shops": shops,
-}  # fmt: skip
-TRUTHS = {"sleep": 0.25, "absences": -0.5} | dict.fromkeys(
-    ("rents", "doses", "harvest", "distance", "lottery", "minimum wage", "pay", "survey", "draft", "shops"), 0.5
-)
+MAKES = {make.__name__.replace("_", " "): make for make in (
+    tips, sleep, rainfall, rents, doses, harvest, distance, lottery, minimum_wage, absences, pay, survey, loans, draft,
+    shops,
+)}  # fmt: skip
 
 
 @cache
 def truth_of(name: str) -> float:
-    """Return the truth: stated above or, of ``tips`` and ``rainfall``, worked out."""
+    """Return the truth: stated or worked out."""
     if name == "tips":
         # Given 0.6 and 0.7 of the time, of means (2 + s)/(14 + s − 3 z), treatment goes with neither but given s and z.
         return 0.1 * float(np.mean([(2 + s) / (14 + s - 3 * z) for s in range(3) for z in range(2)]))
@@ -193,7 +184,7 @@ def truth_of(name: str) -> float:
         rng = np.random.default_rng(0)
         y = rng.gamma(0.8, 1 + 0.4 * np.minimum(rng.gamma(2, 1, 4_000_000), 8))
         return float((np.minimum(1.2 * y, 60) - np.minimum(y, 60)).mean())
-    return TRUTHS[name]
+    return {"sleep": 0.25, "absences": -0.5}.get(name, 0.5)
 
 
 def question(name: str, rng: Any, n: int, loss: Any) -> dict[str, Reading]:
