@@ -21,17 +21,7 @@ from pathlib import Path
 from benchmarks.run import Report, benchmark
 from dpcausal.privacy.ledger import Ledger
 from dpcausal.privacy.loss import PureDP
-from tests.privacy.kill_loops import (
-    LONGEST_PAUSE,
-    STEP,
-    Toll,
-    kill_loop,
-    names_of,
-    race,
-    release_then_spend,
-    remove,
-    spend_then_release,
-)
+from tests.privacy import kill_loops
 from tests.privacy.postgres import NEEDED, Server, programs, server
 
 PROCESSES, ATTEMPTS = 6, 200
@@ -39,16 +29,15 @@ BUDGETS = {PureDP(0.3): 300, PureDP(0.7): 700, PureDP(1.1): 1100, PureDP(2): 120
 """Budgets to race for, and the spends of 0.001 that each must grant of the 1,200 that are asked for."""
 
 
-def killed(ground: Path | Server, rounds: int, seed: int) -> list[Toll]:
+def killed(ground: Path | Server, rounds: int, seed: int) -> list[kill_loops.Toll]:
     """Kill workers that spend before they release."""
     single, together, opening = rounds // 2, rounds - rounds // 2, max(1, rounds // 10)
     slower = 10 if isinstance(ground, Server) else 1
-    pause, of_opening = slower * LONGEST_PAUSE, slower * 0.02
-    tolls = [
-        kill_loop(ground, spend_then_release, single, seed=seed, longest_pause=pause),
-        kill_loop(ground, spend_then_release, together, workers=3, seed=seed + 1, longest_pause=pause),
-        kill_loop(ground, spend_then_release, opening, seed=seed + 2, releases=(0, 0), longest_pause=of_opening),
-    ]
+    pause, of_opening = slower * kill_loops.LONGEST_PAUSE, slower * 0.02
+    rounds_of = ({"rounds": single, "seed": seed, "longest_pause": pause},
+                 {"rounds": together, "seed": seed + 1, "longest_pause": pause, "workers": 3},
+                 {"rounds": opening, "seed": seed + 2, "longest_pause": of_opening, "releases": (0, 0)})  # fmt: skip
+    tolls = [kill_loops.kill_loop(ground, kill_loops.spend_then_release, **one) for one in rounds_of]
     for name, toll in zip(("one process", "three at once", "while it opens"), tolls, strict=True):
         print(f"{name:<15} {toll}", flush=True)
     return tolls
@@ -60,14 +49,14 @@ def raced(ground: Path | Server, races: int) -> tuple[int, int]:
     for number in range(races):
         path = ground.new() if isinstance(ground, Server) else ground / "race.ledger"
         budget, cap = list(BUDGETS.items())[number % len(BUDGETS)]
-        remove(path)
+        kill_loops.remove(path)
         Ledger.create(path, budget=budget).close()
-        granted = sum(race(path, [STEP], PROCESSES, ATTEMPTS))
+        granted = sum(kill_loops.race(path, [kill_loops.STEP], PROCESSES, ATTEMPTS))
         with Ledger.open(path) as ledger:
             check = ledger.verify()
         above += granted > cap or not granted <= check.entries <= cap or not check.ok
         below += granted < cap
-        remove(path)
+        kill_loops.remove(path)
     return above, below
 
 
@@ -85,10 +74,10 @@ def ground_for(store: str, directory: str) -> Iterator[Path | Server]:
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=directory or memory) as made:
         path = Path(made) / "names.ledger"
-        Ledger.create(path, budget=STEP).close()
-        kinds = zip(("its path", "a hard link", "a bind mount"), names_of(path), strict=False)
+        Ledger.create(path, budget=kill_loops.STEP).close()
+        kinds = zip(("its path", "a hard link", "a bind mount"), kill_loops.names_of(path), strict=False)
         print(f"each ledger is used by {', '.join(kind for kind, _ in kinds)}\n", flush=True)
-        remove(path)
+        kill_loops.remove(path)
         yield Path(made)
 
 
@@ -97,7 +86,8 @@ def main(report: Report) -> None:
     given = report.given
     with ground_for(given.store, given.directory) as ground:
         tolls = killed(ground, given.rounds, given.seed)
-        control = kill_loop(ground, release_then_spend, max(20, given.rounds // 20), seed=given.seed + 3)
+        few = max(20, given.rounds // 20)
+        control = kill_loops.kill_loop(ground, kill_loops.release_then_spend, few, seed=given.seed + 3)
         print(f"{'control':<15} {control}", flush=True)
         above, below = raced(ground, max(len(BUDGETS), given.rounds // 100))
     lost, caught = sum(toll.under_recorded for toll in tolls), control.under_recorded / control.rounds

@@ -92,17 +92,11 @@ def unlinked(n: int, rng: Rng) -> Columns:
 
 
 USUAL = {
-    "additive, waves": (True, additive(wave)),
-    "additive, sigmoid": (True, additive(bend)),
-    "linear, uniform": (True, linear),
-    "location-scale, waves": (True, scaled(wave)),
-    "location-scale, sigmoid": (True, scaled(bend)),
-    "multiplicative": (True, multiplicative),
-    "post-nonlinear": (True, post_nonlinear),
-    "independent": (False, unlinked),
-    "linear-Gaussian": (False, gaussian),
-    "confounded, waves": (False, confounded(wave)),
-    "confounded, sigmoid": (False, confounded(bend)),
+    "additive, waves": (True, additive(wave)), "additive, sigmoid": (True, additive(bend)),
+    "linear, uniform": (True, linear), "location-scale, waves": (True, scaled(wave)),
+    "location-scale, sigmoid": (True, scaled(bend)), "multiplicative": (True, multiplicative),
+    "post-nonlinear": (True, post_nonlinear), "independent": (False, unlinked), "linear-Gaussian": (False, gaussian),
+    "confounded, waves": (False, confounded(wave)), "confounded, sigmoid": (False, confounded(bend)),
     "confounded, linear": (False, common_line),
-}
+}  # fmt: skip
 DESIGNS = register(USUAL, "usual") | register(FRESH, "practice", "2026-11-23")

@@ -112,15 +112,9 @@ def harvests(rng, n):
     k = np.arange(t)
     region = rng.integers(0, 5, m)
     drought = np.where(rng.random((5, t)) < 0.13, rng.uniform(0.15, 0.5, (5, t)), 0)
-    turn = np.where(rng.random(m) < 0.25, rng.uniform(0.1, 0.3, m) * rng.choice([-1, 1], m), 0)[:, None] * np.where(
-        k % 2, 1, -1
-    )
-    y = (
-        rng.normal(6, 1.0, m)[:, None]
-        * (1 + 0.012 * k)
-        * (1 + turn)
-        * (1 - rng.uniform(0.6, 1.2, (m, 1)) * drought[region])
-    )
+    turn = np.where(rng.random(m) < 0.25, rng.uniform(0.1, 0.3, m) * rng.choice([-1, 1], m), 0)[:, None]
+    y = rng.normal(6, 1.0, m)[:, None] * (1 + 0.012 * k) * (1 + turn * np.where(k % 2, 1, -1))
+    y = y * (1 - rng.uniform(0.6, 1.2, (m, 1)) * drought[region])
     y = y * (1 - 0.12 * rng.beta(1.2, 5, (m, t))) + 0.25 * rng.standard_normal((m, t))
     return _split(np.maximum(np.round(y, 2), 0), n, 0.0, 18.0, 17)
 
@@ -157,12 +151,8 @@ def bike_counters(rng, n):
     leisure = rng.beta(0.7, 0.7, m)[:, None]
     weekend = (k % 7 >= 5) * 1.0
     rain = np.minimum(rng.exponential(0.35, t), 1.5) * (rng.random(t) < 0.45)
-    log = (
-        rng.normal(6, 0.5, m)[:, None]
-        + (1.1 * leisure - 0.8 * (1 - leisure)) * weekend
-        - (0.3 + 0.9 * leisure) * rain
-        + 0.006 * k
-    )
+    log = rng.normal(6, 0.5, m)[:, None] + (1.1 * leisure - 0.8 * (1 - leisure)) * weekend
+    log = log - (0.3 + 0.9 * leisure) * rain + 0.006 * k
     y = rng.poisson(np.exp(log + 0.09 * rng.standard_normal((m, t)))).astype(float)
     donors, *rest = _split(y, n, 0.0, 6000.0, 35)
     where, long = rng.integers(0, t, n), rng.integers(1, 8, n)

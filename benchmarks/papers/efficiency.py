@@ -6,7 +6,7 @@ from the training half, the ranges from the whole sample, public as in the paper
 direction as it is has a closed form (``papers/direction/calculators.py``), so no noise is drawn.
 """
 
-import itertools
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -99,10 +99,7 @@ def iqr_published(rest: Residuals) -> Chance:
     The paper counts 9ε for the four runs; all four answer with probability Π (1 − P(R₁ low) P(R₂ low)).
     """
     gap = abs(margin(SCORES["iqr"](rest)))
-    distances = np.array(
-        [proposed_distances(reach, NO_SHIFT) for reach in itertools.chain(*reaches(rest))],
-        dtype=float,
-    )
+    distances = np.array([proposed_distances(reach, NO_SHIFT) for pair in reaches(rest) for reach in pair], dtype=float)
     threshold = 1 - math.log(DELTA / 3)
 
     def chance(epsilon: float) -> float:
@@ -135,16 +132,12 @@ def by_two_draws(score: str, sensitivity: Callable[[int], Sensitivity]) -> Calla
 CONTESTS = (
     Contest("HSIC, ours its root", hsic_published, by_one_draw("hsic"), 40),
     Contest("HSIC, ours too", hsic_published, lambda rest: our_chance(hsic_margin(rest), hsic_sensitivity(rest.m))),
-    Contest(
-        "Spearman |rho|",
-        by_two_draws("spearman", lambda m: rank.spearman_sensitivity(m, RANKS)),
-        by_one_draw("spearman"),
-        5,
-    ),
+    Contest("Spearman |rho|", by_two_draws("spearman", lambda m: rank.spearman_sensitivity(m, RANKS)),
+            by_one_draw("spearman"), 5),
     Contest("Spearman, paper signed", spearman_signed, by_one_draw("spearman")),
     Contest("Kendall |tau|", by_two_draws("kendall", rank.kendall_sensitivity), kendall_flips),
     Contest("IQR", iqr_published, lambda rest: flip_chance(iqr_signed_distance(*reaches(rest))), 1000),
-)
+)  # fmt: skip
 
 
 def needed(curve: np.ndarray) -> float:

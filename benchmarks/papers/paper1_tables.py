@@ -21,20 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data.pairs import Pair, simulated, tuebingen
-from benchmarks.papers.efficiency import (
-    SCORES,
-    Chance,
-    by_one_draw,
-    by_two_draws,
-    flip_chance,
-    halves,
-    hsic_published,
-    iqr_published,
-    kendall_flips,
-    margin,
-    signed_margin_of_rho,
-    spearman_signed,
-)
+from benchmarks.papers import efficiency
 from benchmarks.run import Report, benchmark
 from dpcausal.direction.scores.anm import Residuals
 from dpcausal.papers.direction import training
@@ -58,25 +45,25 @@ class SideFit:
     """One way to release a score's direction: how far the first direction wins without noise, and the chance."""
 
     margin: Callable[[Residuals], float]
-    chance: Callable[[Residuals], Chance]
+    chance: Callable[[Residuals], efficiency.Chance]
 
 
-def _of(score: str) -> Callable[[Residuals], float]:
-    return lambda rest: margin(SCORES[score](rest))
+def _sides(score: str, published: Any, corrected: Any, signed: Any = None) -> tuple[SideFit, SideFit]:
+    def margin(rest: Residuals) -> float:
+        return efficiency.margin(efficiency.SCORES[score](rest))
+
+    return SideFit(signed or margin, published), SideFit(margin, corrected)
 
 
 SIDES: dict[str, tuple[SideFit, SideFit]] = {
-    "Spearman": (SideFit(signed_margin_of_rho, spearman_signed), SideFit(_of("spearman"), by_one_draw("spearman"))),
-    "Kendall": (
-        SideFit(_of("kendall"), by_two_draws("kendall", lambda m: rank.kendall_sensitivity(m, RANKS))),
-        SideFit(_of("kendall"), kendall_flips),
-    ),
-    "HSIC": (SideFit(_of("hsic"), hsic_published), SideFit(_of("hsic"), by_one_draw("hsic"))),
-    "IQR": (
-        SideFit(_of("iqr"), iqr_published),
-        SideFit(_of("iqr"), lambda rest: flip_chance(iqr_signed_distance(*reaches(rest)))),
-    ),
-}
+    "Spearman": _sides("spearman", efficiency.spearman_signed, efficiency.by_one_draw("spearman"),
+                       efficiency.signed_margin_of_rho),
+    "Kendall": _sides("kendall", efficiency.by_two_draws("kendall", lambda m: rank.kendall_sensitivity(m, RANKS)),
+                      efficiency.kendall_flips),
+    "HSIC": _sides("hsic", efficiency.hsic_published, efficiency.by_one_draw("hsic")),
+    "IQR": _sides("iqr", efficiency.iqr_published,
+                  lambda rest: efficiency.flip_chance(iqr_signed_distance(*reaches(rest)))),
+}  # fmt: skip
 """As published and corrected, by score.  Published Spearman is signed; corrected HSIC is its root."""
 
 NAMES = ("published", "corrected")
@@ -87,7 +74,7 @@ def right(pair: Pair, seeds: Iterable[int]) -> dict[str, Any]:
     """Return by score the chances to name the cause, shape (splits, 2 sides, ε of the grid)."""
     found: dict[str, list[Any]] = {score: [] for score in SIDES}
     for seed in seeds:
-        rest = halves(pair, seed)
+        rest = efficiency.halves(pair, seed)
         for score, sides in SIDES.items():
             row = []
             for side in sides:
@@ -108,21 +95,14 @@ def sensitivities() -> list[tuple[str, str, str, str, str]]:
 
     paper_units = (m / (m - 1)) ** 2  # the paper divides HSIC by (m − 1)², the library by m²
     shift = float(training.iqr_sensitivity(n, PENALTY).bound)
+    ranks = {"Spearman": rank.spearman_sensitivity, "Kendall": rank.kendall_sensitivity}
     return [
-        (
-            "Spearman", number(rank.spearman_sensitivity(m, RANKS).bound),
-            number(rank.spearman_sensitivity(m).bound), "stable if gaps are wide", "none",
-        ),
-        (
-            "Kendall", number(rank.kendall_sensitivity(m, RANKS).bound),
-            number(rank.kendall_sensitivity(m).bound), "stable if gaps are wide", "none",
-        ),
-        (
-            "HSIC", number(hsic_sensitivity(m, HSIC).bound, paper_units),
-            f"{number(hsic.root_hsic_sensitivity(m).bound)} (root)",
-            number(training.published_hsic_sensitivity(n, m, PENALTY).bound),
-            f"{number(training.training_sensitivity(n, m, PENALTY).bound / 2)} (root)",
-        ),
+        *((name, number(of(m, RANKS).bound), number(of(m).bound), "stable if gaps are wide", "none")
+          for name, of in ranks.items()),
+        ("HSIC", number(hsic_sensitivity(m, HSIC).bound, paper_units),
+         f"{number(hsic.root_hsic_sensitivity(m).bound)} (root)",
+         number(training.published_hsic_sensitivity(n, m, PENALTY).bound),
+         f"{number(training.training_sensitivity(n, m, PENALTY).bound / 2)} (root)"),
         ("IQR", "local only", "local only; 1 in flips", "local only", f"{number(shift)} (global)"),
         ("variance", "none", "none", "none", "none"),
     ]  # fmt: skip

@@ -34,20 +34,14 @@ DESIGNS = register({name: of_practice(name) for name in UNSEEN}, "bends, unseen"
                    delta=1e-6, fails=True)  # fmt: skip
 
 CURVES = {
-    "line": lambda x, z: x,
-    "square": lambda x, z: x**2 - 1,
-    "cube": lambda x, z: (x**3 - 2 * x) / 1.2,
-    "product": lambda x, z: x * z,
-    "step": lambda x, z: np.where(x > 0.37, 1.2, -0.8),
+    "line": lambda x, z: x, "square": lambda x, z: x**2 - 1, "cube": lambda x, z: (x**3 - 2 * x) / 1.2,
+    "product": lambda x, z: x * z, "step": lambda x, z: np.where(x > 0.37, 1.2, -0.8),
     "hinge": lambda x, z: 2.2 * np.maximum(x - 0.5, 0) - 0.5,
-    "sin 3x": lambda x, z: 1.4 * np.sin(3 * x),
-    "sin 6x": lambda x, z: 1.4 * np.sin(6 * x),
-    "abs": lambda x, z: (np.abs(x) - 0.85) * 2,
-    "both > 0": lambda x, z: ((x > 0) & (z > 0)) * 2.3 - 0.57,
-    "xor": lambda x, z: np.where(x != z, 1.0, -1.0),
-    "cube of a normal": lambda x, z: z**3,
+    "sin 3x": lambda x, z: 1.4 * np.sin(3 * x), "sin 6x": lambda x, z: 1.4 * np.sin(6 * x),
+    "abs": lambda x, z: (np.abs(x) - 0.85) * 2, "both > 0": lambda x, z: ((x > 0) & (z > 0)) * 2.3 - 0.57,
+    "xor": lambda x, z: np.where(x != z, 1.0, -1.0), "cube of a normal": lambda x, z: z**3,
     "none": lambda x, z: 0 * x,
-}
+}  # fmt: skip
 ALSO = {
     "sine in the outcome": "sin 3x", "sine in the treatment": "sin 3x", "effect varies as sine": "sin 3x",
     "effect varies as step": "step", "lognormal errors": "line", "growing spread": "line",
@@ -57,8 +51,6 @@ KINDS_OF_NUMBERS: list[tuple[Any, float, float]] = [
     (lambda rng, n: rng.uniform(-1.75, 1.75, n), -1.75, 1.75), (lambda rng, n: rng.normal(size=n), -4, 4),
     (lambda rng, n: rng.exponential(size=n) - 1, -1, 7),
 ]  # fmt: skip
-
-
 NUMBERS = {"one number": 1, "three numbers": 3, "six numbers": 6}
 
 

@@ -129,9 +129,8 @@ def earnings_dip(rng: Any, n: int) -> tuple[dict[str, Any], Any, Any, Any]:
 
 def rare_wards(rng: Any, n: int) -> tuple[dict[str, Any], Any, Any, Any]:
     """Early discharge support and readmissions: rare wards unlike the others, hour x weekend, illness that levels."""
-    names = ["general", "surgery", "cardiac", "maternity", "paediatric", "renal", "burns", "transplant", "hospice"]
     share = [0.41, 0.24, 0.14, 0.10, 0.05, 0.03, 0.012, 0.01, 0.008]
-    code = rng.choice(len(names), n, p=share)
+    code = rng.choice(len(WARDS), n, p=share)
     hour = np.where(rng.random(n) < 0.6, rng.normal(13.0, 3.0, n), rng.uniform(0.0, 24.0, n)) % 24.0
     weekend = rng.random(n) < 2.0 / 7.0
     illnesses = np.clip(rng.negative_binomial(1.5, 0.35, n), 0, 15).astype(float)
@@ -143,30 +142,21 @@ def rare_wards(rng: Any, n: int) -> tuple[dict[str, Any], Any, Any, Any]:
     logit = -1.9 + push + 1.6 * office + 1.5 * ill - 0.7 * (stay < 1.0)
     untreated = rng.poisson(np.exp(0.1 + heavy - 0.55 * office + 0.9 * ill + 0.3 * (stay < 1.0))).astype(float)
     effect = -rng.binomial(untreated.astype(int), np.where(code >= 5, 0.35, 0.15)).astype(float)
-    columns = {
-        "ward": np.array(names)[code],
-        "discharge_hour": hour,
-        "day_type": np.where(weekend, "weekend", "weekday"),
-        "illnesses": illnesses,
-        "days_of_stay": stay,
-    }
+    kind = np.where(weekend, "weekend", "weekday")
+    columns = {"ward": np.array(WARDS)[code], "discharge_hour": hour, "day_type": kind, "illnesses": illnesses,
+               "days_of_stay": stay}  # fmt: skip
     return columns, chance(logit), untreated, effect
 
 
-OUTCOMES = {
-    "flu jab through the year": dpc.Bounded(0, 20),
-    "school grant with an income limit": dpc.Bounded(20, 110),
-    "nurse visits and the body-mass J-curve": dpc.Bounded(-5, 40),
-    "bone drug by age and sex": dpc.Bounded(-4, 4),
-    "kidney drug with ceilings": dpc.Bounded(70, 200),
-    "irrigation by soil, rain and slope": dpc.Bounded(0, 13),
-    "training after an earnings dip": dpc.Bounded(0, 100),
-    "discharge support and rare wards": dpc.Bounded(0, 20),
-}
-UNSEEN = dict(zip(OUTCOMES, (
-    season, eligibility, bmi_j_curve, menopause, kidney, irrigation, earnings_dip, rare_wards,
-), strict=True))  # fmt: skip
-
+UNSEEN = {
+    "flu jab through the year": season, "school grant with an income limit": eligibility,
+    "nurse visits and the body-mass J-curve": bmi_j_curve, "bone drug by age and sex": menopause,
+    "kidney drug with ceilings": kidney, "irrigation by soil, rain and slope": irrigation,
+    "training after an earnings dip": earnings_dip, "discharge support and rare wards": rare_wards,
+}  # fmt: skip
+REACH = ((0, 20), (20, 110), (-5, 40), (-4, 4), (70, 200), (0, 13), (0, 100), (0, 20))
+OUTCOMES = {name: dpc.Bounded(*reach) for name, reach in zip(UNSEEN, REACH, strict=True)}
+WARDS = ["general", "surgery", "cardiac", "maternity", "paediatric", "renal", "burns", "transplant", "hospice"]
 COLUMNS = {
     "day_of_year": dpc.Bounded(0, 365), "age": dpc.Bounded(18, 90), "household_income": dpc.Bounded(0, 150),
     "household_size": dpc.Bounded(1, 8), "bmi": dpc.Bounded(14, 55), "egfr": dpc.Bounded(8, 140),
@@ -175,13 +165,8 @@ COLUMNS = {
     "earnings_two_years_ago": dpc.Bounded(0, 200), "earnings_last_year": dpc.Bounded(0, 200),
     "schooling_years": dpc.Bounded(6, 20), "discharge_hour": dpc.Bounded(0, 24), "illnesses": dpc.Bounded(0, 15),
     "days_of_stay": dpc.Bounded(0.2, 60),
-    "area": dpc.Levels(["city", "town", "village"]),
-    "tenure": dpc.Levels(["owner", "private rent", "social rent"]),
-    "smoker": dpc.Levels(["never", "former", "current"]),
-    "sex": dpc.Levels(["female", "male"]),
+    "area": dpc.Levels(["city", "town", "village"]), "tenure": dpc.Levels(["owner", "private rent", "social rent"]),
+    "smoker": dpc.Levels(["never", "former", "current"]), "sex": dpc.Levels(["female", "male"]),
     "soil": dpc.Levels(["clay", "loam", "sand"]),
-    "ward": dpc.Levels([
-        "general", "surgery", "cardiac", "maternity", "paediatric", "renal", "burns", "transplant", "hospice",
-    ]),
-    "day_type": dpc.Levels(["weekday", "weekend"]),
+    "ward": dpc.Levels(WARDS), "day_type": dpc.Levels(["weekday", "weekend"]),
 }  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import dpcausal as dpc
-from benchmarks.designs import Reading, prefix, register, table
+from benchmarks.designs import Design, Reading, prefix, register, table
 
 Readings = dict[str, Reading]
 Ask = Callable[[Any, int, Any], Readings]
@@ -138,34 +138,31 @@ def spread(draw: Callable[[Any, int], dict[str, Any]], *slopes: float, errors: A
     return ask
 
 
-def normal(rng: Any, n: int) -> Any:
-    return rng.normal(size=n)
+def asked(makes: dict[str, Ask], family: str, frozen_at: str = "", **facts: Any) -> dict[str, Design]:
+    facts = {"seeds": prefix(11), "delta": 1e-6} | facts
+    return register({name: Asked(ask) for name, ask in makes.items()}, family, frozen_at, **facts)
 
 
-LINES = {
+NORMAL = fan(lambda rng, n: rng.normal(size=n))
+DESIGNS = asked({
     **{f"instrument {strength:g}": instruments((strength,)) for strength in (0.5, 0.1, 0.02)},
     "three of strength 0": instruments((0.0, 0.0, 0.0)), "two of 0.1": instruments((0.1, 0.1)),
     "mediation 0.4, 0.3": mediation(0.4, 0.3), "mediation 0, 0": mediation(0.0, 0.0),
     "mediation 0.05, 0.05": mediation(0.05, 0.05),
-    "fan, robust": spread(fan(normal), 2.0, -1.0, reach=20),
-    "fan, symmetric": spread(fan(normal), 2.0, -1.0, errors="symmetric", reach=20),
-    "fan, said constant": spread(fan(normal), 2.0, -1.0, errors="homoscedastic", reach=20),
+    "fan, robust": spread(NORMAL, 2.0, -1.0, reach=20),
+    "fan, symmetric": spread(NORMAL, 2.0, -1.0, errors="symmetric", reach=20),
     "fan of t5, symmetric": spread(fan(lambda rng, n: rng.standard_t(5, n)), 2.0, -1.0, errors="symmetric", reach=20),
     "skewed fan, robust": spread(fan(lambda rng, n: rng.exponential(size=n) - 1), 2.0, -1.0, reach=20),
-    "wages, robust": spread(wages, 2.0, -1.0), "visits, robust": spread(visits, 2.0, 0.5),
-    "yields, robust": spread(yields, 2.0, -1.0),
     "wages, symmetric": spread(wages, 2.0, -1.0, errors="symmetric"),
     "yields, symmetric": spread(yields, 2.0, -1.0, errors="symmetric"),
     "skewed arm, robust": spread(skewed_arm, 0.5, 1.0), "few far, robust": spread(few_far, 2.0, -1.0),
     "skewed end, robust": spread(skewed_end, 2.0, -1.0),
-}  # fmt: skip
-
-UNSEEN = ("wages, robust", "visits, robust", "yields, robust")
-SEEDS, STATED = {"seeds": prefix(11), "delta": 1e-6}, "fan, said constant"
-DESIGNS = register({name: Asked(ask) for name, ask in LINES.items() if name not in UNSEEN and name != STATED},
-                   "readings", **SEEDS)  # fmt: skip
-DESIGNS |= register({STATED: Asked(LINES[STATED])}, "readings", fails=True, **SEEDS)
-DESIGNS |= register({name: Asked(LINES[name]) for name in UNSEEN}, "readings, unseen", "2026-11-24", **SEEDS)
+}, "readings") | asked({
+    "fan, said constant": spread(NORMAL, 2.0, -1.0, errors="homoscedastic", reach=20),
+}, "readings", fails=True) | asked({
+    "wages, robust": spread(wages, 2.0, -1.0), "visits, robust": spread(visits, 2.0, 0.5),
+    "yields, robust": spread(yields, 2.0, -1.0),
+}, "readings, unseen", "2026-11-24")  # fmt: skip
 
 ERRORS = {
     "competitor": lambda rng, x: rng.normal(size=len(x)),
@@ -190,8 +187,8 @@ def slope(name: str, rng: Any, n: int, loss: Any) -> Readings:
 
 
 for name in ERRORS:
-    DESIGNS |= register({name: Asked(partial(slope, name))}, "slopes", seeds=prefix(5),
-                        delta=1e-5 if name == "competitor" else 1e-6)  # fmt: skip
+    delta = 1e-5 if name == "competitor" else 1e-6
+    DESIGNS |= asked({name: partial(slope, name)}, "slopes", seeds=prefix(5), delta=delta)
 
 
 def levels(count: int, rare: bool = False, apart: bool = False) -> Ask:
@@ -238,11 +235,9 @@ def two_way(groups: int, periods: int, staggered: bool = False) -> Ask:
     return ask
 
 
-FACTORS = {
+DESIGNS |= asked({
     "6 levels": levels(6), "16 levels": levels(16), "31 levels": levels(31),
     "16 levels, some rare": levels(16, rare=True), "two-way, 10 x 4": two_way(10, 4), "two-way, 20 x 8": two_way(20, 8),
     "two-way, staggered": two_way(12, 6, staggered=True),
-}  # fmt: skip
-DESIGNS |= register({name: Asked(ask) for name, ask in FACTORS.items()}, "factors", **SEEDS)
-DUMMIES = {f"{count - 1} dummies": Asked(levels(count, apart=True)) for count in (6, 16, 31)}
-DESIGNS |= register(DUMMIES, "dummies", **SEEDS)
+}, "factors")  # fmt: skip
+DESIGNS |= asked({f"{count - 1} dummies": levels(count, apart=True) for count in (6, 16, 31)}, "dummies")

@@ -152,33 +152,25 @@ class OfPersons(SimulatedRows):
 
 
 SHAPES = {
-    "linear": one(_linear, _linear),
-    "sine, 1 cycle": one(_waves(1), lambda z: -_waves(1)(z)),
-    "sine, 8 cycles": one(_waves(8), _waves(8)),
-    "z²": one(_square, _square),
+    "linear": one(_linear, _linear), "sine, 1 cycle": one(_waves(1), lambda z: -_waves(1)(z)),
+    "sine, 8 cycles": one(_waves(8), _waves(8)), "z²": one(_square, _square),
     "t₂ noise": one(_linear, _linear, lambda rng, n: rng.standard_t(2, n)),
     "z², skewed noise": one(_square, _square, lambda rng, n: rng.exponential(size=n)),
     "spread grows with z": one(_linear, _linear, scale=lambda z: 0.3 + np.abs(z)),
     "lognormal z": one(_log, _log, z=lambda rng, n: np.exp(rng.standard_normal(n))),
     "Cauchy z": one(lambda z: 2 * _log(z), lambda z: 2 * _log(z), z=lambda rng, n: rng.standard_cauchy(n)),
-    "step": one(_step, _step),
-    "XOR of levels": exclusive_or("levels"),
-    "XOR of levels beside z": exclusive_or("beside"),
-    "rare levels on z": binary_on_z,
-    "2 levels, nothing given": levels(1, 0.3, 0.0),
-    "2 levels, 5 strata": levels(5, 0.2, 0.15),
-    "2 levels, 20 rare strata": levels(20, 0.02, 0.003),
-    "4 by 3 levels, 3 strata": nominal,
-    "rare treatment, 5 strata": treated,
-    "20 % of x and of y missing": changed(one(_square, _square), "missing"),
+    "step": one(_step, _step), "XOR of levels": exclusive_or("levels"),
+    "XOR of levels beside z": exclusive_or("beside"), "rare levels on z": binary_on_z,
+    "2 levels, nothing given": levels(1, 0.3, 0.0), "2 levels, 5 strata": levels(5, 0.2, 0.15),
+    "2 levels, 20 rare strata": levels(20, 0.02, 0.003), "4 by 3 levels, 3 strata": nominal,
+    "rare treatment, 5 strata": treated, "20 % of x and of y missing": changed(one(_square, _square), "missing"),
     "rows sorted by x": changed(one(_square, _square), "sorted"),
     "every row twice": changed(one(_square, _square), "twice"),
     "every person twice, person=": changed(one(_square, _square), "persons"),
-    "XOR of numbers": exclusive_or("numbers"),
-    "z₀z₁ in d = 5": several(5, lambda Z: Z[0] * Z[1]),
+    "XOR of numbers": exclusive_or("numbers"), "z₀z₁ in d = 5": several(5, lambda Z: Z[0] * Z[1]),
     "additive in d = 5": several(5, lambda Z: 0.7 * np.sin(2 * Z).sum(axis=0), -1.0),
     "step in d = 3": several(3, lambda Z: _step(Z[0])),
-}
+}  # fmt: skip
 
 
 def _counts(n: int, rng: Any, link: float) -> SimulatedRows:
@@ -313,26 +305,17 @@ def _sensors(n: int, rng: Any, link: float) -> SimulatedRows:
 
 
 LATER = {
-    "gamma z, noise that multiplies": _gamma,
-    "weekdays and a temperature": _seasons,
-    "logistic curve, t₃ noise": one(
-        lambda z: 3 / (1 + np.exp(-4 * z)), lambda z: 3 / (1 + np.exp(-4 * z)), lambda rng, n: rng.standard_t(3, n)
-    ),
+    "gamma z, noise that multiplies": _gamma, "weekdays and a temperature": _seasons,
+    "logistic curve, t₃ noise": one(*[lambda z: 3 / (1 + np.exp(-4 * z))] * 2, lambda rng, n: rng.standard_t(3, n)),
     "checkerboard of two numbers": several(2, lambda Z: 2.0 * ((Z[0] > 0) != (Z[1] > 0))),
     "two jumps and a slope in d = 4": several(4, lambda Z: _step(Z[0]) + _step(Z[1] - 0.5) + Z[2]),
-    "doses of five sizes, a floor": _doses,
-    "waiting times of two peaks": _queue,
-    "40 schools and a whole mark": _schools,
-    "rare in 11 of 12 clinics": _screened,
-    "spread along one of three numbers": _spread,
-    "minutes and fares by distance": _commuters,
-    "height and weight by age": _children,
-    "falls and calls by hour and ward": _wards,
-    "wage and rent by age and schooling": _wages,
-    "larger, smaller and size of three": _sensors,
+    "doses of five sizes, a floor": _doses, "waiting times of two peaks": _queue,
+    "40 schools and a whole mark": _schools, "rare in 11 of 12 clinics": _screened,
+    "spread along one of three numbers": _spread, "minutes and fares by distance": _commuters,
+    "height and weight by age": _children, "falls and calls by hour and ward": _wards,
+    "wage and rent by age and schooling": _wages, "larger, smaller and size of three": _sensors,
     WEAK: several(5, lambda Z: np.exp(-2 * Z[0] ** 2) * np.sin(2 * Z[0]), -1.0),
-}
-
+}  # fmt: skip
 SLOW = (
     "XOR of numbers", "z₀z₁ in d = 5", "additive in d = 5", "step in d = 3", "treatment by a product of scores",
     "wave along z₀ + z₁", "checkerboard of two numbers", "two jumps and a slope in d = 4",
