@@ -31,7 +31,8 @@ def asked(case: Case, loss: Any, seed: int, **more: Any) -> tuple[Any, float]:
     """One discovery and its seconds of a processor."""
     with dpc.simulated_noise(seed):
         start = time.process_time()
-        table = dpc.Table(case.frame, case.schema, registry.ledger_of(loss))
+        missing: Any = "drop" if getattr(more.get("method"), "supports_missing", True) else "impute"
+        table = dpc.Table(case.frame, case.schema, registry.ledger_of(loss), missing=missing)
         found = dpc.discover(table, loss=loss, accept_large_epsilon=True, accept_unproven=True, **more)
         return found, time.process_time() - start
 
