@@ -325,10 +325,11 @@ def test_where_the_share_of_treated_is_not_stated_the_range_covers_few() -> None
 
 
 def test_the_range_says_what_it_covers_of_all_that_is_not_stated() -> None:
-    said = [EffectPlan(outcome=0, width=10.0, **stated).range_condition
-            for stated in ({}, {"share": 0.3}, {"spread": 0.2}, {"rarest": 0.1, "spread": 0.2})]  # fmt: skip
+    stated: tuple[dict[str, float], ...] = ({}, {"share": 0.3}, {"spread": 0.2},
+                                            {"rarest": 0.1, "spread": 0.2, "mean": 0.3})  # fmt: skip
+    said = [EffectPlan(outcome=0, width=10.0, **one).range_condition for one in stated]
     assert len(set(said)) == 4 and said[3] == "" and not EffectPlan(outcome=2, share=0.3).range_condition
-    said = [DidPlan(**stated).range_condition for stated in ({}, {"share": 0.3}, {"spread": 0.2})]
+    said = [DidPlan(**one).range_condition for one in stated[:3]]
     assert len(set(said)) == 3 and DidPlan(share=0.3, spread=0.2).range_condition == ""
 
 

@@ -163,6 +163,37 @@ def test_rare_levels_do_not_decide() -> None:
     assert found is not None and found.statistic < plain
 
 
+@pytest.mark.parametrize("test", BOTH)
+def test_levels_that_nobody_has_leave_the_statistic_as_it_is(test: Any) -> None:
+    rng = np.random.default_rng(7)
+    full = rng.multinomial(400, [0.2, 0.3, 0.1, 0.4], 5).T.reshape(2, 2, 5).astype(float)
+    padded = np.zeros((4, 3, 5))
+    padded[:2, :2] = full
+    expected = sum(chi2_contingency(full[:, :, place], correction=False).statistic for place in range(5))
+    assert test(full, 0.0).statistic == pytest.approx(expected, rel=0.1)
+    assert test(padded, 0.0).statistic == pytest.approx(expected, rel=0.1)
+    constant = np.zeros((4, 3, 1))
+    constant[:, 0, 0] = 100.0
+    assert test(constant, 0.0).statistic == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_level_is_kept_where_declared_levels_do_not_occur() -> None:
+    """200 runs at nominal .05: more than 30 have probability below 1e-7."""
+    rng = np.random.default_rng(8)
+    success = -math.expm1(-5 / 2)
+
+    def noisy() -> Any:
+        counts = np.zeros((8, 8, 4))
+        for place in range(4):
+            own = slice(2 * place, 2 * place + 2)
+            counts[own, own, place] = rng.multinomial(500, [0.25] * 4).reshape(2, 2)
+        counts += rng.geometric(success, counts.shape) - rng.geometric(success, counts.shape)
+        found = wald_test(counts, geometric_variance(2 / 5))
+        return found.statistic, found.freedom
+
+    assert np.mean([chi2.sf(*noisy()) < 0.05 for _ in range(200)]) <= 0.15
+
+
 def test_geometric_laws_match() -> None:
     for scale in (0.3, 1.0, 20.0):
         variance = geometric_variance(scale)

@@ -140,6 +140,8 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
             parts.append(f"{100 * FEW:g} % or more are treated")
         if self.spread is None and not self.outcome:
             parts.append(f"the SD is {LITTLE * self.width:.2g} to {MUCH * self.width:.2g}")
+        elif self.mean is None and not self.outcome:
+            parts.append(f"the mean lies {LOW:g} to {MIDDLE:g} of the range above its start")
         return f" where {' and '.join(parts)}" if parts else ""
 
     @property

@@ -47,7 +47,7 @@ class DidPlan(IntervalWidthPlan):
         "range covers 0.1 to 0.3.", None, 1e-3, 0.3,
     )  # fmt: skip
     share: float | None = assumption(
-        "Of the persons that are treated. By default the range covers 0.05 to 0.95, and the accuracy is for 0.05.",
+        "Of the persons that are treated. By default the range covers 0.05 and more, and the accuracy is for 0.05.",
         None, 0.01, 0.99,
     )  # fmt: skip
     covariates: int = assumption("Numbers that are adjusted for.", 0, 0, 20)

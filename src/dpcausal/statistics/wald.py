@@ -157,10 +157,11 @@ def _correlated_tests(counts: Reals, factors: Reals) -> Iterator[Wald]:
 
 
 def _margins(tables: Reals) -> tuple[Reals, Reals, Reals, Reals]:
-    """Return n, p_x, p_y and R of tables along the first axis."""
-    totals = tables.sum(axis=(1, 2))
-    px, py = level_shares(tables.sum(axis=2)), level_shares(tables.sum(axis=1))
-    return totals, px, py, (tables - totals[:, None, None] * px[:, :, None] * py[:, None, :])[:, :-1, :-1]
+    """Return n, p_x, p_y and R of tables along the first axis. R goes by the sums as they are: a level that nobody has
+    moves no other level's residual."""
+    totals, x, y = tables.sum(axis=(1, 2)), tables.sum(axis=2), tables.sum(axis=1)
+    expected = x[:, :, None] * y[:, None, :] / np.maximum(totals, 1.0)[:, None, None]
+    return totals, level_shares(x), level_shares(y), (tables - expected)[:, :-1, :-1]
 
 
 def level_shares(sums: Reals) -> Reals:

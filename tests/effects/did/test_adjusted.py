@@ -157,3 +157,23 @@ def test_where_nobody_has_all_periods_the_call_answers_so(loss: Any) -> None:
         with dpc.simulated_noise(seed):
             found = dpc.did(table((np.full_like(y, np.nan), x, z, g), loss), **ROLES, loss=loss)
         assert found.att is None and found.details()
+
+
+def test_covariates_that_do_not_vary_change_nothing_and_those_without_overlap_are_refused_without_privacy() -> None:
+    rng = np.random.default_rng(5)
+    g = rng.choice([3, 99], 3_000)
+    y = rng.normal(size=(3_000, 4)) + (np.arange(1, 5) >= g[:, None])
+    schema = {"t": dpc.Levels([1, 2, 3, 4]), "g": dpc.Levels([3, 99]), "one": dpc.Levels(["a"])}
+    schema |= {"y": dpc.Bounded(-20, 20), "x": dpc.Bounded(-9, 9)}
+
+    def asked(x: Any, adjust: list[str]) -> Any:
+        columns = paths_of(y, g=g, x=np.broadcast_to(x, 3_000), one=np.full(3_000, "a"))
+        kept = factories.table(columns, schema, dpc.NoPrivacy(), person="id")
+        return dpc.did(kept, **ROLES | {"adjust": adjust}, loss=dpc.NoPrivacy())
+
+    plain = asked(3.0, [])
+    assert asked(3.0, ["x"]).att.estimate == pytest.approx(plain.att.estimate, abs=1e-9)
+    with pytest.raises(InfeasibleError):
+        asked(np.where(g == 3, 4.0, -4.0), ["x"])
+    with pytest.raises(ParameterError):
+        asked(3.0, ["x", "one"])

@@ -30,7 +30,7 @@ from dpcausal.statistics.contrasts import ROUNDING, contrast_of, contrasts_sensi
 from dpcausal.statistics.wald import strength_of_levels
 
 MOST_JOINT = 2**20
-"""Largest table of all columns that is counted once, for all sets."""
+"""Largest table of all columns that is counted once, for all sets; no larger than the number of rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +147,7 @@ class Releaser:
 
 
 def joint_of(table: Table, names: tuple[str, ...]) -> Callable[[Sequence[Columns]], list[npt.NDArray[np.int64]]]:
-    if math.prod(sizes_of(table, names)) > MOST_JOINT:
+    if math.prod(sizes_of(table, names)) > min(MOST_JOINT, table.n):
         return JointCounts(table, names)
     joint = counts_of(table, names)
     return lambda sets: margins_of(joint, sets)

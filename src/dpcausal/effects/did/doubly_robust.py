@@ -24,6 +24,7 @@ from dpcausal.effects.did.contrasts import LEAST_COUNT
 from dpcausal.effects.did.release import LEAST_RATIO
 from dpcausal.effects.did.rounds import CohortSums, Rounds
 from dpcausal.effects.moments.adaptive import Shape, tail_radius, whitened
+from dpcausal.errors import InfeasibleError
 from dpcausal.statistics.moments import squared_lengths
 
 SHAPING, CENTRES, LENGTHS, MOMENTS, BALANCE, SCORE_LENGTHS, SCORES = (
@@ -34,13 +35,17 @@ COVARIATE_TAIL = 0.01
 """Covariates are shortened to a length that such a share of normal ones exceeds."""
 HEAVIEST, LARGEST_TILT, MOST_LONG_PATHS, MOST_LONGER = 5.0, 3.0, 0.1, 0.02
 LEAST_SPREAD, CLEARLY = 0.5, 2.0
-"""Along no direction the controls' covariates count as spread by less, of 1; weights move where the square of how far
-the means are apart is so many times that of the noise."""
+"""Along no direction covariates count as spread by less, of 1; weights move where the square of the distance of the
+means is so many times that of the noise."""
 WIDER = 2.5
 """What the noise of lines leaves counts so many times in the interval: measured, with squares of covariates."""
 BALANCES = 2
-ROUNDS, CLOSE, MOST_EXPONENT = 100, 1e-12, 50.0
-"""Without noise: as often, until the means are so near each other."""
+ROUNDS, CLOSE, BALANCED, MOST_EXPONENT = 100, 1e-12, 1e-3, 50.0
+"""Without noise: as often, until the means are so near each other, and so near at least."""
+NO_OVERLAP = (
+    "no weights of the controls give their covariates the mean of a treated cohort: adjust for fewer covariates, or "
+    "leave out cohorts whose covariates lie outside those of the controls"
+)
 
 
 @dataclass(frozen=True)
@@ -169,7 +174,7 @@ def fitted(sums: CohortSums, layout: Layout, starts: tuple[int, ...], d: int, no
         second = np.einsum("c,cij->ij", counts, seconds[list(those)]) / counts.sum()
         covariance = to_b @ (second - np.outer(mean, mean)) @ to_b.T
         values, axes = np.linalg.eigh((covariance[d:, d:] + covariance[d:, d:].T) / 2)
-        values = np.maximum(values, LEAST_SPREAD if noisy else values.max(initial=0.0) * 1e-12)
+        values = np.maximum(values, LEAST_SPREAD if noisy else max(float(values.max(initial=0.0)) * 1e-12, 1e-6))
         slope = axes @ np.diag(1 / np.maximum(values, 1e-300)) @ axes.T @ covariance[d:, :d]
         own, other = to_b @ (means[g] - origin), to_b @ (mean - origin)
         tilt = own[d:] - other[d:]
@@ -222,7 +227,7 @@ def balanced(rounds: Rounds, models: Models, b: Reals) -> Models:
     tilts, levels, gaps = [], [], []
     for place, (g, those) in enumerate(layout.sets):
         blocks = sums.sums.reshape(rounds.number, -1, p + 1)
-        total, count = root * blocks[list(those), place].sum(axis=0), sums.counts[list(those)].sum()
+        total, count = root * blocks[list(those), place].sum(axis=0), max(float(sums.counts[list(those)].sum()), 1.0)
         weight = max(count + total[0], count / 4)
         own = max(sums.counts[g], 1.0)
         moved = total[1:] / weight - blocks[g, first[g], 1:] / own
@@ -253,6 +258,9 @@ def _balanced_exactly(rounds: Rounds, models: Models, b: Reals) -> Models:
             tilts[place] -= step * min(1.0, 1 / max(float(np.linalg.norm(step)), 1e-300))
             if float(np.abs(moved).max(initial=0.0)) < CLOSE:
                 break
+        else:
+            if not float(np.abs(moved).max(initial=0.0)) < BALANCED:
+                raise InfeasibleError(NO_OVERLAP)
     return replace(models, tilts=tilts, levels=levels)
 
 

@@ -17,7 +17,7 @@ from dpcausal.data.coding import size_of
 from dpcausal.data.panels.periods import levels_in_order, scale_of
 from dpcausal.data.records import Rows
 from dpcausal.data.schema import Bounded, Column, Levels
-from dpcausal.data.subgroups.predicate import codes_within
+from dpcausal.data.subgroups.predicate import check_varies, codes_within
 from dpcausal.effects.did.release import NoisyPaths
 from dpcausal.effects.did.result import GroupTimeEffects
 from dpcausal.errors import ParameterError, SchemaError, Setting
@@ -157,6 +157,8 @@ class DidQuestion(TableQuestion[GroupTimeEffects]):
         adjusted = public.names("adjust", () if adjust is None else adjust)
         if len({time, outcome, cohort, *adjusted}) < 3 + len(adjusted):
             raise ParameterError("time, outcome, cohort and adjust must be different columns")
+        for name in adjusted:
+            check_varies((), name, public.column(table, name, "did"))
         curved = None if squares is None else public.flag("squares", squares)
         if sum(_width(public.column(table, name, "did"), bool(curved)) for name in adjusted) > MOST_COVARIATES:
             text = f"did adjusts for at most {MOST_COVARIATES} numbers, squares and levels"
