@@ -16,7 +16,7 @@ from dpcausal.data.counts import JointCounts
 from dpcausal.data.table import Table
 from dpcausal.discovery.copies import copies_of, terms_without_copies
 from dpcausal.discovery.methods.learned_cuts import loss_after_cuts
-from dpcausal.discovery.methods.whitened import Design, Whitened, noisy_whitened, squared_length
+from dpcausal.discovery.methods.whitened import Design, Whitened, noisy_whitened, row_length, squared_length
 from dpcausal.discovery.question import DiscoveryQuestion, SearchOutcome
 from dpcausal.discovery.search.pc import Terms
 from dpcausal.discovery.search.strongest_first import candidates, needed_triples
@@ -96,8 +96,10 @@ def noisy_triples(
     triples.sort()
     thirds, deviation = np.zeros(1), 0.0
     if triples:
-        squared = squared_length(len(pairs.matrix), design=BEFORE_TRIPLES, loss=loss)
-        length = length_of(third_entries(shares, triples), last)
+        second = BEFORE_TRIPLES.parts(loss_after_cuts(question, loss))[1]
+        usual = squared_length(len(pairs.matrix), second, BEFORE_TRIPLES)
+        squared = row_length(shares, n, second, BEFORE_TRIPLES)
+        length = length_of(third_entries(shares, triples), last) * squared / usual
         joint = JointCounts(private, question.names).recut({name: np.array(own) for name, own in pairs.cuts.items()})
         sums = joint.over(lambda codes: weight_sums(codes, pairs.places, shares, squared, triples, length, n))
         sensitivity = third_moments_sensitivity(shares, triples, length, n)

@@ -7,12 +7,14 @@ first, in a tenth of ρ.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from dpcausal.arrays import Reals
 from dpcausal.core.method import Run, SumsOverRows
 from dpcausal.data.counts import JointCounts
 from dpcausal.data.table import Table
@@ -26,6 +28,7 @@ from dpcausal.privacy.sensitivity import Query
 from dpcausal.releases.level_moments import NoisyWhitened
 from dpcausal.statistics.level_moments import (
     MOST_ENTRIES,
+    features,
     grid,
     merged_levels,
     row_entries,
@@ -53,14 +56,59 @@ PAIRS = Design(Fraction(1, 10), Fraction(9, 10), 0.4)
 EXACT_LENGTH_SHARE = 4.0
 """The squared length without noise."""
 
+MOST_INDUCED, MOST_LONGER, QUANTILES = 0.02, 64.0, 32
+"""Rows are shortened later, at most at so many times the squared length, where what shortening alone links two columns
+by is found with a non-centrality above the first number, times the root of the degrees of freedom."""
+
 
 def squared_length(entries: int, loss: ZCDP | NoPrivacy, design: Design = PAIRS) -> float:
     return (design.length_share if isinstance(loss, ZCDP) else EXACT_LENGTH_SHARE) * entries
 
 
-def moments_deviation(entries: int, n: int, loss: ZCDP | NoPrivacy, design: Design = PAIRS) -> float:
+def row_length(shares: Sequence[Reals], n: int, loss: ZCDP | NoPrivacy, design: Design = PAIRS) -> float:
+    """Return the squared length of rows with these shares: the usual one, or the least at which shortening links no two
+    columns by more than tests would find.
+
+    A row's weight is min(1, L / Σ a),  a the squared length of a column's functions: where rows have few entries, and
+    levels are not even, it links columns that are independent.
+    """
+    entries = row_entries(shares)
+    usual = squared = squared_length(entries, loss, design)
+    functions = [features(p) for p in shares]
+    lengths = [np.square(own).sum(axis=1) for own in functions]
+    skews = [float(np.linalg.norm((p * a) @ own)) for p, a, own in zip(shares, lengths, functions, strict=True)]
+    x, y = np.argsort(skews)[-2:] if len(shares) > 1 else (0, 0)
+    freedom = (len(shares[x]) - 1) * (len(shares[y]) - 1)
+    if x == y or not freedom:
+        return usual
+    others = [k for k in range(len(shares)) if k not in (x, y)]
+    spread = sum(float(shares[k] @ np.square(lengths[k] - (len(shares[k]) - 1))) for k in others)
+    rest = 1.0 + _gamma_quantiles(sum(len(shares[k]) - 1 for k in others), spread)
+    both = np.add.outer(np.add.outer(lengths[x], lengths[y]), rest)
+    joint = np.outer(shares[x], shares[y])
+    while squared < MOST_LONGER * usual:
+        cells = joint * np.minimum(1.0, squared / both).mean(axis=2)
+        total = float(cells.sum())
+        cells /= total
+        link = functions[x].T @ (cells - np.outer(cells.sum(axis=1), cells.sum(axis=0))) @ functions[y]
+        error = 1 / (n * total) + (moments_deviation(entries, n, loss, squared) / (n * total)) ** 2
+        if float(np.square(link).sum()) <= MOST_INDUCED * math.sqrt(freedom) * error:
+            break
+        squared *= math.sqrt(2)
+    return squared
+
+
+def _gamma_quantiles(mean: float, variance: float) -> Reals:
+    from scipy.special import gammaincinv
+
+    if variance <= 1e-9 * max(mean, 1.0) ** 2:
+        return np.full(QUANTILES, mean)
+    middles = (np.arange(QUANTILES) + 0.5) / QUANTILES
+    return np.asarray(gammaincinv(mean**2 / variance, middles) * variance / mean)
+
+
+def moments_deviation(entries: int, n: int, loss: ZCDP | NoPrivacy, squared: float) -> float:
     """Return the deviation of the noise of an entry off the diagonal: not in units of the grid."""
-    squared = squared_length(entries, loss, design)
     bound = float(whitened_moments_sensitivity(entries, squared, n).bound)
     return float(gaussian_scale(bound, loss) * 4.0 ** -grid(squared, n).bits / math.sqrt(2))
 
@@ -103,7 +151,9 @@ class Whitened(SumsOverRows, GraphSearch):
         gaussian_scale(float(histograms_sensitivity(len(question.sizes)).bound), first)
         n, entries = question.n, declared(question)
         for retained in range(1, entries + 1):
-            noise = moments_deviation(retained, n, second, self.design)
+            usual = squared_length(retained, second, self.design)
+            noise = moments_deviation(retained, n, second, usual)
+            moments_deviation(retained, n, second, MOST_LONGER * usual * math.sqrt(2))
         # Rows of D entries at even margins have the squared length D, and are shortened alike.
         error = 1 / n + (noise / (n * min(1.0, squared_length(entries, second, self.design) / entries))) ** 2
         pairs: list[Strength] = [
@@ -138,7 +188,7 @@ def noisy_whitened(
     deviation = gaussian_scale(float(bound.bound), first)
     places, shares = zip(*(merged_levels(part, deviation) for part in margins), strict=True)
     entries = row_entries(shares)
-    squared = squared_length(entries, second, design)
+    squared = row_length(shares, n, second, design)
     sums = joint.over(lambda codes: whitened_sums(codes, places, shares, squared, n))
     exact = scaled(sums, entries)
     sensitivity = whitened_moments_sensitivity(entries, squared, n)
@@ -146,6 +196,6 @@ def noisy_whitened(
     return NoisyWhitened(
         names=question.names, n=n, places=places, shares=tuple(tuple(part.tolist()) for part in shares),
         matrix=unpacked_matrix(released, entries) * 4.0 ** -grid(squared, n).bits,
-        deviation=moments_deviation(entries, n, second, design),
+        deviation=moments_deviation(entries, n, second, squared),
         cuts={name: tuple(own.tolist()) for name, own in cuts.items()}, cut=tuple(question.bounded),
     )  # fmt: skip
