@@ -141,7 +141,7 @@ class EffectPlan(IntervalWidthPlan, TablePlan):
         if self.spread is None and not self.outcome:
             parts.append(f"the SD is {LITTLE * self.width:.2g} to {MUCH * self.width:.2g}")
         elif self.mean is None and not self.outcome:
-            parts.append(f"the mean lies {LOW:g} to {MIDDLE:g} of the range above its start")
+            parts.append(f"the mean lies at {100 * LOW:g} to {100 * MIDDLE:g} % of the range")
         return f" where {' and '.join(parts)}" if parts else ""
 
     @property
