@@ -57,8 +57,8 @@ EXACT_LENGTH_SHARE = 4.0
 """The squared length without noise."""
 
 MOST_INDUCED, MOST_LONGER, QUANTILES = 0.02, 64.0, 32
-"""The squared length of rows grows, up to so many times, while the link of two columns that shortening alone makes has a
-non-centrality above the first number times the root of the degrees of freedom."""
+"""The squared length of rows grows, up to so many times, while shortening alone links two columns with a non-centrality
+above the first number times the root of the degrees of freedom."""
 
 
 def squared_length(entries: int, loss: ZCDP | NoPrivacy, design: Design = PAIRS) -> float:
