@@ -87,6 +87,37 @@ def test_a_past_is_unlike_a_factor_model_far_along_its_factor_or_where_it_leaves
     assert unlikeness(3000 * np.cumsum(walk)) == 1
 
 
+@pytest.mark.parametrize(("slope", "before"), [(0.05, 17), (0.1, 21)])
+def test_a_trend_of_the_targets_own_widens_the_interval_and_raises_the_p_value(slope: float, before: int) -> None:
+    """``before`` of 30 intervals covered 0 when no error of a trend was counted; 12 and 7 p-values were .1 or less."""
+    found = []
+    for seed in range(30):
+        made = rows("like", seed)
+        made[0] += slope * (np.arange(T) - START)
+        found.append(asked(made, APPROXIMATE, seed))
+    shown = [one.interval for one in found if one.interval is not None]
+    assert len(shown) >= 27 and sum(low <= 0 <= high for low, high in shown) >= before + 5
+    assert sum((one.pvalue or 1) <= 0.1 for one in found) <= 6
+
+
+def test_a_trends_error_is_what_the_forecast_misses_of_it_and_0_where_noise_would_show_as_much() -> None:
+    shares = np.eye(T) / T
+    model = forecaster(FactorRelease(np.zeros(T, dtype=np.int64), shares, 0.0, 1e6 * T), START)
+    rng = np.random.default_rng(2)
+    line, noise = np.arange(T) - (START - 1.0), rng.normal(0, 1e3, (200, T))
+
+    def errors(slope: float) -> Any:
+        moved = np.rint(noise + slope * line).astype(np.int64)
+        moved[:, START - 1] = 0
+        return np.array([model.trend_error(row) for row in moved])
+
+    # No period predicts another, so the forecast is the mean: a line is missed by all of its mean later on.
+    missed = float(line[START:].mean())
+    assert 0.05 < np.mean(errors(0) > 0) < 0.2
+    assert np.median(errors(500)) == pytest.approx(500 * missed, rel=0.3) and (errors(500) > 0).all()
+    np.testing.assert_allclose(errors(-5e4), 5e4 * missed, rtol=0.02)
+
+
 @pytest.mark.parametrize("after", [1, 3, 8, 40])
 def test_the_mean_of_a_random_walk_lies_as_far_off_as_its_covariance_says(after: int) -> None:
     past = np.array([0.0, 2, 0, 2, 0])  # steps of size 2

@@ -61,6 +61,9 @@ path may be off by so many errors of a random walk of its own steps: measured.""
 ALONG, SMOOTH = (1.8, 4.0), 1.0
 """It is less like them the more standard deviations it lies off along a factor, from the first to the second, or where
 the mean squared step of what the factors leave is below so many times its variance, as of a walk and not of noise."""
+OWN_TREND = (0.88, 0.92)
+"""Confidences of a trend of the target's own from which on, and from which on in full, it adds to the error: measured.
+The median interval of targets like their donors is 2 to 9 % wider by it; twelve periods do not show a slight trend."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,9 +193,34 @@ class Forecaster:
 
         The last value before the start is 0 in every row.  Variances are taken for no less than their noise.
         """
-        moved, last = row[: self.start].astype(np.float64) - self.mean[: self.start], self.start - 1
+        last = self.start - 1
+        moved = row[:last].astype(np.float64) - self.mean[:last]
+        return math.sqrt(max(float(moved @ self._weighed(moved)), 0.0) / last)
+
+    def _weighed(self, moved: Reals) -> Reals:
+        last = self.start - 1
         spread = self.covariance[:last, :last] + max(self.hidden, LEAST_HIDDEN) * np.eye(last)
-        return math.sqrt(max(float(moved[:last] @ np.linalg.solve(spread, moved[:last])), 0.0) / last)
+        return np.asarray(np.linalg.solve(spread, moved))
+
+    def trend_error(self, row: Integers) -> float:
+        """Return by how much a line of the past's own may move the mean future off the forecast, in steps.
+
+        The line is that of generalized least squares by the released covariance, times what its own residuals say of
+        the variance.  It counts from ``OWN_TREND`` on: its size and its standard error, as the forecast misses it.
+        """
+        last, freedom = self.start - 1, self.start - 2
+        moved = row[:last].astype(np.float64) - self.mean[:last]
+        line = np.arange(len(self.mean), dtype=np.float64) - last
+        past = line[:last]
+        weights = self._weighed(past)
+        information = float(past @ weights)
+        slope = float(moved @ weights) / information
+        left = moved - slope * past
+        error = math.sqrt(max(float(left @ self._weighed(left)), LEAST_HIDDEN) / (freedom * information))
+        confidence = Law(freedom).within(abs(slope) / error)
+        counted = min(max((confidence - OWN_TREND[0]) / (OWN_TREND[1] - OWN_TREND[0]), 0.0), 1.0)
+        missed = float(line[self.start :].mean() - line[: self.start] @ self.slopes.mean(axis=1))
+        return counted * abs(missed) * (abs(slope) + error)
 
     def unlikeness(self, row: Integers) -> float:
         """Return how much a past is unlike the model, 0 to 1, by its distance, its factors and what these leave."""
@@ -331,12 +359,12 @@ class Factor(SyntheticMethod):
             return Missed(control, missed_by_own(rows, plan.start, question.places), scales, fitted.swings(rows))
 
         fit, far = float(fitted.measured(own)[1][0]), fitted.distance(own[0])
-        past = own[0, : plan.start].astype(np.float64)
+        walk = WALK_ERRORS * random_walk_error(own[0, : plan.start].astype(np.float64), plan.after)
+        own_error = max(walk * fitted.unlikeness(own[0]), fitted.trend_error(own[0])) * grid.step
         return Path(
             values=y[question.before - 1] + fitted.change(own.astype(np.float64))[0] * grid.step, noise=None,
             loadings=fitted.loadings * grid.step, level=fitted.mean * grid.step,
             covariance=fitted.covariance * grid.step**2, donors=Missed.joined(map(missed, grid.blocks(scaled))),
             own=missed(own), fit=fit * grid.step, distance=far, weights=np.full(len(scaled), FULL), step=grid.step,
-            own_error=WALK_ERRORS * random_walk_error(past, plan.after) * grid.step * fitted.unlikeness(own[0]),
-            total=float(len(scaled)), law=Law(max(fitted.freedom, 1)),
+            own_error=own_error, total=float(len(scaled)), law=Law(max(fitted.freedom, 1)),
         )  # fmt: skip
