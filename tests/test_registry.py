@@ -24,6 +24,7 @@ import pytest
 import dpcausal as dpc
 from dpcausal import mechanisms, papers
 from dpcausal.audit import audit_samples
+from dpcausal.audit.blackbox import BlackBoxAudit
 from dpcausal.audit.falsifier import distance
 from dpcausal.claims import claims
 from dpcausal.core import run as asking
@@ -39,6 +40,7 @@ from dpcausal.privacy.sensitivity import Norm, Query
 from tests.direction.neighbours import ANSWERS
 from tests.factories import make_quick
 from tests.registry import discovery, effects, independence, iqr, training
+from tests.registry.exact import less_noise
 from tests.registry.index import MECHANISMS, SENSITIVITIES, TASKS, TEXTS, cases, mutants_of
 from tests.registry.mechanisms import published_columns
 from tests.registry.panels import PANEL_WAYS
@@ -198,15 +200,25 @@ def test_a_call_brings_the_same_to_the_gate_on_neighbours_in_silence(
     assert capfd.readouterr() == ("", "")
 
 
+def worst_pair_audited(row: TaskRow, claimed: float = 3.0, size: int = 800) -> BlackBoxAudit:
+    """At ε = 3 the loss stands out of a fourth of the draws that show the same share of it at ε = 1."""
+    with simulated_noise(22):
+        first, second = [row.draw(side, claimed, size) for side in (0, 1)]
+    return audit_samples(first, second, claimed=claimed, delta=row.delta, pilot=size // 11, false_alarm=EACH)
+
+
 @pytest.mark.parametrize("row", ATTAINED, ids=names(ATTAINED))
 def test_a_call_keeps_its_claim_on_its_worst_pair(row: TaskRow) -> None:
     # Of other pairs a hundred draws show little beside what the gate compares: ``python -m benchmarks audit_table``.
-    with simulated_noise(22):
-        first, second = [row.draw(side, 1.0, 3_300) for side in (0, 1)]
-    pilot = min(300, len(first) // 6)  # some calls are slow and draw fewer
-    audit = audit_samples(first, second, claimed=1.0, delta=row.delta, pilot=pilot, false_alarm=EACH)
+    audit = worst_pair_audited(row)
     assert not audit.violated, audit.summary()
-    assert audit.lower_bound >= row.attained, audit.summary()
+    assert audit.lower_bound >= row.attained * audit.claimed, audit.summary()
+
+
+@pytest.mark.parametrize("name", ["direction training hsic", "direction majority-vote", "direction holdout iqr"])
+def test_a_call_with_half_of_its_noise_is_flagged_on_its_worst_pair(name: str) -> None:
+    with less_noise(0.5):
+        assert worst_pair_audited(next(row for row in ATTAINED if row.name == name)).violated
 
 
 def runs(call: Callable[[], Any]) -> list[Any]:

@@ -1,6 +1,7 @@
 """Every task over every engine, under one noise."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ TEXTS = ["no", "No", "no ", "e\u0301", "\u00e9", "\u00c9", None]
 HOSTILE = [np.nan, np.inf, -np.inf, -0.0, 5e-324, 0.5, -0.5, 1e308, 2.0]
 
 
+@cache
 def rows() -> pa.Table:
     """Return rows of one person each: nulls, ends of the floats, texts that collations take for each other."""
     rng = np.random.default_rng(1)
@@ -35,6 +37,7 @@ def rows() -> pa.Table:
     })  # fmt: skip
 
 
+@cache
 def visits() -> pa.Table:
     """Return one row a person and period."""
     rng, persons = np.random.default_rng(2), np.arange(N)
@@ -44,6 +47,7 @@ def visits() -> pa.Table:
     return pa.table({"id": np.repeat(persons, PERIODS), "t": t, "g": g, "y": y})
 
 
+@cache
 def panel() -> pa.Table:
     """Return twenty units in twelve periods."""
     rng = np.random.default_rng(3)

@@ -314,10 +314,9 @@ class _Climb:
         new = row.copy()
         columns = range(len(row)) if self.rng.random() < 0.5 else [int(self.rng.integers(len(row)))]
         for c in columns:
-            near = self.rows[int(self.rng.integers(len(self.rows))), c]
-            neighbour = np.nextafter(near, (self.low, self.high)[int(self.rng.integers(2))][c])
-            new_value = self.rng.uniform(self.low[c], self.high[c])
-            new[c] = (self.low[c], self.high[c], near, neighbour, new_value)[int(self.rng.integers(5))]
+            near, ends = self.rows[int(self.rng.integers(len(self.rows))), c], (float(self.low[c]), float(self.high[c]))
+            end, new_value, kind = ends[self.rng.integers(2)], self.rng.uniform(*ends), int(self.rng.integers(5))
+            new[c] = np.nextafter(near, end) if kind == 3 else (*ends, near, near, new_value)[kind]
         return _to_levels(new, self.grid)
 
     def _consider(self, rows: Rows, index: int, new: Rows) -> None:
@@ -329,6 +328,8 @@ class _Climb:
 
 
 def _ratio(change: float | int | Fraction, bound: Fraction) -> float:
+    if change == 0:
+        return 0.0
     try:
         return float(Fraction(change) / bound)
     except OverflowError:  # of an infinite change, or of a quotient that no float holds
