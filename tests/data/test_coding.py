@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,15 @@ COLLATIONS = ["", "nocase", "noaccent", "nocase.noaccent", "nfc", "icu_noaccent"
 NUMBERS = itertools.count()
 
 
+@cache
+def with_default(collation: str) -> duckdb.DuckDBPyConnection:
+    return duckdb.connect()
+
+
 def collated(texts: Sequence[str | None], collation: str, default: str = "") -> Any:
     """Return a DuckDB table of one text column ``t`` with a collation, or with a default collation set around it."""
-    connection, name = duckdb.connect() if default else DATABASE, f"kept{next(NUMBERS)}"
+    connection, name = with_default(default) if default else DATABASE, f"kept{next(NUMBERS)}"
+    connection.execute("set default_collation = ''")  # a reused one has it set
     words = " collate ".join(["varchar", *([collation] if collation else [])])
     connection.execute(f"create table {name} (t {words})")
     connection.register("given", pa.table({"t": pa.array(texts, pa.string())}))

@@ -196,7 +196,8 @@ def bits_of_blocks(rows: Rows, parts: Any) -> Rows:
     found = []
     for part in parts:
         x, y = rows[part][rows[part][:, 0] <= 0.95].T
-        found.append([bool(len(x)) and bool(np.median(v) > 0.5) for v in (x, y, x - y + 0.5, y - x + 0.5)])
+        columns = [x, y, x - y + 0.5, y - x + 0.5]
+        found.append((np.median(columns, axis=1) > 0.5).tolist() if len(x) else [False] * len(columns))
     return bit_counts(found, "bits")._answer
 
 
