@@ -106,6 +106,7 @@ class Counts:
         """Return P(B + Z ≤ count): the p-value of "π is at least the chance"."""
         return self._sum(count, chance, -1)
 
+    @lru_cache(maxsize=4096)  # noqa: B019 - of released counts and public chances alone
     def _sum(self, count: int, chance: float, sign: int) -> float:
         beyond = sign * (count - np.arange(self.blocks + 1.0))
         tails = np.where(beyond >= 1, self.tail(np.maximum(beyond, 1)), 1 - self.tail(np.maximum(1 - beyond, 1)))
