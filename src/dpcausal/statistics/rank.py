@@ -13,7 +13,7 @@ from dpcausal.errors import ParameterError
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 
 SHORT = 64
-"""Of so many records all pairs at once are faster than a sort."""
+"""Up to so many records, comparing all pairs takes less time than a sort."""
 
 
 def kendall_numerator(x: Reals, y: Reals) -> int:
