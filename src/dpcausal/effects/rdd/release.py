@@ -10,6 +10,7 @@ from dpcausal.arrays import Reals
 from dpcausal.codec import storable
 from dpcausal.core import validate as public
 from dpcausal.effects.cells.corner_counts import Value, functionals
+from dpcausal.effects.rdd.bunching import bunching_pvalue
 from dpcausal.effects.rdd.lines import (
     LEAST_RECORDS,
     LEAST_STRENGTH,
@@ -182,7 +183,7 @@ def estimate_discontinuity(
     enough = all(len(side.near) >= 2 for side in both)
     common: dict[str, Any] = {
         "coverage": coverage, "curvature": curvatures[0], "curvature_given": curvatures[0] is not None,
-        "density": _density(release, both) if hole == 0 and enough else None,
+        "density": bunching_pvalue(both) if hole == 0 and enough else None,
         "notes": (GUESSED,) if curvatures[0] is None else (),
     }  # fmt: skip
     y = max(bend(side, Y) for side in both) if curvatures[0] is None and enough else (curvatures[0] or 0.0) / width
@@ -248,24 +249,6 @@ def _invert_test(cutoff: _Cutoff, coverage: float) -> tuple[Interval, ...]:
         return abs(cutoff.jump(score)[0]) - cutoff.half(score, coverage)
 
     return accepted_slopes(excess, 400)
-
-
-def _density(release: NoisyBins, both: tuple[SideFit, SideFit]) -> float | None:
-    """Return the p-value that the density has no jump: polynomials of second degree in the half next to the cutoff."""
-    from scipy.special import ndtr
-
-    ends, variance = [], 0.0
-    for side in both:
-        reach = float(side.far.max()) / 2
-        span = np.where(side.far > side.near, side.far - side.near, 1.0)
-        weight = np.maximum(1 - side.middle / reach, 0.0)
-        if np.count_nonzero(weight) < 4:
-            return None
-        powers = side.powers(reach)[:, :3]
-        row = np.linalg.solve((powers.T * weight * span) @ powers, powers.T * weight)[0]
-        ends.append(float(row @ side.counts))
-        variance += float(row**2 @ (np.maximum(side.counts, 0.0) + len(side.sums) * side.noise[0, 0]))
-    return float(2 * ndtr(-abs(ends[1] - ends[0]) / math.sqrt(max(variance, 1e-300))))
 
 
 def _answer(release: NoisyBins, both: tuple[SideFit, SideFit], **estimated: Any) -> Discontinuity:
