@@ -15,7 +15,7 @@ from dpcausal.privacy.noise import generator_from_seed
 
 Pair = tuple[int, int]
 """The places of a cohort and of a period."""
-DRAWS = 20_000
+DRAWS, FEW_DRAWS = 20_000, 2_000
 LEAST_COUNT, LEAST_VARIANCE = 30.0, 2.0
 """A cohort of fewer persons has an unbiased variance; of fewer than two, that of the other cohorts: without noise."""
 
@@ -89,3 +89,17 @@ def widest(covariance: Reals, coverage: float) -> float:
     eigenvalues, vectors = np.linalg.eigh(covariance / np.outer(errors, errors))
     drawn = generator_from_seed(2).normal(0, 1, (DRAWS, len(errors))) * np.sqrt(np.maximum(eigenvalues, 0.0))
     return float(np.quantile(np.abs(drawn @ vectors.T).max(axis=1), coverage))
+
+
+def taken_of_mean(mean: Reals, radius: float) -> float:
+    """Return what shortening to a radius took of a mean, as a share of what it left, of normal rows of variance 1."""
+    if not len(mean):
+        return 0.0
+    length, drawn = float(np.linalg.norm(mean)), generator_from_seed(4).normal(0, 1, (FEW_DRAWS, len(mean)))
+    before = length = max(length, 1e-9)
+    drawn = np.concatenate([drawn, -drawn])
+    across = (drawn[:, 1:] ** 2).sum(axis=1)
+    for _ in range(20):
+        along = before + drawn[:, 0]
+        before += length - float((along * np.minimum(1.0, radius / np.sqrt(along**2 + across))).mean())
+    return max(before / length - 1, 0.0)

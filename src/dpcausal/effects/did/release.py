@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -26,6 +27,7 @@ from dpcausal.effects.did.contrasts import (
     CohortContrasts,
     Pair,
     controls_of,
+    taken_of_mean,
     widest,
 )
 from dpcausal.effects.did.result import GroupTimeEffects, PathEffect
@@ -44,10 +46,13 @@ MOST_LOST = 0.2
 """No interval where shortening took 0.2 √n more than of normal rows: calibrated by measured coverage, not proved."""
 SURE = 2.5
 """Deviations of the noise that an excess must have to be one: normal paths are so withheld in 1 %."""
+MOST_BIAS = 2.5
+"""A cohort enters if shortening biases its mean by at most so many standard errors; its errors then count the bias."""
 LINE = 0.8
 """Of the level of the test before treatment the trend has four fifths: what most often goes wrong is one."""
 
 LOST = ": if a missing value is what says never treated, declare Levels([...], other='never')"
+EXTREME = "changes so much that shortening biases its few persons' means: use more persons or a larger loss"
 NOT_YET = "the release asked again with control='not-yet' compares with those treated later, free"
 CUT = "no intervals: too much of the paths was shortened, more than of normal ones, and skewed means may be off"
 ALONE = "no intervals: no cohort has two persons, of whom a variance could be taken"
@@ -190,8 +195,27 @@ class NoisyPaths(Release):
     @property
     def enough(self) -> list[int]:
         """The cohorts with enough persons for the noise."""
+        return [g for g in self.counted if g not in self.biased]
+
+    @property
+    def counted(self) -> list[int]:
         least = max(LEAST_COUNT, LEAST_RATIO * self.count_noise) if self.deviation > 0 else 1e-9
         return [g for g, count in enumerate(self.counts) if count >= least]
+
+    @property
+    def biased(self) -> list[int]:
+        """The cohorts whose mean is so long that what shortening took of it is not known well."""
+        lengths, sizes = np.linalg.norm(self.biases, axis=1), np.maximum(self.counts, 1.0)
+        errors = np.hypot(sizes**-0.5, self.deviation / sizes)
+        return [g for g in self.counted if lengths[g] > MOST_BIAS * errors[g]]
+
+    @cached_property
+    def biases(self) -> Reals:
+        """What shortening took of each cohort's mean of rows z, shape (cohorts, d)."""
+        means = self.sums / np.maximum(self.counts, 1.0)[:, None]
+        taken = [taken_of_mean(mean, self.radius) if self.deviation > 0 and g in self.counted else 0.0
+                 for g, mean in enumerate(means)]  # fmt: skip
+        return np.asarray(means * np.array(taken)[:, None], dtype=np.float64)
 
     @property
     def shortened(self) -> bool:
@@ -211,7 +235,10 @@ class NoisyPaths(Release):
 
     def more_errors(self, controls: dict[Pair, list[int]]) -> Reals:
         """Return of each pair the error that the sums do not show."""
-        return np.zeros(len(controls))
+        counts = np.where([g in self.enough for g in range(len(self.counts))], self.counts, 1.0)
+        found, whole = (self.effects(counts, sums, controls) for sums in
+                        (self.sums, self.sums + counts[:, None] * self.biases))  # fmt: skip
+        return np.array([abs(whole[pair] - found[pair]) for pair in controls])
 
     @classmethod
     def from_payload(cls, form: Form, names: tuple[str, ...], n: int) -> Self:
@@ -286,7 +313,8 @@ def staggered(paths: NoisyPaths, control: str, coverage: float) -> GroupTimeEffe
     enough, contrasts, (cells, whole, of_events, last) = all_pairs.enough, all_pairs.contrasts, all_pairs.parts
     dropped = [g for g in range(len(paths.cohorts)) if g not in enough and paths.starts[g] != 0]
     few = "has too few persons for the noise" if noisy else "has no persons"
-    notes = tuple(f"cohort {paths.cohorts[g]} {few}{LOST * (paths.starts[g] < 0)}" for g in dropped)
+    notes = tuple(f"cohort {paths.cohorts[g]} {EXTREME if g in paths.biased else few}; averages are without it"
+                  f"{LOST * (paths.starts[g] < 0)}" for g in dropped)  # fmt: skip
     lone = [paths.cohorts[g] for g in enough if paths.counts[g] < LEAST_VARIANCE]
     if not all_pairs.controls:
         first = [(g, start) for g, start in enumerate(paths.starts) if start > 0 and g in enough]
