@@ -16,7 +16,9 @@ from dpcausal.data.persons import GROUPS
 from dpcausal.data.records import Rows
 from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.effects.clusters import (
+    LARGE,
     ClusterVariance,
+    _groups_of_sizes,
     ends_of_layers,
     group_layers,
     group_layers_sensitivity,
@@ -201,7 +203,7 @@ def test_a_regression_by_clusters_without_noise_is_that_of_statsmodels() -> None
 
 
 def test_a_noisy_regression_by_clusters_is_saved_and_is_wider() -> None:
-    columns, loss = columns_of(4, 60, 20_000), dpc.ZCDP(0.1)
+    columns, loss = columns_of(4, 60, 20_000), dpc.ZCDP(0.5)
     found = {}
     for cluster in ("village", None):
         with dpc.simulated_noise(2):
@@ -254,7 +256,7 @@ def test_differences_in_differences_by_clusters_hold_where_those_by_persons_do_n
     held: dict[str | None, list[bool]] = {"state": [], None: []}
     for seed in range(8):
         for cluster, hits in held.items():
-            found = differences(of_states(seed, 40, 6_000), APPROXIMATE, cluster, seed)
+            found = differences(of_states(seed, 40, 12_000), APPROXIMATE, cluster, seed)
             after = [found.att, *(one for one in found.event_study if one.event >= 0)]
             hits += covered(after, 1) + covered((one for one in found.event_study if one.event < 0), 0)
     assert np.mean(held["state"]) >= 0.9 and np.mean(held[None]) <= 0.75 and len(held["state"]) >= 24
@@ -292,3 +294,40 @@ def test_a_replaced_record_moves_what_is_released_by_no_more_than_its_bound(task
     audit = compare(lambda: asked(columns), lambda: asked(other), answers=lambda event, value: next(told))
     assert not audit.violated, audit.faults
     assert any(one.event.proof == "group-layers" for one in truth.passages)
+
+
+def one_large(seed: int, clusters: int, share: float, n: int = 20_000) -> dict[str, Any]:
+    """Return rows of clusters of which the first has such a share; correlation .1, the effect is .5."""
+    rng = np.random.default_rng([9, seed])
+    sizes = np.full(clusters, (1 - share) / (clusters - 1))
+    sizes[0] = share
+    village, own = rng.choice(clusters, n, p=sizes), 0.1**0.5 * rng.normal(size=clusters)
+    a = (rng.permutation(clusters) < clusters // 2)[village].astype(int)
+    y = 0.5 * a + own[village] + 0.9**0.5 * rng.normal(size=n)
+    return {"a": a, "y": np.clip(y, -8, 8), "x": np.zeros(n), "village": village}
+
+
+@pytest.mark.parametrize(("clusters", "share", "loss"), [
+    (400, 0.2, dpc.PureDP(1)), (2_000, 0.1, dpc.PureDP(1)), (2_000, 0.2, dpc.PureDP(2)), (400, 0.2, EXACT),
+])  # fmt: skip
+def test_where_one_cluster_is_large_intervals_hold_or_there_is_none(clusters: int, share: float, loss: Any) -> None:
+    found = [effect_of(table_of(one_large(seed, clusters, share), SCHEMA, loss), loss, "stratified", seed, adjust=[],
+                       cluster="village") for seed in range(25)]  # fmt: skip
+    assert sum(not hit for hit in covered(found, 0.5)) <= 4
+    if loss is EXACT:
+        assert len(covered(found, 0.5)) == 25
+
+
+def test_even_clusters_have_their_intervals_and_large_ones_that_noise_hides_the_reason() -> None:
+    even, uneven = ([effect_of(table_of(one_large(seed, 400, share), SCHEMA, PURE), PURE, "stratified", seed, adjust=[],
+                               cluster="village") for seed in range(10)] for share in (1 / 400, 0.33))  # fmt: skip
+    assert sum(one.interval is not None for one in even) >= 9
+    assert sum(one.interval_reason == LARGE for one in uneven) >= 5
+
+
+def test_the_groups_of_known_sizes_are_those_of_their_squares() -> None:
+    ends = np.append(0.0, 2.0 ** np.arange(-3, 6))
+    for sizes, even in (([2.0] * 12, 12.0), ([4.0] + [1.0] * 20, 36.0**2 / 276)):
+        filled = np.clip(np.array(sizes)[:, None] - ends[:-1], 0, np.diff(ends)).sum(axis=0)
+        least, found, largest = _groups_of_sizes(filled, ends, 0.0, 100.0)
+        assert (least, found, largest) == pytest.approx((len(sizes), even, 100 * max(sizes)))

@@ -32,7 +32,9 @@ from dpcausal.releases.counts import geometric_variance
 from dpcausal.releases.saved import Form
 
 Paid = PureDP | ZCDP | NoPrivacy | None
-SHARE = Fraction(1, 10)
+Sizes = tuple[float, float, float]
+KNOWN: Sizes = (math.inf, math.inf, 0.0)
+SHARE = Fraction(1, 8)
 """Of the loss, for the layers."""
 SPREADS = 3.0
 """Scores are cut at so many of their spreads."""
@@ -45,10 +47,17 @@ the variance is so many deviations of the noise."""
 LITTLE = 0.1
 LEAST_GROUPS = 6.0
 """No interval where fewer groups of one size would vary so much, or may."""
-SIZES, MOST_GROUPS, ONE_SIDED = Fraction(1, 20), 24, 2.0
+SIZES, MOST_GROUPS, ONE_SIDED = Fraction(1, 5), 24, 2.0
 """Of the loss of the layers, the share for rows by groups; groups count up to so many, less so many deviations."""
+FIRST_SIZE, OCCUPIED = 3, 2.5
+"""Layers of sizes end at 2⁻³ of such a group's size, then at twice that, and so on; those above the first count where
+they are so many deviations."""
+TYPICAL, HIDDEN, UNEVEN = 0.2, 1.5, 4.0
+"""A cluster's sum of cut scores is rarely more than this share of its rows.  No interval where one that noise hides may
+vary so many times as much as all that is seen, or as its noise.  So many times ``even_groups`` bound the groups."""
 FEW = "about {:.0f} clusters vary as much as these, too few for an interval"
 UNKNOWN = "the noise hides whether clusters are enough for an interval: more rows or a larger loss would show it"
+LARGE = "a few clusters have so many of the rows that they may decide the estimate: no interval by clusters"
 
 
 def group_sums(scores: Reals, rows: Rows) -> Integers:
@@ -97,65 +106,75 @@ class ClusterVariance:
     """How much the sum of scores varies between samples of clusters, in cut scores squared, with its noise's deviation.
 
     ``independent`` is what it would be of independent rows.  With 97.7 % confidence there are ``least_groups`` or more.
+    So many groups of one size as ``even_groups`` would vary as much if what clusters have in common decided.  A group
+    has at most about ``largest`` rows; noise may hide that such a one adds ``hidden`` to the variance.
     """
 
     variance: float
     noise: float
     groups: float
     independent: float
-    least_groups: float
+    least_groups: float = math.inf
+    even_groups: float = math.inf
+    largest: float = 0.0
+    hidden: float = 0.0
 
     @classmethod
     def of(
-        cls, layers: Reals, ends: Reals, deviation: float, independent: float, least_groups: float = math.inf
+        cls, layers: Reals, ends: Reals, deviation: float, independent: float, sizes: Sizes = KNOWN
     ) -> ClusterVariance:  # fmt: skip
         """Return what noisy layers say, ends and all in cut scores."""
         weights = ends[:-1] + ends[1:]
-        sizes, squares = np.cumsum(layers), np.cumsum(layers * weights)
+        totals, squares = np.cumsum(layers), np.cumsum(layers * weights)
         noise = deviation * np.sqrt(np.cumsum(weights**2))
         known = (noise <= independent) | (squares > CLEAR * noise)
         known[0] = True
         best = int(np.argmax(np.where(known, squares / np.maximum(noise, 1e-300), -math.inf)))
         most = len(layers) - 1
         place = min(best + 1, most)
-        while place < min(best + MORE, most) and ends[place + 1] * sizes[place] < FARTHER * squares[place]:
+        while place < min(best + MORE, most) and ends[place + 1] * totals[place] < FARTHER * squares[place]:
             place += 1
         place = max([place, *np.flatnonzero(known & (noise <= LITTLE * squares)).tolist()])
-        return cls._of(float(sizes[place]), float(squares[place]), float(noise[place]), independent, least_groups)
+        found = cls._of(float(totals[place]), float(squares[place]), float(noise[place]), independent, sizes)
+        # Sums farther out, of a cluster of the largest size, that would not stand out from the noise.
+        unseen = ends[1:][(ends[1:] ** 2 < CLEAR * noise) & (np.arange(len(layers)) > place)]
+        return replace(found, hidden=min(float(unseen.max(initial=0.0)), TYPICAL * sizes[2]) ** 2)
 
     @classmethod
-    def exactly(cls, sums: Reals, independent: float, least_groups: float) -> ClusterVariance:
-        return cls._of(float(np.abs(sums).sum()), float(sums @ sums), 0.0, independent, least_groups)
+    def exactly(cls, sums: Reals, independent: float, sizes: Sizes) -> ClusterVariance:
+        return cls._of(float(np.abs(sums).sum()), float(sums @ sums), 0.0, independent, sizes)
 
     @classmethod
     def _of(
-        cls, sizes: float, squares: float, noise: float, independent: float, least_groups: float
+        cls, total: float, squares: float, noise: float, independent: float, sizes: Sizes
     ) -> ClusterVariance:  # fmt: skip
         # Normal sums of K groups of one size have (Σ |S|)² = K Σ S² · 2 / π.
-        groups = math.pi / 2 * max(sizes, 0.0) ** 2 / max(squares, independent, 1e-300)
-        return cls(squares, noise, float(np.clip(groups, 1.0, GROUPS)), independent, least_groups)
+        groups = math.pi / 2 * max(total, 0.0) ** 2 / max(squares, independent, 1e-300)
+        return cls(squares, noise, float(np.clip(groups, 1.0, GROUPS)), independent, *sizes)
 
     @classmethod
     def saved(cls, form: Form, sizes: tuple[int, ...]) -> tuple[ClusterVariance, ...]:
         """Return those of a saved release, of which there must be one of these numbers."""
-        names = ("variance", "noise", "groups", "independent", "least_groups")
+        names = ("variance", "noise", "groups", "independent", "least_groups", "even_groups", "largest", "hidden")
         parts = form.parts("clusters") if form.has("clusters") else ()
         if len(parts) not in sizes:
             raise form.refuse("clusters")
-        return tuple(cls(*(float(one.array(name)) for name in names)) for one in parts)
+        return tuple(cls(**{name: float(one.array(name)) for name in names}) for one in parts)
 
     def scaled(self, unit: float) -> ClusterVariance:
         """Return the same where a sum of 1 is so many of another unit."""
         square = unit**2
         return replace(self, variance=self.variance * square, noise=self.noise * square,
-                       independent=self.independent * square)  # fmt: skip
+                       independent=self.independent * square, hidden=self.hidden * square)  # fmt: skip
 
     @property
     def few(self) -> str:
         """Why there is no interval; empty where clusters are enough."""
         if self.groups < LEAST_GROUPS:
             return FEW.format(self.groups)
-        return UNKNOWN if self.least_groups < LEAST_GROUPS else ""
+        if self.least_groups < LEAST_GROUPS:
+            return UNKNOWN
+        return LARGE if self.hidden > HIDDEN * max(self.variance, self.independent, self.noise) else ""
 
     def error(self, standard_error: float, coverage: float) -> tuple[float, float]:
         """Return the standard error by clusters, of that of independent rows, and how many of it an interval reaches.
@@ -164,7 +183,7 @@ class ClusterVariance:
         """
         from scipy.special import stdtrit
 
-        free = max(self.groups - 2, 1.0)
+        free = max(min(self.groups, UNEVEN * self.even_groups) - 2, 1.0)
         own = max(self.variance * (free + 2) / free, self.independent)
         variance = max(standard_error**2 + own - self.independent, own)
         unsure = 2 * own**2 / free + self.noise**2
@@ -228,21 +247,35 @@ def release_variances(
 ) -> list[ClusterVariance]:  # fmt: skip
     """Release the variance between clusters of sums of cut scores by groups, each for its share of the loss.
 
-    ``sizes`` are the rows by groups, about ``count`` in all.  Sums and sizes are in units of 1 / ``GRID``.  Of rows, a
-    group counts as the part that it fills of a ``MOST_GROUPS``-th of all, at most 1.  Without privacy all is known.
+    ``sizes`` are the rows by groups, about ``count`` in all.  Sums and sizes are in units of 1 / ``GRID``; sizes count
+    in ``MOST_GROUPS``-ths of all rows.  Without privacy all is known.
     """
-    exact, full = loss is None or isinstance(loss, NoPrivacy), max(int(GRID * count / MOST_GROUPS), 1)
+    exact, full = loss is None or isinstance(loss, NoPrivacy), max(int(GRID * count / MOST_GROUPS), 1 << FIRST_SIZE)
     for_layers, for_sizes = (None, None) if loss is None else (loss.part(1 - SIZES), loss.part(SIZES))
-    filled, deviation = _released_layers(sizes, np.array([0, full]), "rows by clusters", for_sizes, budget)
-    least = float((filled[0] - ONE_SIDED * deviation) / full)
+    units = np.append(0.0, 2.0 ** np.arange(-FIRST_SIZE, math.ceil(math.log2(MOST_GROUPS)) + 1))
+    filled, deviation = _released_layers(sizes, (units * full).astype(np.int64), "rows by clusters", for_sizes, budget)
+    groups = _groups_of_sizes(filled / full, units, deviation / full, full / GRID)
     ends, independent, variances = ends_of_layers(n), count / SPREADS**2, []
     for one, share in zip(sums, shares, strict=True):
         if for_layers is None or exact:
-            variances.append(ClusterVariance.exactly(one / GRID, independent, least))
+            variances.append(ClusterVariance.exactly(one / GRID, independent, groups))
             continue
         layers, deviation = _released_layers(one, ends, "score sums by clusters", for_layers.part(share), budget)
-        variances.append(ClusterVariance.of(layers / GRID, ends / GRID, deviation / GRID, independent, least))
+        variances.append(ClusterVariance.of(layers / GRID, ends / GRID, deviation / GRID, independent, groups))
     return variances
+
+
+def _groups_of_sizes(filled: Reals, ends: Reals, deviation: float, unit: float) -> Sizes:
+    """Return how many groups of size 1 the rows fill, less what noise may add; how many of one size have as much of
+    Σ s⁴ for their Σ s², as sums vary if what clusters have in common decides; and the largest size, in rows."""
+    whole = FIRST_SIZE + 1
+    least = float(filled[:whole].sum()) - ONE_SIDED * deviation * math.sqrt(whole)
+    known = np.where(filled > OCCUPIED * deviation, filled, 0.0)
+    known[0] = max(float(filled[0]), 1e-9)
+    squares = float(known @ (ends[1:] + ends[:-1]))
+    even = squares**2 / float(known @ (np.diff(ends**4) / np.diff(ends)))
+    last = int(np.flatnonzero(known)[-1])
+    return least, even, unit * float(min(ends[last] + known[last], ends[last + 1]))
 
 
 def _released_layers(sums: Integers, ends: Integers, name: str, loss: Paid, budget: CallBudget) -> tuple[Reals, float]:
