@@ -110,11 +110,15 @@ def test_a_weighted_effect_is_about_the_population_that_the_weights_stand_for() 
     y = np.clip(3 + 4 * rare * a + rng.normal(size=n), 0, 10)
     columns = {"a": a, "y": y, "x": rng.uniform(-5, 5, n), "w": np.where(rare, 10.0, 1.0)}
     for method, adjust, loss in (("stratified", [], dpc.PureDP(1)), ("aipw", ["x"], dpc.ApproxDP(2, 1e-6))):
-        plain, asked = table(columns, loss), table(columns, loss, weight=("w", 10.0))
-        other, found = (effect_of(one, loss, method, 5, adjust=adjust) for one in (plain, asked))
-        low, high = found.interval
-        assert low < 2 < high and high - low < 0.5, (method, low, high)
-        assert other.estimate < 0.6
+        held = []
+        for seed in range(10):
+            asked = table(columns, loss, weight=("w", 10.0))
+            found = effect_of(asked, loss, method, seed, adjust=adjust)
+            low, high = found.interval
+            held.append(low < 2 < high)
+            assert high - low < 0.5
+        assert sum(held) >= 8, method
+        assert effect_of(table(columns, loss), loss, method, 5, adjust=adjust).estimate < 0.6
     entry = asked.ledger.entries()[0]
     assert '"weight":["w",10.0]' in str(entry.detail).replace(" ", "") and "the largest weight" in found.details()
 

@@ -111,7 +111,7 @@ def masses_of(rows: Rows) -> Any:
 
 
 def histograms_of(rows: Rows) -> Any:
-    return fits.histograms(np.rint(rows[:, :2]).astype(np.int64), 3, masses_of(rows)).ravel()
+    return fits.histograms(np.rint(rows[:, :2]).astype(np.int64), (3, 3), masses_of(rows))
 
 
 def residuals_of(rows: Rows) -> Any:

@@ -16,7 +16,7 @@ from dpcausal.effects.moments.adaptive import Shape, predicted_signal
 from dpcausal.errors import ParameterError
 from dpcausal.methods import Aipw
 from dpcausal.privacy.loss import affordable_zcdp
-from tests.effects.tables import EXACT, effect_of, table_of
+from tests.effects.tables import EXACT, covered, effect_of, table_of
 
 SCHEMA: dict[str, Any] = {
     "a": dpc.Levels(["no", "yes"]), "y": dpc.Bounded(-15, 15), "x": dpc.Bounded(-5, 5), "w": dpc.Bounded(-5, 5),
@@ -79,8 +79,8 @@ def test_the_interval_covers_and_counts_more_than_sampling() -> None:
     # 40 runs of 0.95: 33 or more cover with probability 1 − 1e-2; seeds are fixed.
     results = [ask(drawn(6_000, seed), method=LINES, seed=seed) for seed in range(40)]
     exact = [ask(drawn(6_000, seed), EXACT, LINES).standard_error for seed in range(5)]
-    covered = [one.interval[0] <= 0.4 <= one.interval[1] for one in results if one.interval is not None]
-    assert len(covered) >= 38 and sum(covered) >= 33
+    held = covered(results, 0.4)
+    assert len(held) >= 38 and sum(held) >= 33
     assert 1.02 < np.mean([one.standard_error for one in results]) / np.mean(exact) < 1.25
 
 
@@ -108,8 +108,8 @@ def lognormal(rng: Any, treated: Any) -> Any:
 def test_a_skew_in_one_arm_is_covered_or_has_no_interval() -> None:
     # A cut that did not know the side, nor how far the tail goes on, held 0.85; 4 of 25 are missed in one of 30 suites.
     results = [ask(drawn(10_000, seed, error=one_sided), method="aipw", seed=seed) for seed in range(25)]
-    covered = [one.interval[0] <= 0.4 <= one.interval[1] for one in results if one.interval is not None]
-    assert len(covered) >= 12 and sum(not one for one in covered) <= 4
+    held = covered(results, 0.4)
+    assert len(held) >= 12 and sum(not one for one in held) <= 4
 
 
 def test_where_a_long_tail_would_not_be_seen_only_short_tails_have_an_interval() -> None:
@@ -263,9 +263,9 @@ def bent(kind: str, n: int, seed: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", ["square", "product"])
 def test_where_treatment_and_outcome_bend_the_interval_holds_and_lines_alone_miss(kind: str) -> None:
-    results = [ask(bent(kind, 10_000, seed), seed=3) for seed in range(15)]
+    results = [ask(bent(kind, 10_000, seed), seed=seed) for seed in range(15)]
     # 15 of 0.95: 11 or more with probability 1 - 1e-3; seeds are fixed.
-    assert sum(one.interval[0] <= 0.4 <= one.interval[1] for one in results) >= 11
+    assert sum(covered(results, 0.4)) >= 11
     assert abs(np.mean([one.estimate for one in results]) - 0.4) < 0.02
     lines = [ask(bent(kind, 10_000, seed), method=LINES, seed=3).estimate for seed in range(4)]
     assert np.mean(lines) - 0.4 > 0.3
@@ -357,17 +357,21 @@ def checked(
 
 @pytest.mark.parametrize("curve", CURVES)
 def test_where_both_models_miss_a_curve_there_is_no_interval(curve: str) -> None:
-    result = checked(curve, curve)
-    check = result.fit_check
-    assert result.method == "aipw" and result.estimate > 0.5 and result.interval_reason == BENT
-    assert check.correction > 2 * check.error and max(check.treatment_pvalue, check.outcome_pvalue) < 0.05
-    lines = checked(curve, curve, method=dpc.methods.Aipw(light_tails=True, lines_only=True))
-    assert abs(result.estimate - 0.4) < 0.7 * abs(lines.estimate - 0.4)
+    left, reasons, shown = [], [], []
+    for seed in range(4, 9):
+        result = checked(curve, curve, seed=seed)
+        check = result.fit_check
+        assert result.method == "aipw" and result.estimate > 0.5 and result.interval is None
+        lines = checked(curve, curve, seed=seed, method=dpc.methods.Aipw(light_tails=True, lines_only=True))
+        left.append(abs(result.estimate - 0.4) / abs(lines.estimate - 0.4))
+        reasons.append(result.interval_reason)
+        shown.append(check.correction > 2 * check.error and max(check.treatment_pvalue, check.outcome_pvalue) < 0.05)
+    assert reasons.count(BENT) >= 4 and sum(shown) >= 3 and np.median(left) < 0.7
 
 
 def test_the_check_shows_most_of_a_product_that_is_no_column_of_the_lines() -> None:
     shown, left = [], []
-    for seed in range(24):
+    for seed in range(60):
         rng = np.random.default_rng([3, seed])
         x, w = rng.uniform(-1.75, 1.75, 8_000), np.clip(rng.normal(size=8_000), -4, 4)
         v, z = rng.exponential(size=8_000), x * w
@@ -380,7 +384,7 @@ def test_the_check_shows_most_of_a_product_that_is_no_column_of_the_lines() -> N
         shown.append(found.fit_check.correction)
         left.append(found.estimate - 0.5)
     bias = 0.55
-    assert np.mean(left) > 0.2 and 0.62 * bias < np.mean(shown) < bias
+    assert np.mean(left) > 0.2 and 0.5 * bias < np.mean(shown) < bias
 
 
 @pytest.mark.parametrize(("treatment", "outcome"), [("line", "line"), ("wave", "line"), ("line", "wave")])
@@ -402,7 +406,7 @@ def test_the_check_is_of_groups_too_and_without_privacy() -> None:
 
 @pytest.mark.parametrize("n", [4_000, 20_000])
 def test_the_interval_counts_the_error_of_the_check_unless_lines_are_stated_to_fit(n: int) -> None:
-    result, stated = (checked("line", "line", LOSS, n, method=method) for method in (LIGHT, LINES))
+    result, stated = (checked("line", "line", LOSS, n, 2, method=method) for method in (LIGHT, LINES))
     half, of_lines = ((one.interval[1] - one.interval[0]) / 2 for one in (result, stated))
     assert half > 1.95 * result.fit_check.error and result.standard_error > result.fit_check.error
     assert stated.fit_check is None and of_lines < half and set(stated.guarantee.proofs) < set(result.guarantee.proofs)

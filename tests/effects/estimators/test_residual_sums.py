@@ -35,15 +35,17 @@ def test_sums_are_those_of_numpy_whatever_the_order() -> None:
     def all_sums(places: Any) -> list[Any]:
         c, v, m = cells[places], values[places], mass[places]
         pairs = sums.pair_functions(v[:, ::-1], v, m)
-        return [sums.histograms(c[:, None], 8, m), sums.residual_sums(c, 8, v, m), pairs, sums.capped_squares(v**2, m)]
+        counts = sums.histograms(np.stack([c, c // 4]).T, (8, 2), m)
+        return [counts, sums.residual_sums(c, 8, v, m), pairs, sums.capped_squares(v**2, m)]
 
     first, complete = all_sums(np.arange(5_000)), mass > 0
     for one, other in zip(first, all_sums(rng.permutation(5_000)), strict=True):
         assert np.array_equal(one, other)
     for cell in range(8):
         inside = complete & (cells == cell)
-        assert first[0][0, cell] == GRID * inside.sum()
+        assert first[0][cell] == GRID * inside.sum()
         assert first[1][:, cell] / GRID == pytest.approx(values[inside].sum(axis=0), abs=1e-4)
+    assert first[0][8:].tolist() == [first[0][:4].sum(), first[0][4:8].sum()]
     assert first[2] / GRID == pytest.approx(values[complete].T @ values[complete, ::-1], abs=1e-4)
     assert first[3] / GRID == pytest.approx((values[complete] ** 2).sum(axis=0), abs=1e-4)
 

@@ -178,19 +178,21 @@ class Fit:
         """Return the confounders in bins of about equal counts, by noisy histograms in ``fine`` cells."""
         numbers, names, features = self.design.numbers, self.moments.names, dict[int, Feature]()
         ends, levels = [self._range(place) for place in numbers], self.design.levels if numbers else []
+        sizes = [fine] * len(numbers) + [WIDE] * len(numbers) + [1 + len(places) for places in levels]
 
         def kernel(unit: Reals, rows: Rows) -> Integers:
             cells = [fine_cells(unit[:, place], *end, fine) for place, end in zip(numbers, ends, strict=True)]
             cells += [one * WIDE // fine for one in cells]
             cells += [(unit[:, places] > 0) @ np.arange(1, len(places) + 1) for places in levels]
-            return histograms(np.stack(cells).T, fine, rows.masses(GRID))
+            return histograms(np.stack(cells).T, sizes, rows.masses(GRID))
 
         means, least = {place: self.moments.mean(names.index(name)) for place, name in enumerate(self.design.names)
                         if name in names}, LEAST_LEVEL  # fmt: skip
         if numbers:
-            claim = histograms_sensitivity(2 * len(numbers) + len(levels))
-            noisy, noise = self.release(self.rows.over(kernel), claim, "histograms of confounders", share)
-            wide = noisy[len(numbers) : 2 * len(numbers), :WIDE]
+            claim, label = histograms_sensitivity(len(sizes)), "histograms of confounders"
+            released, noise = self.release(self.rows.over(kernel), claim, label, share)
+            noisy = np.split(released, np.cumsum(sizes[:-1]))
+            wide = noisy[len(numbers) : 2 * len(numbers)]
             for place, counts, wider, (low, width) in zip(numbers, noisy, wide, ends, strict=False):
                 full = density(counts, wider, noise, self.count)
                 features[place] = Feature(place, low, width, quantile_bins(full, bins), bins, full)

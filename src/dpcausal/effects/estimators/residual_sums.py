@@ -4,6 +4,7 @@ Each unit has the mass ``GRID``, or less if it is left out or weighted.  Proofs:
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,12 +13,13 @@ from dpcausal.effects.cells.corner_counts import GRID
 from dpcausal.privacy.sensitivity import Norm, Relation, Sensitivity
 
 
-def histograms(cells: Integers, size: int, mass: Integers) -> Integers:
-    """Return the masses by bins of each column, shape (columns, size): exact.
+def histograms(cells: Integers, sizes: Sequence[int], mass: Integers) -> Integers:
+    """Return the masses by bins, ``sizes`` of them, of one column after another: exact.
 
     The masses of a unit's rows sum to at most ``GRID``.  *Guarantee*: ``histograms_sensitivity(columns)``.
     """
-    return np.stack([np.bincount(column, mass, size) for column in cells.T]).astype(np.int64)
+    counts = [np.bincount(column, mass, size) for column, size in zip(cells.T, sizes, strict=True)]
+    return np.concatenate(counts).astype(np.int64)
 
 
 def histograms_sensitivity(columns: int) -> Sensitivity:
